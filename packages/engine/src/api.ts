@@ -1,0 +1,136 @@
+import type { OctavoError } from "@octavo/protocol";
+import type { SamplingParams } from "./sampling/sampling-params.js";
+
+/** What the engine is asked for. Exactly one of prompt text or ids has been resolved to ids by the caller. */
+export interface GenerationRequest {
+  readonly kind: "generate";
+  readonly requestId: string;
+  readonly promptTokens: Int32Array;
+  readonly params: SamplingParams;
+  /** Prefix blocks are shared only between requests with the same salt. */
+  readonly cacheSalt?: string;
+  /** Lower runs earlier; only with the priority policy. */
+  readonly priority?: number;
+  /** `performance.now()` at arrival. */
+  readonly arrivalMs?: number;
+}
+
+export interface EmbeddingRequest {
+  readonly kind: "embed";
+  readonly requestId: string;
+  readonly promptTokens: Int32Array;
+  readonly pooling: "mean" | "last";
+  readonly normalize: boolean;
+  readonly arrivalMs?: number;
+}
+
+/** Why a sequence ended. `abort` means the client left or the engine was told to drop it. */
+export type FinishReason = "stop" | "length" | "abort";
+
+export interface TokenLogprob {
+  readonly token: number;
+  readonly logprob: number;
+  /** 1 is the most likely token. */
+  readonly rank: number;
+  /** Alternatives, best first. */
+  readonly top: readonly { readonly token: number; readonly logprob: number }[];
+}
+
+/** New output of one sequence of a request. Text and tokens are increments. */
+export interface SequenceDelta {
+  readonly index: number;
+  readonly text: string;
+  readonly tokens: readonly number[];
+  /** Parallel to `tokens`, when asked for. */
+  readonly logprobs: readonly TokenLogprob[] | undefined;
+  readonly finishReason: FinishReason | undefined;
+  /** The stop string or stop token id that ended it; undefined for EOS and length. */
+  readonly stopReason: string | number | undefined;
+}
+
+/** Events of one request, in order: at most one `prompt`, any number of `delta`, exactly one `done`. */
+export type GenerationEvent =
+  | {
+      readonly kind: "prompt";
+      /** First entry undefined: the first token has no prediction. */
+      readonly promptLogprobs: readonly (TokenLogprob | undefined)[];
+    }
+  | { readonly kind: "delta"; readonly deltas: readonly SequenceDelta[] }
+  | { readonly kind: "done"; readonly usage: Usage; readonly record: ServingRecord };
+
+export interface Usage {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly cachedTokens: number;
+}
+
+/** Evidence of how a request was served. Times in ms. */
+export interface ServingRecord {
+  readonly queueMs: number;
+  readonly timeToFirstTokenMs: number | undefined;
+  readonly prefillMs: number;
+  readonly decodeMs: number;
+  readonly e2eMs: number;
+  readonly preemptions: number;
+  readonly cachedTokens: number;
+}
+
+export interface EngineStats {
+  readonly running: number;
+  readonly waiting: number;
+  readonly kvCacheUsage: number;
+  readonly totalBlocks: number;
+  readonly freeBlocks: number;
+  readonly cachedBlocks: number;
+}
+
+/** Engine happenings that metrics count; called synchronously, must not throw. */
+export interface EngineObserver {
+  onStep?(step: StepRecord): void;
+  /** A request was admitted from the waiting queue for the first time. */
+  onPrefixLookup?(queriedTokens: number, hitTokens: number): void;
+  onPreemption?(requestId: string): void;
+  onFirstToken?(requestId: string, timeToFirstTokenMs: number): void;
+  onInterToken?(requestId: string, gapMs: number): void;
+  onFinished?(request: FinishedRequest): void;
+}
+
+export interface StepRecord {
+  readonly step: number;
+  readonly startMs: number;
+  readonly durationMs: number;
+  readonly computeMs: number;
+  readonly numSequences: number;
+  readonly prefillTokens: number;
+  readonly decodeTokens: number;
+  readonly blocksUsed: number;
+  readonly blocksEvicted: number;
+  readonly preemptions: number;
+}
+
+export interface FinishedRequest {
+  readonly requestId: string;
+  readonly reasons: readonly FinishReason[];
+  readonly usage: Usage;
+  readonly record: ServingRecord;
+  readonly n: number;
+  readonly maxTokens: number | undefined;
+}
+
+/** The running engine: one per artifact. */
+export interface Engine extends AsyncDisposable {
+  readonly stats: EngineStats;
+  readonly maxModelLen: number;
+  /**
+   * Queues a request. Throws `context_length_exceeded`, `queue_full`, `invalid_request` or `shutting_down` at once.
+   * Leaving the iteration early or aborting the signal frees its blocks before the next step.
+   */
+  generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent>;
+  embed(request: EmbeddingRequest, signal?: AbortSignal): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }>;
+  observe(observer: EngineObserver): Disposable;
+  /** Stops admitting; resolves when running requests ended or the deadline passed (they then end with `abort`). */
+  drain(deadlineMs: number): Promise<void>;
+  resetPrefixCache(): boolean;
+  /** The failure that stopped the engine, if any. */
+  readonly failure: OctavoError | undefined;
+}

@@ -1,0 +1,7 @@
+export type * from "./api.js";
+export type * from "./language-model.js";
+export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config.js";
+export type { SamplingParams } from "./sampling/sampling-params.js";
+export type { ChatTemplate, TemplateInput, TemplateMessage } from "./template/chat-template.js";
+export type { Detokenizer, DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer/tokenizer.js";
+export type { Checkpoint, GenerationDefaults, TensorInfo, TokenizerFileConfig, TokenizerSource } from "./weights/checkpoint.js";

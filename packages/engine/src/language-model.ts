@@ -1,0 +1,21 @@
+import type { Engine } from "./api.js";
+import type { ModelConfig } from "./models/model-config.js";
+import type { ChatTemplate, TemplateInput } from "./template/chat-template.js";
+import type { Tokenizer } from "./tokenizer/tokenizer.js";
+import type { GenerationDefaults } from "./weights/checkpoint.js";
+
+/** A loaded artifact with the engine that runs it: what the server and the library serve from. */
+export interface LanguageModel extends AsyncDisposable {
+  /** As the user named it. */
+  readonly name: string;
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer;
+  readonly config: ModelConfig;
+  readonly generation: GenerationDefaults;
+  /** undefined when the checkpoint has none; chat then needs one given with `--chat-template`. */
+  readonly chatTemplate: ChatTemplate | undefined;
+  /** Named templates of the checkpoint, such as `tool_use`. */
+  readonly namedChatTemplates: ReadonlyMap<string, ChatTemplate>;
+  /** Renders a template that came with a request in a worker under time and memory limits. */
+  renderRequestTemplate(source: string, input: TemplateInput): Promise<string>;
+}

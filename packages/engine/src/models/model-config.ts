@@ -1,0 +1,59 @@
+/** A checkpoint's architecture in one vocabulary, whichever format it came in. Sizes count elements. */
+export interface ModelConfig {
+  /** Registry key, e.g. "LlamaForCausalLM" (GGUF architectures are mapped to it). */
+  readonly architecture: string;
+  readonly vocabSize: number;
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+  readonly numLayers: number;
+  readonly numHeads: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly rmsNormEps: number;
+  readonly maxPositionEmbeddings: number;
+  readonly tieWordEmbeddings: boolean;
+  readonly attentionBias: boolean;
+  readonly mlpBias: boolean;
+  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh";
+  readonly rope: RopeConfig;
+  /** Window per layer; undefined for full attention. */
+  readonly slidingWindows: readonly (number | undefined)[];
+  /** The checkpoint's own dtype. */
+  readonly dtype: "f32" | "f16" | "bf16" | "quantized";
+  readonly bosTokenId: number | undefined;
+  readonly eosTokenIds: readonly number[];
+}
+
+export interface RopeConfig {
+  readonly theta: number;
+  /** Rotated part of each head; headDim unless partial. */
+  readonly rotaryDim: number;
+  /** `interleaved` for GGUF files of the llama architecture, whose q and k rows were permuted by the converter. */
+  readonly layout: "neox" | "interleaved";
+  readonly scaling: RopeScaling;
+}
+
+export type RopeScaling =
+  | { readonly kind: "none" }
+  | { readonly kind: "linear"; readonly factor: number }
+  | { readonly kind: "dynamic"; readonly factor: number; readonly originalMaxPositions: number }
+  | {
+      readonly kind: "llama3";
+      readonly factor: number;
+      readonly lowFrequencyFactor: number;
+      readonly highFrequencyFactor: number;
+      readonly originalMaxPositions: number;
+    }
+  | {
+      readonly kind: "yarn";
+      readonly factor: number;
+      readonly originalMaxPositions: number;
+      readonly betaFast: number;
+      readonly betaSlow: number;
+      readonly attentionFactor: number | undefined;
+      readonly mscale: number | undefined;
+      readonly mscaleAllDim: number | undefined;
+      readonly truncate: boolean;
+    }
+  /** GGUF's `rope_freqs` tensor: each inverse frequency divided by its factor. */
+  | { readonly kind: "factors"; readonly factors: Float32Array };

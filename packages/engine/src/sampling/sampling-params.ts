@@ -1,0 +1,30 @@
+/** vLLM's SamplingParams under TypeScript names. Checked by `resolveSamplingParams`, trusted afterwards. */
+export interface SamplingParams {
+  /** Sequences to generate, 1..128. */
+  readonly n: number;
+  /** Generated tokens at most; undefined means up to the context's end. */
+  readonly maxTokens: number | undefined;
+  readonly minTokens: number;
+  readonly temperature: number;
+  readonly topP: number;
+  /** 0 means off (-1 is accepted and becomes 0). */
+  readonly topK: number;
+  readonly minP: number;
+  readonly presencePenalty: number;
+  readonly frequencyPenalty: number;
+  readonly repetitionPenalty: number;
+  readonly logitBias: ReadonlyMap<number, number> | undefined;
+  readonly allowedTokenIds: readonly number[] | undefined;
+  readonly badWords: readonly string[];
+  readonly stop: readonly string[];
+  readonly stopTokenIds: readonly number[];
+  readonly includeStopStrInOutput: boolean;
+  readonly ignoreEos: boolean;
+  /** undefined draws one at random. */
+  readonly seed: bigint | undefined;
+  /** Number of alternatives; 0 returns the chosen token's logprob alone; undefined returns none. -1 is the whole vocabulary. */
+  readonly logprobs: number | undefined;
+  readonly promptLogprobs: number | undefined;
+  readonly logprobTokenIds: readonly number[] | undefined;
+  readonly skipSpecialTokens: boolean;
+}

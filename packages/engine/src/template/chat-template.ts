@@ -1,0 +1,28 @@
+/** A chat message as templates see it: OpenAI's wire form with content already flattened to text. */
+export interface TemplateMessage {
+  readonly role: string;
+  readonly content: string | null;
+  readonly name?: string;
+  readonly tool_calls?: readonly unknown[];
+  readonly tool_call_id?: string;
+  readonly reasoning_content?: string;
+  readonly [key: string]: unknown;
+}
+
+export interface TemplateInput {
+  readonly messages: readonly TemplateMessage[];
+  readonly tools?: readonly unknown[];
+  readonly documents?: readonly unknown[];
+  /** Default true. */
+  readonly addGenerationPrompt?: boolean;
+  /** Leave the last message open so that the model goes on with it; excludes addGenerationPrompt. */
+  readonly continueFinalMessage?: boolean;
+  /** Extra variables (`chat_template_kwargs`). */
+  readonly variables?: Readonly<Record<string, unknown>>;
+}
+
+/** A model's chat template, compiled once. Rendering failures throw `template_error`. */
+export interface ChatTemplate {
+  readonly source: string;
+  render(input: TemplateInput): string;
+}

@@ -1,0 +1,39 @@
+/** Text to token ids and back. Implementations are pure and reentrant; one instance serves all requests. */
+export interface Tokenizer {
+  /** Ids run over [0, vocabSize), added tokens included. */
+  readonly vocabSize: number;
+  readonly bosTokenId: number | undefined;
+  readonly eosTokenId: number | undefined;
+  /** Ids that `skipSpecialTokens` leaves out. */
+  readonly specialTokenIds: ReadonlySet<number>;
+
+  /** Runs in time linear in the text (a log factor inside unbroken runs). */
+  encode(text: string, options?: EncodeOptions): Int32Array;
+  /** As `encode`; long texts are tokenised on a worker thread so that the event loop stays free. */
+  encodeAsync(text: string, options?: EncodeOptions): Promise<Int32Array>;
+  decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
+  /** The token as written in the vocabulary, undefined for an unused id. */
+  idToToken(id: number): string | undefined;
+  tokenToId(token: string): number | undefined;
+  /** The bytes a token stands for; what `logprobs.content[].bytes` reports. */
+  tokenBytes(id: number): Uint8Array;
+  createDetokenizer(options?: DecodeOptions & { readonly promptTokens?: ArrayLike<number> }): Detokenizer;
+}
+
+export interface EncodeOptions {
+  /** Add what the post-processor adds (BOS, for example); default true. */
+  readonly addSpecialTokens?: boolean;
+}
+
+export interface DecodeOptions {
+  /** Default true. */
+  readonly skipSpecialTokens?: boolean;
+}
+
+/** Incremental detokenisation: the concatenation of all pieces equals `decode` of all ids; no piece ends in half a character. */
+export interface Detokenizer {
+  /** Text that became certain with this token; often empty inside a multi-token character. */
+  push(id: number): string;
+  /** What is still held back, with U+FFFD for bytes that never completed. */
+  flush(): string;
+}

@@ -1,0 +1,53 @@
+import type { WeightType } from "@octavo/kernels";
+import type { ModelConfig } from "../models/model-config.js";
+
+/** One tensor as it lies on disk. `shape` is row-major, outermost first (GGUF's order reversed). */
+export interface TensorInfo {
+  /** Hugging Face's name, e.g. "model.layers.0.self_attn.q_proj.weight"; GGUF names are mapped. */
+  readonly name: string;
+  readonly type: WeightType;
+  readonly shape: readonly number[];
+  readonly path: string;
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+/** Where a tokenizer is built from. */
+export type TokenizerSource =
+  | { readonly kind: "tokenizer.json"; readonly json: unknown; readonly config: TokenizerFileConfig }
+  | { readonly kind: "gguf"; readonly metadata: ReadonlyMap<string, unknown>; readonly config: TokenizerFileConfig };
+
+/** The parts of tokenizer_config.json that decide anything. */
+export interface TokenizerFileConfig {
+  readonly bosToken: string | undefined;
+  readonly eosToken: string | undefined;
+  readonly unkToken: string | undefined;
+  readonly padToken: string | undefined;
+  readonly addBosToken: boolean | undefined;
+  readonly addEosToken: boolean | undefined;
+  /** Default template, and named ones (`tool_use`, `rag`). */
+  readonly chatTemplate: string | undefined;
+  readonly namedChatTemplates: ReadonlyMap<string, string>;
+}
+
+/** Sampling defaults from generation_config.json. */
+export interface GenerationDefaults {
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly minP?: number;
+  readonly repetitionPenalty?: number;
+  readonly maxNewTokens?: number;
+}
+
+/** A model's files, opened and checked: header bounds, shapes and types, but no weights read yet. */
+export interface Checkpoint {
+  readonly format: "safetensors" | "gguf";
+  /** As the user named it; what `--served-model-name` defaults to. */
+  readonly name: string;
+  readonly path: string;
+  readonly config: ModelConfig;
+  readonly generation: GenerationDefaults;
+  readonly tensors: ReadonlyMap<string, TensorInfo>;
+  readonly tokenizer: TokenizerSource;
+}

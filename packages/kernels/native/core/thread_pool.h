@@ -1,0 +1,29 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+
+namespace octavo {
+
+/// Workers that spin briefly for the next region, then sleep. Regions run one at a time; the caller takes part as thread 0.
+class ThreadPool {
+public:
+    explicit ThreadPool(int num_threads);
+    ~ThreadPool();
+    ThreadPool(const ThreadPool&) = delete;
+    ThreadPool& operator=(const ThreadPool&) = delete;
+
+    int size() const;
+
+    /// Runs fn(thread_index, num_threads) on every thread and returns when all are done.
+    void run(const std::function<void(int, int)>& fn);
+
+    /// Splits [0, count) into chunks of `grain` that threads take in turn; fn(begin, end, thread_index).
+    /// What is computed for an index may not depend on the chunking.
+    void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t, int)>& fn);
+
+private:
+    struct State;
+    State* state_;
+};
+
+}  // namespace octavo

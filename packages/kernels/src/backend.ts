@@ -1,0 +1,285 @@
+/**
+ * The compute interface. A model is compiled once into a flat program over packed weights; a step is then
+ * one asynchronous `execute(program, cache, plan)`. TypeScript validates, native code trusts.
+ *
+ * Numerics, on which "same tokens under any schedule" rests: every op computes a row from that row alone, in one
+ * reduction order that depends neither on how many rows the step has nor on the number of threads; attention
+ * walks the context in chunks whose borders are fixed absolute positions.
+ */
+
+/** Storage types a matrix may come in. Block layouts of `q*` are GGUF's (ggml-common.h). */
+export type WeightType =
+  | "f32"
+  | "f16"
+  | "bf16"
+  | "q4_0"
+  | "q5_0"
+  | "q8_0"
+  | "q4_k"
+  | "q5_k"
+  | "q6_k"
+  /** Signed bytes `[rows, cols]`, one f32 scale per `groupSize` columns of a row. */
+  | "int8"
+  /** Unsigned nibbles `[rows, cols / 2]`, low nibble first; w = scale * (nibble - zero), `zeros` f32 per group (8 when absent). */
+  | "int4";
+
+export type KvDtype = "f32" | "f16" | "bf16";
+
+/** Bytes of a tensor: a range of a mapped file, or memory. */
+export type TensorBytes =
+  | { readonly file: MappedFile; readonly offset: number; readonly byteLength: number }
+  | { readonly data: Uint8Array };
+
+/** A weight matrix `[rows, cols]`, row-major in its storage type. */
+export interface MatrixSource {
+  readonly type: WeightType;
+  readonly rows: number;
+  readonly cols: number;
+  readonly bytes: TensorBytes;
+  /** int8, int4 only: f32 `[rows, cols / groupSize]`. */
+  readonly scales?: TensorBytes;
+  /** int4 only: f32 `[rows, cols / groupSize]`. */
+  readonly zeros?: TensorBytes;
+  /** int8, int4 only: a multiple of 32 that divides `cols`. */
+  readonly groupSize?: number;
+  /** Used in error messages. */
+  readonly name: string;
+}
+
+export interface VectorSource {
+  readonly type: "f32" | "f16" | "bf16";
+  readonly length: number;
+  readonly bytes: TensorBytes;
+  readonly name: string;
+}
+
+/** Handles own native memory; the creator disposes them, after which any use throws. */
+export interface MappedFile extends Disposable {
+  readonly path: string;
+  readonly byteLength: number;
+}
+export interface Matrix extends Disposable {
+  readonly rows: number;
+  readonly cols: number;
+  /** Bytes of the repacked form. */
+  readonly byteLength: number;
+}
+/** f32 vector in native memory (norm weights, biases). */
+export interface Vector extends Disposable {
+  readonly length: number;
+}
+export interface Program extends Disposable {
+  readonly kind: "program";
+}
+export interface KvCache extends Disposable {
+  readonly numBlocks: number;
+  readonly blockSize: number;
+  readonly byteLength: number;
+}
+/** Penalty counts, bias and word lists of one sequence; native code appends the tokens it samples. */
+export interface SamplerState extends Disposable {
+  readonly kind: "sampler-state";
+}
+
+/** An activation buffer of a program: f32, one row per token of the step, `width` columns. */
+export interface BufferRef {
+  readonly buffer: number;
+  /** First column; default 0. */
+  readonly column?: number;
+  /** Columns addressed; default the rest of the row. */
+  readonly width?: number;
+}
+
+export interface RopeSpec {
+  /** One per rotated pair; checkpoint scalings are already folded in. */
+  readonly inverseFrequencies: Float32Array;
+  /** Multiplies cos and sin (YaRN, longrope); 1 otherwise. */
+  readonly attentionFactor: number;
+  /** `neox` rotates (i, i + d/2), `interleaved` rotates (2i, 2i + 1). */
+  readonly layout: "neox" | "interleaved";
+}
+
+export type Activation = "silu" | "gelu" | "gelu_tanh";
+
+/** One instruction. Rows run over the step's tokens until `gather`, then over its output rows. */
+export type Op =
+  | { readonly op: "embedding"; readonly weight: Matrix; readonly out: BufferRef; readonly scale?: number }
+  | {
+      readonly op: "rms_norm";
+      readonly in: BufferRef;
+      readonly weight: Vector;
+      readonly out: BufferRef;
+      readonly eps: number;
+      /** Normalise each run of this many columns on its own (per-head q/k norm); default the whole width. */
+      readonly groupSize?: number;
+      /** First add `in` into this buffer, then normalise the sum (the residual stream). */
+      readonly residual?: BufferRef;
+      /** Gemma's (1 + weight). */
+      readonly weightOffset?: number;
+    }
+  | {
+      readonly op: "linear";
+      readonly in: BufferRef;
+      readonly weight: Matrix;
+      readonly bias?: Vector;
+      readonly out: BufferRef;
+    }
+  | { readonly op: "rope"; readonly on: BufferRef; readonly headDim: number; readonly rope: RopeSpec }
+  | {
+      /** Writes k and v of the step's tokens to their slots, then attends. */
+      readonly op: "attention";
+      readonly q: BufferRef;
+      readonly k: BufferRef;
+      readonly v: BufferRef;
+      readonly out: BufferRef;
+      readonly layer: number;
+      readonly numHeads: number;
+      readonly numKvHeads: number;
+      readonly headDim: number;
+      readonly scale: number;
+      /** A token sees itself and the `slidingWindow - 1` before it. */
+      readonly slidingWindow?: number;
+      /** cap * tanh(score / cap). */
+      readonly softCap?: number;
+    }
+  | {
+      /** out = activation(gate) * up; gate and up are the two halves of `in`. */
+      readonly op: "gated_activation";
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+      readonly activation: Activation;
+    }
+  | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
+  | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
+  | {
+      /** Keeps the rows named by the plan's `outputTokens`; later ops run on those alone. */
+      readonly op: "gather";
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+    };
+
+export interface ProgramSpec {
+  /** Widths of the activation buffers. */
+  readonly buffers: readonly number[];
+  readonly ops: readonly Op[];
+  /** Normalised hidden state of the output rows; what embeddings pool and the head multiplies. */
+  readonly hidden: BufferRef;
+  /** Output head `[vocab, hidden]`. */
+  readonly head: { readonly weight: Matrix; readonly bias?: Vector; readonly scale?: number; readonly softCap?: number };
+  readonly maxTokens: number;
+}
+
+export interface KvCacheSpec {
+  readonly numLayers: number;
+  readonly numBlocks: number;
+  readonly blockSize: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly dtype: KvDtype;
+}
+
+export interface SamplerStateSpec {
+  readonly promptTokens: Int32Array;
+  /** Already generated, when a sequence is resumed. */
+  readonly outputTokens: Int32Array;
+  readonly logitBias?: { readonly ids: Int32Array; readonly values: Float32Array };
+  readonly allowedTokens?: Int32Array;
+  readonly badWords?: readonly Int32Array[];
+  /** Not sampled while the row's `suppressStops` is set (min_tokens). */
+  readonly stopTokens?: Int32Array;
+  readonly repetitionPenalty: number;
+  readonly frequencyPenalty: number;
+  readonly presencePenalty: number;
+}
+
+/**
+ * Sampling parameters of one output row. Order follows vLLM: raw logprobs, allowed ids, bad words, stop suppression,
+ * bias, penalties, greedy or temperature, min-p, top-k, top-p, then one draw keyed by (seed, index).
+ */
+export interface RowSampling {
+  /** 0 means greedy. */
+  readonly temperature: number;
+  readonly topP: number;
+  /** 0 means off. */
+  readonly topK: number;
+  readonly minP: number;
+  readonly seed: bigint;
+  /** Position of the drawn token within the sequence's output; keys the random stream. */
+  readonly index: number;
+  readonly state?: SamplerState;
+  readonly suppressStops?: boolean;
+}
+
+/** What to do with one output row. */
+export type OutputRow =
+  | { readonly kind: "sample"; readonly sampling: RowSampling; readonly numLogprobs: number | undefined; readonly logprobIds?: Int32Array }
+  /** Logprob and rank of `target` under the row's raw distribution (prompt_logprobs). */
+  | { readonly kind: "score"; readonly target: number; readonly numLogprobs: number }
+  /** The normalised hidden state (embeddings). */
+  | { readonly kind: "hidden" };
+
+/** One step. Arrays may be longer than the counts say; the caller leaves them alone until the step resolves. */
+export interface StepPlan {
+  readonly numTokens: number;
+  readonly numSequences: number;
+  readonly tokenIds: Int32Array;
+  readonly positions: Int32Array;
+  /** Where each token's k and v go: block * blockSize + offset. */
+  readonly slots: Int32Array;
+  /** `[numSequences + 1]`, token index at which each sequence's queries start. */
+  readonly queryStarts: Int32Array;
+  /** `[numSequences]`, tokens visible after this step. */
+  readonly contextLengths: Int32Array;
+  /** Block ids of all sequences, one after another; sequence s owns `[blockTableStarts[s], blockTableStarts[s + 1])`. */
+  readonly blockTables: Int32Array;
+  readonly blockTableStarts: Int32Array;
+  /** Token index of each output row, ascending. */
+  readonly outputTokens: Int32Array;
+  readonly outputs: readonly OutputRow[];
+  /** Also return the raw logits of all sample and score rows (tests, comparisons). */
+  readonly wantLogits?: boolean;
+}
+
+export interface RowResult {
+  /** Sampled or scored token; -1 for hidden rows. */
+  readonly token: number;
+  /** Raw log-probability of `token`, present when logprobs were asked for. */
+  readonly logprob?: number;
+  /** 1 is the most likely token. */
+  readonly rank?: number;
+  /** Most likely tokens, best first. */
+  readonly topTokens?: Int32Array;
+  readonly topLogprobs?: Float32Array;
+  /** Logprobs of the row's `logprobIds`, in their order. */
+  readonly idLogprobs?: Float32Array;
+  readonly hidden?: Float32Array;
+  /** `[vocab]` */
+  readonly logits?: Float32Array;
+}
+
+export interface StepResult {
+  readonly rows: readonly RowResult[];
+  /** Native wall time of the step, ms. */
+  readonly computeMs: number;
+}
+
+export interface BackendInfo {
+  readonly name: string;
+  /** e.g. "avx512" */
+  readonly instructionSet: string;
+  readonly features: readonly string[];
+  readonly numThreads: number;
+}
+
+export interface Backend extends Disposable {
+  readonly info: BackendInfo;
+  mapFile(path: string): MappedFile;
+  /** Repacks the sources, stacked along rows (they share a type and `cols`), in parallel. Rejects non-finite weights with `artifact_invalid`. */
+  createMatrix(sources: readonly MatrixSource[]): Promise<Matrix>;
+  createVector(sources: readonly VectorSource[]): Vector;
+  createKvCache(spec: KvCacheSpec): KvCache;
+  createSamplerState(spec: SamplerStateSpec): SamplerState;
+  compile(spec: ProgramSpec): Program;
+  /** Runs one step on the backend's own threads. Steps run one at a time in call order. */
+  execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult>;
+}

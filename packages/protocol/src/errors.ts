@@ -1,0 +1,87 @@
+/**
+ * Every failure that Octavo reports has a stable code. One table maps a code to its HTTP status,
+ * to the `type` of OpenAI's error shape as vLLM fills it, and to whether trying again can help.
+ */
+export const errorCodes = {
+  // the request
+  invalid_request: { status: 400, type: "BadRequestError", retryable: false },
+  context_length_exceeded: { status: 400, type: "BadRequestError", retryable: false },
+  unsupported_parameter: { status: 400, type: "BadRequestError", retryable: false },
+  invalid_json: { status: 400, type: "BadRequestError", retryable: false },
+  template_error: { status: 400, type: "BadRequestError", retryable: false },
+  unauthorized: { status: 401, type: "AuthenticationError", retryable: false },
+  model_not_found: { status: 404, type: "NotFoundError", retryable: false },
+  not_found: { status: 404, type: "NotFoundError", retryable: false },
+  method_not_allowed: { status: 405, type: "MethodNotAllowedError", retryable: false },
+  request_timeout: { status: 408, type: "RequestTimeoutError", retryable: true },
+  payload_too_large: { status: 413, type: "PayloadTooLargeError", retryable: false },
+  unsupported_media_type: { status: 415, type: "UnsupportedMediaTypeError", retryable: false },
+  queue_full: { status: 429, type: "RateLimitError", retryable: true },
+  headers_too_large: { status: 431, type: "BadRequestError", retryable: false },
+  request_cancelled: { status: 499, type: "RequestCancelledError", retryable: false },
+  // the server
+  internal_error: { status: 500, type: "InternalServerError", retryable: false },
+  not_implemented: { status: 501, type: "NotImplementedError", retryable: false },
+  shutting_down: { status: 503, type: "ServiceUnavailableError", retryable: true },
+  engine_failed: { status: 503, type: "ServiceUnavailableError", retryable: true },
+  // artifacts and the machine; met at start-up more often than over HTTP
+  artifact_not_found: { status: 404, type: "NotFoundError", retryable: false },
+  artifact_invalid: { status: 400, type: "BadRequestError", retryable: false },
+  artifact_unsupported: { status: 400, type: "BadRequestError", retryable: false },
+  hub_unreachable: { status: 502, type: "BadGatewayError", retryable: true },
+  hub_denied: { status: 403, type: "PermissionDeniedError", retryable: false },
+  integrity_failed: { status: 502, type: "BadGatewayError", retryable: true },
+  out_of_memory: { status: 507, type: "InsufficientStorageError", retryable: false },
+  native_unavailable: { status: 500, type: "InternalServerError", retryable: false },
+  invalid_option: { status: 400, type: "BadRequestError", retryable: false },
+} as const satisfies Record<string, ErrorTraits>;
+
+interface ErrorTraits {
+  readonly status: number;
+  readonly type: string;
+  readonly retryable: boolean;
+}
+
+export type ErrorCode = keyof typeof errorCodes;
+
+export interface OctavoErrorOptions {
+  /** The request field or flag at fault, e.g. `"messages[0].content"`. */
+  readonly param?: string;
+  readonly cause?: unknown;
+  /** Seconds after which trying again may help; becomes `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** The one error class: a stable code, a message that says what was wrong, where, and what to do. */
+export class OctavoError extends Error {
+  override readonly name = "OctavoError";
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: OctavoErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.param = options.param;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+
+  get status(): number {
+    return errorCodes[this.code].status;
+  }
+
+  get type(): string {
+    return errorCodes[this.code].type;
+  }
+
+  get retryable(): boolean {
+    return errorCodes[this.code].retryable;
+  }
+
+  /** Any thrown value as an OctavoError; foreign errors become `internal_error` with the cause kept. */
+  static from(thrown: unknown): OctavoError {
+    if (thrown instanceof OctavoError) return thrown;
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    return new OctavoError("internal_error", message, { cause: thrown });
+  }
+}

@@ -1,0 +1,1 @@
+export { errorCodes, OctavoError, type ErrorCode, type OctavoErrorOptions } from "./errors.js";
