@@ -1,0 +1,178 @@
+// Compiles packages/kernels/native into one addon with plain compiler calls: no node-gyp, nothing downloaded.
+// Incremental: an object is rebuilt when its command, its source or any header changed.
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { availableParallelism, arch } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { digestOf, fail, filesBelow, root, say } from "./lib/steps.mjs";
+
+const nativeFolder = "packages/kernels/native";
+const outputFolder = join(root, "packages/kernels/build");
+
+const baseFlags = [
+  "-std=c++17",
+  "-fPIC",
+  "-fno-math-errno",
+  "-ffp-contract=off",
+  "-fvisibility=hidden",
+  "-pthread",
+  "-Wall",
+  "-Wextra",
+];
+
+/** Flags by file suffix, longest match first; a file whose instruction set the machine's family lacks is left out. */
+const instructionSets = [
+  {
+    suffix: ".avx512bf16.cpp",
+    arch: "x64",
+    flags: "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx512bf16 -mfma -mf16c -mavx2".split(
+      " ",
+    ),
+  },
+  {
+    suffix: ".avx512.cpp",
+    arch: "x64",
+    flags: "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mavx2".split(" "),
+  },
+  { suffix: ".avx2.cpp", arch: "x64", flags: ["-mavx2", "-mfma", "-mf16c"] },
+  { suffix: ".neon.cpp", arch: "arm64", flags: ["-march=armv8.2-a+fp16"] },
+];
+
+export function findCompiler() {
+  const candidates = [process.env.CXX, "g++", "clang++", "c++"].filter(Boolean);
+  for (const candidate of candidates) {
+    try {
+      const version = execFileSync(candidate, ["--version"], {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      return { command: candidate, version: version.split("\n")[0] };
+    } catch {
+      // not this one
+    }
+  }
+  return fail(
+    "no C++ compiler found. Install one (Debian/Ubuntu: `apt-get install g++`) and run the command again.",
+  );
+}
+
+/** Sources and flags for a build; `extra` flags come last (sanitizers). */
+export function nativeUnits(targetArch = arch(), extra = ["-O3"], keep = () => true) {
+  const sources = filesBelow(nativeFolder, (path) => path.endsWith(".cpp")).filter(keep);
+  return sources.flatMap((source) => {
+    const set = instructionSets.find((candidate) => source.endsWith(candidate.suffix));
+    if (set && set.arch !== targetArch) return [];
+    return [{ source, flags: [...baseFlags, ...(set?.flags ?? []), ...extra] }];
+  });
+}
+
+/** Compiles the units into objects, two or more at a time; returns the object paths and how many were rebuilt. */
+export async function compileUnits(units, { compiler, objectFolder, includes = [], onProgress = () => {} }) {
+  mkdirSync(objectFolder, { recursive: true });
+  const headers = filesBelow(nativeFolder, (path) => /\.(h|hpp|inc)$/.test(path));
+  const headerDigest = digestOf(...headers.map((path) => readFileSync(join(root, path), "utf8")));
+  const jobs = units.map(({ source, flags }) => {
+    const args = [...flags, ...includes.map((folder) => `-I${folder}`), "-c", source];
+    const object = join(objectFolder, `${source.replaceAll("/", "_")}.o`);
+    const digest = digestOf(
+      compiler.version,
+      args.join(" "),
+      headerDigest,
+      readFileSync(join(root, source), "utf8"),
+    );
+    const fresh =
+      existsSync(object) &&
+      existsSync(`${object}.digest`) &&
+      readFileSync(`${object}.digest`, "utf8") === digest;
+    return { source, args: [...args, "-o", object], object, digest, fresh };
+  });
+  const stale = jobs.filter((job) => !job.fresh);
+  let next = 0;
+  let done = 0;
+  const worker = async () => {
+    while (next < stale.length) {
+      const job = stale[next++];
+      const { code, output } = await capture(compiler.command, job.args);
+      if (output.trim()) process.stderr.write(output);
+      if (code !== 0) fail(`compiling ${job.source} failed; the compiler's message is above.`);
+      writeFileSync(`${job.object}.digest`, job.digest);
+      onProgress(++done, stale.length, job.source);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, availableParallelism()) }, worker));
+  return { objects: jobs.map((job) => job.object), rebuilt: stale.length };
+}
+
+function capture(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.stderr.on("data", (chunk) => (output += chunk));
+    child.on("error", (error) => resolve({ code: 1, output: String(error) }));
+    child.on("close", (code) => resolve({ code: code ?? 1, output }));
+  });
+}
+
+export async function buildNative({ quiet = false } = {}) {
+  const require = createRequire(join(root, "package.json"));
+  const includes = [
+    dirname(require.resolve("node-addon-api/package.json")),
+    join(dirname(require.resolve("node-api-headers/package.json")), "include"),
+  ];
+  const compiler = findCompiler();
+  const tests = join(nativeFolder, "tests");
+  const units = nativeUnits(
+    arch(),
+    ["-O3", "-DNAPI_VERSION=9", "-DNAPI_CPP_EXCEPTIONS"],
+    (path) => !path.startsWith(tests),
+  );
+  const bar = progressBar(`compiling kernels with ${compiler.version}`);
+  const { objects, rebuilt } = await compileUnits(units, {
+    compiler,
+    objectFolder: join(outputFolder, "objects"),
+    includes,
+    onProgress: bar,
+  });
+  const addon = join(outputFolder, "octavo_kernels.node");
+  const linkDigest = digestOf(compiler.version, ...objects);
+  const linkStamp = `${addon}.digest`;
+  const linked = existsSync(addon) && existsSync(linkStamp) && readFileSync(linkStamp, "utf8") === linkDigest;
+  if (rebuilt === 0 && linked) {
+    if (!quiet) say("kernels are up to date");
+    return false;
+  }
+  const undefinedSymbols = process.platform === "darwin" ? ["-undefined", "dynamic_lookup"] : [];
+  // Linked beside and renamed, so that a process that has the old addon mapped keeps it whole.
+  const fresh = `${addon}.${process.pid}.new`;
+  const { code, output } = await capture(compiler.command, [
+    "-shared",
+    "-pthread",
+    ...undefinedSymbols,
+    "-o",
+    fresh,
+    ...objects,
+  ]);
+  if (code !== 0) fail(`linking the kernels failed:\n${output}`);
+  renameSync(fresh, addon);
+  writeFileSync(linkStamp, linkDigest);
+  return true;
+}
+
+function progressBar(title) {
+  return (done, total, what) => {
+    const name = what.split("/").slice(-2).join("/");
+    if (!process.stderr.isTTY) return process.stderr.write(`octavo: ${title}: ${done}/${total} ${name}\n`);
+    const width = 24;
+    const filled = Math.round((done / total) * width);
+    process.stderr.write(
+      `\r\x1b[2K${title} [${"=".repeat(filled)}${" ".repeat(width - filled)}] ${done}/${total} ${name}`,
+    );
+    if (done === total) process.stderr.write("\n");
+    return true;
+  };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildNative();

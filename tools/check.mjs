@@ -1,0 +1,20 @@
+// `npm run check`: everything CI holds a change to, cheapest first.
+import { join } from "node:path";
+import { must, root } from "./lib/steps.mjs";
+import { setup } from "./setup.mjs";
+
+await setup();
+const bin = (name) => join(root, "node_modules", ".bin", name);
+await must("format", bin("oxfmt"), ["--check"]);
+await must("lint", bin("oxlint"), [
+  "--type-aware",
+  "--deny-warnings",
+  "packages",
+  "models",
+  "tools",
+  "bench",
+  "examples",
+]);
+await must("tests", process.execPath, ["tools/test.mjs"]);
+await must("native tests under sanitizers", process.execPath, ["tools/native-tests.mjs", "--sanitize"]);
+await must("examples", process.execPath, ["tools/run-examples.mjs"]);

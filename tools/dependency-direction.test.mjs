@@ -1,0 +1,97 @@
+// The map of ARCHITECTURE.md as a test: packages import downwards only, and only what their package.json names.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { builtinModules } from "node:module";
+import { filesBelow, root } from "./lib/steps.mjs";
+
+/** What each workspace may import of the others. */
+const allowed = {
+  protocol: [],
+  kernels: ["protocol"],
+  engine: ["protocol", "kernels"],
+  server: ["protocol", "engine"],
+  loadtest: ["protocol"],
+  cli: ["protocol", "kernels", "engine", "server", "loadtest"],
+};
+
+const importPattern =
+  /(?:^|\n)\s*(?:import|export)\b[^;]*?\bfrom\s*["']([^"']+)["']|import\(\s*["']([^"']+)["']\s*\)|(?:^|\n)\s*import\s*["']([^"']+)["']/g;
+
+function importsOf(path) {
+  const text = readFileSync(join(root, path), "utf8");
+  return [...text.matchAll(importPattern)].map((match) => match[1] ?? match[2] ?? match[3]);
+}
+
+const manifestOf = (folder) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+const rootManifest = manifestOf(".");
+
+for (const [name, below] of Object.entries(allowed)) {
+  test(`${name} imports only ${below.join(", ") || "nothing of the workspace"}`, () => {
+    const folder = `packages/${name}`;
+    const manifest = manifestOf(folder);
+    const own = new Set(
+      Object.keys({
+        ...manifest.dependencies,
+        ...manifest.peerDependencies,
+        ...manifest.optionalDependencies,
+      }),
+    );
+    const forTests = new Set([
+      ...own,
+      ...Object.keys({ ...rootManifest.devDependencies, ...manifest.devDependencies }),
+    ]);
+    const sources = filesBelow(`${folder}/src`, (path) => path.endsWith(".ts"));
+    assert.ok(sources.length > 0, `${folder}/src has sources`);
+    for (const source of sources) {
+      const isTest = /\.test\.ts$|\/testing\//.test(source);
+      for (const target of importsOf(source)) {
+        if (target.startsWith("node:") || builtinModules.includes(target)) continue;
+        if (target.startsWith(".")) {
+          const resolved = join(source, "..", target);
+          assert.ok(resolved.startsWith(folder), `${source} reaches out of its package: ${target}`);
+          continue;
+        }
+        const packageName = target
+          .split("/")
+          .slice(0, target.startsWith("@") ? 2 : 1)
+          .join("/");
+        const workspace = packageName.startsWith("@octavo/")
+          ? packageName.slice("@octavo/".length)
+          : undefined;
+        if (workspace && workspace !== name && !isTest) {
+          assert.ok(below.includes(workspace), `${source} imports ${target}, which is not below ${name}`);
+        }
+        if (workspace !== name) {
+          assert.ok(
+            (isTest ? forTests : own).has(packageName),
+            `${source} imports ${packageName}, not in ${folder}/package.json`,
+          );
+        }
+      }
+    }
+  });
+}
+
+test("the engine knows no HTTP server", () => {
+  for (const source of filesBelow(
+    "packages/engine/src",
+    (path) => path.endsWith(".ts") && !path.includes(".test."),
+  )) {
+    if (source.includes("/hub/") || source.includes("/testing/")) continue;
+    for (const target of importsOf(source)) {
+      assert.ok(
+        !["node:http", "node:https", "node:net", "undici"].includes(target),
+        `${source} imports ${target}`,
+      );
+    }
+  }
+});
+
+test("napi.h is included by the binding alone", () => {
+  for (const source of filesBelow("packages/kernels/native", (path) => /\.(h|cpp)$/.test(path))) {
+    const includes = /#include\s*[<"]napi\.h[>"]/.test(readFileSync(join(root, source), "utf8"));
+    if (includes) assert.ok(source.includes("/binding/"), `${source} includes napi.h`);
+  }
+});
