@@ -1,0 +1,223 @@
+"""Tiny random checkpoints and what transformers computes from them -> packages/engine/fixtures/models/.
+
+`checkpoints/<name>/` is a Hugging Face folder; `<case>.json` beside it names a checkpoint, the config changes of the
+case, a prompt, the greedy continuation and pooled hidden states; `<case>.logits` is f32 `[prompt, vocab]`.
+Everything is computed in f32 with eager attention and no KV cache. Cases that differ only in their configuration
+share one checkpoint.
+"""
+
+import copy
+import json
+import math
+import shutil
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors.torch import save_file
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoConfig, AutoModelForCausalLM
+
+OUT = Path(__file__).resolve().parents[2] / "packages/engine/fixtures/models"
+VOCAB, HIDDEN, INNER, PROMPT_TOKENS, GREEDY_TOKENS = 272, 64, 96, 24, 64
+SPECIAL = ["<|begin|>", "<|end|>", "<|turn|>"]
+BOS, END, TURN = 269, 270, 271
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}{{ '<|turn|>' + message['role'] + '\n' + message['content'] + '<|end|>' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|turn|>assistant\n' }}{% endif %}"
+)
+CORPUS = ["the cat and the dog sat in the garden and then they went to the other house", "over and over, the end"]
+
+COMMON = {
+    "vocab_size": VOCAB, "hidden_size": HIDDEN, "intermediate_size": INNER, "num_hidden_layers": 2, "hidden_act": "silu",
+    "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 512,
+    "rope_theta": 10000.0, "tie_word_embeddings": False, "bos_token_id": BOS, "eos_token_id": END, "torch_dtype": "float32",
+}
+LLAMA = {**COMMON, "model_type": "llama", "architectures": ["LlamaForCausalLM"], "attention_bias": False, "mlp_bias": False}
+LLAMA3_SCALING = {
+    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
+}
+QWEN3 = {
+    **COMMON, "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "tie_word_embeddings": True, "head_dim": 32,
+    "rms_norm_eps": 1e-6, "rope_theta": 1000000.0, "attention_bias": False, "use_sliding_window": False,
+}
+
+# name -> (config.json, dtype stored, shard size in bytes)
+CHECKPOINTS = {
+    "llama2": ({**LLAMA, "num_key_value_heads": 4}, torch.float32, None),
+    "llama3": ({**LLAMA, "rope_theta": 500000.0, "rope_scaling": LLAMA3_SCALING, "eos_token_id": [END, TURN]}, torch.float32, None),
+    "mistral": ({**COMMON, "model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 8}, torch.float32, None),
+    "qwen2": ({
+        **COMMON, "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "tie_word_embeddings": True,
+        "rope_theta": 1000000.0, "rms_norm_eps": 1e-6, "use_sliding_window": False, "sliding_window": 32, "max_window_layers": 2,
+    }, torch.float32, 120_000),
+    "qwen3": (QWEN3, torch.float32, None),
+    "llama3-bf16": ({**LLAMA, "rope_theta": 500000.0, "rope_scaling": LLAMA3_SCALING, "torch_dtype": "bfloat16"}, torch.bfloat16, None),
+    "qwen3-f16": ({**QWEN3, "torch_dtype": "float16"}, torch.float16, None),
+}
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+
+# case -> (checkpoint, changes of its config.json)
+CASES = {
+    **{name: (name, {}) for name in CHECKPOINTS},
+    "llama-biases": ("llama2", {"attention_bias": True, "mlp_bias": True}),
+    "rope-linear": ("llama2", {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}),
+    "rope-dynamic": ("llama2", {"max_position_embeddings": 64, "rope_scaling": {"type": "dynamic", "factor": 4.0}}),
+    "rope-yarn": ("llama2", {"max_position_embeddings": 256, "rope_scaling": YARN}),
+    "rope-partial": ("llama2", {"partial_rotary_factor": 0.5}),
+    "rope-parameters": ("llama2", {"rope_theta": None, "rope_parameters": {**LLAMA3_SCALING, "rope_theta": 20000.0}}),
+    "qwen2-window": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
+}
+
+
+def make_tokenizer() -> Tokenizer:
+    """Byte-level BPE: 256 bytes, 13 merges, three special tokens at the end."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=VOCAB - len(SPECIAL), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
+    assert [tokenizer.token_to_id(token) for token in SPECIAL] == [BOS, END, TURN]
+    return tokenizer
+
+
+def draw(shape: torch.Size, name: str, tied: bool, generator: torch.Generator) -> torch.Tensor:
+    """Scales that keep attention sharp and the logits spread, so that greedy choices have clear margins.
+
+    Tied models get small embeddings and large residual updates: they would repeat the last token otherwise.
+    """
+    values = torch.randn(shape, generator=generator)
+    if name.endswith("norm.weight"):
+        return 1 + 0.1 * values
+    if name.endswith(".bias"):
+        return 0.2 * values
+    if name == "model.embed_tokens.weight":
+        return values * (0.4 if tied else 1.0)
+    gain = 3.0 if name == "lm_head.weight" else 2.0 if "q_proj" in name or "k_proj" in name else 1.0
+    if tied and ("o_proj" in name or "down_proj" in name):
+        gain = 4.0
+    return values * gain / math.sqrt(shape[1])
+
+
+def weights_of(config: dict, seed: int) -> dict[str, torch.Tensor]:
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(hf_config(config))
+    generator = torch.Generator().manual_seed(seed)
+    tied = config["tie_word_embeddings"]
+    names = sorted(name for name in model.state_dict() if not (tied and name == "lm_head.weight"))
+    return {name: draw(model.state_dict()[name].shape, name, tied, generator) for name in names}
+
+
+def hf_config(config: dict) -> transformers.PretrainedConfig:
+    config = {key: value for key, value in copy.deepcopy(config).items() if value is not None}
+    return AutoConfig.for_model(config.pop("model_type"), **config, attn_implementation="eager")
+
+
+def save_checkpoint(folder: Path, config: dict, dtype: torch.dtype, shard_bytes: int | None, seed: int) -> dict[str, torch.Tensor]:
+    folder.mkdir(parents=True)
+    weights = {name: value.to(dtype).contiguous() for name, value in weights_of(config, seed).items()}
+    if shard_bytes is None:
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    else:
+        save_shards(folder, weights, shard_bytes)
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    generation = {"bos_token_id": BOS, "eos_token_id": config["eos_token_id"], "do_sample": True, "temperature": 0.7, "top_p": 0.9, "top_k": 20}
+    (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n")
+    make_tokenizer().save(str(folder / "tokenizer.json"), pretty=False)
+    tokenizer_config = {
+        "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": SPECIAL[0], "eos_token": SPECIAL[1], "add_bos_token": False,
+        "clean_up_tokenization_spaces": False, "chat_template": CHAT_TEMPLATE,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer_config, indent=2) + "\n")
+    return {name: value.float() for name, value in weights.items()}
+
+
+def save_shards(folder: Path, weights: dict[str, torch.Tensor], shard_bytes: int) -> None:
+    shards, size = [{}], 0
+    for name, value in weights.items():
+        if shards[-1] and size + value.nbytes > shard_bytes:
+            shards.append({})
+            size = 0
+        shards[-1][name] = value
+        size += value.nbytes
+    weight_map = {}
+    for index, shard in enumerate(shards, 1):
+        file = f"model-{index:05d}-of-{len(shards):05d}.safetensors"
+        save_file(shard, folder / file, metadata={"format": "pt"})
+        weight_map |= dict.fromkeys(shard, file)
+    total = sum(value.nbytes for value in weights.values())
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": total}, "weight_map": weight_map}, indent=2) + "\n")
+
+
+def rotate_part(query, key, cos, sin, unsqueeze_dim=1):
+    """Partial rotary as in the families that have it (StableLM, Phi): the rest of each head passes through."""
+    cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+    width = cos.shape[-1]
+
+    def apply(x):
+        turned, rest = x[..., :width], x[..., width:]
+        half = torch.cat((-turned[..., width // 2 :], turned[..., : width // 2]), dim=-1)
+        return torch.cat((turned * cos + half * sin, rest), dim=-1)
+
+    return apply(query), apply(key)
+
+
+def build(config: dict, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
+    settings = dict(config)
+    scaling = settings.get("rope_scaling") or {}
+    if scaling.get("type") == "dynamic":
+        # Fixed at the full extended length, as a serving engine must: the same rule with a larger theta.
+        factor, dim = scaling["factor"], HIDDEN // settings["num_attention_heads"]
+        settings["rope_theta"] *= (factor * factor - (factor - 1)) ** (dim / (dim - 2))
+        del settings["rope_scaling"]
+    partial = settings.pop("partial_rotary_factor", 1.0)
+    model = AutoModelForCausalLM.from_config(hf_config(settings)).float().eval()
+    expected = {name for name in model.state_dict() if not (settings["tie_word_embeddings"] and name == "lm_head.weight")}
+    model.load_state_dict({name: weights[name] for name in expected}, strict=False)
+    if partial != 1.0:
+        dim = int(partial * HIDDEN // settings["num_attention_heads"])
+        rotary = model.model.rotary_emb
+        rotary.inv_freq = 1.0 / (settings["rope_theta"] ** (torch.arange(0, dim, 2).float() / dim))
+    return model
+
+
+@torch.no_grad()
+def evaluate(model: torch.nn.Module, prompt: list[int]) -> tuple[torch.Tensor, list[int], list[float], torch.Tensor]:
+    output = model(torch.tensor([prompt]), use_cache=False, output_hidden_states=True)
+    tokens, margins = list(prompt), []
+    for _ in range(GREEDY_TOKENS):
+        best = model(torch.tensor([tokens]), use_cache=False).logits[0, -1].topk(2)
+        tokens.append(int(best.indices[0]))
+        margins.append(float(best.values[0] - best.values[1]))
+    return output.logits[0], tokens[len(prompt) :], margins, output.hidden_states[-1][0]
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    transformers.models.llama.modeling_llama.apply_rotary_pos_emb = rotate_part
+    shutil.rmtree(OUT, ignore_errors=True)
+    # Biases belong to one case alone; a loader ignores tensors that the configuration does not call for.
+    stored = {}
+    for seed, (name, (config, dtype, shard_bytes)) in enumerate(CHECKPOINTS.items(), 1):
+        extra = {"attention_bias": True, "mlp_bias": True} if name == "llama2" else {}
+        folder = OUT / "checkpoints" / name
+        stored[name] = save_checkpoint(folder, {**config, **extra}, dtype, shard_bytes, seed)
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    generator = torch.Generator().manual_seed(1)
+    prompt = torch.randint(0, 256, (PROMPT_TOKENS,), generator=generator).tolist()
+    for case, (checkpoint, changes) in CASES.items():
+        model = build({**CHECKPOINTS[checkpoint][0], **changes}, stored[checkpoint])
+        logits, greedy, margins, hidden = evaluate(model, prompt)
+        (OUT / f"{case}.logits").write_bytes(logits.contiguous().numpy().astype("<f4").tobytes())
+        expected = {
+            "checkpoint": checkpoint, "config": changes, "prompt": prompt, "greedy": greedy, "smallestMargin": min(margins),
+            "pooled": {"last": hidden[-1].tolist(), "mean": hidden.mean(dim=0).tolist()},
+        }
+        (OUT / f"{case}.json").write_text(json.dumps(expected) + "\n")
+        print(f"{case}: logits std {logits.std():.2f}, smallest greedy margin {min(margins):.4f}, distinct greedy tokens {len(set(greedy))}")
+
+
+main()
