@@ -4,10 +4,16 @@ namespace octavo {
 
 enum class Isa { scalar, neon, avx2, avx512 };
 
-/// Best instruction set this machine and build support, or the one named by OCTAVO_ISA (scalar, avx2, avx512) if supported.
+/// Best instruction set this machine and build support, or the one named by OCTAVO_ISA (scalar, neon, avx2, avx512) if supported.
 /// avx512 implies F, BW, VL, DQ and VNNI; BF16 is asked for separately.
 Isa active_isa();
 bool has_avx512_bf16();
 const char* isa_name(Isa isa);
+
+bool isa_supported(Isa isa);
+
+/// Overrides active_isa() from now on; `bf16` false also hides AVX512-BF16. Tests alone use it: matrices packed before keep
+/// the kernels they were packed for.
+void set_isa_for_test(Isa isa, bool bf16);
 
 }  // namespace octavo

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
-#include <functional>
+
+#include "function_ref.h"
 
 namespace octavo {
 
-/// Workers that spin briefly for the next region, then sleep. Regions run one at a time; the caller takes part as thread 0.
+/// Workers that spin briefly for the next region, then sleep. Regions run one at a time, also when several threads
+/// ask; the caller takes part as thread 0. A region may not start another one, and its function may not throw.
 class ThreadPool {
 public:
     explicit ThreadPool(int num_threads);
@@ -15,11 +17,11 @@ public:
     int size() const;
 
     /// Runs fn(thread_index, num_threads) on every thread and returns when all are done.
-    void run(const std::function<void(int, int)>& fn);
+    void run(FunctionRef<void(int, int)> fn);
 
     /// Splits [0, count) into chunks of `grain` that threads take in turn; fn(begin, end, thread_index).
     /// What is computed for an index may not depend on the chunking.
-    void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t, int)>& fn);
+    void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t, int)> fn);
 
 private:
     struct State;

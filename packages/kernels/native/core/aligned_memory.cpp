@@ -1,0 +1,58 @@
+#include "aligned_memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace octavo {
+
+namespace {
+
+constexpr size_t kCacheLine = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+AlignedMemory::AlignedMemory(size_t bytes) : size_(bytes) {
+    if (bytes == 0) return;
+    if (bytes < kHugePage) {
+        const size_t rounded = round_up(bytes, kCacheLine);
+        data_ = static_cast<uint8_t*>(std::aligned_alloc(kCacheLine, rounded));
+        if (data_ == nullptr) throw std::bad_alloc();
+        std::memset(data_, 0, rounded);
+        return;
+    }
+    mapped_ = bytes + kHugePage;
+    mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping_ == MAP_FAILED) throw std::bad_alloc();
+    data_ = reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uintptr_t>(mapping_), kHugePage));
+#ifdef MADV_HUGEPAGE
+    // The tail short of a whole huge page stays on small pages: it would cost up to 2 MB for each matrix.
+    madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
+}
+
+AlignedMemory::~AlignedMemory() {
+    if (mapping_ != nullptr) {
+        munmap(mapping_, mapped_);
+    } else {
+        std::free(data_);
+    }
+}
+
+AlignedMemory::AlignedMemory(AlignedMemory&& other) noexcept { *this = std::move(other); }
+
+AlignedMemory& AlignedMemory::operator=(AlignedMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(mapping_, other.mapping_);
+    std::swap(mapped_, other.mapped_);
+    return *this;
+}
+
+}  // namespace octavo

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace octavo {
+
+/// Zeroed memory aligned to 64 bytes, or to 2 MB with huge pages asked for where it is large. Movable, one owner.
+class AlignedMemory {
+public:
+    AlignedMemory() = default;
+    /// Throws std::bad_alloc.
+    explicit AlignedMemory(size_t bytes);
+    ~AlignedMemory();
+    AlignedMemory(AlignedMemory&& other) noexcept;
+    AlignedMemory& operator=(AlignedMemory&& other) noexcept;
+    AlignedMemory(const AlignedMemory&) = delete;
+    AlignedMemory& operator=(const AlignedMemory&) = delete;
+
+    uint8_t* data() const { return data_; }
+    size_t size() const { return size_; }
+
+private:
+    uint8_t* data_ = nullptr;
+    size_t size_ = 0;
+    /// Start and length of the mapping that holds `data_`.
+    void* mapping_ = nullptr;
+    size_t mapped_ = 0;
+};
+
+}  // namespace octavo

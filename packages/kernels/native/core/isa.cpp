@@ -1,0 +1,89 @@
+#include "isa.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace octavo {
+
+namespace {
+
+constexpr Isa kBestFirst[] = {Isa::avx512, Isa::avx2, Isa::neon, Isa::scalar};
+
+bool machine_has_avx512_bf16() {
+#if defined(__x86_64__)
+    return isa_supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
+Isa detect_isa() {
+    if (const char* wanted = std::getenv("OCTAVO_ISA")) {
+        for (const Isa isa : kBestFirst) {
+            if (std::strcmp(wanted, isa_name(isa)) == 0 && isa_supported(isa)) return isa;
+        }
+    }
+    for (const Isa isa : kBestFirst) {
+        if (isa_supported(isa)) return isa;
+    }
+    return Isa::scalar;
+}
+
+std::atomic<Isa>& current_isa() {
+    static std::atomic<Isa> isa{detect_isa()};
+    return isa;
+}
+
+std::atomic<bool>& current_bf16() {
+    static std::atomic<bool> bf16{machine_has_avx512_bf16()};
+    return bf16;
+}
+
+}  // namespace
+
+bool isa_supported(Isa isa) {
+    switch (isa) {
+        case Isa::scalar:
+            return true;
+#if defined(__x86_64__)
+        case Isa::avx2:
+            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+        case Isa::avx512:
+            return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512vnni");
+#elif defined(__aarch64__)
+        case Isa::neon:
+            return true;
+#endif
+        default:
+            return false;
+    }
+}
+
+Isa active_isa() { return current_isa().load(std::memory_order_relaxed); }
+
+bool has_avx512_bf16() { return active_isa() == Isa::avx512 && current_bf16().load(std::memory_order_relaxed); }
+
+const char* isa_name(Isa isa) {
+    switch (isa) {
+        case Isa::scalar:
+            return "scalar";
+        case Isa::neon:
+            return "neon";
+        case Isa::avx2:
+            return "avx2";
+        case Isa::avx512:
+            return "avx512";
+    }
+    return "unknown";
+}
+
+void set_isa_for_test(Isa isa, bool bf16) {
+    if (!isa_supported(isa)) return;
+    current_isa().store(isa, std::memory_order_relaxed);
+    current_bf16().store(bf16 && machine_has_avx512_bf16(), std::memory_order_relaxed);
+}
+
+}  // namespace octavo

@@ -1,0 +1,56 @@
+#include "mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace octavo {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const char* what, int error) {
+    throw std::runtime_error(path + ": " + what + ": " + std::strerror(error));
+}
+
+struct Descriptor {
+    int fd;
+    ~Descriptor() {
+        if (fd >= 0) close(fd);
+    }
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+    Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    if (file.fd < 0) fail(path, "cannot open", errno);
+    struct stat info;
+    if (fstat(file.fd, &info) != 0) fail(path, "cannot stat", errno);
+    if (!S_ISREG(info.st_mode)) throw std::runtime_error(path + ": not a regular file");
+    size_ = static_cast<size_t>(info.st_size);
+    if (size_ == 0) return;
+    void* mapping = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
+    if (mapping == MAP_FAILED) fail(path, "cannot map", errno);
+    data_ = static_cast<const uint8_t*>(mapping);
+    madvise(mapping, size_, MADV_SEQUENTIAL);
+}
+
+MappedFile::~MappedFile() {
+    if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
+}
+
+void MappedFile::release(size_t offset, size_t bytes) const noexcept {
+    if (data_ == nullptr || offset >= size_) return;
+    if (bytes > size_ - offset) bytes = size_ - offset;
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t first = (offset + page - 1) / page * page;
+    const size_t last = (offset + bytes) / page * page;
+    if (first < last) madvise(const_cast<uint8_t*>(data_) + first, last - first, MADV_DONTNEED);
+}
+
+}  // namespace octavo

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace octavo {
+
+/// A whole file mapped read-only. The mapping lives as long as the object; the descriptor is closed at once.
+class MappedFile {
+public:
+    /// Throws std::runtime_error with the path and the system's reason.
+    explicit MappedFile(const std::string& path);
+    ~MappedFile();
+    MappedFile(const MappedFile&) = delete;
+    MappedFile& operator=(const MappedFile&) = delete;
+
+    const std::string& path() const { return path_; }
+    /// Null when the file is empty.
+    const uint8_t* data() const { return data_; }
+    size_t size() const { return size_; }
+
+    /// Tells the system that a range has been read and need not stay resident. Reading it again is allowed.
+    void release(size_t offset, size_t bytes) const noexcept;
+
+private:
+    std::string path_;
+    const uint8_t* data_ = nullptr;
+    size_t size_ = 0;
+};
+
+}  // namespace octavo

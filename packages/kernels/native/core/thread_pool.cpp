@@ -1,0 +1,165 @@
+#include "thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace octavo {
+
+namespace {
+
+/// Long enough to bridge the gap between two ops of a step, short enough to give the core back between steps.
+constexpr std::chrono::microseconds kSpinTime{80};
+constexpr int kPausesPerClockRead = 32;
+
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+template <class Ready>
+bool spin_until(const Ready& ready) {
+    if (ready()) return true;
+    const auto deadline = std::chrono::steady_clock::now() + kSpinTime;
+    do {
+        for (int i = 0; i < kPausesPerClockRead; ++i) {
+            pause();
+            if (ready()) return true;
+        }
+    } while (std::chrono::steady_clock::now() < deadline);
+    return ready();
+}
+
+}  // namespace
+
+/// `region` counts regions ever started; a worker runs whenever it differs from the last one it saw. The job is written
+/// before `region` is raised and read after the new value is seen; `running` reaching 0 publishes the workers' writes.
+/// Flags for "asleep" are set under `mutex` before the final look at the condition, so a wake-up cannot be missed.
+struct ThreadPool::State {
+    std::vector<std::thread> workers;
+    std::mutex region_mutex;
+
+    const FunctionRef<void(int, int)>* job = nullptr;
+    bool stopping = false;
+    alignas(64) std::atomic<uint64_t> region{0};
+    alignas(64) std::atomic<int> running{0};
+    alignas(64) std::atomic<int> sleeping_workers{0};
+    std::atomic<bool> sleeping_caller{false};
+    std::mutex mutex;
+    std::condition_variable wake_workers;
+    std::condition_variable wake_caller;
+
+    int size() const { return static_cast<int>(workers.size()) + 1; }
+
+    void start_region() {
+        region.fetch_add(1, std::memory_order_seq_cst);
+        if (sleeping_workers.load(std::memory_order_seq_cst) > 0) {
+            std::lock_guard<std::mutex> lock(mutex);
+            wake_workers.notify_all();
+        }
+    }
+
+    void await_region(uint64_t seen) {
+        const auto started = [&] { return region.load(std::memory_order_acquire) != seen; };
+        if (spin_until(started)) return;
+        std::unique_lock<std::mutex> lock(mutex);
+        sleeping_workers.fetch_add(1, std::memory_order_seq_cst);
+        wake_workers.wait(lock, [&] { return region.load(std::memory_order_seq_cst) != seen; });
+        sleeping_workers.fetch_sub(1, std::memory_order_seq_cst);
+    }
+
+    void finish_part() {
+        if (running.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+        if (sleeping_caller.load(std::memory_order_seq_cst)) {
+            std::lock_guard<std::mutex> lock(mutex);
+            wake_caller.notify_one();
+        }
+    }
+
+    void await_parts() {
+        if (spin_until([&] { return running.load(std::memory_order_acquire) == 0; })) return;
+        std::unique_lock<std::mutex> lock(mutex);
+        sleeping_caller.store(true, std::memory_order_seq_cst);
+        wake_caller.wait(lock, [&] { return running.load(std::memory_order_seq_cst) == 0; });
+        sleeping_caller.store(false, std::memory_order_seq_cst);
+    }
+
+    void stop() {
+        stopping = true;
+        start_region();
+        for (std::thread& worker : workers) {
+            if (worker.joinable()) worker.join();
+        }
+    }
+
+    void work(int index) noexcept {
+        for (uint64_t seen = 0;;) {
+            await_region(seen);
+            ++seen;
+            if (stopping) return;
+            (*job)(index, size());
+            finish_part();
+        }
+    }
+};
+
+ThreadPool::ThreadPool(int num_threads) : state_(new State) {
+    const int num_workers = std::max(num_threads, 1) - 1;
+    state_->workers.resize(static_cast<size_t>(num_workers));
+    try {
+        for (int i = 0; i < num_workers; ++i) {
+            state_->workers[static_cast<size_t>(i)] = std::thread([this, i] { state_->work(i + 1); });
+        }
+    } catch (...) {
+        state_->stop();
+        delete state_;
+        throw;
+    }
+}
+
+ThreadPool::~ThreadPool() {
+    state_->stop();
+    delete state_;
+}
+
+int ThreadPool::size() const { return state_->size(); }
+
+void ThreadPool::run(FunctionRef<void(int, int)> fn) {
+    std::lock_guard<std::mutex> one_region(state_->region_mutex);
+    if (state_->workers.empty()) {
+        fn(0, 1);
+        return;
+    }
+    state_->job = &fn;
+    state_->running.store(size() - 1, std::memory_order_relaxed);
+    state_->start_region();
+    [&]() noexcept { fn(0, size()); }();
+    state_->await_parts();
+}
+
+void ThreadPool::parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t, int)> fn) {
+    if (count <= 0) return;
+    grain = std::max<int64_t>(grain, 1);
+    if (size() == 1 || count <= grain) {
+        std::lock_guard<std::mutex> one_region(state_->region_mutex);
+        for (int64_t begin = 0; begin < count; begin += grain) fn(begin, std::min(begin + grain, count), 0);
+        return;
+    }
+    std::atomic<int64_t> next{0};
+    run([&](int thread, int) {
+        for (;;) {
+            const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
+            if (begin >= count) return;
+            fn(begin, std::min(begin + grain, count), thread);
+        }
+    });
+}
+
+}  // namespace octavo
