@@ -23,6 +23,7 @@ export const errorCodes = {
   internal_error: { status: 500, type: "InternalServerError", retryable: false },
   not_implemented: { status: 501, type: "NotImplementedError", retryable: false },
   shutting_down: { status: 503, type: "ServiceUnavailableError", retryable: true },
+  deadline_exceeded: { status: 504, type: "GatewayTimeoutError", retryable: true },
   engine_failed: { status: 503, type: "ServiceUnavailableError", retryable: true },
   // artifacts and the machine; met at start-up more often than over HTTP
   artifact_not_found: { status: 404, type: "NotFoundError", retryable: false },

@@ -1,1 +1,43 @@
 export { errorCodes, OctavoError, type ErrorCode, type OctavoErrorOptions } from "./errors.js";
+export { errorCodeHeader, toErrorBody, type ErrorBody } from "./error-body.js";
+export { describeValue, parseWith, unknownFields } from "./validation.js";
+export { maxTokenId, requestLimits } from "./fields.js";
+export type { PromptInput } from "./prompt-input.js";
+export { chatRoles, type ChatMessage, type ChatRole, type ChatTool } from "./chat-messages.js";
+export {
+  chatCompletionRequest,
+  type ChatChoice,
+  type ChatChunkChoice,
+  type ChatCompletion,
+  type ChatCompletionChunk,
+  type ChatCompletionRequest,
+  type ChatFinishReason,
+} from "./chat.js";
+export {
+  completionRequest,
+  defaultCompletionTokens,
+  type Completion,
+  type CompletionChoice,
+  type CompletionFinishReason,
+  type CompletionRequest,
+} from "./completions.js";
+export { embeddingRequest, type EmbeddingItem, type EmbeddingList, type EmbeddingsRequest } from "./embeddings.js";
+export type { ModelCard, ModelList, ModelPermission } from "./models.js";
+export {
+  detokenizeRequest,
+  tokenizeRequest,
+  type DetokenizeRequest,
+  type DetokenizeResponse,
+  type TokenizeRequest,
+  type TokenizeResponse,
+} from "./tokenize.js";
+export type {
+  ChatLogprobs,
+  ChatTokenLogprob,
+  ChatTopLogprob,
+  CompletionLogprobs,
+  PromptLogprobs,
+  PromptTokenLogprob,
+} from "./logprobs.js";
+export { usageInfo, type UsageInfo } from "./usage.js";
+export { createSseDecoder, encodeSseJson, sseDone, type SseDecoder, type SseDecoderOptions, type SseEvent } from "./sse.js";

@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { requestLimits } from "./fields.js";
+import type { IssueParams } from "./validation.js";
+
+export const chatRoles = ["system", "developer", "user", "assistant", "tool"] as const;
+export type ChatRole = (typeof chatRoles)[number];
+
+const textPart = z.object({ type: z.string(), text: z.unknown().optional(), refusal: z.unknown().optional() }).transform((part, context) => {
+  const isText = part.type === "text" || part.type === "input_text" || part.type === "output_text";
+  const text = isText ? part.text : part.type === "refusal" ? part.refusal : undefined;
+  if (typeof text === "string") return { type: "text" as const, text };
+  if (isText || part.type === "refusal") {
+    context.addIssue({ code: "custom", message: `a ${part.type} part needs a string`, path: [part.type === "refusal" ? "refusal" : "text"] });
+    return z.NEVER;
+  }
+  const params: IssueParams = { errorCode: "unsupported_parameter" };
+  const name = JSON.stringify(part.type.slice(0, 48));
+  context.addIssue({
+    code: "custom",
+    message: `content parts of type ${name} are not supported; this model reads text parts only`,
+    path: ["type"],
+    params: { ...params },
+  });
+  return z.NEVER;
+});
+
+/** Text content: a string, or parts that all carry text. */
+const content = z.union([z.string(), z.array(textPart).max(requestLimits.contentParts)]);
+
+/** A call the assistant made earlier; `arguments` is JSON in a string, as OpenAI sends it, or already an object. */
+const toolCall = z.object({
+  id: z.string().nullish(),
+  type: z.literal("function").nullish(),
+  function: z.object({
+    name: z.string().min(1),
+    arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
+  }),
+});
+
+export const chatMessage = z
+  .object({
+    role: z.enum(chatRoles),
+    content: content.nullish(),
+    name: z.string().nullish(),
+    tool_calls: z.array(toolCall).max(requestLimits.tools).nullish(),
+    tool_call_id: z.string().nullish(),
+    refusal: z.string().nullish(),
+    reasoning: z.string().nullish(),
+    reasoning_content: z.string().nullish(),
+  })
+  .superRefine((message, context) => {
+    const hasContent = message.content !== undefined && message.content !== null;
+    const mayBeEmpty = message.role === "assistant";
+    if (!hasContent && !mayBeEmpty) {
+      context.addIssue({ code: "custom", message: `a ${message.role} message needs content`, path: ["content"] });
+    }
+  });
+
+export type ChatMessage = z.output<typeof chatMessage>;
+
+/** A function the model may call, as given to its template. */
+export const chatTool = z
+  .looseObject({
+    type: z.literal("function"),
+    function: z.looseObject({
+      name: z.string().min(1).max(256),
+      description: z.string().nullish(),
+      parameters: z.record(z.string(), z.unknown()).nullish(),
+      strict: z.boolean().nullish(),
+    }),
+  })
+  .superRefine((tool, context) => {
+    if (tool.function.strict !== true) return;
+    const params: IssueParams = { errorCode: "unsupported_parameter" };
+    context.addIssue({
+      code: "custom",
+      message: "strict tools need constrained decoding, which this version does not support",
+      path: ["function", "strict"],
+      params: { ...params },
+    });
+  });
+
+export type ChatTool = z.output<typeof chatTool>;

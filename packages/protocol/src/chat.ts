@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { chatMessage, chatTool } from "./chat-messages.js";
+import { deliveryFields, maxTokenId, requestLimits, responseFormat, samplingFields, unsupported } from "./fields.js";
+import type { ChatLogprobs, PromptLogprobs } from "./logprobs.js";
+import type { UsageInfo } from "./usage.js";
+
+/** Fields that shape the prompt; `/tokenize` takes the same ones. */
+export const chatPromptFields = {
+  messages: z.array(chatMessage).min(1).max(requestLimits.messages),
+  tools: z.array(chatTool).max(requestLimits.tools).nullish(),
+  documents: z.array(z.record(z.string(), z.unknown())).nullish(),
+  chat_template: z.string().nullish(),
+  chat_template_kwargs: z.record(z.string(), z.unknown()).nullish(),
+  add_generation_prompt: z.boolean().nullish(),
+  continue_final_message: z.boolean().nullish(),
+  add_special_tokens: z.boolean().nullish(),
+} as const;
+
+export const chatCompletionRequest = z.object({
+  ...samplingFields,
+  ...deliveryFields,
+  ...chatPromptFields,
+  max_tokens: z.int().min(1).max(maxTokenId).nullish(),
+  max_completion_tokens: z.int().min(1).max(maxTokenId).nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(-1).nullish(),
+  echo: z.boolean().nullish(),
+  reasoning_effort: z.string().max(32).nullish(),
+  response_format: responseFormat.nullish(),
+  tool_choice: unsupported(
+    'only "auto" and "none" are supported by this version; "required" and named tools need constrained decoding',
+    (value) => value === "auto" || value === "none",
+  ),
+  parallel_tool_calls: z.boolean().nullish(),
+  functions: unsupported("use tools instead of the older functions field"),
+  function_call: unsupported("use tool_choice instead of the older function_call field", (value) => value === "none"),
+  audio: unsupported("audio output is not supported"),
+  modalities: unsupported("only text output is supported", (value) => Array.isArray(value) && value.every((item) => item === "text")),
+});
+
+export type ChatCompletionRequest = z.output<typeof chatCompletionRequest>;
+
+export type ChatFinishReason = "stop" | "length";
+
+export interface ChatChoice {
+  readonly index: number;
+  readonly message: { readonly role: string; readonly content: string | null };
+  readonly logprobs: ChatLogprobs | null;
+  readonly finish_reason: ChatFinishReason;
+  readonly stop_reason: string | number | null;
+  readonly token_ids?: readonly number[];
+}
+
+export interface ChatCompletion {
+  readonly id: string;
+  readonly object: "chat.completion";
+  readonly created: number;
+  readonly model: string;
+  readonly system_fingerprint: string;
+  readonly choices: readonly ChatChoice[];
+  readonly usage: UsageInfo;
+  readonly prompt_logprobs?: PromptLogprobs;
+  readonly prompt_token_ids?: readonly number[];
+}
+
+export interface ChatChunkChoice {
+  readonly index: number;
+  readonly delta: { readonly role?: string; readonly content?: string };
+  readonly logprobs: ChatLogprobs | null;
+  readonly finish_reason: ChatFinishReason | null;
+  readonly stop_reason?: string | number | null;
+  readonly token_ids?: readonly number[];
+}
+
+export interface ChatCompletionChunk {
+  readonly id: string;
+  readonly object: "chat.completion.chunk";
+  readonly created: number;
+  readonly model: string;
+  readonly system_fingerprint: string;
+  readonly choices: readonly ChatChunkChoice[];
+  readonly usage?: UsageInfo | null;
+  readonly prompt_token_ids?: readonly number[];
+}

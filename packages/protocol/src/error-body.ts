@@ -1,0 +1,18 @@
+import { OctavoError } from "./errors.js";
+
+/** OpenAI's error shape as vLLM fills it: `code` is the HTTP status. */
+export interface ErrorBody {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: number;
+  };
+}
+
+/** The header that carries the stable Octavo code (`context_length_exceeded`) beside vLLM's numeric one. */
+export const errorCodeHeader = "x-octavo-error-code";
+
+export function toErrorBody(error: OctavoError): ErrorBody {
+  return { error: { message: error.message, type: error.type, param: error.param ?? null, code: error.status } };
+}

@@ -1,0 +1,129 @@
+import { z } from "zod";
+import type { IssueParams } from "./validation.js";
+
+/** Bounds of request lists and strings; beyond them a request is refused, never trimmed. */
+export const requestLimits = {
+  sequences: 128,
+  prompts: 2048,
+  messages: 16_384,
+  contentParts: 4096,
+  tools: 1024,
+  stopStrings: 256,
+  stopStringLength: 1024,
+  stopTokenIds: 1024,
+  badWords: 1024,
+  logitBias: 4096,
+  idLength: 256,
+} as const;
+
+export const maxTokenId = 2 ** 31 - 1;
+
+/** Refuses a field that would change the answer, when it asks for something Octavo does not do. */
+export function unsupported(reason: string, isHarmless: (value: unknown) => boolean = () => false) {
+  return z
+    .unknown()
+    .superRefine((value, context) => {
+      if (value === undefined || value === null || isHarmless(value)) return;
+      const params: IssueParams = { errorCode: "unsupported_parameter" };
+      context.addIssue({ code: "custom", message: reason, params: { ...params } });
+    })
+    .optional();
+}
+
+const isFalse = (value: unknown): boolean => value === false;
+
+const finite = z.number();
+const tokenId = z.int().min(0).max(maxTokenId);
+
+/** `logit_bias` as sent: token ids are the keys. Values outside -100..100 are an error. */
+const logitBias = z
+  .record(z.string(), finite.min(-100).max(100))
+  .superRefine((bias, context) => {
+    const keys = Object.keys(bias);
+    if (keys.length > requestLimits.logitBias) {
+      context.addIssue({ code: "custom", message: `at most ${requestLimits.logitBias} entries are allowed, got ${keys.length}` });
+    }
+    const bad = keys.find((key) => !/^\d{1,10}$/.test(key));
+    if (bad !== undefined) {
+      context.addIssue({ code: "custom", message: `keys must be token ids, got ${JSON.stringify(bad.slice(0, 48))}` });
+    }
+  });
+
+const stopString = z.string().min(1).max(requestLimits.stopStringLength);
+
+const truncatePromptTokens = z.int().min(-1).max(maxTokenId);
+
+/** Fields of vLLM's SamplingParams under their wire names, shared by chat and completions. */
+export const samplingFields = {
+  temperature: finite.min(0).max(1e6).nullish(),
+  top_p: finite.gt(0).max(1).nullish(),
+  top_k: z.int().min(-1).max(maxTokenId).nullish(),
+  min_p: finite.min(0).max(1).nullish(),
+  presence_penalty: finite.min(-2).max(2).nullish(),
+  frequency_penalty: finite.min(-2).max(2).nullish(),
+  repetition_penalty: finite.gt(0).max(1e6).nullish(),
+  n: z.int().min(1).max(requestLimits.sequences).nullish(),
+  seed: z.int().nullish(),
+  stop: z.union([stopString, z.array(stopString).max(requestLimits.stopStrings)]).nullish(),
+  stop_token_ids: z.array(tokenId).max(requestLimits.stopTokenIds).nullish(),
+  include_stop_str_in_output: z.boolean().nullish(),
+  ignore_eos: z.boolean().nullish(),
+  min_tokens: z.int().min(0).max(maxTokenId).nullish(),
+  skip_special_tokens: z.boolean().nullish(),
+  spaces_between_special_tokens: z.boolean().nullish(),
+  logit_bias: logitBias.nullish(),
+  allowed_token_ids: z.array(tokenId).min(1).nullish(),
+  bad_words: z.array(z.string().min(1).max(requestLimits.stopStringLength)).max(requestLimits.badWords).nullish(),
+  prompt_logprobs: z.int().min(-1).nullish(),
+  logprob_token_ids: z.array(tokenId).min(1).max(requestLimits.stopTokenIds).nullish(),
+} as const;
+
+const streamOptions = z.object({
+  include_usage: z.boolean().nullish(),
+  continuous_usage_stats: z.boolean().nullish(),
+});
+
+/** vLLM: kept to plain characters because salts end up in keys of outside caches. */
+const cacheSalt = z
+  .string()
+  .min(1)
+  .max(128)
+  .refine((salt) => !/[@/\\\0]/.test(salt), { error: "must not contain '@', '/', '\\' or NUL" });
+
+/** Fields about how a request is run and answered rather than how tokens are drawn. */
+export const deliveryFields = {
+  model: z.string().max(4096).nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: streamOptions.nullish(),
+  user: z.string().nullish(),
+  priority: z.int().nullish(),
+  request_id: z.string().min(1).max(requestLimits.idLength).nullish(),
+  cache_salt: cacheSalt.nullish(),
+  truncate_prompt_tokens: truncatePromptTokens.nullish(),
+  truncation_side: z.enum(["left", "right"]).nullish(),
+  return_token_ids: z.boolean().nullish(),
+  return_tokens_as_token_ids: z.boolean().nullish(),
+  use_beam_search: unsupported("beam search is not supported", isFalse),
+  structured_outputs: unsupported("constrained output is not supported by this version"),
+  guided_json: unsupported("constrained output is not supported by this version"),
+  guided_regex: unsupported("constrained output is not supported by this version"),
+  guided_choice: unsupported("constrained output is not supported by this version"),
+  guided_grammar: unsupported("constrained output is not supported by this version"),
+  kv_transfer_params: unsupported("KV transfer between engines is not supported"),
+  repetition_detection: unsupported("repetition detection is not supported"),
+  thinking_token_budget: unsupported("thinking budgets are not supported"),
+  prompt_embeds: unsupported("prompt embeddings are not accepted; send text or token ids"),
+} as const;
+
+/** `response_format`: text only; the JSON forms need constrained decoding. */
+export const responseFormat = z
+  .looseObject({ type: z.string() })
+  .superRefine((format, context) => {
+    if (format.type === "text") return;
+    const params: IssueParams = { errorCode: "unsupported_parameter" };
+    context.addIssue({
+      code: "custom",
+      message: `type ${JSON.stringify(format.type.slice(0, 48))} is not supported by this version; only "text" is`,
+      params: { ...params },
+    });
+  });
