@@ -12,7 +12,10 @@ export interface ModelConfig {
   readonly rmsNormEps: number;
   readonly maxPositionEmbeddings: number;
   readonly tieWordEmbeddings: boolean;
+  /** Biases on q, k and v. */
   readonly attentionBias: boolean;
+  /** Bias on the attention's output projection; absent means none (Qwen2 has q, k, v biases alone). */
+  readonly attentionOutputBias?: boolean;
   readonly mlpBias: boolean;
   readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh";
   readonly rope: RopeConfig;

@@ -1,0 +1,75 @@
+import type { Backend, Matrix, Op, Program, Vector } from "@octavo/kernels";
+import type { Checkpoint } from "../weights/checkpoint.js";
+import type { MatrixPlan, PlannedOp, VectorPlan } from "./model-plan.js";
+import { planModel } from "./registry.js";
+import { type PackingOptions, WeightPacker } from "./weight-packer.js";
+
+export interface LoadModelOptions extends PackingOptions {
+  /** Most tokens a step will hold; sizes the activation buffers. */
+  readonly maxTokens: number;
+}
+
+/** A compiled program with the weights it owns. */
+export interface LoadedModel extends Disposable {
+  readonly program: Program;
+  /** Bytes of the packed matrices. */
+  readonly weightBytes: number;
+  /** Tensors of the checkpoint that the architecture does not read. */
+  readonly unusedTensors: readonly string[];
+}
+
+/**
+ * Packs a checkpoint's weights and compiles its program. On failure or abort everything made so far is disposed.
+ * Throws `artifact_unsupported`, `artifact_invalid`, `out_of_memory` or `request_cancelled`.
+ */
+export async function loadModel(
+  backend: Backend,
+  checkpoint: Checkpoint,
+  options: LoadModelOptions,
+): Promise<LoadedModel> {
+  const plan = planModel(checkpoint.config, checkpoint.tensors);
+  const weights = new WeightPacker(backend, options);
+  try {
+    await weights.pack(plan);
+    const program = backend.compile({
+      buffers: plan.buffers,
+      ops: plan.ops.map((op) => realize(op, weights)),
+      hidden: plan.hidden,
+      head: realizeFields(plan.head, weights),
+      maxTokens: options.maxTokens,
+    });
+    return {
+      program,
+      weightBytes: weights.byteLength,
+      unusedTensors: plan.unusedTensors,
+      [Symbol.dispose]: () => {
+        program[Symbol.dispose]();
+        weights[Symbol.dispose]();
+      },
+    };
+  } catch (error) {
+    weights[Symbol.dispose]();
+    throw error;
+  } finally {
+    weights.closeFiles();
+  }
+}
+
+function realize(op: PlannedOp, weights: WeightPacker): Op {
+  if (op.op === "linear") return realizeFields(op, weights);
+  if (op.op === "embedding") return { ...op, weight: weights.matrix(op.weight) };
+  if (op.op === "rms_norm") return { ...op, weight: weights.vector(op.weight) };
+  return op;
+}
+
+function realizeFields<T extends { readonly weight: MatrixPlan; readonly bias?: VectorPlan }>(
+  part: T,
+  weights: WeightPacker,
+): Omit<T, "weight" | "bias"> & { readonly weight: Matrix; readonly bias?: Vector } {
+  const { weight, bias, ...rest } = part;
+  return {
+    ...rest,
+    weight: weights.matrix(weight),
+    ...(bias !== undefined && { bias: weights.vector(bias) }),
+  };
+}

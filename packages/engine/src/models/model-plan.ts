@@ -1,0 +1,38 @@
+import type { BufferRef, Matrix, Op, ProgramSpec, Vector } from "@octavo/kernels";
+import type { TensorInfo } from "../weights/checkpoint.js";
+
+/**
+ * A model's program before its weights are in memory: the backend's ops with plans where handles will stand.
+ * Planning reads names and shapes alone, so a checkpoint that does not fit is refused before a byte is packed.
+ */
+export interface ModelPlan {
+  /** Widths of the activation buffers. */
+  readonly buffers: readonly number[];
+  readonly ops: readonly PlannedOp[];
+  /** Normalised hidden state of the output rows. */
+  readonly hidden: BufferRef;
+  readonly head: Planned<ProgramSpec["head"]>;
+  /** Tensors of the checkpoint that the program does not read. */
+  readonly unusedTensors: readonly string[];
+}
+
+/** Tensors stacked along rows into one matrix. The same object in two places is packed once (tied embeddings). */
+export interface MatrixPlan {
+  readonly kind: "matrix";
+  readonly rows: number;
+  readonly cols: number;
+  readonly sources: readonly TensorInfo[];
+}
+
+/** Tensors laid end to end into one f32 vector. */
+export interface VectorPlan {
+  readonly kind: "vector";
+  readonly length: number;
+  readonly sources: readonly TensorInfo[];
+}
+
+type PlannedField<F> = F extends Matrix ? MatrixPlan : F extends Vector ? VectorPlan : F;
+type Planned<T> = T extends unknown ? { readonly [K in keyof T]: PlannedField<T[K]> } : never;
+
+export type PlannedOp = Planned<Op>;
+export type PlannedHead = Planned<ProgramSpec["head"]>;

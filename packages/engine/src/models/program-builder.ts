@@ -1,0 +1,144 @@
+import type { BufferRef } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { TensorInfo } from "../weights/checkpoint.js";
+import type { ModelConfig } from "./model-config.js";
+import type { MatrixPlan, ModelPlan, PlannedHead, PlannedOp, VectorPlan } from "./model-plan.js";
+
+/** One of the tensors that share an input: its name without `.weight`, and how many outputs it gives. */
+export interface Projection {
+  readonly name: string;
+  readonly rows: number;
+  readonly bias?: boolean;
+}
+
+/** Records a model's ops and looks its tensors up, checking each shape against what the configuration implies. */
+export class ProgramBuilder {
+  readonly config: ModelConfig;
+  readonly #tensors: ReadonlyMap<string, TensorInfo>;
+  readonly #buffers: number[] = [];
+  readonly #ops: PlannedOp[] = [];
+  readonly #matrices = new Map<string, MatrixPlan>();
+  readonly #used = new Set<string>();
+
+  constructor(config: ModelConfig, tensors: ReadonlyMap<string, TensorInfo>) {
+    this.config = config;
+    this.#tensors = tensors;
+  }
+
+  /** A new activation buffer of `width` columns. */
+  buffer(width: number): BufferRef {
+    this.#buffers.push(width);
+    return { buffer: this.#buffers.length - 1, column: 0, width };
+  }
+
+  add(op: PlannedOp): void {
+    this.#ops.push(op);
+  }
+
+  has(name: string): boolean {
+    return this.#tensors.has(name);
+  }
+
+  /** The tensor `[rows, cols]` as a matrix; asking twice gives the same plan. */
+  matrix(name: string, rows: number, cols: number): MatrixPlan {
+    const known = this.#matrices.get(name);
+    if (known !== undefined) return known;
+    const plan: MatrixPlan = { kind: "matrix", rows, cols, sources: [this.#tensor(name, [rows, cols])] };
+    this.#matrices.set(name, plan);
+    return plan;
+  }
+
+  vector(name: string, length: number): VectorPlan {
+    return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
+  }
+
+  /**
+   * Several projections of one input into neighbouring columns of `out`: one stacked matrix where the storage types
+   * agree, otherwise one matrix each (mixed quantisations keep some of them in a finer type).
+   */
+  project(input: BufferRef, projections: readonly Projection[], cols: number, out: BufferRef): void {
+    const parts = projections.map((projection) => ({
+      ...projection,
+      weight: this.#tensor(`${projection.name}.weight`, [projection.rows, cols]),
+      biasTensor:
+        projection.bias === true ? this.#vectorTensor(`${projection.name}.bias`, projection.rows) : undefined,
+    }));
+    const [first] = parts;
+    const stackable = parts.every(
+      (part) =>
+        part.weight.type === first?.weight.type &&
+        (part.biasTensor === undefined) === (first.biasTensor === undefined),
+    );
+    let column = out.column ?? 0;
+    for (const group of stackable ? [parts] : parts.map((part) => [part])) {
+      const rows = group.reduce((sum, part) => sum + part.rows, 0);
+      const biases = group.flatMap((part) => part.biasTensor ?? []);
+      this.add({
+        op: "linear",
+        in: input,
+        weight: { kind: "matrix", rows, cols, sources: group.map((part) => part.weight) },
+        ...(biases.length > 0 && { bias: { kind: "vector" as const, length: rows, sources: biases } }),
+        out: { buffer: out.buffer, column, width: rows },
+      });
+      column += rows;
+    }
+  }
+
+  finish(hidden: BufferRef, head: PlannedHead): ModelPlan {
+    return {
+      buffers: this.#buffers,
+      ops: this.#ops,
+      hidden,
+      head,
+      unusedTensors: [...this.#tensors.keys()].filter((name) => !this.#used.has(name) && !isDerived(name)),
+    };
+  }
+
+  #vectorTensor(name: string, length: number): TensorInfo {
+    const tensor = this.#tensor(name, [length]);
+    if (tensor.type === "f32" || tensor.type === "f16" || tensor.type === "bf16") return tensor;
+    throw new OctavoError(
+      "artifact_unsupported",
+      `Tensor "${name}" in ${tensor.path} is stored as ${tensor.type}; vectors must be f32, f16 or bf16.`,
+    );
+  }
+
+  #tensor(name: string, shape: readonly number[]): TensorInfo {
+    const tensor = this.#tensors.get(name);
+    if (tensor === undefined) {
+      throw new OctavoError(
+        "artifact_invalid",
+        `The checkpoint lacks the tensor "${name}" (${shapeText(shape)}) that ${this.config.architecture} needs. ` +
+          `${closestNames(name, this.#tensors.keys())}Is a shard missing, or config.json from another model?`,
+      );
+    }
+    if (tensor.shape.length !== shape.length || tensor.shape.some((size, axis) => size !== shape[axis])) {
+      throw new OctavoError(
+        "artifact_invalid",
+        `Tensor "${name}" in ${tensor.path} has the shape ${shapeText(tensor.shape)}; the model's configuration implies ${shapeText(shape)}.`,
+      );
+    }
+    this.#used.add(name);
+    return tensor;
+  }
+}
+
+/** Tensors that repeat what the configuration says: old checkpoints store rotary frequencies, tied ones a second head. */
+function isDerived(name: string): boolean {
+  return name.endsWith(".rotary_emb.inv_freq") || name === "lm_head.weight" || name === "rope_freqs.weight";
+}
+
+function shapeText(shape: readonly number[]): string {
+  return `[${shape.join(", ")}]`;
+}
+
+/** A hint for renamed tensors: up to three names that end alike. */
+function closestNames(name: string, names: Iterable<string>): string {
+  const tail = name.split(".").slice(-2).join(".");
+  const alike: string[] = [];
+  for (const other of names) {
+    if (other.endsWith(tail)) alike.push(`"${other}"`);
+    if (alike.length === 3) break;
+  }
+  return alike.length === 0 ? "" : `It has ${alike.join(", ")}. `;
+}

@@ -1,0 +1,31 @@
+import { OctavoError } from "@octavo/protocol";
+import type { TensorInfo } from "../weights/checkpoint.js";
+import { llama } from "./llama.js";
+import { mistral } from "./mistral.js";
+import type { ModelConfig } from "./model-config.js";
+import type { ModelFamily } from "./model-family.js";
+import type { ModelPlan } from "./model-plan.js";
+import { ProgramBuilder } from "./program-builder.js";
+import { qwen2 } from "./qwen2.js";
+import { qwen3 } from "./qwen3.js";
+
+/** A new family enters here: one file beside this one and one row. */
+const families: readonly ModelFamily[] = [llama, mistral, qwen2, qwen3];
+
+const familyOf: ReadonlyMap<string, ModelFamily> = new Map(
+  families.flatMap((family) => family.architectures.map((architecture) => [architecture, family] as const)),
+);
+
+export const supportedArchitectures: readonly string[] = [...familyOf.keys()];
+
+/** The program of a checkpoint; throws `artifact_unsupported` for an unknown architecture. */
+export function planModel(config: ModelConfig, tensors: ReadonlyMap<string, TensorInfo>): ModelPlan {
+  const family = familyOf.get(config.architecture);
+  if (family === undefined) {
+    throw new OctavoError(
+      "artifact_unsupported",
+      `The architecture "${config.architecture}" is not supported. Supported: ${supportedArchitectures.join(", ")}.`,
+    );
+  }
+  return family.plan(new ProgramBuilder(config, tensors));
+}

@@ -1,0 +1,90 @@
+import type { RopeSpec } from "@octavo/kernels";
+import type { RopeConfig, RopeScaling } from "./model-config.js";
+
+/**
+ * Inverse frequencies and the factor on cos and sin for a checkpoint's rotary embedding.
+ *
+ * Follows transformers' `modeling_rope_utils.py`. Dynamic NTK follows vLLM instead, which fixes the frequencies at the
+ * full extended length: with transformers' rule they move while a sequence grows, so that cached keys would no
+ * longer fit and the same prompt would give other tokens under another schedule.
+ */
+export function ropeSpec(rope: RopeConfig): RopeSpec {
+  return {
+    inverseFrequencies: Float32Array.from(scaledFrequencies(rope)),
+    attentionFactor: rope.scaling.kind === "yarn" ? yarnAttentionFactor(rope.scaling) : 1,
+    layout: rope.layout,
+  };
+}
+
+function scaledFrequencies(rope: RopeConfig): number[] {
+  const { theta, rotaryDim, scaling } = rope;
+  const plain = inverseFrequencies(theta, rotaryDim);
+  switch (scaling.kind) {
+    case "none":
+      return plain;
+    case "linear":
+      return plain.map((frequency) => frequency / scaling.factor);
+    case "dynamic":
+      return inverseFrequencies(theta * dynamicThetaFactor(scaling.factor, rotaryDim), rotaryDim);
+    case "llama3":
+      return plain.map((frequency) => llama3Frequency(frequency, scaling));
+    case "yarn":
+      return yarnFrequencies(plain, theta, rotaryDim, scaling);
+    case "factors":
+      return plain.map((frequency, pair) => frequency / (scaling.factors[pair] ?? 1));
+  }
+}
+
+function inverseFrequencies(theta: number, rotaryDim: number): number[] {
+  return Array.from({ length: rotaryDim / 2 }, (_, pair) => theta ** ((-2 * pair) / rotaryDim));
+}
+
+/** vLLM's rule: the NTK formula at length `factor * original`, where the original length cancels out. */
+function dynamicThetaFactor(factor: number, rotaryDim: number): number {
+  return (factor * factor - (factor - 1)) ** (rotaryDim / (rotaryDim - 2));
+}
+
+/** Long waves are stretched by the factor, short ones kept, those between blended (Llama 3.1). */
+function llama3Frequency(frequency: number, scaling: Extract<RopeScaling, { kind: "llama3" }>): number {
+  const { factor, lowFrequencyFactor: low, highFrequencyFactor: high } = scaling;
+  const turns = (scaling.originalMaxPositions * frequency) / (2 * Math.PI);
+  if (turns < low) return frequency / factor;
+  if (turns > high) return frequency;
+  const kept = (turns - low) / (high - low);
+  return ((1 - kept) * frequency) / factor + kept * frequency;
+}
+
+type Yarn = Extract<RopeScaling, { kind: "yarn" }>;
+
+/** Peng et al., "YaRN" (arXiv 2309.00071), §3.2: a ramp over dimensions between interpolated and kept frequencies. */
+function yarnFrequencies(
+  plain: readonly number[],
+  theta: number,
+  rotaryDim: number,
+  scaling: Yarn,
+): number[] {
+  const dimensionOf = (turns: number): number =>
+    (rotaryDim * Math.log(scaling.originalMaxPositions / (turns * 2 * Math.PI))) / (2 * Math.log(theta));
+  let low = dimensionOf(scaling.betaFast);
+  let high = dimensionOf(scaling.betaSlow);
+  if (scaling.truncate) {
+    low = Math.floor(low);
+    high = Math.ceil(high);
+  }
+  low = Math.max(low, 0);
+  high = Math.min(high, rotaryDim - 1);
+  if (low === high) high += 0.001;
+  return plain.map((frequency, pair) => {
+    const interpolated = Math.min(Math.max((pair - low) / (high - low), 0), 1);
+    return (frequency / scaling.factor) * interpolated + frequency * (1 - interpolated);
+  });
+}
+
+function yarnAttentionFactor(scaling: Yarn): number {
+  if (scaling.attentionFactor !== undefined) return scaling.attentionFactor;
+  const magnitude = (mscale: number): number =>
+    scaling.factor <= 1 ? 1 : 0.1 * mscale * Math.log(scaling.factor) + 1;
+  if (scaling.mscale && scaling.mscaleAllDim)
+    return magnitude(scaling.mscale) / magnitude(scaling.mscaleAllDim);
+  return magnitude(1);
+}

@@ -1,0 +1,151 @@
+import type {
+  Backend,
+  MappedFile,
+  Matrix,
+  MatrixSource,
+  TensorBytes,
+  Vector,
+  VectorSource,
+} from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { TensorInfo } from "../weights/checkpoint.js";
+import type { MatrixPlan, ModelPlan, VectorPlan } from "./model-plan.js";
+
+export interface PackingOptions {
+  /** Bytes of the checkpoint's matrices packed so far, and all that will be. */
+  readonly onProgress?: ((packedBytes: number, totalBytes: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Each packing already spreads over the backend's threads; a second one in flight hides file reads. */
+const PACKINGS_IN_FLIGHT = 2;
+
+/** Turns weight plans into handles, each plan once, and owns what it made. */
+export class WeightPacker implements Disposable {
+  readonly #backend: Backend;
+  readonly #options: PackingOptions;
+  readonly #files = new Map<string, MappedFile>();
+  readonly #matrices = new Map<MatrixPlan, Matrix>();
+  readonly #vectors = new Map<VectorPlan, Vector>();
+  #packedBytes = 0;
+
+  constructor(backend: Backend, options: PackingOptions) {
+    this.#backend = backend;
+    this.#options = options;
+  }
+
+  get byteLength(): number {
+    let sum = 0;
+    for (const matrix of this.#matrices.values()) sum += matrix.byteLength;
+    return sum;
+  }
+
+  async pack(plan: ModelPlan): Promise<void> {
+    const matrices = new Set<MatrixPlan>();
+    for (const weight of plannedWeights(plan)) {
+      if (weight.kind === "matrix") matrices.add(weight);
+      else this.#packVector(weight);
+    }
+    await this.#packMatrices([...matrices]);
+  }
+
+  matrix(plan: MatrixPlan): Matrix {
+    return expectPacked(this.#matrices.get(plan));
+  }
+
+  vector(plan: VectorPlan): Vector {
+    return expectPacked(this.#vectors.get(plan));
+  }
+
+  closeFiles(): void {
+    for (const file of this.#files.values()) file[Symbol.dispose]();
+    this.#files.clear();
+  }
+
+  [Symbol.dispose](): void {
+    for (const handle of [...this.#matrices.values(), ...this.#vectors.values()]) handle[Symbol.dispose]();
+    this.#matrices.clear();
+    this.#vectors.clear();
+  }
+
+  #packVector(plan: VectorPlan): void {
+    this.#vectors.set(
+      plan,
+      this.#backend.createVector(plan.sources.map((tensor) => this.#vectorSource(tensor))),
+    );
+  }
+
+  /** Every packing is awaited even when one fails, so that no handle is born after the disposal. */
+  async #packMatrices(plans: readonly MatrixPlan[]): Promise<void> {
+    const total = plans.reduce((sum, plan) => sum + sourceBytes(plan), 0);
+    const queue = plans.values();
+    const failures: unknown[] = [];
+    const worker = async (): Promise<void> => {
+      for (const plan of queue) {
+        if (failures.length > 0) return;
+        try {
+          this.#options.signal?.throwIfAborted();
+          const matrix = await this.#backend.createMatrix(
+            plan.sources.map((tensor) => this.#matrixSource(tensor)),
+          );
+          this.#matrices.set(plan, matrix);
+          this.#packedBytes += sourceBytes(plan);
+          this.#options.onProgress?.(this.#packedBytes, total);
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: PACKINGS_IN_FLIGHT }, worker));
+    if (failures.length === 0) return;
+    if (this.#options.signal?.aborted === true) {
+      throw new OctavoError("request_cancelled", "Loading the model was aborted.", { cause: failures[0] });
+    }
+    throw failures[0];
+  }
+
+  #matrixSource(tensor: TensorInfo): MatrixSource {
+    const [rows = 0, cols = 0] = tensor.shape;
+    return { type: tensor.type, rows, cols, bytes: this.#bytes(tensor), name: tensor.name };
+  }
+
+  #vectorSource(tensor: TensorInfo): VectorSource {
+    const { type } = tensor;
+    if (type !== "f32" && type !== "f16" && type !== "bf16") {
+      throw new OctavoError(
+        "artifact_unsupported",
+        `Tensor "${tensor.name}" is stored as ${type}; vectors must be f32, f16 or bf16.`,
+      );
+    }
+    return { type, length: tensor.shape[0] ?? 0, bytes: this.#bytes(tensor), name: tensor.name };
+  }
+
+  #bytes(tensor: TensorInfo): TensorBytes {
+    let file = this.#files.get(tensor.path);
+    if (file === undefined) {
+      file = this.#backend.mapFile(tensor.path);
+      this.#files.set(tensor.path, file);
+    }
+    return { file, offset: tensor.offset, byteLength: tensor.byteLength };
+  }
+}
+
+function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {
+  for (const op of plan.ops) {
+    if (op.op !== "embedding" && op.op !== "linear" && op.op !== "rms_norm") continue;
+    yield op.weight;
+    if (op.op === "linear" && op.bias !== undefined) yield op.bias;
+  }
+  yield plan.head.weight;
+  if (plan.head.bias !== undefined) yield plan.head.bias;
+}
+
+function sourceBytes(plan: MatrixPlan): number {
+  return plan.sources.reduce((sum, tensor) => sum + tensor.byteLength, 0);
+}
+
+function expectPacked<T>(handle: T | undefined): T {
+  if (handle === undefined)
+    throw new OctavoError("internal_error", "A weight was used before it was packed.");
+  return handle;
+}
