@@ -1,0 +1,189 @@
+import type { Random } from "../random.js";
+import { drawInSplit, inSplit, splitOf } from "../split.js";
+import type { Split } from "../task.js";
+import * as names from "./names.js";
+
+const onsets = ["b", "br", "c", "ch", "d", "dr", "f", "fl", "g", "gr", "h", "j", "k", "kl", "l", "m", "n", "p", "pr", "qu", "r", "s", "sh", "sk", "st", "t", "th", "tr", "v", "w", "x", "y", "z"];
+const vowels = ["a", "e", "i", "o", "u", "a", "e", "i", "o", "u", "ai", "ea", "ee", "oo", "ou"];
+const codas = ["", "", "", "", "b", "d", "g", "k", "l", "m", "n", "nd", "p", "r", "rk", "s", "st", "t", "x"];
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const alphanumerics = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const anyCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/#@+=";
+
+/** The values of one split: closed lists cut by split, and open-ended makers of fresh values. */
+export class Pools {
+  readonly #split: Split;
+  readonly firstNames: readonly string[];
+  readonly lastNames: readonly string[];
+  readonly cities: readonly string[];
+  readonly streetWords: readonly string[];
+  readonly productAdjectives: readonly string[];
+  readonly productNouns: readonly string[];
+  readonly nouns: readonly string[];
+
+  constructor(split: Split) {
+    this.#split = split;
+    this.firstNames = inSplit(names.firstNames, split);
+    this.lastNames = inSplit(names.lastNames, split);
+    this.cities = inSplit(names.cities, split);
+    this.streetWords = inSplit(names.streetWords, split);
+    this.productAdjectives = inSplit(names.productAdjectives, split);
+    this.productNouns = inSplit(names.productNouns, split);
+    this.nouns = inSplit(names.commonNouns, split);
+  }
+
+  #draw(draw: () => string): string {
+    return drawInSplit(this.#split, draw);
+  }
+
+  /** A made-up lower-case word of one to three syllables. */
+  word(random: Random): string {
+    return this.#draw(() => {
+      let text = "";
+      const syllables = random.weighted([[1, 1], [4, 2], [2, 3]] as const);
+      for (let i = 0; i < syllables; i++) text += random.pick(onsets) + random.pick(vowels);
+      return text + random.pick(codas);
+    });
+  }
+
+  properWord(random: Random): string {
+    const word = this.word(random);
+    return word.charAt(0).toUpperCase() + word.slice(1);
+  }
+
+  firstName(random: Random): string {
+    return random.chance(0.6) ? random.pick(this.firstNames) : this.properWord(random);
+  }
+
+  lastName(random: Random): string {
+    return random.chance(0.6) ? random.pick(this.lastNames) : this.properWord(random);
+  }
+
+  person(random: Random): string {
+    return `${this.firstName(random)} ${this.lastName(random)}`;
+  }
+
+  city(random: Random): string {
+    return random.chance(0.6) ? random.pick(this.cities) : this.properWord(random);
+  }
+
+  street(random: Random): string {
+    const name = random.chance(0.6) ? random.pick(this.streetWords) : this.properWord(random);
+    return `${name} ${random.pick(["Street", "Road", "Lane", "Avenue"])}`;
+  }
+
+  company(random: Random): string {
+    return `${this.properWord(random)} ${random.pick(["Labs", "Works", "Group", "Foods", "Systems", "Partners"])}`;
+  }
+
+  product(random: Random): string {
+    const adjective = random.chance(0.6) ? random.pick(this.productAdjectives) : this.properWord(random);
+    return `${adjective} ${random.pick(this.productNouns)}`;
+  }
+
+  /** A noun phrase such as a title: two or three words, common or made up. */
+  phrase(random: Random): string {
+    const count = random.int(2, 3);
+    const parts: string[] = [];
+    for (let i = 0; i < count; i++) parts.push(random.chance(0.5) ? random.pick(this.nouns) : this.word(random));
+    return parts.join(" ");
+  }
+
+  email(random: Random): string {
+    const user = random.chance(0.5) ? random.pick(this.firstNames).toLowerCase() : this.word(random);
+    return `${user}${random.chance(0.4) ? random.int(1, 99) : ""}@${this.word(random)}.${random.pick(["com", "org", "net", "io"])}`;
+  }
+
+  /** An identifier such as `QX-4821`, `7KD2P` or `ord_58213`. */
+  code(random: Random): string {
+    return this.#draw(() => {
+      const form = random.int(0, 3);
+      if (form === 0) return `${characters(random, letters, random.int(1, 3))}-${digits(random, random.int(3, 5))}`;
+      if (form === 1) return characters(random, alphanumerics, random.int(5, 8));
+      if (form === 2) return `${this.word(random)}_${digits(random, random.int(2, 5))}`;
+      return `${characters(random, letters, 2)}${digits(random, random.int(3, 6))}`;
+    });
+  }
+
+  /** A run of printable characters with no pattern at all. */
+  noise(random: Random): string {
+    return this.#draw(() => characters(random, anyCharacters, random.int(4, 12)));
+  }
+
+  digits(random: Random, length: number): string {
+    return length < 4 ? digits(random, length) : this.#draw(() => digits(random, length));
+  }
+
+  phone(random: Random): string {
+    return `+${random.int(1, 98)} ${digits(random, 3)} ${this.digits(random, 4)}`;
+  }
+
+  date(random: Random): string {
+    return this.#draw(() => `${random.int(1970, 2039)}-${two(random.int(1, 12))}-${two(random.int(1, 28))}`);
+  }
+
+  time(random: Random): string {
+    return `${two(random.int(0, 23))}:${two(random.pick([0, 5, 10, 15, 20, 30, 40, 45, 50, 55]))}`;
+  }
+
+  integer(random: Random): number {
+    return random.int(1, 10 ** random.int(1, 5));
+  }
+
+  decimal(random: Random): number {
+    return Math.round(random.unit() * 10 ** random.int(2, 5)) / 100 + 0.01 * random.int(1, 9);
+  }
+
+  price(random: Random): number {
+    return Number(this.decimal(random).toFixed(2));
+  }
+
+  /** Any single value as text, for keys, haystacks and copying. */
+  value(random: Random): string {
+    switch (random.int(0, 8)) {
+      case 0:
+      case 1:
+        return this.word(random);
+      case 2:
+        return this.code(random);
+      case 3:
+        return this.digits(random, random.int(1, 7));
+      case 4:
+        return random.pick(this.nouns);
+      case 5:
+        return this.person(random);
+      case 6:
+        return this.date(random);
+      case 7:
+        return this.city(random);
+      default:
+        return this.phrase(random);
+    }
+  }
+
+  /** `count` different values from a maker. */
+  distinct(count: number, draw: () => string): string[] {
+    const seen = new Set<string>();
+    for (let attempt = 0; seen.size < count && attempt < count * 100; attempt++) seen.add(draw());
+    return [...seen];
+  }
+
+  /** Whether a combination of templates is this split's to use. */
+  owns(combination: string): boolean {
+    return splitOf(combination) === this.#split;
+  }
+}
+
+function characters(random: Random, alphabet: string, length: number): string {
+  let text = "";
+  for (let i = 0; i < length; i++) text += alphabet.charAt(random.int(0, alphabet.length - 1));
+  return text;
+}
+
+function digits(random: Random, length: number): string {
+  return String(random.int(1, 9)) + characters(random, "0123456789", length - 1);
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, "0");
+}
