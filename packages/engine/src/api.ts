@@ -103,6 +103,8 @@ export interface StepRecord {
   readonly numSequences: number;
   readonly prefillTokens: number;
   readonly decodeTokens: number;
+  /** Tokens accepted into outputs in this step, all sequences together. */
+  readonly generatedTokens?: number;
   readonly blocksUsed: number;
   readonly blocksEvicted: number;
   readonly preemptions: number;
@@ -115,6 +117,8 @@ export interface FinishedRequest {
   readonly record: ServingRecord;
   readonly n: number;
   readonly maxTokens: number | undefined;
+  /** Tokens of the longest of the `n` sequences. */
+  readonly maxSequenceTokens?: number;
 }
 
 /** The running engine: one per artifact. */
