@@ -5,3 +5,5 @@ export type { SamplingParams } from "./sampling/sampling-params.js";
 export type { ChatTemplate, TemplateInput, TemplateMessage } from "./template/chat-template.js";
 export type { Detokenizer, DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer/tokenizer.js";
 export type { Checkpoint, GenerationDefaults, TensorInfo, TokenizerFileConfig, TokenizerSource } from "./weights/checkpoint.js";
+export { openCheckpoint, type OpenCheckpointOptions } from "./weights/open-checkpoint.js";
+export { requireTensor } from "./weights/tensor-storage.js";

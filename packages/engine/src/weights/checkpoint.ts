@@ -15,7 +15,11 @@ export interface TensorInfo {
 /** Where a tokenizer is built from. */
 export type TokenizerSource =
   | { readonly kind: "tokenizer.json"; readonly json: unknown; readonly config: TokenizerFileConfig }
-  | { readonly kind: "gguf"; readonly metadata: ReadonlyMap<string, unknown>; readonly config: TokenizerFileConfig };
+  | {
+      readonly kind: "gguf";
+      readonly metadata: ReadonlyMap<string, unknown>;
+      readonly config: TokenizerFileConfig;
+    };
 
 /** The parts of tokenizer_config.json that decide anything. */
 export interface TokenizerFileConfig {

@@ -1,0 +1,165 @@
+import { basename, dirname, join } from "node:path";
+import { OctavoError } from "@octavo/protocol";
+import { ArtifactFile, artifactInvalid, artifactUnsupported } from "./artifact-file.js";
+import type { Checkpoint, TensorInfo } from "./checkpoint.js";
+import { readGgufConfig } from "./gguf-config.js";
+import { readGgufHeader, type GgufHeader } from "./gguf-file.js";
+import { huggingFaceName, isIgnoredGgufTensor, ropeFactorsName } from "./gguf-names.js";
+import { readGgufTokenizer } from "./gguf-tokenizer.js";
+import { GgufValues } from "./gguf-values.js";
+import { storageOf } from "./tensor-storage.js";
+
+const maxSplits = 4096;
+const maxRopeFactors = 4096;
+
+/** `name-00001-of-00003.gguf`, as llama.cpp's gguf-split writes it. */
+export interface SplitName {
+  readonly prefix: string;
+  readonly index: number;
+  readonly count: number;
+}
+
+export function parseSplitName(fileName: string): SplitName | undefined {
+  const match = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/i.exec(fileName);
+  if (match === null) return undefined;
+  return { prefix: match[1] ?? "", index: Number(match[2]), count: Number(match[3]) };
+}
+
+export function splitFileName(split: SplitName, index: number): string {
+  const pad = (value: number): string => String(value).padStart(5, "0");
+  return `${split.prefix}-${pad(index)}-of-${pad(split.count)}.gguf`;
+}
+
+/** A GGUF file, or the set it is a split of: any of its files may be named. */
+export function openGguf(path: string, name: string, supported: readonly string[]): Checkpoint {
+  const headers = readSplits(path);
+  const [first] = headers;
+  if (first === undefined) throw artifactInvalid(path, "has no header");
+  const { tensors, ropeFactors } = collectTensors(first, headers);
+  const { metadata } = first;
+  const config = readGgufConfig({
+    path: first.path,
+    metadata,
+    tensors,
+    ropeFactors,
+    supported,
+    dtype: storageOf(tensors.values()),
+  });
+  return {
+    format: "gguf",
+    name,
+    path,
+    config,
+    generation: {},
+    tensors,
+    tokenizer: readGgufTokenizer(first.path, metadata),
+  };
+}
+
+function readSplits(path: string): GgufHeader[] {
+  const split = parseSplitName(basename(path));
+  if (split === undefined) {
+    const header = readGgufHeader(path);
+    const count = splitValues(header).number("count") ?? 1;
+    if (count > 1)
+      throw artifactInvalid(
+        path,
+        `is one of ${count} split files, but its name does not end in -00001-of-0000${count}.gguf`,
+      );
+    return [header];
+  }
+  if (split.count < 1 || split.count > maxSplits || split.index < 1 || split.index > split.count) {
+    throw artifactInvalid(path, `has a name that claims part ${split.index} of ${split.count}`);
+  }
+  const headers: GgufHeader[] = [];
+  for (let index = 1; index <= split.count; index++) {
+    headers.push(readSplit(join(dirname(path), splitFileName(split, index)), index, split.count));
+  }
+  const declared = headers[0] && splitValues(headers[0]).number("tensors.count");
+  const found = headers.reduce((sum, header) => sum + header.tensors.length, 0);
+  if (declared !== undefined && declared !== found) {
+    throw artifactInvalid(
+      path,
+      `and its sibling files hold ${found} tensors; the first of them says ${declared}`,
+    );
+  }
+  return headers;
+}
+
+function readSplit(path: string, index: number, count: number): GgufHeader {
+  let header: GgufHeader;
+  try {
+    header = readGgufHeader(path);
+  } catch (error) {
+    if (!(error instanceof OctavoError) || error.code !== "artifact_not_found") throw error;
+    throw new OctavoError(
+      "artifact_not_found",
+      `${path}: part ${index} of ${count} of a split GGUF model is missing`,
+      {
+        cause: error,
+      },
+    );
+  }
+  const values = splitValues(header);
+  const saidIndex = values.number("no");
+  const saidCount = values.number("count");
+  if (
+    (saidIndex !== undefined && saidIndex + 1 !== index) ||
+    (saidCount !== undefined && saidCount !== count)
+  ) {
+    throw artifactInvalid(
+      path,
+      `says it is part ${(saidIndex ?? 0) + 1} of ${saidCount}, its name says ${index} of ${count}`,
+    );
+  }
+  return header;
+}
+
+function splitValues(header: GgufHeader): GgufValues {
+  return new GgufValues(header.path, header.metadata, "split");
+}
+
+function collectTensors(
+  first: GgufHeader,
+  headers: readonly GgufHeader[],
+): { tensors: ReadonlyMap<string, TensorInfo>; ropeFactors: Float32Array | undefined } {
+  const tensors = new Map<string, TensorInfo>();
+  let ropeFactors: Float32Array | undefined;
+  for (const tensor of headers.flatMap((header) => header.tensors)) {
+    if (tensor.name === ropeFactorsName) {
+      ropeFactors = readFactors(tensor);
+      continue;
+    }
+    const name = huggingFaceName(tensor.name);
+    if (name === undefined) {
+      if (isIgnoredGgufTensor(tensor.name)) continue;
+      const architecture =
+        new GgufValues(first.path, first.metadata, "general").string("architecture") ?? "unknown";
+      throw artifactUnsupported(
+        tensor.path,
+        `tensor ${JSON.stringify(tensor.name)} is not one that Octavo knows of a ${architecture} model`,
+      );
+    }
+    if (tensors.has(name))
+      throw artifactInvalid(tensor.path, `holds tensor ${JSON.stringify(tensor.name)} again`);
+    tensors.set(name, { ...tensor, name });
+  }
+  return { tensors, ropeFactors };
+}
+
+function readFactors(tensor: TensorInfo): Float32Array {
+  const length = tensor.shape.reduce((product, size) => product * size, 1);
+  if (tensor.type !== "f32" || length > maxRopeFactors) {
+    throw artifactInvalid(
+      tensor.path,
+      `has ${ropeFactorsName} as ${tensor.type} [${tensor.shape.join(", ")}]`,
+    );
+  }
+  const file = ArtifactFile.open(tensor.path);
+  try {
+    const bytes = file.read(tensor.offset, tensor.byteLength);
+    return Float32Array.from({ length }, (_, i) => bytes.readFloatLE(i * 4));
+  } finally {
+    file[Symbol.dispose]();
+  }
+}

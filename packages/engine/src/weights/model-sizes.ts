@@ -1,0 +1,85 @@
+import type { ModelConfig, RopeScaling } from "../models/model-config.js";
+import { artifactInvalid } from "./artifact-file.js";
+
+/** Far above any published model; a file that claims more is lying or broken. */
+const sizeBounds = {
+  vocabSize: 4_194_304,
+  hiddenSize: 262_144,
+  intermediateSize: 1_048_576,
+  numLayers: 1_024,
+  numHeads: 1_024,
+  numKvHeads: 1_024,
+  headDim: 1_024,
+  maxPositionEmbeddings: 1_073_741_824,
+} as const satisfies Partial<Record<keyof ModelConfig, number>>;
+
+/**
+ * The last gate before a config is believed, whichever format it came from: sizes within bounds and consistent.
+ * @throws OctavoError `artifact_invalid`, naming the field as ModelConfig does
+ */
+export function checkModelConfig(path: string, config: ModelConfig): ModelConfig {
+  for (const [field, bound] of Object.entries(sizeBounds)) {
+    const value = config[field as keyof typeof sizeBounds];
+    if (!Number.isSafeInteger(value) || value < 1 || value > bound) {
+      throw artifactInvalid(path, `has ${field} ${value}; a whole number from 1 to ${bound} is needed`);
+    }
+  }
+  const { numHeads, numKvHeads, headDim, rope } = config;
+  if (numHeads % numKvHeads !== 0) {
+    throw artifactInvalid(path, `has ${numHeads} heads, which ${numKvHeads} key-value heads do not divide`);
+  }
+  if (headDim % 2 !== 0) throw artifactInvalid(path, `has the odd head size ${headDim}`);
+  if (
+    !Number.isInteger(rope.rotaryDim) ||
+    rope.rotaryDim < 2 ||
+    rope.rotaryDim > headDim ||
+    rope.rotaryDim % 2 !== 0
+  ) {
+    throw artifactInvalid(
+      path,
+      `rotates ${rope.rotaryDim} of ${headDim} head elements; an even part is needed`,
+    );
+  }
+  if (!(config.rmsNormEps > 0 && config.rmsNormEps < 1)) {
+    throw artifactInvalid(path, `has the norm epsilon ${config.rmsNormEps}; it must lie between 0 and 1`);
+  }
+  if (!(rope.theta > 0 && Number.isFinite(rope.theta)))
+    throw artifactInvalid(path, `has the rope base ${rope.theta}`);
+  checkScaling(path, rope.scaling, rope.rotaryDim);
+  if (config.slidingWindows.length !== config.numLayers) {
+    throw artifactInvalid(
+      path,
+      `gives ${config.slidingWindows.length} layer types for ${config.numLayers} layers`,
+    );
+  }
+  const inVocabulary = (id: number): boolean => Number.isSafeInteger(id) && id >= 0 && id < config.vocabSize;
+  const { bosTokenId } = config;
+  return {
+    ...config,
+    // Placeholders such as -1, and ids beyond the vocabulary, name no token.
+    bosTokenId: bosTokenId !== undefined && inVocabulary(bosTokenId) ? bosTokenId : undefined,
+    eosTokenIds: [...new Set(config.eosTokenIds)].filter(inVocabulary),
+  };
+}
+
+function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): void {
+  if (scaling.kind === "none") return;
+  if (scaling.kind === "factors") {
+    if (scaling.factors.length !== rotaryDim / 2) {
+      throw artifactInvalid(
+        path,
+        `has ${scaling.factors.length} rope factors for ${rotaryDim / 2} frequencies`,
+      );
+    }
+    if (!scaling.factors.every((factor) => Number.isFinite(factor) && factor > 0)) {
+      throw artifactInvalid(path, "has a rope factor that is not a positive number");
+    }
+    return;
+  }
+  for (const [name, value] of Object.entries(scaling)) {
+    if (typeof value === "number" && !(Number.isFinite(value) && value >= 0)) {
+      throw artifactInvalid(path, `has the rope scaling ${name} ${value}`);
+    }
+  }
+  if (!(scaling.factor > 0)) throw artifactInvalid(path, `has the rope scaling factor ${scaling.factor}`);
+}

@@ -1,0 +1,83 @@
+import { z } from "zod";
+import type { RopeScaling } from "../models/model-config.js";
+import { artifactInvalid, artifactUnsupported } from "./artifact-file.js";
+
+/**
+ * `rope_scaling` (before transformers 5, with the base beside it) and `rope_parameters` (since, with the base inside).
+ * Source: transformers' modeling_rope_utils.py.
+ */
+export const ropeParametersSchema = z.looseObject({
+  rope_type: z.string().nullish(),
+  type: z.string().nullish(),
+  rope_theta: z.number().nullish(),
+  partial_rotary_factor: z.number().nullish(),
+  factor: z.number().nullish(),
+  original_max_position_embeddings: z.number().nullish(),
+  low_freq_factor: z.number().nullish(),
+  high_freq_factor: z.number().nullish(),
+  attention_factor: z.number().nullish(),
+  beta_fast: z.number().nullish(),
+  beta_slow: z.number().nullish(),
+  mscale: z.number().nullish(),
+  mscale_all_dim: z.number().nullish(),
+  truncate: z.boolean().nullish(),
+});
+
+export type RopeParameters = z.infer<typeof ropeParametersSchema>;
+
+/** @throws OctavoError `artifact_invalid` for a missing factor, `artifact_unsupported` for an unknown kind */
+export function readRopeScaling(
+  path: string,
+  parameters: RopeParameters | undefined,
+  maxPositions: number,
+): RopeScaling {
+  const kind = parameters?.rope_type ?? parameters?.type ?? "default";
+  if (parameters === undefined || kind === "default") return { kind: "none" };
+  const originalMaxPositions = parameters.original_max_position_embeddings ?? maxPositions;
+  const need = (name: "factor" | "low_freq_factor" | "high_freq_factor"): number => {
+    const value = parameters[name];
+    if (value === undefined || value === null)
+      throw artifactInvalid(path, `has ${kind} rope scaling without ${name}`);
+    return value;
+  };
+  switch (kind) {
+    case "linear":
+      return { kind, factor: need("factor") };
+    case "dynamic":
+      return { kind, factor: need("factor"), originalMaxPositions };
+    case "llama3": {
+      const lowFrequencyFactor = need("low_freq_factor");
+      const highFrequencyFactor = need("high_freq_factor");
+      if (!(highFrequencyFactor > lowFrequencyFactor)) {
+        throw artifactInvalid(
+          path,
+          `has llama3 rope scaling whose high_freq_factor is not above its low_freq_factor`,
+        );
+      }
+      return { kind, factor: need("factor"), lowFrequencyFactor, highFrequencyFactor, originalMaxPositions };
+    }
+    case "yarn":
+      return {
+        kind,
+        factor: parameters.factor ?? maxPositions / originalMaxPositions,
+        originalMaxPositions,
+        betaFast: parameters.beta_fast ?? 32,
+        betaSlow: parameters.beta_slow ?? 1,
+        attentionFactor: parameters.attention_factor ?? undefined,
+        mscale: parameters.mscale ?? undefined,
+        mscaleAllDim: parameters.mscale_all_dim ?? undefined,
+        truncate: parameters.truncate ?? true,
+      };
+    default:
+      throw artifactUnsupported(
+        path,
+        `has rope scaling of type ${JSON.stringify(kind)}; supported are default, linear, dynamic, llama3 and yarn`,
+      );
+  }
+}
+
+/** YaRN configs may keep the unscaled length as the maximum; what the model can then be served with is the scaled one. */
+export function usablePositions(maxPositions: number, scaling: RopeScaling): number {
+  if (scaling.kind !== "yarn") return maxPositions;
+  return Math.max(maxPositions, Math.trunc(scaling.originalMaxPositions * scaling.factor));
+}
