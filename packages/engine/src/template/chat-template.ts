@@ -1,7 +1,7 @@
-/** A chat message as templates see it: OpenAI's wire form with content already flattened to text. */
+/** A chat message as templates see it: OpenAI's wire form with content flattened to text, or its text parts for templates that read parts. */
 export interface TemplateMessage {
   readonly role: string;
-  readonly content: string | null;
+  readonly content: string | null | readonly { readonly type: "text"; readonly text: string }[];
   readonly name?: string;
   readonly tool_calls?: readonly unknown[];
   readonly tool_call_id?: string;
