@@ -27,7 +27,6 @@ LAYER_NAMES = {
 WIDE = {
     "vocab_size": 272, "hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "max_position_embeddings": 512, "bos_token_id": 269, "eos_token_id": 270,
-    "tie_word_embeddings": True,
 }
 
 # file -> (architecture, checkpoint of fixtures/models or a seed, weight type)
@@ -81,13 +80,17 @@ def random_weights(architecture: str, seed: int) -> tuple[dict, dict[str, np.nda
     def vector(length: int, mean: float, deviation: float) -> np.ndarray:
         return (mean + deviation * torch.randn(length, generator=generator)).numpy()
 
-    weights = {"token_embd.weight": matrix(WIDE["vocab_size"], hidden, 6.0), "output_norm.weight": vector(hidden, 0.5, 0.05)}
+    tied = architecture != "llama"
+    embedding, update = (6.0, 4.0) if tied else (16.0, 1.0)
+    weights = {"token_embd.weight": matrix(WIDE["vocab_size"], hidden, embedding), "output_norm.weight": vector(hidden, 0.5, 0.05)}
+    if not tied:
+        weights["output.weight"] = matrix(WIDE["vocab_size"], hidden, 4.0)
     for layer in range(WIDE["num_hidden_layers"]):
         block = {
             "attn_norm.weight": vector(hidden, 1.0, 0.1), "ffn_norm.weight": vector(hidden, 1.0, 0.1),
             "attn_q.weight": matrix(heads * head_dim, hidden, 1.5), "attn_k.weight": matrix(kv_heads * head_dim, hidden, 1.5),
-            "attn_v.weight": matrix(kv_heads * head_dim, hidden), "attn_output.weight": matrix(hidden, heads * head_dim, 4.0),
-            "ffn_gate.weight": matrix(inner, hidden), "ffn_up.weight": matrix(inner, hidden), "ffn_down.weight": matrix(hidden, inner, 4.0),
+            "attn_v.weight": matrix(kv_heads * head_dim, hidden), "attn_output.weight": matrix(hidden, heads * head_dim, update),
+            "ffn_gate.weight": matrix(inner, hidden), "ffn_up.weight": matrix(inner, hidden), "ffn_down.weight": matrix(hidden, inner, update),
         }
         if architecture == "qwen2":
             block |= {"attn_q.bias": vector(heads * head_dim, 0, 0.2), "attn_k.bias": vector(kv_heads * head_dim, 0, 0.2), "attn_v.bias": vector(kv_heads * head_dim, 0, 0.2)}

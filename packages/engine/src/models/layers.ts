@@ -21,10 +21,10 @@ interface DecoderBuffers {
 
 export interface AttentionOptions {
   /** Which projections have a bias. */
-  readonly qkvBias?: boolean;
-  readonly outputBias?: boolean;
+  readonly qkvBias?: boolean | undefined;
+  readonly outputBias?: boolean | undefined;
   /** RMS norm of each head's q and k before rotation (Qwen3). */
-  readonly queryKeyNorm?: boolean;
+  readonly queryKeyNorm?: boolean | undefined;
 }
 
 export interface LayerBlocks {

@@ -5,9 +5,9 @@ import type { ModelFamily } from "./model-family.js";
 export const llama: ModelFamily = {
   architectures: ["LlamaForCausalLM"],
   plan: (builder) => {
-    const { attentionBias, mlpBias } = builder.config;
+    const { attentionBias, attentionOutputBias, mlpBias } = builder.config;
     return decoder(builder, (layer) => {
-      layer.attention({ qkvBias: attentionBias, outputBias: attentionBias });
+      layer.attention({ qkvBias: attentionBias, outputBias: attentionOutputBias });
       layer.gatedMlp({ bias: mlpBias });
     });
   },

@@ -20,6 +20,7 @@ const config: ModelConfig = {
   maxPositionEmbeddings: 64,
   tieWordEmbeddings: false,
   attentionBias: false,
+  attentionOutputBias: false,
   mlpBias: false,
   hiddenActivation: "silu",
   rope: { theta: 10000, rotaryDim: 4, layout: "neox", scaling: { kind: "none" } },

@@ -5,9 +5,9 @@ import type { ModelFamily } from "./model-family.js";
 export const qwen3: ModelFamily = {
   architectures: ["Qwen3ForCausalLM"],
   plan: (builder) => {
-    const { attentionBias } = builder.config;
+    const { attentionBias, attentionOutputBias } = builder.config;
     return decoder(builder, (layer) => {
-      layer.attention({ qkvBias: attentionBias, outputBias: attentionBias, queryKeyNorm: true });
+      layer.attention({ qkvBias: attentionBias, outputBias: attentionOutputBias, queryKeyNorm: true });
       layer.gatedMlp();
     });
   },

@@ -1,0 +1,89 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** What transformers computed for a tiny checkpoint; written by tools/oracle/make-model-fixtures.py. */
+export interface ModelFixture {
+  readonly name: string;
+  /** Folder of the checkpoint whose weights it uses. */
+  readonly checkpoint: string;
+  /** Changes of that checkpoint's config.json; null deletes a field. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly prompt: readonly number[];
+  readonly greedy: readonly number[];
+  /** f32 `[prompt, vocab]` */
+  readonly logits: Float32Array;
+  readonly pooled: { readonly last: readonly number[]; readonly mean: readonly number[] };
+}
+
+/** What llama.cpp computed for a tiny GGUF file; written by tools/oracle/run-llama-cpp.mjs. */
+export interface GgufFixture {
+  readonly name: string;
+  readonly path: string;
+  readonly prompt: readonly number[];
+  readonly greedy: readonly number[];
+  /** Each step's best tokens with their log-probabilities, best first. */
+  readonly top: readonly (readonly (readonly [token: number, logprob: number])[])[];
+}
+
+const fixtures = fileURLToPath(new URL("../../fixtures", import.meta.url));
+
+/** Folder of a fixture checkpoint, e.g. "llama3" or "qwen2" (sharded). */
+export function fixtureCheckpoint(name: string): string {
+  return join(fixtures, "models/checkpoints", name);
+}
+
+export function fixtureGguf(name: string): string {
+  return join(fixtures, "gguf", `${name}.gguf`);
+}
+
+export function readModelFixtures(): ModelFixture[] {
+  const folder = join(fixtures, "models");
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => {
+      const name = basename(file, ".json");
+      const expected = JSON.parse(readFileSync(join(folder, file), "utf8")) as Omit<
+        ModelFixture,
+        "name" | "logits"
+      >;
+      const bytes = readFileSync(join(folder, `${name}.logits`));
+      return { ...expected, name, logits: new Float32Array(new Uint8Array(bytes).buffer) };
+    });
+}
+
+export function readGgufFixtures(): GgufFixture[] {
+  const folder = join(fixtures, "gguf");
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => {
+      const name = basename(file, ".json");
+      const expected = JSON.parse(readFileSync(join(folder, file), "utf8")) as Omit<
+        GgufFixture,
+        "name" | "path"
+      >;
+      return { ...expected, name, path: fixtureGguf(name) };
+    });
+}
+
+/** A copy of a fixture checkpoint in a temporary folder, with fields of its config.json changed. */
+export class ChangedCheckpoint implements Disposable {
+  readonly path: string;
+
+  constructor(checkpoint: string, changes: Readonly<Record<string, unknown>>) {
+    this.path = mkdtempSync(join(tmpdir(), "octavo-fixture-"));
+    cpSync(fixtureCheckpoint(checkpoint), this.path, { recursive: true });
+    const configPath = join(this.path, "config.json");
+    const config = {
+      ...(JSON.parse(readFileSync(configPath, "utf8")) as Record<string, unknown>),
+      ...changes,
+    };
+    const kept = Object.entries(config).filter(([, value]) => value !== null);
+    writeFileSync(configPath, JSON.stringify(Object.fromEntries(kept)));
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}

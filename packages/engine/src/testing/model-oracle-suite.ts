@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Backend } from "@octavo/kernels";
+import { openCheckpoint } from "../weights/open-checkpoint.js";
+import { ChangedCheckpoint, type ModelFixture, readModelFixtures } from "./model-fixtures.js";
+import { ModelRunner } from "./model-runner.js";
+
+/** Of the largest logit of a row: f32 weights must agree to rounding, f16 and bf16 to what their products keep. */
+const TOLERANCE = { f32: 1e-4, f16: 4e-3, bf16: 2e-2 } as const;
+
+/** Holds every model family on a backend against what transformers computed from the same weights. */
+export function modelOracleSuite(name: string, openBackend: () => Backend): void {
+  describe(`models on the ${name} backend against transformers`, () => {
+    for (const fixture of readModelFixtures()) {
+      test(fixture.name, async () => {
+        using backend = openBackend();
+        using folder = new ChangedCheckpoint(fixture.checkpoint, fixture.config);
+        const checkpoint = await openCheckpoint(folder.path);
+        const dtype = checkpoint.config.dtype === "quantized" ? "f32" : checkpoint.config.dtype;
+        using runner = await ModelRunner.load(
+          backend,
+          checkpoint,
+          fixture.prompt.length + fixture.greedy.length,
+          "f32",
+        );
+        await compareLogits(runner, fixture, checkpoint.config.vocabSize, TOLERANCE[dtype]);
+        await compareGreedy(runner, fixture, dtype === "f32");
+        await comparePooled(runner, fixture, TOLERANCE[dtype]);
+      });
+    }
+  });
+}
+
+async function compareLogits(
+  runner: ModelRunner,
+  fixture: ModelFixture,
+  vocabSize: number,
+  tolerance: number,
+): Promise<void> {
+  runner.reset();
+  const rows = await runner.logits(fixture.prompt);
+  for (const [position, row] of rows.entries()) {
+    const expected = fixture.logits.subarray(position * vocabSize, (position + 1) * vocabSize);
+    const difference = relativeDifference(row, expected);
+    assert.ok(difference <= tolerance, `logits at position ${position} differ by ${difference}`);
+  }
+}
+
+/** Token by token through the KV cache. Half-precision weights may leave the path where the oracle's margin is small. */
+async function compareGreedy(runner: ModelRunner, fixture: ModelFixture, exact: boolean): Promise<void> {
+  runner.reset();
+  const tokens = await runner.greedy(fixture.prompt, fixture.greedy.length);
+  if (exact) assert.deepEqual(tokens, fixture.greedy);
+  else assert.deepEqual(tokens.slice(0, 4), fixture.greedy.slice(0, 4));
+}
+
+async function comparePooled(runner: ModelRunner, fixture: ModelFixture, tolerance: number): Promise<void> {
+  runner.reset();
+  const rows = await runner.hidden(fixture.prompt);
+  const mean = Float32Array.from(
+    fixture.pooled.mean,
+    (_, column) => rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / rows.length,
+  );
+  const last = rows.at(-1) ?? new Float32Array();
+  assert.ok(relativeDifference(last, fixture.pooled.last) <= tolerance, "last hidden state");
+  assert.ok(relativeDifference(mean, fixture.pooled.mean) <= tolerance, "mean hidden state");
+}
+
+/** Largest difference over the largest value; NaN counts as infinite. */
+export function relativeDifference(found: ArrayLike<number>, expected: ArrayLike<number>): number {
+  assert.equal(found.length, expected.length);
+  let difference = 0;
+  let largest = 0;
+  for (let i = 0; i < expected.length; i++) {
+    const gap = Math.abs((found[i] ?? Number.NaN) - (expected[i] ?? Number.NaN));
+    if (!(gap <= difference)) difference = Number.isNaN(gap) ? Infinity : gap;
+    largest = Math.max(largest, Math.abs(expected[i] ?? 0));
+  }
+  return difference / largest;
+}

@@ -1,0 +1,95 @@
+import type {
+  Backend,
+  KvCache,
+  KvCacheSpec,
+  MappedFile,
+  Matrix,
+  MatrixSource,
+  Program,
+  ProgramSpec,
+  StepPlan,
+  StepResult,
+  TensorBytes,
+  Vector,
+  VectorSource,
+} from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import { dequantize } from "./dequantize.js";
+import {
+  ReferenceFile,
+  ReferenceKvCache,
+  ReferenceMatrix,
+  ReferenceProgram,
+  ReferenceVector,
+} from "./reference-handles.js";
+import { runReferenceStep } from "./reference-step.js";
+import type { StoredType } from "./quantize.js";
+
+/**
+ * A backend in plain TypeScript, for numbers alone: dequantised weights, sums in double precision, greedy rows, no speed.
+ * It tells whether a model's program is right without the native kernels, and what those should have computed.
+ */
+export class ReferenceBackend implements Backend {
+  readonly info = { name: "reference", instructionSet: "none", features: [], numThreads: 1 };
+
+  mapFile(path: string): MappedFile {
+    return new ReferenceFile(path);
+  }
+
+  createMatrix(sources: readonly MatrixSource[]): Promise<Matrix> {
+    const values = concatenate(sources.map((source) => readValues(source.type, source.bytes)));
+    if (!values.every(Number.isFinite)) {
+      const error = new OctavoError(
+        "artifact_invalid",
+        `One of ${sources.map((source) => source.name).join(", ")} holds NaN or infinity.`,
+      );
+      return Promise.reject(error);
+    }
+    return Promise.resolve(new ReferenceMatrix(sources[0]?.cols ?? 1, values));
+  }
+
+  createVector(sources: readonly VectorSource[]): Vector {
+    return new ReferenceVector(concatenate(sources.map((source) => readValues(source.type, source.bytes))));
+  }
+
+  createKvCache(spec: KvCacheSpec): KvCache {
+    return new ReferenceKvCache(spec);
+  }
+
+  createSamplerState(): never {
+    throw new OctavoError("not_implemented", "The reference backend decodes greedily alone.");
+  }
+
+  compile(spec: ProgramSpec): Program {
+    return new ReferenceProgram(spec);
+  }
+
+  execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {
+    if (!(program instanceof ReferenceProgram) || !(cache instanceof ReferenceKvCache)) {
+      throw new OctavoError("internal_error", "The program or the cache belongs to another backend.");
+    }
+    return Promise.resolve({ rows: runReferenceStep(program.spec, cache, plan), computeMs: 0 });
+  }
+
+  [Symbol.dispose](): void {}
+}
+
+function readValues(type: string, bytes: TensorBytes): Float32Array {
+  if ("data" in bytes) return dequantize(type as StoredType, bytes.data);
+  if (!(bytes.file instanceof ReferenceFile))
+    throw new OctavoError("internal_error", "The file belongs to another backend.");
+  return dequantize(
+    type as StoredType,
+    bytes.file.data.subarray(bytes.offset, bytes.offset + bytes.byteLength),
+  );
+}
+
+function concatenate(parts: readonly Float32Array[]): Float32Array {
+  const whole = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,231 @@
+import type { Activation, BufferRef, Op, ProgramSpec, RopeSpec, RowResult, StepPlan } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import { type ReferenceKvCache, ReferenceMatrix, ReferenceVector } from "./reference-handles.js";
+
+/** An activation buffer: `rows` of `width` f32 columns. */
+interface Buffer {
+  readonly width: number;
+  readonly data: Float32Array;
+}
+
+/** Runs a program op by op over one step, as the docstrings of `Op` say. */
+export function runReferenceStep(spec: ProgramSpec, cache: ReferenceKvCache, plan: StepPlan): RowResult[] {
+  const step = new ReferenceStep(spec, cache, plan);
+  for (const op of spec.ops) step.run(op);
+  return step.outputs();
+}
+
+class ReferenceStep {
+  readonly #spec: ProgramSpec;
+  readonly #cache: ReferenceKvCache;
+  readonly #plan: StepPlan;
+  readonly #buffers: readonly Buffer[];
+  #numRows: number;
+
+  constructor(spec: ProgramSpec, cache: ReferenceKvCache, plan: StepPlan) {
+    this.#spec = spec;
+    this.#cache = cache;
+    this.#plan = plan;
+    this.#numRows = plan.numTokens;
+    this.#buffers = spec.buffers.map((width) => ({ width, data: new Float32Array(width * plan.numTokens) }));
+  }
+
+  run(op: Op): void {
+    switch (op.op) {
+      case "embedding":
+        return this.#embedding(op);
+      case "rms_norm":
+        return this.#eachRow((row) => this.#rmsNorm(op, row));
+      case "linear":
+        return this.#eachRow((row) => {
+          multiply(matrixOf(op.weight), this.#row(op.in, row), this.#row(op.out, row));
+          if (op.bias !== undefined) addInto(this.#row(op.out, row), vectorOf(op.bias));
+        });
+      case "rope":
+        return this.#eachRow((row) => {
+          const position = this.#plan.positions[row] ?? 0;
+          const heads = this.#row(op.on, row);
+          for (let at = 0; at < heads.length; at += op.headDim)
+            rotate(heads.subarray(at, at + op.headDim), position, op.rope);
+        });
+      case "attention":
+        return this.#attention(op);
+      case "gated_activation":
+        return this.#eachRow((row) => {
+          const input = this.#row(op.in, row);
+          const half = input.length / 2;
+          this.#row(op.out, row).set(
+            Array.from(
+              { length: half },
+              (_, i) => activate(op.activation, input[i] ?? 0) * (input[half + i] ?? 0),
+            ),
+          );
+        });
+      case "add":
+        return this.#eachRow((row) => addInto(this.#row(op.out, row), this.#row(op.in, row)));
+      case "scale":
+        return this.#eachRow((row) => {
+          const values = this.#row(op.on, row);
+          values.set(values.map((value) => value * op.factor));
+        });
+      case "gather": {
+        const kept = this.#plan.outputs.map((_, output) =>
+          this.#row(op.in, this.#plan.outputTokens[output] ?? 0).slice(),
+        );
+        this.#numRows = kept.length;
+        return kept.forEach((values, row) => this.#row(op.out, row).set(values));
+      }
+    }
+  }
+
+  outputs(): RowResult[] {
+    const { head, hidden } = this.#spec;
+    return this.#plan.outputs.map((output, row) => {
+      const state = this.#row(hidden, row);
+      if (output.kind === "hidden") return { token: -1, hidden: state.slice() };
+      const logits = new Float32Array(head.weight.rows);
+      multiply(matrixOf(head.weight), state, logits);
+      const token =
+        output.kind === "score" ? output.target : logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
+      return this.#plan.wantLogits === true ? { token, logits } : { token };
+    });
+  }
+
+  #eachRow(work: (row: number) => void): void {
+    for (let row = 0; row < this.#numRows; row++) work(row);
+  }
+
+  #row(ref: BufferRef, row: number): Float32Array {
+    const buffer = this.#buffers[ref.buffer];
+    if (buffer === undefined)
+      throw new OctavoError("internal_error", `The program has no buffer ${ref.buffer}.`);
+    const start = row * buffer.width + (ref.column ?? 0);
+    return buffer.data.subarray(start, start + (ref.width ?? buffer.width - (ref.column ?? 0)));
+  }
+
+  #embedding(op: Extract<Op, { op: "embedding" }>): void {
+    const { values, cols } = matrixOf(op.weight);
+    this.#eachRow((row) => {
+      const token = this.#plan.tokenIds[row] ?? 0;
+      const embedded = values.subarray(token * cols, (token + 1) * cols);
+      this.#row(op.out, row).set(embedded.map((value) => value * (op.scale ?? 1)));
+    });
+  }
+
+  #rmsNorm(op: Extract<Op, { op: "rms_norm" }>, row: number): void {
+    let input = this.#row(op.in, row);
+    if (op.residual !== undefined) {
+      const sum = this.#row(op.residual, row);
+      addInto(sum, input);
+      input = sum;
+    }
+    const out = this.#row(op.out, row);
+    const weight = vectorOf(op.weight);
+    const size = op.groupSize ?? input.length;
+    for (let at = 0; at < input.length; at += size) {
+      const group = input.slice(at, at + size);
+      const meanSquare = group.reduce((sum, value) => sum + value * value, 0) / size;
+      const factor = 1 / Math.sqrt(meanSquare + op.eps);
+      group.forEach(
+        (value, i) => (out[at + i] = value * factor * ((weight[i] ?? 0) + (op.weightOffset ?? 0))),
+      );
+    }
+  }
+
+  #attention(op: Extract<Op, { op: "attention" }>): void {
+    const { headDim, numKvHeads } = op;
+    const kvWidth = numKvHeads * headDim;
+    const keys = this.#cache.keys[op.layer] ?? new Float32Array();
+    const values = this.#cache.values[op.layer] ?? new Float32Array();
+    this.#eachRow((row) => {
+      const slot = this.#plan.slots[row] ?? 0;
+      keys.set(this.#row(op.k, row), slot * kvWidth);
+      values.set(this.#row(op.v, row), slot * kvWidth);
+    });
+    for (let sequence = 0; sequence < this.#plan.numSequences; sequence++) {
+      const [start = 0, end = 0] = this.#plan.queryStarts.subarray(sequence, sequence + 2);
+      for (let row = start; row < end; row++) {
+        const last = this.#plan.positions[row] ?? 0;
+        const first = op.slidingWindow === undefined ? 0 : Math.max(0, last - op.slidingWindow + 1);
+        for (let head = 0; head < op.numHeads; head++) {
+          const kvOffset = Math.floor(head / (op.numHeads / numKvHeads)) * headDim;
+          const query = this.#row(op.q, row).subarray(head * headDim, (head + 1) * headDim);
+          const at = (position: number): number => this.#slotOf(sequence, position) * kvWidth + kvOffset;
+          const scores = Array.from({ length: last - first + 1 }, (_, i) => {
+            const score = dot(query, keys, at(first + i)) * op.scale;
+            return op.softCap === undefined ? score : op.softCap * Math.tanh(score / op.softCap);
+          });
+          const most = Math.max(...scores);
+          const weights = scores.map((score) => Math.exp(score - most));
+          const total = weights.reduce((sum, weight) => sum + weight, 0);
+          const out = this.#row(op.out, row).subarray(head * headDim, (head + 1) * headDim);
+          out.forEach((_, column) => {
+            out[column] =
+              weights.reduce((sum, weight, i) => sum + weight * (values[at(first + i) + column] ?? 0), 0) /
+              total;
+          });
+        }
+      }
+    }
+  }
+
+  #slotOf(sequence: number, position: number): number {
+    const { blockSize } = this.#cache;
+    const table = this.#plan.blockTableStarts[sequence] ?? 0;
+    const block = this.#plan.blockTables[table + Math.floor(position / blockSize)] ?? 0;
+    return block * blockSize + (position % blockSize);
+  }
+}
+
+function matrixOf(handle: unknown): ReferenceMatrix {
+  if (handle instanceof ReferenceMatrix) return handle;
+  throw new OctavoError("internal_error", "The matrix belongs to another backend.");
+}
+
+function vectorOf(handle: unknown): Float32Array {
+  if (handle instanceof ReferenceVector) return handle.values;
+  throw new OctavoError("internal_error", "The vector belongs to another backend.");
+}
+
+function dot(left: Float32Array, right: Float32Array, offset: number): number {
+  let sum = 0;
+  for (let i = 0; i < left.length; i++) sum += (left[i] ?? 0) * (right[offset + i] ?? 0);
+  return sum;
+}
+
+function multiply(matrix: ReferenceMatrix, input: Float32Array, out: Float32Array): void {
+  for (let row = 0; row < out.length; row++) out[row] = dot(input, matrix.values, row * matrix.cols);
+}
+
+function addInto(target: Float32Array, values: Float32Array): void {
+  for (let i = 0; i < target.length; i++) target[i] = (target[i] ?? 0) + (values[i] ?? 0);
+}
+
+function rotate(head: Float32Array, position: number, rope: RopeSpec): void {
+  const pairs = rope.inverseFrequencies.length;
+  for (let pair = 0; pair < pairs; pair++) {
+    const angle = position * (rope.inverseFrequencies[pair] ?? 0);
+    const cos = Math.cos(angle) * rope.attentionFactor;
+    const sin = Math.sin(angle) * rope.attentionFactor;
+    const [left, right] = rope.layout === "neox" ? [pair, pair + pairs] : [2 * pair, 2 * pair + 1];
+    const x = head[left] ?? 0;
+    const y = head[right] ?? 0;
+    head[left] = x * cos - y * sin;
+    head[right] = x * sin + y * cos;
+  }
+}
+
+function activate(activation: Activation, x: number): number {
+  if (activation === "silu") return x / (1 + Math.exp(-x));
+  if (activation === "gelu_tanh")
+    return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+  return 0.5 * x * (1 + errorFunction(x / Math.SQRT2));
+}
+
+/** Abramowitz and Stegun 7.1.26, within 1.5e-7. */
+function errorFunction(x: number): number {
+  const t = 1 / (1 + 0.3275911 * Math.abs(x));
+  const series =
+    t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+  return Math.sign(x) * (1 - series * Math.exp(-x * x));
+}
