@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../core/thread_pool.h"
@@ -12,6 +13,7 @@ namespace octavo {
 enum class WeightType { f32, f16, bf16, q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4 };
 
 /// A matrix [rows, cols] as it lies on disk, row-major; `scales`, `zeros` and `group` as backend.ts says.
+/// Pointers need no alignment.
 struct MatrixSource {
     WeightType type;
     int64_t rows;
@@ -26,9 +28,16 @@ struct MatrixSource {
 /// Scratch that grows to the largest use and is kept, so that steps do not allocate.
 class Workspace {
 public:
+    /// Slots below this number belong to Matrix::linear.
+    static constexpr int kFirstFreeSlot = 4;
+
     /// 64-byte aligned, at least `bytes` long; contents undefined. Slots are independent buffers.
     void* get(int slot, size_t bytes);
+
+    Workspace() = default;
     ~Workspace();
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
 
 private:
     std::vector<std::pair<void*, size_t>> slots_;
@@ -37,7 +46,8 @@ private:
 /// Weights repacked for the active instruction set.
 class Matrix {
 public:
-    /// Stacks the sources along rows. Throws std::runtime_error naming the tensor when a weight is not finite.
+    /// Stacks the sources along rows; they share type, cols and group. Throws std::runtime_error naming the tensor when a
+    /// weight or a scale is not finite, or when the shape does not suit the type.
     static std::unique_ptr<Matrix> pack(const std::vector<MatrixSource>& sources, ThreadPool& pool);
     virtual ~Matrix() = default;
 

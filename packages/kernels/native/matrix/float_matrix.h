@@ -1,0 +1,39 @@
+#pragma once
+#include "../core/aligned_memory.h"
+#include "float_kernels.h"
+#include "matrix.h"
+#include "source.h"
+
+namespace octavo {
+
+/// Panels of f32, f16 or bf16, see FloatPanels.
+class FloatMatrix final : public Matrix {
+public:
+    /// Repacks in parallel; throws as Matrix::pack does.
+    FloatMatrix(const SourceStack& stack, ThreadPool& pool);
+
+    int64_t rows() const override { return rows_; }
+    int64_t cols() const override { return cols_; }
+    size_t bytes() const override { return memory_.size(); }
+    void linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, const float* bias, Workspace& workspace,
+                ThreadPool& pool) const override;
+    void row(int64_t r, float* out) const override;
+
+private:
+    int64_t panels() const;
+    /// Columns as packed: even for bf16.
+    int64_t packed_cols() const;
+    int64_t column_bytes() const;
+    void pack_panel(const SourceStack& stack, int64_t panel, FiniteCheck& check);
+    /// bf16 copy of the activations, block of columns by block of columns: all rows of block 0, then of block 1.
+    uint16_t* round_rows(const float* x, int64_t ldx, int64_t m, Workspace& workspace, ThreadPool& pool) const;
+
+    WeightType type_;
+    int64_t rows_;
+    int64_t cols_;
+    AlignedMemory memory_;
+    const FloatKernelTable& table_;
+    FloatMultiply multiply_;
+};
+
+}  // namespace octavo

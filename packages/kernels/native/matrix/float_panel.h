@@ -1,0 +1,132 @@
+// The float kernels, written once over a vector type `V` of 16 lanes; included like quantised_panel.h.
+// A codec turns one step of packed weights (1 or 2 columns of 16 rows) and of a row's activations into vectors.
+
+struct CodecF32 {
+    static constexpr int kColumns = 1;
+    static constexpr int64_t kWeightBytes = 4 * kPanelRows;
+    static constexpr int64_t kActivationBytes = 4;
+    using Weights = typename V::Floats;
+    using Activations = typename V::Floats;
+    static V_INLINE Weights load(const uint8_t* p) { return V::load_f32(p); }
+    static V_INLINE Activations broadcast(const uint8_t* p) { return V::broadcast_f32(p); }
+    static V_INLINE typename V::Floats add_product(Weights w, Activations a, typename V::Floats sum) { return V::fma(w, a, sum); }
+};
+
+struct CodecF16 {
+    static constexpr int kColumns = 1;
+    static constexpr int64_t kWeightBytes = 2 * kPanelRows;
+    static constexpr int64_t kActivationBytes = 4;
+    using Weights = typename V::Floats;
+    using Activations = typename V::Floats;
+    static V_INLINE Weights load(const uint8_t* p) { return V::load_f16(p); }
+    static V_INLINE Activations broadcast(const uint8_t* p) { return V::broadcast_f32(p); }
+    static V_INLINE typename V::Floats add_product(Weights w, Activations a, typename V::Floats sum) { return V::fma(w, a, sum); }
+};
+
+/// Two fused steps per pair, odd column first, as VDPBF16PS is specified.
+struct CodecBf16 {
+    static constexpr int kColumns = 2;
+    static constexpr int64_t kWeightBytes = 4 * kPanelRows;
+    static constexpr int64_t kActivationBytes = 4;
+    struct Pair {
+        typename V::Floats even;
+        typename V::Floats odd;
+    };
+    using Weights = Pair;
+    using Activations = Pair;
+    static V_INLINE Pair split(typename V::Ints pairs) { return {V::even_bf16(pairs), V::odd_bf16(pairs)}; }
+    static V_INLINE Weights load(const uint8_t* p) { return split(V::load_ints(p)); }
+    static V_INLINE Activations broadcast(const uint8_t* p) {
+        int32_t pair;
+        std::memcpy(&pair, p, sizeof pair);
+        return split(V::broadcast_int(pair));
+    }
+    static V_INLINE typename V::Floats add_product(const Weights& w, const Activations& a, typename V::Floats sum) {
+        return V::fma(w.even, a.even, V::fma(w.odd, a.odd, sum));
+    }
+};
+
+template <class Codec, int R, int C, bool Prefetch>
+void float_tile(const uint8_t* weights, int64_t panel_stride, const FloatRows& rows, int64_t columns, float* sums, int64_t stride,
+                bool first) {
+    typename V::Floats sum[R][C];
+    V_UNROLL
+    for (int r = 0; r < R; ++r) {
+        V_UNROLL
+        for (int c = 0; c < C; ++c) sum[r][c] = V::broadcast(0.0f);
+    }
+    const uint8_t* activations = rows.data;
+    for (int64_t step = 0; step < columns / Codec::kColumns; ++step) {
+        typename Codec::Weights w[R];
+        V_UNROLL
+        for (int r = 0; r < R; ++r) {
+            if constexpr (Prefetch) V::prefetch(weights + r * panel_stride + V::kFloatPrefetchBytes);
+            w[r] = Codec::load(weights + r * panel_stride);
+        }
+        V_UNROLL
+        for (int c = 0; c < C; ++c) {
+            const typename Codec::Activations a = Codec::broadcast(activations + c * rows.stride);
+            V_UNROLL
+            for (int r = 0; r < R; ++r) sum[r][c] = Codec::add_product(w[r], a, sum[r][c]);
+        }
+        weights += Codec::kWeightBytes;
+        activations += Codec::kActivationBytes;
+    }
+    V_UNROLL
+    for (int r = 0; r < R; ++r) {
+        V_UNROLL
+        for (int c = 0; c < C; ++c) {
+            float* out = sums + c * stride + r * kPanelRows;
+            V::store_f32(out, first ? sum[r][c] : V::add(V::load_f32(reinterpret_cast<const uint8_t*>(out)), sum[r][c]));
+        }
+    }
+}
+
+template <class Codec, int R, int C>
+void float_rows(const uint8_t* weights, int64_t panel_stride, const FloatRows& rows, int64_t columns, float* sums, int64_t stride,
+                bool first, bool from_memory) {
+    if (from_memory) {
+        float_tile<Codec, R, C, true>(weights, panel_stride, rows, columns, sums, stride, first);
+    } else {
+        float_tile<Codec, R, C, false>(weights, panel_stride, rows, columns, sums, stride, first);
+    }
+}
+
+template <class Codec, int R>
+void float_panels(const uint8_t* weights, int64_t panel_stride, const FloatRows& rows, int64_t num_rows, int64_t columns,
+                  float* sums, int64_t stride, bool first) {
+    // The first tile brings the block into cache; the others find it there.
+    for (int64_t row = 0; row < num_rows;) {
+        const FloatRows at{rows.data + row * rows.stride, rows.stride};
+        float* out = sums + row * stride;
+        const int64_t left = num_rows - row;
+        if (left >= V::kFloatTileRows) {
+            float_rows<Codec, R, V::kFloatTileRows>(weights, panel_stride, at, columns, out, stride, first, row == 0);
+            row += V::kFloatTileRows;
+        } else if (left >= 2) {
+            float_rows<Codec, R, 2>(weights, panel_stride, at, columns, out, stride, first, row == 0);
+            row += 2;
+        } else {
+            float_rows<Codec, R, 1>(weights, panel_stride, at, columns, out, stride, first, row == 0);
+            row += 1;
+        }
+    }
+}
+
+template <class Codec>
+void float_multiply(const FloatPanels& weights, const FloatRows& rows, int64_t num_rows, int64_t columns, float* sums,
+                    int64_t stride, bool first) {
+    int panel = 0;
+    for (; panel + V::kFloatTilePanels <= weights.panels; panel += V::kFloatTilePanels) {
+        float_panels<Codec, V::kFloatTilePanels>(weights.data + panel * weights.stride, weights.stride, rows, num_rows, columns,
+                                                 sums + panel * kPanelRows, stride, first);
+    }
+    for (; panel < weights.panels; ++panel) {
+        float_panels<Codec, 1>(weights.data + panel * weights.stride, weights.stride, rows, num_rows, columns,
+                               sums + panel * kPanelRows, stride, first);
+    }
+}
+
+void round_to_bf16(const float* x, int64_t count, uint16_t* out) {
+    for (int64_t i = 0; i < count; ++i) out[i] = f32_to_bf16(x[i]);
+}

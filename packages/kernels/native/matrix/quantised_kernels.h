@@ -1,0 +1,70 @@
+#pragma once
+#include <cstdint>
+
+#include "layout.h"
+
+namespace octavo {
+
+enum class FormatId { q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4, int4_zeros };
+constexpr int kNumFormats = 9;
+constexpr Format kFormats[kNumFormats] = {kQ4_0, kQ5_0, kQ8_0, kQ4_K, kQ5_K, kQ6_K, kInt8, kInt4, kInt4Zeros};
+
+/// Rows quantised to int8: codes [32], one scale and one or two corrections per group of 32 columns.
+/// Pointers stand at the first group wanted of the first row; strides lead to the next row, in groups.
+struct QuantisedRows {
+    const int8_t* codes;
+    const float* scales;
+    /// int32 or float bits, see Correction.
+    const int32_t* corrections;
+    int64_t stride;
+};
+
+/// Weights of `panels` panels unpacked to bytes: codes [panel][groups][8 quads][16 rows][4], as the instruction set's dot product
+/// wants them; scales and minima [panel][groups][scales_per_group][16].
+struct UnpackedPanels {
+    uint8_t* codes;
+    float* scales;
+    float* minima;
+    int panels;
+    int64_t groups;
+};
+
+/// Kernels of one format. All of them compute, for each output row and each activation row,
+/// sum = fma(float(integer dot), scale * activation scale, sum), and fma(minimum, correction, sum) where there are minima,
+/// group by group in ascending order: whichever is used, sums are the same to the bit.
+struct QuantisedKernels {
+    /// Quantises `groups` groups of one row.
+    void (*quantise)(const float* x, int64_t groups, int8_t* codes, float* scales, int32_t* corrections);
+    /// Groups [first, first + count) of one panel into the place of one unpacked panel.
+    void (*unpack)(const PanelView& panel, int64_t first, int64_t count, uint8_t* codes, float* scales, float* minima);
+    /// sums[row * stride + panel * 16 + i] += product over the unpacked groups, or = when `first`.
+    void (*multiply)(const UnpackedPanels& weights, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride,
+                     bool first);
+    /// One packed panel times `num_rows` <= max_stream_rows rows over all groups, reading the weights once.
+    /// sums[row * 16 + i]. Rows up to stream_rows(num_rows) are read.
+    void (*stream)(const PanelView& panel, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
+};
+
+/// Kernels of an instruction set.
+struct QuantisedKernelTable {
+    const QuantisedKernels* formats;  // by FormatId
+    /// Panels unpacked together for `multiply`.
+    int tile_panels;
+    /// Groups unpacked together.
+    int block_groups;
+    int max_stream_rows;
+};
+
+constexpr int kMaxStreamRows = 8;
+/// `stream` exists for these numbers of rows; between them it computes padding rows.
+static inline constexpr int64_t stream_rows(int64_t num_rows) { return num_rows <= 2 ? num_rows : (num_rows + 1) / 2 * 2; }
+
+const QuantisedKernelTable& quantised_kernels_scalar();
+const QuantisedKernelTable& quantised_kernels_avx2();
+const QuantisedKernelTable& quantised_kernels_avx512();
+const QuantisedKernelTable& quantised_kernels_neon();
+
+/// The table for active_isa().
+const QuantisedKernelTable& quantised_kernels();
+
+}  // namespace octavo

@@ -1,0 +1,96 @@
+#include <cstring>
+
+#include "../core/half.h"
+#include "quantised_matrix.h"
+
+namespace octavo {
+
+namespace {
+
+/// Code of (quad, byte) of a packed group, the inverse of the planes that group_code_bytes describes.
+int code_at(int bits, const uint8_t* group, int quad, int byte) {
+    if (bits == 8) return group[64 * quad + byte];
+    const int pair = group[64 * (quad % 4) + byte];
+    int code = quad < 4 ? pair & 0x0f : pair >> 4;
+    if (bits == 5) code |= (group[256 + byte] >> quad & 1) << 4;
+    if (bits == 6) code |= (group[256 + 64 * (quad / 4) + byte] >> (2 * (quad % 4)) & 3) << 4;
+    return code;
+}
+
+float read_f16(const uint8_t* lanes, int lane) {
+    uint16_t half;
+    std::memcpy(&half, lanes + 2 * lane, sizeof half);
+    return f16_to_f32(half);
+}
+
+float read_f32(const uint8_t* lanes, int lane) {
+    float value;
+    std::memcpy(&value, lanes + 4 * lane, sizeof value);
+    return value;
+}
+
+/// weight = scale[column / 16] * (code - zero) - minimum, rounded as GGUF's own dequantisation rounds.
+struct GroupScaling {
+    float scale[2];
+    float zero;
+    float minimum;
+};
+
+GroupScaling scaling_at(const Format& format, const PanelView& panel, int64_t group, int lane) {
+    const int sub = static_cast<int>(group % kSuperGroups);
+    const int64_t super = group / kSuperGroups;
+    const float zero = static_cast<float>(format.zero);
+    switch (format.scaling) {
+        case Scaling::half: {
+            const float d = read_f16(panel.meta + group * kHalfMetaBytes, lane);
+            return {{d, d}, zero, 0.0f};
+        }
+        case Scaling::super_min: {
+            const uint8_t* block = panel.meta + super * kSuperMinMetaBytes;
+            const uint8_t* scales = block + 4 * kPanelRows + sub * kPanelRows;
+            const float scale = read_f16(block, lane) * static_cast<float>(scales[lane]);
+            const float minimum =
+                read_f16(block + 2 * kPanelRows, lane) * static_cast<float>(scales[kSuperGroups * kPanelRows + lane]);
+            return {{scale, scale}, zero, minimum};
+        }
+        case Scaling::super_halves: {
+            const uint8_t* block = panel.meta + super * kSuperHalvesMetaBytes;
+            const uint8_t* scales = block + 2 * kPanelRows + sub * 2 * kPanelRows;
+            const float d = read_f16(block, lane);
+            return {{d * static_cast<float>(static_cast<int8_t>(scales[lane])),
+                     d * static_cast<float>(static_cast<int8_t>(scales[kPanelRows + lane]))},
+                    zero,
+                    0.0f};
+        }
+        case Scaling::single: {
+            const float scale = read_f32(panel.meta + group / panel.groups_per_scale * kSingleMetaBytes, lane);
+            return {{scale, scale}, zero, 0.0f};
+        }
+        case Scaling::single_zeros: {
+            const uint8_t* block = panel.meta + group / panel.groups_per_scale * kSingleZerosMetaBytes;
+            const float scale = read_f32(block, lane);
+            return {{scale, scale}, read_f32(block + 4 * kPanelRows, lane), 0.0f};
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+void QuantisedMatrix::row(int64_t r, float* out) const {
+    const Format& format = panels_.traits();
+    const PanelView panel = panels_.panel(r / kPanelRows);
+    const int lane = static_cast<int>(r % kPanelRows);
+    const bool has_minimum = format.scaling == Scaling::super_min;
+    for (int64_t g = 0; g < panels_.groups(); ++g, out += kGroup) {
+        const uint8_t* codes = panel.codes + g * group_code_bytes(format.bits);
+        const GroupScaling scaling = scaling_at(format, panel, g, lane);
+        for (int i = 0; i < kGroup; ++i) {
+            const float code = static_cast<float>(code_at(format.bits, codes, i / 4, 4 * lane + i % 4));
+            const float scaled = scaling.scale[i / 16] * (code - scaling.zero);
+            out[i] = has_minimum ? scaled - scaling.minimum : scaled;
+        }
+    }
+}
+
+}  // namespace octavo

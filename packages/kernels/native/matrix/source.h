@@ -1,0 +1,62 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "matrix.h"
+
+namespace octavo {
+
+const char* weight_type_name(WeightType type);
+
+/// Bytes of one row of `values`.
+int64_t source_row_bytes(WeightType type, int64_t cols);
+
+/// Codes u of columns [32 * group, 32 * group + 32) of a quantised row, one byte each, as Format describes them.
+void decode_codes(WeightType type, const uint8_t* row, int64_t group, uint8_t codes[32]);
+
+/// The six-bit scale and minimum of group `group` (0..7) of a Q4_K or Q5_K super-block's 12 packed bytes.
+void decode_super_scale(const uint8_t packed[12], int group, uint8_t& scale, uint8_t& minimum);
+
+/// Sources stacked along rows, checked against each other and against their type's rules.
+class SourceStack {
+public:
+    /// Throws std::runtime_error naming the tensor.
+    explicit SourceStack(const std::vector<MatrixSource>& sources);
+
+    WeightType type() const { return sources_.front().type; }
+    int64_t rows() const { return rows_; }
+    int64_t cols() const { return sources_.front().cols; }
+    int64_t group() const { return sources_.front().group; }
+    bool any_zeros() const;
+
+    struct Row {
+        const MatrixSource* source;
+        int64_t index;
+        const uint8_t* values() const { return source->values + index * source_row_bytes(source->type, source->cols); }
+    };
+    Row row(int64_t index) const;
+
+private:
+    const std::vector<MatrixSource>& sources_;
+    std::vector<int64_t> ends_;
+    int64_t rows_ = 0;
+};
+
+/// Remembers the first row with a weight that is not finite; packing threads share it.
+class FiniteCheck {
+public:
+    void found(int64_t row) {
+        int64_t known = first_bad_row_.load(std::memory_order_relaxed);
+        while (row < known && !first_bad_row_.compare_exchange_weak(known, row, std::memory_order_relaxed)) {
+        }
+    }
+    /// Throws if a row was found.
+    void require(const SourceStack& stack) const;
+
+private:
+    std::atomic<int64_t> first_bad_row_{INT64_MAX};
+};
+
+}  // namespace octavo
