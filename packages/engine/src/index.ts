@@ -4,6 +4,21 @@ export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config
 export type { SamplingParams } from "./sampling/sampling-params.js";
 export type { ChatTemplate, TemplateInput, TemplateMessage } from "./template/chat-template.js";
 export type { Detokenizer, DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer/tokenizer.js";
-export type { Checkpoint, GenerationDefaults, TensorInfo, TokenizerFileConfig, TokenizerSource } from "./weights/checkpoint.js";
+export type {
+  Checkpoint,
+  GenerationDefaults,
+  TensorInfo,
+  TokenizerFileConfig,
+  TokenizerSource,
+} from "./weights/checkpoint.js";
 export { openCheckpoint, type OpenCheckpointOptions } from "./weights/open-checkpoint.js";
 export { requireTensor } from "./weights/tensor-storage.js";
+export { createEngine } from "./engine/create-engine.js";
+export type { EngineHooks, EngineOptions, RunningEngine, SequenceView } from "./engine/engine-options.js";
+export {
+  planKvCache,
+  type KvCachePlan,
+  type KvCacheRequest,
+  type KvShape,
+} from "./kv-cache/plan-kv-cache.js";
+export type { SchedulingPolicyName } from "./scheduler/scheduling-policy.js";

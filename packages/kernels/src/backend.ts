@@ -255,6 +255,8 @@ export interface RowResult {
   readonly hidden?: Float32Array;
   /** `[vocab]` */
   readonly logits?: Float32Array;
+  /** Why this row alone has no result (its logits are not finite, for example); the step's other rows are good. */
+  readonly error?: string;
 }
 
 export interface StepResult {

@@ -1,0 +1,144 @@
+import type { Backend, OutputRow, RowResult, SamplerState } from "@octavo/kernels";
+import type { OctavoError } from "@octavo/protocol";
+import type { FinishedRequest, ServingRecord, Usage } from "../api.js";
+import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
+import type { ObserverList } from "./observer-list.js";
+
+/** What a request needs of the engine it runs in. */
+export interface EngineContext {
+  readonly backend: Backend;
+  readonly vocabSize: number;
+  readonly maxModelLen: number;
+  readonly eosTokenIds: ReadonlySet<number>;
+  readonly observers: ObserverList;
+}
+
+/** Takes the output rows that a sequence wants of a step, in order of position. */
+export interface RowSink {
+  addRow(position: number, row: OutputRow): void;
+}
+
+/** When the parts of a request's life began, on `performance.now()`'s clock. */
+export class RequestTimes {
+  readonly arrivalMs: number;
+  admittedMs: number | undefined;
+  firstTokenMs: number | undefined;
+  lastTokenMs: number | undefined;
+
+  constructor(arrivalMs: number) {
+    this.arrivalMs = arrivalMs;
+  }
+
+  record(endMs: number, preemptions: number, cachedTokens: number): ServingRecord {
+    const { arrivalMs, admittedMs, firstTokenMs, lastTokenMs } = this;
+    return {
+      queueMs: (admittedMs ?? endMs) - arrivalMs,
+      timeToFirstTokenMs: firstTokenMs === undefined ? undefined : firstTokenMs - arrivalMs,
+      prefillMs: admittedMs === undefined ? 0 : (firstTokenMs ?? endMs) - admittedMs,
+      decodeMs: firstTokenMs === undefined ? 0 : (lastTokenMs ?? firstTokenMs) - firstTokenMs,
+      e2eMs: endMs - arrivalMs,
+      preemptions,
+      cachedTokens,
+    };
+  }
+}
+
+/** A request inside the engine: what its sequences want of each step and what becomes of the answers. */
+export abstract class ActiveRequest implements SequenceGroup {
+  readonly requestId: string;
+  readonly order: number;
+  readonly priority: number;
+  readonly cacheSalt: string | undefined;
+  readonly times: RequestTimes;
+  abstract readonly sequences: readonly Sequence[];
+  /** Called once, when the request is over. */
+  onOver: (() => void) | undefined;
+  /** The reader has been given its end; steps that still compute it are for nothing. */
+  #isOver = false;
+
+  protected constructor(
+    request: {
+      readonly requestId: string;
+      readonly arrivalMs?: number;
+      readonly priority?: number;
+      readonly cacheSalt?: string;
+    },
+    order: number,
+  ) {
+    this.requestId = request.requestId;
+    this.order = order;
+    this.priority = request.priority ?? 0;
+    this.cacheSalt = request.cacheSalt;
+    this.times = new RequestTimes(request.arrivalMs ?? performance.now());
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get usage(): Usage {
+    return {
+      promptTokens: this.sequences[0]?.numPromptTokens ?? 0,
+      completionTokens: this.sequences.reduce((sum, sequence) => sum + sequence.numOutputTokens, 0),
+      cachedTokens: this.sequences[0]?.cachedTokens ?? 0,
+    };
+  }
+
+  /** Makes what a sequence needs to run; called once, when it is first admitted. */
+  abstract prepare(sequence: Sequence): void;
+  /** Adds the rows wanted of the tokens that the step computes of `sequence`. */
+  abstract addRows(sequence: Sequence, rows: RowSink): void;
+  /** Takes the results of those rows; returns whether the sequence is complete. */
+  abstract applyRows(sequence: Sequence, results: readonly RowResult[], nowMs: number): boolean;
+  /** Frees what `prepare` made. */
+  abstract release(sequence: Sequence): void;
+  /** Hands new events to the reader. */
+  abstract deliver(): void;
+
+  /** Ends the request for its reader: all sequences are complete, or it was aborted. */
+  finish(isAborted: boolean, observers: ObserverList): void {
+    if (this.#isOver) return;
+    this.#end();
+    const preemptions = this.sequences.reduce((sum, sequence) => sum + sequence.numPreemptions, 0);
+    const { usage } = this;
+    const record = this.times.record(performance.now(), preemptions, usage.cachedTokens);
+    const finished = this.conclude(isAborted, usage, record);
+    observers.notify("onFinished", { requestId: this.requestId, usage, record, ...finished });
+  }
+
+  fail(error: OctavoError): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.reject(error);
+  }
+
+  protected abstract conclude(
+    isAborted: boolean,
+    usage: Usage,
+    record: ServingRecord,
+  ): Pick<FinishedRequest, "reasons" | "n" | "maxTokens">;
+  protected abstract reject(error: OctavoError): void;
+
+  #end(): void {
+    this.#isOver = true;
+    this.onOver?.();
+  }
+}
+
+/** Sampler states by sequence; each is disposed once, when its sequence is released. */
+export class SamplerStates {
+  readonly #states = new Map<Sequence, SamplerState>();
+
+  get(sequence: Sequence): SamplerState | undefined {
+    return this.#states.get(sequence);
+  }
+
+  set(sequence: Sequence, state: SamplerState): void {
+    this.#states.set(sequence, state);
+  }
+
+  release(sequence: Sequence): void {
+    this.#states.get(sequence)?.[Symbol.dispose]();
+    this.#states.delete(sequence);
+  }
+}

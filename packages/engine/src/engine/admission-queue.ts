@@ -1,0 +1,50 @@
+import { OctavoError } from "@octavo/protocol";
+import type { ActiveRequest } from "./active-request.js";
+
+const intervalsKept = 32;
+
+/** Bounds how many requests wait for admission, and tells those it refuses when to try again. */
+export class AdmissionQueue {
+  readonly #maxRequests: number;
+  readonly #waiting = new Set<ActiveRequest>();
+  /** When the latest requests finished, oldest first. */
+  readonly #finishedMs: number[] = [];
+
+  constructor(maxRequests: number) {
+    this.#maxRequests = maxRequests;
+  }
+
+  /** Throws `queue_full` when no more may wait. */
+  check(): void {
+    if (this.#waiting.size < this.#maxRequests) return;
+    throw new OctavoError(
+      "queue_full",
+      `${this.#waiting.size} requests are waiting, which is the limit. Try again later.`,
+      {
+        retryAfterSeconds: this.#retryAfterSeconds(),
+      },
+    );
+  }
+
+  enter(request: ActiveRequest): void {
+    this.#waiting.add(request);
+  }
+
+  leave(request: ActiveRequest): void {
+    this.#waiting.delete(request);
+  }
+
+  noteFinished(nowMs: number): void {
+    this.#finishedMs.push(nowMs);
+    if (this.#finishedMs.length > intervalsKept) this.#finishedMs.shift();
+  }
+
+  /** The time in which as many requests finished lately as are waiting now; between 1 s and 60 s. */
+  #retryAfterSeconds(): number {
+    const [oldest] = this.#finishedMs;
+    const newest = this.#finishedMs.at(-1);
+    if (oldest === undefined || newest === undefined || this.#finishedMs.length < 2) return 1;
+    const intervalMs = (newest - oldest) / (this.#finishedMs.length - 1);
+    return Math.min(60, Math.max(1, Math.ceil((this.#waiting.size * intervalMs) / 1000)));
+  }
+}

@@ -1,0 +1,63 @@
+import { OctavoError } from "@octavo/protocol";
+import type { EmbeddingRequest, GenerationRequest } from "../api.js";
+
+export interface RequestLimits {
+  readonly maxModelLen: number;
+  readonly vocabSize: number;
+  readonly hasPriorities: boolean;
+}
+
+/** Throws `invalid_request` or `context_length_exceeded` unless the engine can serve the request to its end. */
+export function checkGenerationRequest(request: GenerationRequest, limits: RequestLimits): void {
+  const { promptTokens, params } = request;
+  checkPrompt(promptTokens, limits, limits.maxModelLen - 1);
+  if (params.maxTokens !== undefined && promptTokens.length + params.maxTokens > limits.maxModelLen) {
+    throw new OctavoError(
+      "context_length_exceeded",
+      `This model's maximum context length is ${limits.maxModelLen} tokens. However, your request has ${promptTokens.length} ` +
+        `input tokens and asks for ${params.maxTokens} output tokens (${promptTokens.length + params.maxTokens} in all). ` +
+        `Shorten the prompt or ask for at most ${limits.maxModelLen - promptTokens.length} output tokens.`,
+      { param: "max_tokens" },
+    );
+  }
+  const { priority = 0, cacheSalt } = request;
+  if (!Number.isSafeInteger(priority))
+    throw invalid(`priority must be an integer, not ${priority}.`, "priority");
+  if (priority !== 0 && !limits.hasPriorities) {
+    throw invalid(
+      "priority needs the engine to be started with the scheduling policy 'priority'.",
+      "priority",
+    );
+  }
+  if (cacheSalt === "")
+    throw invalid("cache_salt must not be empty; leave it out to share the cache.", "cache_salt");
+}
+
+export function checkEmbeddingRequest(request: EmbeddingRequest, limits: RequestLimits): void {
+  checkPrompt(request.promptTokens, limits, limits.maxModelLen);
+}
+
+function checkPrompt(promptTokens: Int32Array, limits: RequestLimits, maxTokens: number): void {
+  if (promptTokens.length === 0)
+    throw invalid("The prompt is empty: it must have at least one token.", "prompt");
+  if (promptTokens.length > maxTokens) {
+    throw new OctavoError(
+      "context_length_exceeded",
+      `This model's maximum context length is ${limits.maxModelLen} tokens. However, your request has ${promptTokens.length} ` +
+        `input tokens${maxTokens < limits.maxModelLen ? ", which leaves no room for output" : ""}. ` +
+        `Please reduce the length of the input to at most ${maxTokens} tokens.`,
+      { param: "prompt" },
+    );
+  }
+  const stray = promptTokens.findIndex((token) => token < 0 || token >= limits.vocabSize);
+  if (stray !== -1) {
+    throw invalid(
+      `Token id ${promptTokens[stray]} at position ${stray} of the prompt is outside the vocabulary (0 to ${limits.vocabSize - 1}).`,
+      "prompt",
+    );
+  }
+}
+
+function invalid(message: string, param: string): OctavoError {
+  return new OctavoError("invalid_request", message, { param });
+}

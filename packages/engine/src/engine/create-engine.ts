@@ -1,0 +1,394 @@
+import type { KvCache, RowResult, StepResult } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type {
+  EmbeddingRequest,
+  EngineObserver,
+  EngineStats,
+  GenerationEvent,
+  GenerationRequest,
+} from "../api.js";
+import { BlockPool } from "../kv-cache/block-pool.js";
+import { Scheduler, type ScheduledStep } from "../scheduler/scheduler.js";
+import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
+import type { ActiveRequest, EngineContext } from "./active-request.js";
+import { AdmissionQueue } from "./admission-queue.js";
+import { checkEmbeddingRequest, checkGenerationRequest } from "./check-request.js";
+import { EmbeddingTask, type EmbeddingResult } from "./embedding-task.js";
+import {
+  type EngineOptions,
+  resolveEngineOptions,
+  type ResolvedEngineOptions,
+  type RunningEngine,
+} from "./engine-options.js";
+import { GenerationTask } from "./generation-task.js";
+import { ObserverList } from "./observer-list.js";
+import { StepPlanBuilder } from "./step-plan-builder.js";
+
+/** Starts an engine over a compiled program. Dispose it before the program and the backend. */
+export function createEngine(options: EngineOptions): RunningEngine {
+  return new StepEngine(resolveEngineOptions(options));
+}
+
+/**
+ * The loop: plan a step, hand it to the backend, give readers what the step before brought while it computes, then
+ * apply its results. Only the applying stands between two steps; it decides which sequences go on.
+ */
+class StepEngine implements RunningEngine {
+  readonly #options: ResolvedEngineOptions;
+  readonly #pool: BlockPool;
+  readonly #cache: KvCache;
+  readonly #scheduler: Scheduler;
+  readonly #plans: StepPlanBuilder;
+  readonly #context: EngineContext;
+  readonly #observers = new ObserverList();
+  readonly #queue: AdmissionQueue;
+  /** Requests with unfinished sequences, or sequences that a step still computes. */
+  readonly #requests = new Map<SequenceGroup, ActiveRequest>();
+  /** Requests with events to deliver. */
+  readonly #undelivered = new Set<ActiveRequest>();
+  readonly #idleWaiters: (() => void)[] = [];
+  readonly #loop: Promise<void>;
+  #wake: (() => void) | undefined;
+  #numRequests = 0;
+  #numSteps = 0;
+  #isDraining = false;
+  #isStopped = false;
+  #disposal: Promise<void> | undefined;
+  #failure: OctavoError | undefined;
+
+  constructor(options: ResolvedEngineOptions) {
+    this.#options = options;
+    const { backend, numBlocks, blockSize, maxNumSeqs, maxNumBatchedTokens, hooks } = options;
+    this.#pool = new BlockPool(numBlocks, blockSize);
+    this.#scheduler = new Scheduler(this.#pool, { ...options, policy: options.schedulingPolicy });
+    this.#plans = new StepPlanBuilder(
+      maxNumSeqs,
+      maxNumBatchedTokens,
+      blockSize,
+      hooks.onLogits !== undefined,
+    );
+    this.#queue = new AdmissionQueue(options.maxQueuedRequests);
+    this.#context = {
+      backend,
+      vocabSize: options.vocabSize,
+      maxModelLen: options.maxModelLen,
+      eosTokenIds: new Set(options.eosTokenIds),
+      observers: this.#observers,
+    };
+    this.#cache = backend.createKvCache({ ...options.kv, numBlocks, blockSize });
+    this.#loop = this.#run();
+  }
+
+  get maxModelLen(): number {
+    return this.#options.maxModelLen;
+  }
+
+  get failure(): OctavoError | undefined {
+    return this.#failure;
+  }
+
+  get stats(): EngineStats {
+    return {
+      running: this.#scheduler.running.length,
+      waiting: this.#scheduler.numWaiting,
+      kvCacheUsage: this.#pool.numUsed / this.#pool.numBlocks,
+      totalBlocks: this.#pool.numBlocks,
+      freeBlocks: this.#pool.numFree,
+      cachedBlocks: this.#pool.numCached,
+    };
+  }
+
+  generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent> {
+    this.#checkOpen();
+    checkGenerationRequest(request, this.#limits);
+    this.#queue.check();
+    const task = new GenerationTask(
+      request,
+      this.#numRequests,
+      this.#context,
+      this.#options.tokenizer,
+      (left) => {
+        this.#abort(left);
+      },
+    );
+    this.#add(task, signal);
+    return task.events;
+  }
+
+  async embed(request: EmbeddingRequest, signal?: AbortSignal): Promise<EmbeddingResult> {
+    this.#checkOpen();
+    checkEmbeddingRequest(request, this.#limits);
+    this.#queue.check();
+    const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize);
+    this.#add(task, signal);
+    return task.result;
+  }
+
+  observe(observer: EngineObserver): Disposable {
+    return this.#observers.add(observer);
+  }
+
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isDraining = true;
+    const idle = this.#whenIdle();
+    const timer = setTimeout(() => this.#abortAll(), Math.min(Math.max(deadlineMs, 0), 2 ** 31 - 1));
+    await idle;
+    clearTimeout(timer);
+  }
+
+  resetPrefixCache(): boolean {
+    return this.#pool.reset();
+  }
+
+  checkIntegrity(): void {
+    this.#scheduler.checkIntegrity();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#disposal ??= this.#dispose();
+    return this.#disposal;
+  }
+
+  get #limits(): { maxModelLen: number; vocabSize: number; hasPriorities: boolean } {
+    const { maxModelLen, vocabSize, schedulingPolicy } = this.#options;
+    return { maxModelLen, vocabSize, hasPriorities: schedulingPolicy === "priority" };
+  }
+
+  #checkOpen(): void {
+    if (this.#failure !== undefined) {
+      throw new OctavoError("engine_failed", this.#failure.message, { cause: this.#failure });
+    }
+    if (this.#isDraining)
+      throw new OctavoError("shutting_down", "The engine is shutting down and takes no new requests.");
+  }
+
+  #add(task: ActiveRequest, signal: AbortSignal | undefined): void {
+    this.#numRequests += 1;
+    this.#requests.set(task, task);
+    this.#queue.enter(task);
+    for (const sequence of task.sequences) this.#scheduler.add(sequence);
+    if (signal?.aborted) this.#abort(task);
+    else if (signal !== undefined) {
+      const onAbort = (): void => this.#abort(task);
+      signal.addEventListener("abort", onAbort, { once: true });
+      task.onOver = () => signal.removeEventListener("abort", onAbort);
+    }
+    this.#wake?.();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped && this.#failure === undefined) {
+      if (this.#requests.size === 0) {
+        this.#deliver();
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        this.#wake = undefined;
+        continue;
+      }
+      try {
+        await this.#step();
+      } catch (thrown) {
+        this.#fail(thrown);
+      }
+    }
+    this.#deliver();
+  }
+
+  async #step(): Promise<void> {
+    const { backend, program, hooks } = this.#options;
+    const startMs = performance.now();
+    const evictionsBefore = this.#pool.numEvictions;
+    const step = this.#plan();
+    if (step.sequences.length === 0) return;
+    const plan = this.#plans.build(step.sequences, (sequence) => this.#requestOf(sequence));
+    const blocksUsed = this.#pool.numUsed;
+    const turn = eventLoopTurn();
+    const pending = backend.execute(program, this.#cache, plan);
+    this.#deliver();
+    const result = await pending;
+    // A backend that answers at once must not keep timers and sockets waiting.
+    await turn;
+    this.#apply(step, result);
+    this.#observers.notify("onStep", {
+      step: this.#numSteps,
+      startMs,
+      durationMs: performance.now() - startMs,
+      computeMs: result.computeMs,
+      numSequences: step.sequences.length,
+      prefillTokens: step.prefillTokens,
+      decodeTokens: step.decodeTokens,
+      blocksUsed,
+      blocksEvicted: this.#pool.numEvictions - evictionsBefore,
+      preemptions: step.preempted.length,
+    });
+    this.#numSteps += 1;
+    hooks.afterStep?.(this);
+  }
+
+  #plan(): ScheduledStep {
+    const { hooks } = this.#options;
+    if (hooks.choosePreemptions !== undefined) {
+      const running = [...this.#scheduler.running];
+      const views = running.map(({ group, index, numTokens, numComputed }) => ({
+        requestId: group.requestId,
+        index,
+        numTokens,
+        numComputed,
+      }));
+      for (const chosen of new Set(hooks.choosePreemptions(views))) {
+        const sequence = running[chosen];
+        if (sequence !== undefined) this.#scheduler.preempt(sequence);
+      }
+    }
+    const step = this.#scheduler.schedule();
+    if (step.sequences.length === 0)
+      throw new OctavoError("internal_error", "requests are waiting, but none can run");
+    for (const sequence of step.preempted) this.#observers.notify("onPreemption", sequence.group.requestId);
+    const nowMs = performance.now();
+    for (const sequence of step.admitted) {
+      const request = this.#requestOf(sequence);
+      try {
+        this.#admitted(request, sequence, nowMs);
+      } catch (thrown) {
+        this.#failRequest(request, OctavoError.from(thrown));
+      }
+    }
+    return step.admitted.some((sequence) => sequence.status === "finished")
+      ? { ...step, sequences: step.sequences.filter((sequence) => sequence.status === "running") }
+      : step;
+  }
+
+  #admitted(request: ActiveRequest, sequence: Sequence, nowMs: number): void {
+    this.#queue.leave(request);
+    if (request.times.admittedMs === undefined) {
+      request.times.admittedMs = nowMs;
+      if (this.#options.enablePrefixCaching && sequence.firstWantedRow > 0) {
+        this.#observers.notify("onPrefixLookup", sequence.numPromptTokens, sequence.numComputed);
+      }
+    }
+    request.prepare(sequence);
+  }
+
+  #apply(step: ScheduledStep, result: StepResult): void {
+    const { rowStarts } = this.#plans;
+    if (result.rows.length !== rowStarts[step.sequences.length]) {
+      throw new OctavoError(
+        "internal_error",
+        `the backend returned ${result.rows.length} rows instead of ${rowStarts.at(-1)}`,
+      );
+    }
+    const nowMs = performance.now();
+    for (const [index, sequence] of step.sequences.entries()) {
+      // A sibling's failure in this very step may have ended it.
+      if (sequence.status !== "running") continue;
+      const request = this.#requestOf(sequence);
+      const rows = result.rows.slice(rowStarts[index], rowStarts[index + 1]);
+      if (this.#options.hooks.onLogits !== undefined) this.#reportLogits(sequence, rows, index);
+      this.#applyRows(request, sequence, rows, nowMs);
+    }
+  }
+
+  #applyRows(request: ActiveRequest, sequence: Sequence, rows: readonly RowResult[], nowMs: number): void {
+    try {
+      this.#scheduler.commit(sequence);
+      const isWanted = !request.isOver || rows.some((row) => row.error !== undefined);
+      if (!isWanted || request.applyRows(sequence, rows, nowMs)) this.#remove(request, sequence);
+      if (request.isOver) return;
+      this.#undelivered.add(request);
+      if (request.sequences.every((other) => other.status === "finished")) this.#finish(request, false);
+    } catch (thrown) {
+      // What produced a bad row must not be found by others.
+      this.#scheduler.forget(sequence);
+      this.#failRequest(request, OctavoError.from(thrown));
+    }
+  }
+
+  #reportLogits(sequence: Sequence, rows: readonly RowResult[], index: number): void {
+    const { rowStarts } = this.#plans;
+    for (const [offset, row] of rows.entries()) {
+      if (row.logits === undefined) continue;
+      const position = this.#plans.positionOfRow((rowStarts[index] ?? 0) + offset);
+      this.#options.hooks.onLogits?.(sequence.group.requestId, sequence.index, position, row.logits);
+    }
+  }
+
+  /** Ends a request for its reader; blocks that a step in flight uses are freed when it has been applied. */
+  #abort(request: ActiveRequest): void {
+    if (request.isOver || !this.#requests.has(request)) return;
+    this.#finish(request, true);
+    for (const sequence of request.sequences)
+      if (sequence.numScheduled === 0) this.#remove(request, sequence);
+    request.deliver();
+  }
+
+  #finish(request: ActiveRequest, isAborted: boolean): void {
+    request.finish(isAborted, this.#observers);
+    this.#queue.leave(request);
+    if (!isAborted) this.#queue.noteFinished(performance.now());
+    this.#undelivered.add(request);
+  }
+
+  #failRequest(request: ActiveRequest, error: OctavoError): void {
+    for (const sequence of request.sequences) {
+      sequence.numScheduled = 0;
+      this.#remove(request, sequence);
+    }
+    this.#queue.leave(request);
+    request.fail(error);
+  }
+
+  #fail(thrown: unknown): void {
+    const cause = OctavoError.from(thrown);
+    this.#failure = new OctavoError("engine_failed", `The engine has stopped: ${cause.message}`, {
+      cause: thrown,
+    });
+    for (const request of this.#requests.values()) this.#failRequest(request, this.#failure);
+  }
+
+  #remove(request: ActiveRequest, sequence: Sequence): void {
+    if (sequence.status !== "finished") {
+      this.#scheduler.remove(sequence);
+      request.release(sequence);
+    }
+    if (!this.#requests.has(request) || request.sequences.some((other) => other.status !== "finished"))
+      return;
+    this.#requests.delete(request);
+    if (this.#requests.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+
+  #deliver(): void {
+    for (const request of this.#undelivered) request.deliver();
+    this.#undelivered.clear();
+  }
+
+  #requestOf(sequence: Sequence): ActiveRequest {
+    const request = this.#requests.get(sequence.group);
+    if (request === undefined)
+      throw new OctavoError("internal_error", `unknown request ${sequence.group.requestId}`);
+    return request;
+  }
+
+  #abortAll(): void {
+    for (const request of this.#requests.values()) this.#abort(request);
+  }
+
+  #whenIdle(): Promise<void> {
+    if (this.#requests.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  async #dispose(): Promise<void> {
+    this.#isDraining = true;
+    this.#abortAll();
+    await this.#whenIdle();
+    this.#isStopped = true;
+    this.#wake?.();
+    await this.#loop;
+    this.#cache[Symbol.dispose]();
+  }
+}
+
+function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

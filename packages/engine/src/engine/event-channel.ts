@@ -1,0 +1,118 @@
+import type { OctavoError } from "@octavo/protocol";
+import type { GenerationEvent, SequenceDelta, TokenLogprob } from "../api.js";
+
+/** A delta that its holder may still add to. */
+export type PendingDelta = {
+  -readonly [Key in keyof SequenceDelta]: SequenceDelta[Key];
+} & { tokens: number[]; logprobs: TokenLogprob[] | undefined };
+
+interface Waiter {
+  readonly resolve: (result: IteratorResult<GenerationEvent, undefined>) => void;
+  readonly reject: (error: OctavoError) => void;
+}
+
+/**
+ * One request's events on their way to its reader. A slow reader costs one pending delta per sequence: newer
+ * increments are merged into it.
+ */
+export class EventChannel implements AsyncIterableIterator<GenerationEvent, undefined> {
+  readonly #onReturn: () => void;
+  #prompt: GenerationEvent | undefined;
+  readonly #deltas = new Map<number, PendingDelta>();
+  #done: GenerationEvent | undefined;
+  #error: OctavoError | undefined;
+  #isClosed = false;
+  readonly #waiters: Waiter[] = [];
+
+  /** `onReturn` runs when the reader leaves before the end. */
+  constructor(onReturn: () => void) {
+    this.#onReturn = onReturn;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<GenerationEvent, undefined>> {
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+      this.#serve();
+    });
+  }
+
+  return(): Promise<IteratorResult<GenerationEvent, undefined>> {
+    if (!this.#isClosed) {
+      this.#isClosed = true;
+      this.#prompt = undefined;
+      this.#deltas.clear();
+      this.#onReturn();
+      this.#serve();
+    }
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  pushPrompt(event: GenerationEvent & { kind: "prompt" }): void {
+    this.#prompt = event;
+    this.#serve();
+  }
+
+  /** Takes the deltas over: their arrays must not be used elsewhere. */
+  pushDeltas(deltas: readonly PendingDelta[]): void {
+    if (this.#isClosed) return;
+    for (const delta of deltas) {
+      const pending = this.#deltas.get(delta.index);
+      if (pending === undefined) this.#deltas.set(delta.index, delta);
+      else merge(pending, delta);
+    }
+    this.#serve();
+  }
+
+  close(event: GenerationEvent & { kind: "done" }): void {
+    this.#done = event;
+    this.#serve();
+  }
+
+  /** Ends the events with an error, after those already there. */
+  fail(error: OctavoError): void {
+    this.#error = error;
+    this.#serve();
+  }
+
+  #serve(): void {
+    for (let waiter = this.#waiters[0]; waiter !== undefined; waiter = this.#waiters[0]) {
+      const event = this.#take();
+      if (event !== undefined) waiter.resolve({ done: false, value: event });
+      else if (this.#error !== undefined && !this.#isClosed) {
+        this.#isClosed = true;
+        waiter.reject(this.#error);
+      } else if (this.#isClosed) waiter.resolve({ done: true, value: undefined });
+      else return;
+      this.#waiters.shift();
+    }
+  }
+
+  #take(): GenerationEvent | undefined {
+    if (this.#isClosed) return undefined;
+    if (this.#prompt !== undefined) {
+      const event = this.#prompt;
+      this.#prompt = undefined;
+      return event;
+    }
+    if (this.#deltas.size > 0) {
+      const deltas = [...this.#deltas.values()];
+      this.#deltas.clear();
+      return { kind: "delta", deltas };
+    }
+    const event = this.#done;
+    if (event !== undefined) this.#isClosed = true;
+    return event;
+  }
+}
+
+function merge(into: PendingDelta, more: PendingDelta): void {
+  into.text += more.text;
+  for (const token of more.tokens) into.tokens.push(token);
+  for (const logprob of more.logprobs ?? []) into.logprobs?.push(logprob);
+  into.finishReason = more.finishReason;
+  into.stopReason = more.stopReason;
+}

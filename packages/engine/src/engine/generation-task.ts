@@ -1,0 +1,262 @@
+import type { OutputRow, RowResult, RowSampling } from "@octavo/kernels";
+import type {
+  FinishedRequest,
+  FinishReason,
+  GenerationEvent,
+  GenerationRequest,
+  ServingRecord,
+  TokenLogprob,
+  Usage,
+} from "../api.js";
+import type { OctavoError } from "@octavo/protocol";
+import { tokenizeBadWords } from "../sampling/bad-words.js";
+import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
+import { Sequence } from "../scheduler/sequence.js";
+import type { Tokenizer } from "../tokenizer/tokenizer.js";
+import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "./active-request.js";
+import { EventChannel } from "./event-channel.js";
+import { type Ending, SequenceOutput } from "./sequence-output.js";
+import { StopAutomaton } from "./stop-matcher.js";
+import { checkRow, tokenLogprob } from "./token-logprob.js";
+
+type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
+type SampleRow = Omit<Extract<OutputRow, { kind: "sample" }>, "sampling"> & {
+  readonly sampling: MutableSampling;
+};
+
+/** What generation keeps beside a sequence; outlives preemption, so nothing is counted or given out twice. */
+interface Stream {
+  readonly output: SequenceOutput;
+  /** Reused for every step: only the index and the state change. */
+  readonly row: SampleRow;
+  lastTokenMs: number | undefined;
+  finishReason: FinishReason | undefined;
+  /** Rows that the step in flight computes. */
+  numScoreRows: number;
+  samples: boolean;
+}
+
+/** A generation request in the engine: n sequences, their sampling, their ends and their events. */
+export class GenerationTask extends ActiveRequest {
+  override readonly sequences: readonly Sequence[];
+  readonly events: EventChannel;
+  readonly #context: EngineContext;
+  readonly #request: GenerationRequest;
+  readonly #badWords: readonly Int32Array[];
+  readonly #stopTokenIds: ReadonlySet<number>;
+  readonly #streams: readonly Stream[];
+  readonly #states = new SamplerStates();
+  readonly #numPromptLogprobs: number | undefined;
+  readonly #promptLogprobs: (TokenLogprob | undefined)[] = [undefined];
+  #isPromptDelivered = false;
+  #done: (GenerationEvent & { kind: "done" }) | undefined;
+
+  constructor(
+    request: GenerationRequest,
+    order: number,
+    context: EngineContext,
+    tokenizer: Tokenizer,
+    onReaderLeft: (task: GenerationTask) => void,
+  ) {
+    super(request, order);
+    const { params, promptTokens } = request;
+    this.#context = context;
+    this.#request = request;
+    this.events = new EventChannel(() => onReaderLeft(this));
+    this.#badWords = tokenizeBadWords(params.badWords, tokenizer);
+    this.#stopTokenIds = new Set(params.stopTokenIds);
+    this.#numPromptLogprobs = params.promptLogprobs === -1 ? context.vocabSize : params.promptLogprobs;
+    const stops = params.stop.length === 0 ? undefined : new StopAutomaton(params.stop);
+    const seed = params.seed ?? randomSeed();
+    const expectedOutput = params.maxTokens ?? 256;
+    this.sequences = Array.from(
+      { length: params.n },
+      (_, index) => new Sequence(this, index, promptTokens, expectedOutput),
+    );
+    this.#streams = this.sequences.map((_, index) => ({
+      output: new SequenceOutput(index, params, tokenizer, promptTokens, stops),
+      row: sampleRow(request, sequenceSeed(seed, index), context.vocabSize),
+      lastTokenMs: undefined,
+      finishReason: undefined,
+      numScoreRows: 0,
+      samples: false,
+    }));
+    const first = this.sequences[0];
+    if (first !== undefined && this.#awaitsPromptLogprobs) first.firstWantedRow = 0;
+  }
+
+  override prepare(sequence: Sequence): void {
+    const { params } = this.#request;
+    const suppressible = params.minTokens > 0 ? [...this.#context.eosTokenIds, ...params.stopTokenIds] : [];
+    const isPlain =
+      params.repetitionPenalty === 1 &&
+      params.frequencyPenalty === 0 &&
+      params.presencePenalty === 0 &&
+      params.logitBias === undefined &&
+      params.allowedTokenIds === undefined &&
+      this.#badWords.length === 0 &&
+      suppressible.length === 0;
+    if (isPlain) return;
+    const { logitBias, allowedTokenIds } = params;
+    const state = this.#context.backend.createSamplerState({
+      promptTokens: sequence.tokens.slice(0, sequence.numPromptTokens),
+      outputTokens: sequence.tokens.slice(sequence.numPromptTokens),
+      repetitionPenalty: params.repetitionPenalty,
+      frequencyPenalty: params.frequencyPenalty,
+      presencePenalty: params.presencePenalty,
+      ...(logitBias !== undefined && {
+        logitBias: { ids: Int32Array.from(logitBias.keys()), values: Float32Array.from(logitBias.values()) },
+      }),
+      ...(allowedTokenIds !== undefined && { allowedTokens: Int32Array.from(new Set(allowedTokenIds)) }),
+      ...(this.#badWords.length > 0 && { badWords: this.#badWords }),
+      ...(suppressible.length > 0 && { stopTokens: Int32Array.from(new Set(suppressible)) }),
+    });
+    this.#states.set(sequence, state);
+    this.#stream(sequence).row.sampling.state = state;
+  }
+
+  override addRows(sequence: Sequence, rows: RowSink): void {
+    const stream = this.#stream(sequence);
+    const end = sequence.numComputed + sequence.numScheduled;
+    stream.numScoreRows = 0;
+    if (sequence.index === 0 && this.#awaitsPromptLogprobs) {
+      const numLogprobs = this.#numPromptLogprobs ?? 0;
+      const lastScored = Math.min(end, sequence.numPromptTokens - 1);
+      for (
+        let position = Math.max(sequence.numComputed, this.#numScored);
+        position < lastScored;
+        position += 1
+      ) {
+        rows.addRow(position, { kind: "score", target: sequence.tokens.at(position + 1), numLogprobs });
+        stream.numScoreRows += 1;
+      }
+    }
+    stream.samples = end === sequence.numTokens;
+    if (!stream.samples) return;
+    const { sampling } = stream.row;
+    sampling.index = sequence.numOutputTokens;
+    sampling.suppressStops = sequence.numOutputTokens < this.#request.params.minTokens;
+    rows.addRow(end - 1, stream.row);
+  }
+
+  override applyRows(sequence: Sequence, results: readonly RowResult[], nowMs: number): boolean {
+    const stream = this.#stream(sequence);
+    for (const result of results) checkRow(result, this.#context.vocabSize);
+    for (const result of results.slice(0, stream.numScoreRows))
+      this.#promptLogprobs.push(tokenLogprob(result, undefined));
+    if (stream.numScoreRows > 0) {
+      sequence.firstWantedRow = this.#awaitsPromptLogprobs ? this.#numScored : Number.POSITIVE_INFINITY;
+    }
+    const sampled = stream.samples ? results[stream.numScoreRows] : undefined;
+    if (sampled === undefined) return false;
+    return this.#accept(sequence, stream, sampled, nowMs);
+  }
+
+  override release(sequence: Sequence): void {
+    this.#states.release(sequence);
+  }
+
+  override deliver(): void {
+    const isOver = this.#done !== undefined;
+    if (this.#numPromptLogprobs !== undefined && !this.#isPromptDelivered) {
+      if (!this.#awaitsPromptLogprobs) {
+        this.#isPromptDelivered = true;
+        this.events.pushPrompt({ kind: "prompt", promptLogprobs: this.#promptLogprobs });
+      } else if (!isOver) return;
+    }
+    const deltas = this.#streams.map((stream) => stream.output.take()).filter((delta) => delta !== undefined);
+    if (deltas.length > 0) this.events.pushDeltas(deltas);
+    if (this.#done !== undefined) this.events.close(this.#done);
+  }
+
+  protected override conclude(
+    isAborted: boolean,
+    usage: Usage,
+    record: ServingRecord,
+  ): Pick<FinishedRequest, "reasons" | "n" | "maxTokens"> {
+    for (const stream of this.#streams) {
+      if (isAborted && stream.finishReason === undefined) {
+        stream.finishReason = "abort";
+        stream.output.end("abort");
+      }
+    }
+    this.#done = { kind: "done", usage, record };
+    const { n, maxTokens } = this.#request.params;
+    return { reasons: this.#streams.map((stream) => stream.finishReason ?? "abort"), n, maxTokens };
+  }
+
+  protected override reject(error: OctavoError): void {
+    this.deliver();
+    this.events.fail(error);
+  }
+
+  /** Prompt tokens whose prediction has been scored; the last prompt token's prediction is sampled instead. */
+  get #numScored(): number {
+    return this.#promptLogprobs.length - 1;
+  }
+
+  get #awaitsPromptLogprobs(): boolean {
+    return (
+      this.#numPromptLogprobs !== undefined && this.#promptLogprobs.length < this.#request.promptTokens.length
+    );
+  }
+
+  #stream(sequence: Sequence): Stream {
+    return this.#streams[sequence.index]!;
+  }
+
+  #accept(sequence: Sequence, stream: Stream, sampled: RowResult, nowMs: number): boolean {
+    const { observers } = this.#context;
+    const { times } = this;
+    if (times.firstTokenMs === undefined) {
+      times.firstTokenMs = nowMs;
+      observers.notify("onFirstToken", this.requestId, nowMs - times.arrivalMs);
+    }
+    if (stream.lastTokenMs !== undefined)
+      observers.notify("onInterToken", this.requestId, nowMs - stream.lastTokenMs);
+    stream.lastTokenMs = nowMs;
+    times.lastTokenMs = nowMs;
+
+    sequence.tokens.push(sampled.token);
+    const { logprobTokenIds } = this.#request.params;
+    const logprob = stream.row.numLogprobs === undefined ? undefined : tokenLogprob(sampled, logprobTokenIds);
+    const ending = stream.output.accept(sampled.token, logprob, this.#ending(sequence, sampled.token));
+    stream.finishReason = ending?.finishReason;
+    return ending !== undefined;
+  }
+
+  #ending(sequence: Sequence, token: number): Ending | undefined {
+    const { params } = this.#request;
+    const { eosTokenIds, maxModelLen } = this.#context;
+    const { numOutputTokens } = sequence;
+    if (numOutputTokens >= params.minTokens) {
+      const hidesToken = !params.includeStopStrInOutput;
+      if (!params.ignoreEos && eosTokenIds.has(token))
+        return { finishReason: "stop", stopReason: undefined, hidesToken };
+      if (this.#stopTokenIds.has(token)) return { finishReason: "stop", stopReason: token, hidesToken };
+    }
+    const isFull =
+      sequence.numTokens >= maxModelLen ||
+      (params.maxTokens !== undefined && numOutputTokens >= params.maxTokens);
+    return isFull ? { finishReason: "length", stopReason: undefined, hidesToken: false } : undefined;
+  }
+}
+
+function sampleRow(request: GenerationRequest, seed: bigint, vocabSize: number): SampleRow {
+  const { params } = request;
+  const numLogprobs = params.logprobs === -1 ? vocabSize : params.logprobs;
+  const wantsIds = params.logprobTokenIds !== undefined;
+  return {
+    kind: "sample",
+    numLogprobs: numLogprobs ?? (wantsIds ? 0 : undefined),
+    ...(params.logprobTokenIds !== undefined && { logprobIds: Int32Array.from(params.logprobTokenIds) }),
+    sampling: {
+      temperature: params.temperature,
+      topP: params.topP,
+      topK: params.topK,
+      minP: params.minP,
+      seed,
+      index: 0,
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import type { FinishReason, TokenLogprob } from "../api.js";
+import type { SamplingParams } from "../sampling/sampling-params.js";
+import type { Detokenizer, Tokenizer } from "../tokenizer/tokenizer.js";
+import type { PendingDelta } from "./event-channel.js";
+import { type StopAutomaton, StopMatcher } from "./stop-matcher.js";
+
+/** Why a sequence ended, and whether the token that ended it stays out of the text. */
+export interface Ending {
+  readonly finishReason: FinishReason;
+  readonly stopReason: string | number | undefined;
+  readonly hidesToken: boolean;
+}
+
+/**
+ * Turns one sequence's tokens into text and events. Where stop strings can end the sequence, text is made as tokens
+ * come, since the next step depends on it; otherwise when the events are taken, while the next step runs.
+ */
+export class SequenceOutput {
+  readonly #index: number;
+  readonly #params: SamplingParams;
+  readonly #detokenizer: Detokenizer;
+  readonly #matcher: StopMatcher | undefined;
+  #numTokens = 0;
+  #untextedTokens: number[] = [];
+  #tokens: number[] = [];
+  #logprobs: TokenLogprob[] = [];
+  #text = "";
+  #ending: Ending | undefined;
+  #isEnded = false;
+
+  constructor(
+    index: number,
+    params: SamplingParams,
+    tokenizer: Tokenizer,
+    promptTokens: Int32Array,
+    stops: StopAutomaton | undefined,
+  ) {
+    this.#index = index;
+    this.#params = params;
+    this.#detokenizer = tokenizer.createDetokenizer({
+      skipSpecialTokens: params.skipSpecialTokens,
+      promptTokens,
+    });
+    this.#matcher = stops === undefined ? undefined : new StopMatcher(stops, params.includeStopStrInOutput);
+  }
+
+  /** Takes a token and, if it ends the sequence, how. A stop string in its text may end it too: returns what holds. */
+  accept(token: number, logprob: TokenLogprob | undefined, ending: Ending | undefined): Ending | undefined {
+    this.#tokens.push(token);
+    this.#untextedTokens.push(token);
+    if (logprob !== undefined) this.#logprobs.push(logprob);
+    this.#ending = ending;
+    if (this.#matcher !== undefined) this.#makeText();
+    return this.#ending;
+  }
+
+  /** Ends a sequence between tokens. */
+  end(finishReason: FinishReason): void {
+    this.#ending ??= { finishReason, stopReason: undefined, hidesToken: false };
+  }
+
+  /** What is new since the last call; undefined when nothing is. */
+  take(): PendingDelta | undefined {
+    if (this.#isEnded) return undefined;
+    this.#makeText();
+    const ending = this.#ending;
+    if (this.#tokens.length === 0 && ending === undefined) return undefined;
+    this.#isEnded = ending !== undefined;
+    const delta: PendingDelta = {
+      index: this.#index,
+      text: this.#text,
+      tokens: this.#tokens,
+      logprobs:
+        this.#params.logprobs === undefined && this.#params.logprobTokenIds === undefined
+          ? undefined
+          : this.#logprobs,
+      finishReason: ending?.finishReason,
+      stopReason: ending?.stopReason,
+    };
+    this.#tokens = [];
+    this.#logprobs = [];
+    this.#text = "";
+    return delta;
+  }
+
+  #makeText(): void {
+    const tokens = this.#untextedTokens;
+    if (tokens.length > 0) {
+      this.#untextedTokens = [];
+      for (const [position, token] of tokens.entries()) {
+        this.#numTokens += 1;
+        if (this.#ending?.hidesToken && position === tokens.length - 1) break;
+        if (this.#addText(this.#detokenizer.push(token))) return;
+      }
+    }
+    if (this.#ending === undefined || this.#isEnded) return;
+    if (this.#addText(this.#detokenizer.flush())) return;
+    this.#text += this.#matcher?.flush() ?? "";
+  }
+
+  /** Adds text unless a stop string is in it; returns whether one was found. */
+  #addText(piece: string): boolean {
+    // As in vLLM, the text of the first `minTokens` tokens cannot stop the sequence.
+    if (this.#matcher === undefined || this.#numTokens <= this.#params.minTokens) {
+      this.#text += piece;
+      return false;
+    }
+    this.#text += this.#matcher.push(piece);
+    const { matched } = this.#matcher;
+    if (matched !== undefined)
+      this.#ending = { finishReason: "stop", stopReason: matched, hidesToken: false };
+    return matched !== undefined;
+  }
+}

@@ -1,0 +1,108 @@
+interface Node {
+  readonly next: Map<number, number>;
+  /** Node of the longest proper suffix that is in the trie too. */
+  fallback: number;
+  /** UTF-16 units from the root: how much of a stop string may be under way here. */
+  readonly depth: number;
+  /** Index of the longest stop string that ends here. */
+  stop: number | undefined;
+}
+
+/** Stop strings of one request as an Aho-Corasick automaton over UTF-16 units; shared by its sequences. */
+export class StopAutomaton {
+  readonly stops: readonly string[];
+  readonly nodes: readonly Node[];
+
+  constructor(stops: readonly string[]) {
+    this.stops = stops;
+    const nodes: Node[] = [{ next: new Map(), fallback: 0, depth: 0, stop: undefined }];
+    for (const [index, stop] of stops.entries()) {
+      let at = 0;
+      for (let unit = 0; unit < stop.length; unit += 1) {
+        const node = nodes[at]!;
+        let child = node.next.get(stop.charCodeAt(unit));
+        if (child === undefined) {
+          child = nodes.length;
+          nodes.push({ next: new Map(), fallback: 0, depth: node.depth + 1, stop: undefined });
+          node.next.set(stop.charCodeAt(unit), child);
+        }
+        at = child;
+      }
+      nodes[at]!.stop ??= index;
+    }
+    this.nodes = nodes;
+    const queue = [0];
+    for (const index of queue) {
+      const node = nodes[index]!;
+      for (const [unit, childIndex] of node.next) {
+        const child = nodes[childIndex]!;
+        child.fallback = index === 0 ? 0 : this.step(node.fallback, unit);
+        child.stop ??= nodes[child.fallback]!.stop;
+        queue.push(childIndex);
+      }
+    }
+  }
+
+  step(from: number, unit: number): number {
+    let at = from;
+    for (;;) {
+      const node = this.nodes[at]!;
+      const child = node.next.get(unit);
+      if (child !== undefined) return child;
+      if (at === 0) return 0;
+      at = node.fallback;
+    }
+  }
+}
+
+/**
+ * Watches one sequence's text for stop strings. Text that may be the beginning of one is held back until that is
+ * decided, so no part of a stop string is ever given out. The match that ends first counts, and of those that end
+ * together the longest: what is found does not depend on how tokens cut the text. Linear in the text.
+ */
+export class StopMatcher {
+  readonly #automaton: StopAutomaton;
+  readonly #includeStop: boolean;
+  #state = 0;
+  #held = "";
+  #matched: string | undefined;
+
+  /** With `includeStop` the stop string belongs to the output, and nothing needs to be held back. */
+  constructor(automaton: StopAutomaton, includeStop: boolean) {
+    this.#automaton = automaton;
+    this.#includeStop = includeStop;
+  }
+
+  /** The stop string found; nothing may be pushed afterwards. */
+  get matched(): string | undefined {
+    return this.#matched;
+  }
+
+  /** Takes new text and returns what is certain not to belong to a stop string. */
+  push(text: string): string {
+    const { nodes, stops } = this.#automaton;
+    for (let index = 0; index < text.length; index += 1) {
+      this.#state = this.#automaton.step(this.#state, text.charCodeAt(index));
+      const stop = nodes[this.#state]!.stop;
+      if (stop === undefined) continue;
+      const found = stops[stop]!;
+      this.#matched = found;
+      const seen = this.#held + text.slice(0, index + 1);
+      this.#held = "";
+      return this.#includeStop ? seen : seen.slice(0, seen.length - found.length);
+    }
+    if (this.#includeStop) return text;
+    const seen = this.#held + text;
+    const certain = seen.length - nodes[this.#state]!.depth;
+    this.#held = seen.slice(certain);
+    return seen.slice(0, certain);
+  }
+
+  /** What was held back, when the sequence ended for another reason. */
+  flush(): string {
+    const held = this.#held;
+    this.#held = "";
+    this.#state = 0;
+    return held;
+  }
+}

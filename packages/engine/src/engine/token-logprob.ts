@@ -1,0 +1,34 @@
+import type { RowResult } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { TokenLogprob } from "../api.js";
+
+/** A row's logprobs in the engine's terms: the alternatives, then those of `logprobIds` that are not among them. */
+export function tokenLogprob(result: RowResult, logprobIds: readonly number[] | undefined): TokenLogprob {
+  const top: { token: number; logprob: number }[] = [];
+  const { topTokens, topLogprobs, idLogprobs } = result;
+  for (const [index, token] of (topTokens ?? []).entries())
+    top.push({ token, logprob: topLogprobs?.[index] ?? Number.NaN });
+  for (const [index, token] of (logprobIds ?? []).entries()) {
+    if (!top.some((entry) => entry.token === token))
+      top.push({ token, logprob: idLogprobs?.[index] ?? Number.NaN });
+  }
+  return { token: result.token, logprob: result.logprob ?? Number.NaN, rank: result.rank ?? 0, top };
+}
+
+/** Throws what is wrong with a row that the backend computed; it concerns its request alone. */
+export function checkRow(result: RowResult, vocabSize: number): void {
+  if (result.error !== undefined)
+    throw new OctavoError("internal_error", `The model failed on this request: ${result.error}`);
+  if (result.hidden !== undefined) return;
+  if (
+    !Number.isInteger(result.token) ||
+    result.token < 0 ||
+    result.token >= vocabSize ||
+    Number.isNaN(result.logprob)
+  ) {
+    throw new OctavoError(
+      "internal_error",
+      `The model gave token ${result.token} with logprob ${result.logprob}.`,
+    );
+  }
+}

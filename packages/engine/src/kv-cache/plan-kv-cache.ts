@@ -1,0 +1,76 @@
+import { freemem } from "node:os";
+import type { KvDtype } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+
+/** What one token position of the KV cache consists of. */
+export interface KvShape {
+  readonly numLayers: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly dtype: KvDtype;
+}
+
+export interface KvCacheRequest extends KvShape {
+  readonly blockSize: number;
+  readonly maxModelLen: number;
+  readonly maxNumSeqs: number;
+  /** Bytes to use; undefined takes 40 % of the free memory, at most 4 GiB, and no more than all sequences could fill. */
+  readonly kvCacheMemoryBytes?: number | undefined;
+  /** Free memory in bytes; asked of the system when absent. */
+  readonly availableBytes?: number | undefined;
+}
+
+export interface KvCachePlan {
+  readonly numBlocks: number;
+  readonly bytesPerBlock: number;
+  readonly byteLength: number;
+}
+
+const bytesPerElement: Readonly<Record<KvDtype, number>> = { f32: 4, f16: 2, bf16: 2 };
+const gibibyte = 2 ** 30;
+
+/**
+ * Turns memory into blocks. The pool always holds at least one sequence of `maxModelLen` tokens, since a smaller one
+ * could accept a request that it can never finish; memory that does not reach is an error that says what to set.
+ */
+export function planKvCache(request: KvCacheRequest): KvCachePlan {
+  const { numLayers, numKvHeads, headDim, dtype, blockSize, maxModelLen, maxNumSeqs, kvCacheMemoryBytes } =
+    request;
+  const bytesPerBlock = 2 * numLayers * numKvHeads * headDim * bytesPerElement[dtype] * blockSize;
+  const blocksPerSequence = Math.ceil(maxModelLen / blockSize);
+  if (kvCacheMemoryBytes !== undefined && !(Number.isFinite(kvCacheMemoryBytes) && kvCacheMemoryBytes > 0)) {
+    throw new OctavoError(
+      "invalid_option",
+      `the KV cache's memory must be a positive number of bytes, not ${kvCacheMemoryBytes}`,
+      {
+        param: "kv_cache_memory",
+      },
+    );
+  }
+  const available = request.availableBytes ?? freeMemoryBytes();
+  const bytes = kvCacheMemoryBytes ?? Math.min(4 * gibibyte, available * 0.4);
+  let numBlocks = Math.floor(bytes / bytesPerBlock);
+  if (numBlocks < blocksPerSequence) {
+    const fitting = numBlocks * blockSize;
+    const source =
+      kvCacheMemoryBytes === undefined ? `the default share of the ${mebibytes(available)} free` : "given";
+    throw new OctavoError(
+      kvCacheMemoryBytes === undefined ? "out_of_memory" : "invalid_option",
+      `one sequence of ${maxModelLen} tokens needs ${mebibytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +
+        `${mebibytes(bytes)} (${source}). Set --kv-cache-memory to at least ${blocksPerSequence * bytesPerBlock} bytes` +
+        (fitting > 0 ? `, or --max-model-len to at most ${fitting}.` : "."),
+      { param: kvCacheMemoryBytes === undefined ? "max_model_len" : "kv_cache_memory" },
+    );
+  }
+  if (kvCacheMemoryBytes === undefined) numBlocks = Math.min(numBlocks, blocksPerSequence * maxNumSeqs);
+  return { numBlocks, bytesPerBlock, byteLength: numBlocks * bytesPerBlock };
+}
+
+/** Free memory of the machine or, where a container sets a limit, of the container. */
+function freeMemoryBytes(): number {
+  return process.availableMemory() || freemem();
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}

@@ -1,0 +1,87 @@
+import { type BlockId, type BlockPool, rootContent } from "./block-pool.js";
+import type { IntList } from "./int-list.js";
+import { hashLanes, PrefixHasher } from "./prefix-hash.js";
+
+/**
+ * The prefix hashes of one growing token list, made as far as they are asked for and kept for its life: entry 0 is the
+ * salt's, entry b + 1 is that of block b.
+ */
+export class PrefixChain {
+  readonly tokens: IntList;
+  readonly #salt: string | undefined;
+  #lanes = new Uint32Array(0);
+  #numHashed = 0;
+
+  constructor(tokens: IntList, salt: string | undefined) {
+    this.tokens = tokens;
+    this.#salt = salt;
+  }
+
+  /** The lanes with those of `block`, whose tokens must all be there, at `PrefixChain.offset(block)`. */
+  through(block: number, blockSize: number, hasher: PrefixHasher): Uint32Array {
+    const needed = (block + 2) * hashLanes;
+    if (this.#lanes.length < needed) {
+      const grown = new Uint32Array(Math.max(needed, this.#lanes.length * 2));
+      grown.set(this.#lanes.length === 0 ? hasher.root(this.#salt) : this.#lanes);
+      this.#lanes = grown;
+    }
+    for (; this.#numHashed <= block; this.#numHashed += 1) {
+      const parent = this.#numHashed * hashLanes;
+      const start = this.#numHashed * blockSize;
+      hasher.block(
+        this.#lanes,
+        parent,
+        this.tokens.values,
+        start,
+        blockSize,
+        this.#lanes,
+        parent + hashLanes,
+      );
+    }
+    return this.#lanes;
+  }
+
+  static offset(block: number): number {
+    return (block + 1) * hashLanes;
+  }
+}
+
+/** Finds and offers full blocks by the prefix they end: one cache for all requests, split by salt alone. */
+export class PrefixCache {
+  readonly #pool: BlockPool;
+  readonly #hasher = new PrefixHasher();
+
+  constructor(pool: BlockPool) {
+    this.#pool = pool;
+  }
+
+  /** Appends to `found` the cached blocks that start `chain`, at most `maxTokens` of it. Takes no references. */
+  find(chain: PrefixChain, maxTokens: number, found: IntList): void {
+    const { blockSize } = this.#pool;
+    const maxBlocks = Math.floor(maxTokens / blockSize);
+    let parent = rootContent;
+    for (let block = 0; block < maxBlocks; block += 1) {
+      const lanes = chain.through(block, blockSize, this.#hasher);
+      const hit = this.#pool.lookup(
+        parent,
+        lanes,
+        PrefixChain.offset(block),
+        chain.tokens.values,
+        block * blockSize,
+      );
+      if (hit === undefined) return;
+      found.push(hit);
+      parent = this.#pool.contentOf(hit) ?? rootContent;
+    }
+  }
+
+  /** Makes block number `block` of a sequence findable, if what precedes it is. */
+  register(chain: PrefixChain, blocks: IntList, block: number): void {
+    const parent = block === 0 ? rootContent : this.#pool.contentOf(blocks.at(block - 1) as BlockId);
+    if (parent === undefined) return;
+    const { blockSize } = this.#pool;
+    const lanes = chain.through(block, blockSize, this.#hasher);
+    const id = blocks.at(block) as BlockId;
+    this.#pool.register(id, parent, lanes, PrefixChain.offset(block), chain.tokens.values, block * blockSize);
+  }
+}

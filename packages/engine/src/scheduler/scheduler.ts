@@ -1,0 +1,313 @@
+import { OctavoError } from "@octavo/protocol";
+import type { BlockId, BlockPool } from "../kv-cache/block-pool.js";
+import { IntList } from "../kv-cache/int-list.js";
+import { PrefixCache } from "../kv-cache/prefix-cache.js";
+import { type SchedulingPolicyName, type SchedulingPolicy, schedulingPolicies } from "./scheduling-policy.js";
+import type { Sequence } from "./sequence.js";
+import { WaitingQueue } from "./waiting-queue.js";
+
+export interface SchedulerOptions {
+  readonly maxNumSeqs: number;
+  /** Tokens a step may process. */
+  readonly maxNumBatchedTokens: number;
+  readonly enablePrefixCaching: boolean;
+  readonly enableChunkedPrefill: boolean;
+  /** Prompt tokens one sequence may take of a step while others want some too; 0 is no limit. */
+  readonly longPrefillTokenThreshold: number;
+  readonly policy: SchedulingPolicyName;
+}
+
+/** What the next step runs: `sequences[i]` computes its next `numScheduled` tokens. */
+export interface ScheduledStep {
+  readonly sequences: readonly Sequence[];
+  /** Those of `sequences` that were admitted for the first time. */
+  readonly admitted: readonly Sequence[];
+  readonly preempted: readonly Sequence[];
+  readonly prefillTokens: number;
+  readonly decodeTokens: number;
+}
+
+/**
+ * Decides what each step computes, after vLLM V1: there are no phases, each sequence has computed k of its n tokens
+ * and gets some of the step's token budget. Sequences that generate come first, since they need one token each and
+ * someone is reading; then running prompts, then waiting ones, then what is left of the budget to prompts that were
+ * capped. Where blocks run out, the last by policy gives all of its own back and waits, at the place it came from, to
+ * be recomputed.
+ *
+ * Progress: a sequence of the greatest length fits the pool (the engine refuses other sizes), the first by policy is
+ * never another's victim, and admission keeps free what running prompts still need.
+ */
+export class Scheduler {
+  readonly #pool: BlockPool;
+  readonly #options: SchedulerOptions;
+  readonly #policy: SchedulingPolicy;
+  readonly #prefixCache: PrefixCache | undefined;
+  readonly #waiting: WaitingQueue;
+  #running: Sequence[] = [];
+  readonly #hits = new IntList();
+  #budget = 0;
+  #preempted: Sequence[] = [];
+
+  constructor(pool: BlockPool, options: SchedulerOptions) {
+    this.#pool = pool;
+    this.#options = options;
+    this.#policy = schedulingPolicies[options.policy];
+    this.#prefixCache = options.enablePrefixCaching ? new PrefixCache(pool) : undefined;
+    this.#waiting = new WaitingQueue(this.#policy);
+  }
+
+  get running(): readonly Sequence[] {
+    return this.#running;
+  }
+
+  get numWaiting(): number {
+    return this.#waiting.size;
+  }
+
+  add(sequence: Sequence): void {
+    this.#waiting.add(sequence);
+  }
+
+  /** Ends a sequence wherever it stands and gives its blocks back. Not while a step computes it. */
+  remove(sequence: Sequence): void {
+    if (sequence.status === "finished") return;
+    if (sequence.status === "waiting") this.#waiting.remove(sequence);
+    else this.#running.splice(this.#running.indexOf(sequence), 1);
+    sequence.status = "finished";
+    this.#releaseBlocks(sequence);
+  }
+
+  /** Makes a running sequence give its blocks back and wait for recomputation. Not while a step computes it. */
+  preempt(sequence: Sequence): void {
+    this.#budget += sequence.numScheduled;
+    sequence.numScheduled = 0;
+    this.#running.splice(this.#running.indexOf(sequence), 1);
+    this.#releaseBlocks(sequence);
+    sequence.numPreemptions += 1;
+    sequence.status = "waiting";
+    this.#waiting.add(sequence);
+    this.#preempted.push(sequence);
+  }
+
+  schedule(): ScheduledStep {
+    this.#budget = this.#options.maxNumBatchedTokens;
+    const preempted = this.#preempted;
+    const numForced = preempted.length;
+    for (const sequence of this.#running.slice()) if (sequence.isDecoding) this.#scheduleRunning(sequence, 1);
+    for (const sequence of this.#running.slice()) {
+      if (sequence.numScheduled === 0) this.#scheduleRunning(sequence, this.#prefillCap);
+    }
+    const admitted = preempted.length === numForced ? this.#admitWaiting() : [];
+    this.#spendRest();
+    this.#preempted = [];
+
+    const sequences = this.#running.filter((sequence) => sequence.numScheduled > 0);
+    let prefillTokens = 0;
+    let decodeTokens = 0;
+    for (const sequence of sequences) {
+      if (sequence.isDecoding) decodeTokens += 1;
+      else prefillTokens += sequence.numScheduled;
+    }
+    return { sequences, admitted, preempted, prefillTokens, decodeTokens };
+  }
+
+  /** Takes note that a step computed what it was given of a sequence, and offers blocks it filled to the prefix cache. */
+  commit(sequence: Sequence): void {
+    sequence.numComputed += sequence.numScheduled;
+    sequence.numScheduled = 0;
+    if (this.#prefixCache === undefined) return;
+    while ((sequence.numRegistered + 1) * this.#pool.blockSize <= sequence.numComputed) {
+      this.#prefixCache.register(sequence.prefix, sequence.blocks, sequence.numRegistered);
+      sequence.numRegistered += 1;
+    }
+  }
+
+  /** Makes what a sequence computed unfindable: it is not to be trusted. */
+  forget(sequence: Sequence): void {
+    for (let index = 0; index < sequence.blocks.length; index += 1) {
+      this.#pool.forget(sequence.blocks.at(index) as BlockId);
+    }
+  }
+
+  /** Throws `internal_error` unless queues, block tables and pool agree. */
+  checkIntegrity(): void {
+    this.#waiting.checkIntegrity();
+    for (const sequence of this.#waiting) {
+      if (sequence.blocks.length > 0)
+        throw new OctavoError("internal_error", "scheduler: a waiting sequence holds blocks");
+    }
+    if (
+      new Set(this.#running).size !== this.#running.length ||
+      this.#running.length > this.#options.maxNumSeqs
+    ) {
+      throw new OctavoError("internal_error", "scheduler: the running list is wrong");
+    }
+    for (const sequence of this.#running) {
+      const held = sequence.blocks.length * this.#pool.blockSize;
+      if (
+        sequence.status !== "running" ||
+        sequence.numComputed >= sequence.numTokens ||
+        held < sequence.numComputed
+      ) {
+        throw new OctavoError(
+          "internal_error",
+          `scheduler: a sequence of ${sequence.group.requestId} is in a wrong state`,
+        );
+      }
+    }
+    this.#pool.checkIntegrity(this.#running.map((sequence) => sequence.blocks.slice()));
+  }
+
+  get #prefillCap(): number {
+    const { enableChunkedPrefill, longPrefillTokenThreshold } = this.#options;
+    return enableChunkedPrefill && longPrefillTokenThreshold > 0
+      ? longPrefillTokenThreshold
+      : Number.POSITIVE_INFINITY;
+  }
+
+  #scheduleRunning(sequence: Sequence, cap: number): void {
+    if (sequence.status !== "running") return;
+    const wanted = sequence.numTokens - sequence.numComputed;
+    const numTokens = Math.min(wanted, cap, this.#budget);
+    if (numTokens === 0 || (numTokens < wanted && !this.#options.enableChunkedPrefill)) return;
+    while (!this.#grow(sequence, sequence.numComputed + numTokens)) {
+      const victim = this.#running.reduce((last, other) => (this.#policy.before(last, other) ? other : last));
+      this.preempt(victim);
+      if (victim === sequence) return;
+    }
+    sequence.numScheduled = numTokens;
+    this.#budget -= numTokens;
+  }
+
+  #admitWaiting(): Sequence[] {
+    const admitted: Sequence[] = [];
+    const skipped: Sequence[] = [];
+    while (this.#budget > 0 && this.#running.length < this.#options.maxNumSeqs) {
+      const sequence = this.#waiting.peek();
+      if (sequence === undefined) break;
+      if (this.#awaitsSharedPrompt(sequence)) {
+        this.#waiting.remove(sequence);
+        skipped.push(sequence);
+        continue;
+      }
+      if (!this.#admit(sequence)) break;
+      if (sequence.cachedTokens === undefined) {
+        sequence.cachedTokens = sequence.numComputed;
+        admitted.push(sequence);
+      }
+    }
+    for (const sequence of skipped) this.#waiting.add(sequence);
+    return admitted;
+  }
+
+  /**
+   * Admits a sequence if its whole input fits beside what running sequences still need for theirs (vLLM's
+   * `scheduler_reserve_full_isl`). While others run, a hundredth of the pool stays free for them to grow into, since
+   * a sequence admitted into the last block would be preempted with its prompt just computed.
+   */
+  #admit(sequence: Sequence): boolean {
+    this.#findComputed(sequence);
+    const { blockSize, numBlocks } = this.#pool;
+    const hits = this.#hits;
+    const numHitTokens = hits.length * blockSize;
+    const wanted = sequence.numTokens - numHitTokens;
+    const numTokens = Math.min(wanted, this.#prefillCap, this.#budget);
+    if (numTokens < wanted && !this.#options.enableChunkedPrefill) return false;
+    let available = this.#pool.numAvailable;
+    for (let index = 0; index < hits.length; index += 1) {
+      if (this.#pool.referenceCount(hits.at(index) as BlockId) === 0) available -= 1;
+    }
+    for (const running of this.#running) {
+      available -= this.#pool.blocksFor(running.numTokens) - running.blocks.length;
+    }
+    if (this.#running.length > 0) available -= Math.ceil(numBlocks / 100);
+    if (this.#pool.blocksFor(sequence.numTokens) - hits.length > available) return false;
+
+    for (let index = 0; index < hits.length; index += 1) {
+      const block = hits.at(index) as BlockId;
+      this.#pool.retain(block);
+      sequence.blocks.push(block);
+    }
+    sequence.numComputed = numHitTokens;
+    sequence.numRegistered = hits.length;
+    if (!this.#grow(sequence, numHitTokens + numTokens)) {
+      throw new OctavoError("internal_error", "scheduler: an admitted sequence does not fit");
+    }
+    this.#waiting.remove(sequence);
+    sequence.status = "running";
+    sequence.numScheduled = numTokens;
+    this.#running.push(sequence);
+    this.#budget -= numTokens;
+    return true;
+  }
+
+  /** Gives the budget that nobody else wanted to prompts that were capped, where blocks are at hand. */
+  #spendRest(): void {
+    if (!this.#options.enableChunkedPrefill) return;
+    for (const sequence of this.#running) {
+      if (this.#budget === 0) return;
+      const more = Math.min(this.#budget, sequence.numTokens - sequence.numComputed - sequence.numScheduled);
+      if (more === 0 || !this.#grow(sequence, sequence.numComputed + sequence.numScheduled + more)) continue;
+      sequence.numScheduled += more;
+      this.#budget -= more;
+    }
+  }
+
+  /** Fills `#hits` with blocks that already hold the start of a sequence, all but at least one token of it. */
+  #findComputed(sequence: Sequence): void {
+    this.#hits.truncate(0);
+    const maxTokens = Math.min(sequence.numTokens - 1, sequence.firstWantedRow);
+    this.#prefixCache?.find(sequence.prefix, maxTokens, this.#hits);
+    const sibling = this.#siblingWithPrompt(sequence);
+    if (sibling === undefined) return;
+    const shared = Math.floor(Math.min(maxTokens, sequence.numPromptTokens - 1) / this.#pool.blockSize);
+    if (shared <= this.#hits.length) return;
+    this.#hits.truncate(0);
+    for (let index = 0; index < shared; index += 1) this.#hits.push(sibling.blocks.at(index));
+  }
+
+  /** A running sequence of the same request whose blocks hold the full blocks of the prompt. */
+  #siblingWithPrompt(sequence: Sequence): Sequence | undefined {
+    const shareable = this.#shareableTokens(sequence);
+    return sequence.group.sequences.find(
+      (other) => other !== sequence && other.status === "running" && other.numComputed >= shareable,
+    );
+  }
+
+  /** While one sequence of a request computes the prompt, the others wait to share its blocks. */
+  #awaitsSharedPrompt(sequence: Sequence): boolean {
+    const { sequences } = sequence.group;
+    if (sequences.length === 1 || this.#shareableTokens(sequence) === 0) return false;
+    return (
+      sequences.some((other) => other.status === "running") && this.#siblingWithPrompt(sequence) === undefined
+    );
+  }
+
+  #shareableTokens(sequence: Sequence): number {
+    const { blockSize } = this.#pool;
+    return Math.floor((sequence.numPromptTokens - 1) / blockSize) * blockSize;
+  }
+
+  /** Gives a sequence the blocks for `numTokens` positions, all or none. */
+  #grow(sequence: Sequence, numTokens: number): boolean {
+    const missing = this.#pool.blocksFor(numTokens) - sequence.blocks.length;
+    if (missing > this.#pool.numAvailable) return false;
+    for (let count = 0; count < missing; count += 1) {
+      const block = this.#pool.allocate();
+      if (block === undefined)
+        throw new OctavoError("internal_error", "block pool: fewer blocks than counted");
+      sequence.blocks.push(block);
+    }
+    return true;
+  }
+
+  /** Last block first, so that a cached prefix outlives what follows it. */
+  #releaseBlocks(sequence: Sequence): void {
+    for (let index = sequence.blocks.length - 1; index >= 0; index -= 1) {
+      this.#pool.release(sequence.blocks.at(index) as BlockId);
+    }
+    sequence.blocks.truncate(0);
+    sequence.numComputed = 0;
+    sequence.numRegistered = 0;
+  }
+}

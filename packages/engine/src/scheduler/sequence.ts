@@ -1,0 +1,64 @@
+import { IntList } from "../kv-cache/int-list.js";
+import { PrefixChain } from "../kv-cache/prefix-cache.js";
+
+/** What the scheduler knows of a request: the order it came in and the sequences that share its prompt. */
+export interface SequenceGroup {
+  readonly requestId: string;
+  /** Arrival order, unique. */
+  readonly order: number;
+  /** Lower runs earlier under the priority policy. */
+  readonly priority: number;
+  readonly cacheSalt: string | undefined;
+  readonly sequences: readonly Sequence[];
+}
+
+export type SequenceStatus = "waiting" | "running" | "finished";
+
+/**
+ * One token stream. The scheduler knows no prefill and no decode: a sequence has computed `numComputed` of its
+ * tokens, and a step computes some more of them. What the last one predicts is appended when the step ends.
+ */
+export class Sequence {
+  readonly group: SequenceGroup;
+  /** Position among the request's sequences. */
+  readonly index: number;
+  readonly numPromptTokens: number;
+  /** Prompt, then output. */
+  readonly tokens: IntList;
+  /** Blocks of positions 0.., the first `blocks.length * blockSize` of them. */
+  readonly blocks = new IntList();
+  readonly prefix: PrefixChain;
+  status: SequenceStatus = "waiting";
+  /** Tokens whose keys and values are in the blocks. */
+  numComputed = 0;
+  /** Tokens the step in flight computes; 0 when it does not run in it. */
+  numScheduled = 0;
+  /** Blocks, from the first on, that were offered to the prefix cache. */
+  numRegistered = 0;
+  numPreemptions = 0;
+  /** Prompt tokens found in the cache when first admitted; undefined before. */
+  cachedTokens: number | undefined;
+  /** Every position from here on must be computed although it may be cached, since its output is wanted. */
+  firstWantedRow = Number.POSITIVE_INFINITY;
+
+  constructor(group: SequenceGroup, index: number, promptTokens: Int32Array, expectedOutput: number) {
+    this.group = group;
+    this.index = index;
+    this.numPromptTokens = promptTokens.length;
+    this.tokens = IntList.from(promptTokens, Math.min(expectedOutput, 256));
+    this.prefix = new PrefixChain(this.tokens, group.cacheSalt);
+  }
+
+  get numTokens(): number {
+    return this.tokens.length;
+  }
+
+  get numOutputTokens(): number {
+    return this.tokens.length - this.numPromptTokens;
+  }
+
+  /** Only the newest token is left to compute. */
+  get isDecoding(): boolean {
+    return this.numComputed === this.tokens.length - 1 && this.tokens.length > this.numPromptTokens;
+  }
+}

@@ -1,0 +1,268 @@
+import assert from "node:assert/strict";
+import type {
+  Backend,
+  KvCache,
+  KvCacheSpec,
+  MappedFile,
+  Matrix,
+  OutputRow,
+  Program,
+  RowResult,
+  SamplerState,
+  SamplerStateSpec,
+  StepPlan,
+  StepResult,
+  Vector,
+} from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import { FakeSamplerState, logitsOf, logSoftmax, mix, ranking, sampleToken } from "./fake-model.js";
+
+export interface FakeBackendOptions {
+  readonly vocabSize: number;
+  readonly hiddenSize?: number;
+  /** Replaces a row's greedy outcome: what comes after `context`; undefined keeps it. */
+  readonly script?: (context: readonly number[]) => number | undefined;
+  /** Called before each step's computation; a rejection is the backend's failure. */
+  readonly beforeStep?: (plan: StepPlan) => Promise<void> | void;
+  /** Why the row that ends with `context` fails; undefined lets it be. */
+  readonly rowError?: (context: readonly number[]) => string | undefined;
+}
+
+/**
+ * A backend without a model that is as sensitive as one. A slot holds its token, its position and a hash of everything
+ * that was visible when it was written, as real keys and values depend on what came before; an output row follows from
+ * what its whole context's slots hold. A wrong block, a stale slot, a skipped or repeated token: each changes logits.
+ * Plans are checked as they come.
+ */
+export class FakeBackend implements Backend {
+  readonly info = { name: "fake", instructionSet: "none", features: [], numThreads: 1 };
+  readonly #options: FakeBackendOptions;
+  readonly #samplerStates = new Set<SamplerState>();
+  #numSteps = 0;
+  #isExecuting = false;
+
+  constructor(options: FakeBackendOptions) {
+    this.#options = options;
+  }
+
+  get numSteps(): number {
+    return this.#numSteps;
+  }
+
+  /** Sampler states made and not yet disposed. */
+  get numLiveSamplerStates(): number {
+    return this.#samplerStates.size;
+  }
+
+  /** Programs mean nothing to this backend; this one stands for any. */
+  readonly program: Program = { kind: "program", [Symbol.dispose]: () => {} };
+
+  mapFile(): MappedFile {
+    throw unsupported("mapFile");
+  }
+
+  createMatrix(): Promise<Matrix> {
+    throw unsupported("createMatrix");
+  }
+
+  createVector(): Vector {
+    throw unsupported("createVector");
+  }
+
+  compile(): Program {
+    return this.program;
+  }
+
+  createKvCache(spec: KvCacheSpec): KvCache {
+    return new FakeKvCache(spec);
+  }
+
+  createSamplerState(spec: SamplerStateSpec): SamplerState {
+    const state = new FakeSamplerState(spec, () => this.#samplerStates.delete(state));
+    this.#samplerStates.add(state);
+    return state;
+  }
+
+  async execute(_program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {
+    assert(
+      cache instanceof FakeKvCache && !cache.isDisposed,
+      "the step's KV cache is not this backend's, or gone",
+    );
+    assert(!this.#isExecuting, "a step was started while another ran");
+    this.#isExecuting = true;
+    try {
+      await this.#options.beforeStep?.(plan);
+      await new Promise((resolve) => setImmediate(resolve));
+      this.#numSteps += 1;
+      const rows = cache.run(plan, (row, context, hash) => this.#row(plan, row, context, hash));
+      return { rows, computeMs: 0.01 * plan.numTokens };
+    } finally {
+      this.#isExecuting = false;
+    }
+  }
+
+  [Symbol.dispose](): void {}
+
+  #row(plan: StepPlan, row: OutputRow, context: readonly number[], hash: number): RowResult {
+    const { vocabSize, hiddenSize = 8, rowError, script } = this.#options;
+    const error = rowError?.(context);
+    if (error !== undefined) return { token: 0, error };
+    if (row.kind === "hidden") {
+      return {
+        token: -1,
+        hidden: Float32Array.from({ length: hiddenSize }, (_, column) => mix(hash, column) / 2 ** 31 - 1),
+      };
+    }
+    const logits = logitsOf(hash, vocabSize);
+    const scripted = script?.(context);
+    if (scripted !== undefined) logits[scripted] = 100;
+    const token = row.kind === "score" ? row.target : sampleToken(logits, row.sampling);
+    return { ...rowLogprobs(row, token, logits), ...(plan.wantLogits === true && { logits }) };
+  }
+}
+
+function rowLogprobs(
+  row: Exclude<OutputRow, { kind: "hidden" }>,
+  token: number,
+  logits: Float32Array,
+): RowResult {
+  if (row.numLogprobs === undefined) return { token };
+  const logprobs = logSoftmax(logits);
+  const order = ranking(logprobs);
+  const topTokens = order.slice(0, row.numLogprobs);
+  return {
+    token,
+    logprob: logprobs[token] ?? Number.NaN,
+    rank: order.indexOf(token) + 1,
+    topTokens,
+    topLogprobs: Float32Array.from(topTokens, (id) => logprobs[id] ?? Number.NaN),
+    ...(row.kind === "sample" &&
+      row.logprobIds !== undefined && {
+        idLogprobs: Float32Array.from(row.logprobIds, (id) => logprobs[id] ?? Number.NaN),
+      }),
+  };
+}
+
+class FakeKvCache implements KvCache {
+  readonly numBlocks: number;
+  readonly blockSize: number;
+  readonly byteLength = 0;
+  readonly #tokens: Int32Array;
+  readonly #positions: Int32Array;
+  readonly #histories: Uint32Array;
+  isDisposed = false;
+
+  constructor(spec: KvCacheSpec) {
+    this.numBlocks = spec.numBlocks;
+    this.blockSize = spec.blockSize;
+    const numSlots = spec.numBlocks * spec.blockSize;
+    this.#tokens = new Int32Array(numSlots).fill(-1);
+    this.#positions = new Int32Array(numSlots).fill(-1);
+    this.#histories = new Uint32Array(numSlots);
+  }
+
+  [Symbol.dispose](): void {
+    this.isDisposed = true;
+  }
+
+  run(
+    plan: StepPlan,
+    output: (row: OutputRow, context: readonly number[], hash: number) => RowResult,
+  ): RowResult[] {
+    this.#checkPlan(plan);
+    const rows: RowResult[] = [];
+    for (let sequence = 0; sequence < plan.numSequences; sequence += 1) {
+      const start = plan.queryStarts[sequence]!;
+      const end = plan.queryStarts[sequence + 1]!;
+      const table = plan.blockTables.subarray(
+        plan.blockTableStarts[sequence],
+        plan.blockTableStarts[sequence + 1],
+      );
+      for (let token = start; token < end; token += 1) {
+        const slot = plan.slots[token]!;
+        this.#tokens[slot] = plan.tokenIds[token]!;
+        this.#positions[slot] = plan.positions[token]!;
+        this.#histories[slot] = 0;
+        this.#histories[slot] = this.#gather(table, plan.positions[token]!).hash;
+      }
+      for (
+        let index = rows.length;
+        index < plan.outputs.length && plan.outputTokens[index]! < end;
+        index += 1
+      ) {
+        const { context, hash } = this.#gather(table, plan.positions[plan.outputTokens[index]!]!);
+        rows.push(output(plan.outputs[index]!, context, hash));
+      }
+    }
+    assert.equal(rows.length, plan.outputs.length, "an output row belongs to no token");
+    return rows;
+  }
+
+  /** Folds what the slots of positions 0..last hold. */
+  #gather(table: Int32Array, last: number): { context: number[]; hash: number } {
+    let hash = 1;
+    const context: number[] = [];
+    for (let position = 0; position <= last; position += 1) {
+      const slot =
+        table[Math.floor(position / this.blockSize)]! * this.blockSize + (position % this.blockSize);
+      assert.equal(this.#positions[slot], position, `slot ${slot} does not hold position ${position}`);
+      context.push(this.#tokens[slot]!);
+      hash = mix(mix(hash, this.#tokens[slot]!), this.#histories[slot]!);
+    }
+    return { context, hash };
+  }
+
+  #checkPlan(plan: StepPlan): void {
+    const { numTokens, numSequences, queryStarts, blockTableStarts, outputs, outputTokens } = plan;
+    assert(numTokens > 0 && numSequences > 0, "an empty step");
+    assert(
+      queryStarts[0] === 0 && queryStarts[numSequences] === numTokens,
+      "queries do not cover the step's tokens",
+    );
+    const readers = new Map<number, Set<number>>();
+    const writers = new Map<number, number>();
+    const slots = new Set<number>();
+    for (let sequence = 0; sequence < numSequences; sequence += 1) {
+      const start = queryStarts[sequence]!;
+      const end = queryStarts[sequence + 1]!;
+      assert(end > start, "a sequence without tokens");
+      const table = plan.blockTables.subarray(blockTableStarts[sequence], blockTableStarts[sequence + 1]);
+      const contextLength = plan.contextLengths[sequence]!;
+      assert.equal(
+        table.length,
+        Math.ceil(contextLength / this.blockSize),
+        "a block table of the wrong length",
+      );
+      assert.equal(new Set(table).size, table.length, "a block twice in a table");
+      for (const block of table) {
+        assert(block >= 0 && block < this.numBlocks, `block ${block} is out of range`);
+        readers.set(block, (readers.get(block) ?? new Set()).add(sequence));
+      }
+      for (let token = start; token < end; token += 1) {
+        const position = contextLength - end + token;
+        assert.equal(plan.positions[token], position, "positions do not end at the context length");
+        const block = table[Math.floor(position / this.blockSize)]!;
+        const slot = plan.slots[token]!;
+        assert.equal(slot, block * this.blockSize + (position % this.blockSize), "a slot outside its block");
+        assert(!slots.has(slot), "a slot is written twice");
+        assert(plan.tokenIds[token]! >= 0, "a negative token id");
+        slots.add(slot);
+        writers.set(block, sequence);
+      }
+    }
+    for (const [block, writer] of writers) {
+      assert(readers.get(block)?.size === 1, `block ${block} is written by sequence ${writer} and shared`);
+    }
+    for (let row = 0; row < outputs.length; row += 1) {
+      const token = outputTokens[row]!;
+      assert(
+        token >= 0 && token < numTokens && (row === 0 || token > outputTokens[row - 1]!),
+        "output rows out of order",
+      );
+    }
+  }
+}
+
+function unsupported(method: string): OctavoError {
+  return new OctavoError("not_implemented", `the fake backend has no ${method}`);
+}
