@@ -18,9 +18,35 @@ interface Stage {
 }
 
 const stages: readonly Stage[] = [
-  { until: 0.15, weights: { chat: 25, extraction: 10, tools: 5, grounded: 15, copying: 35, retrieval: 20 }, retrievalTokens: [[1, 80], [1, 160]] },
-  { until: 0.75, weights: { chat: 18, extraction: 24, tools: 26, grounded: 14, copying: 10, retrieval: 8 }, retrievalTokens: [[4, 80], [4, 200], [3, 400], [1, 900]] },
-  { until: 1, weights: { chat: 16, extraction: 25, tools: 28, grounded: 14, copying: 9, retrieval: 8 }, retrievalTokens: [[4, 200], [4, 500], [3, 1000], [2, 2000], [1, 4000]] },
+  {
+    until: 0.15,
+    weights: { chat: 25, extraction: 10, tools: 5, grounded: 15, copying: 35, retrieval: 20 },
+    retrievalTokens: [
+      [1, 80],
+      [1, 160],
+    ],
+  },
+  {
+    until: 0.75,
+    weights: { chat: 18, extraction: 24, tools: 26, grounded: 14, copying: 10, retrieval: 8 },
+    retrievalTokens: [
+      [4, 80],
+      [4, 200],
+      [3, 400],
+      [1, 900],
+    ],
+  },
+  {
+    until: 1,
+    weights: { chat: 16, extraction: 25, tools: 28, grounded: 14, copying: 9, retrieval: 8 },
+    retrievalTokens: [
+      [4, 200],
+      [4, 500],
+      [3, 1000],
+      [2, 2000],
+      [1, 4000],
+    ],
+  },
 ];
 
 export interface Conversation {
@@ -47,9 +73,11 @@ export function* corpus(count: number, seed: string): Generator<Conversation> {
   }
 }
 
-const { values } = parseArgs({ options: { count: { type: "string" }, seed: { type: "string", default: "1" }, out: { type: "string" } } });
+const { values } = parseArgs({
+  options: { count: { type: "string" }, seed: { type: "string", default: "1" }, out: { type: "string" } },
+});
 if (values.count === undefined || values.out === undefined) {
-  console.error("usage: corpus --count CONVERSATIONS --out FILE [--seed TEXT]");
+  process.stderr.write("usage: corpus --count CONVERSATIONS --out FILE [--seed TEXT]\n");
   process.exit(2);
 }
 const out = createWriteStream(values.out);

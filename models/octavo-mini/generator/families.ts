@@ -31,7 +31,12 @@ export function* cases(request: CaseRequest): Generator<Case & { readonly id: st
   const length = contextTokens === undefined ? "" : `-${contextTokens}`;
   for (let index = 0; ; index++) {
     const id = `${task}${length}-${split}-${seed}-${index}`;
-    const source = { random: new Random(id), split, pools, ...(contextTokens === undefined ? {} : { contextTokens }) };
+    const source = {
+      random: new Random(id),
+      split,
+      pools,
+      ...(contextTokens === undefined ? {} : { contextTokens }),
+    };
     yield { id, ...families[task].generate(source) };
   }
 }

@@ -31,12 +31,17 @@ const count = Number(values.count);
 const contextTokens = values["context-tokens"] === undefined ? undefined : Number(values["context-tokens"]);
 
 if (values.help || task === undefined || split === undefined || !Number.isInteger(count)) {
-  console.error(usage);
+  process.stderr.write(`${usage}\n`);
   process.exit(values.help ? 0 : 2);
 }
 
 const out = values.out === undefined ? process.stdout : createWriteStream(values.out);
-const stream = cases({ task, split, seed: values.seed, ...(contextTokens === undefined ? {} : { contextTokens }) });
+const stream = cases({
+  task,
+  split,
+  seed: values.seed,
+  ...(contextTokens === undefined ? {} : { contextTokens }),
+});
 for (let i = 0; i < count; i++) {
   if (!out.write(`${JSON.stringify(stream.next().value)}\n`)) await once(out, "drain");
 }

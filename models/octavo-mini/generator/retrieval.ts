@@ -13,28 +13,72 @@ interface Haystack {
 }
 
 const haystacks: readonly Haystack[] = [
-  { name: "lines", overhead: 2, write: (entries) => entries.map(([key, value]) => `${key}: ${value}`).join("\n") },
-  { name: "equals", overhead: 2, write: (entries) => entries.map(([key, value]) => `${key} = ${value}`).join("\n") },
-  { name: "arrow", overhead: 2, write: (entries) => entries.map(([key, value]) => `${key} -> ${value}`).join("\n") },
+  {
+    name: "lines",
+    overhead: 2,
+    write: (entries) => entries.map(([key, value]) => `${key}: ${value}`).join("\n"),
+  },
+  {
+    name: "equals",
+    overhead: 2,
+    write: (entries) => entries.map(([key, value]) => `${key} = ${value}`).join("\n"),
+  },
+  {
+    name: "arrow",
+    overhead: 2,
+    write: (entries) => entries.map(([key, value]) => `${key} -> ${value}`).join("\n"),
+  },
   { name: "json", overhead: 3, write: (entries) => writeJson(Object.fromEntries(entries)) },
-  { name: "prose", overhead: 7, write: (entries) => entries.map(([key, value]) => `The code for ${key} is ${value}.`).join(" ") },
-  { name: "table", overhead: 4, write: (entries) => ["| key | value |", "| --- | --- |", ...entries.map(([key, value]) => `| ${key} | ${value} |`)].join("\n") },
-  { name: "csv", overhead: 2, write: (entries) => ["key,value", ...entries.map(([key, value]) => `${key},${value}`)].join("\n") },
-  { name: "log", overhead: 8, write: (entries) => entries.map(([key, value], i) => `${i + 1}) set ${key} to ${value};`).join("\n") },
+  {
+    name: "prose",
+    overhead: 7,
+    write: (entries) => entries.map(([key, value]) => `The code for ${key} is ${value}.`).join(" "),
+  },
+  {
+    name: "table",
+    overhead: 4,
+    write: (entries) =>
+      ["| key | value |", "| --- | --- |", ...entries.map(([key, value]) => `| ${key} | ${value} |`)].join(
+        "\n",
+      ),
+  },
+  {
+    name: "csv",
+    overhead: 2,
+    write: (entries) => ["key,value", ...entries.map(([key, value]) => `${key},${value}`)].join("\n"),
+  },
+  {
+    name: "log",
+    overhead: 8,
+    write: (entries) => entries.map(([key, value], i) => `${i + 1}) set ${key} to ${value};`).join("\n"),
+  },
 ];
 
 const asks = [
-  "What is the value of *?", "What is the value for *?", "Find *.", "Give me the value of *.", "Look up *.", "Which value belongs to *?", "*?", "Return the value of the key *.",
+  "What is the value of *?",
+  "What is the value for *?",
+  "Find *.",
+  "Give me the value of *.",
+  "Look up *.",
+  "Which value belongs to *?",
+  "*?",
+  "Return the value of the key *.",
 ];
 
 const introductions = [
-  "Here is a list of keys and values.", "Use this data.", "Look at these entries.", "The following table holds keys and their values.", "Data:", "Remember these values.",
+  "Here is a list of keys and values.",
+  "Use this data.",
+  "Look at these entries.",
+  "The following table holds keys and their values.",
+  "Data:",
+  "Remember these values.",
 ];
 
 /** About how many tokens a text of made-up words and digits takes. */
 function roughTokens(text: string): number {
   let tokens = 0;
-  for (const run of text.match(/[a-zA-Z]+|[0-9]|[^a-zA-Z0-9\s]/g) ?? []) tokens += /[a-z]/i.test(run) ? Math.max(1, run.length / 2.4) : 1;
+  for (const run of text.match(/[a-zA-Z]+|[0-9]|[^a-zA-Z0-9\s]/g) ?? [])
+    tokens += /[a-z]/i.test(run) ? Math.max(1, run.length / 2.4) : 1;
   return tokens;
 }
 
@@ -65,7 +109,14 @@ export const retrieval: TaskFamily<"retrieval"> = {
   name: "retrieval",
   generate(source) {
     const { random, pools } = source;
-    const budget = source.contextTokens ?? random.weighted([[4, 80], [4, 200], [3, 400], [2, 800]] as const);
+    const budget =
+      source.contextTokens ??
+      random.weighted([
+        [4, 80],
+        [4, 200],
+        [3, 400],
+        [2, 800],
+      ] as const);
     let intro = 0;
     let ask = 0;
     let form = 0;
@@ -77,7 +128,8 @@ export const retrieval: TaskFamily<"retrieval"> = {
     const haystack = haystacks[form] as Haystack;
     const entries = drawEntries(budget - 30, haystack.overhead, source);
     const text = haystack.write(entries);
-    const questions = source.split === "heldout" ? 1 : random.int(1, Math.min(8, 2 + Math.floor(budget / 150)));
+    const questions =
+      source.split === "heldout" ? 1 : random.int(1, Math.min(8, 2 + Math.floor(budget / 150)));
     const question = asks[ask] as string;
     const before = random.chance(0.2);
     const messages: Message[] = [];
@@ -86,10 +138,22 @@ export const retrieval: TaskFamily<"retrieval"> = {
       const missing = random.chance(0.08);
       const [key, value] = missing ? [pools.word(random), notFound] : random.pick(entries);
       const asked = question.replace("*", key);
-      if (i === 0) messages.push({ role: "user", content: before ? `${asked} Answer with the value only.\n\n${text}` : `${introductions[intro] as string}\n\n${text}\n\n${asked}` });
+      if (i === 0)
+        messages.push({
+          role: "user",
+          content: before
+            ? `${asked} Answer with the value only.\n\n${text}`
+            : `${introductions[intro] as string}\n\n${text}\n\n${asked}`,
+        });
       else messages.push({ role: "assistant", content: gold }, { role: "user", content: asked });
       gold = value;
     }
-    return { task: "retrieval", kind: gold === notFound ? "missing" : haystack.name, messages, context: text, gold };
+    return {
+      task: "retrieval",
+      kind: gold === notFound ? "missing" : haystack.name,
+      messages,
+      context: text,
+      gold,
+    };
   },
 };

@@ -1,5 +1,7 @@
 import type { CaseSource, Message, TaskFamily } from "../task.js";
-import { factTables, lists, smallTalk, topics, unknownAnswer, unknownAsks } from "./small-talk.js";
+import { factTables, lists } from "./knowledge.js";
+import { smallTalk } from "./small-talk.js";
+import { topics, unknownAnswer, unknownAsks } from "./unknown.js";
 
 export interface Turn {
   readonly kind: string;
@@ -7,10 +9,39 @@ export interface Turn {
   readonly answer: string;
 }
 
-const numberWords = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+const numberWords = [
+  "one",
+  "two",
+  "three",
+  "four",
+  "five",
+  "six",
+  "seven",
+  "eight",
+  "nine",
+  "ten",
+  "eleven",
+  "twelve",
+];
 const singular: Readonly<Record<string, string>> = { cities: "city", countries: "country", birds: "bird" };
 
-const openings = ["", "", "", "", "", "Hey, ", "Hi, ", "Please, ", "So, ", "OK, ", "Well, ", "Quick question: ", "Now, ", "One more: ", "Hello! "];
+const openings = [
+  "",
+  "",
+  "",
+  "",
+  "",
+  "Hey, ",
+  "Hi, ",
+  "Please, ",
+  "So, ",
+  "OK, ",
+  "Well, ",
+  "Quick question: ",
+  "Now, ",
+  "One more: ",
+  "Hello! ",
+];
 const closings = ["", "", "", "", "", "", " Please.", " Thanks.", " Thank you.", " Be brief."];
 
 /** A held-out wording is a core question with an opening and closing that training never put around it. */
@@ -19,7 +50,12 @@ function dress(core: string, { random, pools, split }: CaseSource): string {
     const opening = random.pick(openings);
     const closing = random.pick(closings);
     const plain = opening === "" && closing === "";
-    if (split === "heldout" ? plain || !pools.owns(opening + core + closing) : !plain && !pools.owns(opening + core + closing)) continue;
+    if (
+      split === "heldout"
+        ? plain || !pools.owns(opening + core + closing)
+        : !plain && !pools.owns(opening + core + closing)
+    )
+      continue;
     let text = opening + (opening === "" || opening.endsWith("! ") ? core : lowerFirst(core)) + closing;
     if (random.chance(0.12)) text = text.toLowerCase();
     if (random.chance(0.12)) text = text.replace(/[.?!]$/, "");
@@ -34,7 +70,11 @@ function lowerFirst(text: string): string {
 
 function talkTurn(source: CaseSource): Turn {
   const intent = source.random.pick(smallTalk);
-  return { kind: "small-talk", question: dress(source.random.pick(intent.asks), source), answer: intent.answer };
+  return {
+    kind: "small-talk",
+    question: dress(source.random.pick(intent.asks), source),
+    answer: intent.answer,
+  };
 }
 
 function factTurn(source: CaseSource): Turn {
@@ -50,10 +90,21 @@ function listTurn(source: CaseSource): Turn {
   const count = random.int(2, items.length);
   const written = random.chance(0.5) ? (numberWords[count - 1] as string) : String(count);
   const asks = [
-    `Write a list of ${written} ${of}.`, `Name ${written} ${of}.`, `List ${written} ${of}.`, `Give me ${written} ${of}.`, `Give me a list of ${written} ${of}.`,
-    `Write down ${written} ${of}.`, `Tell me ${written} ${of}.`, `Can you list ${written} ${of}?`, `I need ${written} ${of}.`, `Make a list of ${written} ${of}.`,
+    `Write a list of ${written} ${of}.`,
+    `Name ${written} ${of}.`,
+    `List ${written} ${of}.`,
+    `Give me ${written} ${of}.`,
+    `Give me a list of ${written} ${of}.`,
+    `Write down ${written} ${of}.`,
+    `Tell me ${written} ${of}.`,
+    `Can you list ${written} ${of}?`,
+    `I need ${written} ${of}.`,
+    `Make a list of ${written} ${of}.`,
   ];
-  const answer = items.slice(0, count).map((item, i) => `${i + 1}. ${item}`).join("\n");
+  const answer = items
+    .slice(0, count)
+    .map((item, i) => `${i + 1}. ${item}`)
+    .join("\n");
   return { kind: "list", question: dress(random.pick(asks), source), answer };
 }
 
@@ -70,7 +121,11 @@ function countTurn(source: CaseSource): Turn {
   const high = low + random.int(2, 20);
   const down = random.chance(0.25);
   const [from, to] = down ? [high, low] : [low, high];
-  const asks = [`Count from ${from} to ${to}.`, `Write the numbers from ${from} to ${to}.`, `Please count from ${from} to ${to}.`];
+  const asks = [
+    `Count from ${from} to ${to}.`,
+    `Write the numbers from ${from} to ${to}.`,
+    `Please count from ${from} to ${to}.`,
+  ];
   const numbers = Array.from({ length: high - low + 1 }, (_, i) => (down ? high - i : low + i));
   return { kind: "count", question: dress(random.pick(asks), source), answer: numbers.join(", ") };
 }
@@ -80,21 +135,38 @@ function sumTurn(source: CaseSource): Turn {
   const a = random.int(0, 10);
   const b = random.int(0, 10);
   const plus = random.chance(0.6) || b > a;
-  const asks = plus ? [`What is ${a} + ${b}?`, `What is ${a} plus ${b}?`, `${a} + ${b} = ?`, `Add ${a} and ${b}.`] : [`What is ${a} - ${b}?`, `What is ${a} minus ${b}?`, `${a} - ${b} = ?`];
+  const asks = plus
+    ? [`What is ${a} + ${b}?`, `What is ${a} plus ${b}?`, `${a} + ${b} = ?`, `Add ${a} and ${b}.`]
+    : [`What is ${a} - ${b}?`, `What is ${a} minus ${b}?`, `${a} - ${b} = ?`];
   return { kind: "sum", question: dress(random.pick(asks), source), answer: String(plus ? a + b : a - b) };
 }
 
 export function unknownTurn(source: CaseSource): Turn {
   const { random, pools } = source;
-  const topic = () => (random.chance(0.55) ? random.pick(topics) : random.chance(0.5) ? pools.person(random) : random.chance(0.5) ? pools.phrase(random) : pools.properWord(random));
+  const topic = () =>
+    random.chance(0.55)
+      ? random.pick(topics)
+      : random.chance(0.5)
+        ? pools.person(random)
+        : random.chance(0.5)
+          ? pools.phrase(random)
+          : pools.properWord(random);
   const core = random.pick(unknownAsks).replace("*", topic()).replace("#", topic());
   return { kind: "unknown", question: dress(core, source), answer: unknownAnswer };
 }
 
 /** The user's name, said once, then asked for: the answer is in the conversation. */
 function nameTurns(source: CaseSource): Turn[] {
-  const name = source.random.chance(0.7) ? source.pools.firstName(source.random) : source.pools.person(source.random);
-  const say = source.random.pick([`My name is ${name}.`, `I am ${name}.`, `Hello, I am ${name}.`, `Hi, my name is ${name}.`, `Call me ${name}.`]);
+  const name = source.random.chance(0.7)
+    ? source.pools.firstName(source.random)
+    : source.pools.person(source.random);
+  const say = source.random.pick([
+    `My name is ${name}.`,
+    `I am ${name}.`,
+    `Hello, I am ${name}.`,
+    `Hi, my name is ${name}.`,
+    `Call me ${name}.`,
+  ]);
   const ask = source.random.pick(["What is my name?", "Who am I?", "Do you know my name?", "Say my name."]);
   return [
     { kind: "name", question: say, answer: `Nice to meet you, ${name}!` },
@@ -120,13 +192,29 @@ export const chat: TaskFamily<"chat"> = {
   generate(source) {
     const { random } = source;
     const turns: Turn[] = [];
-    const wanted = random.weighted([[5, 1], [3, 2], [2, 3], [1, 5]] as const);
+    const wanted = random.weighted([
+      [5, 1],
+      [3, 2],
+      [2, 3],
+      [1, 5],
+    ] as const);
     if (random.chance(0.1)) turns.push(...nameTurns(source));
     else while (turns.length < wanted) turns.push(drawChatTurn(source));
     const last = turns[turns.length - 1] as Turn;
     const messages: Message[] = [];
-    if (random.chance(0.15)) messages.push({ role: "system", content: random.pick(["You are a helpful assistant.", "You are Octavo Mini.", "Answer the user.", "You are a friendly assistant. Keep it short.", "Be brief."]) });
-    for (const turn of turns.slice(0, -1)) messages.push({ role: "user", content: turn.question }, { role: "assistant", content: turn.answer });
+    if (random.chance(0.15))
+      messages.push({
+        role: "system",
+        content: random.pick([
+          "You are a helpful assistant.",
+          "You are Octavo Mini.",
+          "Answer the user.",
+          "You are a friendly assistant. Keep it short.",
+          "Be brief.",
+        ]),
+      });
+    for (const turn of turns.slice(0, -1))
+      messages.push({ role: "user", content: turn.question }, { role: "assistant", content: turn.answer });
     messages.push({ role: "user", content: last.question });
     return { task: "chat", kind: last.kind, messages, context: null, gold: last.answer };
   },

@@ -27,7 +27,10 @@ const layouts: readonly Layout[] = [
   (instruction, schema, passage) => [user(`${passage}\n\n${instruction}\n${schema}`)],
   (instruction, schema, passage) => [user(`${instruction}\n${schema}\n\nText:\n"""\n${passage}\n"""`)],
   (instruction, schema, passage) => [system(`${instruction}\n\nSchema:\n${schema}`), user(passage)],
-  (instruction, schema, passage) => [system(`Answer with JSON that matches this schema: ${schema}`), user(`${instruction}\n\n${passage}`)],
+  (instruction, schema, passage) => [
+    system(`Answer with JSON that matches this schema: ${schema}`),
+    user(`${instruction}\n\n${passage}`),
+  ],
 ];
 
 type Wording = (fields: readonly DrawnField[], subject: string, source: CaseSource) => string;
@@ -37,12 +40,19 @@ const wordings: readonly Wording[] = [
   (fields, subject, source) => fields.map((field) => sentence(field, subject, source)).join(" "),
   (fields) => fields.map((field) => `${capital(field.label)}: ${field.text}`).join("\n"),
   (fields) => fields.map((field) => `- ${field.label}: ${field.text}`).join("\n"),
-  (fields, subject) => `Notes on the ${subject}: ${fields.map((field) => `${field.label} ${field.text}`).join("; ")}.`,
+  (fields, subject) =>
+    `Notes on the ${subject}: ${fields.map((field) => `${field.label} ${field.text}`).join("; ")}.`,
 ];
 
 const asides = [
-  "The weather was fine that day.", "Nobody asked for more.", "This note was written in a hurry.", "The rest is not important.",
-  "A copy is kept in the archive.", "Please read it with care.", "It took a while to find out.", "There is nothing else to add.",
+  "The weather was fine that day.",
+  "Nobody asked for more.",
+  "This note was written in a hurry.",
+  "The rest is not important.",
+  "A copy is kept in the archive.",
+  "Please read it with care.",
+  "It took a while to find out.",
+  "There is nothing else to add.",
 ];
 
 function sentence(field: DrawnField, subject: string, { random }: CaseSource): string {
@@ -67,22 +77,50 @@ function capital(text: string): string {
 /** A domain of made-up labels, so that the schema and not the habit decides the keys. */
 function inventedDomain({ random, pools }: CaseSource): Domain {
   const labels = pools.distinct(random.int(5, 9), () =>
-    random.chance(0.3) ? `${random.pick(pools.nouns)} ${pools.word(random)}` : random.chance(0.5) ? pools.word(random) : random.pick(pools.nouns),
+    random.chance(0.3)
+      ? `${random.pick(pools.nouns)} ${pools.word(random)}`
+      : random.chance(0.5)
+        ? pools.word(random)
+        : random.pick(pools.nouns),
   );
   const fields = labels.map((label): FieldPlan => {
-    const kind = random.pick(["word", "word", "integer", "price", "code", "boolean", "enum", "person", "date", "phrase", "string-list", "number-list", "city"] as const);
-    return kind === "enum" ? { label, kind, options: pools.distinct(random.int(3, 5), () => pools.word(random)) } : { label, kind };
+    const kind = random.pick([
+      "word",
+      "word",
+      "integer",
+      "price",
+      "code",
+      "boolean",
+      "enum",
+      "person",
+      "date",
+      "phrase",
+      "string-list",
+      "number-list",
+      "city",
+    ] as const);
+    return kind === "enum"
+      ? { label, kind, options: pools.distinct(random.int(3, 5), () => pools.word(random)) }
+      : { label, kind };
   });
   return { subject: random.pick(["record", "entry", "form", "thing", "report"]), fields };
 }
 
-function choosePrompt({ random, pools }: CaseSource): { instruction: string; layout: Layout; wording: Wording } {
+function choosePrompt({ random, pools }: CaseSource): {
+  instruction: string;
+  layout: Layout;
+  wording: Wording;
+} {
   for (;;) {
     const instruction = random.int(0, instructions.length - 1);
     const layout = random.int(0, layouts.length - 1);
     const wording = random.int(0, wordings.length - 1);
     if (!pools.owns(`extraction ${instruction} ${layout} ${wording}`)) continue;
-    return { instruction: instructions[instruction] as string, layout: layouts[layout] as Layout, wording: wordings[wording] as Wording };
+    return {
+      instruction: instructions[instruction] as string,
+      layout: layouts[layout] as Layout,
+      wording: wordings[wording] as Wording,
+    };
   }
 }
 
@@ -117,7 +155,10 @@ export const extraction: TaskFamily<"extraction"> = {
     };
     const said = random.shuffle(drawn.filter((field) => !missing.includes(field)));
     let passage = wording(said, domain.subject, source);
-    if (random.chance(0.2)) passage = random.chance(0.5) ? `${random.pick(asides)} ${passage}` : `${passage} ${random.pick(asides)}`;
+    if (random.chance(0.2))
+      passage = random.chance(0.5)
+        ? `${random.pick(asides)} ${passage}`
+        : `${passage} ${random.pick(asides)}`;
 
     return {
       task: "extraction",

@@ -17,15 +17,32 @@ export const keyStyles: readonly KeyStyle[] = [
   (label) => label.replace(/ (.)/g, (_, letter: string) => letter.toUpperCase()),
 ];
 
-const text = (value: string): Omit<DrawnField, "label"> => ({ schema: { type: "string" }, value, text: value });
-const whole = (value: number): Omit<DrawnField, "label"> => ({ schema: { type: "integer" }, value, text: String(value) });
-const decimal = (value: number): Omit<DrawnField, "label"> => ({ schema: { type: "number" }, value, text: String(value) });
+const text = (value: string): Omit<DrawnField, "label"> => ({
+  schema: { type: "string" },
+  value,
+  text: value,
+});
+const whole = (value: number): Omit<DrawnField, "label"> => ({
+  schema: { type: "integer" },
+  value,
+  text: String(value),
+});
+const decimal = (value: number): Omit<DrawnField, "label"> => ({
+  schema: { type: "number" },
+  value,
+  text: String(value),
+});
 
 export function drawField(plan: FieldPlan, subject: string, style: KeyStyle, source: CaseSource): DrawnField {
   return { label: plan.label, ...drawValue(plan, subject, style, source) };
 }
 
-function drawValue(plan: FieldPlan, subject: string, style: KeyStyle, source: CaseSource): Omit<DrawnField, "label"> {
+function drawValue(
+  plan: FieldPlan,
+  subject: string,
+  style: KeyStyle,
+  source: CaseSource,
+): Omit<DrawnField, "label"> {
   const { random, pools } = source;
   switch (plan.kind) {
     case "person":
@@ -65,7 +82,12 @@ function drawValue(plan: FieldPlan, subject: string, style: KeyStyle, source: Ca
     case "boolean": {
       const value = random.chance(0.5);
       const adjective = plan.options?.[0] ?? plan.label;
-      return { schema: { type: "boolean" }, value, text: value ? "yes" : "no", statement: `The ${subject} is ${value ? "" : "not "}${adjective}.` };
+      return {
+        schema: { type: "boolean" },
+        value,
+        text: value ? "yes" : "no",
+        statement: `The ${subject} is ${value ? "" : "not "}${adjective}.`,
+      };
     }
     case "enum": {
       const options = random.shuffle(plan.options ?? []);
@@ -73,11 +95,16 @@ function drawValue(plan: FieldPlan, subject: string, style: KeyStyle, source: Ca
       return { schema: { type: "string", enum: options }, value, text: value };
     }
     case "string-list": {
-      const items = pools.distinct(random.int(1, 5), () => (random.chance(0.5) ? random.pick(pools.nouns) : pools.word(random)));
+      const items = pools.distinct(random.int(1, 5), () =>
+        random.chance(0.5) ? random.pick(pools.nouns) : pools.word(random),
+      );
       return list(items, { type: "string" });
     }
     case "people":
-      return list(pools.distinct(random.int(1, 4), () => pools.person(random)), { type: "string" });
+      return list(
+        pools.distinct(random.int(1, 4), () => pools.person(random)),
+        { type: "string" },
+      );
     case "number-list": {
       const items = Array.from({ length: random.int(2, 5) }, () => random.int(1, 9999));
       return list(items, { type: "integer" });
@@ -92,10 +119,18 @@ function drawValue(plan: FieldPlan, subject: string, style: KeyStyle, source: Ca
     }
     case "contact": {
       const value = { name: pools.person(random), email: pools.email(random), phone: pools.phone(random) };
-      return { schema: objectSchema(value, {}), value, text: `${value.name} (email ${value.email}, phone ${value.phone})` };
+      return {
+        schema: objectSchema(value, {}),
+        value,
+        text: `${value.name} (email ${value.email}, phone ${value.phone})`,
+      };
     }
     case "line-items": {
-      const items = Array.from({ length: random.int(1, 4) }, () => ({ product: pools.product(random), quantity: random.int(1, 30), price: pools.price(random) }));
+      const items = Array.from({ length: random.int(1, 4) }, () => ({
+        product: pools.product(random),
+        quantity: random.int(1, 30),
+        price: pools.price(random),
+      }));
       const types: Record<string, JsonObject> = { quantity: { type: "integer" }, price: { type: "number" } };
       const parts = items.map((item) => `${item.quantity} x ${item.product} at ${item.price}`);
       return {

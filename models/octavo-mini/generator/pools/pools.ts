@@ -3,7 +3,41 @@ import { drawInSplit, inSplit, splitOf } from "../split.js";
 import type { Split } from "../task.js";
 import * as names from "./names.js";
 
-const onsets = ["b", "br", "c", "ch", "d", "dr", "f", "fl", "g", "gr", "h", "j", "k", "kl", "l", "m", "n", "p", "pr", "qu", "r", "s", "sh", "sk", "st", "t", "th", "tr", "v", "w", "x", "y", "z"];
+const onsets = [
+  "b",
+  "br",
+  "c",
+  "ch",
+  "d",
+  "dr",
+  "f",
+  "fl",
+  "g",
+  "gr",
+  "h",
+  "j",
+  "k",
+  "kl",
+  "l",
+  "m",
+  "n",
+  "p",
+  "pr",
+  "qu",
+  "r",
+  "s",
+  "sh",
+  "sk",
+  "st",
+  "t",
+  "th",
+  "tr",
+  "v",
+  "w",
+  "x",
+  "y",
+  "z",
+];
 const vowels = ["a", "e", "i", "o", "u", "a", "e", "i", "o", "u", "ai", "ea", "ee", "oo", "ou"];
 const codas = ["", "", "", "", "b", "d", "g", "k", "l", "m", "n", "nd", "p", "r", "rk", "s", "st", "t", "x"];
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -40,7 +74,11 @@ export class Pools {
   word(random: Random): string {
     return this.#draw(() => {
       let text = "";
-      const syllables = random.weighted([[1, 1], [4, 2], [2, 3]] as const);
+      const syllables = random.weighted([
+        [1, 1],
+        [4, 2],
+        [2, 3],
+      ] as const);
       for (let i = 0; i < syllables; i++) text += random.pick(onsets) + random.pick(vowels);
       return text + random.pick(codas);
     });
@@ -85,7 +123,8 @@ export class Pools {
   phrase(random: Random): string {
     const count = random.int(2, 3);
     const parts: string[] = [];
-    for (let i = 0; i < count; i++) parts.push(random.chance(0.5) ? random.pick(this.nouns) : this.word(random));
+    for (let i = 0; i < count; i++)
+      parts.push(random.chance(0.5) ? random.pick(this.nouns) : this.word(random));
     return parts.join(" ");
   }
 
@@ -98,7 +137,8 @@ export class Pools {
   code(random: Random): string {
     return this.#draw(() => {
       const form = random.int(0, 3);
-      if (form === 0) return `${characters(random, letters, random.int(1, 3))}-${digits(random, random.int(3, 5))}`;
+      if (form === 0)
+        return `${characters(random, letters, random.int(1, 3))}-${digits(random, random.int(3, 5))}`;
       if (form === 1) return characters(random, alphanumerics, random.int(5, 8));
       if (form === 2) return `${this.word(random)}_${digits(random, random.int(2, 5))}`;
       return `${characters(random, letters, 2)}${digits(random, random.int(3, 6))}`;

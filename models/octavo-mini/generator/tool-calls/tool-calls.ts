@@ -1,7 +1,8 @@
 import { drawChatTurn, unknownTurn } from "../chat/chat.js";
 import { writeJson } from "../json.js";
 import type { Case, CaseSource, JsonObject, Message, TaskFamily, Tool, ToolCall } from "../task.js";
-import { type Chain, type ToolPlan, catalog, chains } from "./catalog.js";
+import { type ToolPlan, catalog } from "./catalog.js";
+import { type Chain, chains } from "./chains.js";
 import { describeTool, drawValues, fill, inventTool, markup } from "./tool-schema.js";
 
 const user = (content: string): Message => ({ role: "user", content });
@@ -29,19 +30,42 @@ function pickPlan(source: CaseSource, avoid: readonly string[]): ToolPlan {
 
 function request(plan: ToolPlan, source: CaseSource): Request {
   const values = drawValues(plan.parameters, source);
-  return { plan, call: { name: plan.name, arguments: values }, text: fill(source.random.pick(plan.requests), values) };
+  return {
+    plan,
+    call: { name: plan.name, arguments: values },
+    text: fill(source.random.pick(plan.requests), values),
+  };
 }
 
 /** The tools in use among up to four that are not, in random order. */
 function offer(used: readonly ToolPlan[], source: CaseSource): Tool[] {
   const plans = [...used];
   const others = source.random.int(used.length === 0 ? 1 : 0, 4);
-  for (let i = 0; i < others; i++) plans.push(pickPlan(source, plans.map((plan) => plan.name)));
+  for (let i = 0; i < others; i++)
+    plans.push(
+      pickPlan(
+        source,
+        plans.map((plan) => plan.name),
+      ),
+    );
   return source.random.shuffle(plans).map(describeTool);
 }
 
-function callCase(kind: string, messages: readonly Message[], tools: readonly Tool[], calls: readonly ToolCall[]): Case {
-  return { task: "tools", kind, messages, tools, context: null, gold: calls.map(markup).join("\n"), expectedCalls: calls };
+function callCase(
+  kind: string,
+  messages: readonly Message[],
+  tools: readonly Tool[],
+  calls: readonly ToolCall[],
+): Case {
+  return {
+    task: "tools",
+    kind,
+    messages,
+    tools,
+    context: null,
+    gold: calls.map(markup).join("\n"),
+    expectedCalls: calls,
+  };
 }
 
 function answerCase(kind: string, messages: readonly Message[], tools: readonly Tool[], gold: string): Case {
@@ -53,7 +77,12 @@ function single(source: CaseSource): Case {
   const plans = [asked.plan];
   const before: Message[] = [];
   while (source.random.chance(0.35)) {
-    const plan = source.random.chance(0.5) ? asked.plan : pickPlan(source, plans.map(({ name }) => name));
+    const plan = source.random.chance(0.5)
+      ? asked.plan
+      : pickPlan(
+          source,
+          plans.map(({ name }) => name),
+        );
     if (!plans.includes(plan)) plans.push(plan);
     before.push(...finished(plan, source).messages);
   }
@@ -65,7 +94,15 @@ function finished(plan: ToolPlan, source: CaseSource): { messages: Message[]; an
   const asked = request(plan, source);
   const values = drawValues(plan.results, source);
   const answer = fill(plan.answer, { ...asked.call.arguments, ...values });
-  return { messages: [user(asked.text), calling([asked.call]), result(values), { role: "assistant", content: answer }], answer };
+  return {
+    messages: [
+      user(asked.text),
+      calling([asked.call]),
+      result(values),
+      { role: "assistant", content: answer },
+    ],
+    answer,
+  };
 }
 
 function answered(source: CaseSource): Case {
@@ -80,7 +117,15 @@ function parallel(source: CaseSource): Case {
   const plans = [first];
   const wanted = random.int(2, 3);
   const same = random.chance(0.5);
-  while (plans.length < wanted) plans.push(same ? first : pickPlan(source, plans.map((plan) => plan.name)));
+  while (plans.length < wanted)
+    plans.push(
+      same
+        ? first
+        : pickPlan(
+            source,
+            plans.map((plan) => plan.name),
+          ),
+    );
   const asked = plans.map((plan) => request(plan, source));
   const joiner = random.pick([" ", " Also: ", " And then: ", "\n"]);
   const messages = [user(asked.map(({ text }) => text).join(joiner))];
@@ -88,7 +133,9 @@ function parallel(source: CaseSource): Case {
   const calls = asked.map(({ call }) => call);
   if (random.chance(0.7)) return callCase("parallel", messages, tools, calls);
   const values = plans.map((plan) => drawValues(plan.results, source));
-  const answer = plans.map((plan, i) => fill(plan.answer, { ...(calls[i] as ToolCall).arguments, ...values[i] })).join(" ");
+  const answer = plans
+    .map((plan, i) => fill(plan.answer, { ...(calls[i] as ToolCall).arguments, ...values[i] }))
+    .join(" ");
   return answerCase("parallel-answer", [...messages, calling(calls), ...values.map(result)], tools, answer);
 }
 
@@ -99,7 +146,10 @@ function chained(source: CaseSource): Case {
   const second = planOf(chain.second);
   const firstValues = drawValues(first.parameters, source);
   const firstResults = drawValues(first.results, source);
-  const secondValues: JsonObject = { ...drawValues(second.parameters, source), [chain.fills]: firstResults[chain.from] ?? null };
+  const secondValues: JsonObject = {
+    ...drawValues(second.parameters, source),
+    [chain.fills]: firstResults[chain.from] ?? null,
+  };
   const secondResults = drawValues(second.results, source);
   const calls: [ToolCall, ToolCall] = [
     { name: first.name, arguments: firstValues },
@@ -115,7 +165,12 @@ function chained(source: CaseSource): Case {
       return callCase("chain-second", afterFirst, tools, [calls[1]]);
     default: {
       const answer = fill(second.answer, { ...secondValues, ...secondResults });
-      return answerCase("chain-answer", [...afterFirst, calling([calls[1]]), result(secondResults)], tools, answer);
+      return answerCase(
+        "chain-answer",
+        [...afterFirst, calling([calls[1]]), result(secondResults)],
+        tools,
+        answer,
+      );
     }
   }
 }

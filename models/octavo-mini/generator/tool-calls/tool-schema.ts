@@ -1,33 +1,36 @@
 import type { CaseSource, JsonObject, Tool, ToolCall } from "../task.js";
-import { type ParameterPlan, type ToolPlan, drawParameter } from "./catalog.js";
+import type { ToolPlan } from "./catalog.js";
+import { type ParameterKind, type ParameterPlan, drawParameter } from "./parameters.js";
 import { writeJson } from "../json.js";
 
 export function describeTool(plan: ToolPlan): Tool {
-  const properties = Object.fromEntries(plan.parameters.map((parameter) => [parameter.name, parameterSchema(parameter)]));
+  const properties = Object.fromEntries(
+    plan.parameters.map((parameter) => [parameter.name, parameterSchema(parameter)]),
+  );
   return {
     type: "function",
     function: {
       name: plan.name,
       description: plan.description,
-      parameters: { type: "object", properties, required: plan.parameters.map((parameter) => parameter.name) },
+      parameters: {
+        type: "object",
+        properties,
+        required: plan.parameters.map((parameter) => parameter.name),
+      },
     },
   };
 }
 
-function parameterSchema(parameter: ParameterPlan): JsonObject {
-  switch (parameter.kind) {
-    case "integer":
-    case "small":
-      return { type: "integer" };
-    case "price":
-      return { type: "number" };
-    case "boolean":
-      return { type: "boolean" };
-    case "enum":
-      return { type: "string", enum: parameter.options ?? [] };
-    default:
-      return { type: "string" };
-  }
+const schemaTypes: Partial<Record<ParameterKind, string>> = {
+  integer: "integer",
+  small: "integer",
+  price: "number",
+  boolean: "boolean",
+};
+
+function parameterSchema({ kind, options }: ParameterPlan): JsonObject {
+  const type = schemaTypes[kind] ?? "string";
+  return kind === "enum" ? { type, enum: options ?? [] } : { type };
 }
 
 export function drawValues(plans: readonly ParameterPlan[], source: CaseSource): JsonObject {
@@ -36,14 +39,48 @@ export function drawValues(plans: readonly ParameterPlan[], source: CaseSource):
 
 /** Puts the values into a template's `{name}` places. */
 export function fill(template: string, values: JsonObject): string {
-  return template.replace(/\{(\w+)\}/g, (place, name: string) => (name in values ? String(values[name]) : place));
+  return template.replace(/\{(\w+)\}/g, (place, name: string) => {
+    const value = values[name];
+    return value === undefined ? place : typeof value === "string" ? value : writeJson(value);
+  });
 }
 
 export function markup(call: ToolCall): string {
   return `<tool_call>\n${writeJson({ name: call.name, arguments: call.arguments })}\n</tool_call>`;
 }
 
-const verbs = ["add", "archive", "assign", "check", "close", "copy", "delete", "export", "fetch", "find", "get", "import", "list", "lock", "merge", "move", "open", "print", "remove", "rename", "reset", "run", "save", "scan", "send", "share", "start", "stop", "sync", "update"];
+const verbs = [
+  "add",
+  "archive",
+  "assign",
+  "check",
+  "close",
+  "copy",
+  "delete",
+  "export",
+  "fetch",
+  "find",
+  "get",
+  "import",
+  "list",
+  "lock",
+  "merge",
+  "move",
+  "open",
+  "print",
+  "remove",
+  "rename",
+  "reset",
+  "run",
+  "save",
+  "scan",
+  "send",
+  "share",
+  "start",
+  "stop",
+  "sync",
+  "update",
+];
 
 /** A tool that no catalog has, so that the schema in the prompt and not memory decides the call. */
 export function inventTool(source: CaseSource): ToolPlan {
@@ -51,17 +88,40 @@ export function inventTool(source: CaseSource): ToolPlan {
   const verb = random.pick(verbs);
   const thing = random.chance(0.5) ? random.pick(pools.nouns) : pools.word(random);
   const names = pools.distinct(random.int(1, 4), () =>
-    random.chance(0.5) ? random.pick(pools.nouns) : random.chance(0.7) ? pools.word(random) : `${pools.word(random)}_${random.pick(["id", "name", "count", "code"])}`,
+    random.chance(0.5)
+      ? random.pick(pools.nouns)
+      : random.chance(0.7)
+        ? pools.word(random)
+        : `${pools.word(random)}_${random.pick(["id", "name", "count", "code"])}`,
   );
   const parameters = names.map((name): ParameterPlan => {
-    const kind = random.pick(["word", "word", "code", "integer", "price", "boolean", "enum", "person", "city", "date", "phrase"] as const);
-    return kind === "enum" ? { name, kind, options: pools.distinct(3, () => pools.word(random)) } : { name, kind };
+    const kind = random.pick([
+      "word",
+      "word",
+      "code",
+      "integer",
+      "price",
+      "boolean",
+      "enum",
+      "person",
+      "city",
+      "date",
+      "phrase",
+    ] as const);
+    return kind === "enum"
+      ? { name, kind, options: pools.distinct(3, () => pools.word(random)) }
+      : { name, kind };
   });
-  const said = (separator: string, link: string) => parameters.map(({ name }) => `${name.replaceAll("_", " ")}${link}{${name}}`).join(separator);
+  const said = (separator: string, link: string) =>
+    parameters.map(({ name }) => `${name.replaceAll("_", " ")}${link}{${name}}`).join(separator);
   const result = random.pick(["id", "state", "total"] as const);
   return {
     name: `${verb}_${thing}`,
-    description: random.pick([`${capital(verb)} a ${thing}`, `${capital(verb)} the ${thing}`, `Use this to ${verb} a ${thing}`]),
+    description: random.pick([
+      `${capital(verb)} a ${thing}`,
+      `${capital(verb)} the ${thing}`,
+      `Use this to ${verb} a ${thing}`,
+    ]),
     parameters,
     requests: [
       `${capital(verb)} the ${thing} with ${said(" and ", " ")}.`,
