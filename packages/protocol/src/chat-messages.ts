@@ -5,24 +5,30 @@ import type { IssueParams } from "./validation.js";
 export const chatRoles = ["system", "developer", "user", "assistant", "tool"] as const;
 export type ChatRole = (typeof chatRoles)[number];
 
-const textPart = z.object({ type: z.string(), text: z.unknown().optional(), refusal: z.unknown().optional() }).transform((part, context) => {
-  const isText = part.type === "text" || part.type === "input_text" || part.type === "output_text";
-  const text = isText ? part.text : part.type === "refusal" ? part.refusal : undefined;
-  if (typeof text === "string") return { type: "text" as const, text };
-  if (isText || part.type === "refusal") {
-    context.addIssue({ code: "custom", message: `a ${part.type} part needs a string`, path: [part.type === "refusal" ? "refusal" : "text"] });
+const textPart = z
+  .object({ type: z.string(), text: z.unknown().optional(), refusal: z.unknown().optional() })
+  .transform((part, context) => {
+    const isText = part.type === "text" || part.type === "input_text" || part.type === "output_text";
+    const text = isText ? part.text : part.type === "refusal" ? part.refusal : undefined;
+    if (typeof text === "string") return { type: "text" as const, text };
+    if (isText || part.type === "refusal") {
+      context.addIssue({
+        code: "custom",
+        message: `a ${part.type} part needs a string`,
+        path: [part.type === "refusal" ? "refusal" : "text"],
+      });
+      return z.NEVER;
+    }
+    const params: IssueParams = { errorCode: "unsupported_parameter" };
+    const name = JSON.stringify(part.type.slice(0, 48));
+    context.addIssue({
+      code: "custom",
+      message: `content parts of type ${name} are not supported; this model reads text parts only`,
+      path: ["type"],
+      params: { ...params },
+    });
     return z.NEVER;
-  }
-  const params: IssueParams = { errorCode: "unsupported_parameter" };
-  const name = JSON.stringify(part.type.slice(0, 48));
-  context.addIssue({
-    code: "custom",
-    message: `content parts of type ${name} are not supported; this model reads text parts only`,
-    path: ["type"],
-    params: { ...params },
   });
-  return z.NEVER;
-});
 
 /** Text content: a string, or parts that all carry text. */
 const content = z.union([z.string(), z.array(textPart).max(requestLimits.contentParts)]);
@@ -52,7 +58,11 @@ export const chatMessage = z
     const hasContent = message.content !== undefined && message.content !== null;
     const mayBeEmpty = message.role === "assistant";
     if (!hasContent && !mayBeEmpty) {
-      context.addIssue({ code: "custom", message: `a ${message.role} message needs content`, path: ["content"] });
+      context.addIssue({
+        code: "custom",
+        message: `a ${message.role} message needs content`,
+        path: ["content"],
+      });
     }
   });
 

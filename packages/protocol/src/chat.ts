@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { chatMessage, chatTool } from "./chat-messages.js";
-import { deliveryFields, maxTokenId, requestLimits, responseFormat, samplingFields, unsupported } from "./fields.js";
+import {
+  deliveryFields,
+  maxTokenId,
+  requestLimits,
+  responseFormat,
+  samplingFields,
+  unsupported,
+} from "./fields.js";
 import type { ChatLogprobs, PromptLogprobs } from "./logprobs.js";
 import type { UsageInfo } from "./usage.js";
 
@@ -33,12 +40,21 @@ export const chatCompletionRequest = z.object({
   ),
   parallel_tool_calls: z.boolean().nullish(),
   functions: unsupported("use tools instead of the older functions field"),
-  function_call: unsupported("use tool_choice instead of the older function_call field", (value) => value === "none"),
+  function_call: unsupported(
+    "use tool_choice instead of the older function_call field",
+    (value) => value === "none",
+  ),
   audio: unsupported("audio output is not supported"),
-  modalities: unsupported("only text output is supported", (value) => Array.isArray(value) && value.every((item) => item === "text")),
+  modalities: unsupported(
+    "only text output is supported",
+    (value) => Array.isArray(value) && value.every((item) => item === "text"),
+  ),
 });
 
 export type ChatCompletionRequest = z.output<typeof chatCompletionRequest>;
+
+/** The sampling fields, which completions share. */
+export type SamplingFields = Pick<ChatCompletionRequest, keyof typeof samplingFields>;
 
 export type ChatFinishReason = "stop" | "length";
 

@@ -14,5 +14,7 @@ export interface ErrorBody {
 export const errorCodeHeader = "x-octavo-error-code";
 
 export function toErrorBody(error: OctavoError): ErrorBody {
-  return { error: { message: error.message, type: error.type, param: error.param ?? null, code: error.status } };
+  return {
+    error: { message: error.message, type: error.type, param: error.param ?? null, code: error.status },
+  };
 }

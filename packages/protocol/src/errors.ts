@@ -33,6 +33,7 @@ export const errorCodes = {
   hub_denied: { status: 403, type: "PermissionDeniedError", retryable: false },
   integrity_failed: { status: 502, type: "BadGatewayError", retryable: true },
   out_of_memory: { status: 507, type: "InsufficientStorageError", retryable: false },
+  disk_full: { status: 507, type: "InsufficientStorageError", retryable: false },
   native_unavailable: { status: 500, type: "InternalServerError", retryable: false },
   invalid_option: { status: 400, type: "BadRequestError", retryable: false },
 } as const satisfies Record<string, ErrorTraits>;

@@ -36,18 +36,22 @@ const finite = z.number();
 const tokenId = z.int().min(0).max(maxTokenId);
 
 /** `logit_bias` as sent: token ids are the keys. Values outside -100..100 are an error. */
-const logitBias = z
-  .record(z.string(), finite.min(-100).max(100))
-  .superRefine((bias, context) => {
-    const keys = Object.keys(bias);
-    if (keys.length > requestLimits.logitBias) {
-      context.addIssue({ code: "custom", message: `at most ${requestLimits.logitBias} entries are allowed, got ${keys.length}` });
-    }
-    const bad = keys.find((key) => !/^\d{1,10}$/.test(key));
-    if (bad !== undefined) {
-      context.addIssue({ code: "custom", message: `keys must be token ids, got ${JSON.stringify(bad.slice(0, 48))}` });
-    }
-  });
+const logitBias = z.record(z.string(), finite.min(-100).max(100)).superRefine((bias, context) => {
+  const keys = Object.keys(bias);
+  if (keys.length > requestLimits.logitBias) {
+    context.addIssue({
+      code: "custom",
+      message: `at most ${requestLimits.logitBias} entries are allowed, got ${keys.length}`,
+    });
+  }
+  const bad = keys.find((key) => !/^\d{1,10}$/.test(key));
+  if (bad !== undefined) {
+    context.addIssue({
+      code: "custom",
+      message: `keys must be token ids, got ${JSON.stringify(bad.slice(0, 48))}`,
+    });
+  }
+});
 
 const stopString = z.string().min(1).max(requestLimits.stopStringLength);
 
@@ -73,7 +77,10 @@ export const samplingFields = {
   spaces_between_special_tokens: z.boolean().nullish(),
   logit_bias: logitBias.nullish(),
   allowed_token_ids: z.array(tokenId).min(1).nullish(),
-  bad_words: z.array(z.string().min(1).max(requestLimits.stopStringLength)).max(requestLimits.badWords).nullish(),
+  bad_words: z
+    .array(z.string().min(1).max(requestLimits.stopStringLength))
+    .max(requestLimits.badWords)
+    .nullish(),
   prompt_logprobs: z.int().min(-1).nullish(),
   logprob_token_ids: z.array(tokenId).min(1).max(requestLimits.stopTokenIds).nullish(),
 } as const;
@@ -116,14 +123,12 @@ export const deliveryFields = {
 } as const;
 
 /** `response_format`: text only; the JSON forms need constrained decoding. */
-export const responseFormat = z
-  .looseObject({ type: z.string() })
-  .superRefine((format, context) => {
-    if (format.type === "text") return;
-    const params: IssueParams = { errorCode: "unsupported_parameter" };
-    context.addIssue({
-      code: "custom",
-      message: `type ${JSON.stringify(format.type.slice(0, 48))} is not supported by this version; only "text" is`,
-      params: { ...params },
-    });
+export const responseFormat = z.looseObject({ type: z.string() }).superRefine((format, context) => {
+  if (format.type === "text") return;
+  const params: IssueParams = { errorCode: "unsupported_parameter" };
+  context.addIssue({
+    code: "custom",
+    message: `type ${JSON.stringify(format.type.slice(0, 48))} is not supported by this version; only "text" is`,
+    params: { ...params },
   });
+});

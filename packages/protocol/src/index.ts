@@ -12,6 +12,7 @@ export {
   type ChatCompletionChunk,
   type ChatCompletionRequest,
   type ChatFinishReason,
+  type SamplingFields,
 } from "./chat.js";
 export {
   completionRequest,
@@ -21,7 +22,12 @@ export {
   type CompletionFinishReason,
   type CompletionRequest,
 } from "./completions.js";
-export { embeddingRequest, type EmbeddingItem, type EmbeddingList, type EmbeddingsRequest } from "./embeddings.js";
+export {
+  embeddingRequest,
+  type EmbeddingItem,
+  type EmbeddingList,
+  type EmbeddingsRequest,
+} from "./embeddings.js";
 export type { ModelCard, ModelList, ModelPermission } from "./models.js";
 export {
   detokenizeRequest,
@@ -40,4 +46,11 @@ export type {
   PromptTokenLogprob,
 } from "./logprobs.js";
 export { usageInfo, type UsageInfo } from "./usage.js";
-export { createSseDecoder, encodeSseJson, sseDone, type SseDecoder, type SseDecoderOptions, type SseEvent } from "./sse.js";
+export {
+  createSseDecoder,
+  encodeSseJson,
+  sseDone,
+  type SseDecoder,
+  type SseDecoderOptions,
+  type SseEvent,
+} from "./sse.js";

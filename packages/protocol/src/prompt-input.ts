@@ -14,7 +14,11 @@ export const tokenIdArray = z.unknown().transform((value, context): Int32Array =
   }
   const problem = findBadTokenId(value);
   if (problem !== undefined) {
-    context.addIssue({ code: "custom", message: "token ids must be integers from 0 to 2147483647", path: [problem] });
+    context.addIssue({
+      code: "custom",
+      message: "token ids must be integers from 0 to 2147483647",
+      path: [problem],
+    });
     return z.NEVER;
   }
   return Int32Array.from(value as number[]);
@@ -30,7 +34,8 @@ export const promptInputs = z.unknown().transform((value, context): readonly Pro
     return z.NEVER;
   };
   if (typeof value === "string") return [{ kind: "text", text: value }];
-  if (!Array.isArray(value)) return fail("must be a string, an array of strings, an array of token ids or an array of such arrays");
+  if (!Array.isArray(value))
+    return fail("must be a string, an array of strings, an array of token ids or an array of such arrays");
   if (value.length === 0) return fail("must not be empty");
   const items: readonly unknown[] = value;
   if (typeof items[0] === "number") {

@@ -88,7 +88,10 @@ class IncrementalSseDecoder implements SseDecoder {
 
   #checkLength(): void {
     if (this.#lineLength + this.#dataLength <= this.#maxEventLength) return;
-    throw new OctavoError("payload_too_large", `a server-sent event is longer than ${this.#maxEventLength} characters`);
+    throw new OctavoError(
+      "payload_too_large",
+      `a server-sent event is longer than ${this.#maxEventLength} characters`,
+    );
   }
 
   #endLine(rest: string, events: SseEvent[]): void {
@@ -121,7 +124,11 @@ class IncrementalSseDecoder implements SseDecoder {
 
   #dispatch(events: SseEvent[]): void {
     if (this.#data.length > 0) {
-      events.push({ event: this.#event === "" ? "message" : this.#event, data: this.#data.join("\n"), lastEventId: this.#lastEventId });
+      events.push({
+        event: this.#event === "" ? "message" : this.#event,
+        data: this.#data.join("\n"),
+        lastEventId: this.#lastEventId,
+      });
     }
     this.#data = [];
     this.#dataLength = 0;

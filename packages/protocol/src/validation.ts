@@ -21,7 +21,11 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
   const expectation = issue.message.replace(/, received .*$/s, "");
   const found = issue.code === "custom" ? "" : `, got ${describeValue(valueAt(value, issue.path))}`;
   const where = param === "" ? "the request body" : param;
-  throw new OctavoError(errorCodeOf(issue), `${where}: ${expectation}${found}`, param === "" ? {} : { param });
+  throw new OctavoError(
+    errorCodeOf(issue),
+    `${where}: ${expectation}${found}`,
+    param === "" ? {} : { param },
+  );
 }
 
 /** Own keys of an object that its schema does not know; they are accepted and ignored. */
@@ -37,7 +41,8 @@ export function describeValue(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value === "object") return "an object";
-  if (typeof value === "string") return value.length <= 48 ? JSON.stringify(value) : `a string of ${value.length} characters`;
+  if (typeof value === "string")
+    return value.length <= 48 ? JSON.stringify(value) : `a string of ${value.length} characters`;
   return String(value);
 }
 
@@ -48,13 +53,18 @@ function meantIssue(issues: readonly Issue[], prefix: readonly PropertyKey[] = [
   const path = [...prefix, ...first.path];
   const issue: Issue = { ...first, path };
   if (issue.code !== "invalid_union") return issue;
-  const branches = issue.errors.filter((branch) => branch.length > 0).map((branch) => meantIssue(branch, path));
+  const branches = issue.errors
+    .filter((branch) => branch.length > 0)
+    .map((branch) => meantIssue(branch, path));
   const expected = branches.flatMap((branch) => (branch.code === "invalid_type" ? [branch.expected] : []));
   const message = `Invalid input: expected ${expected.join(" or ")}`;
   let best: Issue = expected.length > 0 ? { ...issue, message } : issue;
   for (const branch of branches) {
     const isFurther = branch.path.length > best.path.length;
-    const isPastType = branch.path.length === best.path.length && best.code === "invalid_union" && branch.code !== "invalid_type";
+    const isPastType =
+      branch.path.length === best.path.length &&
+      best.code === "invalid_union" &&
+      branch.code !== "invalid_type";
     if (isFurther || isPastType) best = branch;
   }
   return best;

@@ -1,0 +1,116 @@
+import { OctavoError } from "@octavo/protocol";
+
+/** Names follow vLLM's flags; times in ms, sizes in bytes. 0 turns a limit off where that is said. */
+export interface ServerConfig {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** Empty: no key is asked for. Any of them opens `/v1/*`, `/tokenize` and `/detokenize`. */
+  readonly apiKeys: readonly string[];
+  /** Names that requests may use; responses carry the first. Empty: the model's own name. */
+  readonly servedModelNames: readonly string[];
+  readonly maxBodyBytes: number;
+  /** All headers of a request together. */
+  readonly maxHeaderBytes: number;
+  /** For the headers to arrive. */
+  readonly headersTimeoutMs: number;
+  /** For the body to arrive, from its first read. */
+  readonly bodyTimeoutMs: number;
+  /** For a request as a whole, generation included; 0 is off. */
+  readonly requestTimeoutMs: number;
+  /** A client that reads nothing of its stream for so long is cut off; 0 is off. */
+  readonly stallTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+  /** 0 is unlimited. */
+  readonly maxConnections: number;
+  /** How long `drain` lets running requests go on. */
+  readonly drainTimeoutMs: number;
+  /** Allow `chat_template` in requests; rendered in a worker under limits. */
+  readonly trustRequestChatTemplate: boolean;
+  /** `string` joins text parts into one string; `openai` gives templates the list of parts. */
+  readonly chatTemplateContentFormat: "auto" | "string" | "openai";
+  /** Role of generated chat messages. */
+  readonly responseRole: string;
+  /** Leave tools out of the prompt when `tool_choice` is `none`. */
+  readonly excludeToolsWhenToolChoiceNone: boolean;
+  /** Send usage in every stream, asked for or not. */
+  readonly enableForceIncludeUsage: boolean;
+  /** Largest `logprobs`/`top_logprobs`; -1 is the vocabulary. */
+  readonly maxLogprobs: number;
+  readonly pooling: "mean" | "last";
+  /** Only the priority policy takes a `priority` other than 0. */
+  readonly schedulingPolicy: "fcfs" | "priority";
+  /** Also expose metric names that vLLM has dropped but dashboards still use. */
+  readonly enableLegacyMetricNames: boolean;
+  /** Labels of `vllm:cache_config_info`. */
+  readonly cacheConfig: Readonly<Record<string, string>>;
+  /** Browser origins to answer, or `*`; empty sends no CORS headers. */
+  readonly corsOrigins: readonly string[];
+  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+  /** One line per finished request. */
+  readonly accessLog: boolean;
+}
+
+export const defaultServerConfig: ServerConfig = {
+  host: "127.0.0.1",
+  port: 8000,
+  apiKeys: [],
+  servedModelNames: [],
+  maxBodyBytes: 32 * 1024 * 1024,
+  maxHeaderBytes: 32 * 1024,
+  headersTimeoutMs: 15_000,
+  bodyTimeoutMs: 60_000,
+  requestTimeoutMs: 0,
+  stallTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 65_000,
+  maxConnections: 8192,
+  drainTimeoutMs: 30_000,
+  trustRequestChatTemplate: false,
+  chatTemplateContentFormat: "auto",
+  responseRole: "assistant",
+  excludeToolsWhenToolChoiceNone: false,
+  enableForceIncludeUsage: false,
+  maxLogprobs: 20,
+  pooling: "last",
+  schedulingPolicy: "fcfs",
+  enableLegacyMetricNames: false,
+  cacheConfig: {},
+  corsOrigins: [],
+  logLevel: "info",
+  accessLog: true,
+};
+
+/** Defaults filled in and every value checked; throws `invalid_option` naming the option. */
+export function resolveServerConfig(options: Partial<ServerConfig> = {}): ServerConfig {
+  const config: ServerConfig = { ...defaultServerConfig, ...options };
+  checkInteger("port", config.port, 0, 65_535);
+  checkInteger("maxBodyBytes", config.maxBodyBytes, 1024, 2 ** 31 - 1);
+  checkInteger("maxHeaderBytes", config.maxHeaderBytes, 1024, 2 ** 24);
+  checkInteger("headersTimeoutMs", config.headersTimeoutMs, 1, 2 ** 31 - 1);
+  checkInteger("bodyTimeoutMs", config.bodyTimeoutMs, 1, 2 ** 31 - 1);
+  checkInteger("requestTimeoutMs", config.requestTimeoutMs, 0, 2 ** 31 - 1);
+  checkInteger("stallTimeoutMs", config.stallTimeoutMs, 0, 2 ** 31 - 1);
+  checkInteger("keepAliveTimeoutMs", config.keepAliveTimeoutMs, 0, 2 ** 31 - 1);
+  checkInteger("drainTimeoutMs", config.drainTimeoutMs, 0, 2 ** 31 - 1);
+  checkInteger("maxConnections", config.maxConnections, 0, 2 ** 31 - 1);
+  checkInteger("maxLogprobs", config.maxLogprobs, -1, 2 ** 31 - 1);
+  if (config.apiKeys.some((key) => key.length === 0)) {
+    throw new OctavoError("invalid_option", "apiKeys: an API key must not be empty", { param: "apiKeys" });
+  }
+  for (const name of config.servedModelNames) {
+    if (name.length === 0)
+      throw new OctavoError("invalid_option", "servedModelNames: a name must not be empty", {
+        param: "servedModelNames",
+      });
+  }
+  return config;
+}
+
+function checkInteger(name: keyof ServerConfig, value: number, min: number, max: number): void {
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  throw new OctavoError(
+    "invalid_option",
+    `${name}: expected an integer from ${min} to ${max}, got ${value}`,
+    { param: name },
+  );
+}

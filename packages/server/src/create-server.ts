@@ -1,0 +1,81 @@
+import type { LanguageModel } from "@octavo/engine";
+import { pino, type Logger } from "pino";
+import { resolveServerConfig, type ServerConfig } from "./config.js";
+import { ApiKeys } from "./http/api-keys.js";
+import { CorsPolicy } from "./http/cors.js";
+import { Dispatcher } from "./http/dispatcher.js";
+import { HttpListener, type ListenAddress } from "./http/http-listener.js";
+import { Router } from "./http/router.js";
+import { registerEngineMetrics } from "./metrics/engine-metrics.js";
+import { HttpMetrics } from "./metrics/http-metrics.js";
+import { registerProcessMetrics } from "./metrics/process-metrics.js";
+import { Registry } from "./metrics/registry.js";
+import { serverRoutes } from "./routes/index.js";
+import { Service } from "./service.js";
+
+export interface CreateServerOptions {
+  readonly model: LanguageModel;
+  readonly config?: Partial<ServerConfig>;
+  /** Default: JSON lines on standard output at `config.logLevel`. */
+  readonly logger?: Logger;
+}
+
+/** OpenAI-compatible HTTP over one language model. The model stays its creator's to dispose. */
+export interface OctavoServer extends AsyncDisposable {
+  readonly config: ServerConfig;
+  /** Throws `invalid_option` when the address cannot be used. */
+  listen(): Promise<ListenAddress>;
+  /**
+   * Takes no new work (503, `/health` included) while running requests end, then closes. What still runs at the
+   * deadline (default `config.drainTimeoutMs`) ends with a `shutting_down` error.
+   */
+  drain(deadlineMs?: number): Promise<void>;
+  /** Ends everything at once: running requests are aborted with a `shutting_down` error. */
+  close(): Promise<void>;
+}
+
+/** Wires a model, its metrics and the endpoints into a server that is not listening yet. */
+export function createServer({ model, config: options, logger }: CreateServerOptions): OctavoServer {
+  const config = resolveServerConfig(options);
+  const log = logger ?? pino({ level: config.logLevel });
+  const registry = Registry.create();
+  const engineRegistry = registry.withLabels({
+    model_name: config.servedModelNames[0] ?? model.name,
+    engine: "0",
+  });
+  const observer = registerEngineMetrics(engineRegistry, model.engine, config);
+  const metrics = new HttpMetrics(registry);
+  const service = new Service(model, config, registry, metrics);
+  const dispatcher = new Dispatcher({
+    router: new Router(serverRoutes(service)),
+    keys: new ApiKeys(config.apiKeys),
+    cors: new CorsPolicy(config.corsOrigins),
+    isDraining: () => service.isDraining,
+    accessLog: config.accessLog,
+  });
+  const listener = new HttpListener(config, dispatcher, metrics, log);
+  const resources: readonly Disposable[] = [registerProcessMetrics(registry), model.engine.observe(observer)];
+  let closing: Promise<void> | undefined;
+
+  const close = async (): Promise<void> => {
+    service.isDraining = true;
+    await listener.close();
+    for (const resource of resources) resource[Symbol.dispose]();
+  };
+  const server: OctavoServer = {
+    config,
+    listen: () => listener.listen(),
+    async drain(deadlineMs = config.drainTimeoutMs) {
+      service.isDraining = true;
+      const remainingMs = await listener.whenIdle(deadlineMs);
+      await model.engine.drain(remainingMs);
+      await server.close();
+    },
+    close() {
+      closing ??= close();
+      return closing;
+    },
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+  return server;
+}

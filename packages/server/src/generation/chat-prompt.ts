@@ -1,0 +1,172 @@
+import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
+import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
+
+/** What shapes a chat prompt; `/tokenize` has these fields too. */
+export type ChatPromptFields = Pick<
+  ChatCompletionRequest,
+  | "messages"
+  | "tools"
+  | "documents"
+  | "chat_template"
+  | "chat_template_kwargs"
+  | "add_generation_prompt"
+  | "continue_final_message"
+  | "add_special_tokens"
+> &
+  Partial<Pick<ChatCompletionRequest, "tool_choice" | "reasoning_effort">>;
+
+export interface ChatPromptOptions {
+  readonly trustRequestChatTemplate: boolean;
+  readonly chatTemplateContentFormat: "auto" | "string" | "openai";
+  readonly excludeToolsWhenToolChoiceNone: boolean;
+}
+
+/** Variables that templates get from elsewhere; a request must not replace them. */
+const reservedVariables = new Set([
+  "messages",
+  "tools",
+  "documents",
+  "add_generation_prompt",
+  "continue_final_message",
+  "chat_template",
+  "tokenize",
+  "bos_token",
+  "eos_token",
+  "raise_exception",
+  "strftime_now",
+  "range",
+  "namespace",
+]);
+
+/** Renders the messages with the model's template, or with the request's where that is trusted, and tokenises the text. */
+export async function chatPromptTokens(
+  model: LanguageModel,
+  fields: ChatPromptFields,
+  options: ChatPromptOptions,
+): Promise<Int32Array> {
+  const text = await renderChatPrompt(model, fields, options);
+  // the template writes BOS itself, so none is added unless asked for
+  return model.tokenizer.encodeAsync(text, { addSpecialTokens: fields.add_special_tokens ?? false });
+}
+
+async function renderChatPrompt(
+  model: LanguageModel,
+  fields: ChatPromptFields,
+  options: ChatPromptOptions,
+): Promise<string> {
+  if (fields.continue_final_message === true && fields.add_generation_prompt === true) {
+    const message = "continue_final_message and add_generation_prompt exclude each other";
+    throw new OctavoError("invalid_request", message, { param: "continue_final_message" });
+  }
+  const requested = fields.chat_template ?? undefined;
+  if (requested !== undefined && !options.trustRequestChatTemplate) {
+    const message =
+      "chat_template: templates in requests are off; the server's operator can allow them with --trust-request-chat-template";
+    throw new OctavoError("unsupported_parameter", message, { param: "chat_template" });
+  }
+  const hasTools = fields.tools !== undefined && fields.tools !== null && fields.tools.length > 0;
+  const template = requested === undefined ? modelTemplate(model, hasTools) : undefined;
+  const input = templateInput(fields, requested ?? template?.source ?? "", options);
+  return template === undefined
+    ? model.renderRequestTemplate(requested ?? "", input)
+    : template.render(input);
+}
+
+function modelTemplate(model: LanguageModel, hasTools: boolean): ChatTemplate {
+  const template = (hasTools ? model.namedChatTemplates.get("tool_use") : undefined) ?? model.chatTemplate;
+  if (template !== undefined) return template;
+  const message = `the model ${model.name} has no chat template; start the server with --chat-template FILE, or use /v1/completions`;
+  throw new OctavoError("template_error", message, { param: "messages" });
+}
+
+function templateInput(fields: ChatPromptFields, source: string, options: ChatPromptOptions): TemplateInput {
+  const keepsParts =
+    options.chatTemplateContentFormat === "openai" ||
+    (options.chatTemplateContentFormat === "auto" && readsContentParts(source));
+  const knowsDeveloper = source.includes("developer");
+  const messages = fields.messages.map((message, index) =>
+    templateMessage(message, index, keepsParts, knowsDeveloper),
+  );
+  const dropsTools = options.excludeToolsWhenToolChoiceNone && fields.tool_choice === "none";
+  const variables = templateVariables(fields);
+  return {
+    messages,
+    ...(fields.tools && fields.tools.length > 0 && !dropsTools ? { tools: fields.tools } : {}),
+    ...(fields.documents ? { documents: fields.documents } : {}),
+    addGenerationPrompt: fields.add_generation_prompt ?? fields.continue_final_message !== true,
+    continueFinalMessage: fields.continue_final_message ?? false,
+    ...(variables === undefined ? {} : { variables }),
+  };
+}
+
+function templateVariables(fields: ChatPromptFields): Readonly<Record<string, unknown>> | undefined {
+  const given = fields.chat_template_kwargs ?? {};
+  const reserved = Object.keys(given).find((key) => reservedVariables.has(key));
+  if (reserved !== undefined) {
+    const param = `chat_template_kwargs.${reserved}`;
+    throw new OctavoError("invalid_request", `${param}: this variable is set by the server`, { param });
+  }
+  const variables = fields.reasoning_effort ? { reasoning_effort: fields.reasoning_effort, ...given } : given;
+  return Object.keys(variables).length === 0 ? undefined : variables;
+}
+
+/** Templates written for lists of parts look at a part's type or loop over the content. */
+function readsContentParts(source: string): boolean {
+  return /\bfor\s+\w+\s+in\s+\w+(?:\.content|\[['"]content['"]\])/.test(source);
+}
+
+function templateMessage(
+  message: ChatMessage,
+  index: number,
+  keepsParts: boolean,
+  knowsDeveloper: boolean,
+): TemplateMessage {
+  const reasoning = message.reasoning ?? message.reasoning_content ?? undefined;
+  const role = message.role === "developer" && !knowsDeveloper ? "system" : message.role;
+  return {
+    role,
+    content: messageContent(message, keepsParts),
+    ...(message.name ? { name: message.name } : {}),
+    ...(message.tool_calls && message.tool_calls.length > 0
+      ? { tool_calls: message.tool_calls.map((call, at) => templateToolCall(call, index, at)) }
+      : {}),
+    ...(message.tool_call_id ? { tool_call_id: message.tool_call_id } : {}),
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+  };
+}
+
+function messageContent(message: ChatMessage, keepsParts: boolean): TemplateMessage["content"] {
+  const content = message.content ?? message.refusal ?? null;
+  if (content === null)
+    return message.role === "assistant" && (message.tool_calls?.length ?? 0) > 0 ? null : "";
+  if (typeof content === "string") return keepsParts ? [{ type: "text", text: content }] : content;
+  return keepsParts ? content : content.map((part) => part.text).join("\n");
+}
+
+type ToolCall = NonNullable<ChatMessage["tool_calls"]>[number];
+
+/** Templates iterate over arguments, so the JSON text that OpenAI's wire carries becomes an object, as in vLLM. */
+function templateToolCall(call: ToolCall, messageIndex: number, callIndex: number): unknown {
+  const param = `messages[${messageIndex}].tool_calls[${callIndex}].function.arguments`;
+  return {
+    ...(call.id ? { id: call.id } : {}),
+    type: "function",
+    function: { name: call.function.name, arguments: parseArguments(call.function.arguments, param) },
+  };
+}
+
+function parseArguments(
+  text: ToolCall["function"]["arguments"],
+  param: string,
+): Readonly<Record<string, unknown>> {
+  if (typeof text === "object" && text !== null) return text;
+  if (text === undefined || text === null || text.trim() === "") return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new OctavoError("invalid_request", `${param}: the text is not valid JSON`, { param, cause });
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  throw new OctavoError("invalid_request", `${param}: expected a JSON object`, { param });
+}

@@ -1,0 +1,60 @@
+import { OctavoError } from "@octavo/protocol";
+
+export interface TokenBudget {
+  /** As the request said; undefined when it did not. */
+  readonly requested: number | undefined;
+  /** Used when the request did not say; cut to what fits, because nobody asked for exactly that many. */
+  readonly fallback: number | undefined;
+  readonly field: string;
+}
+
+/**
+ * How many tokens may be generated. A prompt without room for one token, or a request for more tokens than fit,
+ * is an error with all the counts: nothing is cut in silence.
+ */
+export function resolveMaxTokens(
+  promptTokens: number,
+  maxModelLen: number,
+  budget: TokenBudget,
+  promptField: string,
+): number | undefined {
+  if (promptTokens === 0) {
+    throw new OctavoError("invalid_request", `${promptField}: the prompt has no tokens`, {
+      param: promptField,
+    });
+  }
+  const room = maxModelLen - promptTokens;
+  if (room < 1) {
+    throw new OctavoError(
+      "context_length_exceeded",
+      `${promptField}: the prompt has ${promptTokens} tokens and this model's context length is ${maxModelLen} tokens, ` +
+        "which leaves no room for an answer; shorten the prompt, or set truncate_prompt_tokens",
+      { param: promptField },
+    );
+  }
+  if (budget.requested !== undefined && budget.requested > room) {
+    throw new OctavoError(
+      "context_length_exceeded",
+      `${budget.field}: this model's context length is ${maxModelLen} tokens; the prompt has ${promptTokens} and ` +
+        `${budget.field} asks for ${budget.requested}, together ${promptTokens + budget.requested}; ask for at most ${room}`,
+      { param: budget.field },
+    );
+  }
+  return budget.requested ?? (budget.fallback === undefined ? undefined : Math.min(budget.fallback, room));
+}
+
+/**
+ * Cuts a prompt as the request asked with `truncate_prompt_tokens`: to its last tokens, or with side `right` to its
+ * first. -1 means what the context holds beside one generated token.
+ */
+export function truncatePrompt(
+  tokens: Int32Array,
+  limit: number | null | undefined,
+  side: "left" | "right" | null | undefined,
+  maxModelLen: number,
+): Int32Array {
+  if (limit === null || limit === undefined) return tokens;
+  const length = limit === -1 ? maxModelLen - 1 : limit;
+  if (tokens.length <= length) return tokens;
+  return side === "right" ? tokens.slice(0, length) : tokens.slice(tokens.length - length);
+}

@@ -1,0 +1,112 @@
+import type {
+  Engine,
+  FinishReason,
+  GenerationEvent,
+  GenerationRequest,
+  TokenLogprob,
+  Usage,
+} from "@octavo/engine";
+import { OctavoError } from "@octavo/protocol";
+
+/**
+ * Queues a request and lets refusals (queue full, context too long) surface before anything is answered:
+ * the returned promise rejects with what the engine throws at once, and resolves as soon as it did not.
+ */
+export async function startGeneration(
+  engine: Engine,
+  request: GenerationRequest,
+  signal: AbortSignal,
+): Promise<AsyncIterable<GenerationEvent>> {
+  const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
+  const first = iterator.next();
+  const admitted = new Promise<void>((resolve) => setImmediate(resolve));
+  await Promise.race([first, admitted]);
+  return resume(iterator, first);
+}
+
+async function* resume(
+  iterator: AsyncIterator<GenerationEvent>,
+  first: Promise<IteratorResult<GenerationEvent>>,
+): AsyncGenerator<GenerationEvent> {
+  try {
+    for (let result = await first; result.done !== true; result = await iterator.next()) yield result.value;
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+export interface SequenceResult {
+  text: string;
+  readonly tokens: number[];
+  readonly logprobs: TokenLogprob[];
+  finishReason: "stop" | "length" | undefined;
+  stopReason: string | number | undefined;
+}
+
+export interface GenerationResult {
+  readonly sequences: readonly SequenceResult[];
+  readonly promptLogprobs: readonly (TokenLogprob | undefined)[] | undefined;
+  readonly usage: Usage;
+}
+
+/** Everything a request produced. Throws when it ended before all of its sequences did. */
+export async function collectGeneration(
+  engine: Engine,
+  events: AsyncIterable<GenerationEvent>,
+  n: number,
+  signal: AbortSignal,
+): Promise<GenerationResult> {
+  const sequences: SequenceResult[] = Array.from({ length: n }, () => ({
+    text: "",
+    tokens: [],
+    logprobs: [],
+    finishReason: undefined,
+    stopReason: undefined,
+  }));
+  let promptLogprobs: GenerationResult["promptLogprobs"];
+  let usage: Usage | undefined;
+  for await (const event of events) {
+    if (event.kind === "prompt") promptLogprobs = event.promptLogprobs;
+    else if (event.kind === "done") usage = event.usage;
+    else {
+      for (const delta of event.deltas) {
+        const sequence = sequences[delta.index];
+        if (sequence === undefined) continue;
+        sequence.text += delta.text;
+        for (const token of delta.tokens) sequence.tokens.push(token);
+        for (const logprob of delta.logprobs ?? []) sequence.logprobs.push(logprob);
+        if (delta.finishReason === undefined) continue;
+        sequence.finishReason = completedReason(engine, delta.finishReason, signal);
+        sequence.stopReason = delta.stopReason;
+      }
+    }
+  }
+  return { sequences, promptLogprobs, usage: requireUsage(engine, usage, signal) };
+}
+
+/** A finish reason for the wire; an aborted sequence is an error, never an answer. */
+export function completedReason(
+  engine: Engine,
+  reason: FinishReason,
+  signal: AbortSignal,
+): "stop" | "length" {
+  if (reason !== "abort") return reason;
+  throw endedEarly(engine, signal);
+}
+
+/** The `done` event's usage; its absence means that the engine gave the request up. */
+export function requireUsage(engine: Engine, usage: Usage | undefined, signal: AbortSignal): Usage {
+  if (usage === undefined || signal.aborted) throw endedEarly(engine, signal);
+  return usage;
+}
+
+function endedEarly(engine: Engine, signal: AbortSignal): OctavoError {
+  if (signal.aborted) return OctavoError.from(signal.reason);
+  return (
+    engine.failure ??
+    new OctavoError(
+      "shutting_down",
+      "the server is shutting down and ended this request before it was complete",
+    )
+  );
+}

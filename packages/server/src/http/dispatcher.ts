@@ -1,0 +1,93 @@
+import { performance } from "node:perf_hooks";
+import { OctavoError } from "@octavo/protocol";
+import type { ApiKeys } from "./api-keys.js";
+import type { CorsPolicy } from "./cors.js";
+import type { Exchange } from "./exchange.js";
+import { publicError } from "./public-error.js";
+import { sendError } from "./respond.js";
+import { requestPath, type Router } from "./router.js";
+
+export interface DispatcherOptions {
+  readonly router: Router;
+  readonly keys: ApiKeys;
+  readonly cors: CorsPolicy;
+  readonly isDraining: () => boolean;
+  readonly accessLog: boolean;
+}
+
+/** Takes an exchange through origin, key, route and handler, and turns whatever fails into an answer. */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  async dispatch(exchange: Exchange): Promise<void> {
+    try {
+      await this.#answer(exchange);
+    } catch (thrown) {
+      this.#fail(exchange, thrown);
+    }
+  }
+
+  /** One line per exchange; probes and scrapes are logged at debug level. */
+  log(exchange: Exchange): void {
+    if (!this.#options.accessLog) return;
+    const { request, response, errorCode } = exchange;
+    const fields = {
+      method: request.method,
+      path: request.url?.slice(0, 512),
+      status: response.headersSent ? response.statusCode : undefined,
+      durationMs: Math.round((performance.now() - exchange.arrivalMs) * 10) / 10,
+      ...(errorCode === undefined ? {} : { code: errorCode }),
+      ...(response.writableFinished ? {} : { incomplete: true }),
+    };
+    if (quietHandlers.has(exchange.handler)) exchange.log.debug(fields, "request");
+    else exchange.log.info(fields, "request");
+  }
+
+  async #answer(exchange: Exchange): Promise<void> {
+    const { router, keys, cors, isDraining } = this.#options;
+    const { request, response } = exchange;
+    const method = request.method ?? "GET";
+    cors.apply(request, response);
+    if (isDraining()) response.setHeader("connection", "close");
+    const path = requestPath(request.url ?? "/");
+    if (method === "OPTIONS") {
+      exchange.handler = "options";
+      const methods = path === "*" ? ["GET", "HEAD", "POST", "OPTIONS"] : router.methodsOf(path);
+      if (methods === undefined)
+        throw new OctavoError("not_found", `there is nothing at ${path.slice(0, 200)}`);
+      cors.answerOptions(request, response, methods);
+      return;
+    }
+    // before the route is looked up, so that a caller without a key cannot map what exists
+    if (path.startsWith("/v1/")) keys.check(request.headers.authorization);
+    const methods = router.methodsOf(path);
+    if (methods !== undefined && !methods.includes(method)) response.setHeader("allow", methods.join(", "));
+    const { route, rest } = router.match(method, path);
+    exchange.handler = route.path;
+    if (route.access === "key") {
+      keys.check(request.headers.authorization);
+      if (isDraining())
+        throw new OctavoError("shutting_down", "the server is draining and takes no new requests", {
+          retryAfterSeconds: 1,
+        });
+    }
+    await route.handle(exchange, rest);
+  }
+
+  #fail(exchange: Exchange, thrown: unknown): void {
+    const error = publicError(thrown, exchange);
+    exchange.errorCode = error.code;
+    if (error.status >= 500 && error.code !== "shutting_down")
+      exchange.log.error({ err: error, cause: error.cause }, error.message);
+    // whatever the handler left running in the engine ends here
+    exchange.abort(error);
+    sendError(exchange.request, exchange.response, error);
+  }
+}
+
+const quietHandlers: ReadonlySet<string> = new Set(["/health", "/ping", "/metrics", "/load", "/version"]);

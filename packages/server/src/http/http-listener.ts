@@ -1,0 +1,175 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { performance } from "node:perf_hooks";
+import { OctavoError } from "@octavo/protocol";
+import type { Logger } from "pino";
+import type { ServerConfig } from "../config.js";
+import type { HttpMetrics } from "../metrics/http-metrics.js";
+import { connectionError, refuseConnection } from "./connection-error.js";
+import type { Dispatcher } from "./dispatcher.js";
+import { Exchange } from "./exchange.js";
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly url: string;
+}
+
+/** After aborted requests were told why, how long their last bytes may take. */
+const farewellMs = 1000;
+
+/** Connections and the exchanges on them: accepts, counts, and cleans up whatever way they end. */
+export class HttpListener {
+  readonly #config: ServerConfig;
+  readonly #dispatcher: Dispatcher;
+  readonly #metrics: HttpMetrics;
+  readonly #log: Logger;
+  readonly #server: Server;
+  readonly #exchanges = new Set<Exchange>();
+  readonly #exchangesBySocket = new WeakMap<Socket, Set<Exchange>>();
+  readonly #idleWaiters = new Set<() => void>();
+
+  constructor(config: ServerConfig, dispatcher: Dispatcher, metrics: HttpMetrics, log: Logger) {
+    this.#config = config;
+    this.#dispatcher = dispatcher;
+    this.#metrics = metrics;
+    this.#log = log;
+    this.#server = this.#createServer();
+  }
+
+  listen(): Promise<ListenAddress> {
+    const { host, port } = this.#config;
+    return new Promise((resolve, reject) => {
+      const onError = (cause: NodeJS.ErrnoException): void => {
+        const reason = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
+        reject(
+          new OctavoError("invalid_option", `cannot listen on ${host}:${port}: ${reason}`, {
+            param: "port",
+            cause,
+          }),
+        );
+      };
+      this.#server.once("error", onError);
+      this.#server.listen({ host, port, backlog: 1024 }, () => {
+        this.#server.off("error", onError);
+        const address = this.#server.address() as AddressInfo;
+        const shownHost = address.family === "IPv6" ? `[${address.address}]` : address.address;
+        resolve({ host: address.address, port: address.port, url: `http://${shownHost}:${address.port}` });
+      });
+    });
+  }
+
+  /** Resolves when no request is being answered or the time is over; with the time that is left, in ms. */
+  async whenIdle(timeoutMs: number): Promise<number> {
+    const deadline = performance.now() + timeoutMs;
+    if (this.#exchanges.size > 0) {
+      await new Promise<void>((resolve) => {
+        const finish = (): void => {
+          clearTimeout(timer);
+          this.#idleWaiters.delete(finish);
+          resolve();
+        };
+        const timer = setTimeout(finish, timeoutMs);
+        this.#idleWaiters.add(finish);
+      });
+    }
+    return Math.max(0, deadline - performance.now());
+  }
+
+  /** Aborts what runs, gives it a moment to say so, and closes every connection. */
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const reason = new OctavoError(
+      "shutting_down",
+      "the server is shutting down and ended this request before it was complete",
+    );
+    for (const exchange of this.#exchanges) exchange.abort(reason);
+    await this.whenIdle(farewellMs);
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  #createServer(): Server {
+    const { headersTimeoutMs, bodyTimeoutMs, keepAliveTimeoutMs, maxHeaderBytes, maxConnections } =
+      this.#config;
+    const server = createServer({
+      headersTimeout: headersTimeoutMs,
+      // a slow body is answered by the body reader; this bounds what is read after an early answer
+      requestTimeout: headersTimeoutMs + bodyTimeoutMs,
+      connectionsCheckingInterval: Math.min(1000, Math.max(10, Math.floor(headersTimeoutMs / 4))),
+      keepAliveTimeout: keepAliveTimeoutMs,
+      maxHeaderSize: maxHeaderBytes,
+      noDelay: true,
+    });
+    if (maxConnections > 0) server.maxConnections = maxConnections;
+    const accept = (request: IncomingMessage, response: ServerResponse): void =>
+      this.#accept(request, response);
+    server.on("request", accept);
+    server.on("checkContinue", accept);
+    server.on("connection", (socket: Socket) => this.#track(socket));
+    server.on("clientError", (failure: NodeJS.ErrnoException, socket: Socket) =>
+      this.#refuse(failure, socket),
+    );
+    server.on("drop", () => this.#metrics.connectionRefused());
+    return server;
+  }
+
+  /** One close listener per connection, however many requests a client pipelines on it. */
+  #track(socket: Socket): void {
+    const exchanges = new Set<Exchange>();
+    this.#exchangesBySocket.set(socket, exchanges);
+    this.#metrics.connectionOpened();
+    socket.once("close", () => {
+      this.#metrics.connectionClosed();
+      for (const exchange of [...exchanges]) this.#finish(exchange);
+    });
+  }
+
+  #accept(request: IncomingMessage, response: ServerResponse): void {
+    const exchange = new Exchange(request, response, this.#log, this.#config);
+    this.#exchanges.add(exchange);
+    this.#exchangesBySocket.get(request.socket)?.add(exchange);
+    this.#metrics.started();
+    response.setHeader("x-request-id", exchange.requestId);
+    response.once("close", () => this.#finish(exchange));
+    response.on("error", (error) => exchange.log.debug({ err: error }, "response failed"));
+    void this.#dispatcher.dispatch(exchange);
+  }
+
+  /** Runs once per exchange: when its answer is out, or when its connection closed before that. */
+  #finish(exchange: Exchange): void {
+    if (!this.#exchanges.delete(exchange)) return;
+    const { request, response } = exchange;
+    this.#exchangesBySocket.get(request.socket)?.delete(exchange);
+    if (!response.writableFinished && !exchange.signal.aborted) {
+      this.#metrics.disconnected();
+      exchange.errorCode = "request_cancelled";
+      exchange.abort(new OctavoError("request_cancelled", "the client closed the connection"));
+    }
+    exchange.finish();
+    if (exchange.errorCode !== undefined) this.#metrics.failed(exchange.errorCode);
+    this.#metrics.finished(
+      request.method ?? "",
+      exchange.handler,
+      response.headersSent ? response.statusCode : 499,
+      performance.now() - exchange.arrivalMs,
+    );
+    this.#dispatcher.log(exchange);
+    if (this.#exchanges.size === 0) for (const waiter of [...this.#idleWaiters]) waiter();
+  }
+
+  /** What is not HTTP, or too slow or too large a head, never becomes an exchange. */
+  #refuse(failure: NodeJS.ErrnoException, socket: Socket): void {
+    const exchanges = [...(this.#exchangesBySocket.get(socket) ?? [])];
+    // an answer by hand may only go out where no other has begun or is due before it
+    const isFree =
+      exchanges.length === 0 || (exchanges.length === 1 && exchanges[0]?.response.headersSent === false);
+    if (failure.code === "ECONNRESET" || !socket.writable || !isFree) {
+      socket.destroy();
+      return;
+    }
+    const error = connectionError(failure);
+    this.#metrics.failed(error.code);
+    refuseConnection(socket, error);
+  }
+}

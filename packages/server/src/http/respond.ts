@@ -1,0 +1,72 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { errorCodeHeader, OctavoError, toErrorBody } from "@octavo/protocol";
+
+/** How long, and for how many bytes, a refused client may go on sending before its connection is closed. */
+const lingerMs = 500;
+const lingerBytes = 256 * 1024;
+/** Bodies declared up to this size are read and dropped so that the connection can be kept. */
+const droppableBytes = 1024 * 1024;
+
+export function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  sendText(response, status, "application/json", JSON.stringify(value));
+}
+
+export function sendText(response: ServerResponse, status: number, contentType: string, text: string): void {
+  const body = Buffer.from(text, "utf8");
+  response.writeHead(status, { "content-type": contentType, "content-length": body.length });
+  response.end(body);
+}
+
+/** Headers that every answer of this error carries, streams apart. */
+export function errorHeaders(error: OctavoError): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = { [errorCodeHeader]: error.code };
+  if (error.retryAfterSeconds !== undefined)
+    headers["retry-after"] = String(Math.ceil(error.retryAfterSeconds));
+  else if (error.status === 429 || error.code === "shutting_down") headers["retry-after"] = "1";
+  if (error.code === "unauthorized") headers["www-authenticate"] = 'Bearer realm="octavo"';
+  return headers;
+}
+
+/**
+ * Answers with an error in vLLM's shape. When the client is still sending a body that nobody will read, the answer
+ * goes out whole first, the rest is drained within bounds, and the connection is closed: closing at once would
+ * make the kernel reset the connection and the client lose the answer.
+ */
+export function sendError(request: IncomingMessage, response: ServerResponse, error: OctavoError): void {
+  if (response.headersSent || response.destroyed) {
+    if (!response.writableEnded) response.destroy();
+    return;
+  }
+  for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
+  const declared = Number(request.headers["content-length"] ?? Number.NaN);
+  const isDroppable = request.complete || declared <= droppableBytes || !hasBody(request);
+  if (isDroppable && error.code !== "request_timeout") {
+    sendJson(response, error.status, toErrorBody(error));
+    return;
+  }
+  const body = Buffer.from(JSON.stringify(toErrorBody(error)), "utf8");
+  response.writeHead(error.status, {
+    "content-type": "application/json",
+    "content-length": body.length,
+    connection: "close",
+  });
+  response.write(body);
+  let dropped = 0;
+  const finish = (): void => {
+    clearTimeout(timer);
+    request.off("data", drop).off("end", finish);
+    response.end();
+  };
+  const drop = (chunk: Buffer): void => {
+    dropped += chunk.length;
+    if (dropped > lingerBytes) finish();
+  };
+  const timer = setTimeout(finish, lingerMs);
+  request.on("data", drop).on("end", finish).on("error", finish).resume();
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  return (
+    request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined
+  );
+}

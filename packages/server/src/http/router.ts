@@ -1,0 +1,84 @@
+import { OctavoError } from "@octavo/protocol";
+import type { RequestContext } from "./request-context.js";
+
+export interface Route {
+  readonly method: "GET" | "POST";
+  /** An exact path, or a prefix when it ends in `/*`; what the star stood for is given to the handler. */
+  readonly path: string;
+  /** `open` needs no API key and answers while the server drains. */
+  readonly access: "open" | "key";
+  readonly handle: (context: RequestContext, rest: string) => Promise<void> | void;
+}
+
+export interface RouteMatch {
+  readonly route: Route;
+  readonly rest: string;
+}
+
+/** Exact paths by hash, prefixes in order. Paths are case-sensitive; one trailing slash is forgiven. */
+export class Router {
+  readonly #exact = new Map<string, Route[]>();
+  readonly #prefixes: { readonly prefix: string; readonly routes: Route[] }[] = [];
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) this.#routesFor(route.path).push(route);
+  }
+
+  /** The allowed methods of a path, OPTIONS included; undefined for an unknown path. */
+  methodsOf(path: string): readonly string[] | undefined {
+    const found = this.#find(path);
+    if (found === undefined) return undefined;
+    const methods = found.routes.flatMap((route) =>
+      route.method === "GET" ? ["GET", "HEAD"] : [route.method],
+    );
+    return [...methods, "OPTIONS"];
+  }
+
+  /** Throws `not_found` or `method_not_allowed`. */
+  match(method: string, path: string): RouteMatch {
+    const found = this.#find(path);
+    if (found === undefined) throw new OctavoError("not_found", `there is nothing at ${path.slice(0, 200)}`);
+    const wantedMethod = method === "HEAD" ? "GET" : method;
+    const route = found.routes.find((candidate) => candidate.method === wantedMethod);
+    if (route === undefined) {
+      const allowed = found.routes.map((candidate) => candidate.method).join(" or ");
+      throw new OctavoError(
+        "method_not_allowed",
+        `${path.slice(0, 200)} takes ${allowed}, not ${method.slice(0, 32)}`,
+      );
+    }
+    return { route, rest: found.rest };
+  }
+
+  #routesFor(path: string): Route[] {
+    if (path.endsWith("/*")) {
+      const prefix = path.slice(0, -1);
+      let entry = this.#prefixes.find((candidate) => candidate.prefix === prefix);
+      if (entry === undefined) this.#prefixes.push((entry = { prefix, routes: [] }));
+      return entry.routes;
+    }
+    let routes = this.#exact.get(path);
+    if (routes === undefined) this.#exact.set(path, (routes = []));
+    return routes;
+  }
+
+  #find(path: string): { readonly routes: readonly Route[]; readonly rest: string } | undefined {
+    const trimmed = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+    const routes = this.#exact.get(trimmed);
+    if (routes !== undefined) return { routes, rest: "" };
+    const entry = this.#prefixes.find(({ prefix }) => path.startsWith(prefix) && path.length > prefix.length);
+    return entry === undefined ? undefined : { routes: entry.routes, rest: path.slice(entry.prefix.length) };
+  }
+}
+
+/** The decoded path of a request target: origin form, or absolute form as proxies send it. */
+export function requestPath(target: string): string {
+  const withoutOrigin = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "");
+  const end = withoutOrigin.search(/[?#]/);
+  const path = end < 0 ? withoutOrigin : withoutOrigin.slice(0, end);
+  try {
+    return decodeURIComponent(path) || "/";
+  } catch (cause) {
+    throw new OctavoError("invalid_request", "the request path holds an invalid percent escape", { cause });
+  }
+}

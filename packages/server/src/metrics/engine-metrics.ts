@@ -1,0 +1,233 @@
+import type { Engine, EngineObserver, FinishedRequest } from "@octavo/engine";
+import {
+  iterationTokenBuckets,
+  oneTwoFiveBuckets,
+  requestLatencyBuckets,
+  sequencesPerRequestBuckets,
+  timeToFirstTokenBuckets,
+  tokenLatencyBuckets,
+} from "./buckets.js";
+import type { Registry } from "./registry.js";
+
+export interface EngineMetricsOptions {
+  readonly enableLegacyMetricNames: boolean;
+  /** Labels of `vllm:cache_config_info`. */
+  readonly cacheConfig: Readonly<Record<string, string>>;
+}
+
+/**
+ * vLLM's engine metrics under their names, fed by what the engine reports of itself.
+ * Gauges are read from the engine when scraped; everything else is counted as it happens.
+ */
+export function registerEngineMetrics(
+  registry: Registry,
+  engine: Engine,
+  options: EngineMetricsOptions,
+): EngineObserver {
+  registerGauges(registry, engine, options);
+  const counters = registerCounters(registry, options.enableLegacyMetricNames);
+  const latencies = registerLatencies(registry, options.enableLegacyMetricNames);
+  const sizes = registerSizes(registry, engine.maxModelLen);
+  const countsTokensPerStep = { seen: false };
+  return {
+    onStep(step) {
+      sizes.iterationTokens.observe(step.prefillTokens + step.decodeTokens);
+      latencies.step.observe(step.durationMs / 1000);
+      counters.blocksEvicted.add(step.blocksEvicted);
+      if (step.generatedTokens === undefined) return;
+      countsTokensPerStep.seen = true;
+      counters.generationTokens.add(step.generatedTokens);
+    },
+    onPrefixLookup(queriedTokens, hitTokens) {
+      for (const counter of counters.prefixQueries) counter.add(queriedTokens);
+      for (const counter of counters.prefixHits) counter.add(hitTokens);
+    },
+    onPreemption() {
+      counters.preemptions.add(1);
+    },
+    onFirstToken(_requestId, timeToFirstTokenMs) {
+      latencies.timeToFirstToken.observe(timeToFirstTokenMs / 1000);
+    },
+    onInterToken(_requestId, gapMs) {
+      for (const histogram of latencies.interToken) histogram.observe(gapMs / 1000);
+    },
+    onFinished(request) {
+      const { usage } = request;
+      for (const reason of request.reasons) counters.success.add(1, { finished_reason: reason });
+      counters.promptTokens.add(usage.promptTokens);
+      counters.promptTokensCached.add(usage.cachedTokens);
+      counters.promptTokensBySource.add(usage.promptTokens - usage.cachedTokens, { source: "local_compute" });
+      counters.promptTokensBySource.add(usage.cachedTokens, { source: "local_cache_hit" });
+      if (!countsTokensPerStep.seen) counters.generationTokens.add(usage.completionTokens);
+      observeLatencies(latencies, request);
+      observeSizes(sizes, request);
+    },
+  };
+}
+
+function registerGauges(registry: Registry, engine: Engine, options: EngineMetricsOptions): void {
+  const running = registry.gauge("vllm:num_requests_running", "Requests in model execution batches.");
+  const waiting = registry.gauge("vllm:num_requests_waiting", "Requests waiting to be processed.");
+  const usage = [registry.gauge("vllm:kv_cache_usage_perc", "KV cache usage. 1 means 100 percent usage.")];
+  if (options.enableLegacyMetricNames) {
+    usage.push(
+      registry.gauge(
+        "vllm:gpu_cache_usage_perc",
+        "KV cache usage under its name before vllm:kv_cache_usage_perc.",
+      ),
+    );
+  }
+  const blocks = registry.gauge(
+    "octavo:kv_cache_blocks",
+    "KV cache blocks by state; the states add up to the pool.",
+    ["state"],
+  );
+  const cacheConfig = { num_gpu_blocks: String(engine.stats.totalBlocks), ...options.cacheConfig };
+  registry
+    .gauge("vllm:cache_config_info", "Information of the cache configuration.", Object.keys(cacheConfig))
+    .set(1, cacheConfig);
+  registry.onCollect(() => {
+    const stats = engine.stats;
+    running.set(stats.running);
+    waiting.set(stats.waiting);
+    for (const gauge of usage) gauge.set(stats.kvCacheUsage);
+    blocks.set(stats.freeBlocks, { state: "free" });
+    blocks.set(stats.cachedBlocks, { state: "cached" });
+    blocks.set(stats.totalBlocks - stats.freeBlocks - stats.cachedBlocks, { state: "used" });
+  });
+}
+
+function registerCounters(registry: Registry, legacy: boolean) {
+  const prefixQueries = [
+    registry.counter("vllm:prefix_cache_queries_total", "Prefix cache queries, in tokens."),
+  ];
+  const prefixHits = [registry.counter("vllm:prefix_cache_hits_total", "Prefix cache hits, in tokens.")];
+  if (legacy) {
+    const note = "under its name before vllm:prefix_cache_*.";
+    prefixQueries.push(
+      registry.counter("vllm:gpu_prefix_cache_queries_total", `Prefix cache queries, in tokens, ${note}`),
+    );
+    prefixHits.push(
+      registry.counter("vllm:gpu_prefix_cache_hits_total", `Prefix cache hits, in tokens, ${note}`),
+    );
+  }
+  const success = registry.counter("vllm:request_success_total", "Finished sequences by reason.", [
+    "finished_reason",
+  ]);
+  for (const reason of ["stop", "length", "abort"]) success.add(0, { finished_reason: reason });
+  return {
+    prefixQueries,
+    prefixHits,
+    success,
+    preemptions: registry.counter("vllm:num_preemptions_total", "Cumulative number of preemptions."),
+    promptTokens: registry.counter("vllm:prompt_tokens_total", "Prompt tokens of finished requests."),
+    promptTokensCached: registry.counter(
+      "vllm:prompt_tokens_cached_total",
+      "Prompt tokens taken from the prefix cache.",
+    ),
+    promptTokensBySource: registry.counter(
+      "vllm:prompt_tokens_by_source_total",
+      "Prompt tokens by where their KV came from.",
+      ["source"],
+    ),
+    generationTokens: registry.counter("vllm:generation_tokens_total", "Generated tokens."),
+    blocksEvicted: registry.counter(
+      "octavo:kv_cache_blocks_evicted_total",
+      "Cached blocks reused for other content.",
+    ),
+  };
+}
+
+function registerLatencies(registry: Registry, legacy: boolean) {
+  const request = (name: string, help: string) => registry.histogram(name, help, requestLatencyBuckets);
+  const interToken = [
+    registry.histogram(
+      "vllm:inter_token_latency_seconds",
+      "Time between tokens, in seconds.",
+      tokenLatencyBuckets,
+    ),
+  ];
+  if (legacy) {
+    const help = "Time between tokens under its name before vllm:inter_token_latency_seconds.";
+    interToken.push(registry.histogram("vllm:time_per_output_token_seconds", help, tokenLatencyBuckets));
+  }
+  return {
+    interToken,
+    timeToFirstToken: registry.histogram(
+      "vllm:time_to_first_token_seconds",
+      "Time to first token, in seconds.",
+      timeToFirstTokenBuckets,
+    ),
+    timePerOutputToken: registry.histogram(
+      "vllm:request_time_per_output_token_seconds",
+      "Mean time per output token of a request, in seconds.",
+      tokenLatencyBuckets,
+    ),
+    e2e: request("vllm:e2e_request_latency_seconds", "Time from arrival to the last token, in seconds."),
+    queue: request("vllm:request_queue_time_seconds", "Time spent waiting, in seconds."),
+    inference: request("vllm:request_inference_time_seconds", "Time spent running, in seconds."),
+    prefill: request("vllm:request_prefill_time_seconds", "Time spent in prefill, in seconds."),
+    decode: request("vllm:request_decode_time_seconds", "Time spent in decode, in seconds."),
+    step: registry.histogram(
+      "octavo:step_duration_seconds",
+      "Duration of an engine step, in seconds.",
+      tokenLatencyBuckets,
+    ),
+  };
+}
+
+function registerSizes(registry: Registry, maxModelLen: number) {
+  const buckets = oneTwoFiveBuckets(maxModelLen);
+  const tokens = (name: string, help: string) => registry.histogram(name, help, buckets);
+  return {
+    iterationTokens: registry.histogram(
+      "vllm:iteration_tokens_total",
+      "Tokens per engine step.",
+      iterationTokenBuckets,
+    ),
+    promptTokens: tokens("vllm:request_prompt_tokens", "Prompt tokens per request."),
+    generationTokens: tokens("vllm:request_generation_tokens", "Generated tokens per request."),
+    maxGenerationTokens: tokens(
+      "vllm:request_max_num_generation_tokens",
+      "Longest generated sequence per request, in tokens.",
+    ),
+    maxTokensParam: tokens(
+      "vllm:request_params_max_tokens",
+      "The max_tokens parameter of requests that set it.",
+    ),
+    prefillComputedTokens: tokens(
+      "vllm:request_prefill_kv_computed_tokens",
+      "Prompt tokens computed, cache hits apart.",
+    ),
+    n: registry.histogram(
+      "vllm:request_params_n",
+      "The n parameter of requests.",
+      sequencesPerRequestBuckets,
+    ),
+  };
+}
+
+function observeLatencies(
+  latencies: ReturnType<typeof registerLatencies>,
+  { record, usage, n }: FinishedRequest,
+): void {
+  latencies.e2e.observe(record.e2eMs / 1000);
+  latencies.queue.observe(record.queueMs / 1000);
+  latencies.prefill.observe(record.prefillMs / 1000);
+  latencies.decode.observe(record.decodeMs / 1000);
+  latencies.inference.observe((record.prefillMs + record.decodeMs) / 1000);
+  const gaps = usage.completionTokens / n - 1;
+  if (record.timeToFirstTokenMs !== undefined && gaps > 0)
+    latencies.timePerOutputToken.observe(record.decodeMs / 1000 / gaps);
+}
+
+function observeSizes(sizes: ReturnType<typeof registerSizes>, request: FinishedRequest): void {
+  const { usage, n } = request;
+  sizes.promptTokens.observe(usage.promptTokens);
+  sizes.generationTokens.observe(usage.completionTokens);
+  sizes.prefillComputedTokens.observe(usage.promptTokens - usage.cachedTokens);
+  const longest = request.maxSequenceTokens ?? (n === 1 ? usage.completionTokens : undefined);
+  if (longest !== undefined) sizes.maxGenerationTokens.observe(longest);
+  if (request.maxTokens !== undefined) sizes.maxTokensParam.observe(request.maxTokens);
+  sizes.n.observe(n);
+}

@@ -1,0 +1,138 @@
+import { OctavoError } from "@octavo/protocol";
+
+export type Labels = Readonly<Record<string, string>>;
+export type MetricKind = "counter" | "gauge" | "histogram";
+
+/** The head of a family and its label rules; the kinds differ in the samples. Source: Prometheus' exposition formats page. */
+export abstract class Family {
+  readonly name: string;
+  readonly #help: string;
+  readonly #kind: MetricKind;
+  readonly #labelNames: readonly string[];
+  readonly #constantLabels: string;
+
+  constructor(
+    kind: MetricKind,
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    constantLabels: Labels,
+  ) {
+    if (!/^[a-zA-Z_:][\w:]*$/.test(name))
+      throw new OctavoError("internal_error", `invalid metric name ${name}`);
+    this.name = name;
+    this.#help = help;
+    this.#kind = kind;
+    this.#labelNames = labelNames;
+    this.#constantLabels = formatLabels(constantLabels);
+  }
+
+  expose(): string {
+    const help = this.#help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+    return `# HELP ${this.name} ${help}\n# TYPE ${this.name} ${this.#kind}\n${this.exposeSamples()}`;
+  }
+
+  protected abstract exposeSamples(): string;
+
+  /** Labels in declared order after the constant ones, as they stand between the braces; one key per series. */
+  protected series(labels: Labels): string {
+    const given = Object.keys(labels);
+    if (
+      given.length !== this.#labelNames.length ||
+      !this.#labelNames.every((name) => Object.hasOwn(labels, name))
+    ) {
+      throw new OctavoError(
+        "internal_error",
+        `metric ${this.name} takes the labels ${this.#labelNames.join(", ")}`,
+      );
+    }
+    const own = formatLabels(Object.fromEntries(this.#labelNames.map((name) => [name, labels[name] ?? ""])));
+    return [this.#constantLabels, own].filter((part) => part !== "").join(",");
+  }
+
+  protected get hasLabels(): boolean {
+    return this.#labelNames.length > 0;
+  }
+
+  protected sample(suffix: string, series: string, value: number): string {
+    return `${this.name}${suffix}${series === "" ? "" : `{${series}}`} ${formatNumber(value)}\n`;
+  }
+}
+
+/** Values per label set. Families without labels show 0 from the start, so that rates have a first point. */
+abstract class ValueFamily extends Family {
+  protected readonly values = new Map<string, number>();
+
+  constructor(
+    kind: MetricKind,
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    constantLabels: Labels,
+  ) {
+    super(kind, name, help, labelNames, constantLabels);
+    if (!this.hasLabels) this.values.set(this.series({}), 0);
+  }
+
+  value(labels: Labels = {}): number {
+    return this.values.get(this.series(labels)) ?? 0;
+  }
+
+  protected override exposeSamples(): string {
+    let text = "";
+    for (const [series, value] of this.values) text += this.sample("", series, value);
+    return text;
+  }
+}
+
+/** Only grows. The name carries `_total`, as the text format wants it. */
+export class Counter extends ValueFamily {
+  constructor(name: string, help: string, labelNames: readonly string[], constantLabels: Labels) {
+    super("counter", name, help, labelNames, constantLabels);
+    if (!name.endsWith("_total"))
+      throw new OctavoError("internal_error", `counter ${name} must end in _total`);
+  }
+
+  add(amount: number, labels: Labels = {}): void {
+    if (!(amount >= 0)) return;
+    const series = this.series(labels);
+    this.values.set(series, (this.values.get(series) ?? 0) + amount);
+  }
+
+  /** For values counted elsewhere, such as CPU seconds; never lets the counter fall. */
+  raiseTo(total: number, labels: Labels = {}): void {
+    const series = this.series(labels);
+    this.values.set(series, Math.max(total, this.values.get(series) ?? 0));
+  }
+}
+
+export class Gauge extends ValueFamily {
+  constructor(name: string, help: string, labelNames: readonly string[], constantLabels: Labels) {
+    super("gauge", name, help, labelNames, constantLabels);
+  }
+
+  set(value: number, labels: Labels = {}): void {
+    this.values.set(this.series(labels), value);
+  }
+
+  add(amount: number, labels: Labels = {}): void {
+    const series = this.series(labels);
+    this.values.set(series, (this.values.get(series) ?? 0) + amount);
+  }
+}
+
+export function formatNumber(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return "+Inf";
+  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
+  return Number.isNaN(value) ? "NaN" : String(value);
+}
+
+function formatLabels(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${escapeLabelValue(value)}"`)
+    .join(",");
+}
+
+function escapeLabelValue(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}

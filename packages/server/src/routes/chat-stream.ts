@@ -1,0 +1,145 @@
+import type { GenerationEvent, SequenceDelta, Usage } from "@octavo/engine";
+import { usageInfo, type ChatChunkChoice, type ChatCompletionChunk, type UsageInfo } from "@octavo/protocol";
+import { chatLogprobs } from "../generation/logprobs.js";
+import { completedReason, requireUsage } from "../generation/run.js";
+import { publicError } from "../http/public-error.js";
+import type { RequestContext } from "../http/request-context.js";
+import { SseWriter } from "../http/sse-writer.js";
+import type { Service } from "../service.js";
+import type { ChatJob } from "./chat.js";
+
+/**
+ * Answers with chunks: the role of every choice with the first output, content as it comes, a finish chunk per choice,
+ * usage with no choices when asked for, `[DONE]`. A failure on the way becomes an error event and no `[DONE]`.
+ */
+export async function streamChat(
+  service: Service,
+  context: RequestContext,
+  job: ChatJob,
+  events: AsyncIterable<GenerationEvent>,
+): Promise<void> {
+  const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
+  const chunks = new ChatChunks(service, job);
+  try {
+    let usage: Usage | undefined;
+    for await (const event of events) {
+      if (event.kind === "prompt") continue;
+      if (event.kind === "done") {
+        usage = event.usage;
+        continue;
+      }
+      for (const delta of event.deltas) {
+        const finish =
+          delta.finishReason === undefined
+            ? null
+            : completedReason(service.model.engine, delta.finishReason, context.signal);
+        for (const chunk of chunks.ofDelta(delta, finish)) writer.send(chunk);
+      }
+      await writer.flush();
+    }
+    const total = requireUsage(service.model.engine, usage, context.signal);
+    const wantsUsage =
+      job.request.stream_options?.include_usage === true || service.config.enableForceIncludeUsage;
+    if (wantsUsage) writer.send(chunks.ofUsage(total));
+    await writer.flush();
+    writer.end();
+  } catch (thrown) {
+    const error = publicError(thrown, context);
+    context.abort(error);
+    writer.fail(error);
+    throw error;
+  }
+}
+
+/** Turns engine deltas into chunks, and keeps the counts that `continuous_usage_stats` shows. */
+class ChatChunks {
+  readonly #service: Service;
+  readonly #job: ChatJob;
+  readonly #usageInChunks: "none" | "null" | "counts";
+  readonly #withTokenIds: boolean;
+  #hasStarted = false;
+  #completionTokens = 0;
+
+  constructor(service: Service, job: ChatJob) {
+    this.#service = service;
+    this.#job = job;
+    const options = job.request.stream_options;
+    const wantsUsage = options?.include_usage === true || service.config.enableForceIncludeUsage;
+    this.#usageInChunks = !wantsUsage ? "none" : options?.continuous_usage_stats === true ? "counts" : "null";
+    this.#withTokenIds = job.request.return_token_ids === true;
+  }
+
+  ofDelta(delta: SequenceDelta, finish: "stop" | "length" | null): readonly ChatCompletionChunk[] {
+    const chunks: ChatCompletionChunk[] = [];
+    if (!this.#hasStarted) {
+      this.#hasStarted = true;
+      for (let index = 0; index < this.#job.n; index++) chunks.push(this.#first(index));
+    }
+    this.#completionTokens += delta.tokens.length;
+    const logprobs =
+      delta.logprobs === undefined || delta.logprobs.length === 0 ? null : this.#logprobs(delta.logprobs);
+    const showsTokens = logprobs !== null || (this.#withTokenIds && delta.tokens.length > 0);
+    // tokens whose text is held back (half a character, a possible stop string) make no chunk of their own
+    if (delta.text === "" && finish === null && !showsTokens) return chunks;
+    const hasContent = delta.text !== "" || showsTokens;
+    const choice: ChatChunkChoice = {
+      index: delta.index,
+      delta: hasContent ? { content: delta.text } : {},
+      logprobs,
+      finish_reason: finish,
+      ...(finish === null ? {} : { stop_reason: delta.stopReason ?? null }),
+      ...(this.#withTokenIds ? { token_ids: delta.tokens } : {}),
+    };
+    chunks.push(this.#chunk([choice]));
+    return chunks;
+  }
+
+  ofUsage(usage: Usage): ChatCompletionChunk {
+    return {
+      ...this.#envelope([]),
+      usage: usageInfo(usage.promptTokens, usage.completionTokens, usage.cachedTokens),
+    };
+  }
+
+  #first(index: number): ChatCompletionChunk {
+    const choice: ChatChunkChoice = {
+      index,
+      delta: { role: this.#job.role, content: this.#job.echoText },
+      logprobs: null,
+      finish_reason: null,
+    };
+    const chunk = this.#chunk([choice]);
+    return this.#withTokenIds && index === 0
+      ? { ...chunk, prompt_token_ids: Array.from(this.#job.promptTokens) }
+      : chunk;
+  }
+
+  #chunk(choices: readonly ChatChunkChoice[]): ChatCompletionChunk {
+    if (this.#usageInChunks === "none") return this.#envelope(choices);
+    const usage: UsageInfo | null =
+      this.#usageInChunks === "null"
+        ? null
+        : usageInfo(this.#job.promptTokens.length, this.#completionTokens, 0);
+    return { ...this.#envelope(choices), usage };
+  }
+
+  #envelope(choices: readonly ChatChunkChoice[]): ChatCompletionChunk {
+    const { id, created, model } = this.#job;
+    return {
+      id,
+      object: "chat.completion.chunk",
+      created,
+      model,
+      system_fingerprint: this.#service.fingerprint,
+      choices,
+    };
+  }
+
+  #logprobs(entries: NonNullable<SequenceDelta["logprobs"]>) {
+    return chatLogprobs(
+      entries,
+      this.#service.tokenTexts,
+      this.#job.request.return_tokens_as_token_ids === true,
+    );
+  }
+}

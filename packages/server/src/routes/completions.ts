@@ -1,0 +1,237 @@
+import { randomUUID } from "node:crypto";
+import type { GenerationEvent, SamplingParams } from "@octavo/engine";
+import {
+  completionRequest,
+  defaultCompletionTokens,
+  OctavoError,
+  usageInfo,
+  type Completion,
+  type CompletionChoice,
+  type CompletionRequest,
+  type PromptInput,
+} from "@octavo/protocol";
+import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
+import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
+import { collectGeneration, startGeneration, type GenerationResult } from "../generation/run.js";
+import { toSamplingParams } from "../generation/sampling.js";
+import type { RequestContext } from "../http/request-context.js";
+import { sendJson } from "../http/respond.js";
+import { nowSeconds, type Service } from "../service.js";
+import { joinLogprobs } from "./join-logprobs.js";
+import { streamCompletions } from "./completions-stream.js";
+
+/** One prompt of the request, queued in the engine as a request of its own. */
+export interface PromptJob {
+  readonly promptTokens: Int32Array;
+  /** Text for `echo`; empty without it. */
+  readonly echoText: string;
+  readonly params: SamplingParams;
+  readonly events: AsyncIterable<GenerationEvent>;
+  /** Choices of this prompt are numbered from here. */
+  readonly firstIndex: number;
+}
+
+export interface CompletionJob {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+  readonly request: CompletionRequest;
+  readonly prompts: readonly PromptJob[];
+  /** `echo` with `max_tokens` 0: the one token that the engine must draw is not shown. */
+  readonly promptOnly: boolean;
+}
+
+/** POST /v1/completions */
+export async function handleCompletions(service: Service, context: RequestContext): Promise<void> {
+  const request = await service.readRequest(context, completionRequest);
+  service.checkModel(request.model);
+  service.checkPriority(request.priority);
+  checkCombinations(request);
+  const ready = await Promise.all(
+    request.prompt.map((prompt, index) =>
+      preparePrompt(service, request, prompt, promptField(request, index)),
+    ),
+  );
+  const prompts: PromptJob[] = [];
+  for (const { promptTokens, params } of ready) {
+    const events = await startGeneration(
+      service.model.engine,
+      {
+        kind: "generate",
+        requestId: randomUUID(),
+        promptTokens,
+        params,
+        arrivalMs: context.arrivalMs,
+        ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
+        ...(request.priority ? { priority: request.priority } : {}),
+      },
+      context.signal,
+    );
+    const echoText =
+      request.echo === true
+        ? service.model.tokenizer.decode(promptTokens, { skipSpecialTokens: params.skipSpecialTokens })
+        : "";
+    prompts.push({ promptTokens, echoText, params, events, firstIndex: prompts.length * params.n });
+  }
+  const job: CompletionJob = {
+    id: `cmpl-${request.request_id ?? randomUUID()}`,
+    created: nowSeconds(),
+    model: service.modelNames[0],
+    request,
+    prompts,
+    promptOnly: request.max_tokens === 0,
+  };
+  if (request.stream === true) {
+    await streamCompletions(service, context, job);
+    return;
+  }
+  const { engine } = service.model;
+  const results = await Promise.all(
+    prompts.map((prompt) => collectGeneration(engine, prompt.events, prompt.params.n, context.signal)),
+  );
+  sendJson(context.response, 200, completionAnswer(service, job, results));
+}
+
+interface ReadyPrompt {
+  readonly promptTokens: Int32Array;
+  readonly params: SamplingParams;
+}
+
+async function preparePrompt(
+  service: Service,
+  request: CompletionRequest,
+  prompt: PromptInput,
+  field: string,
+): Promise<ReadyPrompt> {
+  const { model, config } = service;
+  const addSpecialTokens = request.add_special_tokens ?? true;
+  const given =
+    prompt.kind === "tokens"
+      ? prompt.tokens
+      : await model.tokenizer.encodeAsync(prompt.text, { addSpecialTokens });
+  if (prompt.kind === "tokens") service.checkTokens(given, field);
+  const promptTokens = truncatePrompt(
+    given,
+    request.truncate_prompt_tokens,
+    request.truncation_side,
+    model.engine.maxModelLen,
+  );
+  const requested = request.max_tokens === 0 ? 1 : (request.max_tokens ?? undefined);
+  const budget = {
+    requested,
+    fallback: model.generation.maxNewTokens ?? defaultCompletionTokens,
+    field: "max_tokens",
+  };
+  const echoesLogprobs = request.echo === true ? (request.logprobs ?? undefined) : undefined;
+  const params = toSamplingParams(request, {
+    defaults: model.generation,
+    vocabSize: model.tokenizer.vocabSize,
+    maxLogprobs: config.maxLogprobs,
+    maxTokens: resolveMaxTokens(promptTokens.length, model.engine.maxModelLen, budget, field),
+    logprobs: request.logprobs ?? undefined,
+    logprobsField: "logprobs",
+    promptLogprobs: request.prompt_logprobs ?? echoesLogprobs,
+  });
+  return { promptTokens, params };
+}
+
+function completionAnswer(
+  service: Service,
+  job: CompletionJob,
+  results: readonly GenerationResult[],
+): Completion {
+  const choices = job.prompts.flatMap((prompt, index) => {
+    const result = results[index];
+    return result === undefined ? [] : promptChoices(service, job, prompt, result);
+  });
+  const sum = (count: (result: GenerationResult) => number): number =>
+    results.reduce((total, result) => total + count(result), 0);
+  const completionTokens = job.promptOnly ? 0 : sum((result) => result.usage.completionTokens);
+  return {
+    id: job.id,
+    object: "text_completion",
+    created: job.created,
+    model: job.model,
+    system_fingerprint: service.fingerprint,
+    choices,
+    usage: usageInfo(
+      sum((result) => result.usage.promptTokens),
+      completionTokens,
+      sum((result) => result.usage.cachedTokens),
+    ),
+  };
+}
+
+function promptChoices(
+  service: Service,
+  job: CompletionJob,
+  prompt: PromptJob,
+  result: GenerationResult,
+): readonly CompletionChoice[] {
+  const { request } = job;
+  const showsIds = request.return_token_ids === true;
+  return result.sequences.map((sequence, index): CompletionChoice => ({
+    index: prompt.firstIndex + index,
+    text: prompt.echoText + (job.promptOnly ? "" : sequence.text),
+    logprobs: choiceLogprobs(service, job, prompt, result, index),
+    finish_reason: job.promptOnly ? "length" : (sequence.finishReason ?? "stop"),
+    stop_reason: job.promptOnly ? null : (sequence.stopReason ?? null),
+    ...(typeof request.prompt_logprobs === "number" && result.promptLogprobs !== undefined
+      ? { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }
+      : {}),
+    ...(showsIds
+      ? {
+          token_ids: job.promptOnly ? [] : sequence.tokens,
+          prompt_token_ids: Array.from(prompt.promptTokens),
+        }
+      : {}),
+  }));
+}
+
+function choiceLogprobs(
+  service: Service,
+  job: CompletionJob,
+  prompt: PromptJob,
+  result: GenerationResult,
+  index: number,
+): CompletionChoice["logprobs"] {
+  const sequence = result.sequences[index];
+  if (prompt.params.logprobs === undefined || sequence === undefined) return null;
+  const builder = logprobsBuilder(service, job, prompt);
+  const parts = [];
+  if (job.request.echo === true) parts.push(builder.append(prompt.promptTokens, result.promptLogprobs ?? []));
+  if (!job.promptOnly) parts.push(builder.append(sequence.tokens, sequence.logprobs));
+  return joinLogprobs(parts);
+}
+
+export function logprobsBuilder(
+  service: Service,
+  job: CompletionJob,
+  prompt: PromptJob,
+): CompletionLogprobsBuilder {
+  return new CompletionLogprobsBuilder(
+    service.model.tokenizer,
+    service.tokenTexts,
+    job.request.return_tokens_as_token_ids === true,
+    {
+      skipSpecialTokens: prompt.params.skipSpecialTokens,
+      ...(job.request.echo === true ? {} : { promptTokens: prompt.promptTokens }),
+    },
+  );
+}
+
+function promptField(request: CompletionRequest, index: number): string {
+  return request.prompt.length === 1 ? "prompt" : `prompt[${index}]`;
+}
+
+function checkCombinations(request: CompletionRequest): void {
+  const fail = (param: string, message: string): never => {
+    throw new OctavoError("invalid_request", `${param}: ${message}`, { param });
+  };
+  if (request.stream !== true && request.stream_options)
+    fail("stream_options", "only a streamed answer has them; set stream to true");
+  if (request.stream === true && typeof request.prompt_logprobs === "number")
+    fail("prompt_logprobs", "not available in a stream");
+  if (request.max_tokens === 0 && request.echo !== true)
+    fail("max_tokens", "0 is only allowed together with echo");
+}

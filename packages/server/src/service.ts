@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import type { LanguageModel } from "@octavo/engine";
+import { OctavoError, parseWith, unknownFields } from "@octavo/protocol";
+import type { z } from "zod";
+import type { ServerConfig } from "./config.js";
+import { TokenTexts } from "./generation/token-text.js";
+import type { RequestContext } from "./http/request-context.js";
+import type { HttpMetrics } from "./metrics/http-metrics.js";
+import type { Registry } from "./metrics/registry.js";
+import { serverVersion } from "./version.js";
+
+/** What every handler works with: one model, its names, and the server's settings. */
+export class Service {
+  readonly model: LanguageModel;
+  readonly config: ServerConfig;
+  readonly registry: Registry;
+  readonly httpMetrics: HttpMetrics;
+  /** Names that requests may use; the first is the one that answers carry. */
+  readonly modelNames: readonly [string, ...string[]];
+  /** Changes whenever answers could: artifact, its configuration, Octavo's version. */
+  readonly fingerprint: string;
+  readonly tokenTexts: TokenTexts;
+  readonly startedAtSeconds = nowSeconds();
+  isDraining = false;
+
+  constructor(model: LanguageModel, config: ServerConfig, registry: Registry, httpMetrics: HttpMetrics) {
+    this.model = model;
+    this.config = config;
+    this.registry = registry;
+    this.httpMetrics = httpMetrics;
+    const [first = model.name, ...others] = config.servedModelNames;
+    this.modelNames = [first, ...others];
+    this.fingerprint = fingerprintOf(model);
+    this.tokenTexts = new TokenTexts(model.tokenizer);
+  }
+
+  /** Reads, checks and returns a request body; fields the schema does not know are logged and ignored. */
+  async readRequest<Schema extends z.ZodObject>(
+    context: RequestContext,
+    schema: Schema,
+  ): Promise<z.output<Schema>> {
+    const body = await context.readBody();
+    const request = parseWith(schema, body);
+    if (context.log.isLevelEnabled("debug")) {
+      const ignored = unknownFields(schema, body);
+      if (ignored.length > 0)
+        context.log.debug({ fields: ignored.slice(0, 32) }, "unknown request fields ignored");
+    }
+    return request;
+  }
+
+  /** Throws `model_not_found` for a name that is not served. No name means the only model there is. */
+  checkModel(name: string | null | undefined): void {
+    if (name === undefined || name === null || this.modelNames.includes(name)) return;
+    const message = `the model ${JSON.stringify(name.slice(0, 200))} does not exist here; this server serves ${this.modelNames.map((known) => JSON.stringify(known)).join(", ")}`;
+    throw new OctavoError("model_not_found", message, { param: "model" });
+  }
+
+  /** Throws `invalid_request` when ids reach outside the vocabulary. */
+  checkTokens(tokens: Int32Array, param: string): void {
+    const { vocabSize } = this.model.tokenizer;
+    const bad = tokens.findIndex((token) => token < 0 || token >= vocabSize);
+    if (bad < 0) return;
+    const message = `${param}[${bad}]: token id ${tokens[bad]} is outside the vocabulary of ${vocabSize} tokens`;
+    throw new OctavoError("invalid_request", message, { param: `${param}[${bad}]` });
+  }
+
+  checkPriority(priority: number | null | undefined): void {
+    if (this.config.schedulingPolicy === "priority" || !priority) return;
+    const message =
+      "priority: this server schedules first-come first-served; start it with --scheduling-policy priority";
+    throw new OctavoError("invalid_request", message, { param: "priority" });
+  }
+}
+
+export function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+function fingerprintOf(model: LanguageModel): string {
+  const identity = JSON.stringify([serverVersion, model.name, model.config, model.engine.maxModelLen]);
+  return `fp_${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
+}

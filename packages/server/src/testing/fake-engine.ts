@@ -1,0 +1,278 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type {
+  EmbeddingRequest,
+  Engine,
+  EngineObserver,
+  EngineStats,
+  FinishReason,
+  GenerationEvent,
+  GenerationRequest,
+  SequenceDelta,
+  TokenLogprob,
+  Usage,
+} from "@octavo/engine";
+import { OctavoError } from "@octavo/protocol";
+import type { ByteTokenizer } from "./fake-tokenizer.js";
+
+/** How the fake behaves; tests change it between requests. */
+export interface FakeBehaviour {
+  /** Text that sequence `index` answers a prompt with. */
+  reply(prompt: string, index: number): string;
+  /** Wait before each step. */
+  stepDelayMs: number;
+  tokensPerStep: number;
+  cachedTokens: number;
+  /** Thrown by `generate` at once. */
+  refuseWith: OctavoError | undefined;
+  /** Thrown after so many steps. */
+  failAfterSteps: { readonly steps: number; readonly error: Error } | undefined;
+}
+
+/** Answers by script, one token per byte, with made-up but repeatable logprobs; counts what it was asked and told. */
+export class FakeEngine implements Engine {
+  readonly maxModelLen: number;
+  readonly requests: GenerationRequest[] = [];
+  readonly embeddings: EmbeddingRequest[] = [];
+  /** Requests that ended because their signal aborted or their reader left. */
+  readonly aborted: string[] = [];
+  readonly behaviour: FakeBehaviour;
+  failure: OctavoError | undefined;
+  readonly #tokenizer: ByteTokenizer;
+  readonly #observers = new Set<EngineObserver>();
+  readonly #running = new Set<string>();
+  readonly #waiters = new Set<() => void>();
+  #draining = false;
+  #drained = new AbortController();
+  #step = 0;
+
+  constructor(tokenizer: ByteTokenizer, maxModelLen: number, behaviour: FakeBehaviour) {
+    this.#tokenizer = tokenizer;
+    this.maxModelLen = maxModelLen;
+    this.behaviour = behaviour;
+  }
+
+  get stats(): EngineStats {
+    const running = this.#running.size;
+    return {
+      running,
+      waiting: 0,
+      kvCacheUsage: running / 100,
+      totalBlocks: 100,
+      freeBlocks: 100 - running,
+      cachedBlocks: 0,
+    };
+  }
+
+  generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent> {
+    if (this.failure !== undefined) throw this.failure;
+    if (this.#draining) throw new OctavoError("shutting_down", "the engine is draining");
+    if (this.behaviour.refuseWith !== undefined) throw this.behaviour.refuseWith;
+    this.requests.push(request);
+    this.#running.add(request.requestId);
+    for (const observer of this.#observers)
+      observer.onPrefixLookup?.(request.promptTokens.length, this.behaviour.cachedTokens);
+    return this.#run(request, signal);
+  }
+
+  embed(request: EmbeddingRequest): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }> {
+    this.embeddings.push(request);
+    const embedding = Float32Array.from(
+      { length: 8 },
+      (_, index) => (index + request.promptTokens.length) / 16,
+    );
+    return Promise.resolve({
+      embedding,
+      usage: { promptTokens: request.promptTokens.length, completionTokens: 0, cachedTokens: 0 },
+    });
+  }
+
+  observe(observer: EngineObserver): Disposable {
+    this.#observers.add(observer);
+    return { [Symbol.dispose]: () => void this.#observers.delete(observer) };
+  }
+
+  async drain(deadlineMs: number): Promise<void> {
+    this.#draining = true;
+    const idle = new Promise<void>((resolve) =>
+      this.#running.size === 0 ? resolve() : this.#waiters.add(resolve),
+    );
+    await Promise.race([idle, sleep(deadlineMs)]);
+    this.#drained.abort();
+  }
+
+  resetPrefixCache(): boolean {
+    return true;
+  }
+
+  /** Resolves when nothing runs. */
+  async whenIdle(): Promise<void> {
+    while (this.#running.size > 0) await sleep(1);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async *#run(request: GenerationRequest, signal?: AbortSignal): AsyncGenerator<GenerationEvent> {
+    const { params, promptTokens } = request;
+    const startMs = performance.now();
+    const sequences = Array.from(
+      { length: params.n },
+      (_, index) => new FakeSequence(this.#tokenizer, request, this.behaviour, index),
+    );
+    let isComplete = false;
+    let steps = 0;
+    try {
+      if (params.promptLogprobs !== undefined)
+        yield { kind: "prompt", promptLogprobs: promptLogprobs(promptTokens, params.promptLogprobs) };
+      while (sequences.some((sequence) => sequence.finishReason === undefined)) {
+        if (this.behaviour.stepDelayMs > 0)
+          await waitUnlessAborted(this.behaviour.stepDelayMs, signal, this.#drained.signal);
+        if (signal?.aborted === true) throw OctavoError.from(signal.reason);
+        if (this.behaviour.failAfterSteps !== undefined && steps >= this.behaviour.failAfterSteps.steps)
+          throw this.behaviour.failAfterSteps.error;
+        const deltas = sequences.flatMap((sequence) => sequence.step(this.#drained.signal.aborted));
+        this.#report(request.requestId, deltas, steps === 0 ? promptTokens.length : 0, startMs);
+        steps++;
+        yield { kind: "delta", deltas };
+      }
+      const completionTokens = sequences.reduce((total, sequence) => total + sequence.numTokens, 0);
+      const usage = {
+        promptTokens: promptTokens.length,
+        completionTokens,
+        cachedTokens: this.behaviour.cachedTokens,
+      };
+      const elapsedMs = performance.now() - startMs;
+      const record = {
+        queueMs: 0,
+        timeToFirstTokenMs: 1,
+        prefillMs: 1,
+        decodeMs: elapsedMs,
+        e2eMs: elapsedMs,
+        preemptions: 0,
+        cachedTokens: usage.cachedTokens,
+      };
+      isComplete = true;
+      const reasons = sequences.map((sequence) => sequence.finishReason ?? "abort");
+      for (const observer of this.#observers) {
+        observer.onFinished?.({
+          requestId: request.requestId,
+          reasons,
+          usage,
+          record,
+          n: params.n,
+          maxTokens: params.maxTokens,
+        });
+      }
+      yield { kind: "done", usage, record };
+    } finally {
+      if (!isComplete) this.aborted.push(request.requestId);
+      this.#running.delete(request.requestId);
+      if (this.#running.size === 0) for (const waiter of this.#waiters) waiter();
+    }
+  }
+
+  #report(requestId: string, deltas: readonly SequenceDelta[], prefillTokens: number, startMs: number): void {
+    const now = performance.now();
+    const tokens = deltas.reduce((total, delta) => total + delta.tokens.length, 0);
+    const decodeTokens = prefillTokens > 0 ? 0 : tokens;
+    const record = {
+      step: this.#step++,
+      startMs: now,
+      durationMs: 2,
+      computeMs: 1,
+      numSequences: deltas.length,
+      prefillTokens,
+      decodeTokens,
+      generatedTokens: tokens,
+      blocksUsed: this.#running.size,
+      blocksEvicted: 0,
+      preemptions: 0,
+    };
+    for (const observer of this.#observers) {
+      observer.onStep?.(record);
+      if (prefillTokens > 0) observer.onFirstToken?.(requestId, now - startMs);
+      else observer.onInterToken?.(requestId, 20);
+    }
+  }
+}
+
+class FakeSequence {
+  finishReason: FinishReason | undefined;
+  numTokens = 0;
+  readonly #tokens: Int32Array;
+  readonly #detokenizer;
+  readonly #request: GenerationRequest;
+  readonly #index: number;
+  readonly #tokensPerStep: number;
+
+  constructor(tokenizer: ByteTokenizer, request: GenerationRequest, behaviour: FakeBehaviour, index: number) {
+    this.#request = request;
+    this.#index = index;
+    this.#tokensPerStep = behaviour.tokensPerStep;
+    const reply = behaviour.reply(tokenizer.decode(request.promptTokens), index);
+    this.#tokens = tokenizer.encode(reply, { addSpecialTokens: false });
+    this.#detokenizer = tokenizer.createDetokenizer();
+  }
+
+  step(isDrained: boolean): readonly SequenceDelta[] {
+    if (this.finishReason !== undefined) return [];
+    const limit = Math.min(this.#tokens.length, this.#request.params.maxTokens ?? Number.POSITIVE_INFINITY);
+    const tokens = Array.from(
+      this.#tokens.slice(this.numTokens, Math.min(limit, this.numTokens + this.#tokensPerStep)),
+    );
+    const firstPosition = this.numTokens;
+    this.numTokens += tokens.length;
+    let text = tokens.map((token) => this.#detokenizer.push(token)).join("");
+    if (isDrained) this.finishReason = "abort";
+    else if (this.numTokens >= this.#tokens.length) this.finishReason = "stop";
+    else if (this.numTokens >= limit) this.finishReason = "length";
+    if (this.finishReason !== undefined) text += this.#detokenizer.flush();
+    const { logprobs } = this.#request.params;
+    return [
+      {
+        index: this.#index,
+        text,
+        tokens,
+        logprobs:
+          logprobs === undefined
+            ? undefined
+            : tokens.map((token, at) => fakeLogprob(token, firstPosition + at, logprobs)),
+        finishReason: this.finishReason,
+        stopReason: undefined,
+      },
+    ];
+  }
+}
+
+/** The chosen token leads; alternatives are its successors in the vocabulary. */
+export function fakeLogprob(token: number, position: number, count: number): TokenLogprob {
+  const logprob = -0.25 - (position % 4) / 8;
+  const top = Array.from({ length: count }, (_, rank) => ({
+    token: (token + rank) % 256,
+    logprob: logprob - rank,
+  }));
+  return { token, logprob, rank: 1, top };
+}
+
+function promptLogprobs(tokens: Int32Array, count: number): readonly (TokenLogprob | undefined)[] {
+  return Array.from(tokens, (token, position) =>
+    position === 0 ? undefined : fakeLogprob(token, position, count),
+  );
+}
+
+async function waitUnlessAborted(
+  delayMs: number,
+  ...signals: readonly (AbortSignal | undefined)[]
+): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      for (const signal of signals) signal?.removeEventListener("abort", finish);
+      resolve();
+    };
+    const timer = setTimeout(finish, delayMs);
+    for (const signal of signals) signal?.addEventListener("abort", finish);
+    if (signals.some((signal) => signal?.aborted === true)) finish();
+  });
+}

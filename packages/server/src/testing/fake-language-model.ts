@@ -1,0 +1,107 @@
+import type {
+  ChatTemplate,
+  LanguageModel,
+  ModelConfig,
+  TemplateInput,
+  TemplateMessage,
+} from "@octavo/engine";
+import { OctavoError } from "@octavo/protocol";
+import { FakeEngine, type FakeBehaviour } from "./fake-engine.js";
+import { ByteTokenizer } from "./fake-tokenizer.js";
+
+export interface FakeModelOptions extends Partial<FakeBehaviour> {
+  readonly name?: string;
+  readonly maxModelLen?: number;
+  readonly chatTemplate?: boolean;
+  readonly templateSource?: string;
+  readonly toolTemplate?: boolean;
+}
+
+/** A language model without weights, for tests of everything around one. What it was given is kept in its fields. */
+export class FakeLanguageModel implements LanguageModel {
+  readonly name: string;
+  readonly tokenizer = new ByteTokenizer();
+  readonly engine: FakeEngine;
+  readonly config: ModelConfig = fakeConfig;
+  readonly generation: LanguageModel["generation"] = {};
+  readonly chatTemplate: ChatTemplate | undefined;
+  readonly namedChatTemplates = new Map<string, ChatTemplate>();
+  readonly rendered: TemplateInput[] = [];
+
+  constructor(options: FakeModelOptions = {}) {
+    const {
+      name = "fake/model",
+      maxModelLen = 4096,
+      chatTemplate = true,
+      templateSource = "",
+      toolTemplate = false,
+      ...behaviour
+    } = options;
+    this.name = name;
+    this.engine = new FakeEngine(this.tokenizer, maxModelLen, {
+      reply: (_prompt, index) => `Hello, wörld ${index}!`,
+      stepDelayMs: 0,
+      tokensPerStep: 1,
+      cachedTokens: 0,
+      refuseWith: undefined,
+      failAfterSteps: undefined,
+      ...behaviour,
+    });
+    this.chatTemplate = chatTemplate ? this.#template(templateSource, "") : undefined;
+    if (toolTemplate) this.namedChatTemplates.set("tool_use", this.#template("", "tools:"));
+  }
+
+  renderRequestTemplate(source: string, input: TemplateInput): Promise<string> {
+    if (source.includes("loop"))
+      return Promise.reject(new OctavoError("template_error", "the template took too long"));
+    return Promise.resolve(source + render(input));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.engine[Symbol.asyncDispose]();
+  }
+
+  #template(source: string, lead: string): ChatTemplate {
+    return {
+      source,
+      render: (input) => {
+        this.rendered.push(input);
+        return lead + render(input);
+      },
+    };
+  }
+}
+
+function render(input: TemplateInput): string {
+  const turns = input.messages.map(
+    (message) => `<|im_start|>${message.role}\n${textOf(message.content)}<|im_end|>\n`,
+  );
+  if (input.continueFinalMessage === true) return turns.join("").replace(/<\|im_end\|>\n$/, "");
+  return turns.join("") + (input.addGenerationPrompt === false ? "" : "<|im_start|>assistant\n");
+}
+
+function textOf(content: TemplateMessage["content"]): string {
+  return typeof content === "string" ? content : (content ?? []).map((part) => part.text).join("|");
+}
+
+const fakeConfig: ModelConfig = {
+  architecture: "LlamaForCausalLM",
+  vocabSize: 260,
+  hiddenSize: 8,
+  intermediateSize: 16,
+  numLayers: 1,
+  numHeads: 1,
+  numKvHeads: 1,
+  headDim: 8,
+  rmsNormEps: 1e-6,
+  maxPositionEmbeddings: 4096,
+  tieWordEmbeddings: true,
+  attentionBias: false,
+  mlpBias: false,
+  hiddenActivation: "silu",
+  rope: { theta: 10_000, rotaryDim: 8, layout: "neox", scaling: { kind: "none" } },
+  slidingWindows: [undefined],
+  dtype: "f32",
+  bosTokenId: 256,
+  eosTokenIds: [257],
+};
