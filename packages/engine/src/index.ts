@@ -22,3 +22,4 @@ export {
   type KvShape,
 } from "./kv-cache/plan-kv-cache.js";
 export type { SchedulingPolicyName } from "./scheduler/scheduling-policy.js";
+export { createTokenizer } from "./tokenizer/create-tokenizer.js";

@@ -23,6 +23,8 @@ export interface Tokenizer {
 export interface EncodeOptions {
   /** Add what the post-processor adds (BOS, for example); default true. */
   readonly addSpecialTokens?: boolean;
+  /** Gives up waiting for `encodeAsync` with `request_cancelled`. */
+  readonly signal?: AbortSignal;
 }
 
 export interface DecodeOptions {

@@ -1,0 +1,332 @@
+import { OctavoError } from "@octavo/protocol";
+import { CharacterSet, wordCharacters } from "./character-set.js";
+import type { Assertion, PatternNode } from "./parse-pattern.js";
+
+/** Tries to match from an offset; the end of the whole match, or -1. */
+export type Step = (index: number) => number;
+
+/** Shared by the steps of one pattern. `steps` counts down; a RangeError ends the match at zero. */
+export interface MatchState {
+  text: string;
+  steps: number;
+}
+
+/** Code points beyond ASCII whose viable branches an alternation remembers. */
+const maxRemembered = 32_768;
+
+function spend(state: MatchState, count: number): void {
+  state.steps -= count;
+  if (state.steps < 0) throw new RangeError("step budget exhausted");
+}
+
+/** Compiles a node into a step that goes on with `next`; backtracking is the return of -1. */
+export function compileNode(node: PatternNode, next: Step, state: MatchState): Step {
+  switch (node.kind) {
+    case "set":
+      return compileSet(node.set, next, state);
+    case "sequence":
+      return node.items.reduceRight<Step>((following, item) => compileNode(item, following, state), next);
+    case "alternation":
+      return compileAlternation(node.branches, next, state);
+    case "repeat":
+      if (node.item.kind === "set") return compileSetRepeat(node.item.set, node, next, state);
+      if (node.mode === "possessive") return compilePossessive(node, next, state);
+      return node.max === 1 ? compileOptional(node, next, state) : compileRepeat(node, next, state);
+    case "atomic": {
+      const body = compileNode(node.item, (index) => index, state);
+      return (index) => {
+        const end = body(index);
+        return end < 0 ? -1 : next(end);
+      };
+    }
+    case "look":
+      return node.behind ? compileLookbehind(node, next, state) : compileLookahead(node, next, state);
+    case "assertion":
+      return compileAssertion(node.at, next, state);
+  }
+}
+
+/**
+ * The code points a match of the node can start with; undefined when it may match nothing or look elsewhere first.
+ */
+export function firstSet(node: PatternNode): CharacterSet | undefined {
+  switch (node.kind) {
+    case "set":
+      return node.set;
+    case "atomic":
+      return firstSet(node.item);
+    case "repeat":
+      return node.min > 0 ? firstSet(node.item) : undefined;
+    case "alternation": {
+      const sets = node.branches.map(firstSet);
+      return sets.some((set) => set === undefined) ? undefined : CharacterSet.union(sets as CharacterSet[]);
+    }
+    case "sequence": {
+      const sets: CharacterSet[] = [];
+      for (const item of node.items) {
+        const certain = firstSet(item);
+        if (certain !== undefined) return CharacterSet.union([...sets, certain]);
+        if (item.kind !== "repeat" || item.min > 0) return undefined;
+        const optional = firstSet(item.item);
+        if (optional === undefined) return undefined;
+        sets.push(optional);
+      }
+      return undefined;
+    }
+    case "look":
+    case "assertion":
+      return undefined;
+  }
+}
+
+function compileSet(set: CharacterSet, next: Step, state: MatchState): Step {
+  return (index) => {
+    const codePoint = state.text.codePointAt(index);
+    if (codePoint === undefined || !set.has(codePoint)) return -1;
+    return next(index + (codePoint > 0xffff ? 2 : 1));
+  };
+}
+
+/** Tries only the branches whose first character can match; which ones is remembered per code point. */
+function compileAlternation(branches: readonly PatternNode[], next: Step, state: MatchState): Step {
+  const steps = branches.map((branch) => compileNode(branch, next, state));
+  const firsts = branches.map(firstSet);
+  const viable = new Map<number, readonly Step[]>();
+  const ascii: (readonly Step[] | undefined)[] = Array.from({ length: 128 });
+  const choose = (codePoint: number): readonly Step[] =>
+    steps.filter(
+      (_, branch) => firsts[branch] === undefined || (codePoint >= 0 && firsts[branch].has(codePoint)),
+    );
+  const atEnd = choose(-1);
+  const lookup = (codePoint: number): readonly Step[] => {
+    if (codePoint < 128) return (ascii[codePoint] ??= choose(codePoint));
+    let chosen = viable.get(codePoint);
+    if (chosen === undefined) {
+      chosen = choose(codePoint);
+      if (viable.size >= maxRemembered) viable.clear();
+      viable.set(codePoint, chosen);
+    }
+    return chosen;
+  };
+  return (index) => {
+    const codePoint = state.text.codePointAt(index);
+    const chosen = codePoint === undefined ? atEnd : lookup(codePoint);
+    spend(state, 1);
+    for (let branch = 0; branch < chosen.length; branch++) {
+      const end = chosen[branch]!(index);
+      if (end >= 0) return end;
+    }
+    return -1;
+  };
+}
+
+interface Bounds {
+  readonly min: number;
+  readonly max: number;
+  readonly mode: "greedy" | "lazy" | "possessive";
+}
+
+/** Repeats one character class: a scan forward, then steps back one character at a time, with no stack. */
+function compileSetRepeat(set: CharacterSet, bounds: Bounds, next: Step, state: MatchState): Step {
+  const { min, max, mode } = bounds;
+  const takeOne = (index: number): number => {
+    const codePoint = state.text.codePointAt(index);
+    return codePoint !== undefined && set.has(codePoint) ? index + (codePoint > 0xffff ? 2 : 1) : -1;
+  };
+  if (mode === "lazy") {
+    return (start) => {
+      let index = start;
+      for (let count = 0; ; count++) {
+        if (count >= min) {
+          const end = next(index);
+          if (end >= 0 || count >= max) return end;
+        }
+        spend(state, 1);
+        index = takeOne(index);
+        if (index < 0) return -1;
+      }
+    };
+  }
+  return (start) => {
+    const { text } = state;
+    const length = text.length;
+    let index = start;
+    let count = 0;
+    let shortest = min === 0 ? start : -1;
+    while (count < max && index < length) {
+      const codePoint = text.codePointAt(index)!;
+      if (!set.has(codePoint)) break;
+      index += codePoint > 0xffff ? 2 : 1;
+      if (++count === min) shortest = index;
+    }
+    spend(state, count + 1);
+    if (shortest < 0) return -1;
+    if (mode === "possessive") return next(index);
+    for (;;) {
+      const end = next(index);
+      if (end >= 0) return end;
+      if (index <= shortest) return -1;
+      index--;
+      if ((text.charCodeAt(index) & 0xfc00) === 0xdc00 && (text.charCodeAt(index - 1) & 0xfc00) === 0xd800)
+        index--;
+      spend(state, 1);
+    }
+  };
+}
+
+function compilePossessive(
+  node: Bounds & { readonly item: PatternNode },
+  next: Step,
+  state: MatchState,
+): Step {
+  const body = compileNode(node.item, (index) => index, state);
+  return (start) => {
+    let index = start;
+    for (let count = 0; count < node.max; count++) {
+      spend(state, 1);
+      const end = body(index);
+      if (end < 0) {
+        if (count < node.min) return -1;
+        break;
+      }
+      if (end === index) break;
+      index = end;
+    }
+    return next(index);
+  };
+}
+
+function compileOptional(node: Bounds & { readonly item: PatternNode }, next: Step, state: MatchState): Step {
+  const present = compileNode(node.item, next, state);
+  if (node.min === 1) return present;
+  const [first, second] = node.mode === "lazy" ? [next, present] : [present, next];
+  return (index) => {
+    const end = first(index);
+    return end >= 0 ? end : second(index);
+  };
+}
+
+/**
+ * Repeats a group. `count` and `start` describe the loop being tried; every call leaves them as it found them,
+ * so that backtracking into an earlier turn sees that turn's values.
+ */
+function compileRepeat(node: Bounds & { readonly item: PatternNode }, next: Step, state: MatchState): Step {
+  const { min, max, mode } = node;
+  let count = 0;
+  let start = -1;
+  const iterate: Step = (index) => {
+    const turns = count;
+    const previous = start;
+    spend(state, 1);
+    const again = (): number => {
+      if (turns >= max || index === previous) return -1;
+      count = turns + 1;
+      start = index;
+      const end = body(index);
+      count = turns;
+      start = previous;
+      return end;
+    };
+    const leave = (): number => (turns < min && index !== previous ? -1 : next(index));
+    if (mode === "lazy") {
+      const end = leave();
+      return end >= 0 ? end : again();
+    }
+    const end = again();
+    return end >= 0 ? end : leave();
+  };
+  const body = compileNode(node.item, iterate, state);
+  return (index) => {
+    const outerCount = count;
+    const outerStart = start;
+    count = 0;
+    start = -1;
+    try {
+      return iterate(index);
+    } finally {
+      count = outerCount;
+      start = outerStart;
+    }
+  };
+}
+
+type Look = Extract<PatternNode, { kind: "look" }>;
+
+function compileLookahead(node: Look, next: Step, state: MatchState): Step {
+  const body = compileNode(node.item, (index) => index, state);
+  return (index) => (body(index) >= 0 === node.negative ? -1 : next(index));
+}
+
+/** Each alternative of a lookbehind must have one fixed length in code points. */
+function compileLookbehind(node: Look, next: Step, state: MatchState): Step {
+  const branches = node.item.kind === "alternation" ? node.item.branches : [node.item];
+  let target = -1;
+  const tries = branches.map((branch) => ({
+    width: fixedWidth(branch),
+    step: compileNode(branch, (index) => (index === target ? index : -1), state),
+  }));
+  const matches = (index: number): boolean =>
+    tries.some(({ width, step }) => {
+      let from = index;
+      for (let count = 0; count < width; count++) {
+        if (from <= 0) return false;
+        from -= from > 1 && (state.text.charCodeAt(from - 1) & 0xfc00) === 0xdc00 ? 2 : 1;
+      }
+      const outer = target;
+      target = index;
+      const end = step(from);
+      target = outer;
+      return end >= 0;
+    });
+  return (index) => (matches(index) === node.negative ? -1 : next(index));
+}
+
+function fixedWidth(node: PatternNode): number {
+  const varying = new OctavoError(
+    "artifact_unsupported",
+    "A tokenizer pattern has a lookbehind of varying length, which is not supported.",
+  );
+  switch (node.kind) {
+    case "set":
+      return 1;
+    case "sequence":
+      return node.items.reduce((width, item) => width + fixedWidth(item), 0);
+    case "alternation": {
+      const widths = node.branches.map(fixedWidth);
+      if (widths.some((width) => width !== widths[0])) throw varying;
+      return widths[0] ?? 0;
+    }
+    case "repeat":
+      if (node.min !== node.max) throw varying;
+      return node.min * fixedWidth(node.item);
+    case "atomic":
+      return fixedWidth(node.item);
+    case "look":
+    case "assertion":
+      return 0;
+  }
+}
+
+function compileAssertion(at: Assertion, next: Step, state: MatchState): Step {
+  const isWordAt = (index: number): boolean => {
+    const codePoint = state.text.codePointAt(index);
+    return codePoint !== undefined && wordCharacters.has(codePoint);
+  };
+  const isWordBefore = (index: number): boolean => {
+    if (index === 0) return false;
+    const isPair = index > 1 && (state.text.charCodeAt(index - 1) & 0xfc00) === 0xdc00;
+    return isWordAt(index - (isPair ? 2 : 1));
+  };
+  const holds: Record<Assertion, (index: number) => boolean> = {
+    lineStart: (index) => index === 0 || (state.text[index - 1] === "\n" && index < state.text.length),
+    lineEnd: (index) => index === state.text.length || state.text[index] === "\n",
+    textStart: (index) => index === 0,
+    textEnd: (index) => index === state.text.length,
+    textEndOrLastNewline: (index) =>
+      index === state.text.length || (index === state.text.length - 1 && state.text[index] === "\n"),
+    wordBoundary: (index) => isWordBefore(index) !== isWordAt(index),
+    notWordBoundary: (index) => isWordBefore(index) === isWordAt(index),
+  };
+  const check = holds[at];
+  return (index) => (check(index) ? next(index) : -1);
+}

@@ -1,0 +1,98 @@
+import { OctavoError } from "@octavo/protocol";
+
+const segmenter = new Intl.Segmenter("und", { granularity: "grapheme" });
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/**
+ * SentencePiece's compiled normalisation rules. Layout: uint32 byte length of the trie, the trie as little-endian
+ * uint32 units of a darts-clone double array, then NUL-terminated UTF-8 replacements that leaves point into.
+ * Applied per grapheme cluster shorter than 6 bytes, else per character, as Hugging Face's Precompiled does.
+ */
+export class PrecompiledCharsMap {
+  readonly #units: Uint32Array;
+  readonly #replacements: Uint8Array;
+  readonly #ascii: (string | undefined)[];
+
+  /** Throws `artifact_invalid` when the sizes do not fit. */
+  constructor(bytes: Uint8Array) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const trieBytes = bytes.byteLength >= 4 ? view.getUint32(0, true) : NaN;
+    if (!(trieBytes >= 4 && trieBytes % 4 === 0 && 4 + trieBytes <= bytes.byteLength)) {
+      throw new OctavoError(
+        "artifact_invalid",
+        "The tokenizer's precompiled_charsmap is truncated: its trie is longer than the data.",
+      );
+    }
+    this.#units = new Uint32Array(trieBytes / 4);
+    for (let index = 0; index < this.#units.length; index++)
+      this.#units[index] = view.getUint32(4 + index * 4, true);
+    this.#replacements = bytes.slice(4 + trieBytes);
+    this.#ascii = Array.from({ length: 128 }, (_, code) => this.#lookup(String.fromCharCode(code)));
+  }
+
+  normalize(text: string): string {
+    let result = "";
+    for (let index = 0; index < text.length;) {
+      const code = text.charCodeAt(index);
+      const next = index + 1 < text.length ? text.charCodeAt(index + 1) : 0;
+      if (isBorder(code, next)) {
+        result += this.#ascii[code] ?? text[index]!;
+        index++;
+        continue;
+      }
+      // the stretch up to the next sure cluster border stands alone
+      let end = index + 1;
+      while (end < text.length && !isBorder(text.charCodeAt(end - 1), text.charCodeAt(end))) end++;
+      for (const { segment } of segmenter.segment(text.slice(index, end)))
+        result += this.#normalizeCluster(segment);
+      index = end;
+    }
+    return result;
+  }
+
+  #normalizeCluster(cluster: string): string {
+    if (encoder.encode(cluster).length < 6) {
+      const whole = this.#lookup(cluster);
+      if (whole !== undefined) return whole;
+    }
+    let result = "";
+    for (const character of cluster) result += this.#lookup(character) ?? character;
+    return result;
+  }
+
+  /** The replacement for the shortest key that the text starts with: the reference takes its first hit. */
+  #lookup(text: string): string | undefined {
+    let position = 0;
+    let unit = this.#units[0]!;
+    position ^= offsetOf(unit);
+    for (const byte of encoder.encode(text)) {
+      if (byte === 0) return undefined;
+      position ^= byte;
+      const at = this.#units[position];
+      if (at === undefined || (at & 0x800000ff) >>> 0 !== byte) return undefined;
+      unit = at;
+      position ^= offsetOf(unit);
+      if ((unit & 0x100) !== 0) {
+        const leaf = this.#units[position];
+        return leaf === undefined ? undefined : this.#replacementAt(leaf & 0x7fffffff);
+      }
+    }
+    return undefined;
+  }
+
+  #replacementAt(start: number): string | undefined {
+    if (start > this.#replacements.length) return undefined;
+    const end = this.#replacements.indexOf(0, start);
+    return decoder.decode(this.#replacements.subarray(start, end < 0 ? this.#replacements.length : end));
+  }
+}
+
+/** Whether a grapheme cluster surely ends between two code units: both ASCII, and not CR LF. */
+function isBorder(before: number, after: number): boolean {
+  return before < 128 && after < 128 && !(before === 13 && after === 10);
+}
+
+function offsetOf(unit: number): number {
+  return (unit >>> 10) << ((unit & 0x200) >>> 6);
+}

@@ -1,0 +1,176 @@
+import { OctavoError } from "@octavo/protocol";
+import { maxMergeRules } from "../models/merge.js";
+import type { ModelSpecification } from "../specification.js";
+import { JsonReader } from "./json-reader.js";
+
+/** Ids at or beyond this are refused: four times the largest published vocabularies. */
+export const vocabularyLimit = 2 ** 20;
+const maxTokenLength = 65_536;
+
+export interface ReadModel {
+  /** By id; undefined where no token has it. */
+  readonly tokens: (string | undefined)[];
+  readonly idOf: ReadonlyMap<string, number>;
+  readonly model: ModelSpecification;
+}
+
+/** Reads the `model` of tokenizer.json: BPE or Unigram. */
+export function readModel(reader: JsonReader): ReadModel {
+  const object = reader.object();
+  // files from before the `type` field are BPE when they have merges
+  const type = reader
+    .get("type")
+    .oneOf(["BPE", "Unigram"], Object.hasOwn(object, "merges") ? "BPE" : "Unigram");
+  return type === "BPE" ? readBpe(reader) : readUnigram(reader);
+}
+
+function readBpe(reader: JsonReader): ReadModel {
+  const { tokens, idOf } = readVocabulary(reader.get("vocab"));
+  const dropout = reader.get("dropout");
+  if (!dropout.isAbsent && dropout.value !== 0)
+    throw new OctavoError(
+      "artifact_unsupported",
+      `${dropout.path} is set: tokenisation with dropout is random and not supported.`,
+    );
+  const unknown = reader.get("unk_token");
+  const unknownId = unknown.isAbsent ? undefined : idOf.get(unknown.string());
+  if (!unknown.isAbsent && unknownId === undefined && unknown.string() !== "") {
+    throw new OctavoError(
+      "artifact_invalid",
+      `${unknown.path} is ${JSON.stringify(unknown.string())}, which the vocabulary does not have.`,
+    );
+  }
+  const continuingSubwordPrefix = reader.get("continuing_subword_prefix").string("");
+  return {
+    tokens,
+    idOf,
+    model: {
+      kind: "bpe",
+      merges: readMerges(reader.get("merges"), idOf, continuingSubwordPrefix.length),
+      unknownId,
+      fuseUnknown: reader.get("fuse_unk").boolean(false),
+      byteFallback: reader.get("byte_fallback").boolean(false),
+      ignoreMerges: reader.get("ignore_merges").boolean(false),
+      continuingSubwordPrefix,
+      endOfWordSuffix: reader.get("end_of_word_suffix").string(""),
+    },
+  };
+}
+
+function readVocabulary(reader: JsonReader): { tokens: (string | undefined)[]; idOf: Map<string, number> } {
+  const entries = Object.entries(reader.object());
+  if (entries.length > vocabularyLimit)
+    throw new OctavoError(
+      "artifact_invalid",
+      `${reader.path} has ${entries.length} tokens; at most ${vocabularyLimit} are accepted.`,
+    );
+  const idOf = new Map<string, number>();
+  const tokens: (string | undefined)[] = [];
+  for (const [token, value] of entries) {
+    const id = new JsonReader(value, `${reader.path}[${JSON.stringify(token.slice(0, 100))}]`).index(
+      vocabularyLimit,
+    );
+    checkToken(token, `${reader.path}, id ${id}`);
+    while (tokens.length <= id) tokens.push(undefined);
+    if (tokens[id] !== undefined) {
+      throw new OctavoError(
+        "artifact_invalid",
+        `${reader.path} gives the id ${id} to both ${JSON.stringify(tokens[id])} and ${JSON.stringify(token)}.`,
+      );
+    }
+    tokens[id] = token;
+    idOf.set(token, id);
+  }
+  return { tokens, idOf };
+}
+
+/** Triples of ids from `"left right"` lines or `["left", "right"]` pairs. */
+function readMerges(reader: JsonReader, idOf: ReadonlyMap<string, number>, prefixLength: number): Int32Array {
+  const merges = reader.array();
+  if (merges.length >= maxMergeRules)
+    throw new OctavoError(
+      "artifact_invalid",
+      `${reader.path} has ${merges.length} rules; fewer than ${maxMergeRules} are accepted.`,
+    );
+  const triples = new Int32Array(merges.length * 3);
+  for (const [rank, merge] of merges.entries()) {
+    const pair = typeof merge === "string" ? merge.split(" ") : merge;
+    if (
+      !Array.isArray(pair) ||
+      pair.length !== 2 ||
+      typeof pair[0] !== "string" ||
+      typeof pair[1] !== "string"
+    ) {
+      throw new JsonReader(merge, `${reader.path}[${rank}]`).invalid(
+        'two tokens, as "left right" or ["left", "right"]',
+      );
+    }
+    writeMerge(triples, rank, pair[0], pair[1], idOf, prefixLength, reader.path);
+  }
+  return triples;
+}
+
+/** Looks a merge's three tokens up; throws `artifact_invalid` when the vocabulary lacks one. */
+export function writeMerge(
+  triples: Int32Array,
+  rank: number,
+  left: string,
+  right: string,
+  idOf: ReadonlyMap<string, number>,
+  prefixLength: number,
+  path: string,
+): void {
+  const merged = left + right.slice(prefixLength);
+  for (const [part, token] of [left, right, merged].entries()) {
+    const id = idOf.get(token);
+    if (id === undefined) {
+      throw new OctavoError(
+        "artifact_invalid",
+        `${path}[${rank}] merges ${JSON.stringify(left.slice(0, 100))} and ${JSON.stringify(right.slice(0, 100))}, but the vocabulary has no ${JSON.stringify(token.slice(0, 200))}.`,
+      );
+    }
+    triples[rank * 3 + part] = id;
+  }
+}
+
+function readUnigram(reader: JsonReader): ReadModel {
+  const vocabulary = reader.get("vocab");
+  const entries = vocabulary.array();
+  if (entries.length > vocabularyLimit)
+    throw new OctavoError(
+      "artifact_invalid",
+      `${vocabulary.path} has ${entries.length} tokens; at most ${vocabularyLimit} are accepted.`,
+    );
+  const tokens: string[] = [];
+  const scores = new Float64Array(entries.length);
+  const idOf = new Map<string, number>();
+  for (const [id, entry] of entries.entries()) {
+    const [token, score] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof token !== "string" || typeof score !== "number" || !Number.isFinite(score)) {
+      throw new JsonReader(entry, `${vocabulary.path}[${id}]`).invalid("a token and its score");
+    }
+    checkToken(token, `${vocabulary.path}[${id}]`);
+    tokens.push(token);
+    scores[id] = score;
+    idOf.set(token, id);
+  }
+  const unknown = reader.get("unk_id");
+  return {
+    tokens,
+    idOf,
+    model: {
+      kind: "unigram",
+      scores,
+      unknownId: unknown.isAbsent ? undefined : unknown.index(entries.length),
+      byteFallback: reader.get("byte_fallback").boolean(false),
+    },
+  };
+}
+
+function checkToken(token: string, path: string): void {
+  if (token.length > maxTokenLength)
+    throw new OctavoError(
+      "artifact_invalid",
+      `${path} is a token of ${token.length} characters; at most ${maxTokenLength} are accepted.`,
+    );
+}

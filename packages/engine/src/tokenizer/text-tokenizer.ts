@@ -1,0 +1,230 @@
+import { AddedTokenMatcher } from "./added-tokens.js";
+import { byteOfFallbackToken, fromByteAlphabet, toByteAlphabet } from "./byte-alphabet.js";
+import { createDecodeChain, type DecodeStage } from "./decoders.js";
+import { EncodeWorker } from "./encode-worker-client.js";
+import { BpeModel } from "./models/bpe.js";
+import type { SubwordModel } from "./models/model.js";
+import { ScoredBpeModel } from "./models/scored-bpe.js";
+import { UnigramModel } from "./models/unigram.js";
+import { createNormalizer, type Normalize } from "./normalizers.js";
+import { createPreTokenizer, type PreTokenizerPlan } from "./pre-tokenizers.js";
+import {
+  unpackVocabulary,
+  type AddedTokenSpecification,
+  type DecoderSpecification,
+  type TokenizerSpecification,
+} from "./specification.js";
+import { TokenSink } from "./token-sink.js";
+import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "./tokenizer.js";
+
+/** Longer texts (UTF-16 units) are encoded on the worker thread by `encodeAsync`. */
+const longText = 8192;
+/** A detokenizer looks back this far into the prompt for the state it continues from. */
+const promptLookback = 64;
+
+const loneSurrogate = /\p{Surrogate}/gu;
+const encoder = new TextEncoder();
+
+/**
+ * A tokenizer after Hugging Face's pipeline: added tokens, normaliser, pre-tokenizer, model, post-processor and
+ * decoder, each as the specification describes it. Lone surrogates in texts count as U+FFFD.
+ */
+export class TextTokenizer implements Tokenizer {
+  readonly vocabSize: number;
+  readonly bosTokenId: number | undefined;
+  readonly eosTokenId: number | undefined;
+  readonly specialTokenIds: ReadonlySet<number>;
+
+  readonly #specification: TokenizerSpecification;
+  readonly #tokens: readonly (string | undefined)[];
+  readonly #idOf: ReadonlyMap<string, number>;
+  readonly #addedById = new Map<number, AddedTokenSpecification>();
+  readonly #addedIdOf = new Map<string, number>();
+  /** Normalised forms of added tokens, where they differ: what the decoder works back from. */
+  readonly #normalizedForm = new Map<number, string>();
+  readonly #plainMatcher: AddedTokenMatcher;
+  readonly #normalizedMatcher: AddedTokenMatcher;
+  readonly #normalize: Normalize | undefined;
+  readonly #plan: PreTokenizerPlan;
+  readonly #model: SubwordModel;
+  readonly #worker: EncodeWorker;
+
+  constructor(specification: TokenizerSpecification) {
+    this.#specification = specification;
+    this.bosTokenId = specification.bosTokenId;
+    this.eosTokenId = specification.eosTokenId;
+    this.#tokens = unpackVocabulary(specification.vocabulary);
+    const idOf = new Map<string, number>();
+    for (const [id, token] of this.#tokens.entries()) if (token !== undefined) idOf.set(token, id);
+    this.#idOf = idOf;
+    this.#normalize =
+      specification.normalizer === undefined ? undefined : createNormalizer(specification.normalizer);
+    this.#plan = createPreTokenizer(specification.preTokenizer);
+    this.#model = createModel(specification, this.#tokens, idOf, this.#plan.byteAlphabetPending);
+
+    const { addedTokens } = specification;
+    for (const token of addedTokens) {
+      this.#addedById.set(token.id, token);
+      this.#addedIdOf.set(token.content, token.id);
+      const normalized =
+        token.normalized && this.#normalize !== undefined ? this.#normalize(token.content) : token.content;
+      if (normalized !== token.content) this.#normalizedForm.set(token.id, normalized);
+    }
+    this.#plainMatcher = new AddedTokenMatcher(
+      addedTokens.filter((token) => !token.normalized),
+      (token) => token.content,
+    );
+    this.#normalizedMatcher = new AddedTokenMatcher(
+      addedTokens.filter((token) => token.normalized),
+      (token) => this.#normalizedForm.get(token.id) ?? token.content,
+    );
+    this.specialTokenIds = new Set(addedTokens.filter((token) => token.special).map((token) => token.id));
+    this.vocabSize = addedTokens.reduce((size, token) => Math.max(size, token.id + 1), this.#tokens.length);
+    this.#worker = new EncodeWorker(specification);
+  }
+
+  encode(text: string, options: EncodeOptions = {}): Int32Array {
+    const sink = new TokenSink();
+    const { before, after } = this.#specification.postProcessor;
+    const addSpecialTokens = options.addSpecialTokens ?? true;
+    if (addSpecialTokens) sink.pushAll(before);
+    this.#encodeText(text.replace(loneSurrogate, "\ufffd"), sink);
+    if (addSpecialTokens) sink.pushAll(after);
+    return sink.toArray();
+  }
+
+  async encodeAsync(text: string, options: EncodeOptions = {}): Promise<Int32Array> {
+    return text.length < longText ? this.encode(text, options) : this.#worker.encode(text, options);
+  }
+
+  #encodeText(text: string, sink: TokenSink): void {
+    const onToken = (id: number): void => sink.push(id);
+    if (this.#plainMatcher.isEmpty) {
+      if (text !== "") this.#encodePlain(text, true, sink);
+      return;
+    }
+    this.#plainMatcher.split(
+      text,
+      (start, end) => this.#encodePlain(text.slice(start, end), start === 0, sink),
+      onToken,
+    );
+  }
+
+  #encodePlain(text: string, atTextStart: boolean, sink: TokenSink): void {
+    const normalized = this.#normalize === undefined ? text : this.#normalize(text);
+    if (this.#normalizedMatcher.isEmpty) {
+      this.#encodeNormalized(normalized, atTextStart, sink);
+      return;
+    }
+    this.#normalizedMatcher.split(
+      normalized,
+      (start, end) => this.#encodeNormalized(normalized.slice(start, end), atTextStart && start === 0, sink),
+      (id) => sink.push(id),
+    );
+  }
+
+  #encodeNormalized(text: string, atTextStart: boolean, sink: TokenSink): void {
+    if (text === "") return;
+    const model = this.#model;
+    this.#plan.preTokenize(text, atTextStart, (piece) => {
+      if (piece !== "") model.encodePiece(piece, sink);
+    });
+  }
+
+  decode(ids: ArrayLike<number>, options: DecodeOptions = {}): string {
+    const output = new TextCollector();
+    const chain = createDecodeChain(this.#specification.decoder, output);
+    const skip = options.skipSpecialTokens ?? true;
+    for (let index = 0; index < ids.length; index++) this.#feed(ids[index]!, skip, chain);
+    chain.end();
+    return output.take();
+  }
+
+  createDetokenizer(
+    options: DecodeOptions & { readonly promptTokens?: ArrayLike<number> } = {},
+  ): Detokenizer {
+    const output = new TextCollector();
+    const chain = createDecodeChain(this.#specification.decoder, output);
+    const skip = options.skipSpecialTokens ?? true;
+    const prompt = options.promptTokens ?? [];
+    for (let index = Math.max(0, prompt.length - promptLookback); index < prompt.length; index++)
+      this.#feed(prompt[index]!, skip, chain);
+    output.take();
+    return {
+      push: (id) => {
+        this.#feed(id, skip, chain);
+        return output.take();
+      },
+      flush: () => {
+        chain.end();
+        return output.take();
+      },
+    };
+  }
+
+  /** Ids without a token are passed over, as the reference does. */
+  #feed(id: number, skipSpecialTokens: boolean, chain: DecodeStage): void {
+    const token = this.#normalizedForm.get(id) ?? this.idToToken(id);
+    if (token === undefined || (skipSpecialTokens && this.specialTokenIds.has(id))) return;
+    chain.push(token);
+  }
+
+  idToToken(id: number): string | undefined {
+    return this.#addedById.get(id)?.content ?? this.#tokens[id];
+  }
+
+  tokenToId(token: string): number | undefined {
+    return this.#addedIdOf.get(token) ?? this.#idOf.get(token);
+  }
+
+  tokenBytes(id: number): Uint8Array {
+    const added = this.#addedById.get(id);
+    if (added !== undefined) return encoder.encode(added.content);
+    const token = this.#tokens[id];
+    if (token === undefined) return new Uint8Array(0);
+    const kinds = decoderKinds(this.#specification.decoder);
+    if (kinds.has("byte-level")) return fromByteAlphabet(token);
+    const byte = kinds.has("byte-fallback") ? byteOfFallbackToken(token) : undefined;
+    return byte === undefined ? encoder.encode(token.replaceAll("\u2581", " ")) : Uint8Array.of(byte);
+  }
+}
+
+class TextCollector implements DecodeStage {
+  #text = "";
+
+  push(text: string): void {
+    this.#text += text;
+  }
+
+  end(): void {}
+
+  take(): string {
+    const text = this.#text;
+    this.#text = "";
+    return text;
+  }
+}
+
+function decoderKinds(decoder: DecoderSpecification | undefined): Set<DecoderSpecification["kind"]> {
+  if (decoder === undefined) return new Set();
+  if (decoder.kind !== "sequence") return new Set([decoder.kind]);
+  return new Set(decoder.items.flatMap((item) => [...decoderKinds(item)]));
+}
+
+function createModel(
+  specification: TokenizerSpecification,
+  tokens: readonly (string | undefined)[],
+  idOf: ReadonlyMap<string, number>,
+  byteAlphabetPending: boolean,
+): SubwordModel {
+  const { model } = specification;
+  if (model.kind === "bpe")
+    return new BpeModel(model, tokens, idOf, byteAlphabetPending ? toByteAlphabet : (piece) => piece);
+  const inner =
+    model.kind === "unigram"
+      ? new UnigramModel(model, tokens, idOf)
+      : new ScoredBpeModel(model, tokens, idOf);
+  return byteAlphabetPending
+    ? { encodePiece: (piece, sink) => inner.encodePiece(toByteAlphabet(piece), sink) }
+    : inner;
+}
