@@ -23,3 +23,11 @@ export {
 } from "./kv-cache/plan-kv-cache.js";
 export type { SchedulingPolicyName } from "./scheduler/scheduling-policy.js";
 export { createTokenizer } from "./tokenizer/create-tokenizer.js";
+export { resolveModel, type ResolveModelOptions, type ResolvedModel } from "./hub/resolve-model.js";
+export { createProgressBar, type ProgressStream } from "./hub/progress-bar.js";
+export type { DownloadProgress } from "./hub/download-progress.js";
+export {
+  resolveSamplingParams,
+  type SamplingContext,
+  type SamplingInput,
+} from "./sampling/resolve-sampling-params.js";
