@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+namespace octavo::test {
+
+inline int& num_failures() {
+    static int failures = 0;
+    return failures;
+}
+
+inline int& num_checks() {
+    static int checks = 0;
+    return checks;
+}
+
+inline void check(bool passed, const std::string& what, const char* file, int line) {
+    ++num_checks();
+    if (passed) return;
+    ++num_failures();
+    if (num_failures() <= 20) std::fprintf(stderr, "%s:%d: %s\n", file, line, what.c_str());
+}
+
+/// The message of the exception that `body` throws, or nothing.
+template <class Body>
+std::string message_of(const Body& body) {
+    try {
+        body();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "";
+}
+
+/// Fewer and smaller cases, for sanitizer runs.
+inline bool quick() {
+    const char* value = std::getenv("OCTAVO_TEST_QUICK");
+    return value != nullptr && *value != '\0';
+}
+
+/// Exit status of a test program.
+inline int finish(const char* name) {
+    std::fprintf(stderr, "%s: %d checks, %d failures\n", name, num_checks(), num_failures());
+    return num_failures() == 0 && num_checks() > 0 ? 0 : 1;
+}
+
+}  // namespace octavo::test
+
+#define CHECK(condition) ::octavo::test::check((condition), #condition, __FILE__, __LINE__)
+#define CHECK_MESSAGE(condition, message) ::octavo::test::check((condition), (message), __FILE__, __LINE__)

@@ -1,0 +1,339 @@
+// Packed matrices and linear kernels: every weight type on every instruction set that this machine has.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "../core/isa.h"
+#include "../matrix/matrix.h"
+#include "check.h"
+#include "reference.h"
+#include "samples.h"
+
+namespace octavo::test {
+
+namespace {
+
+struct Target {
+    Isa isa;
+    bool bf16;
+    std::string name() const { return std::string(isa_name(isa)) + (bf16 ? "+bf16" : ""); }
+};
+
+std::vector<Target> targets() {
+    std::vector<Target> found;
+    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
+        if (isa_supported(isa)) found.push_back({isa, false});
+    }
+    set_isa_for_test(Isa::avx512, true);
+    if (has_avx512_bf16()) found.push_back({Isa::avx512, true});
+    return found;
+}
+
+std::vector<float> activations(int64_t count, uint64_t seed) {
+    Random random(seed);
+    std::vector<float> x(static_cast<size_t>(count));
+    for (float& value : x) value = random.activation();
+    return x;
+}
+
+bool same_bits(const float* a, const float* b, int64_t count) {
+    return std::memcmp(a, b, static_cast<size_t>(count) * sizeof(float)) == 0;
+}
+
+/// Sum order and product rounding differ from the double reference by a few units in the last place of the largest
+/// partial sum, which the sum of magnitudes bounds.
+constexpr double kTolerance = 2e-6;
+
+struct Shape {
+    int64_t rows;
+    /// In units of the type's columns.
+    int64_t column_units;
+};
+
+void check_values(const Sample& sample, const Matrix& matrix, ThreadPool& pool, const std::string& label) {
+    Workspace workspace;
+    const int64_t ldx = sample.cols + 3;
+    const int64_t ldy = sample.rows + 5;
+    std::vector<float> bias(static_cast<size_t>(sample.rows));
+    Random random(7);
+    for (float& value : bias) value = random.uniform();
+    for (const int64_t m : {int64_t{1}, int64_t{3}, int64_t{19}}) {
+        const std::vector<float> x = activations(m * ldx, 11);
+        const Reference reference = reference_linear(sample, x.data(), ldx, m);
+        constexpr float kUntouched = -12345.0f;
+        std::vector<float> y(static_cast<size_t>(m * ldy), kUntouched);
+        const bool biased = m != 3;
+        matrix.linear(x.data(), ldx, m, y.data(), ldy, biased ? bias.data() : nullptr, workspace, pool);
+        double worst = 0;
+        bool padding_untouched = true;
+        for (int64_t row = 0; row < m; ++row) {
+            for (int64_t r = 0; r < ldy; ++r) {
+                const float got = y[static_cast<size_t>(row * ldy + r)];
+                if (r >= sample.rows) {
+                    padding_untouched = padding_untouched && got == kUntouched;
+                    continue;
+                }
+                const size_t at = static_cast<size_t>(row * sample.rows + r);
+                const double expected = reference.y[at] + (biased ? static_cast<double>(bias[static_cast<size_t>(r)]) : 0.0);
+                const double error = std::fabs(got - expected) / (reference.magnitude[at] + 1.0);
+                if (!(error <= worst)) worst = error;
+            }
+        }
+        CHECK_MESSAGE(worst <= kTolerance, label + " m=" + std::to_string(m) + ": error " + std::to_string(worst * 1e6) + "e-6");
+        CHECK_MESSAGE(padding_untouched, label + ": wrote beyond its columns");
+    }
+    matrix.linear(nullptr, ldx, 0, nullptr, ldy, nullptr, workspace, pool);
+}
+
+void check_rows(const Sample& sample, const Matrix& matrix, const std::string& label) {
+    std::vector<float> row(static_cast<size_t>(sample.cols));
+    bool equal = true;
+    for (int64_t r = 0; r < sample.rows; ++r) {
+        matrix.row(r, row.data());
+        equal = equal && same_bits(row.data(), sample.weights.data() + r * sample.cols, sample.cols);
+    }
+    CHECK_MESSAGE(equal, label + ": a dequantised row differs");
+}
+
+/// Any number of rows, threads and any neighbours leave a row's bits alone.
+void check_schedule_independence(const Sample& sample, const Matrix& matrix, const std::vector<ThreadPool*>& pools,
+                                 const std::string& label) {
+    constexpr int64_t kRows = 70;
+    const int64_t rows = matrix.rows();
+    const std::vector<float> x = activations(kRows * sample.cols, 23);
+    std::vector<float> alone(static_cast<size_t>(kRows * rows));
+    Workspace workspace;
+    for (int64_t i = 0; i < kRows; ++i) {
+        matrix.linear(x.data() + i * sample.cols, sample.cols, 1, alone.data() + i * rows, rows, nullptr, workspace,
+                      *pools.front());
+    }
+    Random random(31);
+    const auto compare = [&](int64_t first, int64_t m, ThreadPool& pool) {
+        std::vector<float> y(static_cast<size_t>(m * rows));
+        matrix.linear(x.data() + first * sample.cols, sample.cols, m, y.data(), rows, nullptr, workspace, pool);
+        CHECK_MESSAGE(same_bits(y.data(), alone.data() + first * rows, m * rows),
+                      label + ": m=" + std::to_string(m) + " on " + std::to_string(pool.size()) +
+                          " threads differs from single rows");
+    };
+    for (int64_t m = 1; m <= 17; ++m) compare(random.below(40), m, *pools[static_cast<size_t>(m) % pools.size()]);
+    for (ThreadPool* pool : pools) {
+        compare(0, kRows, *pool);
+        const int64_t m = 18 + random.below(40);
+        compare(random.below(static_cast<int>(kRows - m)), m, *pool);
+    }
+}
+
+void check_type(const WeightCase& weight, const std::vector<Target>& isas, const std::vector<ThreadPool*>& pools) {
+    std::vector<Shape> shapes = {{1, 1}, {16, 2}, {37, 3}, {100, weight.column_unit > 64 ? 4 : 20}};
+    if (weight.column_unit == 1) shapes = {{1, 1}, {5, 33}, {37, 257}, {100, 600}, {16, 256}};
+    if (!quick()) shapes.push_back({272, weight.column_unit == 1 ? 1027 : 2080 / weight.column_unit});
+    uint64_t seed = 100;
+    for (const Shape& shape : shapes) {
+        const Sample sample =
+            make_sample(weight.type, shape.rows, shape.column_units * weight.column_unit, weight.group, weight.zeros, ++seed);
+        for (const Target& target : isas) {
+            set_isa_for_test(target.isa, target.bf16);
+            const std::string label = std::string(weight.label) + " " + std::to_string(sample.rows) + "x" +
+                                      std::to_string(sample.cols) + " " + target.name();
+            const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, *pools.back());
+            CHECK(matrix->rows() == sample.rows && matrix->cols() == sample.cols);
+            check_values(sample, *matrix, *pools[1], label);
+            check_rows(sample, *matrix, label);
+            check_schedule_independence(sample, *matrix, pools, label);
+        }
+    }
+}
+
+void check_packed_size(const WeightCase& weight, ThreadPool& pool) {
+    const Sample sample = make_sample(weight.type, 64, 1024, weight.group, weight.zeros, 5);
+    const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
+    CHECK_MESSAGE(static_cast<double>(matrix->bytes()) <= 1.03 * static_cast<double>(sample.source_bytes()),
+                  std::string(weight.label) + ": packed form takes " + std::to_string(matrix->bytes()) + " bytes for " +
+                      std::to_string(sample.source_bytes()));
+}
+
+/// Unaligned sources stacked along rows equal the same rows packed apart.
+void check_stacking(const WeightCase& weight, ThreadPool& pool) {
+    const int64_t cols = 2 * weight.column_unit * (weight.column_unit == 1 ? 33 : 1);
+    Sample parts[3];
+    std::vector<MatrixSource> sources;
+    std::vector<std::vector<uint8_t>> shifted;
+    int64_t rows = 0;
+    for (int i = 0; i < 3; ++i) {
+        parts[i] = make_sample(weight.type, 5 + 14 * i, cols, weight.group, weight.zeros, 50 + static_cast<uint64_t>(i));
+        rows += parts[i].rows;
+        shifted.emplace_back(parts[i].values.size() + 1);
+        std::memcpy(shifted.back().data() + 1, parts[i].values.data(), parts[i].values.size());
+        sources.push_back(parts[i].source());
+    }
+    for (int i = 0; i < 3; ++i) sources[static_cast<size_t>(i)].values = shifted[static_cast<size_t>(i)].data() + 1;
+    const std::unique_ptr<Matrix> stacked = Matrix::pack(sources, pool);
+    CHECK(stacked->rows() == rows);
+    const std::vector<float> x = activations(4 * cols, 3);
+    std::vector<float> y(static_cast<size_t>(4 * rows));
+    Workspace workspace;
+    stacked->linear(x.data(), cols, 4, y.data(), rows, nullptr, workspace, pool);
+    int64_t first = 0;
+    for (const Sample& part : parts) {
+        const std::unique_ptr<Matrix> apart = Matrix::pack({part.source()}, pool);
+        std::vector<float> expected(static_cast<size_t>(4 * rows));
+        apart->linear(x.data(), cols, 4, expected.data() + first, rows, nullptr, workspace, pool);
+        for (int64_t row = 0; row < 4; ++row) {
+            CHECK_MESSAGE(same_bits(y.data() + row * rows + first, expected.data() + row * rows + first, part.rows),
+                          std::string(weight.label) + ": stacked rows differ");
+        }
+        first += part.rows;
+    }
+}
+
+/// A row of activations that is not finite turns into NaN and leaves its neighbours alone.
+void check_bad_activations(const WeightCase& weight, ThreadPool& pool) {
+    const int64_t cols = 256;
+    const Sample sample = make_sample(weight.type, 20, cols, weight.group, weight.zeros, 77);
+    const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
+    Workspace workspace;
+    for (const int64_t m : {int64_t{3}, int64_t{12}}) {
+        std::vector<float> x = activations(m * cols, 9);
+        std::vector<float> clean(static_cast<size_t>(m * 20));
+        matrix->linear(x.data(), cols, m, clean.data(), 20, nullptr, workspace, pool);
+        x[static_cast<size_t>(cols + 70)] = std::numeric_limits<float>::quiet_NaN();
+        std::vector<float> y(static_cast<size_t>(m * 20));
+        matrix->linear(x.data(), cols, m, y.data(), 20, nullptr, workspace, pool);
+        bool all_nan = true;
+        for (int r = 0; r < 20; ++r) all_nan = all_nan && std::isnan(y[static_cast<size_t>(20 + r)]);
+        CHECK_MESSAGE(all_nan, std::string(weight.label) + ": a NaN activation was lost");
+        CHECK_MESSAGE(same_bits(y.data(), clean.data(), 20) && same_bits(y.data() + 40, clean.data() + 40, (m - 2) * 20),
+                      std::string(weight.label) + ": a NaN activation reached another row");
+        // Zeros and values near the smallest ones give finite sums.
+        for (int64_t c = 0; c < cols; ++c) x[static_cast<size_t>(cols + c)] = c < 64 ? 0.0f : 1e-38f;
+        matrix->linear(x.data(), cols, m, y.data(), 20, nullptr, workspace, pool);
+        bool finite = true;
+        for (int r = 0; r < 20; ++r) finite = finite && std::isfinite(y[static_cast<size_t>(20 + r)]);
+        CHECK_MESSAGE(finite, std::string(weight.label) + ": tiny activations overflow");
+    }
+}
+
+void check_rejections(const WeightCase& weight, ThreadPool& pool) {
+    const int64_t cols = 512;
+    const auto rejected = [&](Sample sample, std::vector<uint8_t>& bytes, size_t at, std::vector<uint8_t> bad) {
+        std::memcpy(bytes.data() + at, bad.data(), bad.size());
+        sample.name = "blk.3.attn_q.weight";
+        const std::string message = message_of([&] {
+            MatrixSource source = sample.source();
+            if (!bytes.empty() && bytes.size() == sample.values.size()) source.values = bytes.data();
+            if (!sample.scales.empty() && bytes.size() == sample.scales.size()) source.scales = bytes.data();
+            Matrix::pack({source}, pool);
+        });
+        CHECK_MESSAGE(message.find("blk.3.attn_q.weight") != std::string::npos && message.find("not finite") != std::string::npos,
+                      std::string(weight.label) + ": a weight that is not finite was taken; message: " + message);
+        CHECK_MESSAGE(message.find("row 20") != std::string::npos, std::string(weight.label) + ": wrong row in: " + message);
+    };
+    const Sample sample = make_sample(weight.type, 21, cols, weight.group, weight.zeros, 41);
+    const size_t row_bytes = sample.values.size() / 21;
+    std::vector<uint8_t> values = sample.values;
+    std::vector<uint8_t> scales = sample.scales;
+    const size_t last_row = 20 * row_bytes;
+    const std::vector<uint8_t> nan16 = {0x01, 0x7e};
+    switch (weight.type) {
+        case WeightType::f32:
+            rejected(sample, values, last_row + 4 * 300, {0, 0, 0x80, 0xff});
+            break;
+        case WeightType::f16:
+            rejected(sample, values, last_row + 2 * 511, nan16);
+            break;
+        case WeightType::bf16:
+            rejected(sample, values, last_row + 2 * 300, {0x81, 0x7f});
+            break;
+        case WeightType::q4_0:
+        case WeightType::q5_0:
+        case WeightType::q8_0:
+            rejected(sample, values, last_row + 3 * (row_bytes / 16), nan16);
+            break;
+        case WeightType::q4_k:
+        case WeightType::q5_k:
+            rejected(sample, values, last_row + row_bytes / 2, nan16);
+            rejected(sample, values = sample.values, last_row + row_bytes / 2 + 2, nan16);
+            break;
+        case WeightType::q6_k:
+            rejected(sample, values, last_row + row_bytes - 2, nan16);
+            break;
+        case WeightType::int8:
+        case WeightType::int4:
+            rejected(sample, scales, scales.size() - 4, {0, 0, 0xc0, 0x7f});
+            rejected(sample, scales = sample.scales, scales.size() - 4, {0xff, 0xff, 0x7f, 0x7f});
+            break;
+    }
+}
+
+void check_bad_shapes(ThreadPool& pool) {
+    const Sample q4 = make_sample(WeightType::q4_0, 4, 64, 0, false, 1);
+    const Sample k = make_sample(WeightType::q4_k, 4, 256, 0, false, 2);
+    const Sample int4 = make_sample(WeightType::int4, 4, 128, 64, true, 3);
+    MatrixSource source = q4.source();
+    source.cols = 40;
+    CHECK(message_of([&] { Matrix::pack({source}, pool); }).find("multiples of 32") != std::string::npos);
+    source = k.source();
+    source.cols = 128;
+    CHECK(message_of([&] { Matrix::pack({source}, pool); }).find("multiples of 256") != std::string::npos);
+    source = int4.source();
+    source.group = 48;
+    CHECK(message_of([&] { Matrix::pack({source}, pool); }).find("group size 48") != std::string::npos);
+    source = int4.source();
+    source.scales = nullptr;
+    CHECK(message_of([&] { Matrix::pack({source}, pool); }).find("no scales") != std::string::npos);
+    CHECK(message_of([&] { Matrix::pack({q4.source(), int4.source()}, pool); }).find("cannot be stacked") != std::string::npos);
+    CHECK(!message_of([&] { Matrix::pack({}, pool); }).empty());
+    source = q4.source();
+    source.rows = 0;
+    CHECK(message_of([&] { Matrix::pack({source}, pool); }).find("is empty") != std::string::npos);
+}
+
+/// Sums of integer products are exact, so instruction sets differ in the last bits of the float combination alone.
+void check_agreement(const WeightCase& weight, const std::vector<Target>& isas, ThreadPool& pool) {
+    const int64_t cols = 512;
+    const Sample sample = make_sample(weight.type, 48, cols, weight.group, weight.zeros, 61);
+    const std::vector<float> x = activations(9 * cols, 62);
+    const Reference scale = reference_linear(sample, x.data(), cols, 9);
+    std::vector<float> first;
+    Workspace workspace;
+    for (const Target& target : isas) {
+        set_isa_for_test(target.isa, target.bf16);
+        const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
+        std::vector<float> y(9 * 48);
+        matrix->linear(x.data(), cols, 9, y.data(), 48, nullptr, workspace, pool);
+        if (first.empty()) first = y;
+        bool close = true;
+        for (size_t i = 0; i < y.size(); ++i) close = close && std::fabs(y[i] - first[i]) <= 1e-6 * (scale.magnitude[i] + 1);
+        CHECK_MESSAGE(close, std::string(weight.label) + " " + target.name() + ": differs from scalar");
+    }
+}
+
+}  // namespace
+
+}  // namespace octavo::test
+
+int main() {
+    using namespace octavo;
+    using namespace octavo::test;
+    const std::vector<Target> isas = targets();
+    for (const Target& target : isas) std::fprintf(stderr, "instruction set: %s\n", target.name().c_str());
+    ThreadPool one(1);
+    ThreadPool two(2);
+    ThreadPool three(3);
+    const std::vector<ThreadPool*> pools = {&one, &two, &three};
+    for (const WeightCase& weight : kWeightCases) {
+        check_type(weight, isas, pools);
+        check_agreement(weight, isas, two);
+        for (const Target& target : isas) {
+            set_isa_for_test(target.isa, target.bf16);
+            check_stacking(weight, two);
+            check_bad_activations(weight, two);
+        }
+        check_packed_size(weight, two);
+        check_rejections(weight, two);
+    }
+    check_bad_shapes(two);
+    return finish("matrix_test");
+}
