@@ -165,7 +165,12 @@ export interface ProgramSpec {
   /** Normalised hidden state of the output rows; what embeddings pool and the head multiplies. */
   readonly hidden: BufferRef;
   /** Output head `[vocab, hidden]`. */
-  readonly head: { readonly weight: Matrix; readonly bias?: Vector; readonly scale?: number; readonly softCap?: number };
+  readonly head: {
+    readonly weight: Matrix;
+    readonly bias?: Vector;
+    readonly scale?: number;
+    readonly softCap?: number;
+  };
   readonly maxTokens: number;
 }
 
@@ -193,7 +198,8 @@ export interface SamplerStateSpec {
 }
 
 /**
- * Sampling parameters of one output row. Order follows vLLM: raw logprobs, allowed ids, bad words, stop suppression,
+ * Sampling parameters of one output row. Ties go to the lowest id: in greedy choice, at the border of top-k (exactly k
+ * tokens stay) and at that of top-p. Order follows vLLM: raw logprobs, allowed ids, bad words, stop suppression,
  * bias, penalties, greedy or temperature, min-p, top-k, top-p, then one draw keyed by (seed, index).
  */
 export interface RowSampling {
@@ -212,7 +218,12 @@ export interface RowSampling {
 
 /** What to do with one output row. */
 export type OutputRow =
-  | { readonly kind: "sample"; readonly sampling: RowSampling; readonly numLogprobs: number | undefined; readonly logprobIds?: Int32Array }
+  | {
+      readonly kind: "sample";
+      readonly sampling: RowSampling;
+      readonly numLogprobs: number | undefined;
+      readonly logprobIds?: Int32Array;
+    }
   /** Logprob and rank of `target` under the row's raw distribution (prompt_logprobs). */
   | { readonly kind: "score"; readonly target: number; readonly numLogprobs: number }
   /** The normalised hidden state (embeddings). */
@@ -233,16 +244,24 @@ export interface StepPlan {
   /** Block ids of all sequences, one after another; sequence s owns `[blockTableStarts[s], blockTableStarts[s + 1])`. */
   readonly blockTables: Int32Array;
   readonly blockTableStarts: Int32Array;
-  /** Token index of each output row, ascending. */
+  /** Token index of each output row, ascending; a token may stand more than once. */
   readonly outputTokens: Int32Array;
   readonly outputs: readonly OutputRow[];
   /** Also return the raw logits of all sample and score rows (tests, comparisons). */
   readonly wantLogits?: boolean;
 }
 
+/**
+ * Why one row has no result; the step's other rows are good, and the row's sampler state is left as it was.
+ * `not_finite`: a logit or the hidden state is NaN or infinite. `no_token_allowed`: allowed ids, bad words, stop
+ * suppression and bias left nothing to sample.
+ */
+export type RowError = "not_finite" | "no_token_allowed";
+
 export interface RowResult {
-  /** Sampled or scored token; -1 for hidden rows. */
+  /** Sampled or scored token; -1 for hidden rows and rows in error. */
   readonly token: number;
+  readonly error?: RowError;
   /** Raw log-probability of `token`, present when logprobs were asked for. */
   readonly logprob?: number;
   /** 1 is the most likely token. */
@@ -255,8 +274,6 @@ export interface RowResult {
   readonly hidden?: Float32Array;
   /** `[vocab]` */
   readonly logits?: Float32Array;
-  /** Why this row alone has no result (its logits are not finite, for example); the step's other rows are good. */
-  readonly error?: string;
 }
 
 export interface StepResult {

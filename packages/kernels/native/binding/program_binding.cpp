@@ -1,0 +1,157 @@
+#include "program_binding.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../program/kv_cache.h"
+#include "../program/program.h"
+#include "../sampling/sampler_state.h"
+#include "failure.h"
+#include "handles.h"
+
+namespace octavo {
+
+namespace {
+
+int64_t integer(const Napi::Object& object, const char* key) { return object.Get(key).As<Napi::Number>().Int64Value(); }
+
+float real(const Napi::Object& object, const char* key) { return object.Get(key).As<Napi::Number>().FloatValue(); }
+
+std::vector<int32_t> integers(const Napi::Value& value) {
+    const Napi::Int32Array array = value.As<Napi::Int32Array>();
+    return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+BufferSpan span(const Napi::Object& object, const char* key) {
+    const Napi::Value value = object.Get(key);
+    if (value.IsUndefined()) return {-1, 0, 0};
+    const Napi::Object reference = value.As<Napi::Object>();
+    return {static_cast<int32_t>(integer(reference, "buffer")), integer(reference, "column"), integer(reference, "width")};
+}
+
+/// Builds the ops of a program; equal rope specifications share one table.
+class ProgramReader {
+public:
+    Op read(const Napi::Object& op) {
+        const std::string name = op.Get("op").As<Napi::String>().Utf8Value();
+        if (name == "embedding") {
+            return EmbeddingOp{unwrap<Matrix>(op.Get("weight")), span(op, "out"), real(op, "scale")};
+        }
+        if (name == "rms_norm") {
+            return RmsNormOp{span(op, "in"),     span(op, "out"),
+                             span(op, "residual"), unwrap<const Vector>(op.Get("weight")),
+                             real(op, "eps"),    real(op, "weightOffset"),
+                             integer(op, "groupSize")};
+        }
+        if (name == "linear") {
+            return LinearOp{span(op, "in"), span(op, "out"), unwrap<Matrix>(op.Get("weight")),
+                            unwrap_or_null<const Vector>(op.Get("bias"))};
+        }
+        if (name == "rope") return RopeOp{span(op, "on"), integer(op, "headDim"), table(op.Get("rope").As<Napi::Object>())};
+        if (name == "attention") {
+            return AttentionOp{span(op, "q"),
+                               span(op, "k"),
+                               span(op, "v"),
+                               span(op, "out"),
+                               integer(op, "layer"),
+                               {integer(op, "numHeads"), integer(op, "numKvHeads"), integer(op, "headDim"),
+                                real(op, "scale"), real(op, "softCap"), integer(op, "slidingWindow")}};
+        }
+        if (name == "gated_activation") {
+            return GatedActivationOp{span(op, "in"), span(op, "out"), static_cast<Activation>(integer(op, "activation"))};
+        }
+        if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
+        if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor")};
+        return GatherOp{span(op, "in"), span(op, "out")};
+    }
+
+    std::vector<RopeSpec> take_ropes() { return std::move(ropes_); }
+
+private:
+    int32_t table(const Napi::Object& rope) {
+        const Napi::Float32Array frequencies = rope.Get("inverseFrequencies").As<Napi::Float32Array>();
+        RopeSpec spec{{frequencies.Data(), frequencies.Data() + frequencies.ElementLength()},
+                      real(rope, "attentionFactor"),
+                      static_cast<RopeLayout>(integer(rope, "layout"))};
+        const auto known = std::find(ropes_.begin(), ropes_.end(), spec);
+        if (known != ropes_.end()) return static_cast<int32_t>(known - ropes_.begin());
+        ropes_.push_back(std::move(spec));
+        return static_cast<int32_t>(ropes_.size() - 1);
+    }
+
+    std::vector<RopeSpec> ropes_;
+};
+
+}  // namespace
+
+/// (spec) -> handle
+Napi::Value compile_program(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const Napi::Object spec = info[0].As<Napi::Object>();
+    const Napi::Array op_list = spec.Get("ops").As<Napi::Array>();
+    ProgramReader reader;
+    std::vector<Op> ops;
+    for (uint32_t i = 0; i < op_list.Length(); i++) ops.push_back(reader.read(op_list.Get(i).As<Napi::Object>()));
+    const Napi::Array width_list = spec.Get("buffers").As<Napi::Array>();
+    std::vector<int64_t> widths;
+    for (uint32_t i = 0; i < width_list.Length(); i++) widths.push_back(width_list.Get(i).As<Napi::Number>().Int64Value());
+    const Napi::Object head = spec.Get("head").As<Napi::Object>();
+    OutputHead output_head{unwrap<Matrix>(head.Get("weight")), unwrap_or_null<const Vector>(head.Get("bias")),
+                           real(head, "scale"), real(head, "softCap")};
+    try {
+        return wrap(env, std::make_shared<Program>(widths, std::move(ops), reader.take_ropes(), span(spec, "hidden"),
+                                                   std::move(output_head), integer(spec, "maxTokens")));
+    } catch (const std::bad_alloc&) {
+        throw Failure{"out_of_memory", "not enough address space for the program's activation buffers; lower maxTokens"}
+            .to_error(env);
+    }
+}
+
+/// (spec) -> handle
+Napi::Value create_kv_cache(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const Napi::Object spec = info[0].As<Napi::Object>();
+    const KvShape shape{static_cast<KvDtype>(integer(spec, "dtype")), integer(spec, "numBlocks"),
+                        integer(spec, "blockSize"), integer(spec, "numKvHeads"), integer(spec, "headDim")};
+    try {
+        return wrap(env, std::make_shared<KvCache>(shape, integer(spec, "numLayers")));
+    } catch (const std::bad_alloc&) {
+        throw Failure{"out_of_memory", "not enough memory for a KV cache of this size; lower the number of blocks"}
+            .to_error(env);
+    }
+}
+
+/// (spec) -> handle
+Napi::Value create_sampler_state(const Napi::CallbackInfo& info) {
+    const Napi::Object spec = info[0].As<Napi::Object>();
+    SamplerState::Spec state;
+    state.prompt_tokens = integers(spec.Get("promptTokens"));
+    state.output_tokens = integers(spec.Get("outputTokens"));
+    state.repetition_penalty = real(spec, "repetitionPenalty");
+    state.frequency_penalty = real(spec, "frequencyPenalty");
+    state.presence_penalty = real(spec, "presencePenalty");
+    if (const Napi::Value bias = spec.Get("logitBias"); !bias.IsUndefined()) {
+        const std::vector<int32_t> ids = integers(bias.As<Napi::Object>().Get("ids"));
+        const Napi::Float32Array values = bias.As<Napi::Object>().Get("values").As<Napi::Float32Array>();
+        for (size_t i = 0; i < ids.size(); i++) state.logit_bias.emplace_back(ids[i], values[i]);
+    }
+    if (const Napi::Value allowed = spec.Get("allowedTokens"); !allowed.IsUndefined()) {
+        state.has_allowed = true;
+        state.allowed_tokens = integers(allowed);
+        std::sort(state.allowed_tokens.begin(), state.allowed_tokens.end());
+        const auto end = std::unique(state.allowed_tokens.begin(), state.allowed_tokens.end());
+        state.allowed_tokens.erase(end, state.allowed_tokens.end());
+    }
+    if (const Napi::Value words = spec.Get("badWords"); !words.IsUndefined()) {
+        const Napi::Array list = words.As<Napi::Array>();
+        for (uint32_t i = 0; i < list.Length(); i++) state.bad_words.push_back(integers(list.Get(i)));
+    }
+    if (const Napi::Value stops = spec.Get("stopTokens"); !stops.IsUndefined()) state.stop_tokens = integers(stops);
+    return wrap(info.Env(), std::make_shared<SamplerState>(std::move(state)));
+}
+
+}  // namespace octavo

@@ -1,0 +1,11 @@
+#pragma once
+#include <napi.h>
+
+namespace octavo {
+
+// Face: packages/kernels/src/native/addon.ts.
+Napi::Value compile_program(const Napi::CallbackInfo& info);
+Napi::Value create_kv_cache(const Napi::CallbackInfo& info);
+Napi::Value create_sampler_state(const Napi::CallbackInfo& info);
+
+}  // namespace octavo

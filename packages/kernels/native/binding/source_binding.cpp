@@ -1,0 +1,179 @@
+#include "source_binding.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/half.h"
+#include "../core/mapped_file.h"
+#include "../matrix/matrix.h"
+#include "../program/program.h"
+#include "backend_thread.h"
+#include "failure.h"
+#include "handles.h"
+
+namespace octavo {
+
+namespace {
+
+/// What keeps the bytes of a tensor alive, and where they are.
+struct Bytes {
+    const uint8_t* data = nullptr;
+    size_t size = 0;
+    std::shared_ptr<MappedFile> file;
+    size_t offset = 0;
+    Napi::ObjectReference memory;
+};
+
+Bytes read_bytes(const Napi::Object& source) {
+    Bytes bytes;
+    const Napi::Value file = source.Get("file");
+    if (!file.IsUndefined()) {
+        bytes.file = unwrap<MappedFile>(file);
+        bytes.offset = static_cast<size_t>(source.Get("offset").As<Napi::Number>().Int64Value());
+        bytes.size = static_cast<size_t>(source.Get("byteLength").As<Napi::Number>().Int64Value());
+        bytes.data = bytes.file->data() + bytes.offset;
+        return bytes;
+    }
+    const Napi::Uint8Array array = source.Get("data").As<Napi::Uint8Array>();
+    bytes.data = array.Data();
+    bytes.size = array.ByteLength();
+    bytes.memory = Napi::Persistent(array.As<Napi::Object>());
+    return bytes;
+}
+
+class PackJob final : public Job {
+public:
+    explicit PackJob(Napi::Env env) : deferred_(Napi::Promise::Deferred::New(env)) {}
+
+    void add(const Napi::Object& source) {
+        MatrixSource matrix{};
+        matrix.type = static_cast<WeightType>(source.Get("type").As<Napi::Number>().Int32Value());
+        matrix.rows = source.Get("rows").As<Napi::Number>().Int64Value();
+        matrix.cols = source.Get("cols").As<Napi::Number>().Int64Value();
+        matrix.group = source.Get("groupSize").As<Napi::Number>().Int64Value();
+        matrix.name = source.Get("name").As<Napi::String>().Utf8Value();
+        matrix.values = keep(source.Get("bytes"));
+        matrix.scales = keep(source.Get("scales"));
+        matrix.zeros = keep(source.Get("zeros"));
+        sources_.push_back(std::move(matrix));
+    }
+
+    void run(BackendThread& backend) noexcept override {
+        try {
+            matrix_ = Matrix::pack(sources_, backend.pool());
+            for (const Bytes& bytes : kept_) {
+                if (bytes.file) bytes.file->release(bytes.offset, bytes.size);
+            }
+        } catch (const std::bad_alloc&) {
+            failure_ = {"out_of_memory", "not enough memory to repack " + sources_.front().name};
+        } catch (const std::exception& error) {
+            failure_ = {"artifact_invalid", error.what()};
+        }
+    }
+
+    void settle(napi_env raw_env) override {
+        const Napi::Env env(raw_env);
+        const Napi::HandleScope scope(env);
+        if (failure_.happened()) {
+            deferred_.Reject(failure_.to_error(env).Value());
+            return;
+        }
+        Napi::Object result = Napi::Object::New(env);
+        result.Set("byteLength", Napi::Number::New(env, static_cast<double>(matrix_->bytes())));
+        result.Set("handle", wrap<Matrix>(env, std::move(matrix_)));
+        deferred_.Resolve(result);
+    }
+
+    void abandon() override {
+        for (Bytes& bytes : kept_) bytes.memory.SuppressDestruct();
+    }
+
+    Napi::Value promise() const { return deferred_.Promise(); }
+
+private:
+    const uint8_t* keep(const Napi::Value& source) {
+        if (source.IsUndefined()) return nullptr;
+        kept_.push_back(read_bytes(source.As<Napi::Object>()));
+        return kept_.back().data;
+    }
+
+    Napi::Promise::Deferred deferred_;
+    std::vector<MatrixSource> sources_;
+    std::vector<Bytes> kept_;
+    std::shared_ptr<Matrix> matrix_;
+    Failure failure_;
+};
+
+enum class VectorType { f32, f16, bf16 };
+
+void append_floats(VectorType type, const uint8_t* data, size_t length, Vector& out) {
+    for (size_t i = 0; i < length; i++) {
+        if (type == VectorType::f32) {
+            float value;
+            std::memcpy(&value, data + 4 * i, sizeof value);
+            out.push_back(value);
+            continue;
+        }
+        uint16_t half;
+        std::memcpy(&half, data + 2 * i, sizeof half);
+        out.push_back(type == VectorType::f16 ? f16_to_f32(half) : bf16_to_f32(half));
+    }
+}
+
+}  // namespace
+
+/// (path) -> { handle, byteLength }
+Napi::Value map_file(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    try {
+        auto file = std::make_shared<MappedFile>(info[0].As<Napi::String>().Utf8Value());
+        Napi::Object result = Napi::Object::New(env);
+        result.Set("byteLength", Napi::Number::New(env, static_cast<double>(file->size())));
+        result.Set("handle", wrap<MappedFile>(env, std::move(file)));
+        return result;
+    } catch (const Napi::Error&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw Failure{"artifact_invalid", error.what()}.to_error(env);
+    }
+}
+
+/// (backend, sources) -> Promise<{ handle, byteLength }>
+Napi::Value create_matrix(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const Napi::Array sources = info[1].As<Napi::Array>();
+    auto job = std::make_unique<PackJob>(env);
+    for (uint32_t i = 0; i < sources.Length(); i++) job->add(sources.Get(i).As<Napi::Object>());
+    const Napi::Value promise = job->promise();
+    unwrap<BackendThread>(info[0])->submit(env, std::move(job));
+    return promise;
+}
+
+/// (sources) -> handle. Throws `artifact_invalid` naming the tensor when a value is not finite.
+Napi::Value create_vector(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const Napi::Array sources = info[0].As<Napi::Array>();
+    auto vector = std::make_shared<Vector>();
+    for (uint32_t i = 0; i < sources.Length(); i++) {
+        const Napi::Object source = sources.Get(i).As<Napi::Object>();
+        const Bytes bytes = read_bytes(source.Get("bytes").As<Napi::Object>());
+        const auto type = static_cast<VectorType>(source.Get("type").As<Napi::Number>().Int32Value());
+        const size_t begin = vector->size();
+        append_floats(type, bytes.data, static_cast<size_t>(source.Get("length").As<Napi::Number>().Int64Value()), *vector);
+        for (size_t k = begin; k < vector->size(); k++) {
+            if (f32_is_finite((*vector)[k])) continue;
+            const std::string name = source.Get("name").As<Napi::String>().Utf8Value();
+            throw Failure{"artifact_invalid",
+                          "tensor " + name + " has a value that is not finite at index " + std::to_string(k - begin)}
+                .to_error(env);
+        }
+    }
+    return wrap<const Vector>(env, std::move(vector));
+}
+
+}  // namespace octavo

@@ -1,0 +1,11 @@
+#pragma once
+#include <napi.h>
+
+namespace octavo {
+
+// Face: packages/kernels/src/native/addon.ts.
+Napi::Value map_file(const Napi::CallbackInfo& info);
+Napi::Value create_matrix(const Napi::CallbackInfo& info);
+Napi::Value create_vector(const Napi::CallbackInfo& info);
+
+}  // namespace octavo

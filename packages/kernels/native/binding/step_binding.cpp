@@ -1,0 +1,188 @@
+#include "step_binding.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "../program/executor.h"
+#include "backend_thread.h"
+#include "failure.h"
+#include "handles.h"
+
+namespace octavo {
+
+namespace {
+
+/// Plans and results whose vectors have grown to fit, per JavaScript thread.
+struct StepMemory {
+    StepPlan plan;
+    StepResult result;
+};
+
+std::unique_ptr<StepMemory> take_memory();
+void give_memory(std::unique_ptr<StepMemory> memory);
+
+std::vector<std::unique_ptr<StepMemory>>& idle_memory() {
+    static thread_local std::vector<std::unique_ptr<StepMemory>> idle;
+    return idle;
+}
+
+std::unique_ptr<StepMemory> take_memory() {
+    auto& idle = idle_memory();
+    if (idle.empty()) return std::make_unique<StepMemory>();
+    auto memory = std::move(idle.back());
+    idle.pop_back();
+    return memory;
+}
+
+void give_memory(std::unique_ptr<StepMemory> memory) {
+    // Two steps overlap at most in a pipelined engine; raw logits are too large to keep for a rare request.
+    constexpr size_t worth_keeping = 2;
+    memory->plan.states.clear();
+    memory->result.logits = {};
+    auto& idle = idle_memory();
+    if (idle.size() < worth_keeping) idle.push_back(std::move(memory));
+}
+
+template <typename Array, typename T>
+Napi::Value to_array(Napi::Env env, const std::vector<T>& values) {
+    if (values.empty()) return env.Undefined();
+    Array array = Array::New(env, values.size());
+    std::memcpy(array.Data(), values.data(), values.size() * sizeof(T));
+    return array;
+}
+
+class StepJob final : public Job {
+public:
+    StepJob(Napi::Env env, std::shared_ptr<Program> program, std::shared_ptr<KvCache> cache)
+        : deferred_(Napi::Promise::Deferred::New(env)),
+          program_(std::move(program)),
+          cache_(std::move(cache)),
+          memory_(take_memory()) {}
+
+    StepPlan& plan() { return memory_->plan; }
+    Napi::Value promise() const { return deferred_.Promise(); }
+
+    void run(BackendThread& backend) noexcept override {
+        try {
+            backend.executor().run(*program_, *cache_, memory_->plan, memory_->result, backend.cancelled());
+        } catch (const std::bad_alloc&) {
+            failure_ = {"out_of_memory", "not enough memory to run the step"};
+        } catch (const std::exception& error) {
+            failure_ = {"internal_error", error.what()};
+        }
+    }
+
+    void settle(napi_env raw_env) override {
+        const Napi::Env env(raw_env);
+        const Napi::HandleScope scope(env);
+        if (failure_.happened()) {
+            deferred_.Reject(failure_.to_error(env).Value());
+        } else {
+            deferred_.Resolve(to_object(env));
+        }
+        give_memory(std::move(memory_));
+    }
+
+    void abandon() override {}
+
+private:
+    Napi::Object to_object(Napi::Env env) const {
+        const StepResult& result = memory_->result;
+        Napi::Object object = Napi::Object::New(env);
+        object.Set("computeMs", Napi::Number::New(env, result.compute_ms));
+        object.Set("tokens", to_array<Napi::Int32Array>(env, result.tokens));
+        object.Set("errors", to_array<Napi::Uint8Array>(env, result.errors));
+        object.Set("logprobs", to_array<Napi::Float32Array>(env, result.logprobs));
+        object.Set("ranks", to_array<Napi::Int32Array>(env, result.ranks));
+        object.Set("topTokens", to_array<Napi::Int32Array>(env, result.top_tokens));
+        object.Set("topLogprobs", to_array<Napi::Float32Array>(env, result.top_logprobs));
+        object.Set("idLogprobs", to_array<Napi::Float32Array>(env, result.id_logprobs));
+        object.Set("hidden", to_array<Napi::Float32Array>(env, result.hidden));
+        object.Set("logits", to_array<Napi::Float32Array>(env, result.logits));
+        return object;
+    }
+
+    Napi::Promise::Deferred deferred_;
+    std::shared_ptr<Program> program_;
+    std::shared_ptr<KvCache> cache_;
+    std::unique_ptr<StepMemory> memory_;
+    Failure failure_;
+};
+
+/// Copies the first `count` elements, or all.
+void copy_integers(const Napi::Object& plan, const char* key, std::vector<int32_t>& out, int64_t count = -1) {
+    const Napi::Int32Array array = plan.Get(key).As<Napi::Int32Array>();
+    out.assign(array.Data(), array.Data() + (count < 0 ? static_cast<int64_t>(array.ElementLength()) : count));
+}
+
+// Encoded by packages/kernels/src/native/encode-outputs.ts.
+constexpr size_t integers_per_row = 8;
+constexpr size_t reals_per_row = 3;
+
+void read_outputs(const Napi::Object& rows, const std::vector<int32_t>& output_tokens, StepPlan& plan) {
+    const Napi::Int32Array integers = rows.Get("integers").As<Napi::Int32Array>();
+    const Napi::Float32Array reals = rows.Get("reals").As<Napi::Float32Array>();
+    const Napi::BigUint64Array seeds = rows.Get("seeds").As<Napi::BigUint64Array>();
+    const Napi::Array states = rows.Get("states").As<Napi::Array>();
+    const int32_t* row_integers = integers.Data();
+    const float* row_reals = reals.Data();
+    plan.outputs.clear();
+    plan.states.clear();
+    int32_t first_id = 0;
+    for (size_t i = 0; i < output_tokens.size(); i++, row_integers += integers_per_row, row_reals += reals_per_row) {
+        OutputRow row{};
+        row.kind = static_cast<OutputRow::Kind>(row_integers[0]);
+        row.token = output_tokens[i];
+        row.target = row_integers[1];
+        row.wants_logprobs = row_integers[2] >= 0;
+        row.num_top = row_integers[2] > 0 ? row_integers[2] : 0;
+        row.first_id = first_id;
+        row.num_ids = row_integers[3];
+        first_id += row.num_ids;
+        row.sampling.top_k = row_integers[4];
+        row.sampling.index = static_cast<uint64_t>(static_cast<uint32_t>(row_integers[5]));
+        row.sampling.suppress_stops = row_integers[6] != 0;
+        if (row_integers[7] >= 0) {
+            plan.states.push_back(unwrap<SamplerState>(states.Get(static_cast<uint32_t>(row_integers[7]))));
+            row.sampling.state = plan.states.back().get();
+        }
+        row.sampling.temperature = row_reals[0];
+        row.sampling.top_p = row_reals[1];
+        row.sampling.min_p = row_reals[2];
+        row.sampling.seed = seeds[i];
+        plan.outputs.push_back(row);
+    }
+}
+
+}  // namespace
+
+/// (backend, program, cache, plan, rows) -> Promise<results>. Copies what it needs of plan and rows.
+Napi::Value execute_step(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const Napi::Object source = info[3].As<Napi::Object>();
+    const Napi::Object rows = info[4].As<Napi::Object>();
+    auto job = std::make_unique<StepJob>(env, unwrap<Program>(info[1]), unwrap<KvCache>(info[2]));
+    StepPlan& plan = job->plan();
+    plan.num_tokens = source.Get("numTokens").As<Napi::Number>().Int64Value();
+    plan.num_sequences = source.Get("numSequences").As<Napi::Number>().Int64Value();
+    copy_integers(source, "tokenIds", plan.token_ids, plan.num_tokens);
+    copy_integers(source, "positions", plan.positions, plan.num_tokens);
+    copy_integers(source, "slots", plan.slots, plan.num_tokens);
+    copy_integers(source, "queryStarts", plan.query_starts, plan.num_sequences + 1);
+    copy_integers(source, "contextLengths", plan.context_lengths, plan.num_sequences);
+    copy_integers(source, "blockTableStarts", plan.block_table_starts, plan.num_sequences + 1);
+    copy_integers(source, "blockTables", plan.block_tables, plan.block_table_starts.back());
+    copy_integers(rows, "logprobIds", plan.logprob_ids);
+    std::vector<int32_t> output_tokens;
+    copy_integers(source, "outputTokens", output_tokens, rows.Get("count").As<Napi::Number>().Int64Value());
+    read_outputs(rows, output_tokens, plan);
+    plan.wants_logits = source.Get("wantLogits").ToBoolean();
+    const Napi::Value promise = job->promise();
+    unwrap<BackendThread>(info[0])->submit(env, std::move(job));
+    return promise;
+}
+
+}  // namespace octavo

@@ -1,0 +1,9 @@
+#pragma once
+#include <napi.h>
+
+namespace octavo {
+
+// Face: packages/kernels/src/native/addon.ts.
+Napi::Value execute_step(const Napi::CallbackInfo& info);
+
+}  // namespace octavo

@@ -1,0 +1,40 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "../core/thread_pool.h"
+#include "kernels.h"
+
+namespace octavo {
+
+struct RopeSpec {
+    std::vector<float> inverse_frequencies;
+    float attention_factor;
+    RopeLayout layout;
+
+    bool operator==(const RopeSpec& other) const {
+        return layout == other.layout && attention_factor == other.attention_factor &&
+               inverse_frequencies == other.inverse_frequencies;
+    }
+};
+
+/// cos and sin of the step's tokens for one RopeSpec, computed once a step for all layers.
+/// The angle is the f32 product position * frequency, as in transformers; its cosine and sine are rounded from double.
+class RopeTable {
+public:
+    explicit RopeTable(RopeSpec spec) : spec_(std::move(spec)) {}
+
+    void fill(const int32_t* positions, int64_t num_tokens, ThreadPool& pool);
+
+    const RopeSpec& spec() const { return spec_; }
+    int64_t pairs() const { return static_cast<int64_t>(spec_.inverse_frequencies.size()); }
+    const float* cos(int64_t token) const { return cos_.data() + token * pairs(); }
+    const float* sin(int64_t token) const { return sin_.data() + token * pairs(); }
+
+private:
+    RopeSpec spec_;
+    std::vector<float> cos_;
+    std::vector<float> sin_;
+};
+
+}  // namespace octavo

@@ -1,0 +1,42 @@
+#pragma once
+#include <atomic>
+
+#include "../core/thread_pool.h"
+#include "../matrix/matrix.h"
+#include "kv_cache.h"
+#include "output_head.h"
+#include "program.h"
+#include "step_plan.h"
+
+namespace octavo {
+
+/// Runs programs on a thread pool, one step at a time. Steps allocate only when they are larger than all before.
+class Executor {
+public:
+    explicit Executor(ThreadPool& pool);
+
+    /// Returns early, with a result that must not be used, once `cancelled` is set.
+    void run(Program& program, const KvCache& cache, const StepPlan& plan, StepResult& result,
+             const std::atomic<bool>& cancelled);
+
+private:
+    struct Step;
+
+    void run_op(const EmbeddingOp& op, Step& step);
+    void run_op(const RmsNormOp& op, Step& step);
+    void run_op(const LinearOp& op, Step& step);
+    void run_op(const RopeOp& op, Step& step);
+    void run_op(const AttentionOp& op, Step& step);
+    void run_op(const GatedActivationOp& op, Step& step);
+    void run_op(const AddOp& op, Step& step);
+    void run_op(const ScaleOp& op, Step& step);
+    void run_op(const GatherOp& op, Step& step);
+
+    ThreadPool& pool_;
+    Workspace workspace_;
+    Attention attention_;
+    HeadRunner head_;
+    std::vector<float> gathered_;
+};
+
+}  // namespace octavo

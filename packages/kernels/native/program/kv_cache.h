@@ -1,0 +1,28 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../ops/attention.h"
+
+namespace octavo {
+
+/// Paged keys and values of all layers. Reserved at once, committed page by page as blocks are first written.
+class KvCache {
+public:
+    /// Throws std::bad_alloc.
+    KvCache(const KvShape& shape, int64_t num_layers) : shape_(shape) {
+        const size_t bytes = static_cast<size_t>(shape.num_blocks * shape.block_elements()) * kv_element_bytes(shape.dtype);
+        layers_.reserve(static_cast<size_t>(num_layers));
+        for (int64_t i = 0; i < num_layers; i++) layers_.push_back({AlignedMemory(bytes), AlignedMemory(bytes)});
+    }
+
+    const KvShape& shape() const { return shape_; }
+    const KvLayer& layer(int64_t index) const { return layers_[static_cast<size_t>(index)]; }
+
+private:
+    KvShape shape_;
+    std::vector<KvLayer> layers_;
+};
+
+}  // namespace octavo

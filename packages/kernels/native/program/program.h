@@ -1,0 +1,113 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "../core/aligned_memory.h"
+#include "../matrix/matrix.h"
+#include "../ops/attention.h"
+#include "../ops/kernels.h"
+#include "../ops/rope_table.h"
+
+namespace octavo {
+
+using Vector = std::vector<float>;
+
+/// Columns [column, column + width) of an activation buffer.
+struct BufferSpan {
+    int32_t buffer;
+    int64_t column;
+    int64_t width;
+};
+
+// The ops of backend.ts. Shapes have been checked by the caller.
+
+struct EmbeddingOp {
+    std::shared_ptr<const Matrix> weight;
+    BufferSpan out;
+    float scale;
+};
+struct RmsNormOp {
+    BufferSpan in;
+    BufferSpan out;
+    BufferSpan residual;  // buffer < 0 when there is none
+    std::shared_ptr<const Vector> weight;
+    float eps;
+    float weight_offset;
+    int64_t group;
+};
+struct LinearOp {
+    BufferSpan in;
+    BufferSpan out;
+    std::shared_ptr<const Matrix> weight;
+    std::shared_ptr<const Vector> bias;  // may be null
+};
+struct RopeOp {
+    BufferSpan on;
+    int64_t head_dim;
+    int32_t table;  // into Program::ropes
+};
+struct AttentionOp {
+    BufferSpan q;
+    BufferSpan k;
+    BufferSpan v;
+    BufferSpan out;
+    int64_t layer;
+    AttentionSpec spec;
+};
+struct GatedActivationOp {
+    BufferSpan in;
+    BufferSpan out;
+    Activation activation;
+};
+struct AddOp {
+    BufferSpan in;
+    BufferSpan out;
+};
+struct ScaleOp {
+    BufferSpan on;
+    float factor;
+};
+struct GatherOp {
+    BufferSpan in;
+    BufferSpan out;
+};
+
+using Op = std::variant<EmbeddingOp, RmsNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, AddOp, ScaleOp, GatherOp>;
+
+struct OutputHead {
+    std::shared_ptr<const Matrix> weight;
+    std::shared_ptr<const Vector> bias;  // may be null
+    float scale;
+    float soft_cap;  // 0 means none
+};
+
+/// A compiled model: ops over activation buffers of `max_tokens` rows, whose pages are committed as steps first use them.
+class Program {
+public:
+    Program(const std::vector<int64_t>& widths, std::vector<Op> ops, std::vector<RopeSpec> ropes, BufferSpan hidden,
+            OutputHead head, int64_t max_tokens);
+
+    Rows rows(const BufferSpan& span) const;
+
+    const std::vector<Op>& ops() const { return ops_; }
+    std::vector<RopeTable>& ropes() { return ropes_; }
+    const BufferSpan& hidden() const { return hidden_; }
+    const OutputHead& head() const { return head_; }
+    int64_t max_tokens() const { return max_tokens_; }
+
+private:
+    struct Buffer {
+        AlignedMemory memory;
+        int64_t stride;
+    };
+    std::vector<Buffer> buffers_;
+    std::vector<Op> ops_;
+    std::vector<RopeTable> ropes_;
+    BufferSpan hidden_;
+    OutputHead head_;
+    int64_t max_tokens_;
+};
+
+}  // namespace octavo

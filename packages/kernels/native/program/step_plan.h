@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "../ops/attention.h"
+#include "../sampling/row_sampler.h"
+
+namespace octavo {
+
+/// What to do with one output row; see OutputRow in backend.ts.
+struct OutputRow {
+    enum class Kind : uint8_t { sample, score, hidden };
+    Kind kind;
+    int32_t token;   // index of the row's token in the step
+    int32_t target;  // score rows
+    bool wants_logprobs;
+    int32_t num_top;  // 0..vocab
+    int32_t first_id;  // into StepPlan::logprob_ids
+    int32_t num_ids;
+    RowSampling sampling;
+};
+
+/// One step, with copies of everything it needs, so that it outlives what the caller does meanwhile. Reused: the vectors
+/// keep their memory.
+struct StepPlan {
+    int64_t num_tokens = 0;
+    int64_t num_sequences = 0;
+    std::vector<int32_t> token_ids;
+    std::vector<int32_t> positions;
+    std::vector<int32_t> slots;
+    std::vector<int32_t> query_starts;
+    std::vector<int32_t> context_lengths;
+    std::vector<int32_t> block_tables;
+    std::vector<int32_t> block_table_starts;
+    std::vector<OutputRow> outputs;
+    std::vector<int32_t> logprob_ids;
+    /// Keeps the states that `outputs` point to.
+    std::vector<std::shared_ptr<SamplerState>> states;
+    bool wants_logits = false;
+
+    StepLayout layout() const {
+        return {num_tokens,          num_sequences,       slots.data(), query_starts.data(), context_lengths.data(),
+                block_tables.data(), block_table_starts.data()};
+    }
+};
+
+/// Results of a step, one entry per output row; the flat arrays hold the rows' parts one after another, in row order,
+/// as long as the plan asked for (a row in error leaves its parts zero).
+struct StepResult {
+    std::vector<int32_t> tokens;
+    std::vector<uint8_t> errors;
+    std::vector<float> logprobs;
+    std::vector<int32_t> ranks;
+    std::vector<int32_t> top_tokens;
+    std::vector<float> top_logprobs;
+    std::vector<float> id_logprobs;
+    std::vector<float> hidden;
+    std::vector<float> logits;
+    double compute_ms = 0.0;
+};
+
+}  // namespace octavo

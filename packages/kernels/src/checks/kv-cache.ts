@@ -1,0 +1,24 @@
+import type { KvCacheSpec } from "../backend.js";
+import { checkInteger, fail } from "./numbers.js";
+
+/** Bytes of a cache with all layers, or `invalid_request`. */
+export function checkKvCache(spec: KvCacheSpec): number {
+  checkInteger("numLayers", spec.numLayers, 1, 2 ** 16);
+  checkInteger("numBlocks", spec.numBlocks, 1, 2 ** 31 - 1);
+  checkInteger("blockSize", spec.blockSize, 1, 2 ** 16);
+  checkInteger("numKvHeads", spec.numKvHeads, 1, 2 ** 16);
+  checkInteger("headDim", spec.headDim, 8, 1024);
+  if (spec.headDim % 8 !== 0) fail(`headDim must be a multiple of 8, not ${spec.headDim}.`);
+  if (spec.dtype !== "f32" && spec.dtype !== "f16" && spec.dtype !== "bf16") {
+    fail(`The KV cache knows the types f32, f16 and bf16, not ${String(spec.dtype)}.`);
+  }
+  const numSlots = spec.numBlocks * spec.blockSize;
+  if (numSlots > 2 ** 31 - 1)
+    fail(
+      `${spec.numBlocks} blocks of ${spec.blockSize} are ${numSlots} slots; at most ${2 ** 31 - 1} can be addressed.`,
+    );
+  const bytes =
+    2 * spec.numLayers * numSlots * spec.numKvHeads * spec.headDim * (spec.dtype === "f32" ? 4 : 2);
+  if (!Number.isSafeInteger(bytes)) fail(`A KV cache of ${bytes} bytes is too large.`);
+  return bytes;
+}

@@ -1,0 +1,265 @@
+import { OctavoError } from "@octavo/protocol";
+import type { BufferRef, Op, ProgramSpec } from "../backend.js";
+
+/** A buffer reference with its defaults filled in. */
+export interface Span {
+  readonly buffer: number;
+  readonly column: number;
+  readonly width: number;
+}
+
+/** What steps are checked against. */
+export interface CheckedProgram {
+  readonly spec: ProgramSpec;
+  readonly maxTokens: number;
+  /** Token ids that every embedding can look up. */
+  readonly numEmbeddings: number;
+  /** Rows of the output head. */
+  readonly vocabSize: number;
+  /** undefined when no op attends. */
+  readonly attention:
+    | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
+    | undefined;
+}
+
+const activations = ["silu", "gelu", "gelu_tanh"];
+
+/**
+ * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
+ * Throws `internal_error`, naming the op by its index: a program comes from a model's code, not from a user.
+ */
+export function checkProgram(spec: ProgramSpec): CheckedProgram {
+  return new ProgramChecker(spec).check();
+}
+
+/** The columns that a reference addresses. */
+export function spanOf(ref: BufferRef, widths: readonly number[]): Span {
+  const column = ref.column ?? 0;
+  return { buffer: ref.buffer, column, width: ref.width ?? (widths[ref.buffer] ?? 0) - column };
+}
+
+class ProgramChecker {
+  readonly #spec: ProgramSpec;
+  /** Which rows a buffer holds: a buffer not in the map has not been written. */
+  readonly #rows = new Map<number, "tokens" | "outputs">();
+  #current: "tokens" | "outputs" = "tokens";
+  #place = "the program";
+  #numEmbeddings = Number.MAX_SAFE_INTEGER;
+  #attention: CheckedProgram["attention"];
+
+  constructor(spec: ProgramSpec) {
+    this.#spec = spec;
+  }
+
+  check(): CheckedProgram {
+    const { buffers, ops, hidden, head, maxTokens } = this.#spec;
+    this.#positive("maxTokens", maxTokens);
+    for (const [index, width] of buffers.entries()) this.#positive(`the width of buffer ${index}`, width);
+    for (const [index, op] of ops.entries()) {
+      this.#place = `op ${index} (${op.op})`;
+      this.#checkOp(op);
+    }
+    this.#place = "the head";
+    const state = this.#read("hidden", hidden);
+    this.#equal("the width of hidden", state.width, "the head's columns", head.weight.cols);
+    if (head.bias !== undefined)
+      this.#equal("the bias", head.bias.length, "the head's rows", head.weight.rows);
+    if (head.softCap !== undefined) this.#above("softCap", head.softCap);
+    return {
+      spec: this.#spec,
+      maxTokens,
+      numEmbeddings: this.#numEmbeddings,
+      vocabSize: head.weight.rows,
+      attention: this.#attention,
+    };
+  }
+
+  #checkOp(op: Op): void {
+    switch (op.op) {
+      case "embedding":
+        this.#needsTokens();
+        this.#numEmbeddings = Math.min(this.#numEmbeddings, op.weight.rows);
+        return this.#equal(
+          "the width of out",
+          this.#write("out", op.out).width,
+          "the weight's columns",
+          op.weight.cols,
+        );
+      case "rms_norm":
+        return this.#checkRmsNorm(op);
+      case "linear": {
+        const input = this.#read("in", op.in);
+        this.#equal("the width of in", input.width, "the weight's columns", op.weight.cols);
+        if (op.bias !== undefined)
+          this.#equal("the bias", op.bias.length, "the weight's rows", op.weight.rows);
+        const out = this.#write("out", op.out);
+        this.#equal("the width of out", out.width, "the weight's rows", op.weight.rows);
+        return this.#apart("in", input, "out", out);
+      }
+      case "rope":
+        return this.#checkRope(op);
+      case "attention":
+        return this.#checkAttention(op);
+      case "gated_activation": {
+        const input = this.#read("in", op.in);
+        if (!activations.includes(op.activation)) this.#fail(`knows no activation ${String(op.activation)}`);
+        const out = this.#write("out", op.out);
+        this.#equal("twice the width of out", 2 * out.width, "the width of in", input.width);
+        return this.#apart("in", input, "out", out);
+      }
+      case "add": {
+        const input = this.#read("in", op.in);
+        return this.#equal(
+          "the width of in",
+          input.width,
+          "the width of out",
+          this.#read("out", op.out).width,
+        );
+      }
+      case "scale":
+        this.#read("on", op.on);
+        if (!Number.isFinite(op.factor)) this.#fail(`has the factor ${op.factor}`);
+        return;
+      case "gather": {
+        this.#needsTokens();
+        const input = this.#read("in", op.in);
+        this.#current = "outputs";
+        return this.#equal(
+          "the width of in",
+          input.width,
+          "the width of out",
+          this.#write("out", op.out).width,
+        );
+      }
+      default:
+        return this.#fail("is not an op of this backend");
+    }
+  }
+
+  #checkRmsNorm(op: Extract<Op, { op: "rms_norm" }>): void {
+    const { width } = this.#read("in", op.in);
+    const group = op.groupSize ?? width;
+    this.#positive("groupSize", group);
+    if (width % group !== 0)
+      this.#fail(`normalises groups of ${group}, which do not divide its ${width} columns`);
+    this.#equal("the weight", op.weight.length, "the normalised columns", group);
+    if (!(op.eps >= 0)) this.#fail(`has eps ${op.eps}`);
+    if (op.residual !== undefined) {
+      this.#equal(
+        "the width of residual",
+        this.#read("residual", op.residual).width,
+        "the width of in",
+        width,
+      );
+    }
+    this.#equal("the width of out", this.#write("out", op.out).width, "the width of in", width);
+  }
+
+  #checkRope(op: Extract<Op, { op: "rope" }>): void {
+    this.#needsTokens();
+    const { width } = this.#read("on", op.on);
+    this.#positive("headDim", op.headDim);
+    if (width % op.headDim !== 0)
+      this.#fail(`has heads of ${op.headDim}, which do not divide its ${width} columns`);
+    const pairs = op.rope.inverseFrequencies.length;
+    if (pairs === 0 || 2 * pairs > op.headDim) this.#fail(`rotates ${pairs} pairs of heads of ${op.headDim}`);
+    if (!op.rope.inverseFrequencies.every(Number.isFinite)) this.#fail("has a frequency that is not finite");
+    if (!Number.isFinite(op.rope.attentionFactor))
+      this.#fail(`has the attention factor ${op.rope.attentionFactor}`);
+    if (op.rope.layout !== "neox" && op.rope.layout !== "interleaved") {
+      this.#fail(`knows no layout ${String(op.rope.layout)}`);
+    }
+  }
+
+  #checkAttention(op: Extract<Op, { op: "attention" }>): void {
+    this.#needsTokens();
+    const { numHeads, numKvHeads, headDim, layer } = op;
+    this.#positive("numHeads", numHeads);
+    this.#positive("numKvHeads", numKvHeads);
+    if (numHeads % numKvHeads !== 0)
+      this.#fail(`has ${numHeads} heads over ${numKvHeads} kv heads, which must divide them`);
+    this.#positive("headDim", headDim);
+    if (headDim % 8 !== 0 || headDim > 1024)
+      this.#fail(`has headDim ${headDim}; it must be a multiple of 8 up to 1024`);
+    if (!Number.isInteger(layer) || layer < 0) this.#fail(`has layer ${layer}`);
+    if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
+    if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);
+    if (op.softCap !== undefined) this.#above("softCap", op.softCap);
+    const q = this.#read("q", op.q);
+    this.#equal("the width of q", q.width, "the heads' columns", numHeads * headDim);
+    this.#equal("the width of k", this.#read("k", op.k).width, "the kv heads' columns", numKvHeads * headDim);
+    this.#equal("the width of v", this.#read("v", op.v).width, "the kv heads' columns", numKvHeads * headDim);
+    const out = this.#write("out", op.out);
+    this.#equal("the width of out", out.width, "the heads' columns", numHeads * headDim);
+    const known = this.#attention;
+    if (known !== undefined && (known.numKvHeads !== numKvHeads || known.headDim !== headDim)) {
+      this.#fail(
+        "differs from the program's other attention ops in kv heads or head size; one KV cache serves them all",
+      );
+    }
+    this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
+  }
+
+  #read(name: string, ref: BufferRef): Span {
+    const rows = this.#rows.get(ref.buffer);
+    const span = this.#span(name, ref);
+    if (rows === undefined) this.#fail(`reads buffer ${ref.buffer} (${name}), which nothing has written`);
+    if (rows !== this.#current)
+      this.#fail(`reads buffer ${ref.buffer} (${name}), which holds the rows before gather`);
+    return span;
+  }
+
+  #write(name: string, ref: BufferRef): Span {
+    this.#rows.set(ref.buffer, this.#current);
+    return this.#span(name, ref);
+  }
+
+  #span(name: string, ref: BufferRef): Span {
+    const bufferWidth = this.#spec.buffers[ref.buffer];
+    if (bufferWidth === undefined)
+      return this.#fail(`names buffer ${ref.buffer} (${name}), which does not exist`);
+    const span = spanOf(ref, this.#spec.buffers);
+    const { column, width } = span;
+    if (
+      !Number.isInteger(column) ||
+      !Number.isInteger(width) ||
+      column < 0 ||
+      width < 1 ||
+      column + width > bufferWidth
+    ) {
+      this.#fail(
+        `addresses columns ${column} to ${column + width} of buffer ${ref.buffer} (${name}), which has ${bufferWidth}`,
+      );
+    }
+    return span;
+  }
+
+  /** Kernels that read all of `left` while they write `right`. */
+  #apart(leftName: string, left: Span, rightName: string, right: Span): void {
+    if (left.buffer !== right.buffer) return;
+    if (left.column + left.width <= right.column || right.column + right.width <= left.column) return;
+    this.#fail(`needs ${leftName} and ${rightName} apart, but they overlap in buffer ${left.buffer}`);
+  }
+
+  #needsTokens(): void {
+    if (this.#current === "outputs") this.#fail("needs the step's tokens, but stands after gather");
+  }
+
+  #equal(leftName: string, left: number, rightName: string, right: number): void {
+    if (left !== right) this.#fail(`does not fit: ${leftName} is ${left}, ${rightName} are ${right}`);
+  }
+
+  #positive(name: string, value: number): void {
+    if (!Number.isInteger(value) || value < 1)
+      this.#fail(`needs ${name} to be a positive integer, not ${value}`);
+  }
+
+  #above(name: string, value: number): void {
+    if (!(value > 0 && Number.isFinite(value)))
+      this.#fail(`needs ${name} to be positive and finite, not ${value}`);
+  }
+
+  #fail(problem: string): never {
+    throw new OctavoError("internal_error", `Cannot compile: ${this.#place} ${problem}.`);
+  }
+}

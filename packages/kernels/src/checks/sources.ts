@@ -1,0 +1,134 @@
+import { OctavoError } from "@octavo/protocol";
+import type { MatrixSource, TensorBytes, VectorSource, WeightType } from "../backend.js";
+
+/** Elements and bytes of a storage type's smallest unit. GGUF's are those of ggml-common.h. */
+const storageUnits: Record<WeightType, { readonly elements: number; readonly bytes: number }> = {
+  f32: { elements: 1, bytes: 4 },
+  f16: { elements: 1, bytes: 2 },
+  bf16: { elements: 1, bytes: 2 },
+  q4_0: { elements: 32, bytes: 18 },
+  q5_0: { elements: 32, bytes: 22 },
+  q8_0: { elements: 32, bytes: 34 },
+  q4_k: { elements: 256, bytes: 144 },
+  q5_k: { elements: 256, bytes: 176 },
+  q6_k: { elements: 256, bytes: 210 },
+  int8: { elements: 1, bytes: 1 },
+  int4: { elements: 2, bytes: 1 },
+};
+
+/** In the order of the C++ enumeration. */
+export const weightTypes = Object.keys(storageUnits);
+
+/** Rows and columns are held in 32-bit integers by token ids and by the kernels' indices. */
+const mostRows = 2 ** 31 - 1;
+
+/** Refuses sources whose shapes, types and byte counts do not fit together, naming the tensor. */
+export function checkMatrixSources(sources: readonly MatrixSource[]): void {
+  const [first] = sources;
+  if (first === undefined) throw new OctavoError("internal_error", "A matrix needs at least one source.");
+  let rows = 0;
+  for (const source of sources) {
+    checkMatrixSource(source);
+    if (source.cols !== first.cols || source.type !== first.type || source.groupSize !== first.groupSize) {
+      const shapeOf = (one: MatrixSource): string => `${one.type}, ${one.cols} columns`;
+      throw invalid(
+        source.name,
+        `${shapeOf(source)} cannot be stacked under ${first.name} (${shapeOf(first)}): they must agree`,
+      );
+    }
+    if ((source.zeros === undefined) !== (first.zeros === undefined)) {
+      throw invalid(
+        source.name,
+        `it and ${first.name} are stacked, so both or neither must have zero points`,
+      );
+    }
+    rows += source.rows;
+  }
+  if (rows > mostRows) throw invalid(first.name, `${rows} rows are more than ${mostRows}`);
+}
+
+function checkMatrixSource(source: MatrixSource): void {
+  const { name, type, rows, cols } = source;
+  const unit = storageUnits[type];
+  if (unit === undefined)
+    throw new OctavoError("artifact_unsupported", `Tensor ${name} has the unknown type ${String(type)}.`);
+  checkCount(name, "rows", rows);
+  checkCount(name, "columns", cols);
+  if (cols % unit.elements !== 0) {
+    throw invalid(
+      name,
+      `${type} stores ${unit.elements} columns at a time, which does not divide its ${cols} columns`,
+    );
+  }
+  checkBytes(name, "values", source.bytes, ((rows * cols) / unit.elements) * unit.bytes);
+  if (type !== "int8" && type !== "int4") return;
+
+  const { groupSize, scales, zeros } = source;
+  if (
+    groupSize === undefined ||
+    !Number.isInteger(groupSize) ||
+    groupSize < 32 ||
+    groupSize % 32 !== 0 ||
+    cols % groupSize !== 0
+  ) {
+    throw invalid(
+      name,
+      `its group size must be a multiple of 32 that divides its ${cols} columns, not ${groupSize}`,
+    );
+  }
+  if (scales === undefined) throw invalid(name, `${type} needs scales`);
+  const scaleBytes = rows * (cols / groupSize) * 4;
+  checkBytes(name, "scales", scales, scaleBytes);
+  if (zeros === undefined) return;
+  if (type === "int8") throw invalid(name, "int8 has no zero points");
+  checkBytes(name, "zeros", zeros, scaleBytes);
+}
+
+export function checkVectorSources(sources: readonly VectorSource[]): void {
+  if (sources.length === 0) throw new OctavoError("internal_error", "A vector needs at least one source.");
+  for (const { name, type, length, bytes } of sources) {
+    if (type !== "f32" && type !== "f16" && type !== "bf16") {
+      throw new OctavoError(
+        "artifact_unsupported",
+        `Tensor ${name} has the type ${String(type)}; vectors are f32, f16 or bf16.`,
+      );
+    }
+    checkCount(name, "elements", length);
+    checkBytes(name, "values", bytes, length * storageUnits[type].bytes);
+  }
+}
+
+function checkCount(name: string, what: string, count: number): void {
+  if (!Number.isInteger(count) || count < 1 || count > mostRows) {
+    throw invalid(name, `its number of ${what} must be an integer from 1 to ${mostRows}, not ${count}`);
+  }
+}
+
+function checkBytes(name: string, part: string, bytes: TensorBytes, expected: number): void {
+  if ("data" in bytes) {
+    if (bytes.data.byteLength !== expected) {
+      throw invalid(
+        name,
+        `its ${part} take ${expected} bytes by its shape, but ${bytes.data.byteLength} were given`,
+      );
+    }
+    return;
+  }
+  const { file, offset, byteLength } = bytes;
+  if (byteLength !== expected) {
+    throw invalid(
+      name,
+      `its ${part} take ${expected} bytes by its shape, but ${byteLength} are claimed in ${file.path}`,
+    );
+  }
+  if (!Number.isInteger(offset) || offset < 0 || offset + byteLength > file.byteLength) {
+    throw invalid(
+      name,
+      `its ${part} lie at bytes ${offset} to ${offset + byteLength} of ${file.path}, which has ${file.byteLength}`,
+    );
+  }
+}
+
+function invalid(name: string, problem: string): OctavoError {
+  return new OctavoError("artifact_invalid", `Tensor ${name}: ${problem}.`);
+}

@@ -1,0 +1,140 @@
+import type { KvCacheSpec, OutputRow, SamplerState, StepPlan } from "../backend.js";
+import { checkInteger, checkReal, fail } from "./numbers.js";
+import type { CheckedProgram } from "./program.js";
+
+/**
+ * Refuses a plan that would read or write outside its arrays, its cache or its vocabulary, with `invalid_request`
+ * saying where. Linear in tokens, blocks and output rows.
+ */
+export function checkStepPlan(plan: StepPlan, program: CheckedProgram, cache: KvCacheSpec): void {
+  const { numTokens, numSequences } = plan;
+  checkCacheFits(program, cache);
+  checkInteger("numTokens", numTokens, 1, program.maxTokens);
+  checkInteger("numSequences", numSequences, 1, numTokens);
+  checkLength("tokenIds", plan.tokenIds, numTokens);
+  checkLength("positions", plan.positions, numTokens);
+  checkLength("slots", plan.slots, numTokens);
+  checkLength("queryStarts", plan.queryStarts, numSequences + 1);
+  checkLength("contextLengths", plan.contextLengths, numSequences);
+  checkLength("blockTableStarts", plan.blockTableStarts, numSequences + 1);
+  checkTokens(plan, program.numEmbeddings);
+  checkSequences(plan, cache);
+  checkOutputs(plan, program);
+}
+
+function checkCacheFits(program: CheckedProgram, cache: KvCacheSpec): void {
+  const needs = program.attention;
+  if (needs === undefined) return;
+  if (
+    cache.numLayers < needs.numLayers ||
+    cache.numKvHeads !== needs.numKvHeads ||
+    cache.headDim !== needs.headDim
+  ) {
+    fail(
+      `The KV cache has ${cache.numLayers} layers of ${cache.numKvHeads} kv heads of ${cache.headDim}; ` +
+        `the program needs ${needs.numLayers} of ${needs.numKvHeads} of ${needs.headDim}.`,
+    );
+  }
+}
+
+function checkTokens({ numTokens, tokenIds, positions }: StepPlan, numEmbeddings: number): void {
+  for (let token = 0; token < numTokens; token++) {
+    const id = tokenIds[token] ?? -1;
+    if (id < 0 || id >= numEmbeddings) {
+      fail(`tokenIds[${token}] is ${id}; the vocabulary has ids 0 to ${numEmbeddings - 1}.`);
+    }
+    if ((positions[token] ?? -1) < 0)
+      fail(`positions[${token}] is ${positions[token]}; positions start at 0.`);
+  }
+}
+
+function checkSequences(plan: StepPlan, cache: KvCacheSpec): void {
+  const { numTokens, numSequences, queryStarts, contextLengths, blockTables, blockTableStarts, slots } = plan;
+  const { blockSize, numBlocks } = cache;
+  if (queryStarts[0] !== 0 || queryStarts[numSequences] !== numTokens) {
+    fail(
+      `queryStarts must run from 0 to numTokens (${numTokens}), not from ${queryStarts[0]} to ${queryStarts[numSequences]}.`,
+    );
+  }
+  for (let sequence = 0; sequence < numSequences; sequence++) {
+    const [start = 0, end = 0] = [queryStarts[sequence], queryStarts[sequence + 1]];
+    const [tableStart = -1, tableEnd = -1] = [blockTableStarts[sequence], blockTableStarts[sequence + 1]];
+    const contextLength = contextLengths[sequence] ?? 0;
+    if (end <= start || end > numTokens)
+      fail(`Sequence ${sequence} has the queries ${start} to ${end}; it needs at least one.`);
+    if (contextLength < end - start) {
+      fail(
+        `Sequence ${sequence} has ${end - start} queries, more than its context length of ${contextLength}.`,
+      );
+    }
+    if (tableStart < 0 || tableEnd < tableStart || tableEnd > blockTables.length) {
+      fail(
+        `Sequence ${sequence} has its blocks at ${tableStart} to ${tableEnd} of blockTables, which has ${blockTables.length}.`,
+      );
+    }
+    if ((tableEnd - tableStart) * blockSize < contextLength) {
+      fail(
+        `Sequence ${sequence} has ${tableEnd - tableStart} blocks of ${blockSize} for a context of ${contextLength}.`,
+      );
+    }
+    for (let index = tableStart; index < tableEnd; index++) {
+      const block = blockTables[index] ?? -1;
+      if (block < 0 || block >= numBlocks)
+        fail(`blockTables[${index}] is ${block}; the cache has blocks 0 to ${numBlocks - 1}.`);
+    }
+    for (let token = start; token < end; token++) {
+      const position = contextLength - end + token;
+      const block = blockTables[tableStart + Math.floor(position / blockSize)] ?? 0;
+      const slot = block * blockSize + (position % blockSize);
+      if (slots[token] !== slot) {
+        fail(
+          `slots[${token}] is ${slots[token]}; position ${position} of sequence ${sequence} lies in slot ${slot}.`,
+        );
+      }
+    }
+  }
+}
+
+function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
+  const { outputs, outputTokens, numTokens } = plan;
+  if (outputs.length > program.maxTokens)
+    fail(`A step has at most ${program.maxTokens} output rows, not ${outputs.length}.`);
+  checkLength("outputTokens", outputTokens, outputs.length);
+  const states = new Set<SamplerState>();
+  let previous = 0;
+  for (let row = 0; row < outputs.length; row++) {
+    const token = outputTokens[row] ?? -1;
+    if (token < previous || token >= numTokens) {
+      fail(
+        `outputTokens[${row}] is ${token}; they must ascend and name one of the step's ${numTokens} tokens.`,
+      );
+    }
+    previous = token;
+    const output = outputs[row];
+    if (output === undefined) return fail(`outputs[${row}] is missing.`);
+    checkOutput(`outputs[${row}]`, output, program.vocabSize);
+    if (output.kind !== "sample" || output.sampling.state === undefined) continue;
+    if (states.has(output.sampling.state))
+      fail(`outputs[${row}] shares its sampler state with another row of the step.`);
+    states.add(output.sampling.state);
+  }
+}
+
+function checkOutput(name: string, output: OutputRow, vocabSize: number): void {
+  if (output.kind === "hidden") return;
+  if (output.numLogprobs !== undefined) checkInteger(`${name}.numLogprobs`, output.numLogprobs, 0);
+  if (output.kind === "score") return checkInteger(`${name}.target`, output.target, 0, vocabSize - 1);
+  const { temperature, topP, topK, minP, index, seed } = output.sampling;
+  checkReal(`${name}.sampling.temperature`, temperature, 0, Number.MAX_VALUE);
+  checkReal(`${name}.sampling.topP`, topP, 0, 1);
+  checkInteger(`${name}.sampling.topK`, topK, 0, 2 ** 31 - 1);
+  checkReal(`${name}.sampling.minP`, minP, 0, 1);
+  checkInteger(`${name}.sampling.index`, index, 0, 2 ** 31 - 1);
+  if (typeof seed !== "bigint") fail(`${name}.sampling.seed must be a bigint, not ${typeof seed}.`);
+  for (const id of output.logprobIds ?? []) checkInteger(`An id of ${name}.logprobIds`, id, 0, vocabSize - 1);
+}
+
+function checkLength(name: string, array: Int32Array, least: number): void {
+  if (!(array instanceof Int32Array)) fail(`${name} must be an Int32Array.`);
+  if (array.length < least) fail(`${name} has ${array.length} elements; the step needs ${least}.`);
+}

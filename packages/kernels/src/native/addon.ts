@@ -1,0 +1,130 @@
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { OctavoError } from "@octavo/protocol";
+
+declare const kind: unique symbol;
+/** A native object as the addon hands it out; only the addon can look inside. */
+export interface NativeObject<Kind extends string> {
+  readonly [kind]: Kind;
+}
+
+export interface NativeBytes {
+  readonly file?: NativeObject<"mapped-file">;
+  readonly offset?: number;
+  readonly byteLength?: number;
+  readonly data?: Uint8Array;
+}
+
+/** Enumerations travel as their index in the order in which the C++ headers list them. */
+export interface NativeMatrixSource {
+  readonly type: number;
+  readonly rows: number;
+  readonly cols: number;
+  readonly groupSize: number;
+  readonly name: string;
+  readonly bytes: NativeBytes;
+  readonly scales: NativeBytes | undefined;
+  readonly zeros: NativeBytes | undefined;
+}
+
+export interface NativeVectorSource {
+  readonly type: number;
+  readonly length: number;
+  readonly name: string;
+  readonly bytes: NativeBytes;
+}
+
+export interface NativeProgramSpec {
+  readonly buffers: readonly number[];
+  readonly ops: readonly object[];
+  readonly hidden: object;
+  readonly head: object;
+  readonly maxTokens: number;
+}
+
+/** Output rows as `encodeOutputs` packs them. */
+export interface NativeOutputs {
+  readonly count: number;
+  readonly integers: Int32Array;
+  readonly reals: Float32Array;
+  readonly seeds: BigUint64Array;
+  readonly states: readonly NativeObject<"sampler-state">[];
+  readonly logprobIds: Int32Array;
+}
+
+/** Flat arrays over all rows, in row order; undefined where they would be empty. */
+export interface NativeStepResult {
+  readonly computeMs: number;
+  readonly tokens: Int32Array | undefined;
+  readonly errors: Uint8Array | undefined;
+  readonly logprobs: Float32Array | undefined;
+  readonly ranks: Int32Array | undefined;
+  readonly topTokens: Int32Array | undefined;
+  readonly topLogprobs: Float32Array | undefined;
+  readonly idLogprobs: Float32Array | undefined;
+  readonly hidden: Float32Array | undefined;
+  readonly logits: Float32Array | undefined;
+}
+
+type Release<Kind extends string> = (object: NativeObject<Kind>) => void;
+
+/** What `native/binding` exports. It trusts its arguments: everything is checked before. */
+export interface NativeAddon {
+  readonly instructionSet: { readonly name: string; readonly bf16: boolean };
+  createBackend(numThreads: number): NativeObject<"backend">;
+  closeBackend(backend: NativeObject<"backend">): void;
+  mapFile(path: string): { readonly handle: NativeObject<"mapped-file">; readonly byteLength: number };
+  createMatrix(
+    backend: NativeObject<"backend">,
+    sources: readonly NativeMatrixSource[],
+  ): Promise<{ readonly handle: NativeObject<"matrix">; readonly byteLength: number }>;
+  createVector(sources: readonly NativeVectorSource[]): NativeObject<"vector">;
+  createKvCache(spec: object): NativeObject<"kv-cache">;
+  createSamplerState(spec: object): NativeObject<"sampler-state">;
+  compile(spec: NativeProgramSpec): NativeObject<"program">;
+  execute(
+    backend: NativeObject<"backend">,
+    program: NativeObject<"program">,
+    cache: NativeObject<"kv-cache">,
+    plan: object,
+    outputs: NativeOutputs,
+  ): Promise<NativeStepResult>;
+  readonly releaseMappedFile: Release<"mapped-file">;
+  readonly releaseMatrix: Release<"matrix">;
+  readonly releaseVector: Release<"vector">;
+  readonly releaseProgram: Release<"program">;
+  readonly releaseKvCache: Release<"kv-cache">;
+  readonly releaseSamplerState: Release<"sampler-state">;
+}
+
+const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
+
+/** Loads the compiled kernels. Throws `native_unavailable` when they are missing or do not load here. */
+export function loadAddon(path: string = builtAddon): NativeAddon {
+  if (!existsSync(path)) {
+    throw new OctavoError(
+      "native_unavailable",
+      `The compiled kernels are missing (${path}). Run \`npm run setup\` in the repository to build them; it needs a C++ compiler.`,
+    );
+  }
+  try {
+    return createRequire(import.meta.url)(path) as NativeAddon;
+  } catch (cause) {
+    throw new OctavoError(
+      "native_unavailable",
+      `The compiled kernels at ${path} do not load on this machine (${OctavoError.from(cause).message}). Run \`npm run setup\` to build them here.`,
+      { cause },
+    );
+  }
+}
+
+/** Failures of the addon carry one of our codes; anything else is a defect. */
+export function fromNative(thrown: unknown): OctavoError {
+  if (thrown instanceof Error && "code" in thrown) {
+    if (thrown.code === "out_of_memory" || thrown.code === "artifact_invalid") {
+      return new OctavoError(thrown.code, thrown.message, { cause: thrown });
+    }
+  }
+  return OctavoError.from(thrown);
+}

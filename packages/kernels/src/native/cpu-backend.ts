@@ -1,0 +1,273 @@
+import { statSync } from "node:fs";
+import { OctavoError } from "@octavo/protocol";
+import type {
+  Backend,
+  BackendInfo,
+  KvCache,
+  KvCacheSpec,
+  MappedFile,
+  Matrix,
+  MatrixSource,
+  Op,
+  Program,
+  ProgramSpec,
+  SamplerState,
+  SamplerStateSpec,
+  StepPlan,
+  StepResult,
+  TensorBytes,
+  Vector,
+  VectorSource,
+} from "../backend.js";
+import { checkKvCache } from "../checks/kv-cache.js";
+import { checkProgram, spanOf } from "../checks/program.js";
+import { checkSamplerState } from "../checks/sampler-state.js";
+import { checkMatrixSources, checkVectorSources, weightTypes } from "../checks/sources.js";
+import { checkStepPlan } from "../checks/step-plan.js";
+import { defaultThreadCount } from "../default-thread-count.js";
+import { fromNative, loadAddon, type NativeAddon, type NativeBytes, type NativeObject } from "./addon.js";
+import { decodeRows, rowShapes } from "./decode-results.js";
+import { OutputEncoder } from "./encode-outputs.js";
+import {
+  foreign,
+  NativeKvCache,
+  NativeMappedFile,
+  NativeMatrix,
+  NativeProgram,
+  NativeSamplerState,
+  NativeVector,
+} from "./handles.js";
+
+export interface CpuBackendOptions {
+  /** Threads that compute; default one per physical core that this process may use. */
+  readonly numThreads?: number;
+}
+
+const mostThreads = 1024;
+
+/**
+ * The CPU backend: C++ kernels for the best instruction set of this machine (or the one named by OCTAVO_ISA) on a thread
+ * pool of their own. Throws `native_unavailable` when the kernels are not built, `invalid_option` for a bad thread count.
+ */
+export function createCpuBackend(options: CpuBackendOptions = {}): Backend {
+  const numThreads = options.numThreads ?? defaultThreadCount();
+  if (!Number.isInteger(numThreads) || numThreads < 1 || numThreads > mostThreads) {
+    throw new OctavoError(
+      "invalid_option",
+      `numThreads must be an integer from 1 to ${mostThreads}, not ${numThreads}.`,
+      {
+        param: "numThreads",
+      },
+    );
+  }
+  return new CpuBackend(loadAddon(), numThreads);
+}
+
+class CpuBackend implements Backend {
+  readonly info: BackendInfo;
+  readonly #addon: NativeAddon;
+  readonly #encoder = new OutputEncoder();
+  #backend: NativeObject<"backend"> | undefined;
+
+  constructor(addon: NativeAddon, numThreads: number) {
+    this.#addon = addon;
+    this.#backend = addon.createBackend(numThreads);
+    const { name, bf16 } = addon.instructionSet;
+    this.info = { name: "cpu", instructionSet: name, features: bf16 ? ["avx512_bf16"] : [], numThreads };
+  }
+
+  mapFile(path: string): MappedFile {
+    this.#open();
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) {
+      throw new OctavoError("artifact_not_found", `There is no file ${path}.`);
+    }
+    const { handle, byteLength } = this.#call(() => this.#addon.mapFile(path));
+    return new NativeMappedFile(this, handle, this.#addon.releaseMappedFile, path, byteLength);
+  }
+
+  async createMatrix(sources: readonly MatrixSource[]): Promise<Matrix> {
+    const backend = this.#open();
+    checkMatrixSources(sources);
+    const native = sources.map((source) => ({
+      type: weightTypes.indexOf(source.type),
+      rows: source.rows,
+      cols: source.cols,
+      groupSize: source.groupSize ?? 0,
+      name: source.name,
+      bytes: this.#bytes(source.bytes),
+      scales: source.scales && this.#bytes(source.scales),
+      zeros: source.zeros && this.#bytes(source.zeros),
+    }));
+    const rows = sources.reduce((sum, source) => sum + source.rows, 0);
+    const cols = sources[0]?.cols ?? 0;
+    try {
+      const { handle, byteLength } = await this.#addon.createMatrix(backend, native);
+      return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
+    } catch (thrown) {
+      throw fromNative(thrown);
+    }
+  }
+
+  createVector(sources: readonly VectorSource[]): Vector {
+    this.#open();
+    checkVectorSources(sources);
+    const native = sources.map((source) => ({
+      type: weightTypes.indexOf(source.type),
+      length: source.length,
+      name: source.name,
+      bytes: this.#bytes(source.bytes),
+    }));
+    const handle = this.#call(() => this.#addon.createVector(native));
+    const length = sources.reduce((sum, source) => sum + source.length, 0);
+    return new NativeVector(this, handle, this.#addon.releaseVector, length);
+  }
+
+  createKvCache(spec: KvCacheSpec): KvCache {
+    this.#open();
+    const byteLength = checkKvCache(spec);
+    const dtype = weightTypes.indexOf(spec.dtype);
+    const handle = this.#call(() => this.#addon.createKvCache({ ...spec, dtype }));
+    return new NativeKvCache(this, handle, this.#addon.releaseKvCache, { ...spec }, byteLength);
+  }
+
+  createSamplerState(spec: SamplerStateSpec): SamplerState {
+    this.#open();
+    checkSamplerState(spec);
+    const handle = this.#call(() => this.#addon.createSamplerState(spec));
+    return new NativeSamplerState(this, handle, this.#addon.releaseSamplerState);
+  }
+
+  compile(spec: ProgramSpec): Program {
+    this.#open();
+    const checked = checkProgram(spec);
+    const { buffers, head } = spec;
+    const handle = this.#call(() =>
+      this.#addon.compile({
+        buffers,
+        ops: spec.ops.map((op) => this.#nativeOp(op, buffers)),
+        hidden: spanOf(spec.hidden, buffers),
+        head: {
+          weight: this.#matrix(head.weight),
+          bias: head.bias && this.#vector(head.bias),
+          scale: head.scale ?? 1,
+          softCap: head.softCap ?? 0,
+        },
+        maxTokens: spec.maxTokens,
+      }),
+    );
+    return new NativeProgram(this, handle, this.#addon.releaseProgram, checked);
+  }
+
+  async execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {
+    const backend = this.#open();
+    if (!(program instanceof NativeProgram)) throw foreign("program");
+    if (!(cache instanceof NativeKvCache)) throw foreign("KV cache");
+    const nativeProgram = program.objectFor(this);
+    const nativeCache = cache.objectFor(this);
+    const { checked } = program;
+    checkStepPlan(plan, checked, cache.spec);
+    const outputs = this.#encoder.encode(plan.outputs, checked.vocabSize, (state) => {
+      if (!(state instanceof NativeSamplerState)) throw foreign("sampler state");
+      return state.objectFor(this);
+    });
+    const shapes = rowShapes(plan.outputs, checked.vocabSize);
+    try {
+      const result = await this.#addon.execute(backend, nativeProgram, nativeCache, plan, outputs);
+      const hiddenSize = checked.spec.head.weight.cols;
+      return { rows: decodeRows(shapes, result, checked.vocabSize, hiddenSize), computeMs: result.computeMs };
+    } catch (thrown) {
+      throw fromNative(thrown);
+    }
+  }
+
+  /** Steps and matrices under way still finish; their promises settle. */
+  [Symbol.dispose](): void {
+    if (this.#backend !== undefined) this.#addon.closeBackend(this.#backend);
+    this.#backend = undefined;
+  }
+
+  #open(): NativeObject<"backend"> {
+    if (this.#backend === undefined) {
+      throw new OctavoError("internal_error", "This backend has been disposed and cannot be used any more.");
+    }
+    return this.#backend;
+  }
+
+  #call<T>(native: () => T): T {
+    try {
+      return native();
+    } catch (thrown) {
+      throw fromNative(thrown);
+    }
+  }
+
+  #bytes(bytes: TensorBytes): NativeBytes {
+    if ("data" in bytes) return { data: bytes.data };
+    if (!(bytes.file instanceof NativeMappedFile)) throw foreign("mapped file");
+    return { file: bytes.file.objectFor(this), offset: bytes.offset, byteLength: bytes.byteLength };
+  }
+
+  #matrix(matrix: Matrix): NativeObject<"matrix"> {
+    if (!(matrix instanceof NativeMatrix)) throw foreign("matrix");
+    return matrix.objectFor(this);
+  }
+
+  #vector(vector: Vector): NativeObject<"vector"> {
+    if (!(vector instanceof NativeVector)) throw foreign("vector");
+    return vector.objectFor(this);
+  }
+
+  /** An op with its defaults filled in and handles unwrapped, as native/binding/program_binding.cpp reads it. */
+  #nativeOp(op: Op, buffers: readonly number[]): object {
+    const span = (ref: Parameters<typeof spanOf>[0]): object => spanOf(ref, buffers);
+    switch (op.op) {
+      case "embedding":
+        return { op: op.op, weight: this.#matrix(op.weight), out: span(op.out), scale: op.scale ?? 1 };
+      case "rms_norm":
+        return {
+          op: op.op,
+          in: span(op.in),
+          out: span(op.out),
+          residual: op.residual && span(op.residual),
+          weight: this.#vector(op.weight),
+          eps: op.eps,
+          weightOffset: op.weightOffset ?? 0,
+          groupSize: op.groupSize ?? spanOf(op.in, buffers).width,
+        };
+      case "linear":
+        return {
+          op: op.op,
+          in: span(op.in),
+          out: span(op.out),
+          weight: this.#matrix(op.weight),
+          bias: op.bias && this.#vector(op.bias),
+        };
+      case "rope": {
+        const layout = ["neox", "interleaved"].indexOf(op.rope.layout);
+        return { op: op.op, on: span(op.on), headDim: op.headDim, rope: { ...op.rope, layout } };
+      }
+      case "attention":
+        return {
+          ...op,
+          q: span(op.q),
+          k: span(op.k),
+          v: span(op.v),
+          out: span(op.out),
+          slidingWindow: op.slidingWindow ?? 0,
+          softCap: op.softCap ?? 0,
+        };
+      case "gated_activation":
+        return {
+          op: op.op,
+          in: span(op.in),
+          out: span(op.out),
+          activation: ["silu", "gelu", "gelu_tanh"].indexOf(op.activation),
+        };
+      case "add":
+      case "gather":
+        return { op: op.op, in: span(op.in), out: span(op.out) };
+      case "scale":
+        return { op: op.op, on: span(op.on), factor: op.factor };
+    }
+  }
+}
