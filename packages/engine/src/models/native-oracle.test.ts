@@ -1,0 +1,6 @@
+import { createCpuBackend } from "@octavo/kernels";
+import { ggufOracleSuite } from "../testing/gguf-oracle-suite.js";
+import { modelOracleSuite } from "../testing/model-oracle-suite.js";
+
+modelOracleSuite("native", () => createCpuBackend({ numThreads: 2 }));
+ggufOracleSuite("native", () => createCpuBackend({ numThreads: 2 }));
