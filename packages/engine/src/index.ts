@@ -31,3 +31,8 @@ export {
   type SamplingContext,
   type SamplingInput,
 } from "./sampling/resolve-sampling-params.js";
+export { Generation } from "./llm/generation.js";
+export type { GeneratedSequence, GenerationResult } from "./llm/generation-result.js";
+export { LLM, type ChatOptions, type EmbedOptions, type GenerateOptions, type Prompt } from "./llm/llm.js";
+export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
+export { supportedArchitectures } from "./models/registry.js";

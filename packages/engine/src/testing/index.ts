@@ -11,3 +11,11 @@ export {
 } from "./engine-fixture.js";
 export { FakeBackend, type FakeBackendOptions } from "./fake-backend.js";
 export { FakeTokenizer, type FakeTokenizerOptions } from "./fake-tokenizer.js";
+export {
+  blobName,
+  MockHub,
+  type MockFault,
+  type MockFile,
+  type MockRepository,
+  type MockRequest,
+} from "./mock-hub.js";

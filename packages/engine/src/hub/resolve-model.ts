@@ -1,0 +1,202 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { OctavoError } from "@octavo/protocol";
+import type { DownloadProgress } from "./download-progress.js";
+import { selectFiles, type FilePatterns, type FileSelection } from "./file-selection.js";
+import { cacheFailure, HubCache } from "./hub-cache.js";
+import { HubClient } from "./hub-client.js";
+import { readHubSettings, type Environment, type HubSettings } from "./hub-settings.js";
+import { checkRepositoryPath, parseModelReference, type ModelReference } from "./model-reference.js";
+import { SnapshotFetcher } from "./snapshot-fetcher.js";
+
+export interface ResolveModelOptions {
+  /** Narrows what is downloaded; the files a model needs are chosen without it. */
+  readonly patterns?: FilePatterns;
+  readonly onProgress?: (progress: DownloadProgress) => void;
+  /** Something the user should know although the model was found, such as serving a cached copy while the hub is down. */
+  readonly onWarning?: (message: string) => void;
+  readonly signal?: AbortSignal;
+  /** Files downloaded at a time; default 4. */
+  readonly maxConcurrency?: number;
+  /** HF_* and proxy variables; default `process.env`. */
+  readonly env?: Environment;
+  readonly retryDelayMs?: number;
+  readonly timeoutMs?: number;
+}
+
+/** A model on this machine, ready for `openCheckpoint`. */
+export interface ResolvedModel {
+  /** A folder or a GGUF file. */
+  readonly path: string;
+  /** As the user named it. */
+  readonly name: string;
+  /** Where on the hub it came from; undefined for a local path. */
+  readonly hub:
+    | { readonly repository: string; readonly revision: string; readonly commit: string }
+    | undefined;
+}
+
+/**
+ * A local folder or GGUF file if `idOrPath` names one, otherwise a model of the Hugging Face hub, downloaded into the
+ * cache shared with Python's huggingface_hub. The network is touched for hub ids alone, and not with HF_HUB_OFFLINE.
+ * @throws OctavoError `artifact_not_found`, `artifact_unsupported`, `hub_unreachable`, `hub_denied`, `integrity_failed`,
+ * `disk_full`, `invalid_option`, `request_cancelled`
+ */
+export async function resolveModel(
+  idOrPath: string,
+  options: ResolveModelOptions = {},
+): Promise<ResolvedModel> {
+  const path = resolve(idOrPath.startsWith("~/") ? join(homedir(), idOrPath.slice(2)) : idOrPath);
+  if (idOrPath !== "" && existsSync(path)) return { path, name: idOrPath, hub: undefined };
+  if (/^(?:[./~\\]|[A-Za-z]:[\\/])/.test(idOrPath)) {
+    throw new OctavoError("artifact_not_found", `${idOrPath}: no such file or folder`);
+  }
+  const reference = parseModelReference(idOrPath);
+  const settings = readHubSettings(options.env ?? process.env);
+  const cache = new HubCache(settings.cacheDir, reference.repository);
+  const found = await findModel(idOrPath, reference, settings, cache, options);
+  const { repository, revision } = reference;
+  return { path: found.path, name: idOrPath, hub: { repository, revision, commit: found.commit } };
+}
+
+interface Found {
+  readonly path: string;
+  readonly commit: string;
+}
+
+async function findModel(
+  name: string,
+  reference: ModelReference,
+  settings: HubSettings,
+  cache: HubCache,
+  options: ResolveModelOptions,
+): Promise<Found> {
+  // A commit never changes: what is complete in the cache needs no question to the hub.
+  const isPinned = /^[0-9a-f]{40}$/.test(reference.revision);
+  if (settings.offline || isPinned) {
+    const cached = await findCached(reference, cache, options.patterns);
+    if (typeof cached !== "string") return cached;
+    if (settings.offline) {
+      throw new OctavoError(
+        "artifact_not_found",
+        `${name}: ${cached} (${settings.cacheDir}), and HF_HUB_OFFLINE forbids downloading it`,
+      );
+    }
+  }
+  const stop = new AbortController();
+  const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
+  const client = new HubClient({
+    settings,
+    env: options.env ?? process.env,
+    signal,
+    ...(options.retryDelayMs !== undefined && { retryDelayMs: options.retryDelayMs }),
+    ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
+  });
+  try {
+    return await download(name, reference, client, cache, options, signal, () => stop.abort());
+  } catch (error) {
+    if (!(error instanceof OctavoError) || error.code !== "hub_unreachable") throw error;
+    const cached = await findCached(reference, cache, options.patterns);
+    if (typeof cached === "string") throw error;
+    options.onWarning?.(
+      `${error.message}; using the cached copy of ${name} at ${cached.commit.slice(0, 12)}`,
+    );
+    return cached;
+  } finally {
+    await client[Symbol.asyncDispose]();
+  }
+}
+
+/** The model as the cache has it, or a phrase that says what is missing. */
+async function findCached(
+  reference: ModelReference,
+  cache: HubCache,
+  patterns?: FilePatterns,
+): Promise<Found | string> {
+  const commit = await cache.readRef(reference.revision);
+  if (commit === undefined) return `revision ${reference.revision} is not in the cache`;
+  const files = await cache.listSnapshot(commit);
+  if (files.length === 0) return `commit ${commit} is not in the cache`;
+  let selection: FileSelection;
+  try {
+    selection = selectFiles(reference, files, patterns);
+  } catch (error) {
+    if (error instanceof OctavoError && error.code === "artifact_not_found")
+      return `the cache is incomplete: ${error.message}`;
+    throw error;
+  }
+  const root = cache.snapshotPath(commit);
+  if (selection.kind === "gguf") return { path: join(root, selection.entry), commit };
+  const needed = ["config.json", "tokenizer.json"];
+  if (selection.index !== undefined) needed.push(...(await readShardNames(join(root, selection.index))));
+  const absent = needed.find((file) => !files.includes(file));
+  return absent === undefined ? { path: root, commit } : `the cached copy lacks ${absent}`;
+}
+
+async function download(
+  name: string,
+  reference: ModelReference,
+  client: HubClient,
+  cache: HubCache,
+  options: ResolveModelOptions,
+  signal: AbortSignal,
+  stop: () => void,
+): Promise<Found> {
+  const { repository, revision } = reference;
+  const { commit, files } = await client.repositoryInfo(repository, revision);
+  const selection = selectFiles(reference, files, options.patterns);
+  selection.files.forEach(checkRepositoryPath);
+  const fetcher = new SnapshotFetcher({
+    name,
+    repository,
+    commit,
+    client,
+    cache,
+    signal,
+    stop,
+    maxConcurrency: options.maxConcurrency ?? 4,
+    onProgress: options.onProgress,
+  });
+  const root = cache.snapshotPath(commit);
+  let wanted = selection.files;
+  if (selection.kind === "folder" && selection.index !== undefined) {
+    await fetcher.fetch([selection.index], false);
+    const shards = await readShardNames(join(root, selection.index));
+    const absent = shards.find((shard) => !files.includes(shard));
+    if (absent !== undefined) {
+      throw new OctavoError(
+        "artifact_not_found",
+        `${repository}: ${selection.index} names ${absent}, which the repository lacks`,
+      );
+    }
+    wanted = [...wanted, ...shards];
+  }
+  await fetcher.fetch(wanted, true);
+  await cache.writeRef(revision, commit).catch((error: unknown) => {
+    throw cacheFailure(root, error);
+  });
+  return { path: selection.kind === "gguf" ? join(root, selection.entry) : root, commit };
+}
+
+/** @throws OctavoError `artifact_invalid` for an index without a plain weight_map */
+async function readShardNames(path: string): Promise<string[]> {
+  let weightMap: unknown;
+  try {
+    weightMap = (JSON.parse(await readFile(path, "utf8")) as { weight_map?: unknown } | null)?.weight_map;
+  } catch (error) {
+    throw new OctavoError("artifact_invalid", `${path}: cannot be read as JSON`, { cause: error });
+  }
+  if (typeof weightMap !== "object" || weightMap === null) {
+    throw new OctavoError("artifact_invalid", `${path}: has no weight_map object`);
+  }
+  const shards = [...new Set(Object.values(weightMap as Record<string, unknown>))];
+  return shards.map((shard) => {
+    if (typeof shard === "string" && !shard.includes("/")) {
+      checkRepositoryPath(shard);
+      return shard;
+    }
+    throw new OctavoError("artifact_invalid", `${path}: names a shard that is no file of the same folder`);
+  });
+}

@@ -1,0 +1,77 @@
+import { mkdir, statfs } from "node:fs/promises";
+import { OctavoError } from "@octavo/protocol";
+import { downloadBlob } from "./blob-download.js";
+import { ProgressCounter, type DownloadProgress } from "./download-progress.js";
+import { cacheFailure, type HubCache } from "./hub-cache.js";
+import type { FileMetadata, HubClient } from "./hub-client.js";
+import { mapConcurrent } from "./map-concurrent.js";
+import { formatBytes } from "./progress-bar.js";
+
+export interface FetchTarget {
+  readonly name: string;
+  readonly repository: string;
+  readonly commit: string;
+  readonly client: HubClient;
+  readonly cache: HubCache;
+  readonly signal: AbortSignal;
+  /** Ends what is under way once a file has failed; parts stay for the next run. */
+  readonly stop: () => void;
+  readonly maxConcurrency: number;
+  readonly onProgress: ((progress: DownloadProgress) => void) | undefined;
+}
+
+/** Fetches files of one commit into the cache, several at a time. */
+export class SnapshotFetcher {
+  readonly #target: FetchTarget;
+
+  constructor(target: FetchTarget) {
+    this.#target = target;
+  }
+
+  async fetch(files: readonly string[], withProgress: boolean): Promise<void> {
+    const { name, client, cache, repository, commit, signal, stop, maxConcurrency, onProgress } =
+      this.#target;
+    const describe = async (file: string): Promise<{ file: string; metadata: FileMetadata }> => {
+      return { file, metadata: await client.fileMetadata(repository, commit, file) };
+    };
+    const entries = await mapConcurrent(files, maxConcurrency, describe, stop);
+    await this.#checkDisk(entries.map((entry) => entry.metadata));
+    const totalBytes = entries.reduce((sum, { metadata }) => sum + (metadata.size ?? 0), 0);
+    const counter = new ProgressCounter(
+      name,
+      files.length,
+      totalBytes,
+      withProgress ? onProgress : undefined,
+    );
+    const bring = async ({ file, metadata }: { file: string; metadata: FileMetadata }): Promise<void> => {
+      const onBytes = (received: number): void => counter.update(file, received);
+      await downloadBlob({ client, cache, repository, commit, file, metadata, signal, onBytes });
+      await cache.linkSnapshot(commit, file, metadata.etag).catch((error: unknown) => {
+        throw cacheFailure(cache.snapshotPath(commit), error);
+      });
+      counter.finishFile();
+    };
+    await mapConcurrent(entries, maxConcurrency, bring, stop);
+  }
+
+  /** Better to say so now than after an hour. Bytes already there, whole or in part, are not counted. */
+  async #checkDisk(blobs: readonly FileMetadata[]): Promise<void> {
+    const needed = await this.#target.cache.missingBytes(blobs);
+    if (needed === 0) return;
+    const folder = this.#target.cache.root;
+    let freeBytes: number;
+    try {
+      await mkdir(folder, { recursive: true });
+      const { bavail, bsize } = await statfs(folder);
+      freeBytes = bavail * bsize;
+    } catch (error) {
+      throw cacheFailure(folder, error);
+    }
+    if (needed > freeBytes) {
+      throw new OctavoError(
+        "disk_full",
+        `${this.#target.name} needs ${formatBytes(needed)} more in ${folder}, where ${formatBytes(freeBytes)} are free; free space, or set HF_HOME to another disk`,
+      );
+    }
+  }
+}
