@@ -9,8 +9,10 @@ export {
   type CollectedSequence,
   type FixtureOptions,
 } from "./engine-fixture.js";
+export { dequantize } from "./dequantize.js";
 export { FakeBackend, type FakeBackendOptions } from "./fake-backend.js";
 export { FakeTokenizer, type FakeTokenizerOptions } from "./fake-tokenizer.js";
+export { fromBfloat16, fromHalf, toBfloat16, toHalf } from "./float-bits.js";
 export {
   blobName,
   MockHub,
@@ -19,3 +21,23 @@ export {
   type MockRepository,
   type MockRequest,
 } from "./mock-hub.js";
+export { quantize, type StoredType } from "./quantize.js";
+export { Random } from "./random.js";
+export {
+  tinyConfigJson,
+  tinyGgufMetadata,
+  tinyGgufTensors,
+  tinyModel,
+  tinyTensors,
+  writeTinyFolder,
+  writeTinyGguf,
+  type TinyModel,
+} from "./tiny-checkpoint.js";
+export { byteLevelTokens, tinyTokenizerConfig, tinyTokenizerJson, tinyVocabSize } from "./tiny-tokenizer.js";
+export { encodeGguf, writeGguf, type GgufToWrite, type GgufValue } from "./write-gguf.js";
+export {
+  encodeSafetensors,
+  joinSafetensors,
+  writeSafetensors,
+  type TensorToWrite,
+} from "./write-safetensors.js";
