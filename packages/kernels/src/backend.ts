@@ -253,10 +253,10 @@ export interface StepPlan {
 
 /**
  * Why one row has no result; the step's other rows are good, and the row's sampler state is left as it was.
- * `not_finite`: a logit or the hidden state is NaN or infinite. `no_token_allowed`: allowed ids, bad words, stop
+ * `non_finite_logits`: a logit or, in a hidden row, the state is NaN or infinite. `no_token_allowed`: allowed ids, bad words, stop
  * suppression and bias left nothing to sample.
  */
-export type RowError = "not_finite" | "no_token_allowed";
+export type RowError = "non_finite_logits" | "no_token_allowed";
 
 export interface RowResult {
   /** Sampled or scored token; -1 for hidden rows and rows in error. */

@@ -54,7 +54,7 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
     for (size_t i = 0; i < plan.outputs.size(); i++) {
         if (plan.outputs[i].kind != OutputRow::Kind::hidden) continue;
         const float* state = source(static_cast<int32_t>(i));
-        if (!std::all_of(state, state + width, f32_is_finite)) result.errors[i] = static_cast<uint8_t>(RowError::not_finite);
+        if (!std::all_of(state, state + width, f32_is_finite)) result.errors[i] = static_cast<uint8_t>(RowError::non_finite_logits);
         std::memcpy(result.hidden.data() + places_[i].hidden, state, static_cast<size_t>(width) * sizeof(float));
     }
 
@@ -92,7 +92,7 @@ void HeadRunner::finish_row(const StepPlan& plan, size_t index, float* logits, i
     bool bad = false;
     const float largest = kernels.largest(logits, vocab, &bad);
     if (bad) {
-        result.errors[index] = static_cast<uint8_t>(RowError::not_finite);
+        result.errors[index] = static_cast<uint8_t>(RowError::non_finite_logits);
         return;
     }
     const bool needs_raw = row.wants_logprobs || row.num_top > 0 || row.num_ids > 0;

@@ -36,7 +36,7 @@ Sampled RowSampler::sample(float* logits, int64_t vocab, float largest, const Ro
         sampling.state->edit(row, vocab, sampling.suppress_stops);
         bool bad = false;
         largest = kernels.largest(row, vocab, &bad);
-        if (bad) return {-1, RowError::not_finite};
+        if (bad) return {-1, RowError::non_finite_logits};
     }
     if (largest == -std::numeric_limits<float>::infinity()) return {-1, RowError::no_token_allowed};
     const int32_t token = sampling.temperature < coldest ? static_cast<int32_t>(kernels.find(row, vocab, largest))

@@ -9,7 +9,7 @@ namespace octavo {
 enum class RowError : uint8_t {
     none = 0,
     /// A logit is NaN or +infinity, or a hidden state is not finite.
-    not_finite = 1,
+    non_finite_logits = 1,
     /// Allowed ids, bad words, stop suppression and bias left no token.
     no_token_allowed = 2,
 };

@@ -102,7 +102,7 @@ class ProgramChecker {
         return this.#checkAttention(op);
       case "gated_activation": {
         const input = this.#read("in", op.in);
-        if (!activations.includes(op.activation)) this.#fail(`knows no activation ${String(op.activation)}`);
+        if (!activations.includes(op.activation)) this.#fail(`knows no activation ${op.activation}`);
         const out = this.#write("out", op.out);
         this.#equal("twice the width of out", 2 * out.width, "the width of in", input.width);
         return this.#apart("in", input, "out", out);

@@ -51,7 +51,7 @@ function checkMatrixSource(source: MatrixSource): void {
   const { name, type, rows, cols } = source;
   const unit = storageUnits[type];
   if (unit === undefined)
-    throw new OctavoError("artifact_unsupported", `Tensor ${name} has the unknown type ${String(type)}.`);
+    throw new OctavoError("artifact_unsupported", `Tensor ${name} has the unknown type ${type}.`);
   checkCount(name, "rows", rows);
   checkCount(name, "columns", cols);
   if (cols % unit.elements !== 0) {

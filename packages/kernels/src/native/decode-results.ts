@@ -1,7 +1,7 @@
 import type { OutputRow, RowError, RowResult } from "../backend.js";
 import type { NativeStepResult } from "./addon.js";
 
-const errors: readonly (RowError | undefined)[] = [undefined, "not_finite", "no_token_allowed"];
+const errors: readonly (RowError | undefined)[] = [undefined, "non_finite_logits", "no_token_allowed"];
 
 /** What decoding needs to remember of a row: the plan's own objects may be reused once `execute` has returned. */
 export interface RowShape {
