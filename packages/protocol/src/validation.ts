@@ -43,7 +43,8 @@ export function describeValue(value: unknown): string {
   if (typeof value === "object") return "an object";
   if (typeof value === "string")
     return value.length <= 48 ? JSON.stringify(value) : `a string of ${value.length} characters`;
-  return String(value);
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return `a ${typeof value}`;
 }
 
 /** The first issue; of a union's branches, the one that got furthest into the value is what the caller meant. */

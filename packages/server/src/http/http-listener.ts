@@ -121,7 +121,7 @@ export class HttpListener {
     this.#metrics.connectionOpened();
     socket.once("close", () => {
       this.#metrics.connectionClosed();
-      for (const exchange of [...exchanges]) this.#finish(exchange);
+      for (const exchange of exchanges) this.#finish(exchange);
     });
   }
 
@@ -155,7 +155,7 @@ export class HttpListener {
       performance.now() - exchange.arrivalMs,
     );
     this.#dispatcher.log(exchange);
-    if (this.#exchanges.size === 0) for (const waiter of [...this.#idleWaiters]) waiter();
+    if (this.#exchanges.size === 0) for (const waiter of this.#idleWaiters) waiter();
   }
 
   /** What is not HTTP, or too slow or too large a head, never becomes an exchange. */

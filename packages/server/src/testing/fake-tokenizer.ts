@@ -15,7 +15,7 @@ export class ByteTokenizer implements Tokenizer {
     for (const piece of text.split(/(<\|(?:bos|eos|im_start|im_end)\|>)/)) {
       const special = specials.indexOf(piece);
       if (special >= 0) ids.push(firstSpecial + special);
-      else ids.push(...Buffer.from(piece, "utf8"));
+      else for (const byte of Buffer.from(piece, "utf8")) ids.push(byte);
     }
     return Int32Array.from(ids);
   }
