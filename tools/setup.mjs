@@ -46,7 +46,7 @@ async function compileTypeScript() {
   ];
   const digest = digestOf(...sources, ...sources.map((path) => readFileSync(join(root, path), "utf8")));
   const done = stamp("typescript");
-  const outputs = existsSync(join(root, "packages/cli/dist/index.js"));
+  const outputs = existsSync(join(root, "packages/cli/dist/main.js"));
   if (outputs && done.matches(digest)) return;
   say("compiling TypeScript ...");
   await must("tsc", process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-b"]);

@@ -1,0 +1,170 @@
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { LLM } from "@octavo/engine";
+import { OctavoError } from "@octavo/protocol";
+import { createServer, type OctavoServer } from "@octavo/server";
+import { Command, Option } from "commander";
+import { createLoadingLine } from "../output/loading-line.js";
+import { serveBanner } from "../output/serve-banner.js";
+import { collect, parseBytes, parseCount, parseNumber } from "../options/parse.js";
+import { loadOptionsOf, type ServeFlags, serverConfigOf } from "../options/serve-options.js";
+
+/** The model that ships with the repository; what is served when none is named. */
+const embeddedModel = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
+
+/** `octavo serve MODEL`: loads an artifact and answers OpenAI's API until told to stop. */
+export function serveCommand(): Command {
+  return new Command("serve")
+    .description("serve a model over an OpenAI-compatible API")
+    .argument("[model]", "folder, .gguf file or Hugging Face id (default: the embedded octavo-mini)")
+    .option("--model <model>", "the same as the argument")
+    .option("--revision <name>", "branch, tag or commit of a Hugging Face id")
+    .option("--download-dir <folder>", "cache of downloaded models (default: Hugging Face's own)")
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--port <port>", "port to listen on; 0 takes a free one", parseCount(0, 65_535), 8000)
+    .option("--api-key <key>", "key that requests must carry; may be given several times", collect)
+    .option("--served-model-name <name...>", "names that requests may use")
+    .optionsGroup("Engine:")
+    .option("--max-model-len <tokens>", "longest context (default: the model's)", parseCount(1))
+    .option("--max-num-seqs <n>", "sequences that run at once", parseCount(1, 4096))
+    .option("--max-num-batched-tokens <n>", "token budget of a step", parseCount(1))
+    .option("--max-queued-requests <n>", "waiting requests before 429", parseCount(0))
+    .option("--kv-cache-memory <size>", "memory of the KV cache, e.g. 2GiB", parseBytes)
+    .option(
+      "--gpu-memory-utilization <share>",
+      "share of the free memory for the KV cache instead",
+      parseNumber(0.01, 1),
+    )
+    .addOption(
+      new Option("--kv-cache-dtype <type>", "type of cached keys and values").choices([
+        "auto",
+        "f32",
+        "f16",
+        "bf16",
+      ]),
+    )
+    .option("--block-size <tokens>", "tokens in a block of KV cache", parseCount(1, 256))
+    .option("--enable-prefix-caching", "share the KV cache of equal prefixes (default)")
+    .option("--no-enable-prefix-caching", "compute every prompt in full")
+    .option("--enable-chunked-prefill", "split long prompts over steps (default)")
+    .option("--no-enable-chunked-prefill", "compute each prompt in one step")
+    .option(
+      "--long-prefill-token-threshold <tokens>",
+      "cap of one prompt per step while others wait",
+      parseCount(0),
+    )
+    .addOption(
+      new Option("--scheduling-policy <name>", "order of waiting requests").choices(["fcfs", "priority"]),
+    )
+    .option("--threads <n>", "compute threads (default: the machine's cores)", parseCount(1, 1024))
+    .optionsGroup("Requests:")
+    .option(
+      "--chat-template <file>",
+      "chat template to use instead of the model's, a file or the text itself",
+    )
+    .addOption(
+      new Option("--chat-template-content-format <format>", "how message parts reach the template").choices([
+        "auto",
+        "string",
+        "openai",
+      ]),
+    )
+    .option("--trust-request-chat-template", "let requests bring their own template")
+    .addOption(
+      new Option("--generation-config <source>", "sampling defaults: the model's or OpenAI's").choices([
+        "auto",
+        "vllm",
+      ]),
+    )
+    .option("--max-logprobs <n>", "most alternatives a request may ask for; -1 for all", parseLogprobs)
+    .addOption(new Option("--pooling <type>", "pooling of embeddings").choices(["mean", "last"]))
+    .option("--response-role <role>", "role of generated messages")
+    .option("--exclude-tools-when-tool-choice-none", "leave tools out of the prompt when none may be called")
+    .option("--enable-force-include-usage", "send usage in every stream")
+    .option("--request-timeout <seconds>", "end a request after; 0 for never", parseNumber(0))
+    .option("--max-body-size <size>", "largest request body", parseBytes)
+    .option("--allowed-origins <origin...>", "browser origins to answer, or *")
+    .option("--enable-legacy-metric-names", "also expose metric names that vLLM has dropped")
+    .option("--drain-timeout <seconds>", "time for running requests after SIGTERM", parseNumber(0))
+    .addOption(
+      new Option("--log-level <level>", "least severe lines to log").choices([
+        "trace",
+        "debug",
+        "info",
+        "warn",
+        "error",
+        "silent",
+      ]),
+    )
+    .option("--disable-access-log", "no line per request")
+    .action((argument: string | undefined, flags: ServeFlags) => serve(argument ?? flags.model, flags));
+}
+
+async function serve(named: string | undefined, flags: ServeFlags): Promise<void> {
+  const source = named ?? embeddedModel;
+  if (named === undefined && !existsSync(embeddedModel)) {
+    throw new OctavoError("artifact_not_found", "no model was named, and the embedded one is not here", {
+      param: "model",
+    });
+  }
+  const loading = createLoadingLine(process.stderr);
+  const stopping = new AbortController();
+  const interrupt = () => stopping.abort();
+  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  const model = await LLM.load(source, {
+    ...loadOptionsOf(flags, templateOf(flags.chatTemplate)),
+    onProgress: loading.update,
+    signal: stopping.signal,
+  }).finally(() => {
+    loading.end();
+    process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
+  });
+  const config = serverConfigOf(flags, named === undefined ? ["octavo-mini"] : []);
+  const server = createServer({ model, config });
+  const address = await server.listen().catch(async (error: unknown) => {
+    await model[Symbol.asyncDispose]();
+    throw error;
+  });
+  process.stdout.write(
+    serveBanner({
+      url: address.url,
+      model,
+      names: config.servedModelNames ?? [],
+      needsKey: (config.apiKeys ?? []).length > 0,
+    }),
+  );
+  await untilStopped(server);
+  await model[Symbol.asyncDispose]();
+}
+
+/** Ends on SIGTERM or SIGINT: running requests may finish; a second signal drops them. */
+async function untilStopped(server: OctavoServer): Promise<void> {
+  const signals = ["SIGINT", "SIGTERM"] as const;
+  await new Promise<void>((resolve, reject) => {
+    let draining = false;
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (draining) {
+        server.close().then(resolve, reject);
+        return;
+      }
+      draining = true;
+      process.stderr.write(`${signal}: finishing running requests; once more to drop them\n`);
+      server.drain().then(resolve, reject);
+    };
+    for (const signal of signals) process.on(signal, onSignal);
+  });
+}
+
+/** vLLM's rule: a template flag that names a file is read, anything else is the template itself. */
+function templateOf(flag: string | undefined): string | undefined {
+  if (flag === undefined) return undefined;
+  if (existsSync(flag)) return readFileSync(flag, "utf8");
+  if (/[{}\n]/.test(flag)) return flag;
+  throw new OctavoError("invalid_option", `--chat-template: there is no file ${flag}`, {
+    param: "chat-template",
+  });
+}
+
+function parseLogprobs(text: string): number {
+  return text.trim() === "-1" ? -1 : parseCount(0)(text);
+}

@@ -1,0 +1,105 @@
+import type { LoadOptions } from "@octavo/engine";
+import type { ServerConfig } from "@octavo/server";
+
+/** `octavo serve`'s flags as commander hands them over. Absent means the engine's or the server's default. */
+export interface ServeFlags {
+  readonly model?: string;
+  readonly revision?: string;
+  readonly downloadDir?: string;
+  readonly host: string;
+  readonly port: number;
+  readonly apiKey?: readonly string[];
+  readonly servedModelName?: readonly string[];
+  readonly maxModelLen?: number;
+  readonly maxNumSeqs?: number;
+  readonly maxNumBatchedTokens?: number;
+  readonly maxQueuedRequests?: number;
+  readonly kvCacheMemory?: number;
+  readonly gpuMemoryUtilization?: number;
+  readonly kvCacheDtype?: "auto" | "f32" | "f16" | "bf16";
+  readonly blockSize?: number;
+  readonly enablePrefixCaching?: boolean;
+  readonly enableChunkedPrefill?: boolean;
+  readonly longPrefillTokenThreshold?: number;
+  readonly schedulingPolicy?: "fcfs" | "priority";
+  readonly threads?: number;
+  readonly chatTemplate?: string;
+  readonly chatTemplateContentFormat?: "auto" | "string" | "openai";
+  readonly trustRequestChatTemplate?: boolean;
+  readonly generationConfig?: "auto" | "vllm";
+  readonly maxLogprobs?: number;
+  readonly pooling?: "mean" | "last";
+  readonly responseRole?: string;
+  readonly excludeToolsWhenToolChoiceNone?: boolean;
+  readonly enableForceIncludeUsage?: boolean;
+  readonly requestTimeout?: number;
+  readonly maxBodySize?: number;
+  readonly allowedOrigins?: readonly string[];
+  readonly enableLegacyMetricNames?: boolean;
+  readonly drainTimeout?: number;
+  readonly logLevel?: ServerConfig["logLevel"];
+  readonly disableAccessLog?: boolean;
+}
+
+/** What the engine is loaded with. */
+export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefined): LoadOptions {
+  return {
+    revision: flags.revision,
+    downloadDir: flags.downloadDir,
+    numThreads: flags.threads,
+    kvCacheDtype: flags.kvCacheDtype,
+    kvCacheMemoryBytes: flags.kvCacheMemory,
+    memoryUtilization: flags.gpuMemoryUtilization,
+    blockSize: flags.blockSize,
+    maxModelLen: flags.maxModelLen,
+    maxNumSeqs: flags.maxNumSeqs,
+    maxNumBatchedTokens: flags.maxNumBatchedTokens,
+    maxQueuedRequests: flags.maxQueuedRequests,
+    enablePrefixCaching: flags.enablePrefixCaching,
+    enableChunkedPrefill: flags.enableChunkedPrefill,
+    longPrefillTokenThreshold: flags.longPrefillTokenThreshold,
+    schedulingPolicy: flags.schedulingPolicy,
+    generationConfig: flags.generationConfig,
+    chatTemplate,
+  };
+}
+
+/** The server's part of the flags; absent ones are left to the server's defaults. */
+export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[]): Partial<ServerConfig> {
+  const given: { readonly [K in keyof ServerConfig]?: ServerConfig[K] | undefined } = {
+    host: flags.host,
+    port: flags.port,
+    apiKeys: apiKeysOf(flags),
+    servedModelNames: flags.servedModelName ?? defaultNames,
+    maxBodyBytes: flags.maxBodySize,
+    requestTimeoutMs: milliseconds(flags.requestTimeout),
+    drainTimeoutMs: milliseconds(flags.drainTimeout),
+    trustRequestChatTemplate: flags.trustRequestChatTemplate,
+    chatTemplateContentFormat: flags.chatTemplateContentFormat,
+    responseRole: flags.responseRole,
+    excludeToolsWhenToolChoiceNone: flags.excludeToolsWhenToolChoiceNone,
+    enableForceIncludeUsage: flags.enableForceIncludeUsage,
+    maxLogprobs: flags.maxLogprobs,
+    pooling: flags.pooling,
+    schedulingPolicy: flags.schedulingPolicy,
+    enableLegacyMetricNames: flags.enableLegacyMetricNames,
+    corsOrigins: flags.allowedOrigins,
+    logLevel: flags.logLevel,
+    accessLog: flags.disableAccessLog === true ? false : undefined,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** Keys from the flag, or from the environment, where several are separated by commas. */
+function apiKeysOf(flags: ServeFlags): readonly string[] | undefined {
+  if (flags.apiKey !== undefined) return flags.apiKey;
+  const fromEnvironment = process.env["OCTAVO_API_KEY"] ?? process.env["VLLM_API_KEY"];
+  return fromEnvironment
+    ?.split(",")
+    .map((key) => key.trim())
+    .filter((key) => key !== "");
+}
+
+function milliseconds(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : Math.round(seconds * 1000);
+}

@@ -1,0 +1,22 @@
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { benchServeCommand } from "./commands/bench-serve.js";
+import { serveCommand } from "./commands/serve.js";
+
+/** The whole command line. */
+export function createProgram(): Command {
+  const bench = new Command("bench").description("measure").addCommand(benchServeCommand());
+  return new Command("octavo")
+    .description("LLM serving for TypeScript that proves what it serves")
+    .version(version(), "-V, --version")
+    .showHelpAfterError("(--help lists the flags)")
+    .addCommand(serveCommand())
+    .addCommand(bench);
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  return typeof manifest === "object" && manifest !== null && "version" in manifest
+    ? String(manifest.version)
+    : "unknown";
+}
