@@ -14,9 +14,9 @@ export class AdmissionQueue {
     this.#maxRequests = maxRequests;
   }
 
-  /** Throws `queue_full` when no more may wait. */
-  check(): void {
-    if (this.#waiting.size < this.#maxRequests) return;
+  /** Throws `queue_full` when no more may wait, beside those for whom there are `freePlaces` in the next step. */
+  check(freePlaces: number): void {
+    if (this.#waiting.size < this.#maxRequests + freePlaces) return;
     throw new OctavoError(
       "queue_full",
       `${this.#waiting.size} requests are waiting, which is the limit. Try again later.`,

@@ -9,7 +9,7 @@ import type {
 } from "../api.js";
 import { BlockPool } from "../kv-cache/block-pool.js";
 import { Scheduler, type ScheduledStep } from "../scheduler/scheduler.js";
-import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
+import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest, EngineContext } from "./active-request.js";
 import { AdmissionQueue } from "./admission-queue.js";
 import { checkEmbeddingRequest, checkGenerationRequest } from "./check-request.js";
@@ -22,6 +22,7 @@ import {
 } from "./engine-options.js";
 import { GenerationTask } from "./generation-task.js";
 import { ObserverList } from "./observer-list.js";
+import { RequestRegistry } from "./request-registry.js";
 import { StepPlanBuilder } from "./step-plan-builder.js";
 
 /** Starts an engine over a compiled program. Dispose it before the program and the backend. */
@@ -42,11 +43,7 @@ class StepEngine implements RunningEngine {
   readonly #context: EngineContext;
   readonly #observers = new ObserverList();
   readonly #queue: AdmissionQueue;
-  /** Requests with unfinished sequences, or sequences that a step still computes. */
-  readonly #requests = new Map<SequenceGroup, ActiveRequest>();
-  /** Requests with events to deliver. */
-  readonly #undelivered = new Set<ActiveRequest>();
-  readonly #idleWaiters: (() => void)[] = [];
+  readonly #requests: RequestRegistry;
   readonly #loop: Promise<void>;
   #wake: (() => void) | undefined;
   #numRequests = 0;
@@ -68,6 +65,7 @@ class StepEngine implements RunningEngine {
       hooks.onLogits !== undefined,
     );
     this.#queue = new AdmissionQueue(options.maxQueuedRequests);
+    this.#requests = new RequestRegistry(this.#scheduler, this.#queue, this.#observers);
     this.#context = {
       backend,
       vocabSize: options.vocabSize,
@@ -101,15 +99,13 @@ class StepEngine implements RunningEngine {
   generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent> {
     this.#checkOpen();
     checkGenerationRequest(request, this.#limits);
-    this.#queue.check();
+    this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length);
     const task = new GenerationTask(
       request,
       this.#numRequests,
       this.#context,
       this.#options.tokenizer,
-      (left) => {
-        this.#abort(left);
-      },
+      (left) => this.#requests.abort(left),
     );
     this.#add(task, signal);
     return task.events;
@@ -118,7 +114,7 @@ class StepEngine implements RunningEngine {
   async embed(request: EmbeddingRequest, signal?: AbortSignal): Promise<EmbeddingResult> {
     this.#checkOpen();
     checkEmbeddingRequest(request, this.#limits);
-    this.#queue.check();
+    this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length);
     const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize);
     this.#add(task, signal);
     return task.result;
@@ -130,8 +126,8 @@ class StepEngine implements RunningEngine {
 
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true;
-    const idle = this.#whenIdle();
-    const timer = setTimeout(() => this.#abortAll(), Math.min(Math.max(deadlineMs, 0), 2 ** 31 - 1));
+    const idle = this.#requests.whenIdle();
+    const timer = setTimeout(() => this.#requests.abortAll(), Math.min(Math.max(deadlineMs, 0), 2 ** 31 - 1));
     await idle;
     clearTimeout(timer);
   }
@@ -162,24 +158,16 @@ class StepEngine implements RunningEngine {
       throw new OctavoError("shutting_down", "The engine is shutting down and takes no new requests.");
   }
 
-  #add(task: ActiveRequest, signal: AbortSignal | undefined): void {
+  #add(request: ActiveRequest, signal: AbortSignal | undefined): void {
     this.#numRequests += 1;
-    this.#requests.set(task, task);
-    this.#queue.enter(task);
-    for (const sequence of task.sequences) this.#scheduler.add(sequence);
-    if (signal?.aborted) this.#abort(task);
-    else if (signal !== undefined) {
-      const onAbort = (): void => this.#abort(task);
-      signal.addEventListener("abort", onAbort, { once: true });
-      task.onOver = () => signal.removeEventListener("abort", onAbort);
-    }
+    this.#requests.add(request, signal);
     this.#wake?.();
   }
 
   async #run(): Promise<void> {
     while (!this.#isStopped && this.#failure === undefined) {
       if (this.#requests.size === 0) {
-        this.#deliver();
+        this.#requests.deliver();
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
@@ -192,7 +180,7 @@ class StepEngine implements RunningEngine {
         this.#fail(thrown);
       }
     }
-    this.#deliver();
+    this.#requests.deliver();
   }
 
   async #step(): Promise<void> {
@@ -201,11 +189,11 @@ class StepEngine implements RunningEngine {
     const evictionsBefore = this.#pool.numEvictions;
     const step = this.#plan();
     if (step.sequences.length === 0) return;
-    const plan = this.#plans.build(step.sequences, (sequence) => this.#requestOf(sequence));
+    const plan = this.#plans.build(step.sequences, (sequence) => this.#requests.of(sequence));
     const blocksUsed = this.#pool.numUsed;
     const turn = eventLoopTurn();
     const pending = backend.execute(program, this.#cache, plan);
-    this.#deliver();
+    this.#requests.deliver();
     const result = await pending;
     // A backend that answers at once must not keep timers and sockets waiting.
     await turn;
@@ -247,11 +235,12 @@ class StepEngine implements RunningEngine {
     for (const sequence of step.preempted) this.#observers.notify("onPreemption", sequence.group.requestId);
     const nowMs = performance.now();
     for (const sequence of step.admitted) {
-      const request = this.#requestOf(sequence);
+      const request = this.#requests.of(sequence);
       try {
         this.#admitted(request, sequence, nowMs);
       } catch (thrown) {
-        this.#failRequest(request, OctavoError.from(thrown));
+        for (const other of request.sequences) other.numScheduled = 0;
+        this.#requests.fail(request, OctavoError.from(thrown));
       }
     }
     return step.admitted.some((sequence) => sequence.status === "finished")
@@ -282,7 +271,7 @@ class StepEngine implements RunningEngine {
     for (const [index, sequence] of step.sequences.entries()) {
       // A sibling's failure in this very step may have ended it.
       if (sequence.status !== "running") continue;
-      const request = this.#requestOf(sequence);
+      const request = this.#requests.of(sequence);
       const rows = result.rows.slice(rowStarts[index], rowStarts[index + 1]);
       if (this.#options.hooks.onLogits !== undefined) this.#reportLogits(sequence, rows, index);
       this.#applyRows(request, sequence, rows, nowMs);
@@ -290,17 +279,17 @@ class StepEngine implements RunningEngine {
   }
 
   #applyRows(request: ActiveRequest, sequence: Sequence, rows: readonly RowResult[], nowMs: number): void {
+    this.#scheduler.commit(sequence);
+    // What a bad row came from must not be found by others.
+    if (rows.some((row) => row.error === "non_finite_logits")) this.#scheduler.forget(sequence);
     try {
-      this.#scheduler.commit(sequence);
-      const isWanted = !request.isOver || rows.some((row) => row.error !== undefined);
-      if (!isWanted || request.applyRows(sequence, rows, nowMs)) this.#remove(request, sequence);
-      if (request.isOver) return;
-      this.#undelivered.add(request);
-      if (request.sequences.every((other) => other.status === "finished")) this.#finish(request, false);
+      const isDone = request.isOver || request.applyRows(sequence, rows, nowMs);
+      if (!request.isOver) this.#requests.noteEvents(request);
+      if (isDone) this.#requests.remove(request, sequence);
     } catch (thrown) {
-      // What produced a bad row must not be found by others.
-      this.#scheduler.forget(sequence);
-      this.#failRequest(request, OctavoError.from(thrown));
+      const error = OctavoError.from(thrown);
+      if (error.code === "internal_error") this.#scheduler.forget(sequence);
+      this.#requests.fail(request, error);
     }
   }
 
@@ -313,75 +302,18 @@ class StepEngine implements RunningEngine {
     }
   }
 
-  /** Ends a request for its reader; blocks that a step in flight uses are freed when it has been applied. */
-  #abort(request: ActiveRequest): void {
-    if (request.isOver || !this.#requests.has(request)) return;
-    this.#finish(request, true);
-    for (const sequence of request.sequences)
-      if (sequence.numScheduled === 0) this.#remove(request, sequence);
-    request.deliver();
-  }
-
-  #finish(request: ActiveRequest, isAborted: boolean): void {
-    request.finish(isAborted, this.#observers);
-    this.#queue.leave(request);
-    if (!isAborted) this.#queue.noteFinished(performance.now());
-    this.#undelivered.add(request);
-  }
-
-  #failRequest(request: ActiveRequest, error: OctavoError): void {
-    for (const sequence of request.sequences) {
-      sequence.numScheduled = 0;
-      this.#remove(request, sequence);
-    }
-    this.#queue.leave(request);
-    request.fail(error);
-  }
-
   #fail(thrown: unknown): void {
     const cause = OctavoError.from(thrown);
     this.#failure = new OctavoError("engine_failed", `The engine has stopped: ${cause.message}`, {
       cause: thrown,
     });
-    for (const request of this.#requests.values()) this.#failRequest(request, this.#failure);
-  }
-
-  #remove(request: ActiveRequest, sequence: Sequence): void {
-    if (sequence.status !== "finished") {
-      this.#scheduler.remove(sequence);
-      request.release(sequence);
-    }
-    if (!this.#requests.has(request) || request.sequences.some((other) => other.status !== "finished"))
-      return;
-    this.#requests.delete(request);
-    if (this.#requests.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
-  }
-
-  #deliver(): void {
-    for (const request of this.#undelivered) request.deliver();
-    this.#undelivered.clear();
-  }
-
-  #requestOf(sequence: Sequence): ActiveRequest {
-    const request = this.#requests.get(sequence.group);
-    if (request === undefined)
-      throw new OctavoError("internal_error", `unknown request ${sequence.group.requestId}`);
-    return request;
-  }
-
-  #abortAll(): void {
-    for (const request of this.#requests.values()) this.#abort(request);
-  }
-
-  #whenIdle(): Promise<void> {
-    if (this.#requests.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+    this.#requests.failAll(this.#failure);
   }
 
   async #dispose(): Promise<void> {
     this.#isDraining = true;
-    this.#abortAll();
-    await this.#whenIdle();
+    this.#requests.abortAll();
+    await this.#requests.whenIdle();
     this.#isStopped = true;
     this.#wake?.();
     await this.#loop;

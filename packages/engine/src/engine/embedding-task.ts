@@ -50,12 +50,9 @@ export class EmbeddingTask extends ActiveRequest {
   }
 
   override applyRows(sequence: Sequence, results: readonly RowResult[], nowMs: number): boolean {
-    for (const { hidden, error } of results) {
-      if (hidden?.length !== this.#sum.length || error !== undefined) {
-        throw new OctavoError(
-          "internal_error",
-          `The model failed on this request: ${error ?? "it gave no hidden state"}`,
-        );
+    for (const { hidden } of results) {
+      if (hidden?.length !== this.#sum.length) {
+        throw new OctavoError("internal_error", "The model gave no hidden state for this request.");
       }
       for (let column = 0; column < hidden.length; column += 1) {
         this.#sum[column] = (this.#sum[column] ?? 0) + (hidden[column] ?? 0);

@@ -17,18 +17,21 @@ export function tokenLogprob(result: RowResult, logprobIds: readonly number[] | 
 
 /** Throws what is wrong with a row that the backend computed; it concerns its request alone. */
 export function checkRow(result: RowResult, vocabSize: number): void {
-  if (result.error !== undefined)
-    throw new OctavoError("internal_error", `The model failed on this request: ${result.error}`);
-  if (result.hidden !== undefined) return;
-  if (
-    !Number.isInteger(result.token) ||
-    result.token < 0 ||
-    result.token >= vocabSize ||
-    Number.isNaN(result.logprob)
-  ) {
+  const { token, logprob, error } = result;
+  if (error === "no_token_allowed") {
+    throw new OctavoError(
+      "invalid_request",
+      "No token is left to choose from: allowed_token_ids, bad_words, min_tokens and logit_bias exclude all of them.",
+      { param: "allowed_token_ids" },
+    );
+  }
+  if (error === "non_finite_logits") {
+    throw new OctavoError("internal_error", "The model gave logits that are not finite for this request.");
+  }
+  if (!Number.isInteger(token) || token < 0 || token >= vocabSize || Number.isNaN(logprob)) {
     throw new OctavoError(
       "internal_error",
-      `The model gave token ${result.token} with logprob ${result.logprob}.`,
+      `The model gave token ${token} with logprob ${logprob} for this request.`,
     );
   }
 }

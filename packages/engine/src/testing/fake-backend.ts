@@ -7,6 +7,7 @@ import type {
   Matrix,
   OutputRow,
   Program,
+  RowError,
   RowResult,
   SamplerState,
   SamplerStateSpec,
@@ -25,7 +26,7 @@ export interface FakeBackendOptions {
   /** Called before each step's computation; a rejection is the backend's failure. */
   readonly beforeStep?: (plan: StepPlan) => Promise<void> | void;
   /** Why the row that ends with `context` fails; undefined lets it be. */
-  readonly rowError?: (context: readonly number[]) => string | undefined;
+  readonly rowError?: (context: readonly number[]) => RowError | undefined;
 }
 
 /**
@@ -106,7 +107,7 @@ export class FakeBackend implements Backend {
   #row(plan: StepPlan, row: OutputRow, context: readonly number[], hash: number): RowResult {
     const { vocabSize, hiddenSize = 8, rowError, script } = this.#options;
     const error = rowError?.(context);
-    if (error !== undefined) return { token: 0, error };
+    if (error !== undefined) return { token: -1, error };
     if (row.kind === "hidden") {
       return {
         token: -1,

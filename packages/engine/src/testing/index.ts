@@ -41,3 +41,5 @@ export {
   writeSafetensors,
   type TensorToWrite,
 } from "./write-safetensors.js";
+export type { EngineParts } from "./run-schedule.js";
+export { scheduleProperties, type ModelUnderTest, type ScheduleSuiteOptions } from "./schedule-properties.js";

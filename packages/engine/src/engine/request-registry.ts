@@ -1,0 +1,131 @@
+import { OctavoError } from "@octavo/protocol";
+import type { Scheduler } from "../scheduler/scheduler.js";
+import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
+import type { ActiveRequest } from "./active-request.js";
+import type { AdmissionQueue } from "./admission-queue.js";
+import type { ObserverList } from "./observer-list.js";
+
+/**
+ * The requests inside the engine and how they leave it. A request is over as soon as its reader has its end; its
+ * sequences leave the scheduler at once or, where a step in flight computes them, when that step has been applied.
+ */
+export class RequestRegistry {
+  readonly #scheduler: Scheduler;
+  readonly #queue: AdmissionQueue;
+  readonly #observers: ObserverList;
+  readonly #requests = new Map<SequenceGroup, ActiveRequest>();
+  /** Requests with events to deliver. */
+  readonly #undelivered = new Set<ActiveRequest>();
+  readonly #idleWaiters: (() => void)[] = [];
+
+  constructor(scheduler: Scheduler, queue: AdmissionQueue, observers: ObserverList) {
+    this.#scheduler = scheduler;
+    this.#queue = queue;
+    this.#observers = observers;
+  }
+
+  /** Requests with a sequence in the scheduler. */
+  get size(): number {
+    return this.#requests.size;
+  }
+
+  of(sequence: Sequence): ActiveRequest {
+    const request = this.#requests.get(sequence.group);
+    if (request === undefined) {
+      throw new OctavoError(
+        "internal_error",
+        `request ${sequence.group.requestId} has left, its sequence has not`,
+      );
+    }
+    return request;
+  }
+
+  add(request: ActiveRequest, signal: AbortSignal | undefined): void {
+    this.#requests.set(request, request);
+    this.#queue.enter(request);
+    for (const sequence of request.sequences) this.#scheduler.add(sequence);
+    if (signal === undefined) return;
+    if (signal.aborted) {
+      this.abort(request);
+      return;
+    }
+    const onAbort = (): void => this.abort(request);
+    signal.addEventListener("abort", onAbort, { once: true });
+    request.onOver = () => signal.removeEventListener("abort", onAbort);
+  }
+
+  /** Takes a sequence out of the scheduler and, with the last one, its request out of the engine. */
+  remove(request: ActiveRequest, sequence: Sequence): void {
+    if (sequence.status !== "finished") {
+      this.#scheduler.remove(sequence);
+      request.release(sequence);
+    }
+    if (!this.#requests.has(request) || request.sequences.some((other) => other.status !== "finished"))
+      return;
+    if (!request.isOver) {
+      this.#queue.noteFinished(performance.now());
+      this.#end(request, false);
+    }
+    this.#requests.delete(request);
+    if (this.#requests.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+
+  abort(request: ActiveRequest): void {
+    if (request.isOver || !this.#requests.has(request)) return;
+    this.#end(request, true);
+    this.#removeIdleSequences(request);
+    this.#deliverTo(request);
+  }
+
+  abortAll(): void {
+    for (const request of this.#requests.values()) this.abort(request);
+  }
+
+  fail(request: ActiveRequest, error: OctavoError): void {
+    this.#queue.leave(request);
+    request.fail(error);
+    this.#removeIdleSequences(request);
+  }
+
+  /** Fails every request; for when no step is in flight, nor will be. */
+  failAll(error: OctavoError): void {
+    for (const request of this.#requests.values()) {
+      for (const sequence of request.sequences) sequence.numScheduled = 0;
+      this.fail(request, error);
+    }
+  }
+
+  /** Has the request's new events delivered with the next `deliver`. */
+  noteEvents(request: ActiveRequest): void {
+    this.#undelivered.add(request);
+  }
+
+  deliver(): void {
+    for (const request of this.#undelivered) this.#deliverTo(request);
+    this.#undelivered.clear();
+  }
+
+  whenIdle(): Promise<void> {
+    if (this.#requests.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  #end(request: ActiveRequest, isAborted: boolean): void {
+    this.#queue.leave(request);
+    request.finish(isAborted, this.#observers);
+    this.#undelivered.add(request);
+  }
+
+  #removeIdleSequences(request: ActiveRequest): void {
+    for (const sequence of request.sequences) if (sequence.numScheduled === 0) this.remove(request, sequence);
+  }
+
+  /** Text is made here: a tokenizer that throws costs its own request. */
+  #deliverTo(request: ActiveRequest): void {
+    try {
+      request.deliver();
+    } catch (thrown) {
+      this.fail(request, OctavoError.from(thrown));
+    }
+  }
+}
