@@ -96,7 +96,7 @@ export class FakeEngine implements Engine {
     const idle = new Promise<void>((resolve) =>
       this.#running.size === 0 ? resolve() : this.#waiters.add(resolve),
     );
-    await Promise.race([idle, sleep(deadlineMs)]);
+    await Promise.race([idle, sleep(deadlineMs, undefined, { ref: false })]);
     this.#drained.abort();
   }
 
