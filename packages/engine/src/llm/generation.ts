@@ -6,6 +6,8 @@ import { type GenerationResult, ResultCollector } from "./generation-result.js";
 export interface StartedGeneration {
   readonly requestId: string;
   readonly promptTokens: Int32Array;
+  /** When it is what ended the generation, the result rejects with `request_cancelled`. */
+  readonly signal?: AbortSignal | undefined;
   readonly events: AsyncIterable<GenerationEvent>;
 }
 
@@ -78,7 +80,16 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
         collector.add(event);
         if (event.kind === "delta") yield* event.deltas;
       }
-      this.#settle({ kind: "finished", result: collector.finish() });
+      const result = collector.finish();
+      if (
+        started.signal?.aborted === true &&
+        result.sequences.some((sequence) => sequence.finishReason === "abort")
+      ) {
+        throw new OctavoError("request_cancelled", "The generation was aborted.", {
+          cause: started.signal.reason,
+        });
+      }
+      this.#settle({ kind: "finished", result });
     } catch (error) {
       this.#settle({ kind: "failed", error: OctavoError.from(error) });
       throw error;

@@ -2,6 +2,7 @@ import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { TensorInfo } from "../weights/checkpoint.js";
 import type { ModelConfig } from "./model-config.js";
+import { isFloatType } from "./float-conversion.js";
 import type { MatrixPlan, ModelPlan, PlannedHead, PlannedOp, VectorPlan } from "./model-plan.js";
 
 /** One of the tensors that share an input: its name without `.weight`, and how many outputs it gives. */
@@ -96,7 +97,7 @@ export class ProgramBuilder {
 
   #vectorTensor(name: string, length: number): TensorInfo {
     const tensor = this.#tensor(name, [length]);
-    if (tensor.type === "f32" || tensor.type === "f16" || tensor.type === "bf16") return tensor;
+    if (isFloatType(tensor.type)) return tensor;
     throw new OctavoError(
       "artifact_unsupported",
       `Tensor "${name}" in ${tensor.path} is stored as ${tensor.type}; vectors must be f32, f16 or bf16.`,

@@ -1,3 +1,4 @@
+import { open } from "node:fs/promises";
 import type {
   Backend,
   MappedFile,
@@ -9,9 +10,12 @@ import type {
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { TensorInfo } from "../weights/checkpoint.js";
+import { convertFloats, type FloatType, isFloatType } from "./float-conversion.js";
 import type { MatrixPlan, ModelPlan, VectorPlan } from "./model-plan.js";
 
 export interface PackingOptions {
+  /** Type that unquantised matrices are converted to; undefined keeps each as it is stored. */
+  readonly dtype?: FloatType | undefined;
   /** Bytes of the checkpoint's matrices packed so far, and all that will be. */
   readonly onProgress?: ((packedBytes: number, totalBytes: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -85,9 +89,8 @@ export class WeightPacker implements Disposable {
         if (failures.length > 0) return;
         try {
           this.#options.signal?.throwIfAborted();
-          const matrix = await this.#backend.createMatrix(
-            plan.sources.map((tensor) => this.#matrixSource(tensor)),
-          );
+          const sources = await Promise.all(plan.sources.map((tensor) => this.#matrixSource(tensor)));
+          const matrix = await this.#backend.createMatrix(sources);
           this.#matrices.set(plan, matrix);
           this.#packedBytes += sourceBytes(plan);
           this.#options.onProgress?.(this.#packedBytes, total);
@@ -104,14 +107,20 @@ export class WeightPacker implements Disposable {
     throw failures[0];
   }
 
-  #matrixSource(tensor: TensorInfo): MatrixSource {
+  async #matrixSource(tensor: TensorInfo): Promise<MatrixSource> {
     const [rows = 0, cols = 0] = tensor.shape;
-    return { type: tensor.type, rows, cols, bytes: this.#bytes(tensor), name: tensor.name };
+    const { dtype } = this.#options;
+    const { type, name } = tensor;
+    if (dtype === undefined || dtype === type || !isFloatType(type)) {
+      return { type, rows, cols, bytes: this.#bytes(tensor), name };
+    }
+    const data = convertFloats(await readTensor(tensor), type, dtype);
+    return { type: dtype, rows, cols, bytes: { data }, name };
   }
 
   #vectorSource(tensor: TensorInfo): VectorSource {
     const { type } = tensor;
-    if (type !== "f32" && type !== "f16" && type !== "bf16") {
+    if (!isFloatType(type)) {
       throw new OctavoError(
         "artifact_unsupported",
         `Tensor "${tensor.name}" is stored as ${type}; vectors must be f32, f16 or bf16.`,
@@ -127,6 +136,23 @@ export class WeightPacker implements Disposable {
       this.#files.set(tensor.path, file);
     }
     return { file, offset: tensor.offset, byteLength: tensor.byteLength };
+  }
+}
+
+async function readTensor(tensor: TensorInfo): Promise<Uint8Array> {
+  const file = await open(tensor.path);
+  try {
+    const data = new Uint8Array(tensor.byteLength);
+    let filled = 0;
+    while (filled < data.byteLength) {
+      const { bytesRead } = await file.read(data, filled, data.byteLength - filled, tensor.offset + filled);
+      if (bytesRead === 0)
+        throw new OctavoError("artifact_invalid", `${tensor.path} ends within tensor "${tensor.name}".`);
+      filled += bytesRead;
+    }
+    return data;
+  } finally {
+    await file.close();
   }
 }
 

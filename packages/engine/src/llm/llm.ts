@@ -1,0 +1,237 @@
+import { randomUUID } from "node:crypto";
+import type { Backend } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { Engine, GenerationRequest } from "../api.js";
+import type { LanguageModel } from "../language-model.js";
+import type { ModelConfig } from "../models/model-config.js";
+import { resolveSamplingParams, type SamplingInput } from "../sampling/resolve-sampling-params.js";
+import type { ChatTemplate, TemplateInput, TemplateMessage } from "../template/chat-template.js";
+import type { Tokenizer } from "../tokenizer/tokenizer.js";
+import type { GenerationDefaults } from "../weights/checkpoint.js";
+import { Generation, type StartedGeneration } from "./generation.js";
+import type { GenerationResult } from "./generation-result.js";
+import { type LoadedParts, loadParts } from "./load-parts.js";
+import type { LoadOptions } from "./load-options.js";
+
+/** Text, or token ids that are taken as they are. */
+export type Prompt = string | Int32Array;
+
+/** Sampling parameters, all optional: generation_config.json fills in some, OpenAI's defaults the rest. */
+export interface GenerateOptions extends SamplingInput {
+  /** Ends the generation with `request_cancelled` and frees its memory. */
+  readonly signal?: AbortSignal | undefined;
+  /** Prefix cache entries are shared only between requests with the same salt. */
+  readonly cacheSalt?: string | undefined;
+  /** Lower runs earlier; needs the scheduling policy `priority`. */
+  readonly priority?: number | undefined;
+  /** Default a random one. */
+  readonly requestId?: string | undefined;
+}
+
+export interface ChatOptions extends GenerateOptions, Omit<TemplateInput, "messages"> {}
+
+export interface EmbedOptions {
+  /** Which hidden states make the embedding: the last token's, the default, or the mean of all. */
+  readonly pooling?: "mean" | "last" | undefined;
+  /** Scale to length 1; default true. */
+  readonly normalize?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * A model in memory with the engine that runs it. Requests in flight are batched, whoever made them.
+ *
+ * ```ts
+ * await using llm = await LLM.load("Qwen/Qwen3-0.6B");
+ * for await (const { text } of llm.chat([{ role: "user", content: "Hello" }])) process.stdout.write(text);
+ * ```
+ */
+export class LLM implements LanguageModel {
+  readonly name: string;
+  readonly config: ModelConfig;
+  readonly generation: GenerationDefaults;
+  readonly tokenizer: Tokenizer;
+  readonly chatTemplate: ChatTemplate | undefined;
+  readonly namedChatTemplates: ReadonlyMap<string, ChatTemplate>;
+  readonly backend: Backend;
+  readonly engine: Engine;
+  readonly #parts: LoadedParts;
+  #disposal: Promise<void> | undefined;
+
+  private constructor(parts: LoadedParts) {
+    this.name = parts.name;
+    this.config = parts.config;
+    this.generation = parts.generation;
+    this.tokenizer = parts.tokenizer;
+    this.chatTemplate = parts.templates.chatTemplate;
+    this.namedChatTemplates = parts.templates.namedChatTemplates;
+    this.backend = parts.backend;
+    this.engine = parts.engine;
+    this.#parts = parts;
+  }
+
+  /**
+   * Loads a folder in Hugging Face's layout, a `.gguf` file, or a model of the hub: `org/name`, `org/name@revision`,
+   * `org/name:Q4_K_M`, `org/name/file.gguf`.
+   * @throws OctavoError `artifact_not_found`, `artifact_invalid`, `artifact_unsupported`, `invalid_option`, `out_of_memory`,
+   *   `native_unavailable`, `request_cancelled`, or one of the hub's codes
+   */
+  static async load(model: string, options: LoadOptions = {}): Promise<LLM> {
+    return new LLM(await loadParts(model, options));
+  }
+
+  /** Bytes of the packed weights. */
+  get weightBytes(): number {
+    return this.#parts.weightBytes;
+  }
+
+  /** Continues a prompt. Several prompts run together and give their results in order; one failure ends the others. */
+  generate(prompt: Prompt, options?: GenerateOptions): Generation;
+  generate(prompts: readonly Prompt[], options?: GenerateOptions): Promise<GenerationResult[]>;
+  generate(
+    prompts: Prompt | readonly Prompt[],
+    options: GenerateOptions = {},
+  ): Generation | Promise<GenerationResult[]> {
+    if (typeof prompts === "string" || prompts instanceof Int32Array) {
+      return this.#generation((signal) => this.#tokens(prompts, true, signal), options);
+    }
+    return this.#inParallel(prompts, options.signal, (prompt, signal) =>
+      this.generate(prompt, { ...options, signal }).result(),
+    );
+  }
+
+  /** Answers a conversation laid out by the model's chat template, its `tool_use` template where there are tools. */
+  chat(messages: readonly TemplateMessage[], options: ChatOptions = {}): Generation {
+    const { tools, documents, addGenerationPrompt, continueFinalMessage, variables, ...rest } = options;
+    const input: TemplateInput = {
+      messages,
+      ...(tools !== undefined && { tools }),
+      ...(documents !== undefined && { documents }),
+      ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
+      ...(continueFinalMessage !== undefined && { continueFinalMessage }),
+      ...(variables !== undefined && { variables }),
+    };
+    // The template writes the special tokens itself.
+    return this.#generation((signal) => this.#tokens(this.renderChat(input), false, signal), rest);
+  }
+
+  /** The text that `chat` hands to the model. Throws `template_error` when there is no template or it fails. */
+  renderChat(input: TemplateInput): string {
+    const hasTools = input.tools !== undefined && input.tools.length > 0;
+    const template = (hasTools ? this.namedChatTemplates.get("tool_use") : undefined) ?? this.chatTemplate;
+    if (template === undefined) {
+      throw new OctavoError(
+        "template_error",
+        `${this.name} has no chat template; load it with the option chatTemplate.`,
+      );
+    }
+    return template.render(input);
+  }
+
+  /** Hidden states as vectors, one per text. */
+  embed(text: Prompt, options?: EmbedOptions): Promise<Float32Array>;
+  embed(texts: readonly Prompt[], options?: EmbedOptions): Promise<Float32Array[]>;
+  embed(
+    texts: Prompt | readonly Prompt[],
+    options: EmbedOptions = {},
+  ): Promise<Float32Array | Float32Array[]> {
+    if (typeof texts === "string" || texts instanceof Int32Array)
+      return this.#embedOne(texts, options.signal, options);
+    return this.#inParallel(texts, options.signal, (text, signal) => this.#embedOne(text, signal, options));
+  }
+
+  renderRequestTemplate(source: string, input: TemplateInput): Promise<string> {
+    return this.#parts.templates.renderRequestTemplate(source, input);
+  }
+
+  /** Ends running requests with the finish reason `abort` and frees the memory. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#disposal ??= this.#dispose();
+    return this.#disposal;
+  }
+
+  #generation(
+    encode: (signal: AbortSignal | undefined) => Promise<Int32Array>,
+    options: GenerateOptions,
+  ): Generation {
+    return new Generation(async (): Promise<StartedGeneration> => {
+      const { signal, cacheSalt, priority, requestId = randomUUID(), ...sampling } = options;
+      const arrivalMs = performance.now();
+      const promptTokens = await encode(signal);
+      const params = resolveSamplingParams(sampling, {
+        defaults: this.generation,
+        vocabSize: this.config.vocabSize,
+        maxModelLen: this.engine.maxModelLen,
+        numPromptTokens: promptTokens.length,
+        maxLogprobs: -1,
+      });
+      const request: GenerationRequest = {
+        kind: "generate",
+        requestId,
+        promptTokens,
+        params,
+        arrivalMs,
+        ...(cacheSalt !== undefined && { cacheSalt }),
+        ...(priority !== undefined && { priority }),
+      };
+      return { requestId, promptTokens, signal, events: this.engine.generate(request, signal) };
+    });
+  }
+
+  async #embedOne(
+    text: Prompt,
+    signal: AbortSignal | undefined,
+    options: EmbedOptions,
+  ): Promise<Float32Array> {
+    const { pooling = "last", normalize = true } = options;
+    const promptTokens = await this.#tokens(text, true, signal);
+    const { embedding } = await this.engine.embed(
+      {
+        kind: "embed",
+        requestId: randomUUID(),
+        promptTokens,
+        pooling,
+        normalize,
+        arrivalMs: performance.now(),
+      },
+      signal,
+    );
+    return embedding;
+  }
+
+  async #tokens(
+    prompt: Prompt,
+    addSpecialTokens: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Int32Array> {
+    if (typeof prompt !== "string") return prompt;
+    return this.tokenizer.encodeAsync(prompt, { addSpecialTokens, ...(signal !== undefined && { signal }) });
+  }
+
+  /** As many at once as the engine runs, so that a long list does not overflow its queue. */
+  async #inParallel<T, R>(
+    items: readonly T[],
+    signal: AbortSignal | undefined,
+    work: (item: T, signal: AbortSignal) => Promise<R>,
+  ): Promise<R[]> {
+    const failure = new AbortController();
+    const either = signal === undefined ? failure.signal : AbortSignal.any([signal, failure.signal]);
+    const results: R[] = [];
+    const queue = items.entries();
+    const worker = async (): Promise<void> => {
+      for (const [index, item] of queue) results[index] = await work(item, either);
+    };
+    try {
+      await Promise.all(Array.from({ length: Math.min(items.length, this.#parts.maxNumSeqs) }, worker));
+    } catch (error) {
+      failure.abort();
+      throw error;
+    }
+    return results;
+  }
+
+  async #dispose(): Promise<void> {
+    await this.engine[Symbol.asyncDispose]();
+    for (const part of this.#parts.owned) part[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,54 @@
+import type { Backend, KvDtype } from "@octavo/kernels";
+import type { EngineOptions } from "../engine/engine-options.js";
+
+type EngineSettings = Pick<
+  EngineOptions,
+  | "maxNumSeqs"
+  | "maxNumBatchedTokens"
+  | "enablePrefixCaching"
+  | "enableChunkedPrefill"
+  | "schedulingPolicy"
+  | "maxQueuedRequests"
+  | "longPrefillTokenThreshold"
+  | "hooks"
+>;
+
+/** How a model is loaded and served. Names follow vLLM's flags. */
+export interface LoadOptions extends EngineSettings {
+  /** Threads of the native backend; default the machine's cores. */
+  readonly numThreads?: number | undefined;
+  /** Storage of unquantised weights; `auto`, the default, keeps each as the checkpoint has it. */
+  readonly dtype?: "auto" | "f32" | "f16" | "bf16" | undefined;
+  /** Storage of keys and values; `auto`, the default, follows the weights (f16 for quantised ones). */
+  readonly kvCacheDtype?: KvDtype | "auto" | undefined;
+  /** Bytes of the KV cache; default 40 % of the free memory, at most 4 GiB. */
+  readonly kvCacheMemoryBytes?: number | undefined;
+  /** Instead: the share of the memory free after loading, in (0, 1], that the KV cache may take. */
+  readonly memoryUtilization?: number | undefined;
+  /** Tokens per block; default 16. */
+  readonly blockSize?: number | undefined;
+  /** Prompt and output tokens together; default what the model and the memory allow. */
+  readonly maxModelLen?: number | undefined;
+  /** A Jinja template that replaces the checkpoint's. */
+  readonly chatTemplate?: string | undefined;
+  /** Sampling defaults: `auto`, the default, takes generation_config.json's; `vllm` takes OpenAI's. */
+  readonly generationConfig?: "auto" | "vllm" | undefined;
+  /** Branch, tag or commit of a hub model. */
+  readonly revision?: string | undefined;
+  /** Cache of downloaded models; default the one that Python's huggingface_hub uses. */
+  readonly downloadDir?: string | undefined;
+  readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /** What the user should know although the model can be served. */
+  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Ends the loading with `request_cancelled`; what was loaded is freed. */
+  readonly signal?: AbortSignal | undefined;
+  /** Runs the model on this backend instead of a native one of its own; the caller disposes it, after the model. */
+  readonly backend?: Backend | undefined;
+}
+
+export interface LoadProgress {
+  /** "downloading" or "loading weights" */
+  readonly phase: string;
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+}

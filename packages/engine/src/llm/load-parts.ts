@@ -1,0 +1,202 @@
+import { existsSync } from "node:fs";
+import { freemem } from "node:os";
+import { type Backend, createCpuBackend } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { Engine } from "../api.js";
+import { createEngine } from "../engine/create-engine.js";
+import { resolveModel } from "../hub/resolve-model.js";
+import { type LoadedModel, loadModel } from "../models/load-model.js";
+import type { ModelConfig } from "../models/model-config.js";
+import { supportedArchitectures } from "../models/registry.js";
+import { createTokenizer } from "../tokenizer/create-tokenizer.js";
+import type { Tokenizer } from "../tokenizer/tokenizer.js";
+import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
+import { openCheckpoint } from "../weights/open-checkpoint.js";
+import type { LoadOptions } from "./load-options.js";
+import { type MemoryPlan, planMemory } from "./memory-plan.js";
+import { compileTemplates, type ModelTemplates } from "./templates.js";
+
+const DEFAULT_BLOCK_SIZE = 16;
+const DEFAULT_MAX_NUM_SEQS = 256;
+const DEFAULT_MAX_NUM_BATCHED_TOKENS = 2048;
+
+/** A model put together from its parts. Dispose the engine, then `owned` in its order. */
+export interface LoadedParts {
+  readonly name: string;
+  readonly config: ModelConfig;
+  readonly generation: GenerationDefaults;
+  readonly tokenizer: Tokenizer;
+  readonly templates: ModelTemplates;
+  readonly backend: Backend;
+  readonly engine: Engine;
+  readonly weightBytes: number;
+  readonly maxNumSeqs: number;
+  readonly owned: readonly Disposable[];
+}
+
+/** Downloads what is missing, opens, packs, compiles and starts. What was made before a failure is disposed. */
+export async function loadParts(model: string, options: LoadOptions): Promise<LoadedParts> {
+  const checkpoint = await openModel(model, options);
+  const tokenizer = createTokenizer(checkpoint.tokenizer);
+  const templates = compileTemplates(checkpoint, options.chatTemplate);
+  const sizes = planSizes(checkpoint, options);
+  const owned: Disposable[] = [];
+  try {
+    let { backend } = options;
+    if (backend === undefined) {
+      backend = createCpuBackend(options.numThreads === undefined ? {} : { numThreads: options.numThreads });
+      owned.unshift(backend);
+    }
+    const loaded = await packWeights(backend, checkpoint, sizes.maxNumBatchedTokens, options);
+    owned.unshift(loaded);
+    const engine = startEngine({ backend, checkpoint, tokenizer, loaded, sizes }, options);
+    return {
+      name: checkpoint.name,
+      config: checkpoint.config,
+      generation: options.generationConfig === "vllm" ? {} : checkpoint.generation,
+      tokenizer,
+      templates,
+      backend,
+      engine,
+      weightBytes: loaded.weightBytes,
+      maxNumSeqs: sizes.maxNumSeqs,
+      owned,
+    };
+  } catch (error) {
+    for (const part of owned) part[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function openModel(model: string, options: LoadOptions): Promise<Checkpoint> {
+  const { onProgress, onWarning, signal, downloadDir } = options;
+  const resolved = await resolveModel(withRevision(model, options.revision), {
+    ...(onProgress !== undefined && {
+      onProgress: ({ receivedBytes, totalBytes }) =>
+        onProgress({ phase: "downloading", doneBytes: receivedBytes, totalBytes }),
+    }),
+    ...(onWarning !== undefined && { onWarning }),
+    ...(signal !== undefined && { signal }),
+    ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
+  });
+  return openCheckpoint(resolved.path, { name: model, architectures: supportedArchitectures });
+}
+
+/** "org/name:Q4_K_M" with the revision "v1" is "org/name@v1:Q4_K_M" to the hub; local paths have no revisions. */
+function withRevision(model: string, revision: string | undefined): string {
+  if (revision === undefined || existsSync(model)) return model;
+  const [, repository, rest = ""] = /^([^/@:]+\/[^/@:]+)(.*)$/.exec(model) ?? [];
+  if (repository === undefined || rest.startsWith("@")) {
+    throw new OctavoError("invalid_option", `A revision cannot be given for "${model}".`, {
+      param: "revision",
+    });
+  }
+  return `${repository}@${revision}${rest}`;
+}
+
+async function packWeights(
+  backend: Backend,
+  checkpoint: Checkpoint,
+  maxTokens: number,
+  options: LoadOptions,
+): Promise<LoadedModel> {
+  const { dtype, onProgress, onWarning, signal } = options;
+  const loaded = await loadModel(backend, checkpoint, {
+    maxTokens,
+    dtype: dtype === "auto" ? undefined : dtype,
+    signal,
+    onProgress:
+      onProgress &&
+      ((doneBytes, totalBytes) => onProgress({ phase: "loading weights", doneBytes, totalBytes })),
+  });
+  if (loaded.unusedTensors.length > 0) {
+    const shown = loaded.unusedTensors.slice(0, 3).join(", ");
+    onWarning?.(
+      `${loaded.unusedTensors.length} tensors of the checkpoint are not used by ${checkpoint.config.architecture}: ${shown} ...`,
+    );
+  }
+  return loaded;
+}
+
+interface Sizes extends MemoryPlan {
+  readonly blockSize: number;
+  readonly maxNumSeqs: number;
+  readonly maxNumBatchedTokens: number;
+}
+
+/** Settled before the weights are packed, so that what cannot work is refused at once. */
+function planSizes(checkpoint: Checkpoint, options: LoadOptions): Sizes {
+  const { config, tensors } = checkpoint;
+  const { dtype = "auto", memoryUtilization } = options;
+  const blockSize = options.blockSize ?? DEFAULT_BLOCK_SIZE;
+  const maxNumSeqs = checkSize("max_num_seqs", options.maxNumSeqs ?? DEFAULT_MAX_NUM_SEQS);
+  const maxNumBatchedTokens = checkSize(
+    "max_num_batched_tokens",
+    options.maxNumBatchedTokens ?? DEFAULT_MAX_NUM_BATCHED_TOKENS,
+  );
+  if (memoryUtilization !== undefined && !(memoryUtilization > 0 && memoryUtilization <= 1)) {
+    throw invalidOption("memory_utilization", `more than 0 and at most 1, not ${memoryUtilization}`);
+  }
+  let weightBytes = 0;
+  for (const tensor of tensors.values()) weightBytes += tensor.byteLength;
+  const availableBytes = Math.max((process.availableMemory() || freemem()) - weightBytes, 0);
+  const shareBytes = memoryUtilization === undefined ? undefined : memoryUtilization * availableBytes;
+  const plan = planMemory({
+    config: dtype === "auto" || config.dtype === "quantized" ? config : { ...config, dtype },
+    blockSize,
+    maxNumSeqs,
+    maxModelLen: options.maxModelLen,
+    kvCacheDtype: options.kvCacheDtype ?? "auto",
+    kvCacheMemoryBytes: options.kvCacheMemoryBytes ?? shareBytes,
+    availableBytes,
+  });
+  if (plan.isShortened) {
+    options.onWarning?.(
+      `The KV cache holds one sequence of ${plan.maxModelLen} tokens, so that is the context length; ` +
+        `the model could take ${config.maxPositionEmbeddings}. Give the cache more memory to use them.`,
+    );
+  }
+  return { ...plan, blockSize, maxNumSeqs, maxNumBatchedTokens };
+}
+
+function checkSize(param: string, value: number): number {
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw invalidOption(param, `an integer of at least 1, not ${value}`);
+}
+
+function invalidOption(param: string, expected: string): OctavoError {
+  return new OctavoError("invalid_option", `${param} must be ${expected}.`, { param });
+}
+
+interface EngineParts {
+  readonly backend: Backend;
+  readonly checkpoint: Checkpoint;
+  readonly tokenizer: Tokenizer;
+  readonly loaded: LoadedModel;
+  readonly sizes: Sizes;
+}
+
+function startEngine(parts: EngineParts, options: LoadOptions): Engine {
+  const { backend, checkpoint, tokenizer, loaded, sizes } = parts;
+  const { config } = checkpoint;
+  return createEngine({
+    backend,
+    program: loaded.program,
+    tokenizer,
+    vocabSize: config.vocabSize,
+    hiddenSize: config.hiddenSize,
+    eosTokenIds: config.eosTokenIds,
+    kv: sizes.kv,
+    numBlocks: sizes.numBlocks,
+    blockSize: sizes.blockSize,
+    maxModelLen: sizes.maxModelLen,
+    maxNumSeqs: sizes.maxNumSeqs,
+    maxNumBatchedTokens: sizes.maxNumBatchedTokens,
+    enablePrefixCaching: options.enablePrefixCaching,
+    enableChunkedPrefill: options.enableChunkedPrefill,
+    schedulingPolicy: options.schedulingPolicy,
+    maxQueuedRequests: options.maxQueuedRequests,
+    longPrefillTokenThreshold: options.longPrefillTokenThreshold,
+    hooks: options.hooks,
+  });
+}

@@ -1,0 +1,24 @@
+import { fixtureCheckpoint, fixtureGguf } from "../testing/model-fixtures.js";
+import { openNativeModel } from "../testing/native-model.js";
+import { scheduleProperties } from "../testing/schedule-properties.js";
+
+const options = { numRuns: 12 };
+
+scheduleProperties(
+  "f32 with llama3 scaling",
+  () => openNativeModel(fixtureCheckpoint("llama3"), "f32"),
+  options,
+);
+scheduleProperties("bf16", () => openNativeModel(fixtureCheckpoint("llama3-bf16"), "bf16"), options);
+scheduleProperties(
+  "f32 with a sliding window",
+  () => openNativeModel(fixtureCheckpoint("mistral"), "f16"),
+  options,
+);
+scheduleProperties(
+  "f16 with query and key norms",
+  () => openNativeModel(fixtureCheckpoint("qwen3-f16"), "f16"),
+  options,
+);
+scheduleProperties("GGUF q4_0", () => openNativeModel(fixtureGguf("llama3-q4_0"), "f16"), options);
+scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);

@@ -1,0 +1,33 @@
+import { createCpuBackend, type KvDtype } from "@octavo/kernels";
+import { loadModel } from "../models/load-model.js";
+import { createTokenizer } from "../tokenizer/create-tokenizer.js";
+import { openCheckpoint } from "../weights/open-checkpoint.js";
+import type { ModelUnderTest } from "./schedule-properties.js";
+
+const MAX_MODEL_LEN = 64;
+
+/** A fixture checkpoint on the native backend, for suites that drive engines of their own over it. */
+export async function openNativeModel(path: string, kvDtype: KvDtype): Promise<ModelUnderTest> {
+  const checkpoint = await openCheckpoint(path);
+  const { vocabSize, hiddenSize, eosTokenIds, numLayers, numKvHeads, headDim } = checkpoint.config;
+  const backend = createCpuBackend({ numThreads: 2 });
+  const maxStepTokens = 2 * MAX_MODEL_LEN;
+  const model = await loadModel(backend, checkpoint, { maxTokens: maxStepTokens });
+  return {
+    parts: {
+      backend,
+      program: model.program,
+      tokenizer: createTokenizer(checkpoint.tokenizer),
+      vocabSize,
+      hiddenSize,
+      eosTokenIds,
+      kv: { numLayers, numKvHeads, headDim, dtype: kvDtype },
+      maxModelLen: MAX_MODEL_LEN,
+    },
+    maxStepTokens,
+    dispose: () => {
+      model[Symbol.dispose]();
+      backend[Symbol.dispose]();
+    },
+  };
+}
