@@ -36,3 +36,4 @@ export type { GeneratedSequence, GenerationResult } from "./llm/generation-resul
 export { LLM, type ChatOptions, type EmbedOptions, type GenerateOptions, type Prompt } from "./llm/llm.js";
 export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
 export { supportedArchitectures } from "./models/registry.js";
+export { compileChatTemplate, type TemplateTokens } from "./template/compile-chat-template.js";

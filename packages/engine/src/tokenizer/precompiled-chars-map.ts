@@ -1,6 +1,9 @@
 import { OctavoError } from "@octavo/protocol";
+import { CharacterSet } from "./pattern/character-set.js";
 
 const segmenter = new Intl.Segmenter("und", { granularity: "grapheme" });
+/** UTF-16 units given to the segmenter at once. */
+const windowLength = 512;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -34,19 +37,38 @@ export class PrecompiledCharsMap {
   normalize(text: string): string {
     let result = "";
     for (let index = 0; index < text.length;) {
-      const code = text.charCodeAt(index);
-      const next = index + 1 < text.length ? text.charCodeAt(index + 1) : 0;
-      if (isBorder(code, next)) {
-        result += this.#ascii[code] ?? text[index]!;
-        index++;
-        continue;
-      }
-      // the stretch up to the next sure cluster border stands alone
       let end = index + 1;
       while (end < text.length && !isBorder(text.charCodeAt(end - 1), text.charCodeAt(end))) end++;
-      for (const { segment } of segmenter.segment(text.slice(index, end)))
-        result += this.#normalizeCluster(segment);
+      const isPlain = end === index + 1;
+      result += isPlain
+        ? this.#normalizeCharacter(text.charCodeAt(index))
+        : this.#normalizeStretch(text.slice(index, end));
       index = end;
+    }
+    return result;
+  }
+
+  #normalizeCharacter(code: number): string {
+    const character = String.fromCharCode(code);
+    return (code < 128 ? this.#ascii[code] : this.#lookup(character)) ?? character;
+  }
+
+  /** Cut into clusters window by window: the segmenter's time grows faster than the text it is given. */
+  #normalizeStretch(text: string): string {
+    let result = "";
+    let size = windowLength;
+    for (let start = 0; start < text.length;) {
+      const window = text.slice(start, start + size);
+      const reachesEnd = start + size >= text.length;
+      let consumed = 0;
+      for (const { segment, index } of segmenter.segment(window)) {
+        const mayGoOn = !reachesEnd && index + segment.length === window.length;
+        if (mayGoOn) break;
+        result += this.#normalizeCluster(segment);
+        consumed = index + segment.length;
+      }
+      start += consumed;
+      size = consumed === 0 ? size * 2 : windowLength;
     }
     return result;
   }
@@ -88,9 +110,15 @@ export class PrecompiledCharsMap {
   }
 }
 
-/** Whether a grapheme cluster surely ends between two code units: both ASCII, and not CR LF. */
+/** Characters that neither continue a grapheme cluster nor are continued by one another. */
+const plainCharacters = CharacterSet.matching(
+  "(?!\\p{Grapheme_Extend}|\\p{Extended_Pictographic}|[\\r\\n])(?:[\\x00-\\x7f]|(?=[\\p{L}\\p{N}\\p{P}\\p{Zs}])" +
+    "[\\p{sc=Latin}\\p{sc=Greek}\\p{sc=Cyrillic}\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Common}])",
+);
+
+/** Whether a cluster surely ends between two UTF-16 units. */
 function isBorder(before: number, after: number): boolean {
-  return before < 128 && after < 128 && !(before === 13 && after === 10);
+  return plainCharacters.has(before) && plainCharacters.has(after);
 }
 
 function offsetOf(unit: number): number {
