@@ -12,10 +12,16 @@ const GREEDY_TOKENS = 64;
 const TOP = 8;
 const BYTE_TOKENS = 256;
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { print: { type: "boolean", default: false } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { print: { type: "boolean", default: false } },
+});
 const files = positionals.flatMap((path) =>
   statSync(path).isDirectory()
-    ? readdirSync(path).filter((name) => name.endsWith(".gguf")).sort().map((name) => join(path, name))
+    ? readdirSync(path)
+        .filter((name) => name.endsWith(".gguf"))
+        .sort()
+        .map((name) => join(path, name))
     : [path],
 );
 
@@ -30,11 +36,16 @@ process.exit(0);
 
 async function importNodeLlamaCpp() {
   const folder = process.env.NODE_LLAMA_CPP_DIR;
-  const entry = folder === undefined ? "node-llama-cpp" : pathToFileURL(join(resolve(folder), "node_modules/node-llama-cpp/dist/index.js")).href;
+  const entry =
+    folder === undefined
+      ? "node-llama-cpp"
+      : pathToFileURL(join(resolve(folder), "node_modules/node-llama-cpp/dist/index.js")).href;
   try {
     return await import(entry);
   } catch (error) {
-    console.error(`node-llama-cpp cannot be imported (${error.code ?? error.message}); set NODE_LLAMA_CPP_DIR to a folder whose node_modules holds it`);
+    console.error(
+      `node-llama-cpp cannot be imported (${error.code ?? error.message}); set NODE_LLAMA_CPP_DIR to a folder whose node_modules holds it`,
+    );
     process.exit(3);
   }
 }
@@ -76,5 +87,7 @@ function logProbabilities(logits) {
   const entries = [...logits].map(([token, logit]) => ({ token: Number(token), logit }));
   const max = entries.reduce((most, { logit }) => Math.max(most, logit), -Infinity);
   const total = Math.log(entries.reduce((sum, { logit }) => sum + Math.exp(logit - max), 0));
-  return entries.map(({ token, logit }) => ({ token, logprob: logit - max - total })).sort((a, b) => b.logprob - a.logprob || a.token - b.token);
+  return entries
+    .map(({ token, logit }) => ({ token, logprob: logit - max - total }))
+    .sort((a, b) => b.logprob - a.logprob || a.token - b.token);
 }

@@ -1,0 +1,46 @@
+// What a user meets first: `npm start`, a chat through the `openai` package, metrics, a graceful end. On the embedded model.
+import assert from "node:assert/strict";
+import OpenAI from "openai";
+import { startServer } from "./lib/start-server.mjs";
+import { say } from "./lib/steps.mjs";
+
+const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+const server = await startServer(["--port", "0", "--log-level", "warn"], [npm, "start", "--"]);
+const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "none", maxRetries: 0 });
+
+const models = await client.models.list();
+assert.deepEqual(
+  models.data.map((model) => model.id),
+  ["octavo-mini"],
+);
+
+const messages = [{ role: "user", content: "Hello! Who are you?" }];
+const whole = await client.chat.completions.create({
+  model: "octavo-mini",
+  messages,
+  temperature: 0,
+  max_tokens: 48,
+});
+const text = whole.choices[0].message.content;
+assert.ok(text.trim().length > 0, "the model says something");
+say(`the model says: ${text}`);
+
+const stream = await client.chat.completions.create({
+  model: "octavo-mini",
+  messages,
+  temperature: 0,
+  max_tokens: 48,
+  stream: true,
+});
+let streamed = "";
+for await (const chunk of stream) streamed += chunk.choices[0]?.delta.content ?? "";
+assert.equal(streamed, text, "streamed and whole answers are the same text");
+
+await assert.rejects(client.chat.completions.create({ model: "nobody", messages }), OpenAI.NotFoundError);
+
+const metrics = await (await fetch(`${server.url}/metrics`)).text();
+assert.match(metrics, /vllm:request_success_total\{[^}]*\} 2/);
+
+const { code } = await server.stop();
+assert.equal(code, 0, "SIGTERM ends it with exit code 0");
+say("end to end: ok");

@@ -1,0 +1,35 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { root } from "./steps.mjs";
+
+/** Starts `octavo serve` (or another command) as users do and waits for the address it prints. */
+export function startServer(
+  args,
+  command = [process.execPath, join(root, "packages/cli/dist/main.js"), "serve"],
+  cwd = root,
+) {
+  return new Promise((resolve, reject) => {
+    const [program, ...first] = command;
+    const child = spawn(program, [...first, ...args], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+    let output = "";
+    const exited = new Promise((done) => child.on("close", (code, signal) => done({ code, signal })));
+    child.on("error", reject);
+    child.on("close", (code) =>
+      reject(new Error(`the server ended with ${code} before it answered:\n${output}`)),
+    );
+    child.stdout.on("data", (chunk) => {
+      output += chunk;
+      const url = /serves \S+ at (http:\/\/\S+?)\/v1\b/.exec(output)?.[1];
+      if (!url || !/\ncurl /.test(output)) return;
+      resolve({
+        url,
+        output: () => output,
+        /** Asks it to end as an operator would; resolves to how it ended. */
+        async stop(signal = "SIGTERM") {
+          child.kill(signal);
+          return exited;
+        },
+      });
+    });
+  });
+}
