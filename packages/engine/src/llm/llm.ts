@@ -140,8 +140,8 @@ export class LLM implements LanguageModel {
     return this.#inParallel(texts, options.signal, (text, signal) => this.#embedOne(text, signal, options));
   }
 
-  renderRequestTemplate(source: string, input: TemplateInput): Promise<string> {
-    return this.#parts.templates.renderRequestTemplate(source, input);
+  async renderRequestTemplate(_source: string, _input: TemplateInput): Promise<string> {
+    throw new OctavoError("not_implemented", "Templates that come with a request are not rendered.");
   }
 
   /** Ends running requests with the finish reason `abort` and frees the memory. */

@@ -38,7 +38,7 @@ export interface LoadedParts {
 export async function loadParts(model: string, options: LoadOptions): Promise<LoadedParts> {
   const checkpoint = await openModel(model, options);
   const tokenizer = createTokenizer(checkpoint.tokenizer);
-  const templates = compileTemplates(checkpoint, options.chatTemplate);
+  const templates = compileTemplates(checkpoint.tokenizer.config, options.chatTemplate, options.onWarning);
   const sizes = planSizes(checkpoint, options);
   const owned: Disposable[] = [];
   try {

@@ -1,17 +1,50 @@
 import { OctavoError } from "@octavo/protocol";
-import type { ChatTemplate, TemplateInput } from "../template/chat-template.js";
-import type { Checkpoint } from "../weights/checkpoint.js";
+import type { ChatTemplate } from "../template/chat-template.js";
+import { compileChatTemplate, type TemplateTokens } from "../template/compile-chat-template.js";
+import type { TokenizerFileConfig } from "../weights/checkpoint.js";
 
 export interface ModelTemplates {
   readonly chatTemplate: ChatTemplate | undefined;
   readonly namedChatTemplates: ReadonlyMap<string, ChatTemplate>;
-  renderRequestTemplate(source: string, input: TemplateInput): Promise<string>;
+  /** Special tokens that templates may write. */
+  readonly tokens: TemplateTokens;
 }
 
-export function compileTemplates(_checkpoint: Checkpoint, _override: string | undefined): ModelTemplates {
+/**
+ * Compiles a checkpoint's templates, or the one given instead. A broken one of the checkpoint is left out with a warning:
+ * completions work without it; a broken one that was asked for throws `template_error`.
+ */
+export function compileTemplates(
+  config: TokenizerFileConfig,
+  override: string | undefined,
+  onWarning: ((message: string) => void) | undefined,
+): ModelTemplates {
+  const tokens: TemplateTokens = {
+    bosToken: config.bosToken,
+    eosToken: config.eosToken,
+    unkToken: config.unkToken,
+    padToken: config.padToken,
+  };
+  if (override !== undefined) {
+    return { chatTemplate: compileChatTemplate(override, tokens), namedChatTemplates: new Map(), tokens };
+  }
+  const compile = (name: string, source: string): ChatTemplate | undefined => {
+    try {
+      return compileChatTemplate(source, tokens);
+    } catch (error) {
+      onWarning?.(`The checkpoint's ${name} chat template cannot be used: ${OctavoError.from(error).message}`);
+      return undefined;
+    }
+  };
+  const named = new Map<string, ChatTemplate>();
+  for (const [name, source] of config.namedChatTemplates) {
+    const template = compile(name, source);
+    if (template !== undefined) named.set(name, template);
+  }
+  const { chatTemplate } = config;
   return {
-    chatTemplate: undefined,
-    namedChatTemplates: new Map(),
-    renderRequestTemplate: () => Promise.reject(new OctavoError("not_implemented", "x")),
+    chatTemplate: chatTemplate === undefined ? undefined : compile("default", chatTemplate),
+    namedChatTemplates: named,
+    tokens,
   };
 }
