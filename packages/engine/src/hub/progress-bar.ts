@@ -7,7 +7,7 @@ export interface ProgressStream {
   readonly columns?: number;
 }
 
-const plainStep = 0.1;
+const plainStepPercent = 10;
 
 /**
  * Shows download progress: one line redrawn in place on a terminal, otherwise a plain line at every tenth of the way.
@@ -26,10 +26,10 @@ export function createProgressBar(
       stream.write(`\r${terminalLine(progress, stream.columns ?? 80)}\u001B[K${progress.done ? "\n" : ""}`);
       return;
     }
-    const fraction = fractionOf(progress);
-    if (!progress.done && fraction < nextPlain) return;
+    const percent = percentOf(progress);
+    if (!progress.done && percent < nextPlain) return;
     drawn = true;
-    nextPlain = (Math.floor(fraction / plainStep) + 1) * plainStep;
+    nextPlain = (Math.floor(percent / plainStepPercent) + 1) * plainStepPercent;
     stream.write(`${describe(progress)}\n`);
   };
 }
@@ -42,15 +42,17 @@ export function formatBytes(bytes: number): string {
     value /= 1000;
     unit++;
   }
-  return `${unit === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
+  return `${unit === 0 ? Math.round(value) : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
 }
 
-function fractionOf(progress: DownloadProgress): number {
-  return progress.totalBytes === 0 ? 1 : Math.min(1, progress.receivedBytes / progress.totalBytes);
+/** Rounded down, so that 100 means done. */
+function percentOf(progress: DownloadProgress): number {
+  if (progress.totalBytes === 0) return 100;
+  return Math.min(100, Math.floor((progress.receivedBytes * 100) / progress.totalBytes));
 }
 
 function describe(progress: DownloadProgress): string {
-  const percent = `${Math.floor(fractionOf(progress) * 100)} %`;
+  const percent = `${percentOf(progress)} %`;
   const bytes = `${formatBytes(progress.receivedBytes)} of ${formatBytes(progress.totalBytes)}`;
   const files = `${progress.finishedFiles} of ${progress.numFiles} files`;
   return `${progress.name}: ${percent}, ${bytes}, ${files}${pace(progress)}`;
@@ -61,7 +63,7 @@ function terminalLine(progress: DownloadProgress, columns: number): string {
   const figures = describe(progress);
   const room = Math.min(30, columns - figures.length - 4);
   if (room < 5) return figures.slice(0, Math.max(1, columns - 1));
-  const filled = Math.round(fractionOf(progress) * room);
+  const filled = Math.round((percentOf(progress) / 100) * room);
   return `${figures} [${"#".repeat(filled)}${"-".repeat(room - filled)}]`;
 }
 

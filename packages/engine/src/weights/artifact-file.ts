@@ -1,14 +1,22 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol";
 
+/** Names and keys come from the file, which may have put megabytes into one. */
+const maxProblemLength = 600;
+
+function describe(path: string, problem: string): string {
+  const text = problem.length > maxProblemLength ? `${problem.slice(0, maxProblemLength)}...` : problem;
+  return `${path}: ${text}`;
+}
+
 /** A model file that breaks its format's rules. The message names the file, so `problem` need not. */
 export function artifactInvalid(path: string, problem: string, cause?: unknown): OctavoError {
-  return new OctavoError("artifact_invalid", `${path}: ${problem}`, cause === undefined ? {} : { cause });
+  return new OctavoError("artifact_invalid", describe(path, problem), cause === undefined ? {} : { cause });
 }
 
 /** A well-formed model file that asks for something Octavo does not do. */
 export function artifactUnsupported(path: string, problem: string): OctavoError {
-  return new OctavoError("artifact_unsupported", `${path}: ${problem}`);
+  return new OctavoError("artifact_unsupported", describe(path, problem));
 }
 
 /**
