@@ -1,7 +1,8 @@
 """Tiny random checkpoints and what transformers computes from them -> packages/engine/fixtures/models/.
 
 `checkpoints/<name>/` is a Hugging Face folder; `<case>.json` beside it names a checkpoint, the config changes of the
-case, a prompt, the greedy continuation and pooled hidden states; `<case>.logits` is f32 `[prompt, vocab]`.
+case, a prompt, the greedy continuation, pooled hidden states, and a long prompt with the logits after its last token;
+`<case>.logits` is f32 `[prompt, vocab]`.
 Everything is computed in f32 with eager attention and no KV cache. Cases that differ only in their configuration
 share one checkpoint.
 """
@@ -19,7 +20,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import AutoConfig, AutoModelForCausalLM
 
 OUT = Path(__file__).resolve().parents[2] / "packages/engine/fixtures/models"
-VOCAB, HIDDEN, INNER, PROMPT_TOKENS, GREEDY_TOKENS = 272, 64, 96, 24, 64
+VOCAB, HIDDEN, INNER, PROMPT_TOKENS, LONG_PROMPT_TOKENS, GREEDY_TOKENS = 272, 64, 96, 24, 250, 64
 SPECIAL = ["<|begin|>", "<|end|>", "<|turn|>"]
 BOS, END, TURN = 269, 270, 271
 CHAT_TEMPLATE = (
@@ -194,6 +195,11 @@ def evaluate(model: torch.nn.Module, prompt: list[int]) -> tuple[torch.Tensor, l
     return output.logits[0], tokens[len(prompt) :], margins, output.hidden_states[-1][0]
 
 
+@torch.no_grad()
+def last_logits(model: torch.nn.Module, prompt: list[int]) -> list[float]:
+    return [float(f"{value:.8g}") for value in model(torch.tensor([prompt]), use_cache=False).logits[0, -1].tolist()]
+
+
 def main() -> None:
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
@@ -208,12 +214,14 @@ def main() -> None:
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     generator = torch.Generator().manual_seed(1)
     prompt = torch.randint(0, 256, (PROMPT_TOKENS,), generator=generator).tolist()
+    long_prompt = torch.randint(0, 256, (LONG_PROMPT_TOKENS,), generator=generator).tolist()
     for case, (checkpoint, changes) in CASES.items():
         model = build({**CHECKPOINTS[checkpoint][0], **changes}, stored[checkpoint])
         logits, greedy, margins, hidden = evaluate(model, prompt)
         (OUT / f"{case}.logits").write_bytes(logits.contiguous().numpy().astype("<f4").tobytes())
         expected = {
             "checkpoint": checkpoint, "config": changes, "prompt": prompt, "greedy": greedy, "smallestMargin": min(margins),
+            "long": {"prompt": long_prompt, "logits": last_logits(model, long_prompt)},
             "pooled": {"last": hidden[-1].tolist(), "mean": hidden.mean(dim=0).tolist()},
         }
         (OUT / f"{case}.json").write_text(json.dumps(expected) + "\n")

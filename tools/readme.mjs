@@ -1,0 +1,55 @@
+// Fills the marked parts of README.md: snippets from examples, figures from bench/results. `--check` fails when they are stale.
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { fail, root } from "./lib/steps.mjs";
+
+const readmePath = join(root, "README.md");
+
+export function renderReadme(readme) {
+  return readme
+    .replace(/(<!-- snippet:(\S+) -->\n)[\s\S]*?(<!-- \/snippet -->)/g, (_, open, path, close) => {
+      const code = readFileSync(join(root, path), "utf8").trimEnd();
+      return `${open}\n\`\`\`ts\n${code}\n\`\`\`\n\n${close}`;
+    })
+    .replace(
+      /(<!-- figures -->\n)[\s\S]*?(<!-- \/figures -->)/g,
+      (_, open, close) => `${open}\n${figures()}\n${close}`,
+    );
+}
+
+function figures() {
+  const folder = join(root, "bench/results");
+  const results = (existsSync(folder) ? readdirSync(folder) : [])
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
+  return results.map(table).join("\n");
+}
+
+function table({ benchmark, machine, commit, date, cases }) {
+  const rows = cases.map(({ name, unit, octavo, target }) => {
+    const bound =
+      target?.atMost === undefined
+        ? target?.atLeast === undefined
+          ? ""
+          : `≥ ${target.atLeast}`
+        : `≤ ${target.atMost}`;
+    return `| ${name} | ${octavo.toFixed(octavo >= 100 ? 0 : 1)} ${unit} | ${bound} |`;
+  });
+  return [
+    `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${date} (${commit}):`,
+    "",
+    "| | measured | bound |",
+    "| --- | ---: | ---: |",
+    ...rows,
+    "",
+  ].join("\n");
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const now = readFileSync(readmePath, "utf8");
+  const wanted = renderReadme(now);
+  if (process.argv.includes("--check")) {
+    if (now !== wanted) fail("README.md is stale: run `node tools/readme.mjs`");
+  } else writeFileSync(readmePath, wanted);
+}
