@@ -19,14 +19,13 @@ static inline float float_from_bits(uint32_t bits) {
     return value;
 }
 
-/// IEEE binary16, subnormals and non-finite values included.
+/// IEEE binary16, subnormals and non-finite values included. Without branches, so that loops over it become vector code: the
+/// multiplication rebiases the exponent and normalises subnormals.
 static inline float f16_to_f32(uint16_t half) {
-    const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
     const uint32_t magnitude = half & 0x7fffu;
-    if (magnitude >= 0x7c00u) return float_from_bits(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-    if (magnitude >= 0x0400u) return float_from_bits(sign | ((magnitude << 13) + (112u << 23)));
-    const float subnormal = static_cast<float>(magnitude) * 5.9604644775390625e-8f;  // 2^-24
-    return float_from_bits(sign | float_bits(subnormal));
+    const float value = float_from_bits(magnitude << 13) * 0x1p112f;
+    const uint32_t non_finite = magnitude >= 0x7c00u ? 0x7f800000u : 0u;
+    return float_from_bits(float_bits(value) | static_cast<uint32_t>(half & 0x8000u) << 16 | non_finite);
 }
 
 static inline float bf16_to_f32(uint16_t value) { return float_from_bits(static_cast<uint32_t>(value) << 16); }

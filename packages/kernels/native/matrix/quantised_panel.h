@@ -131,8 +131,11 @@ struct Panel {
 
     static void unpack(const PanelView& panel, int64_t first, int64_t count, uint8_t* codes, float* scales, float* minima) {
         for (int64_t g = first; g < first + count; ++g) {
+            const uint8_t* packed = panel.codes + g * kCodeBytes;
+            // The next block is fetched while this one is multiplied.
+            for (int64_t line = 0; line < kCodeBytes; line += 64) V::prefetch(packed + count * kCodeBytes + line);
             typename V::Bytes quads[kQuads];
-            load_codes(panel.codes + g * kCodeBytes, quads);
+            load_codes(packed, quads);
             V_UNROLL
             for (int j = 0; j < kQuads; ++j) V::store_bytes(codes + 64 * j, quads[j]);
             codes += kGroupCodes;
@@ -181,7 +184,7 @@ struct Panel {
                     const int quad = h * kQuadsPerScale + j;
                     typename V::Bytes w[R];
                     V_UNROLL
-                    for (int r = 0; r < R; ++r) w[r] = V::load_bytes(codes + r * panel_codes + 64 * quad);
+                    for (int r = 0; r < R; ++r) w[r] = V::pinned(V::load_bytes(codes + r * panel_codes + 64 * quad));
                     V_UNROLL
                     for (int c = 0; c < C; ++c) {
                         const typename V::Quad a = V::load_quad(rows.codes + (c * rows.stride + g) * kGroup + 4 * quad);
@@ -277,27 +280,26 @@ struct Panel {
     }
 
     static void stream(const PanelView& panel, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums) {
-        switch (stream_rows(num_rows)) {
-            case 1:
-                return stream_rows_of<1>(panel, groups, rows, sums);
-            case 2:
-                return stream_rows_of<2>(panel, groups, rows, sums);
-            case 4:
-                return stream_rows_of<4>(panel, groups, rows, sums);
-            case 6:
-                return stream_rows_of<6>(panel, groups, rows, sums);
-            default:
-                return stream_rows_of<8>(panel, groups, rows, sums);
+        const int64_t computed = stream_rows(num_rows);
+        if (computed == 1) return stream_rows_of<1>(panel, groups, rows, sums);
+        if (computed == 2) return stream_rows_of<2>(panel, groups, rows, sums);
+        if constexpr (V::kMaxStreamRows > 2) {
+            if (computed == 4) return stream_rows_of<4>(panel, groups, rows, sums);
+            if (computed == 6) return stream_rows_of<6>(panel, groups, rows, sums);
+            stream_rows_of<8>(panel, groups, rows, sums);
         }
     }
 
-    static constexpr QuantisedKernels kKernels{quantise, unpack, multiply, stream};
+    static constexpr QuantisedKernels kernels() {
+        if constexpr (V::kMaxStreamRows > 0) return {quantise, unpack, multiply, stream};
+        return {quantise, unpack, multiply, nullptr};
+    }
 };
 
 constexpr QuantisedKernels kQuantisedKernels[kNumFormats] = {
-    Panel<FormatId::q4_0>::kKernels, Panel<FormatId::q5_0>::kKernels, Panel<FormatId::q8_0>::kKernels,
-    Panel<FormatId::q4_k>::kKernels, Panel<FormatId::q5_k>::kKernels, Panel<FormatId::q6_k>::kKernels,
-    Panel<FormatId::int8>::kKernels, Panel<FormatId::int4>::kKernels, Panel<FormatId::int4_zeros>::kKernels,
+    Panel<FormatId::q4_0>::kernels(), Panel<FormatId::q5_0>::kernels(), Panel<FormatId::q8_0>::kernels(),
+    Panel<FormatId::q4_k>::kernels(), Panel<FormatId::q5_k>::kernels(), Panel<FormatId::q6_k>::kernels(),
+    Panel<FormatId::int8>::kernels(), Panel<FormatId::int4>::kernels(), Panel<FormatId::int4_zeros>::kernels(),
 };
 
 constexpr QuantisedKernelTable kQuantisedTable{kQuantisedKernels, V::kTilePanels, V::kBlockGroups, V::kMaxStreamRows};

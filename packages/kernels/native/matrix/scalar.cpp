@@ -18,12 +18,12 @@ namespace {
 struct V {
     static constexpr bool kCentredBytes = false;
     static constexpr int kTilePanels = 1;
-    static constexpr int kTileRows = 2;
+    static constexpr int kTileRows = 1;
     static constexpr int kBlockGroups = 8;
     static constexpr int kMaxStreamRows = 0;
     static constexpr int kPrefetchBytes = 0;
     static constexpr int kFloatTilePanels = 1;
-    static constexpr int kFloatTileRows = 4;
+    static constexpr int kFloatTileRows = 1;
     static constexpr int kFloatPrefetchBytes = 0;
 
     struct Bytes {
@@ -46,6 +46,7 @@ struct V {
         std::memcpy(bytes.v, p, sizeof bytes.v);
         return bytes;
     }
+    static V_INLINE const Bytes& pinned(const Bytes& bytes) { return bytes; }
     static V_INLINE Bytes load_byte_codes(const uint8_t* p) { return load_bytes(p); }
     static V_INLINE void store_bytes(uint8_t* p, const Bytes& bytes) { std::memcpy(p, bytes.v, sizeof bytes.v); }
 

@@ -26,6 +26,7 @@ struct V {
     static V_INLINE void prefetch(const uint8_t* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 
     static V_INLINE Bytes load_bytes(const uint8_t* p) { return {{load(p), load(p + 32)}}; }
+    static V_INLINE const Bytes& pinned(const Bytes& bytes) { return bytes; }
     static V_INLINE Bytes load_byte_codes(const uint8_t* p) {
         const __m256i flip = _mm256_set1_epi8(static_cast<char>(0x80));
         return {{_mm256_xor_si256(load(p), flip), _mm256_xor_si256(load(p + 32), flip)}};
