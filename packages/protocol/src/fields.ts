@@ -8,10 +8,11 @@ export const requestLimits = {
   messages: 16_384,
   contentParts: 4096,
   tools: 1024,
-  stopStrings: 256,
+  stopStrings: 64,
   stopStringLength: 1024,
   stopTokenIds: 1024,
   badWords: 1024,
+  logprobTokenIds: 128,
   logitBias: 4096,
   idLength: 256,
 } as const;
@@ -82,7 +83,7 @@ export const samplingFields = {
     .max(requestLimits.badWords)
     .nullish(),
   prompt_logprobs: z.int().min(-1).nullish(),
-  logprob_token_ids: z.array(tokenId).min(1).max(requestLimits.stopTokenIds).nullish(),
+  logprob_token_ids: z.array(tokenId).min(1).max(requestLimits.logprobTokenIds).nullish(),
 } as const;
 
 const streamOptions = z.object({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { z } from "zod";
 import { chatCompletionRequest } from "./chat.js";
 import { completionRequest } from "./completions.js";
@@ -36,16 +36,25 @@ describe("request validation", () => {
   it("never says much, whatever it is given", () => {
     const anything = fc.oneof(fc.anything(), fc.jsonValue());
     fc.assert(
-      fc.property(fc.constantFrom(chatCompletionRequest, completionRequest), anything, anything, (schema, first, second) => {
-        for (const value of [first, { messages: first, prompt: second }, { messages: [{ role: "user", content: first }], stop: second }]) {
-          try {
-            parseWith(schema, value);
-          } catch (error) {
-            assert.ok(error instanceof OctavoError, String(error));
-            assert.ok(error.message.length < 600);
+      fc.property(
+        fc.constantFrom(chatCompletionRequest, completionRequest),
+        anything,
+        anything,
+        (schema, first, second) => {
+          for (const value of [
+            first,
+            { messages: first, prompt: second },
+            { messages: [{ role: "user", content: first }], stop: second },
+          ]) {
+            try {
+              parseWith(schema, value);
+            } catch (error) {
+              assert.ok(error instanceof OctavoError, String(error));
+              assert.ok(error.message.length < 600);
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 500, seed: 7 },
     );
   });
@@ -57,7 +66,10 @@ describe("request validation", () => {
   });
 
   it("lists fields the schema does not know", () => {
-    assert.deepEqual(unknownFields(completionRequest, { prompt: "a", toString: 1, other: 2 }), ["toString", "other"]);
+    assert.deepEqual(unknownFields(completionRequest, { prompt: "a", toString: 1, other: 2 }), [
+      "toString",
+      "other",
+    ]);
     assert.deepEqual(unknownFields(completionRequest, null), []);
   });
 

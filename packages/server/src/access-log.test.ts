@@ -28,7 +28,11 @@ async function linesOf(level: string, talk: (url: string) => Promise<void>): Pro
 function post(url: string, body: object): Promise<Response> {
   return fetch(`${url}/v1/completions`, {
     method: "POST",
-    headers: { "content-type": "application/json", "x-request-id": "r-1", authorization: "Bearer secret-key" },
+    headers: {
+      "content-type": "application/json",
+      "x-request-id": "r-1",
+      authorization: "Bearer secret-key",
+    },
     body: JSON.stringify(body),
   });
 }

@@ -24,7 +24,10 @@ describe("server configuration", () => {
     it(`refuses ${JSON.stringify(options)} by name`, () => {
       const [name = ""] = Object.keys(options);
       const refuse = (error: unknown): boolean =>
-        error instanceof OctavoError && error.code === "invalid_option" && error.param === name && error.message.startsWith(`${name}: `);
+        error instanceof OctavoError &&
+        error.code === "invalid_option" &&
+        error.param === name &&
+        error.message.startsWith(`${name}: `);
       assert.throws(() => resolveServerConfig(options), refuse);
     });
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { JsonDepthGuard, maxJsonDepth } from "./json-depth.js";
 import { findJsonProblem } from "./json-position.js";
 
@@ -15,7 +15,12 @@ function isJson(text: string): boolean {
 
 /** JSON with one piece cut out, doubled or replaced: nearly JSON, sometimes still JSON. */
 const damagedJson = fc
-  .tuple(fc.json(), fc.nat(), fc.nat({ max: 3 }), fc.constantFrom("", ",", "}", "]", '"', "\\", "0", "nul", "\n", " ", ":", "\u0001"))
+  .tuple(
+    fc.json(),
+    fc.nat(),
+    fc.nat({ max: 3 }),
+    fc.constantFrom("", ",", "}", "]", '"', "\\", "0", "nul", "\n", " ", ":", "\u0001"),
+  )
   .map(([text, at, length, insert]) => {
     const start = at % (text.length + 1);
     return text.slice(0, start) + insert + text.slice(start + length);
@@ -36,8 +41,16 @@ describe("the position of a JSON error", () => {
     assert.deepEqual(problem, { offset: 12, line: 1, column: 13, message: 'expected a value, found ","' });
     assert.deepEqual(findJsonProblem('"abc\n"')?.offset, 4);
     assert.deepEqual(findJsonProblem('{"a":1}}')?.message, 'expected nothing after the value, found "}"');
-    assert.deepEqual(findJsonProblem('{a:1}')?.message, "expected a key in double quotes or '}', found \"a\"");
-    assert.deepEqual(findJsonProblem("[1,\n 2,\n x]"), { offset: 9, line: 3, column: 2, message: 'expected a value, found "x"' });
+    assert.deepEqual(
+      findJsonProblem("{a:1}")?.message,
+      "expected a key in double quotes or '}', found \"a\"",
+    );
+    assert.deepEqual(findJsonProblem("[1,\n 2,\n x]"), {
+      offset: 9,
+      line: 3,
+      column: 2,
+      message: 'expected a value, found "x"',
+    });
   });
 
   it("takes time linear in the text", () => {

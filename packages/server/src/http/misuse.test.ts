@@ -54,7 +54,10 @@ describe("hostile HTTP", () => {
     await using server = await startTestServer({ maxBodyBytes: 1024 });
     const plain = await exchange(server, `${chatHead}content-length: 99999999\r\n\r\n`);
     assert.match(plain, /^HTTP\/1\.1 413 /);
-    const expecting = await exchange(server, `${chatHead}expect: 100-continue\r\ncontent-length: 99999999\r\n\r\n`);
+    const expecting = await exchange(
+      server,
+      `${chatHead}expect: 100-continue\r\ncontent-length: 99999999\r\n\r\n`,
+    );
     assert.match(expecting, /^HTTP\/1\.1 413 /);
     assert.doesNotMatch(expecting, /100 Continue/);
     await assertHealthy(server);
@@ -63,7 +66,9 @@ describe("hostile HTTP", () => {
   it("says continue to a body it will take", async () => {
     await using server = await startTestServer();
     using socket = await RawSocket.open(server.port);
-    socket.send(`${chatHead}expect: 100-continue\r\nconnection: close\r\ncontent-length: ${chatBody.length}\r\n\r\n`);
+    socket.send(
+      `${chatHead}expect: 100-continue\r\nconnection: close\r\ncontent-length: ${chatBody.length}\r\n\r\n`,
+    );
     await socket.until((received) => received.includes("100 Continue"));
     socket.send(chatBody);
     assert.match(await socket.untilClosed(), /HTTP\/1\.1 200 /);
@@ -94,7 +99,10 @@ describe("hostile HTTP", () => {
 
   it("refuses giant headers and giant targets with 431", async () => {
     await using server = await startTestServer({ maxHeaderBytes: 4096 });
-    const header = await exchange(server, `GET /health HTTP/1.1\r\nhost: x\r\nx: ${"a".repeat(10_000)}\r\n\r\n`);
+    const header = await exchange(
+      server,
+      `GET /health HTTP/1.1\r\nhost: x\r\nx: ${"a".repeat(10_000)}\r\n\r\n`,
+    );
     assert.match(header, /^HTTP\/1\.1 431 /);
     assert.equal(bodyOf(header).error.code, 431);
     const target = await exchange(server, `GET /${"a".repeat(10_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
@@ -103,11 +111,17 @@ describe("hostile HTTP", () => {
   });
 
   for (const [name, head] of [
-    ["both lengths", `${chatHead}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /health HTTP/1.1\r\nhost: x\r\n\r\n`],
+    [
+      "both lengths",
+      `${chatHead}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /health HTTP/1.1\r\nhost: x\r\n\r\n`,
+    ],
     ["two lengths", `${chatHead}content-length: 5\r\ncontent-length: 6\r\n\r\nabcdef`],
     ["a length that is no number", `${chatHead}content-length: +5\r\n\r\nabcde`],
     ["an unknown transfer coding last", `${chatHead}transfer-encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
-    ["a space before the colon", `POST /v1/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding : chunked\r\n\r\n0\r\n\r\n`],
+    [
+      "a space before the colon",
+      `POST /v1/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding : chunked\r\n\r\n0\r\n\r\n`,
+    ],
     ["a bare line feed in a header", `GET /health HTTP/1.1\r\nhost: x\r\nx: a\nb: c\r\n\r\n`],
     ["no host", "GET /health HTTP/1.1\r\n\r\n"],
     ["no HTTP at all", "\u0016\u0003\u0001\u0002\u0000\u0001\u0000"],
@@ -146,10 +160,18 @@ describe("hostile HTTP", () => {
   it("cuts off a client that does not read its stream", async () => {
     // logprobs make a thousand bytes of every token, far more than the sockets' buffers hold
     const reply = (): string => "x".repeat(20_000);
-    await using server = await startTestServer({ stallTimeoutMs: 50 }, { reply, tokensPerStep: 100, maxModelLen: 50_000 });
+    await using server = await startTestServer(
+      { stallTimeoutMs: 50 },
+      { reply, tokensPerStep: 100, maxModelLen: 50_000 },
+    );
     using socket = await RawSocket.open(server.port);
     socket.pause();
-    const body = JSON.stringify({ messages: [{ role: "user", content: "hi" }], stream: true, logprobs: true, top_logprobs: 20 });
+    const body = JSON.stringify({
+      messages: [{ role: "user", content: "hi" }],
+      stream: true,
+      logprobs: true,
+      top_logprobs: 20,
+    });
     socket.send(`${chatHead}content-length: ${body.length}\r\n\r\n${body}`);
     while (server.model.engine.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     await server.model.engine.whenIdle();
@@ -158,7 +180,10 @@ describe("hostile HTTP", () => {
 
   it("answers absolute targets and refuses broken escapes", async () => {
     await using server = await startTestServer();
-    const absolute = await exchange(server, "GET http://example.org/version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    const absolute = await exchange(
+      server,
+      "GET http://example.org/version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+    );
     assert.match(absolute, /^HTTP\/1\.1 200 /);
     const broken = await exchange(server, "GET /%zz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     assert.match(broken, /^HTTP\/1\.1 400 /);

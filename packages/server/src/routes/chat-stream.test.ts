@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createSseDecoder, OctavoError, type ChatCompletionChunk } from "@octavo/protocol";
-import OpenAI from "openai";
+import { APIUserAbortError, RateLimitError } from "openai";
 import { startTestServer, type TestServer } from "../testing/test-server.js";
 
 const messages = [{ role: "user", content: "hi" }] as const;
 const model = "fake/model";
 
 /** The data of every event of a streamed answer. */
-async function streamEvents(server: TestServer, body: object, path = "/v1/chat/completions"): Promise<readonly string[]> {
+async function streamEvents(
+  server: TestServer,
+  body: object,
+  path = "/v1/chat/completions",
+): Promise<readonly string[]> {
   const response = await server.post(path, { ...body, stream: true });
   assert.equal(response.status, 200);
   assert.equal(response.headers.get("content-type"), "text/event-stream; charset=utf-8");
@@ -31,7 +35,10 @@ describe("streamed chat completions", () => {
     const chunks = parseChunks(events);
     assert.deepEqual(chunks[0]?.choices[0]?.delta, { role: "assistant", content: "" });
     assert.equal(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""), "Hello, wörld 0!");
-    assert.ok(chunks.every((chunk) => chunk.choices[0]?.delta.content !== "\ufffd"), "no half characters");
+    assert.ok(
+      chunks.every((chunk) => chunk.choices[0]?.delta.content !== "\ufffd"),
+      "no half characters",
+    );
     assert.deepEqual(chunks.at(-1)?.choices[0]?.finish_reason, "stop");
     assert.ok(chunks.slice(0, -1).every((chunk) => chunk.choices[0]?.finish_reason === null));
     assert.equal(new Set(chunks.map((chunk) => chunk.id)).size, 1);
@@ -40,7 +47,12 @@ describe("streamed chat completions", () => {
 
   it("gives the openai package the same text as an unstreamed answer", async () => {
     await using server = await startTestServer({}, { tokensPerStep: 3 });
-    const stream = await server.client.chat.completions.create({ model, messages: [...messages], n: 2, stream: true });
+    const stream = await server.client.chat.completions.create({
+      model,
+      messages: [...messages],
+      n: 2,
+      stream: true,
+    });
     const texts = ["", ""];
     for await (const chunk of stream) {
       for (const choice of chunk.choices) texts[choice.index] += choice.delta.content ?? "";
@@ -50,7 +62,9 @@ describe("streamed chat completions", () => {
 
   it("sends usage once at the end with include_usage, and null before", async () => {
     await using server = await startTestServer({}, { cachedTokens: 16 });
-    const chunks = parseChunks(await streamEvents(server, { messages, stream_options: { include_usage: true } }));
+    const chunks = parseChunks(
+      await streamEvents(server, { messages, stream_options: { include_usage: true } }),
+    );
     assert.deepEqual(chunks.at(-1)?.choices, []);
     assert.deepEqual(chunks.at(-1)?.usage, {
       prompt_tokens: 21,
@@ -85,7 +99,11 @@ describe("streamed chat completions", () => {
 
   it("tells the engine when the client aborts", async () => {
     await using server = await startTestServer({}, { stepDelayMs: 2, reply: () => "x".repeat(2000) });
-    const stream = await server.client.chat.completions.create({ model, messages: [...messages], stream: true });
+    const stream = await server.client.chat.completions.create({
+      model,
+      messages: [...messages],
+      stream: true,
+    });
     let chunks = 0;
     for await (const _ of stream) if (++chunks === 3) stream.controller.abort();
     await server.model.engine.whenIdle();
@@ -97,11 +115,14 @@ describe("streamed chat completions", () => {
   it("tells the engine when an unstreamed caller leaves", async () => {
     await using server = await startTestServer({}, { stepDelayMs: 2, reply: () => "x".repeat(2000) });
     const abort = new AbortController();
-    const pending = server.client.chat.completions.create({ model, messages: [...messages] }, { signal: abort.signal });
+    const pending = server.client.chat.completions.create(
+      { model, messages: [...messages] },
+      { signal: abort.signal },
+    );
     pending.catch(() => {});
     while (server.model.engine.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     abort.abort();
-    await assert.rejects(pending, OpenAI.APIUserAbortError);
+    await assert.rejects(pending, APIUserAbortError);
     await server.model.engine.whenIdle();
     assert.equal(server.model.engine.aborted.length, 1);
   });
@@ -114,7 +135,11 @@ describe("streamed chat completions", () => {
     assert.deepEqual(JSON.parse(events.at(-1) ?? ""), {
       error: { message: "the kernel stopped", type: "ServiceUnavailableError", param: null, code: 503 },
     });
-    const stream = await server.client.chat.completions.create({ model, messages: [...messages], stream: true });
+    const stream = await server.client.chat.completions.create({
+      model,
+      messages: [...messages],
+      stream: true,
+    });
     await assert.rejects(async () => {
       for await (const _ of stream);
     }, /the kernel stopped/);
@@ -131,15 +156,24 @@ describe("streamed chat completions", () => {
   });
 
   it("refuses before the stream begins what the engine refuses at once", async () => {
-    await using server = await startTestServer({}, { refuseWith: new OctavoError("queue_full", "64 requests wait", { retryAfterSeconds: 2.2 }) });
+    await using server = await startTestServer(
+      {},
+      { refuseWith: new OctavoError("queue_full", "64 requests wait", { retryAfterSeconds: 2.2 }) },
+    );
     const response = await server.post("/v1/chat/completions", { messages, stream: true });
     assert.equal(response.status, 429);
     assert.equal(response.headers.get("retry-after"), "3");
-    await assert.rejects(server.client.chat.completions.create({ model, messages: [...messages], stream: true }), OpenAI.RateLimitError);
+    await assert.rejects(
+      server.client.chat.completions.create({ model, messages: [...messages], stream: true }),
+      RateLimitError,
+    );
   });
 
   it("ends what takes too long", async () => {
-    await using server = await startTestServer({ requestTimeoutMs: 40 }, { stepDelayMs: 5, reply: () => "x".repeat(2000) });
+    await using server = await startTestServer(
+      { requestTimeoutMs: 40 },
+      { stepDelayMs: 5, reply: () => "x".repeat(2000) },
+    );
     const response = await server.post("/v1/chat/completions", { messages });
     assert.equal(response.status, 504);
     assert.equal(response.headers.get("x-octavo-error-code"), "deadline_exceeded");

@@ -42,7 +42,11 @@ describe("chat completions through the openai package", () => {
   it("says length when max_tokens ends the answer", async () => {
     await using server = await startTestServer();
     for (const limit of [{ max_tokens: 5 }, { max_completion_tokens: 5 }]) {
-      const answer = await server.client.chat.completions.create({ model, messages: [...messages], ...limit });
+      const answer = await server.client.chat.completions.create({
+        model,
+        messages: [...messages],
+        ...limit,
+      });
       assert.equal(answer.choices[0]?.message.content, "Hello");
       assert.equal(answer.choices[0]?.finish_reason, "length");
     }
@@ -50,7 +54,12 @@ describe("chat completions through the openai package", () => {
 
   it("reports logprobs with bytes, so that split characters can be put together", async () => {
     await using server = await startTestServer({}, { reply: () => "é!" });
-    const answer = await server.client.chat.completions.create({ model, messages: [...messages], logprobs: true, top_logprobs: 2 });
+    const answer = await server.client.chat.completions.create({
+      model,
+      messages: [...messages],
+      logprobs: true,
+      top_logprobs: 2,
+    });
     const content = answer.choices[0]?.logprobs?.content ?? [];
     assert.deepEqual(
       content.map(({ token }) => token),
@@ -76,13 +85,21 @@ describe("chat completions through the openai package", () => {
         else {
           const deltas = event.deltas.map((delta) => ({
             ...delta,
-            logprobs: delta.logprobs?.map((entry) => ({ ...entry, top: [{ token: 1, logprob: Number.NEGATIVE_INFINITY }] })),
+            logprobs: delta.logprobs?.map((entry) => ({
+              ...entry,
+              top: [{ token: 1, logprob: Number.NEGATIVE_INFINITY }],
+            })),
           }));
           yield { kind: "delta", deltas };
         }
       }
     };
-    const answer = await server.client.chat.completions.create({ model, messages: [...messages], logprobs: true, top_logprobs: 1 });
+    const answer = await server.client.chat.completions.create({
+      model,
+      messages: [...messages],
+      logprobs: true,
+      top_logprobs: 1,
+    });
     assert.equal(answer.choices[0]?.logprobs?.content?.[0]?.top_logprobs[0]?.logprob, -9999);
   });
 
@@ -142,12 +159,20 @@ describe("chat completions through the openai package", () => {
     assert.equal(first?.cacheSalt, "tenant");
     await server.post("/v1/chat/completions", { messages, temperature: null, stop: null, n: null });
     const params = server.model.engine.requests[1]?.params;
-    assert.deepEqual([params?.temperature, params?.topK, params?.minP, params?.stop, params?.n, params?.seed], [0.6, 20, 0, [], 1, undefined]);
+    assert.deepEqual(
+      [params?.temperature, params?.topK, params?.minP, params?.stop, params?.n, params?.seed],
+      [0.6, 20, 0, [], 1, undefined],
+    );
   });
 
   it("returns prompt logprobs and token ids on request", async () => {
     await using server = await startTestServer();
-    const response = await server.post("/v1/chat/completions", { messages, prompt_logprobs: 1, return_token_ids: true, max_tokens: 2 });
+    const response = await server.post("/v1/chat/completions", {
+      messages,
+      prompt_logprobs: 1,
+      return_token_ids: true,
+      max_tokens: 2,
+    });
     const answer = (await response.json()) as {
       prompt_logprobs: (Record<string, { logprob: number; rank: number; decoded_token: string }> | null)[];
       prompt_token_ids: number[];
@@ -155,7 +180,11 @@ describe("chat completions through the openai package", () => {
     };
     assert.equal(answer.prompt_logprobs.length, answer.prompt_token_ids.length);
     assert.equal(answer.prompt_logprobs[0], null);
-    assert.deepEqual(answer.prompt_logprobs[1]?.[String(answer.prompt_token_ids[1])], { logprob: -0.375, rank: 1, decoded_token: "u" });
+    assert.deepEqual(answer.prompt_logprobs[1]?.[String(answer.prompt_token_ids[1])], {
+      logprob: -0.375,
+      rank: 1,
+      decoded_token: "u",
+    });
     assert.deepEqual(answer.choices[0]?.token_ids, [72, 101]);
   });
 
@@ -175,11 +204,24 @@ describe("chat completions through the openai package", () => {
 
   it("gives templates tools, documents, variables and parsed arguments", async () => {
     await using server = await startTestServer({}, { toolTemplate: true });
-    const tool = { type: "function", function: { name: "add", parameters: { type: "object", properties: { a: { type: "number" } } } } } as const;
+    const tool = {
+      type: "function",
+      function: { name: "add", parameters: { type: "object", properties: { a: { type: "number" } } } },
+    } as const;
     await server.post("/v1/chat/completions", {
       messages: [
-        { role: "developer", content: [{ type: "text", text: "be" }, { type: "text", text: "kind" }] },
-        { role: "assistant", content: null, tool_calls: [{ id: "c1", type: "function", function: { name: "add", arguments: '{"a":1}' } }] },
+        {
+          role: "developer",
+          content: [
+            { type: "text", text: "be" },
+            { type: "text", text: "kind" },
+          ],
+        },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c1", type: "function", function: { name: "add", arguments: '{"a":1}' } }],
+        },
         { role: "tool", tool_call_id: "c1", content: "2" },
       ],
       tools: [tool],
@@ -191,20 +233,31 @@ describe("chat completions through the openai package", () => {
     const [input] = server.model.rendered;
     assert.deepEqual(input?.messages, [
       { role: "system", content: "be\nkind" },
-      { role: "assistant", content: null, tool_calls: [{ id: "c1", type: "function", function: { name: "add", arguments: { a: 1 } } }] },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "c1", type: "function", function: { name: "add", arguments: { a: 1 } } }],
+      },
       { role: "tool", content: "2", tool_call_id: "c1" },
     ]);
     assert.deepEqual(input?.tools, [tool]);
     assert.deepEqual(input?.documents, [{ title: "t", text: "x" }]);
     assert.deepEqual(input?.variables, { reasoning_effort: "low", enable_thinking: false });
-    const prompt = server.model.tokenizer.decode(server.model.engine.requests[0]?.promptTokens ?? [], { skipSpecialTokens: false });
+    const prompt = server.model.tokenizer.decode(server.model.engine.requests[0]?.promptTokens ?? [], {
+      skipSpecialTokens: false,
+    });
     assert.ok(prompt.startsWith("tools:"), "the tool_use template is taken");
   });
 
   it("keeps content parts for templates that read them, and the developer role for those that know it", async () => {
-    await using server = await startTestServer({}, { templateSource: "{% for c in message.content %}{% if role == 'developer' %}" });
+    await using server = await startTestServer(
+      {},
+      { templateSource: "{% for c in message.content %}{% if role == 'developer' %}" },
+    );
     await server.post("/v1/chat/completions", { messages: [{ role: "developer", content: "x" }] });
-    assert.deepEqual(server.model.rendered[0]?.messages, [{ role: "developer", content: [{ type: "text", text: "x" }] }]);
+    assert.deepEqual(server.model.rendered[0]?.messages, [
+      { role: "developer", content: [{ type: "text", text: "x" }] },
+    ]);
   });
 
   it("renders a request's template only where that is trusted", async () => {
@@ -217,7 +270,11 @@ describe("chat completions through the openai package", () => {
     }
     await using server = await startTestServer({ trustRequestChatTemplate: true });
     assert.equal((await server.post("/v1/chat/completions", body)).status, 200);
-    assert.ok(server.model.tokenizer.decode(server.model.engine.requests[0]?.promptTokens ?? []).startsWith("custom:"));
+    assert.ok(
+      server.model.tokenizer
+        .decode(server.model.engine.requests[0]?.promptTokens ?? [])
+        .startsWith("custom:"),
+    );
     const looping = await server.post("/v1/chat/completions", { messages, chat_template: "loop" });
     assert.equal(looping.headers.get("x-octavo-error-code"), "template_error");
   });
@@ -244,6 +301,9 @@ describe("chat completions through the openai package", () => {
     assert.equal(response.status, 400);
     const { error } = (await response.json()) as { error: { message: string; param: string } };
     assert.equal(error.param, "max_tokens");
-    assert.match(error.message, /64 tokens; the prompt has 21 and max_tokens asks for 1000, together 1021; ask for at most 43/);
+    assert.match(
+      error.message,
+      /64 tokens; the prompt has 21 and max_tokens asks for 1000, together 1021; ask for at most 43/,
+    );
   });
 });

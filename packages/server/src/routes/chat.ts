@@ -49,6 +49,8 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   const params = toSamplingParams(request, {
     defaults: model.generation,
     vocabSize: model.tokenizer.vocabSize,
+    maxModelLen: model.engine.maxModelLen,
+    numPromptTokens: promptTokens.length,
     maxLogprobs: config.maxLogprobs,
     maxTokens: resolveMaxTokens(promptTokens.length, model.engine.maxModelLen, budget, "messages"),
     logprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : undefined,

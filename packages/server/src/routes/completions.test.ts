@@ -56,14 +56,26 @@ describe("completions", () => {
   it("sums usage over prompts", async () => {
     await using server = await startTestServer({}, { reply: () => "abc", cachedTokens: 1 });
     const answer = await server.client.completions.create({ model, prompt: [[97], [98, 99]] });
-    assert.deepEqual(answer.usage, { prompt_tokens: 3, completion_tokens: 6, total_tokens: 9, prompt_tokens_details: { cached_tokens: 2 } });
+    assert.deepEqual(answer.usage, {
+      prompt_tokens: 3,
+      completion_tokens: 6,
+      total_tokens: 9,
+      prompt_tokens_details: { cached_tokens: 2 },
+    });
   });
 
   it("gives legacy logprobs with offsets in code points", async () => {
     await using server = await startTestServer({}, { reply: () => "a😀b" });
     const answer = await server.client.completions.create({ model, prompt: "p", logprobs: 1 });
     const logprobs = answer.choices[0]?.logprobs;
-    assert.deepEqual(logprobs?.tokens, ["a", "bytes:\\xf0", "bytes:\\x9f", "bytes:\\x98", "bytes:\\x80", "b"]);
+    assert.deepEqual(logprobs?.tokens, [
+      "a",
+      "bytes:\\xf0",
+      "bytes:\\x9f",
+      "bytes:\\x98",
+      "bytes:\\x80",
+      "b",
+    ]);
     assert.deepEqual(logprobs?.text_offset, [0, 1, 1, 1, 1, 2]);
     assert.deepEqual(logprobs?.top_logprobs?.[5], { b: -0.375 });
     assert.equal(logprobs?.token_logprobs?.length, 6);
@@ -71,7 +83,11 @@ describe("completions", () => {
 
   it("shows tokens as ids on request", async () => {
     await using server = await startTestServer({}, { reply: () => "a" });
-    const response = await server.post("/v1/completions", { prompt: "p", logprobs: 0, return_tokens_as_token_ids: true });
+    const response = await server.post("/v1/completions", {
+      prompt: "p",
+      logprobs: 0,
+      return_tokens_as_token_ids: true,
+    });
     const answer = (await response.json()) as Completion;
     assert.deepEqual(answer.choices[0]?.logprobs?.tokens, ["token_id:97"]);
     assert.deepEqual(answer.choices[0]?.logprobs?.top_logprobs, [{ "token_id:97": -0.25 }]);
@@ -79,7 +95,12 @@ describe("completions", () => {
 
   it("echoes the prompt with its logprobs", async () => {
     await using server = await startTestServer({}, { reply: () => "c" });
-    const answer = await server.client.completions.create({ model, prompt: [97, 98], echo: true, logprobs: 1 });
+    const answer = await server.client.completions.create({
+      model,
+      prompt: [97, 98],
+      echo: true,
+      logprobs: 1,
+    });
     const [choice] = answer.choices;
     assert.equal(choice?.text, "abc");
     assert.deepEqual(choice?.logprobs?.tokens, ["a", "b", "c"]);
@@ -102,7 +123,10 @@ describe("completions", () => {
   });
 
   it("streams the same choices as it answers at once, prompts side by side", async () => {
-    await using server = await startTestServer({}, { reply: (prompt, index) => `${prompt}é${index}`, stepDelayMs: 1 });
+    await using server = await startTestServer(
+      {},
+      { reply: (prompt, index) => `${prompt}é${index}`, stepDelayMs: 1 },
+    );
     const body = { prompt: ["a", "b"], n: 2, echo: true, logprobs: 1 };
     const whole = (await (await server.post("/v1/completions", body)).json()) as Completion;
     const chunks = await streamChunks(server, body);
@@ -124,7 +148,10 @@ describe("completions", () => {
 
   it("streams usage over all prompts", async () => {
     await using server = await startTestServer({}, { reply: () => "abc" });
-    const chunks = await streamChunks(server, { prompt: [[97], [98, 99]], stream_options: { include_usage: true } });
+    const chunks = await streamChunks(server, {
+      prompt: [[97], [98, 99]],
+      stream_options: { include_usage: true },
+    });
     assert.deepEqual(chunks.at(-1)?.choices, []);
     assert.equal(chunks.at(-1)?.usage?.total_tokens, 9);
     assert.equal(chunks[0]?.usage, null);

@@ -126,6 +126,8 @@ async function preparePrompt(
   const params = toSamplingParams(request, {
     defaults: model.generation,
     vocabSize: model.tokenizer.vocabSize,
+    maxModelLen: model.engine.maxModelLen,
+    numPromptTokens: promptTokens.length,
     maxLogprobs: config.maxLogprobs,
     maxTokens: resolveMaxTokens(promptTokens.length, model.engine.maxModelLen, budget, field),
     logprobs: request.logprobs ?? undefined,

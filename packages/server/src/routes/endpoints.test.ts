@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import OpenAI from "openai";
+import { BadRequestError, NotFoundError } from "openai";
 import { startTestServer } from "../testing/test-server.js";
 
 const model = "fake/model";
@@ -8,7 +8,11 @@ const model = "fake/model";
 describe("embeddings", () => {
   it("come as floats and as base64, equal", async () => {
     await using server = await startTestServer();
-    const floats = await server.client.embeddings.create({ model, input: ["a", "bc"], encoding_format: "float" });
+    const floats = await server.client.embeddings.create({
+      model,
+      input: ["a", "bc"],
+      encoding_format: "float",
+    });
     // without a format the openai package asks for base64 and decodes it
     const decoded = await server.client.embeddings.create({ model, input: ["a", "bc"] });
     assert.deepEqual(
@@ -27,7 +31,11 @@ describe("embeddings", () => {
     await using server = await startTestServer({ pooling: "mean" });
     await server.client.embeddings.create({ model, input: [[1, 2], [3]] });
     assert.deepEqual(
-      server.model.engine.embeddings.map(({ promptTokens, pooling, normalize }) => [Array.from(promptTokens), pooling, normalize]),
+      server.model.engine.embeddings.map(({ promptTokens, pooling, normalize }) => [
+        Array.from(promptTokens),
+        pooling,
+        normalize,
+      ]),
       [
         [[1, 2], "mean", true],
         [[3], "mean", true],
@@ -38,9 +46,18 @@ describe("embeddings", () => {
   it("refuse other dimensions, too long and empty inputs", async () => {
     await using server = await startTestServer({}, { maxModelLen: 8 });
     const refused = server.client.embeddings.create({ model, input: "a", dimensions: 4 });
-    await assert.rejects(refused, (error: unknown) => error instanceof OpenAI.BadRequestError && error.param === "dimensions");
-    assert.equal((await server.client.embeddings.create({ model, input: "a", dimensions: 8 })).data.length, 1);
-    await assert.rejects(server.client.embeddings.create({ model, input: ["a", "b".repeat(20)] }), /input\[1\]: the input has 21 tokens/);
+    await assert.rejects(
+      refused,
+      (error: unknown) => error instanceof BadRequestError && error.param === "dimensions",
+    );
+    assert.equal(
+      (await server.client.embeddings.create({ model, input: "a", dimensions: 8 })).data.length,
+      1,
+    );
+    await assert.rejects(
+      server.client.embeddings.create({ model, input: ["a", "b".repeat(20)] }),
+      /input\[1\]: the input has 21 tokens/,
+    );
     assert.equal((await server.post("/v1/embeddings", { input: [[]] })).status, 400);
   });
 });
@@ -53,20 +70,32 @@ describe("models", () => {
       list.data.map((card) => card.id),
       ["main", "alias/with/slash"],
     );
-    const card = (await server.client.models.retrieve("alias/with/slash")) as unknown as Record<string, unknown>;
-    assert.deepEqual([card.id, card.root, card.max_model_len, card.owned_by], ["alias/with/slash", model, 4096, "octavo"]);
+    const card = (await server.client.models.retrieve("alias/with/slash")) as unknown as Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual(
+      [card.id, card.root, card.max_model_len, card.owned_by],
+      ["alias/with/slash", model, 4096, "octavo"],
+    );
     const unescaped = await fetch(`${server.url}/v1/models/alias/with/slash`);
     assert.equal(unescaped.status, 200);
-    const answer = await server.client.chat.completions.create({ model: "alias/with/slash", messages: [{ role: "user", content: "x" }] });
+    const answer = await server.client.chat.completions.create({
+      model: "alias/with/slash",
+      messages: [{ role: "user", content: "x" }],
+    });
     assert.equal(answer.model, "main");
   });
 
   it("throws NotFoundError for unknown names", async () => {
     await using server = await startTestServer();
-    await assert.rejects(server.client.models.retrieve("nope"), OpenAI.NotFoundError);
-    const chat = server.client.chat.completions.create({ model: "nope", messages: [{ role: "user", content: "x" }] });
+    await assert.rejects(server.client.models.retrieve("nope"), NotFoundError);
+    const chat = server.client.chat.completions.create({
+      model: "nope",
+      messages: [{ role: "user", content: "x" }],
+    });
     await assert.rejects(chat, (error: unknown) => {
-      assert.ok(error instanceof OpenAI.NotFoundError);
+      assert.ok(error instanceof NotFoundError);
       assert.equal(error.type, "NotFoundError");
       assert.equal(error.param, "model");
       assert.match(error.message, /"nope" does not exist here; this server serves "fake\/model"/);
@@ -83,7 +112,9 @@ describe("models", () => {
 describe("tokenize and detokenize", () => {
   it("turn text into ids and back", async () => {
     await using server = await startTestServer();
-    const tokens = (await (await server.post("/tokenize", { prompt: "é<|im_end|>", return_token_strs: true })).json()) as { tokens: number[] };
+    const tokens = (await (
+      await server.post("/tokenize", { prompt: "é<|im_end|>", return_token_strs: true })
+    ).json()) as { tokens: number[] };
     assert.deepEqual(tokens, {
       count: 4,
       max_model_len: 4096,
@@ -119,7 +150,10 @@ describe("status endpoints", () => {
     assert.equal((await fetch(`${server.url}/health`)).status, 200);
     assert.equal((await fetch(`${server.url}/ping`)).status, 200);
     assert.equal((await fetch(`${server.url}/ping`, { method: "POST" })).status, 200);
-    assert.match(((await (await fetch(`${server.url}/version`)).json()) as { version: string }).version, /^\d+\.\d+\.\d+/);
+    assert.match(
+      ((await (await fetch(`${server.url}/version`)).json()) as { version: string }).version,
+      /^\d+\.\d+\.\d+/,
+    );
     const running = server.post("/v1/completions", { prompt: "a" });
     while (server.model.engine.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     assert.deepEqual(await (await fetch(`${server.url}/load`)).json(), { server_load: 1 });

@@ -59,7 +59,9 @@ export class RawSocket implements Disposable {
 }
 
 /** The JSON body of a response that carries one. */
-export function bodyOf(response: string): { readonly error: { readonly message: string; readonly type: string; readonly code: number } } {
+export function bodyOf(response: string): {
+  readonly error: { readonly message: string; readonly type: string; readonly code: number };
+} {
   const start = response.indexOf("\r\n\r\n");
   return JSON.parse(response.slice(start + 4)) as ReturnType<typeof bodyOf>;
 }
