@@ -1,5 +1,5 @@
-import { OctavoError } from "@octavo/protocol";
 import type { TokenizerSource } from "../weights/checkpoint.js";
+import { readGgufVocabulary } from "./read/gguf-vocabulary.js";
 import { readTokenizerJson } from "./read/tokenizer-json.js";
 import { TextTokenizer } from "./text-tokenizer.js";
 import type { Tokenizer } from "./tokenizer.js";
@@ -9,7 +9,9 @@ import type { Tokenizer } from "./tokenizer.js";
  * models, steps and patterns that are not implemented, naming the place in the file.
  */
 export function createTokenizer(source: TokenizerSource): Tokenizer {
-  if (source.kind === "gguf")
-    throw new OctavoError("artifact_unsupported", "GGUF vocabularies are not read yet.");
-  return new TextTokenizer(readTokenizerJson(source.json, source.config));
+  const specification =
+    source.kind === "gguf"
+      ? readGgufVocabulary(source.metadata)
+      : readTokenizerJson(source.json, source.config);
+  return new TextTokenizer(specification);
 }
