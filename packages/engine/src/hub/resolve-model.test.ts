@@ -11,6 +11,8 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, beforeEach, describe, it } from "node:test";
@@ -344,6 +346,75 @@ describe("refusals", () => {
         return true;
       },
     );
+  });
+});
+
+describe("the machine", () => {
+  it("refuses before it starts what the disk cannot hold", async () => {
+    files["model.safetensors"] = { ...weights(), announcedSize: 2 ** 49 };
+    await rejects(resolveModel("acme/tiny", options()), "disk_full", /needs 562\.9 TB more .*HF_HOME/);
+    assert.equal(hub.downloads("model.safetensors").length, 0);
+  });
+
+  it("says that the cache cannot be written", async () => {
+    const file = join(scratch, "a-file");
+    writeFileSync(file, "");
+    await rejects(
+      resolveModel("acme/tiny", options({}, { HF_HUB_CACHE: file })),
+      "invalid_option",
+      /cannot be written.*HF_HOME/,
+    );
+  });
+
+  it("goes through a proxy, except for hosts that need none", async () => {
+    const tunnels: string[] = [];
+    const proxy = createServer().on("connect", (request, socket: Socket, head: Buffer) => {
+      tunnels.push(request.url ?? "");
+      const [host = "", port] = (request.url ?? "").split(":");
+      const upstream = connect(Number(port), host, () => {
+        socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");
+        upstream.write(head);
+        upstream.pipe(socket).pipe(upstream);
+      });
+      for (const end of [socket, upstream])
+        end.on("error", () => [socket, upstream].forEach((other) => other.destroy()));
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    try {
+      await resolveModel("acme/tiny", options({}, { HTTP_PROXY: url, NO_PROXY: new URL(hub.cdnUrl).host }));
+      assert.deepEqual(new Set(tunnels), new Set([new URL(hub.url).host]));
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
+  });
+});
+
+describe("redirects", () => {
+  it("end somewhere", async () => {
+    const location = `${hub.cdnUrl}/acme/tiny/resolve/cdn/model.safetensors`;
+    const loop = { kind: "status" as const, status: 302, headers: { location } };
+    hub.faults.set(
+      "model.safetensors",
+      Array.from({ length: 1000 }, () => loop),
+    );
+    await rejects(resolveModel("acme/tiny", options()), "hub_unreachable", /redirects more than 10 times/);
+  });
+
+  it("lead to no other protocol", async () => {
+    for (const location of ["file:///etc/passwd", "ftp://127.0.0.1/x", "http://["]) {
+      const elsewhere = mkdtempSync(join(scratch, "cache-"));
+      hub.faults.set(
+        "model.safetensors",
+        Array.from({ length: 20 }, () => ({ kind: "status" as const, status: 302, headers: { location } })),
+      );
+      await rejects(
+        resolveModel("acme/tiny", options({}, { HF_HUB_CACHE: elsewhere })),
+        "hub_unreachable",
+        /not followed/,
+      );
+    }
   });
 });
 

@@ -6,6 +6,8 @@ export interface MockFile {
   readonly content: Uint8Array;
   /** Large files are redirected to the CDN and named by sha256, small ones served in place and named by git's sha1. */
   readonly isLarge?: boolean;
+  /** A size to claim instead of the true one. */
+  readonly announcedSize?: number;
 }
 
 export interface MockRepository {
@@ -131,7 +133,7 @@ export class MockHub implements AsyncDisposable {
       response.writeHead(302, {
         location: `${this.cdnUrl}/${name}/resolve/cdn/${path}`,
         "x-linked-etag": `"${etag}"`,
-        "x-linked-size": String(file.content.byteLength),
+        "x-linked-size": String(file.announcedSize ?? file.content.byteLength),
       });
       response.end();
       return;

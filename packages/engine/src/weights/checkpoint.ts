@@ -17,6 +17,7 @@ export type TokenizerSource =
   | { readonly kind: "tokenizer.json"; readonly json: unknown; readonly config: TokenizerFileConfig }
   | {
       readonly kind: "gguf";
+      /** Under GGUF's keys; arrays of numbers are typed arrays (see GgufMetadata). */
       readonly metadata: ReadonlyMap<string, unknown>;
       readonly config: TokenizerFileConfig;
     };

@@ -173,9 +173,9 @@ function checkCoverage(path: string, entries: readonly Entry[], dataBytes: numbe
 }
 
 function toTensor(path: string, entry: Entry, dataStart: number): TensorInfo[] {
+  if (isComputedBuffer(entry.name)) return [];
   const type = weightTypes[entry.dtype];
   if (type === undefined) {
-    if (isComputedBuffer(entry.name)) return [];
     throw artifactUnsupported(
       path,
       `tensor ${JSON.stringify(entry.name)} is ${entry.dtype}; safetensors weights must be F32, F16 or BF16`,
