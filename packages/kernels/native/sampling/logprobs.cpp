@@ -10,7 +10,7 @@
 namespace octavo {
 
 LogSoftmax log_softmax(const float* logits, int64_t vocab, float largest) {
-    return {static_cast<double>(largest) + std::log(op_kernels().sum_exponentials(logits, vocab, largest))};
+    return {static_cast<double>(largest), std::log(op_kernels().sum_exponentials(logits, vocab, largest))};
 }
 
 int32_t rank_of(const float* logits, int64_t vocab, int32_t token) {

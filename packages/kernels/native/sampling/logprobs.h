@@ -6,9 +6,10 @@ namespace octavo {
 
 /// Log-probabilities of a row of raw logits: log-softmax with the sum kept in double.
 struct LogSoftmax {
-    double normaliser;
+    double largest;
+    double log_sum;
 
-    float of(float logit) const { return static_cast<float>(static_cast<double>(logit) - normaliser); }
+    float of(float logit) const { return static_cast<float>((static_cast<double>(logit) - largest) - log_sum); }
 };
 
 LogSoftmax log_softmax(const float* logits, int64_t vocab, float largest);

@@ -1,7 +1,8 @@
+import { OctavoError } from "@octavo/protocol";
 import type { KvCacheSpec } from "../backend.js";
 import { checkInteger, fail } from "./numbers.js";
 
-/** Bytes of a cache with all layers, or `invalid_request`. */
+/** Bytes of a cache with all layers, `invalid_request` or `out_of_memory`. */
 export function checkKvCache(spec: KvCacheSpec): number {
   checkInteger("numLayers", spec.numLayers, 1, 2 ** 16);
   checkInteger("numBlocks", spec.numBlocks, 1, 2 ** 31 - 1);
@@ -19,6 +20,7 @@ export function checkKvCache(spec: KvCacheSpec): number {
     );
   const bytes =
     2 * spec.numLayers * numSlots * spec.numKvHeads * spec.headDim * (spec.dtype === "f32" ? 4 : 2);
-  if (!Number.isSafeInteger(bytes)) fail(`A KV cache of ${bytes} bytes is too large.`);
+  if (!Number.isSafeInteger(bytes))
+    throw new OctavoError("out_of_memory", `A KV cache of ${bytes} bytes is more than any machine has.`);
   return bytes;
 }

@@ -1,0 +1,4 @@
+import { backendConformance } from "../testing/backend-conformance.js";
+import { createCpuBackend } from "./cpu-backend.js";
+
+backendConformance("cpu", (numThreads) => createCpuBackend({ numThreads }));

@@ -1,0 +1,22 @@
+import { describe } from "node:test";
+import type { Backend } from "../backend.js";
+import { attentionConformance } from "./conformance/attention.js";
+import { determinismConformance } from "./conformance/determinism.js";
+import { logprobsConformance } from "./conformance/logprobs.js";
+import { rowOpsConformance } from "./conformance/row-ops.js";
+import { samplerStateConformance } from "./conformance/sampler-state.js";
+import { samplingConformance } from "./conformance/sampling.js";
+import { misuseConformance } from "./conformance/misuse.js";
+
+/** What every backend must do. `open` makes one with so many threads, if it has threads at all. */
+export function backendConformance(name: string, open: (numThreads: number) => Backend): void {
+  describe(`${name} backend`, () => {
+    rowOpsConformance(() => open(2));
+    attentionConformance(() => open(2));
+    determinismConformance(open);
+    samplingConformance(() => open(2));
+    samplerStateConformance(() => open(2));
+    logprobsConformance(() => open(2));
+    misuseConformance(() => open(1));
+  });
+}

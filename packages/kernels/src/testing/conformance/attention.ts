@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Backend, KvDtype } from "../../backend.js";
+import { assertClose, matrix } from "../op-harness.js";
+import { attend, type AttentionShape } from "../reference-ops.js";
+import { RandomSchedule } from "../random-schedule.js";
+import { SeededRandom } from "../seeded-random.js";
+
+interface AttentionCase extends AttentionShape {
+  readonly dtype: KvDtype;
+  readonly blockSize: number;
+  readonly lengths: readonly number[];
+  /** Of a row's largest value; default 1e-5. */
+  readonly tolerance?: number;
+}
+
+/** Attention over random block tables and schedules that mix prefill chunks and decode, against plain double sums. */
+export function attentionConformance(open: () => Backend): void {
+  describe("attention", () => {
+    const shapes: readonly (readonly [name: string, AttentionCase])[] = [
+      [
+        "one head of 8",
+        {
+          numHeads: 1,
+          numKvHeads: 1,
+          headDim: 8,
+          scale: 0.35,
+          dtype: "f32",
+          blockSize: 16,
+          lengths: [5, 70],
+        },
+      ],
+      [
+        "heads of 16, blocks of 1",
+        {
+          numHeads: 2,
+          numKvHeads: 2,
+          headDim: 16,
+          scale: 0.25,
+          dtype: "f32",
+          blockSize: 1,
+          lengths: [40, 9],
+        },
+      ],
+      [
+        "heads of 24, blocks of 8",
+        { numHeads: 3, numKvHeads: 1, headDim: 24, scale: 0.2, dtype: "f16", blockSize: 8, lengths: [66, 3] },
+      ],
+      [
+        "heads of 32, grouped by 7",
+        {
+          numHeads: 14,
+          numKvHeads: 2,
+          headDim: 32,
+          scale: 0.18,
+          dtype: "bf16",
+          blockSize: 16,
+          lengths: [130, 65, 1],
+        },
+      ],
+      [
+        "heads of 64, grouped by 4",
+        {
+          numHeads: 8,
+          numKvHeads: 2,
+          headDim: 64,
+          scale: 0.125,
+          dtype: "f32",
+          blockSize: 16,
+          lengths: [200, 64, 63],
+        },
+      ],
+      [
+        "heads of 80, blocks of 5",
+        {
+          numHeads: 2,
+          numKvHeads: 1,
+          headDim: 80,
+          scale: 0.11,
+          dtype: "f32",
+          blockSize: 5,
+          lengths: [81, 20],
+        },
+      ],
+      [
+        "heads of 96, blocks of 64",
+        { numHeads: 4, numKvHeads: 4, headDim: 96, scale: 0.1, dtype: "f16", blockSize: 64, lengths: [129] },
+      ],
+      [
+        "heads of 128, blocks of 128",
+        {
+          numHeads: 4,
+          numKvHeads: 1,
+          headDim: 128,
+          scale: 0.09,
+          dtype: "bf16",
+          blockSize: 128,
+          lengths: [150, 10],
+        },
+      ],
+      [
+        "heads of 256",
+        { numHeads: 2, numKvHeads: 1, headDim: 256, scale: 0.06, dtype: "f32", blockSize: 16, lengths: [70] },
+      ],
+      [
+        "a sliding window",
+        {
+          numHeads: 4,
+          numKvHeads: 2,
+          headDim: 32,
+          scale: 0.18,
+          dtype: "f32",
+          blockSize: 16,
+          lengths: [190, 30],
+          slidingWindow: 17,
+        },
+      ],
+      [
+        "a window of one",
+        {
+          numHeads: 2,
+          numKvHeads: 1,
+          headDim: 16,
+          scale: 0.3,
+          dtype: "f32",
+          blockSize: 4,
+          lengths: [80],
+          slidingWindow: 1,
+        },
+      ],
+      [
+        "a window wider than a chunk",
+        {
+          numHeads: 2,
+          numKvHeads: 2,
+          headDim: 16,
+          scale: 0.3,
+          dtype: "bf16",
+          blockSize: 16,
+          lengths: [260],
+          slidingWindow: 100,
+        },
+      ],
+      [
+        "a soft cap",
+        {
+          numHeads: 4,
+          numKvHeads: 2,
+          headDim: 32,
+          scale: 2,
+          dtype: "f32",
+          blockSize: 16,
+          lengths: [90, 12],
+          softCap: 5,
+        },
+      ],
+      [
+        "a soft cap and a window",
+        {
+          numHeads: 4,
+          numKvHeads: 1,
+          headDim: 40,
+          scale: 1,
+          dtype: "f16",
+          blockSize: 32,
+          lengths: [140],
+          softCap: 30,
+          slidingWindow: 50,
+        },
+      ],
+      [
+        "scores far apart",
+        {
+          numHeads: 2,
+          numKvHeads: 1,
+          headDim: 64,
+          scale: 8,
+          dtype: "f32",
+          blockSize: 16,
+          lengths: [150],
+          tolerance: 1e-4,
+        },
+      ],
+    ];
+    for (const [index, [name, shape]] of shapes.entries()) {
+      test(name, () => checkAttention(open, shape, index));
+    }
+  });
+}
+
+async function checkAttention(open: () => Backend, shape: AttentionCase, seed: number): Promise<void> {
+  using backend = open();
+  const random = new SeededRandom(seed);
+  const { numHeads, numKvHeads, headDim, lengths, blockSize } = shape;
+  const qWidth = numHeads * headDim;
+  const kvWidth = numKvHeads * headDim;
+  const width = qWidth + 2 * kvWidth;
+  const numTokens = lengths.reduce((sum, length) => sum + length, 0);
+  const rows = Array.from({ length: numTokens }, () => random.floats(width));
+  const table = await matrix(
+    backend,
+    numTokens,
+    width,
+    rows.flatMap((row) => [...row]),
+  );
+  using program = backend.compile({
+    buffers: [width, qWidth],
+    ops: [
+      { op: "embedding", weight: table, out: { buffer: 0 } },
+      {
+        op: "attention",
+        ...attentionShape(shape),
+        q: { buffer: 0, column: 0, width: qWidth },
+        k: { buffer: 0, column: qWidth, width: kvWidth },
+        v: { buffer: 0, column: qWidth + kvWidth, width: kvWidth },
+        out: { buffer: 1 },
+        layer: 1,
+      },
+      { op: "gather", in: { buffer: 1 }, out: { buffer: 1 } },
+    ],
+    hidden: { buffer: 1 },
+    head: { weight: await matrix(backend, 1, qWidth, new Float32Array(qWidth)) },
+    maxTokens: numTokens,
+  });
+  const schedule = new RandomSchedule(random, lengths, blockSize);
+  using cache = backend.createKvCache({
+    numLayers: 2,
+    numBlocks: schedule.numBlocks,
+    blockSize,
+    numKvHeads,
+    headDim,
+    dtype: shape.dtype,
+  });
+  let numChecked = 0;
+  for (let step = schedule.next(); step !== undefined; step = schedule.next()) {
+    const result = await backend.execute(program, cache, step.plan);
+    for (const [index, { sequence, position }] of step.rows.entries()) {
+      const start = lengths.slice(0, sequence).reduce((sum, length) => sum + length, 0);
+      const known = rows.slice(start, start + position + 1);
+      const expected = attend(
+        shape,
+        shape.dtype,
+        position,
+        rows[start + position]?.subarray(0, qWidth) ?? [],
+        known.map((row) => row.subarray(qWidth, qWidth + kvWidth)),
+        known.map((row) => row.subarray(qWidth + kvWidth)),
+      );
+      assertClose(result.rows[index]?.hidden ?? [], expected, shape.tolerance ?? 1e-5);
+      numChecked += 1;
+    }
+  }
+  assert.equal(numChecked, numTokens);
+}
+
+function attentionShape({
+  numHeads,
+  numKvHeads,
+  headDim,
+  scale,
+  slidingWindow,
+  softCap,
+}: AttentionCase): AttentionShape {
+  return {
+    numHeads,
+    numKvHeads,
+    headDim,
+    scale,
+    ...(slidingWindow !== undefined && { slidingWindow }),
+    ...(softCap !== undefined && { softCap }),
+  };
+}

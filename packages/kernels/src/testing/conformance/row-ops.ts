@@ -1,0 +1,244 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Backend, RopeSpec } from "../../backend.js";
+import { assertClose, matrix, runOps, smallestCache, promptPlan, vector } from "../op-harness.js";
+import { activate, rmsNorm, rope } from "../reference-ops.js";
+import { SeededRandom } from "../seeded-random.js";
+
+/** Ops that work on a row by itself. */
+export function rowOpsConformance(open: () => Backend): void {
+  describe("row ops", () => {
+    for (const width of [8, 33, 64, 576, 2048]) {
+      test(`rms_norm over ${width} columns`, async () => {
+        using backend = open();
+        const random = new SeededRandom(width);
+        const rows = [random.floats(width), random.floats(width, 1e3), random.floats(width, 1e-3)];
+        const weight = random.floats(width);
+        const out = await runOps(backend, rows, {
+          buffers: [width],
+          ops: [
+            {
+              op: "rms_norm",
+              in: { buffer: 0 },
+              weight: vector(backend, weight),
+              out: { buffer: 1 },
+              eps: 1e-5,
+            },
+          ],
+          result: 1,
+        });
+        for (const [i, row] of rows.entries())
+          assertClose(out[i] ?? [], rmsNorm(row, weight, { eps: 1e-5 }), 2e-6);
+      });
+    }
+
+    test("rms_norm adds into the residual stream first, and can offset its weight", async () => {
+      using backend = open();
+      const random = new SeededRandom(1);
+      const rows = Array.from({ length: 4 }, () => random.floats(96));
+      const weight = random.floats(48);
+      const ops = [
+        {
+          op: "rms_norm",
+          in: { buffer: 0, column: 0, width: 48 },
+          weight: vector(backend, weight),
+          out: { buffer: 1 },
+          eps: 1e-6,
+          residual: { buffer: 0, column: 48 },
+          weightOffset: 1,
+        },
+      ] as const;
+      const normed = await runOps(backend, rows, { buffers: [48], ops, result: 1 });
+      const streams = await runOps(backend, rows, { buffers: [48], ops, result: 0 });
+      for (const [i, row] of rows.entries()) {
+        const sum = Array.from({ length: 48 }, (_, column) => (row[column] ?? 0) + (row[48 + column] ?? 0));
+        assertClose(normed[i] ?? [], rmsNorm(sum, weight, { eps: 1e-6, weightOffset: 1 }), 2e-6);
+        assertClose(streams[i]?.subarray(48) ?? [], sum, 1e-7);
+        assert.deepEqual(streams[i]?.subarray(0, 48), row.subarray(0, 48), "the input is left alone");
+      }
+    });
+
+    test("rms_norm of each head, in place and on a column range", async () => {
+      using backend = open();
+      const random = new SeededRandom(2);
+      const rows = Array.from({ length: 3 }, () => random.floats(100));
+      const weight = random.floats(24);
+      const on = { buffer: 0, column: 4, width: 72 };
+      const out = await runOps(backend, rows, {
+        ops: [{ op: "rms_norm", in: on, weight: vector(backend, weight), out: on, eps: 1e-5, groupSize: 24 }],
+        result: 0,
+      });
+      for (const [i, row] of rows.entries()) {
+        assertClose(
+          out[i]?.subarray(4, 76) ?? [],
+          rmsNorm(row.subarray(4, 76), weight, { eps: 1e-5, groupSize: 24 }),
+          2e-6,
+        );
+        assert.deepEqual(out[i]?.subarray(0, 4), row.subarray(0, 4));
+        assert.deepEqual(out[i]?.subarray(76), row.subarray(76));
+      }
+    });
+
+    const layouts: readonly (RopeSpec & { readonly name: string; readonly headDim: number })[] = [
+      { name: "neox", layout: "neox", headDim: 64, attentionFactor: 1, inverseFrequencies: frequencies(64) },
+      {
+        name: "interleaved",
+        layout: "interleaved",
+        headDim: 64,
+        attentionFactor: 1,
+        inverseFrequencies: frequencies(64),
+      },
+      {
+        name: "neox, partial, with a factor",
+        layout: "neox",
+        headDim: 80,
+        attentionFactor: 1.3,
+        inverseFrequencies: frequencies(20),
+      },
+      {
+        name: "interleaved, partial",
+        layout: "interleaved",
+        headDim: 24,
+        attentionFactor: 0.9,
+        inverseFrequencies: frequencies(10),
+      },
+    ];
+    for (const { name, headDim, ...spec } of layouts) {
+      test(`rope: ${name}`, async () => {
+        using backend = open();
+        const random = new SeededRandom(3);
+        const rows = Array.from({ length: 5 }, () => random.floats(3 * headDim));
+        const positions = Int32Array.of(0, 1, 77, 4095, 131071);
+        const out = await runOps(backend, rows, {
+          ops: [{ op: "rope", on: { buffer: 0, column: headDim }, headDim, rope: spec }],
+          result: 0,
+          plan: (plan) => ({ ...plan, positions }),
+        });
+        for (const [i, row] of rows.entries()) {
+          assert.deepEqual(
+            out[i]?.subarray(0, headDim),
+            row.subarray(0, headDim),
+            "columns outside are left alone",
+          );
+          assertClose(
+            out[i]?.subarray(headDim) ?? [],
+            rope(row.subarray(headDim), headDim, positions[i] ?? 0, spec),
+            1e-6,
+          );
+        }
+      });
+    }
+
+    for (const activation of ["silu", "gelu", "gelu_tanh"] as const) {
+      test(`gated_activation: ${activation}`, async () => {
+        using backend = open();
+        const extremes = [-200, -90, -20, -8, -5, -3, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1, 3, 5, 8, 20, 90, 200];
+        const gate = [...extremes, ...new SeededRandom(4).floats(1100, 3)];
+        const up = new SeededRandom(5).floats(gate.length);
+        const [out] = await runOps(backend, [[...gate, ...up]], {
+          buffers: [gate.length],
+          ops: [{ op: "gated_activation", in: { buffer: 0 }, out: { buffer: 1 }, activation }],
+          result: 1,
+        });
+        for (const [i, x] of gate.entries()) {
+          const expected = activate(activation, Math.fround(x)) * (up[i] ?? 0);
+          const gap = Math.abs((out?.[i] ?? Number.NaN) - expected);
+          assert.ok(
+            gap <= 1e-6 * Math.max(1, Math.abs(x)),
+            `${activation}(${x}) * ${up[i]} is ${out?.[i]}, not ${expected}`,
+          );
+        }
+      });
+    }
+
+    test("add, scale and a scaled embedding", async () => {
+      using backend = open();
+      const rows = Array.from({ length: 3 }, (_, i) => new SeededRandom(i).floats(37));
+      const table = await matrix(
+        backend,
+        3,
+        37,
+        rows.flatMap((row) => [...row]),
+      );
+      const out = await runOps(backend, rows, {
+        buffers: [37],
+        ops: [
+          { op: "embedding", weight: table, out: { buffer: 1 }, scale: 0.5 },
+          { op: "add", in: { buffer: 0 }, out: { buffer: 1 } },
+          { op: "scale", on: { buffer: 1 }, factor: -2 },
+        ],
+        result: 1,
+      });
+      for (const [i, row] of rows.entries())
+        assertClose(
+          out[i] ?? [],
+          row.map((value) => value * -3),
+          1e-6,
+        );
+    });
+
+    test("linear with a bias", async () => {
+      using backend = open();
+      const random = new SeededRandom(6);
+      const rows = Array.from({ length: 5 }, () => random.floats(64));
+      const weight = random.floats(50 * 64);
+      const bias = random.floats(50);
+      const out = await runOps(backend, rows, {
+        buffers: [50],
+        ops: [
+          {
+            op: "linear",
+            in: { buffer: 0 },
+            weight: await matrix(backend, 50, 64, weight),
+            bias: vector(backend, bias),
+            out: { buffer: 1 },
+          },
+        ],
+        result: 1,
+      });
+      for (const [i, row] of rows.entries()) {
+        const expected = Array.from(bias, (value, r) =>
+          row.reduce((sum, x, c) => sum + x * (weight[r * 64 + c] ?? 0), value),
+        );
+        assertClose(out[i] ?? [], expected, 1e-6);
+      }
+    });
+
+    test("gather keeps the named rows, in place and repeated, and later ops run on those alone", async () => {
+      using backend = open();
+      const rows = Array.from({ length: 6 }, (_, i) => [i, 10 * i, 100 * i, 1]);
+      const table = await matrix(backend, 6, 4, rows.flat());
+      using program = backend.compile({
+        buffers: [4],
+        ops: [
+          { op: "embedding", weight: table, out: { buffer: 0 } },
+          { op: "gather", in: { buffer: 0 }, out: { buffer: 0 } },
+          { op: "scale", on: { buffer: 0 }, factor: 2 },
+        ],
+        hidden: { buffer: 0 },
+        head: { weight: table },
+        maxTokens: 6,
+      });
+      const outputTokens = [0, 0, 0, 1, 5, 5];
+      const plan = promptPlan(
+        [0, 1, 2, 3, 4, 5],
+        outputTokens.map(() => ({ kind: "hidden" })),
+      );
+      const cache = backend.createKvCache(smallestCache);
+      const { rows: found } = await backend.execute(program, cache, {
+        ...plan,
+        outputTokens: Int32Array.from(outputTokens),
+      });
+      for (const [i, token] of outputTokens.entries()) {
+        assert.deepEqual(
+          [...(found[i]?.hidden ?? [])],
+          rows[token]?.map((value) => 2 * value),
+        );
+      }
+    });
+  });
+}
+
+function frequencies(rotaryDim: number): Float32Array {
+  return Float32Array.from({ length: rotaryDim / 2 }, (_, i) => 10000 ** ((-2 * i) / rotaryDim));
+}

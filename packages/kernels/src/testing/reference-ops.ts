@@ -1,0 +1,96 @@
+import type { Activation, KvDtype, RopeSpec } from "../backend.js";
+import { roundToKv } from "./half-floats.js";
+
+/** The ops as their docstrings say, in double precision and in no hurry. */
+
+export function rmsNorm(
+  input: ArrayLike<number>,
+  weight: ArrayLike<number>,
+  options: { readonly eps: number; readonly groupSize?: number; readonly weightOffset?: number },
+): number[] {
+  const values = Array.from(input);
+  const size = options.groupSize ?? values.length;
+  return values.map((value, i) => {
+    const group = values.slice(i - (i % size), i - (i % size) + size);
+    const mean = group.reduce((sum, x) => sum + x * x, 0) / size;
+    return (value / Math.sqrt(mean + options.eps)) * ((weight[i % size] ?? 0) + (options.weightOffset ?? 0));
+  });
+}
+
+export function rope(input: ArrayLike<number>, headDim: number, position: number, spec: RopeSpec): number[] {
+  const values = Array.from(input);
+  const pairs = spec.inverseFrequencies.length;
+  for (let head = 0; head < values.length; head += headDim) {
+    for (let pair = 0; pair < pairs; pair++) {
+      const angle = Math.fround(position * (spec.inverseFrequencies[pair] ?? 0));
+      const [left, right] =
+        spec.layout === "neox" ? [head + pair, head + pair + pairs] : [head + 2 * pair, head + 2 * pair + 1];
+      const [x = 0, y = 0] = [values[left], values[right]];
+      values[left] = (x * Math.cos(angle) - y * Math.sin(angle)) * spec.attentionFactor;
+      values[right] = (y * Math.cos(angle) + x * Math.sin(angle)) * spec.attentionFactor;
+    }
+  }
+  return values;
+}
+
+export function activate(activation: Activation, x: number): number {
+  if (activation === "silu") return x / (1 + Math.exp(-x));
+  if (activation === "gelu_tanh") {
+    return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+  }
+  return x * normalDistribution(x);
+}
+
+/** The cumulative standard normal, by Simpson's rule over the density. */
+function normalDistribution(x: number): number {
+  const end = Math.min(Math.abs(x), 12);
+  const steps = 2000;
+  const width = end / steps;
+  let sum = 0;
+  for (let i = 0; i <= steps; i++) {
+    const weight = i === 0 || i === steps ? 1 : i % 2 === 1 ? 4 : 2;
+    sum += weight * Math.exp((-i * width * (i * width)) / 2);
+  }
+  const half = (sum * width) / 3 / Math.sqrt(2 * Math.PI);
+  return x >= 0 ? 0.5 + half : 0.5 - half;
+}
+
+export interface AttentionShape {
+  readonly numHeads: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly scale: number;
+  readonly slidingWindow?: number;
+  readonly softCap?: number;
+}
+
+/** Output row of the token at `position`, given all of its sequence's keys and values in order of position. */
+export function attend(
+  shape: AttentionShape,
+  dtype: KvDtype,
+  position: number,
+  q: ArrayLike<number>,
+  keys: readonly ArrayLike<number>[],
+  values: readonly ArrayLike<number>[],
+): number[] {
+  const { numHeads, numKvHeads, headDim, softCap } = shape;
+  const first = shape.slidingWindow === undefined ? 0 : Math.max(0, position - shape.slidingWindow + 1);
+  const stored = (row: ArrayLike<number> | undefined, column: number): number =>
+    roundToKv(dtype, row?.[column] ?? 0);
+  return Array.from({ length: numHeads }, (_, head) => {
+    const kv = Math.floor(head / (numHeads / numKvHeads)) * headDim;
+    const scores: number[] = [];
+    for (let at = first; at <= position; at++) {
+      let dot = 0;
+      for (let d = 0; d < headDim; d++) dot += (q[head * headDim + d] ?? 0) * stored(keys[at], kv + d);
+      const score = dot * shape.scale;
+      scores.push(softCap === undefined ? score : softCap * Math.tanh(score / softCap));
+    }
+    const most = Math.max(...scores);
+    const weights = scores.map((score) => Math.exp(score - most));
+    const total = weights.reduce((sum, weight) => sum + weight, 0);
+    return Array.from({ length: headDim }, (_, d) =>
+      weights.reduce((sum, weight, i) => sum + (weight / total) * stored(values[first + i], kv + d), 0),
+    );
+  }).flat();
+}
