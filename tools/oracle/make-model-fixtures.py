@@ -20,7 +20,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import AutoConfig, AutoModelForCausalLM
 
 OUT = Path(__file__).resolve().parents[2] / "packages/engine/fixtures/models"
-VOCAB, HIDDEN, INNER, PROMPT_TOKENS, LONG_PROMPT_TOKENS, GREEDY_TOKENS = 272, 64, 96, 24, 250, 64
+VOCAB, HIDDEN, INNER, PROMPT_TOKENS, LONG_PROMPT_TOKENS, GREEDY_TOKENS = 272, 64, 96, 24, 400, 64
 SPECIAL = ["<|begin|>", "<|end|>", "<|turn|>"]
 BOS, END, TURN = 269, 270, 271
 CHAT_TEMPLATE = (

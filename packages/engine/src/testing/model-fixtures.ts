@@ -14,6 +14,8 @@ export interface ModelFixture {
   readonly greedy: readonly number[];
   /** f32 `[prompt, vocab]` */
   readonly logits: Float32Array;
+  /** A prompt of several attention chunks, and the logits after its last token. */
+  readonly long: { readonly prompt: readonly number[]; readonly logits: readonly number[] };
   readonly pooled: { readonly last: readonly number[]; readonly mean: readonly number[] };
 }
 

@@ -8,6 +8,9 @@ import { ModelRunner } from "./model-runner.js";
 /** Of the largest logit of a row: f32 weights must agree to rounding, f16 and bf16 to what their products keep. */
 const TOLERANCE = { f32: 1e-4, f16: 4e-3, bf16: 2e-2 } as const;
 
+/** Of a step and of the sequence. */
+const MAX_TOKENS = 400;
+
 /** Holds every model family on a backend against what transformers computed from the same weights. */
 export function modelOracleSuite(name: string, openBackend: () => Backend): void {
   describe(`models on the ${name} backend against transformers`, () => {
@@ -17,14 +20,10 @@ export function modelOracleSuite(name: string, openBackend: () => Backend): void
         using folder = new ChangedCheckpoint(fixture.checkpoint, fixture.config);
         const checkpoint = await openCheckpoint(folder.path);
         const dtype = checkpoint.config.dtype === "quantized" ? "f32" : checkpoint.config.dtype;
-        using runner = await ModelRunner.load(
-          backend,
-          checkpoint,
-          fixture.prompt.length + fixture.greedy.length,
-          "f32",
-        );
+        using runner = await ModelRunner.load(backend, checkpoint, MAX_TOKENS, "f32");
         await compareLogits(runner, fixture, checkpoint.config.vocabSize, TOLERANCE[dtype]);
         await compareGreedy(runner, fixture, dtype === "f32");
+        await compareLongPrompt(runner, fixture, TOLERANCE[dtype]);
         await comparePooled(runner, fixture, TOLERANCE[dtype]);
       });
     }
@@ -52,6 +51,26 @@ async function compareGreedy(runner: ModelRunner, fixture: ModelFixture, exact: 
   const tokens = await runner.greedy(fixture.prompt, fixture.greedy.length);
   if (exact) assert.deepEqual(tokens, fixture.greedy);
   else assert.deepEqual(tokens.slice(0, 4), fixture.greedy.slice(0, 4));
+}
+
+/** In unequal pieces through the KV cache, as chunked prefill would do it. */
+async function compareLongPrompt(
+  runner: ModelRunner,
+  fixture: ModelFixture,
+  tolerance: number,
+): Promise<void> {
+  runner.reset();
+  const { prompt, logits } = fixture.long;
+  let rows: Float32Array[] = [];
+  for (const [start, end] of [
+    [0, 150],
+    [150, 151],
+    [151, prompt.length],
+  ] as const) {
+    rows = await runner.logits(prompt.slice(start, end));
+  }
+  const difference = relativeDifference(rows.at(-1) ?? new Float32Array(), logits);
+  assert.ok(difference <= tolerance, `logits after ${prompt.length} tokens differ by ${difference}`);
 }
 
 async function comparePooled(runner: ModelRunner, fixture: ModelFixture, tolerance: number): Promise<void> {

@@ -147,23 +147,26 @@ class ReferenceStep {
       for (let row = start; row < end; row++) {
         const last = this.#plan.positions[row] ?? 0;
         const first = op.slidingWindow === undefined ? 0 : Math.max(0, last - op.slidingWindow + 1);
+        const slots = Array.from({ length: last - first + 1 }, (_, i) => this.#slotOf(sequence, first + i));
         for (let head = 0; head < op.numHeads; head++) {
           const kvOffset = Math.floor(head / (op.numHeads / numKvHeads)) * headDim;
           const query = this.#row(op.q, row).subarray(head * headDim, (head + 1) * headDim);
-          const at = (position: number): number => this.#slotOf(sequence, position) * kvWidth + kvOffset;
-          const scores = Array.from({ length: last - first + 1 }, (_, i) => {
-            const score = dot(query, keys, at(first + i)) * op.scale;
+          const offsets = slots.map((slot) => slot * kvWidth + kvOffset);
+          const scores = offsets.map((offset) => {
+            const score = dot(query, keys, offset) * op.scale;
             return op.softCap === undefined ? score : op.softCap * Math.tanh(score / op.softCap);
           });
           const most = Math.max(...scores);
           const weights = scores.map((score) => Math.exp(score - most));
           const total = weights.reduce((sum, weight) => sum + weight, 0);
-          const out = this.#row(op.out, row).subarray(head * headDim, (head + 1) * headDim);
-          out.forEach((_, column) => {
-            out[column] =
-              weights.reduce((sum, weight, i) => sum + weight * (values[at(first + i) + column] ?? 0), 0) /
-              total;
-          });
+          const attended = new Float64Array(headDim);
+          for (const [i, weight] of weights.entries()) {
+            const offset = offsets[i] ?? 0;
+            for (let column = 0; column < headDim; column++) {
+              attended[column] = (attended[column] ?? 0) + (weight / total) * (values[offset + column] ?? 0);
+            }
+          }
+          this.#row(op.out, row).set(attended, head * headDim);
         }
       }
     }
