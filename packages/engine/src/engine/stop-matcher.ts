@@ -1,11 +1,34 @@
-interface Node {
-  readonly next: Map<number, number>;
-  /** Node of the longest proper suffix that is in the trie too. */
-  fallback: number;
+/** A node of the trie. Nearly all have one child, so that one needs no map. */
+class Node {
   /** UTF-16 units from the root: how much of a stop string may be under way here. */
   readonly depth: number;
+  /** Node of the longest proper suffix that is in the trie too. */
+  fallback = 0;
   /** Index of the longest stop string that ends here. */
   stop: number | undefined;
+  #unit: number | undefined;
+  #child = 0;
+  #others: Map<number, number> | undefined;
+
+  constructor(depth: number) {
+    this.depth = depth;
+  }
+
+  child(unit: number): number | undefined {
+    return unit === this.#unit ? this.#child : this.#others?.get(unit);
+  }
+
+  addChild(unit: number, child: number): void {
+    if (this.#unit === undefined) {
+      this.#unit = unit;
+      this.#child = child;
+    } else (this.#others ??= new Map()).set(unit, child);
+  }
+
+  *children(): Iterable<[unit: number, child: number]> {
+    if (this.#unit !== undefined) yield [this.#unit, this.#child];
+    if (this.#others !== undefined) yield* this.#others;
+  }
 }
 
 /** Stop strings of one request as an Aho-Corasick automaton over UTF-16 units; shared by its sequences. */
@@ -15,16 +38,16 @@ export class StopAutomaton {
 
   constructor(stops: readonly string[]) {
     this.stops = stops;
-    const nodes: Node[] = [{ next: new Map(), fallback: 0, depth: 0, stop: undefined }];
+    const nodes = [new Node(0)];
     for (const [index, stop] of stops.entries()) {
       let at = 0;
       for (let unit = 0; unit < stop.length; unit += 1) {
         const node = nodes[at]!;
-        let child = node.next.get(stop.charCodeAt(unit));
+        let child = node.child(stop.charCodeAt(unit));
         if (child === undefined) {
           child = nodes.length;
-          nodes.push({ next: new Map(), fallback: 0, depth: node.depth + 1, stop: undefined });
-          node.next.set(stop.charCodeAt(unit), child);
+          nodes.push(new Node(node.depth + 1));
+          node.addChild(stop.charCodeAt(unit), child);
         }
         at = child;
       }
@@ -34,7 +57,7 @@ export class StopAutomaton {
     const queue = [0];
     for (const index of queue) {
       const node = nodes[index]!;
-      for (const [unit, childIndex] of node.next) {
+      for (const [unit, childIndex] of node.children()) {
         const child = nodes[childIndex]!;
         child.fallback = index === 0 ? 0 : this.step(node.fallback, unit);
         child.stop ??= nodes[child.fallback]!.stop;
@@ -47,7 +70,7 @@ export class StopAutomaton {
     let at = from;
     for (;;) {
       const node = this.nodes[at]!;
-      const child = node.next.get(unit);
+      const child = node.child(unit);
       if (child !== undefined) return child;
       if (at === 0) return 0;
       at = node.fallback;

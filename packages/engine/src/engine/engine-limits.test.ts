@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { OctavoError } from "@octavo/protocol";
+import { collect, createFakeEngine, generationRequest } from "../testing/engine-fixture.js";
+
+test("refuses at once what it cannot serve, with both counts", async () => {
+  const { engine, backend } = createFakeEngine({ maxModelLen: 16 });
+  const long = Array.from({ length: 16 }, () => 1);
+  const refusals: [Parameters<typeof generationRequest>, string, RegExp][] = [
+    [
+      [long],
+      "context_length_exceeded",
+      /maximum context length is 16 tokens\. However, your request has 16 input tokens/,
+    ],
+    [
+      [[1, 2], { maxTokens: 15 }],
+      "context_length_exceeded",
+      /16 tokens\. .* 2 input tokens and asks for 15 output/,
+    ],
+    [[[]], "invalid_request", /empty/],
+    [[[1, 64]], "invalid_request", /Token id 64 at position 1/],
+    [[[-1]], "invalid_request", /Token id -1/],
+    [[[1], { maxTokens: 1 }, { priority: 1 }], "invalid_request", /policy 'priority'/],
+    [[[1], { maxTokens: 1 }, { priority: Number.NaN }], "invalid_request", /integer/],
+    [[[1], { maxTokens: 1 }, { cacheSalt: "" }], "invalid_request", /cache_salt/],
+  ];
+  for (const [request, code, message] of refusals) {
+    assert.throws(() => engine.generate(generationRequest(...request)), { code, message });
+  }
+  const embedding = { kind: "embed", requestId: "e", pooling: "last", normalize: true } as const;
+  await assert.rejects(engine.embed({ ...embedding, promptTokens: Int32Array.from([...long, 1]) }), {
+    code: "context_length_exceeded",
+    message: /17 input tokens/,
+  });
+  await engine.embed({ ...embedding, promptTokens: Int32Array.from(long) });
+  assert.equal(backend.numSteps, 1);
+  await engine[Symbol.asyncDispose]();
+});
+
+test("an engine that could not serve its greatest sequence does not start", () => {
+  assert.throws(() => createFakeEngine({ numBlocks: 31 }), {
+    code: "invalid_option",
+    message: /max_model_len to at most 124/,
+  });
+  assert.throws(() => createFakeEngine({ enableChunkedPrefill: false }), {
+    code: "invalid_option",
+    message: /chunked prefill/,
+  });
+  for (const options of [
+    { maxNumSeqs: 0 },
+    { maxNumBatchedTokens: -1 },
+    { maxModelLen: 1.5 },
+    { maxQueuedRequests: Number.NaN },
+  ]) {
+    assert.throws(() => createFakeEngine(options), { code: "invalid_option" });
+  }
+});
+
+test("bounds its queue and says when to come back", async () => {
+  const { engine } = createFakeEngine({ maxNumSeqs: 2, maxQueuedRequests: 3 });
+  const accepted = Array.from({ length: 5 }, () =>
+    collect(engine.generate(generationRequest([1], { maxTokens: 3 }))),
+  );
+  let refusal: unknown;
+  try {
+    engine.generate(generationRequest([1]));
+  } catch (thrown) {
+    refusal = thrown;
+  }
+  assert(refusal instanceof OctavoError && refusal.code === "queue_full");
+  assert(refusal.retryAfterSeconds !== undefined && refusal.retryAfterSeconds >= 1);
+  await Promise.all(accepted);
+  await collect(engine.generate(generationRequest([1])));
+  await engine[Symbol.asyncDispose]();
+});
+
+test("without a queue, as many are taken as can run", async () => {
+  const { engine } = createFakeEngine({ maxNumSeqs: 2, maxQueuedRequests: 0 });
+  const accepted = [1, 2].map((token) => collect(engine.generate(generationRequest([token]))));
+  assert.throws(() => engine.generate(generationRequest([1])), { code: "queue_full" });
+  await Promise.all(accepted);
+  await engine[Symbol.asyncDispose]();
+});
+
+test("a neighbour's hostile request costs only itself", async () => {
+  const { engine } = createFakeEngine({
+    backend: {
+      rowError: (context) => (context[0] === 5 && context.length > 6 ? "non_finite_logits" : undefined),
+    },
+  });
+  const good = collect(engine.generate(generationRequest([1, 2, 3], { maxTokens: 12 })));
+  const bad = collect(
+    engine.generate(generationRequest([5, 2, 3, 4], { maxTokens: 12, n: 2, temperature: 1 })),
+  );
+  await assert.rejects(bad, { code: "internal_error", message: /not finite/ });
+  assert.equal((await good).sequences[0]?.tokens.length, 12);
+  assert.equal(engine.failure, undefined);
+  engine.checkIntegrity();
+  const again = engine.generate(generationRequest([5, 2, 3, 4, 6, 6, 6], { maxTokens: 2 }));
+  await assert.rejects(collect(again), { code: "internal_error" });
+  assert.equal(engine.stats.freeBlocks + engine.stats.cachedBlocks, engine.stats.totalBlocks);
+  await engine[Symbol.asyncDispose]();
+});
+
+test("parameters that leave no token to choose are the request's fault", async () => {
+  const { engine, backend } = createFakeEngine({ backend: { rowError: () => "no_token_allowed" } });
+  const request = generationRequest([1], { allowedTokenIds: [2], logitBias: new Map([[2, -100]]) });
+  await assert.rejects(collect(engine.generate(request)), {
+    code: "invalid_request",
+    param: "allowed_token_ids",
+  });
+  assert.equal(backend.numLiveSamplerStates, 0);
+  await engine[Symbol.asyncDispose]();
+});
+
+test("a backend that fails takes its requests with it, and no blocks", async () => {
+  let steps = 0;
+  const beforeStep = (): void => {
+    steps += 1;
+    if (steps === 4) throw new RangeError("the device is gone");
+  };
+  const { engine, backend } = createFakeEngine({ backend: { beforeStep }, maxNumSeqs: 2 });
+  const generations = [1, 2, 3].map((token) =>
+    collect(engine.generate(generationRequest([token], { presencePenalty: 1 }))),
+  );
+  const embedding = engine.embed({
+    kind: "embed",
+    requestId: "e",
+    promptTokens: Int32Array.of(1),
+    pooling: "last",
+    normalize: false,
+  });
+  const outcomes = await Promise.allSettled([...generations, embedding]);
+  for (const outcome of outcomes) {
+    assert(outcome.status === "rejected" && outcome.reason instanceof OctavoError);
+    assert.equal(outcome.reason.code, "engine_failed");
+    assert.match(outcome.reason.message, /the device is gone/);
+  }
+  assert.equal(engine.failure?.code, "engine_failed");
+  assert.throws(() => engine.generate(generationRequest([1])), { code: "engine_failed" });
+  engine.checkIntegrity();
+  assert.deepEqual([engine.stats.running, engine.stats.waiting, engine.stats.kvCacheUsage], [0, 0, 0]);
+  assert.equal(backend.numLiveSamplerStates, 0);
+  await engine.drain(10);
+  await engine[Symbol.asyncDispose]();
+});
+
+test("drains: new requests are refused, running ones end", async () => {
+  const { engine } = createFakeEngine({ maxNumSeqs: 1 });
+  const running = collect(engine.generate(generationRequest([1], { maxTokens: 20 })));
+  const waiting = collect(engine.generate(generationRequest([2], { maxTokens: 20 })));
+  const drained = engine.drain(60_000);
+  assert.throws(() => engine.generate(generationRequest([3])), { code: "shutting_down" });
+  await drained;
+  for (const result of [await running, await waiting])
+    assert.equal(result.sequences[0]?.finishReason, "length");
+  await engine[Symbol.asyncDispose]();
+});
+
+test("past the deadline, what still runs ends with abort", async () => {
+  let release: (() => void) | undefined;
+  const beforeStep = async (): Promise<void> => {
+    if (release === undefined) await new Promise<void>((resolve) => (release = resolve));
+  };
+  const { engine } = createFakeEngine({ backend: { beforeStep } });
+  const running = collect(engine.generate(generationRequest([1], { maxTokens: 50 })));
+  await new Promise((resolve) => setImmediate(resolve));
+  const drained = engine.drain(0);
+  const result = await running;
+  assert.equal(result.sequences[0]?.finishReason, "abort");
+  release?.();
+  await drained;
+  assert.equal(engine.stats.kvCacheUsage, 0);
+  await engine[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+  assert.throws(() => engine.generate(generationRequest([1])), { code: "shutting_down" });
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type KvCacheRequest, planKvCache } from "./plan-kv-cache.js";
+
+// 2 (k, v) * 2 layers * 4 heads * 32 * 2 bytes * 16 positions
+const bytesPerBlock = 16384;
+const request: KvCacheRequest = {
+  numLayers: 2,
+  numKvHeads: 4,
+  headDim: 32,
+  dtype: "bf16",
+  blockSize: 16,
+  maxModelLen: 160,
+  maxNumSeqs: 4,
+};
+
+test("takes the memory it is given, whole blocks", () => {
+  const plan = planKvCache({ ...request, kvCacheMemoryBytes: 1_000_000 });
+  assert.deepEqual(plan, { numBlocks: 61, bytesPerBlock, byteLength: 61 * bytesPerBlock });
+  assert.equal(planKvCache({ ...request, dtype: "f32", kvCacheMemoryBytes: 1_000_000 }).numBlocks, 30);
+});
+
+test("by default takes a share of what is free, no more than the sequences can fill", () => {
+  assert.equal(planKvCache({ ...request, availableBytes: 2 ** 40 }).numBlocks, 40);
+  assert.equal(planKvCache({ ...request, availableBytes: 30 * bytesPerBlock }).numBlocks, 12);
+  const large = planKvCache({ ...request, maxNumSeqs: 1e6, availableBytes: 2 ** 40 });
+  assert.equal(large.byteLength, 4 * 2 ** 30);
+  assert(planKvCache(request).numBlocks > 0);
+});
+
+test("says what to set when one sequence does not fit", () => {
+  assert.throws(() => planKvCache({ ...request, kvCacheMemoryBytes: 9 * bytesPerBlock }), {
+    code: "invalid_option",
+    message: /--kv-cache-memory to at least 163840 bytes, or --max-model-len to at most 144/,
+  });
+  assert.throws(() => planKvCache({ ...request, availableBytes: 20 * bytesPerBlock }), {
+    code: "out_of_memory",
+    message: /--max-model-len to at most 128/,
+  });
+  for (const kvCacheMemoryBytes of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => planKvCache({ ...request, kvCacheMemoryBytes }), { code: "invalid_option" });
+  }
+});
