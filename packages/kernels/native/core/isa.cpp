@@ -4,6 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace octavo {
 
 namespace {
@@ -17,6 +22,17 @@ bool machine_has_avx512_bf16() {
     return false;
 #endif
 }
+
+#if defined(__aarch64__)
+bool machine_has_dot_products() {
+#if defined(__linux__)
+    const unsigned long features = getauxval(AT_HWCAP);
+    return (features & HWCAP_ASIMDDP) != 0 && (features & HWCAP_ASIMDHP) != 0;
+#else
+    return true;
+#endif
+}
+#endif
 
 Isa detect_isa() {
     if (const char* wanted = std::getenv("OCTAVO_ISA")) {
@@ -55,7 +71,7 @@ bool isa_supported(Isa isa) {
                    __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)
         case Isa::neon:
-            return true;
+            return machine_has_dot_products();
 #endif
         default:
             return false;
