@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import type { SequenceDelta } from "../api.js";
-import { fixtureCheckpoint, fixtureGguf, readModelFixtures } from "../testing/model-fixtures.js";
+import { fixtureCheckpoint, readGgufFixtures, readModelFixtures } from "../testing/model-fixtures.js";
 import { relativeDifference } from "../testing/model-oracle-suite.js";
 import type { LoadProgress } from "./load-options.js";
 import { LLM } from "./llm.js";
@@ -84,6 +84,42 @@ describe("LLM on a tiny checkpoint", () => {
     assert.ok(Math.abs(norm(left) - 1) < 1e-5 && Math.abs(norm(right) - 1) < 1e-5);
   });
 
+  test("a chat is the rendered template, special tokens and all", async () => {
+    const messages = [{ role: "user", content: "the cat <|end|>" }];
+    const text = llm.renderChat({ messages });
+    assert.equal(text, "<|begin|><|turn|>user\nthe cat <|end|><|end|><|turn|>assistant\n");
+    const chat = await llm.chat(messages, greedy);
+    assert.deepEqual(chat.promptTokens, llm.tokenizer.encode(text, { addSpecialTokens: false }));
+    assert.equal(chat.promptTokens[0], llm.tokenizer.bosTokenId);
+    assert.equal(chat.text, (await llm.generate(chat.promptTokens, greedy)).text);
+    const open = llm.renderChat({ messages, addGenerationPrompt: false });
+    assert.equal(open, "<|begin|><|turn|>user\nthe cat <|end|><|end|>");
+  });
+
+  test("logprobs come with the tokens, and for the prompt", async () => {
+    const result = await llm.generate("the cat", { ...greedy, maxTokens: 4, logprobs: 2, promptLogprobs: 1 });
+    const [sequence] = result.sequences;
+    assert.equal(sequence?.logprobs?.length, 4);
+    for (const [index, logprob] of sequence.logprobs.entries()) {
+      assert.equal(logprob.token, sequence.tokens[index]);
+      assert.equal(logprob.rank, 1);
+      assert.equal(logprob.top[0]?.token, logprob.token);
+    }
+    assert.equal(result.promptLogprobs?.length, result.promptTokens.length);
+    assert.equal(result.promptLogprobs[0], undefined);
+    assert.equal(result.promptLogprobs[1]?.token, result.promptTokens[1]);
+  });
+
+  test("a second request finds the first one's prefix in the cache", async () => {
+    const prompt = Int32Array.from({ length: 80 }, (_, index) => (index * 7) % 256);
+    const first = await llm.generate(prompt, greedy);
+    const second = await llm.generate(prompt, greedy);
+    assert.equal(second.usage.cachedTokens, 64);
+    assert.equal(second.text, first.text);
+    const salted = await llm.generate(prompt, { ...greedy, cacheSalt: "tenant" });
+    assert.deepEqual([salted.usage.cachedTokens, salted.text], [0, first.text]);
+  });
+
   test("an aborted generation rejects and gives its blocks back", async () => {
     const controller = new AbortController();
     const generation = llm.generate("the end", { ...greedy, maxTokens: 100, signal: controller.signal });
@@ -132,8 +168,13 @@ describe("LLM.load", () => {
   });
 
   test("a GGUF file generates what llama.cpp did", async () => {
-    await using llm = await LLM.load(fixtureGguf("llama3-f32"), sizes);
-    assert.equal((await llm.generate("the cat", greedy)).sequences[0]?.tokens.length, 16);
+    const expected = readGgufFixtures().find((candidate) => candidate.name === "llama3-f32");
+    assert.ok(expected !== undefined);
+    await using llm = await LLM.load(expected.path, sizes);
+    const result = await llm.generate(Int32Array.from(expected.prompt), { ...greedy, maxTokens: 64 });
+    assert.deepEqual(result.sequences[0]?.tokens, expected.greedy);
+    const messages = [{ role: "user", content: "the cat" }];
+    assert.equal(llm.renderChat({ messages }), "<|begin|><|turn|>user\nthe cat<|end|><|turn|>assistant\n");
   });
 
   test("is disposed once, and takes no requests afterwards", async () => {

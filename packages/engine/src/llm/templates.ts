@@ -32,7 +32,9 @@ export function compileTemplates(
     try {
       return compileChatTemplate(source, tokens);
     } catch (error) {
-      onWarning?.(`The checkpoint's ${name} chat template cannot be used: ${OctavoError.from(error).message}`);
+      onWarning?.(
+        `The checkpoint's ${name} chat template cannot be used: ${OctavoError.from(error).message}`,
+      );
       return undefined;
     }
   };
