@@ -198,6 +198,23 @@ describe("a server over a real engine", () => {
     assert.equal(llm.engine.stats.kvCacheUsage, 0);
   });
 
+  it("counts generated tokens exactly", async () => {
+    const counted = async (): Promise<number> => {
+      await untilIdle();
+      const families = parseExposition(await (await fetch(`${url}/metrics`)).text());
+      return families.get("vllm:generation_tokens_total")?.samples[0]?.value ?? Number.NaN;
+    };
+    const before = await counted();
+    const answers = await Promise.all([
+      complete({ max_tokens: 7 }),
+      complete({ max_tokens: 9, n: 3 }),
+      complete({ max_tokens: 1, n: 2 }),
+    ]);
+    const generated = answers.reduce((sum, answer) => sum + (answer.usage?.completion_tokens ?? 0), 0);
+    assert.equal(generated, 7 + 27 + 2);
+    assert.equal((await counted()) - before, generated);
+  });
+
   it("counts it all in its metrics", async () => {
     await untilIdle();
     const families = parseExposition(await (await fetch(`${url}/metrics`)).text());

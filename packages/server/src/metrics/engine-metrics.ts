@@ -7,6 +7,7 @@ import {
   timeToFirstTokenBuckets,
   tokenLatencyBuckets,
 } from "./buckets.js";
+import type { Counter } from "./metric.js";
 import type { Registry } from "./registry.js";
 
 export interface EngineMetricsOptions {
@@ -28,15 +29,13 @@ export function registerEngineMetrics(
   const counters = registerCounters(registry, options.enableLegacyMetricNames);
   const latencies = registerLatencies(registry, options.enableLegacyMetricNames);
   const sizes = registerSizes(registry, engine.maxModelLen);
-  const countsTokensPerStep = { seen: false };
+  const tokens = new GeneratedTokens(counters.generationTokens);
   return {
     onStep(step) {
       sizes.iterationTokens.observe(step.prefillTokens + step.decodeTokens);
       latencies.step.observe(step.durationMs / 1000);
       counters.blocksEvicted.add(step.blocksEvicted);
-      if (step.generatedTokens === undefined) return;
-      countsTokensPerStep.seen = true;
-      counters.generationTokens.add(step.generatedTokens);
+      tokens.endStep(step.generatedTokens);
     },
     onPrefixLookup(queriedTokens, hitTokens) {
       for (const counter of counters.prefixQueries) counter.add(queriedTokens);
@@ -46,9 +45,11 @@ export function registerEngineMetrics(
       counters.preemptions.add(1);
     },
     onFirstToken(_requestId, timeToFirstTokenMs) {
+      tokens.seen();
       latencies.timeToFirstToken.observe(timeToFirstTokenMs / 1000);
     },
     onInterToken(_requestId, gapMs) {
+      tokens.seen();
       for (const histogram of latencies.interToken) histogram.observe(gapMs / 1000);
     },
     onFinished(request) {
@@ -58,11 +59,40 @@ export function registerEngineMetrics(
       counters.promptTokensCached.add(usage.cachedTokens);
       counters.promptTokensBySource.add(usage.promptTokens - usage.cachedTokens, { source: "local_compute" });
       counters.promptTokensBySource.add(usage.cachedTokens, { source: "local_cache_hit" });
-      if (!countsTokensPerStep.seen) counters.generationTokens.add(usage.completionTokens);
+      tokens.endRequest(request);
       observeLatencies(latencies, request);
       observeSizes(sizes, request);
     },
   };
+}
+
+/**
+ * Counts generated tokens as they come, so that rates are true during long answers. An engine whose step records have
+ * the number is believed; otherwise first tokens and gaps between tokens are counted, and when a request ends the
+ * first tokens of its further sequences, for which there is no event, are added.
+ */
+class GeneratedTokens {
+  readonly #counter: Counter;
+  #inStep = 0;
+  #stepsHaveCounts = false;
+
+  constructor(counter: Counter) {
+    this.#counter = counter;
+  }
+
+  seen(): void {
+    this.#inStep += 1;
+  }
+
+  endStep(generatedTokens: number | undefined): void {
+    this.#stepsHaveCounts = generatedTokens !== undefined;
+    this.#counter.add(generatedTokens ?? this.#inStep);
+    this.#inStep = 0;
+  }
+
+  endRequest({ n, usage }: FinishedRequest): void {
+    if (!this.#stepsHaveCounts) this.#counter.add(Math.max(0, Math.min(n, usage.completionTokens) - 1));
+  }
 }
 
 function registerGauges(registry: Registry, engine: Engine, options: EngineMetricsOptions): void {
