@@ -28,7 +28,7 @@ struct CodecBf16Dot {
     static constexpr int64_t kActivationBytes = 4;
     using Weights = __m512i;
     using Activations = __m512i;
-    static V_INLINE Weights load(const uint8_t* p) { return _mm512_loadu_si512(p); }
+    static V_INLINE Weights load(const uint8_t* p) { return V::pinned(_mm512_loadu_si512(p)); }
     static V_INLINE Activations broadcast(const uint8_t* p) {
         int32_t pair;
         std::memcpy(&pair, p, sizeof pair);

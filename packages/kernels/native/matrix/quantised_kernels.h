@@ -40,8 +40,8 @@ struct QuantisedKernels {
     /// sums[row * stride + panel * 16 + i] += product over the unpacked groups, or = when `first`.
     void (*multiply)(const UnpackedPanels& weights, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride,
                      bool first);
-    /// One packed panel times `num_rows` <= max_stream_rows rows over all groups, reading the weights once.
-    /// sums[row * 16 + i]. Rows up to stream_rows(num_rows) are read.
+    /// One packed panel times `num_rows` <= stream_tile rows over all groups, reading the weights once.
+    /// sums[row * 16 + i]. Rows up to stream_rows(num_rows) are read. Null when stream_tile is 0.
     void (*stream)(const PanelView& panel, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
 };
 
@@ -52,10 +52,12 @@ struct QuantisedKernelTable {
     int tile_panels;
     /// Groups unpacked together.
     int block_groups;
+    int stream_tile;
+    /// Up to this many rows, streaming every panel for one tile of rows after the other beats unpacking it.
     int max_stream_rows;
 };
 
-constexpr int kMaxStreamRows = 8;
+constexpr int kMaxStreamTile = 8;
 /// `stream` exists for these numbers of rows; between them it computes padding rows.
 static inline constexpr int64_t stream_rows(int64_t num_rows) { return num_rows <= 2 ? num_rows : (num_rows + 1) / 2 * 2; }
 

@@ -69,7 +69,8 @@ void QuantisedMatrix::linear(const float* x, int64_t ldx, int64_t m, float* y, i
     const int64_t groups = panels_.groups();
     const int per_group = corrections_per_group(correction_of(panels_.traits().scaling));
     const bool streamed = m <= table_.max_stream_rows;
-    const int64_t padded = streamed ? stream_rows(m) : m;
+    const int64_t last_tile = streamed ? m % table_.stream_tile : 0;
+    const int64_t padded = m - last_tile + stream_rows(last_tile);
     const int64_t size = padded * groups;
     Carver carver(workspace.get(kRowsSlot, static_cast<size_t>(Carver::bytes<int8_t>(size * kGroup) + Carver::bytes<float>(size) +
                                                                Carver::bytes<int32_t>(size * per_group))));
@@ -106,13 +107,20 @@ void QuantisedMatrix::linear(const float* x, int64_t ldx, int64_t m, float* y, i
 }
 
 void QuantisedMatrix::stream(const Call& call) const {
-    const QuantisedRows rows{call.codes, call.scales, call.corrections, panels_.groups()};
+    const int64_t groups = panels_.groups();
+    const int64_t tile = table_.stream_tile;
+    const int per_group = corrections_per_group(correction_of(panels_.traits().scaling));
     const int64_t grain = std::max<int64_t>(1, kStreamBytes / panels_.panel_stride);
     call.pool.parallel_for(panels_.panels(), grain, [&](int64_t begin, int64_t end, int) {
-        alignas(64) float sums[kMaxStreamRows * kPanelRows];
+        alignas(64) float sums[kMaxStreamTile * kPanelRows];
         for (int64_t panel = begin; panel < end; ++panel) {
-            kernels_.stream(panels_.panel(panel), panels_.groups(), rows, call.m, sums);
-            write(call, panel, 0, call.m, sums, kPanelRows);
+            for (int64_t row = 0; row < call.m; row += tile) {
+                const int64_t num_rows = std::min(tile, call.m - row);
+                const int64_t at = row * groups;
+                const QuantisedRows rows{call.codes + at * kGroup, call.scales + at, call.corrections + at * per_group, groups};
+                kernels_.stream(panels_.panel(panel), groups, rows, num_rows, sums);
+                write(call, panel, row, num_rows, sums, kPanelRows);
+            }
         }
     });
 }

@@ -283,7 +283,7 @@ struct Panel {
         const int64_t computed = stream_rows(num_rows);
         if (computed == 1) return stream_rows_of<1>(panel, groups, rows, sums);
         if (computed == 2) return stream_rows_of<2>(panel, groups, rows, sums);
-        if constexpr (V::kMaxStreamRows > 2) {
+        if constexpr (V::kStreamTile > 2) {
             if (computed == 4) return stream_rows_of<4>(panel, groups, rows, sums);
             if (computed == 6) return stream_rows_of<6>(panel, groups, rows, sums);
             stream_rows_of<8>(panel, groups, rows, sums);
@@ -291,7 +291,7 @@ struct Panel {
     }
 
     static constexpr QuantisedKernels kernels() {
-        if constexpr (V::kMaxStreamRows > 0) return {quantise, unpack, multiply, stream};
+        if constexpr (V::kStreamTile > 0) return {quantise, unpack, multiply, stream};
         return {quantise, unpack, multiply, nullptr};
     }
 };
@@ -302,4 +302,5 @@ constexpr QuantisedKernels kQuantisedKernels[kNumFormats] = {
     Panel<FormatId::int8>::kernels(), Panel<FormatId::int4>::kernels(), Panel<FormatId::int4_zeros>::kernels(),
 };
 
-constexpr QuantisedKernelTable kQuantisedTable{kQuantisedKernels, V::kTilePanels, V::kBlockGroups, V::kMaxStreamRows};
+constexpr QuantisedKernelTable kQuantisedTable{kQuantisedKernels, V::kTilePanels, V::kBlockGroups, V::kStreamTile,
+                                              V::kMaxStreamRows};

@@ -20,6 +20,7 @@ struct V {
     static constexpr int kTilePanels = 1;
     static constexpr int kTileRows = 1;
     static constexpr int kBlockGroups = 8;
+    static constexpr int kStreamTile = 0;
     static constexpr int kMaxStreamRows = 0;
     static constexpr int kPrefetchBytes = 0;
     static constexpr int kFloatTilePanels = 1;

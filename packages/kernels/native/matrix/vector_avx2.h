@@ -7,6 +7,7 @@ struct V {
     static constexpr int kTilePanels = 1;
     static constexpr int kTileRows = 2;
     static constexpr int kBlockGroups = 32;
+    static constexpr int kStreamTile = 2;
     static constexpr int kMaxStreamRows = 2;
     static constexpr int kPrefetchBytes = 3072;
     static constexpr int kFloatTilePanels = 1;

@@ -5,7 +5,8 @@ struct V {
     static constexpr int kTilePanels = 4;
     static constexpr int kTileRows = 2;
     static constexpr int kBlockGroups = 16;
-    static constexpr int kMaxStreamRows = 8;
+    static constexpr int kStreamTile = 8;
+    static constexpr int kMaxStreamRows = 48;
     static constexpr int kPrefetchBytes = 4096;
     static constexpr int kFloatTilePanels = 4;
     static constexpr int kFloatTileRows = 6;

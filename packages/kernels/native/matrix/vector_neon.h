@@ -6,6 +6,7 @@ struct V {
     static constexpr int kTilePanels = 1;
     static constexpr int kTileRows = 2;
     static constexpr int kBlockGroups = 32;
+    static constexpr int kStreamTile = 2;
     static constexpr int kMaxStreamRows = 2;
     static constexpr int kPrefetchBytes = 2048;
     static constexpr int kFloatTilePanels = 1;
