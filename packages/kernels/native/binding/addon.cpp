@@ -1,5 +1,3 @@
-#include <napi.h>
-
 #include "../core/isa.h"
 #include "../core/mapped_file.h"
 #include "../matrix/matrix.h"
@@ -8,6 +6,7 @@
 #include "../sampling/sampler_state.h"
 #include "backend_thread.h"
 #include "handles.h"
+#include "node_addon.h"
 #include "program_binding.h"
 #include "source_binding.h"
 #include "step_binding.h"

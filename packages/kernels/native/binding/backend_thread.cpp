@@ -74,7 +74,12 @@ void BackendThread::on_settled(napi_env env, napi_value, void* context, void* da
     }
     auto* self = static_cast<BackendThread*>(context);
     if (--self->open_jobs_ == 0) napi_unref_threadsafe_function(env, self->settled_);
-    job->settle(env);
+    try {
+        job->settle(env);
+    } catch (const std::exception&) {
+        // The environment is being terminated: nobody is left to await the promise.
+        job->abandon();
+    }
 }
 
 void BackendThread::on_finalize(napi_env env, void* data, void*) {

@@ -1,7 +1,7 @@
 #pragma once
-#include <napi.h>
-
 #include <string>
+
+#include "node_addon.h"
 
 namespace octavo {
 

@@ -1,8 +1,8 @@
 #pragma once
-#include <napi.h>
-
 #include <memory>
 #include <utility>
+
+#include "node_addon.h"
 
 namespace octavo {
 

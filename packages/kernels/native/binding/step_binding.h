@@ -1,5 +1,5 @@
 #pragma once
-#include <napi.h>
+#include "node_addon.h"
 
 namespace octavo {
 

@@ -89,7 +89,7 @@ export function attend(
     const most = Math.max(...scores);
     const weights = scores.map((score) => Math.exp(score - most));
     const total = weights.reduce((sum, weight) => sum + weight, 0);
-    return Array.from({ length: headDim }, (_, d) =>
+    return Array.from({ length: headDim }, (_column, d) =>
       weights.reduce((sum, weight, i) => sum + (weight / total) * stored(values[first + i], kv + d), 0),
     );
   }).flat();

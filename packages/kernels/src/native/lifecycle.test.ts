@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { createCpuBackend } from "../index.js";
+import { greedy, LogitModel } from "../testing/logit-harness.js";
+import { matrix } from "../testing/op-harness.js";
+import { loadAddon } from "./addon.js";
+
+const packageEntry = new URL("../index.js", import.meta.url).href;
+const harness = new URL("../testing/logit-harness.js", import.meta.url).href;
+
+/** A program that starts many steps; `end` says how it stops while they run. */
+function script(end: string): string {
+  return `
+    const { createCpuBackend } = await import(${JSON.stringify(packageEntry)});
+    const { greedy, LogitModel } = await import(${JSON.stringify(harness)});
+    const backend = createCpuBackend({ numThreads: 2 });
+    const model = await LogitModel.create(backend, Array.from({ length: 64 }, () => new Float32Array(512)), 64);
+    const tokens = Array.from({ length: 64 }, (_, i) => i);
+    const outputs = tokens.map(() => ({ kind: "sample", sampling: { ...greedy, temperature: 1 }, numLogprobs: 512 }));
+    const steps = Array.from({ length: 50 }, () => model.run(tokens, outputs));
+    ${end}`;
+}
+
+describe("life of the CPU backend", () => {
+  test("says what it computes with", () => {
+    using backend = createCpuBackend({ numThreads: 3 });
+    assert.equal(backend.info.name, "cpu");
+    assert.equal(backend.info.numThreads, 3);
+    assert.match(backend.info.instructionSet, /^(avx512|avx2|neon|scalar)$/);
+  });
+
+  test("thread counts", () => {
+    for (const numThreads of [0, -1, 1.5, Number.NaN, 5000]) {
+      assert.throws(() => createCpuBackend({ numThreads }), { code: "invalid_option", param: "numThreads" });
+    }
+  });
+
+  test("missing or broken kernels are native_unavailable", () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-kernels-"));
+    try {
+      const path = join(folder, "kernels.node");
+      assert.throws(() => loadAddon(path), { code: "native_unavailable", message: /npm run setup/ });
+      writeFileSync(path, "not a shared object");
+      assert.throws(() => loadAddon(path), { code: "native_unavailable", message: /do not load/ });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test("weights come from ranges of a mapped file, checked against its length", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-kernels-"));
+    try {
+      const path = join(folder, "weights.bin");
+      const values = Float32Array.from({ length: 30 }, (_, i) => i);
+      writeFileSync(path, new Uint8Array(values.buffer));
+      using backend = createCpuBackend({ numThreads: 1 });
+      using file = backend.mapFile(path);
+      assert.equal(file.byteLength, 120);
+      const source = { type: "f32", rows: 4, cols: 5, name: "w" } as const;
+      using whole = await backend.createMatrix([{ ...source, bytes: { file, offset: 40, byteLength: 80 } }]);
+      assert.deepEqual([whole.rows, whole.cols], [4, 5]);
+      assert.ok(whole.byteLength >= 80);
+      await assert.rejects(
+        backend.createMatrix([{ ...source, bytes: { file, offset: 44, byteLength: 80 } }]),
+        {
+          code: "artifact_invalid",
+          message: /bytes 44 to 124 of .*weights\.bin, which has 120/,
+        },
+      );
+      await assert.rejects(
+        backend.createMatrix([{ ...source, bytes: { file, offset: -4, byteLength: 80 } }]),
+        {
+          code: "artifact_invalid",
+        },
+      );
+      file[Symbol.dispose]();
+      await assert.rejects(
+        backend.createMatrix([{ ...source, bytes: { file, offset: 0, byteLength: 80 } }]),
+        {
+          message: /mapped file has been disposed/,
+        },
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test("steps settle in call order, while the event loop turns", async () => {
+    using backend = createCpuBackend({ numThreads: 2 });
+    using model = await LogitModel.create(backend, [new Float32Array(1500)], 64);
+    const tokens = Array.from({ length: 64 }, () => 0);
+    const outputs = tokens.map(() => ({ kind: "sample", sampling: greedy, numLogprobs: undefined }) as const);
+    const settled: number[] = [];
+    let turns = 0;
+    const turn = setInterval(() => (turns += 1), 0);
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        const { computeMs } = await model.run(tokens, outputs);
+        assert.ok(computeMs > 0);
+        settled.push(index);
+      }),
+    );
+    clearInterval(turn);
+    assert.deepEqual(
+      settled,
+      settled.toSorted((a, b) => a - b),
+    );
+    assert.ok(turns > 0, "no timer fired between the first call and the last result");
+  });
+
+  test("several backends work side by side", async () => {
+    using first = createCpuBackend({ numThreads: 1 });
+    using second = createCpuBackend({ numThreads: 2 });
+    const models = await Promise.all(
+      [first, second].map((backend) => LogitModel.create(backend, [[1, 3, 2]], 1)),
+    );
+    assert.deepEqual(await Promise.all(models.map((model) => model.sample(0, greedy))), [1, 1]);
+  });
+
+  test("a matrix in the making survives the disposal of its backend", async () => {
+    const backend = createCpuBackend({ numThreads: 2 });
+    const making = matrix(backend, 256, 256, new Float32Array(65536));
+    backend[Symbol.dispose]();
+    assert.equal((await making).rows, 256);
+  });
+
+  for (const [name, end] of [
+    ["leaves with process.exit", "process.exit(0);"],
+    ["waits for what is pending and then ends", "Promise.all(steps).then(() => {});"],
+    ["ends when all is disposed", "backend[Symbol.dispose]();"],
+    ["ends without disposing anything", "await Promise.all(steps);"],
+  ] as const) {
+    test(`a process with running steps ${name}`, () => {
+      const { status, signal, stderr } = spawnSync(
+        process.execPath,
+        ["--input-type=module", "-e", script(end)],
+        {
+          encoding: "utf8",
+        },
+      );
+      assert.deepEqual({ status, signal, stderr }, { status: 0, signal: null, stderr: "" });
+    });
+  }
+
+  test("a worker thread can be terminated while its steps run", async () => {
+    for (let round = 0; round < 4; round++) {
+      const source = `(async () => { ${script(`require("node:worker_threads").parentPort.postMessage("running"); await Promise.all(steps);`)} })()`;
+      const worker = new Worker(source, { eval: true });
+      await new Promise<unknown>((resolve, reject) => worker.once("message", resolve).once("error", reject));
+      assert.equal(await worker.terminate(), 1);
+    }
+  });
+
+  test("a worker thread that finishes leaves cleanly", async () => {
+    const worker = new Worker(`(async () => { ${script("await Promise.all(steps);")} })()`, { eval: true });
+    const code = await new Promise<number>((resolve, reject) =>
+      worker.once("exit", resolve).once("error", reject),
+    );
+    assert.equal(code, 0);
+  });
+});
