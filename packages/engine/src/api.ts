@@ -130,9 +130,15 @@ export interface Engine extends AsyncDisposable {
    * Leaving the iteration early or aborting the signal frees its blocks before the next step.
    */
   generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent>;
-  embed(request: EmbeddingRequest, signal?: AbortSignal): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }>;
+  embed(
+    request: EmbeddingRequest,
+    signal?: AbortSignal,
+  ): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }>;
   observe(observer: EngineObserver): Disposable;
-  /** Stops admitting; resolves when running requests ended or the deadline passed (they then end with `abort`). */
+  /**
+   * Takes no new requests; resolves when all it has, waiting ones included, have ended. Those that have not after
+   * `deadlineMs` milliseconds end with `abort`.
+   */
   drain(deadlineMs: number): Promise<void>;
   resetPrefixCache(): boolean;
   /** The failure that stopped the engine, if any. */

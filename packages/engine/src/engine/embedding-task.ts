@@ -3,6 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { EmbeddingRequest, FinishedRequest, ServingRecord, Usage } from "../api.js";
 import { Sequence } from "../scheduler/sequence.js";
 import { ActiveRequest, type RowSink } from "./active-request.js";
+import { checkRowError } from "./token-logprob.js";
 
 export interface EmbeddingResult {
   readonly embedding: Float32Array;
@@ -50,7 +51,9 @@ export class EmbeddingTask extends ActiveRequest {
   }
 
   override applyRows(sequence: Sequence, results: readonly RowResult[], nowMs: number): boolean {
-    for (const { hidden } of results) {
+    for (const result of results) {
+      checkRowError(result);
+      const { hidden } = result;
       if (hidden?.length !== this.#sum.length) {
         throw new OctavoError("internal_error", "The model gave no hidden state for this request.");
       }
@@ -62,7 +65,7 @@ export class EmbeddingTask extends ActiveRequest {
     if (this.#request.pooling === "mean") sequence.firstWantedRow = this.#numPooled;
     if (!this.#completes) return false;
     if (!this.#sum.every(Number.isFinite)) {
-      throw new OctavoError("internal_error", "The model's hidden state for this request is not finite.");
+      throw new OctavoError("internal_error", "The model's numbers for this request are not finite.");
     }
     this.times.firstTokenMs = nowMs;
     this.times.lastTokenMs = nowMs;

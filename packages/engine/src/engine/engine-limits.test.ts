@@ -74,6 +74,20 @@ test("bounds its queue and says when to come back", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
+test("who leaves the queue makes room in it", async () => {
+  const { engine } = createFakeEngine({ maxNumSeqs: 1, maxQueuedRequests: 1 });
+  const running = collect(engine.generate(generationRequest([1], { maxTokens: 50 })));
+  const controller = new AbortController();
+  const left = collect(engine.generate(generationRequest([2]), controller.signal));
+  assert.throws(() => engine.generate(generationRequest([3])), { code: "queue_full" });
+  controller.abort();
+  const stays = collect(engine.generate(generationRequest([3])));
+  assert.equal((await left).record?.timeToFirstTokenMs, undefined);
+  assert.equal((await stays).sequences[0]?.finishReason, "length");
+  await running;
+  await engine[Symbol.asyncDispose]();
+});
+
 test("without a queue, as many are taken as can run", async () => {
   const { engine } = createFakeEngine({ maxNumSeqs: 2, maxQueuedRequests: 0 });
   const accepted = [1, 2].map((token) => collect(engine.generate(generationRequest([token]))));

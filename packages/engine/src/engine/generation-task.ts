@@ -17,7 +17,7 @@ import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "
 import { EventChannel } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";
 import { StopAutomaton } from "./stop-matcher.js";
-import { checkRow, tokenLogprob } from "./token-logprob.js";
+import { checkTokenRow, tokenLogprob } from "./token-logprob.js";
 
 type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
 type SampleRow = Omit<Extract<OutputRow, { kind: "sample" }>, "sampling"> & {
@@ -141,7 +141,7 @@ export class GenerationTask extends ActiveRequest {
 
   override applyRows(sequence: Sequence, results: readonly RowResult[], nowMs: number): boolean {
     const stream = this.#stream(sequence);
-    for (const result of results) checkRow(result, this.#context.vocabSize);
+    for (const result of results) checkTokenRow(result, this.#context.vocabSize);
     for (const result of results.slice(0, stream.numScoreRows))
       this.#promptLogprobs.push(tokenLogprob(result, undefined));
     if (stream.numScoreRows > 0) {

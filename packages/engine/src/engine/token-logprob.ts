@@ -15,9 +15,8 @@ export function tokenLogprob(result: RowResult, logprobIds: readonly number[] | 
   return { token: result.token, logprob: result.logprob ?? Number.NaN, rank: result.rank ?? 0, top };
 }
 
-/** Throws what is wrong with a row that the backend computed; it concerns its request alone. */
-export function checkRow(result: RowResult, vocabSize: number): void {
-  const { token, logprob, error } = result;
+/** Throws what the backend says is wrong with a row; it concerns its request alone. */
+export function checkRowError({ error }: RowResult): void {
   if (error === "no_token_allowed") {
     throw new OctavoError(
       "invalid_request",
@@ -26,8 +25,14 @@ export function checkRow(result: RowResult, vocabSize: number): void {
     );
   }
   if (error === "non_finite_logits") {
-    throw new OctavoError("internal_error", "The model gave logits that are not finite for this request.");
+    throw new OctavoError("internal_error", "The model's numbers for this request are not finite.");
   }
+}
+
+/** As `checkRowError`, and the row must have a token. */
+export function checkTokenRow(result: RowResult, vocabSize: number): void {
+  checkRowError(result);
+  const { token, logprob } = result;
   if (!Number.isInteger(token) || token < 0 || token >= vocabSize || Number.isNaN(logprob)) {
     throw new OctavoError(
       "internal_error",

@@ -21,6 +21,8 @@ import { FakeSamplerState, logitsOf, logSoftmax, mix, ranking, sampleToken } fro
 export interface FakeBackendOptions {
   readonly vocabSize: number;
   readonly hiddenSize?: number;
+  /** Resolve steps without giving the event loop a turn; default false. */
+  readonly answersAtOnce?: boolean;
   /** Replaces a row's greedy outcome: what comes after `context`; undefined keeps it. */
   readonly script?: (context: readonly number[]) => number | undefined;
   /** Called before each step's computation; a rejection is the backend's failure. */
@@ -93,7 +95,7 @@ export class FakeBackend implements Backend {
     this.#isExecuting = true;
     try {
       await this.#options.beforeStep?.(plan);
-      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#options.answersAtOnce !== true) await new Promise((resolve) => setImmediate(resolve));
       this.#numSteps += 1;
       const rows = cache.run(plan, (row, context, hash) => this.#row(plan, row, context, hash));
       return { rows, computeMs: 0.01 * plan.numTokens };
