@@ -204,7 +204,7 @@ describe("a server over a real engine", () => {
       const families = parseExposition(await (await fetch(`${url}/metrics`)).text());
       return families.get("vllm:generation_tokens_total")?.samples[0]?.value ?? Number.NaN;
     };
-    const before = await counted();
+    const countedBefore = await counted();
     const answers = await Promise.all([
       complete({ max_tokens: 7 }),
       complete({ max_tokens: 9, n: 3 }),
@@ -212,7 +212,7 @@ describe("a server over a real engine", () => {
     ]);
     const generated = answers.reduce((sum, answer) => sum + (answer.usage?.completion_tokens ?? 0), 0);
     assert.equal(generated, 7 + 27 + 2);
-    assert.equal((await counted()) - before, generated);
+    assert.equal((await counted()) - countedBefore, generated);
   });
 
   it("counts it all in its metrics", async () => {

@@ -9,19 +9,35 @@ import type {
 import { OctavoError } from "@octavo/protocol";
 
 /**
- * Queues a request and lets refusals (queue full, context too long) surface before anything is answered:
- * the returned promise rejects with what the engine throws at once, and resolves as soon as it did not.
+ * Queues requests and lets refusals (queue full, context too long) surface before anything is answered: the promise
+ * rejects with what the engine throws at once for any of them, and resolves as soon as it did not. After a rejection
+ * the caller aborts `signal`, which ends those that were queued.
  */
+export async function startGenerations(
+  engine: Engine,
+  requests: readonly GenerationRequest[],
+  signal: AbortSignal,
+): Promise<readonly AsyncIterable<GenerationEvent>[]> {
+  const admitted = new Promise<void>((resolve) => setImmediate(resolve));
+  const started = requests.map((request) => {
+    const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
+    const first = iterator.next();
+    // nobody may be waiting for it any more when it fails: a later request was refused, or another one is being read
+    first.catch(() => {});
+    return { iterator, first };
+  });
+  await Promise.all(started.map(({ first }) => Promise.race([first, admitted])));
+  return started.map(({ iterator, first }) => resume(iterator, first));
+}
+
 export async function startGeneration(
   engine: Engine,
   request: GenerationRequest,
   signal: AbortSignal,
 ): Promise<AsyncIterable<GenerationEvent>> {
-  const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
-  const first = iterator.next();
-  const admitted = new Promise<void>((resolve) => setImmediate(resolve));
-  await Promise.race([first, admitted]);
-  return resume(iterator, first);
+  const [events] = await startGenerations(engine, [request], signal);
+  if (events === undefined) throw new OctavoError("internal_error", "the engine started no request");
+  return events;
 }
 
 async function* resume(

@@ -52,6 +52,7 @@ export class HttpListener {
       this.#server.once("error", onError);
       this.#server.listen({ host, port, backlog: 1024 }, () => {
         this.#server.off("error", onError);
+        this.#server.on("error", (error) => this.#log.error({ err: error }, "the listening socket failed"));
         const address = this.#server.address() as AddressInfo;
         const shownHost = address.family === "IPv6" ? `[${address.address}]` : address.address;
         resolve({ host: address.address, port: address.port, url: `http://${shownHost}:${address.port}` });

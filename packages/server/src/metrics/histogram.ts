@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { Family, formatNumber, type Labels } from "./metric.js";
+import { Family, formatNumber, noLabels, type Labels } from "./metric.js";
 
 /** Counts per bucket are kept apart and summed when exposed; the last slot is +Inf. */
 interface Series {
@@ -27,10 +27,10 @@ export class Histogram extends Family {
         throw new OctavoError("internal_error", `histogram ${name}: bounds must rise`);
     }
     this.#bounds = bounds;
-    if (!this.hasLabels) this.#seriesOf({});
+    if (!this.hasLabels) this.#seriesOf(noLabels);
   }
 
-  observe(value: number, labels: Labels = {}): void {
+  observe(value: number, labels: Labels = noLabels): void {
     if (Number.isNaN(value)) return;
     const series = this.#seriesOf(labels);
     let low = 0;
@@ -44,11 +44,11 @@ export class Histogram extends Family {
     series.sum += value;
   }
 
-  count(labels: Labels = {}): number {
+  count(labels: Labels = noLabels): number {
     return this.#seriesOf(labels).counts.reduce((total, count) => total + count, 0);
   }
 
-  sum(labels: Labels = {}): number {
+  sum(labels: Labels = noLabels): number {
     return this.#seriesOf(labels).sum;
   }
 

@@ -1,6 +1,9 @@
 import { OctavoError } from "@octavo/protocol";
 
 export type Labels = Readonly<Record<string, string>>;
+/** What samples of families without labels are recorded with; told apart by identity, as this runs for every token. */
+export const noLabels: Labels = {};
+
 export type MetricKind = "counter" | "gauge" | "histogram";
 
 /** The head of a family and its label rules; the kinds differ in the samples. Source: Prometheus' exposition formats page. */
@@ -36,6 +39,7 @@ export abstract class Family {
 
   /** Labels in declared order after the constant ones, as they stand between the braces; one key per series. */
   protected series(labels: Labels): string {
+    if (labels === noLabels && this.#labelNames.length === 0) return this.#constantLabels;
     const given = Object.keys(labels);
     if (
       given.length !== this.#labelNames.length ||
@@ -71,10 +75,10 @@ abstract class ValueFamily extends Family {
     constantLabels: Labels,
   ) {
     super(kind, name, help, labelNames, constantLabels);
-    if (!this.hasLabels) this.values.set(this.series({}), 0);
+    if (!this.hasLabels) this.values.set(this.series(noLabels), 0);
   }
 
-  value(labels: Labels = {}): number {
+  value(labels: Labels = noLabels): number {
     return this.values.get(this.series(labels)) ?? 0;
   }
 
@@ -93,14 +97,14 @@ export class Counter extends ValueFamily {
       throw new OctavoError("internal_error", `counter ${name} must end in _total`);
   }
 
-  add(amount: number, labels: Labels = {}): void {
+  add(amount: number, labels: Labels = noLabels): void {
     if (!(amount >= 0)) return;
     const series = this.series(labels);
     this.values.set(series, (this.values.get(series) ?? 0) + amount);
   }
 
   /** For values counted elsewhere, such as CPU seconds; never lets the counter fall. */
-  raiseTo(total: number, labels: Labels = {}): void {
+  raiseTo(total: number, labels: Labels = noLabels): void {
     const series = this.series(labels);
     this.values.set(series, Math.max(total, this.values.get(series) ?? 0));
   }
@@ -111,11 +115,11 @@ export class Gauge extends ValueFamily {
     super("gauge", name, help, labelNames, constantLabels);
   }
 
-  set(value: number, labels: Labels = {}): void {
+  set(value: number, labels: Labels = noLabels): void {
     this.values.set(this.series(labels), value);
   }
 
-  add(amount: number, labels: Labels = {}): void {
+  add(amount: number, labels: Labels = noLabels): void {
     const series = this.series(labels);
     this.values.set(series, (this.values.get(series) ?? 0) + amount);
   }

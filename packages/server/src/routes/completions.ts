@@ -12,7 +12,7 @@ import {
 } from "@octavo/protocol";
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
 import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
-import { collectGeneration, startGeneration, type GenerationResult } from "../generation/run.js";
+import { collectGeneration, startGenerations, type GenerationResult } from "../generation/run.js";
 import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
@@ -52,27 +52,26 @@ export async function handleCompletions(service: Service, context: RequestContex
       preparePrompt(service, request, prompt, promptField(request, index)),
     ),
   );
-  const prompts: PromptJob[] = [];
-  for (const { promptTokens, params } of ready) {
-    const events = await startGeneration(
-      service.model.engine,
-      {
-        kind: "generate",
-        requestId: randomUUID(),
-        promptTokens,
-        params,
-        arrivalMs: context.arrivalMs,
-        ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
-        ...(request.priority ? { priority: request.priority } : {}),
-      },
-      context.signal,
-    );
-    const echoText =
-      request.echo === true
-        ? service.model.tokenizer.decode(promptTokens, { skipSpecialTokens: params.skipSpecialTokens })
-        : "";
-    prompts.push({ promptTokens, echoText, params, events, firstIndex: prompts.length * params.n });
-  }
+  const requests = ready.map(({ promptTokens, params }) => ({
+    kind: "generate" as const,
+    requestId: randomUUID(),
+    promptTokens,
+    params,
+    arrivalMs: context.arrivalMs,
+    ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
+    ...(request.priority ? { priority: request.priority } : {}),
+  }));
+  const started = await startGenerations(service.model.engine, requests, context.signal);
+  const prompts = started.map((events, index): PromptJob => {
+    const { promptTokens, params } = requests[index]!;
+    return {
+      promptTokens,
+      params,
+      events,
+      echoText: echoText(service, request, promptTokens),
+      firstIndex: index * params.n,
+    };
+  });
   const job: CompletionJob = {
     id: `cmpl-${request.request_id ?? randomUUID()}`,
     created: nowSeconds(),
@@ -90,6 +89,13 @@ export async function handleCompletions(service: Service, context: RequestContex
     prompts.map((prompt) => collectGeneration(engine, prompt.events, prompt.params.n, context.signal)),
   );
   sendJson(context.response, 200, completionAnswer(service, job, results));
+}
+
+function echoText(service: Service, request: CompletionRequest, promptTokens: Int32Array): string {
+  if (request.echo !== true) return "";
+  return service.model.tokenizer.decode(promptTokens, {
+    skipSpecialTokens: request.skip_special_tokens ?? true,
+  });
 }
 
 interface ReadyPrompt {
