@@ -33,7 +33,14 @@ export {
 } from "./sampling/resolve-sampling-params.js";
 export { Generation } from "./llm/generation.js";
 export type { GeneratedSequence, GenerationResult } from "./llm/generation-result.js";
-export { LLM, type ChatOptions, type EmbedOptions, type GenerateOptions, type Prompt } from "./llm/llm.js";
+export {
+  LLM,
+  type ChatOptions,
+  type Conversation,
+  type EmbedOptions,
+  type GenerateOptions,
+  type Prompt,
+} from "./llm/llm.js";
 export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
 export { supportedArchitectures } from "./models/registry.js";
 export { compileChatTemplate, type TemplateTokens } from "./template/compile-chat-template.js";

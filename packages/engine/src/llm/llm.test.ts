@@ -96,6 +96,15 @@ describe("LLM on a tiny checkpoint", () => {
     assert.equal(open, "<|begin|><|turn|>user\nthe cat <|end|><|end|>");
   });
 
+  test("several conversations run together", async () => {
+    const conversations = ["the cat", "the dog", "over"].map((content) => [{ role: "user", content }]);
+    const [, second] = await llm.chat(conversations, greedy);
+    assert.equal(second?.text, (await llm.chat(conversations[1] ?? [], greedy)).text);
+    const rendered = conversations.map((messages) => llm.renderChat({ messages }));
+    const [, generated] = await llm.generate(rendered, { ...greedy, addSpecialTokens: false });
+    assert.equal(generated?.text, second?.text);
+  });
+
   test("logprobs come with the tokens, and for the prompt", async () => {
     const result = await llm.generate("the cat", { ...greedy, maxTokens: 4, logprobs: 2, promptLogprobs: 1 });
     const [sequence] = result.sequences;

@@ -24,11 +24,16 @@ export interface GenerateOptions extends SamplingInput {
   readonly cacheSalt?: string | undefined;
   /** Lower runs earlier; needs the scheduling policy `priority`. */
   readonly priority?: number | undefined;
-  /** Default a random one. */
+  /** Default a random one; with several prompts, their index is appended. */
   readonly requestId?: string | undefined;
+  /** Whether text gets what the tokenizer adds, a BOS token for example; default true, false for text from `renderChat`. */
+  readonly addSpecialTokens?: boolean | undefined;
 }
 
-export interface ChatOptions extends GenerateOptions, Omit<TemplateInput, "messages"> {}
+export interface ChatOptions
+  extends Omit<GenerateOptions, "addSpecialTokens">, Omit<TemplateInput, "messages"> {}
+
+export type Conversation = readonly TemplateMessage[];
 
 export interface EmbedOptions {
   /** Which hidden states make the embedding: the last token's, the default, or the mean of all. */
@@ -92,27 +97,26 @@ export class LLM implements LanguageModel {
     prompts: Prompt | readonly Prompt[],
     options: GenerateOptions = {},
   ): Generation | Promise<GenerationResult[]> {
-    if (typeof prompts === "string" || prompts instanceof Int32Array) {
-      return this.#generation((signal) => this.#tokens(prompts, true, signal), options);
-    }
-    return this.#inParallel(prompts, options.signal, (prompt, signal) =>
-      this.generate(prompt, { ...options, signal }).result(),
-    );
+    const { addSpecialTokens = true, ...rest } = options;
+    if (isPrompt(prompts))
+      return this.#generation((signal) => this.#tokens(prompts, addSpecialTokens, signal), rest);
+    return this.#inParallel(prompts, options, (prompt, each) => this.generate(prompt, each).result());
   }
 
-  /** Answers a conversation laid out by the model's chat template, its `tool_use` template where there are tools. */
-  chat(messages: readonly TemplateMessage[], options: ChatOptions = {}): Generation {
-    const { tools, documents, addGenerationPrompt, continueFinalMessage, variables, ...rest } = options;
-    const input: TemplateInput = {
-      messages,
-      ...(tools !== undefined && { tools }),
-      ...(documents !== undefined && { documents }),
-      ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
-      ...(continueFinalMessage !== undefined && { continueFinalMessage }),
-      ...(variables !== undefined && { variables }),
-    };
-    // The template writes the special tokens itself.
-    return this.#generation((signal) => this.#tokens(this.renderChat(input), false, signal), rest);
+  /**
+   * Answers a conversation laid out by the model's chat template, its `tool_use` template where there are tools. Several
+   * conversations run together, as several prompts do.
+   */
+  chat(messages: Conversation, options?: ChatOptions): Generation;
+  chat(conversations: readonly Conversation[], options?: ChatOptions): Promise<GenerationResult[]>;
+  chat(
+    messages: Conversation | readonly Conversation[],
+    options: ChatOptions = {},
+  ): Generation | Promise<GenerationResult[]> {
+    if (isConversation(messages)) return this.#chat(messages, options);
+    return this.#inParallel(messages, options, (conversation, each) =>
+      this.#chat(conversation, each).result(),
+    );
   }
 
   /** The text that `chat` hands to the model. Throws `template_error` when there is no template or it fails. */
@@ -135,9 +139,8 @@ export class LLM implements LanguageModel {
     texts: Prompt | readonly Prompt[],
     options: EmbedOptions = {},
   ): Promise<Float32Array | Float32Array[]> {
-    if (typeof texts === "string" || texts instanceof Int32Array)
-      return this.#embedOne(texts, options.signal, options);
-    return this.#inParallel(texts, options.signal, (text, signal) => this.#embedOne(text, signal, options));
+    if (isPrompt(texts)) return this.#embedOne(texts, options);
+    return this.#inParallel(texts, options, (text, each) => this.#embedOne(text, each));
   }
 
   async renderRequestTemplate(_source: string, _input: TemplateInput): Promise<string> {
@@ -148,6 +151,20 @@ export class LLM implements LanguageModel {
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposal ??= this.#dispose();
     return this.#disposal;
+  }
+
+  #chat(messages: Conversation, options: ChatOptions): Generation {
+    const { tools, documents, addGenerationPrompt, continueFinalMessage, variables, ...rest } = options;
+    const input: TemplateInput = {
+      messages,
+      ...(tools !== undefined && { tools }),
+      ...(documents !== undefined && { documents }),
+      ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
+      ...(continueFinalMessage !== undefined && { continueFinalMessage }),
+      ...(variables !== undefined && { variables }),
+    };
+    // The template writes the special tokens itself.
+    return this.#generation((signal) => this.#tokens(this.renderChat(input), false, signal), rest);
   }
 
   #generation(
@@ -178,12 +195,8 @@ export class LLM implements LanguageModel {
     });
   }
 
-  async #embedOne(
-    text: Prompt,
-    signal: AbortSignal | undefined,
-    options: EmbedOptions,
-  ): Promise<Float32Array> {
-    const { pooling = "last", normalize = true } = options;
+  async #embedOne(text: Prompt, options: EmbedOptions): Promise<Float32Array> {
+    const { pooling = "last", normalize = true, signal } = options;
     const promptTokens = await this.#tokens(text, true, signal);
     const { embedding } = await this.engine.embed(
       {
@@ -208,18 +221,22 @@ export class LLM implements LanguageModel {
     return this.tokenizer.encodeAsync(prompt, { addSpecialTokens, ...(signal !== undefined && { signal }) });
   }
 
-  /** As many at once as the engine runs, so that a long list does not overflow its queue. */
-  async #inParallel<T, R>(
-    items: readonly T[],
-    signal: AbortSignal | undefined,
-    work: (item: T, signal: AbortSignal) => Promise<R>,
-  ): Promise<R[]> {
+  /** As many at once as the engine runs, so that a long list does not overflow its queue. One failure ends the others. */
+  async #inParallel<
+    T,
+    R,
+    O extends { readonly signal?: AbortSignal | undefined; readonly requestId?: string | undefined },
+  >(items: readonly T[], options: O, work: (item: T, options: O) => Promise<R>): Promise<R[]> {
+    const { signal, requestId } = options;
     const failure = new AbortController();
     const either = signal === undefined ? failure.signal : AbortSignal.any([signal, failure.signal]);
     const results: R[] = [];
     const queue = items.entries();
     const worker = async (): Promise<void> => {
-      for (const [index, item] of queue) results[index] = await work(item, either);
+      for (const [index, item] of queue) {
+        const id = requestId === undefined ? undefined : `${requestId}-${index}`;
+        results[index] = await work(item, { ...options, signal: either, requestId: id });
+      }
     };
     try {
       await Promise.all(Array.from({ length: Math.min(items.length, this.#parts.maxNumSeqs) }, worker));
@@ -234,4 +251,13 @@ export class LLM implements LanguageModel {
     await this.engine[Symbol.asyncDispose]();
     for (const part of this.#parts.owned) part[Symbol.dispose]();
   }
+}
+
+function isPrompt(prompts: Prompt | readonly Prompt[]): prompts is Prompt {
+  return typeof prompts === "string" || prompts instanceof Int32Array;
+}
+
+/** An empty list is taken for a conversation, which its template then judges. */
+function isConversation(messages: Conversation | readonly Conversation[]): messages is Conversation {
+  return !Array.isArray(messages[0]);
 }
