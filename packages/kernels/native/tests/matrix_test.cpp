@@ -290,6 +290,43 @@ void check_bad_shapes(ThreadPool& pool) {
     CHECK(message_of([&] { Matrix::pack({source}, pool); }).find("is empty") != std::string::npos);
 }
 
+/// The largest codes against the largest activations, where narrow integer sums would saturate or wrap.
+void check_extremes(const WeightCase& weight, ThreadPool& pool, const std::string& label) {
+    if (is_float(weight.type)) return;
+    const int64_t cols = 512;
+    const int64_t rows = 16;
+    for (const uint8_t fill : {uint8_t{0xff}, uint8_t{0x80}, uint8_t{0x7f}, uint8_t{0x00}}) {
+        Sample sample = make_sample(weight.type, rows, cols, weight.group, weight.zeros, 15);
+        const Sample scales = sample;
+        std::memset(sample.values.data(), fill, sample.values.size());
+        // Block scales must stay numbers: they come back from the random sample.
+        const bool blocks = weight.scale_bytes > 0;
+        const size_t block = blocks ? sample.values.size() / static_cast<size_t>(rows * cols / weight.column_unit) : 1;
+        for (size_t at = 0; blocks && at < sample.values.size(); at += block) {
+            const size_t first = at + (weight.type == WeightType::q6_k ? block - 2 : 0);
+            std::memcpy(sample.values.data() + first, scales.values.data() + first, static_cast<size_t>(weight.scale_bytes));
+        }
+        const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
+        for (int64_t r = 0; r < rows; ++r) matrix->row(r, sample.weights.data() + r * cols);
+        for (const int alternate : {0, 1}) {
+            std::vector<float> x(static_cast<size_t>(cols), -3.0f);
+            for (size_t i = 0; alternate == 1 && i < x.size(); i += 2) x[i] = 3.0f;
+            const Reference reference = reference_linear(sample, x.data(), cols, 1);
+            std::vector<float> many(static_cast<size_t>(50 * cols));
+            for (size_t i = 0; i < many.size(); ++i) many[i] = x[i % x.size()];
+            std::vector<float> y(static_cast<size_t>(50 * rows));
+            Workspace workspace;
+            matrix->linear(many.data(), cols, 50, y.data(), rows, nullptr, workspace, pool);
+            bool right = true;
+            for (size_t i = 0; i < y.size(); ++i) {
+                const size_t r = i % static_cast<size_t>(rows);
+                right = right && std::fabs(y[i] - reference.y[r]) <= kTolerance * (reference.magnitude[r] + 1.0);
+            }
+            CHECK_MESSAGE(right, label + ": extreme codes " + std::to_string(fill) + " give a wrong sum");
+        }
+    }
+}
+
 /// Sums of integer products are exact, so instruction sets differ in the last bits of the float combination alone.
 void check_agreement(const WeightCase& weight, const std::vector<Target>& isas, ThreadPool& pool) {
     const int64_t cols = 512;
@@ -330,6 +367,7 @@ int main() {
             set_isa_for_test(target.isa, target.bf16);
             check_stacking(weight, two);
             check_bad_activations(weight, two);
+            check_extremes(weight, two, std::string(weight.label) + " " + target.name());
         }
         check_packed_size(weight, two);
         check_rejections(weight, two);

@@ -52,16 +52,25 @@ struct WeightCase {
     const char* label;
     /// Columns come in multiples of this.
     int64_t column_unit;
+    /// f16 scales at the start of a block (at the end for q6_k).
+    int64_t scale_bytes;
 };
 
 constexpr WeightCase kWeightCases[] = {
-    {WeightType::f32, 0, false, "f32", 1},         {WeightType::f16, 0, false, "f16", 1},
-    {WeightType::bf16, 0, false, "bf16", 1},       {WeightType::q4_0, 0, false, "q4_0", 32},
-    {WeightType::q5_0, 0, false, "q5_0", 32},      {WeightType::q8_0, 0, false, "q8_0", 32},
-    {WeightType::q4_k, 0, false, "q4_k", 256},     {WeightType::q5_k, 0, false, "q5_k", 256},
-    {WeightType::q6_k, 0, false, "q6_k", 256},     {WeightType::int8, 32, false, "int8/32", 32},
-    {WeightType::int8, 128, false, "int8/128", 128}, {WeightType::int4, 32, false, "int4/32", 32},
-    {WeightType::int4, 64, true, "int4z/64", 64},  {WeightType::int4, 128, true, "int4z/128", 128},
+    {WeightType::f32, 0, false, "f32", 1, 0},
+    {WeightType::f16, 0, false, "f16", 1, 0},
+    {WeightType::bf16, 0, false, "bf16", 1, 0},
+    {WeightType::q4_0, 0, false, "q4_0", 32, 2},
+    {WeightType::q5_0, 0, false, "q5_0", 32, 2},
+    {WeightType::q8_0, 0, false, "q8_0", 32, 2},
+    {WeightType::q4_k, 0, false, "q4_k", 256, 4},
+    {WeightType::q5_k, 0, false, "q5_k", 256, 4},
+    {WeightType::q6_k, 0, false, "q6_k", 256, 2},
+    {WeightType::int8, 32, false, "int8/32", 32, 0},
+    {WeightType::int8, 128, false, "int8/128", 128, 0},
+    {WeightType::int4, 32, false, "int4/32", 32, 0},
+    {WeightType::int4, 64, true, "int4z/64", 64, 0},
+    {WeightType::int4, 128, true, "int4z/128", 128, 0},
 };
 
 inline bool is_float(WeightType type) {
