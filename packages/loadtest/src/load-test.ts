@@ -205,9 +205,9 @@ async function firstModel(baseUrl: string, options: LoadTestOptions, agent: Agen
   );
 }
 
-/** Tokens the served tokenizer needs per synthetic word, from the server's own count on a 200-word prompt. */
+/** Tokens the served tokenizer needs per synthetic word, from the server's own count on a 64-word prompt. */
 async function calibrate(target: TargetSpec, seed: number): Promise<number> {
-  const words = 200;
+  const words = 64;
   const prompt = text(new Random(seed).fork(2), words, 1);
   const outcome = await send(target, { prompt, maxTokens: 1, ignoreEos: false }, -1, performance.now());
   if (outcome.failure) {
