@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { LLM } from "@octavo/engine";
-import type { Completion } from "@octavo/protocol";
+import { chatCompletionRequest, completionRequest, type Completion } from "@octavo/protocol";
 import OpenAI, { BadRequestError } from "openai";
 import { pino } from "pino";
 import { createServer, type OctavoServer } from "./create-server.js";
@@ -184,6 +184,73 @@ describe("a server over a real engine", () => {
       (error: unknown) => error instanceof BadRequestError && /300 tokens.*256 tokens/.test(error.message),
     );
     await complete({ max_tokens: 1 });
+  });
+
+  it("answers any value of any field with success or a client's error", async () => {
+    const values = [
+      -1,
+      0,
+      0.5,
+      3,
+      2 ** 31,
+      2 ** 53,
+      1e308,
+      -1e308,
+      "1",
+      "",
+      true,
+      null,
+      [],
+      [[]],
+      {},
+      { "1": 1 },
+      ["a"],
+      [1],
+      [-1],
+      [1e9],
+    ];
+    const completionFields = Object.keys(completionRequest.shape).filter(
+      (field) => field !== "model" && field !== "stream",
+    );
+    const chatFields = Object.keys(chatCompletionRequest.shape).filter(
+      (field) => !Object.hasOwn(completionRequest.shape, field),
+    );
+    const messages = [{ role: "user", content: "the cat" }];
+    const cases = [
+      ...completionFields.map((field) => ({
+        path: "/v1/completions",
+        field,
+        body: { prompt, max_tokens: 2 },
+      })),
+      ...chatFields.map((field) => ({
+        path: "/v1/chat/completions",
+        field,
+        body: { messages, max_tokens: 2 },
+      })),
+    ];
+    for (const { path, field, body } of cases) {
+      const statuses = await Promise.all(
+        values.map(async (value) => {
+          const headers = { "content-type": "application/json" };
+          const response = await fetch(url + path, {
+            method: "POST",
+            headers,
+            body: JSON.stringify({ ...body, [field]: value }),
+          });
+          await response.text();
+          return response.status;
+        }),
+      );
+      for (const [index, status] of statuses.entries()) {
+        assert.ok(
+          status === 200 || status === 400,
+          `${field}: ${JSON.stringify(values[index])} gives ${status}`,
+        );
+      }
+    }
+    await untilIdle();
+    assert.equal(llm.engine.stats.kvCacheUsage, 0);
+    assert.equal(llm.engine.failure, undefined);
   });
 
   it("frees the blocks of clients that leave", async () => {

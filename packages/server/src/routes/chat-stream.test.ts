@@ -60,6 +60,23 @@ describe("streamed chat completions", () => {
     assert.deepEqual(texts, ["Hello, wörld 0!", "Hello, wörld 1!"]);
   });
 
+  it("satisfies the openai package's stream helper", async () => {
+    await using server = await startTestServer();
+    const stream = server.client.chat.completions.stream({
+      model,
+      messages: [...messages],
+      stream_options: { include_usage: true },
+      logprobs: true,
+    });
+    const deltas: string[] = [];
+    stream.on("content", (delta) => deltas.push(delta));
+    const answer = await stream.finalChatCompletion();
+    assert.equal(answer.choices[0]?.message.content, "Hello, wörld 0!");
+    assert.equal(deltas.join(""), "Hello, wörld 0!");
+    assert.equal(answer.choices[0]?.logprobs?.content?.length, 16);
+    assert.equal(answer.usage?.completion_tokens, 16);
+  });
+
   it("sends usage once at the end with include_usage, and null before", async () => {
     await using server = await startTestServer({}, { cachedTokens: 16 });
     const chunks = parseChunks(
@@ -171,7 +188,7 @@ describe("streamed chat completions", () => {
 
   it("ends what takes too long", async () => {
     await using server = await startTestServer(
-      { requestTimeoutMs: 40 },
+      { requestTimeoutMs: 250 },
       { stepDelayMs: 5, reply: () => "x".repeat(2000) },
     );
     const response = await server.post("/v1/chat/completions", { messages });

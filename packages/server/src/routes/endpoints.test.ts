@@ -146,7 +146,7 @@ describe("tokenize and detokenize", () => {
 
 describe("status endpoints", () => {
   it("answer health, ping, version and load", async () => {
-    await using server = await startTestServer({}, { stepDelayMs: 3 });
+    await using server = await startTestServer({}, { stepDelayMs: 3, reply: () => "x".repeat(200) });
     assert.equal((await fetch(`${server.url}/health`)).status, 200);
     assert.equal((await fetch(`${server.url}/ping`)).status, 200);
     assert.equal((await fetch(`${server.url}/ping`, { method: "POST" })).status, 200);
@@ -154,7 +154,7 @@ describe("status endpoints", () => {
       ((await (await fetch(`${server.url}/version`)).json()) as { version: string }).version,
       /^\d+\.\d+\.\d+/,
     );
-    const running = server.post("/v1/completions", { prompt: "a" });
+    const running = server.post("/v1/completions", { prompt: "a", max_tokens: 200 });
     while (server.model.engine.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     assert.deepEqual(await (await fetch(`${server.url}/load`)).json(), { server_load: 1 });
     await running;

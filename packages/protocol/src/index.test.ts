@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import * as protocol from "./index.js";
+
+it("exports these values and no others", () => {
+  assert.deepEqual(Object.keys(protocol).toSorted(), [
+    "OctavoError",
+    "chatCompletionRequest",
+    "chatRoles",
+    "completionRequest",
+    "createSseDecoder",
+    "defaultCompletionTokens",
+    "describeValue",
+    "detokenizeRequest",
+    "embeddingRequest",
+    "encodeSseJson",
+    "errorCodeHeader",
+    "errorCodes",
+    "maxTokenId",
+    "parseWith",
+    "requestLimits",
+    "sseDone",
+    "toErrorBody",
+    "tokenizeRequest",
+    "unknownFields",
+    "usageInfo",
+  ]);
+});
