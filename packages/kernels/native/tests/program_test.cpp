@@ -1,0 +1,211 @@
+// A small decoder through the executor: the same bits whole, chunked, beside neighbours and on any number of threads;
+// every kind of output row; cancellation.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "../core/isa.h"
+#include "../matrix/matrix.h"
+#include "../program/executor.h"
+#include "check.h"
+#include "samples.h"
+
+namespace octavo::test {
+
+namespace {
+
+constexpr int64_t hidden = 32;
+constexpr int64_t vocab = 96;
+constexpr int64_t inner = 64;
+constexpr int64_t max_tokens = 256;
+constexpr AttentionSpec attention{4, 2, 16, 0.25f, 0.0f, 0};
+
+std::shared_ptr<const Matrix> random_matrix(WeightType type, int64_t rows, int64_t cols, uint64_t seed, ThreadPool& pool) {
+    const Sample sample = make_sample(type, rows, cols, 0, false, seed);
+    return Matrix::pack({sample.source()}, pool);
+}
+
+std::shared_ptr<const Vector> ones(int64_t length) { return std::make_shared<const Vector>(static_cast<size_t>(length), 1.0f); }
+
+std::unique_ptr<Program> make_program(WeightType type, ThreadPool& pool) {
+    const auto span = [](int32_t buffer, int64_t column, int64_t width) { return BufferSpan{buffer, column, width}; };
+    const BufferSpan none{-1, 0, 0};
+    const BufferSpan stream = span(0, 0, hidden);
+    const BufferSpan normed = span(1, 0, hidden);
+    std::vector<Op> ops;
+    ops.push_back(EmbeddingOp{random_matrix(type, vocab, hidden, 1, pool), stream, 1.0f});
+    for (int64_t layer = 0; layer < 2; ++layer) {
+        const uint64_t seed = static_cast<uint64_t>(10 * layer);
+        ops.push_back(RmsNormOp{layer == 0 ? stream : normed, normed, layer == 0 ? none : stream, ones(hidden), 1e-5f, 0.0f, hidden});
+        ops.push_back(LinearOp{normed, span(2, 0, 128), random_matrix(type, 128, hidden, seed + 2, pool), ones(128)});
+        ops.push_back(RmsNormOp{span(2, 0, 64), span(2, 0, 64), none, ones(16), 1e-5f, 0.0f, 16});
+        ops.push_back(RopeOp{span(2, 0, 96), 16, 0});
+        ops.push_back(AttentionOp{span(2, 0, 64), span(2, 64, 32), span(2, 96, 32), span(3, 0, 64), layer, attention});
+        ops.push_back(LinearOp{span(3, 0, 64), normed, random_matrix(type, hidden, 64, seed + 3, pool), nullptr});
+        ops.push_back(RmsNormOp{normed, normed, stream, ones(hidden), 1e-5f, 0.0f, hidden});
+        ops.push_back(LinearOp{normed, span(4, 0, 2 * inner), random_matrix(type, 2 * inner, hidden, seed + 4, pool), nullptr});
+        ops.push_back(GatedActivationOp{span(4, 0, 2 * inner), span(5, 0, inner), Activation::silu});
+        ops.push_back(LinearOp{span(5, 0, inner), normed, random_matrix(type, hidden, inner, seed + 5, pool), nullptr});
+    }
+    ops.push_back(AddOp{normed, stream});
+    ops.push_back(GatherOp{stream, stream});
+    ops.push_back(ScaleOp{stream, 0.5f});
+    ops.push_back(RmsNormOp{stream, normed, none, ones(hidden), 1e-5f, 0.0f, hidden});
+    RopeSpec rope{{1.0f, 0.3f, 0.1f, 0.03f, 0.01f, 0.003f, 0.001f, 0.0003f}, 1.0f, RopeLayout::neox};
+    return std::make_unique<Program>(std::vector<int64_t>{hidden, hidden, 128, 64, 2 * inner, inner}, std::move(ops),
+                                     std::vector<RopeSpec>{rope}, normed,
+                                     OutputHead{random_matrix(type, vocab, hidden, 99, pool), nullptr, 1.0f, 25.0f}, max_tokens);
+}
+
+OutputRow output_row(OutputRow::Kind kind, int32_t token) {
+    OutputRow row{};
+    row.kind = kind;
+    row.token = token;
+    row.sampling.top_p = 1.0f;
+    return row;
+}
+
+int32_t token_of(int64_t sequence, int64_t position) { return static_cast<int32_t>((sequence * 31 + position * 7) % vocab); }
+
+/// Adds `count` tokens of a sequence to a plan; sequence s owns blocks [8 s, 8 s + 8) of 16, in descending order.
+void add_tokens(StepPlan& plan, int64_t sequence, int64_t from, int64_t count) {
+    for (int64_t position = from; position < from + count; ++position) {
+        plan.outputs.push_back(output_row(OutputRow::Kind::score, static_cast<int32_t>(plan.num_tokens++)));
+        plan.token_ids.push_back(token_of(sequence, position));
+        plan.positions.push_back(static_cast<int32_t>(position));
+        plan.slots.push_back(static_cast<int32_t>((8 * sequence + 7 - position / 16) * 16 + position % 16));
+    }
+    ++plan.num_sequences;
+    plan.query_starts.push_back(static_cast<int32_t>(plan.num_tokens));
+    plan.context_lengths.push_back(static_cast<int32_t>(from + count));
+    for (int64_t i = 0; i < 8; ++i) plan.block_tables.push_back(static_cast<int32_t>(8 * sequence + 7 - i));
+    plan.block_table_starts.push_back(static_cast<int32_t>(plan.block_tables.size()));
+}
+
+StepPlan empty_plan() {
+    StepPlan plan;
+    plan.query_starts = {0};
+    plan.block_table_starts = {0};
+    plan.wants_logits = true;
+    return plan;
+}
+
+void check_schedules(WeightType type) {
+    const std::atomic<bool> cancelled{false};
+    const int64_t lengths[] = {100, 17, 1};
+    std::vector<std::vector<float>> alone(3);
+    const KvShape shape{KvDtype::bf16, 24, 16, attention.num_kv_heads, attention.head_dim};
+    {
+        ThreadPool pool(1);
+        const auto program = make_program(type, pool);
+        const KvCache cache(shape, 2);
+        Executor executor(pool);
+        StepResult result;
+        for (int64_t s = 0; s < 3; ++s) {
+            for (int64_t position = 0; position < lengths[s]; ++position) {
+                StepPlan plan = empty_plan();
+                add_tokens(plan, s, position, 1);
+                executor.run(*program, cache, plan, result, cancelled);
+                alone[static_cast<size_t>(s)].insert(alone[static_cast<size_t>(s)].end(), result.logits.begin(), result.logits.end());
+            }
+        }
+    }
+    for (const int threads : {1, 3}) {
+        ThreadPool pool(threads);
+        const auto program = make_program(type, pool);
+        const KvCache cache(shape, 2);
+        Executor executor(pool);
+        StepResult result;
+        int64_t done[] = {0, 0, 0};
+        for (int64_t chunk = 37; done[0] < lengths[0] || done[1] < lengths[1] || done[2] < lengths[2]; chunk = 5 + chunk % 31) {
+            StepPlan plan = empty_plan();
+            std::vector<std::pair<int64_t, int64_t>> parts;
+            for (int64_t s = 2; s >= 0; --s) {
+                const int64_t count = std::min(chunk, lengths[s] - done[s]);
+                if (count <= 0) continue;
+                add_tokens(plan, s, done[s], count);
+                parts.emplace_back(s, count);
+            }
+            executor.run(*program, cache, plan, result, cancelled);
+            const float* logits = result.logits.data();
+            for (const auto& [s, count] : parts) {
+                const float* expected = alone[static_cast<size_t>(s)].data() + done[s] * vocab;
+                CHECK(std::memcmp(logits, expected, static_cast<size_t>(count * vocab) * sizeof(float)) == 0);
+                logits += count * vocab;
+                done[s] += count;
+            }
+        }
+    }
+}
+
+void check_output_rows() {
+    const std::atomic<bool> cancelled{false};
+    ThreadPool pool(2);
+    const auto program = make_program(WeightType::f32, pool);
+    const KvCache cache({KvDtype::f32, 24, 16, attention.num_kv_heads, attention.head_dim}, 2);
+    Executor executor(pool);
+    StepPlan plan = empty_plan();
+    add_tokens(plan, 0, 0, 90);
+    plan.outputs.clear();
+    SamplerState::Spec spec;
+    spec.frequency_penalty = 1.0f;
+    SamplerState state(spec);
+    for (int32_t i = 0; i < 90; ++i) {
+        OutputRow row = output_row(static_cast<OutputRow::Kind>(i % 3), i);
+        row.target = i % vocab;
+        row.wants_logprobs = i % 2 == 0;
+        row.num_top = row.wants_logprobs ? i % 5 : 0;
+        row.sampling.temperature = i % 4 == 0 ? 0.8f : 0.0f;
+        row.sampling.top_k = i % 7;
+        if (i == 0) row.sampling.state = &state;
+        plan.outputs.push_back(row);
+    }
+    StepResult result;
+    executor.run(*program, cache, plan, result, cancelled);
+    size_t logits_at = 0;
+    size_t hidden_at = 0;
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+        CHECK(result.errors[i] == 0);
+        if (plan.outputs[i].kind == OutputRow::Kind::hidden) {
+            CHECK(result.tokens[i] == -1 && result.hidden[hidden_at] != 0.0f);
+            hidden_at += hidden;
+            continue;
+        }
+        const float* logits = result.logits.data() + logits_at;
+        logits_at += vocab;
+        const int32_t token = result.tokens[i];
+        CHECK(token >= 0 && token < vocab);
+        if (plan.outputs[i].kind == OutputRow::Kind::score) CHECK(token == plan.outputs[i].target);
+        if (!plan.outputs[i].wants_logprobs) continue;
+        double total = 0;
+        for (int64_t k = 0; k < vocab; ++k) total += std::exp(double{logits[k]} - logits[token]);
+        CHECK(std::abs(result.logprobs[i] + std::log(total)) < 1e-5);
+    }
+    CHECK(logits_at == result.logits.size() && hidden_at == result.hidden.size());
+
+    std::vector<float> logits(vocab, 0.0f);
+    state.edit(logits.data(), vocab, false);
+    CHECK(logits[static_cast<size_t>(result.tokens[0])] == -1.0f);
+
+    const std::atomic<bool> stopped{true};
+    executor.run(*program, cache, plan, result, stopped);
+}
+
+}  // namespace
+
+}  // namespace octavo::test
+
+int main() {
+    using namespace octavo;
+    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
+        if (!isa_supported(isa)) continue;
+        set_isa_for_test(isa, isa == Isa::avx512);
+        for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::q8_0}) test::check_schedules(type);
+        test::check_output_rows();
+    }
+    return test::finish("program_test");
+}
