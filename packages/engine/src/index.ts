@@ -12,7 +12,6 @@ export type {
   TokenizerSource,
 } from "./weights/checkpoint.js";
 export { openCheckpoint, type OpenCheckpointOptions } from "./weights/open-checkpoint.js";
-export { requireTensor } from "./weights/tensor-storage.js";
 export { createEngine } from "./engine/create-engine.js";
 export type { EngineHooks, EngineOptions, RunningEngine, SequenceView } from "./engine/engine-options.js";
 export {

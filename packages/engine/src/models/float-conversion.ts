@@ -1,9 +1,4 @@
-/** Storage types of unquantised weights. */
-export type FloatType = "f32" | "f16" | "bf16";
-
-export function isFloatType(type: string): type is FloatType {
-  return type === "f32" || type === "f16" || type === "bf16";
-}
+import type { FloatType } from "../weights/tensor-storage.js";
 
 /**
  * Little-endian floats of one type as another, rounded to nearest even. Values beyond f16's range become infinite, which

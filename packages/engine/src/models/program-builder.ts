@@ -1,8 +1,8 @@
 import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { TensorInfo } from "../weights/checkpoint.js";
+import { isFloatType } from "../weights/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
-import { isFloatType } from "./float-conversion.js";
 import type { MatrixPlan, ModelPlan, PlannedHead, PlannedOp, VectorPlan } from "./model-plan.js";
 
 /** One of the tensors that share an input: its name without `.weight`, and how many outputs it gives. */

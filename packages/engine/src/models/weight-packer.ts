@@ -10,7 +10,8 @@ import type {
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { TensorInfo } from "../weights/checkpoint.js";
-import { convertFloats, type FloatType, isFloatType } from "./float-conversion.js";
+import { type FloatType, isFloatType } from "../weights/tensor-storage.js";
+import { convertFloats } from "./float-conversion.js";
 import type { MatrixPlan, ModelPlan, VectorPlan } from "./model-plan.js";
 
 export interface PackingOptions {

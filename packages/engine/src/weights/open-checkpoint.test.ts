@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { assertRejected, assertRefused } from "../testing/artifact-assertions.js";
+import { assertRejected } from "../testing/artifact-assertions.js";
 import { dequantize } from "../testing/dequantize.js";
 import {
   tinyGgufMetadata,
@@ -18,7 +18,6 @@ import type { TensorToWrite } from "../testing/write-safetensors.js";
 import { ArtifactFile } from "./artifact-file.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { openCheckpoint } from "./open-checkpoint.js";
-import { requireTensor } from "./tensor-storage.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-checkpoint-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
@@ -456,22 +455,5 @@ describe("a split GGUF model", () => {
     const absurd = join(scratch, "absurd-00009-of-00002.gguf");
     writeFileSync(absurd, encodeGguf({ metadata: {}, tensors: [] }));
     await assertRejected(openCheckpoint(absurd), "artifact_invalid", /part 9 of 2/);
-  });
-});
-
-describe("requireTensor", () => {
-  it("gives the tensor or says what is wrong with it", async () => {
-    const checkpoint = await openCheckpoint(tinyFolder());
-    assert.equal(requireTensor(checkpoint, "model.norm.weight", [64]).type, "f32");
-    assertRefused(
-      () => requireTensor(checkpoint, "model.none", [64]),
-      "artifact_invalid",
-      /"model\.none" is missing/,
-    );
-    assertRefused(
-      () => requireTensor(checkpoint, "model.norm.weight", [65]),
-      "artifact_invalid",
-      /\[64\].*\[65\]/,
-    );
   });
 });

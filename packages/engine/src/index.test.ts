@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as engine from "./index.js";
+
+test("exports these values and no others", () => {
+  assert.deepEqual(Object.keys(engine).toSorted(), [
+    "Generation",
+    "LLM",
+    "compileChatTemplate",
+    "createEngine",
+    "createProgressBar",
+    "createTokenizer",
+    "openCheckpoint",
+    "planKvCache",
+    "resolveModel",
+    "resolveSamplingParams",
+    "supportedArchitectures",
+  ]);
+});
