@@ -96,6 +96,14 @@ describe("LLM on a tiny checkpoint", () => {
     assert.equal(open, "<|begin|><|turn|>user\nthe cat <|end|><|end|>");
   });
 
+  test("a template that comes with a request is rendered within limits", async () => {
+    const input = { messages: [{ role: "user", content: "hi" }] };
+    const text = await llm.renderRequestTemplate("{{ bos_token }}{{ messages[0].content }}", input);
+    assert.equal(text, "<|begin|>hi");
+    const loop = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
+    await assert.rejects(llm.renderRequestTemplate(loop, input), isCode("template_error"));
+  });
+
   test("several conversations run together", async () => {
     const conversations = ["the cat", "the dog", "over"].map((content) => [{ role: "user", content }]);
     const [, second] = await llm.chat(conversations, greedy);

@@ -6,6 +6,7 @@ import type { LanguageModel } from "../language-model.js";
 import type { ModelConfig } from "../models/model-config.js";
 import { resolveSamplingParams, type SamplingInput } from "../sampling/resolve-sampling-params.js";
 import type { ChatTemplate, TemplateInput, TemplateMessage } from "../template/chat-template.js";
+import { renderInWorker } from "../template/render-in-worker.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import type { GenerationDefaults } from "../weights/checkpoint.js";
 import { Generation, type StartedGeneration } from "./generation.js";
@@ -143,8 +144,8 @@ export class LLM implements LanguageModel {
     return this.#inParallel(texts, options, (text, each) => this.#embedOne(text, each));
   }
 
-  async renderRequestTemplate(_source: string, _input: TemplateInput): Promise<string> {
-    throw new OctavoError("not_implemented", "Templates that come with a request are not rendered.");
+  renderRequestTemplate(source: string, input: TemplateInput): Promise<string> {
+    return renderInWorker(source, input, { tokens: this.#parts.templates.tokens });
   }
 
   /** Ends running requests with the finish reason `abort` and frees the memory. */
