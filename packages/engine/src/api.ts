@@ -79,6 +79,8 @@ export interface EngineStats {
   readonly running: number;
   readonly waiting: number;
   readonly kvCacheUsage: number;
+  /** Token positions of a block. */
+  readonly blockSize: number;
   readonly totalBlocks: number;
   readonly freeBlocks: number;
   readonly cachedBlocks: number;

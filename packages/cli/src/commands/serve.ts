@@ -119,7 +119,10 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     loading.end();
     process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
   });
-  const config = serverConfigOf(flags, named === undefined ? ["octavo-mini"] : []);
+  const config = {
+    ...serverConfigOf(flags, named === undefined ? ["octavo-mini"] : []),
+    cacheConfig: cacheLabels(flags),
+  };
   const server = createServer({ model, config });
   const address = await server.listen().catch(async (error: unknown) => {
     await model[Symbol.asyncDispose]();
@@ -153,6 +156,14 @@ async function untilStopped(server: OctavoServer): Promise<void> {
     };
     for (const signal of signals) process.on(signal, onSignal);
   });
+}
+
+/** What `vllm:cache_config_info` says beside the number and size of blocks. */
+function cacheLabels(flags: ServeFlags): Readonly<Record<string, string>> {
+  return {
+    cache_dtype: flags.kvCacheDtype ?? "auto",
+    enable_prefix_caching: String(flags.enablePrefixCaching ?? true),
+  };
 }
 
 /** vLLM's rule: a template flag that names a file is read, anything else is the template itself. */

@@ -90,6 +90,7 @@ class StepEngine implements RunningEngine {
       running: this.#scheduler.running.length,
       waiting: this.#scheduler.numWaiting,
       kvCacheUsage: this.#pool.numUsed / this.#pool.numBlocks,
+      blockSize: this.#pool.blockSize,
       totalBlocks: this.#pool.numBlocks,
       freeBlocks: this.#pool.numFree,
       cachedBlocks: this.#pool.numCached,

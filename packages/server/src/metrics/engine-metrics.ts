@@ -112,7 +112,12 @@ function registerGauges(registry: Registry, engine: Engine, options: EngineMetri
     "KV cache blocks by state; the states add up to the pool.",
     ["state"],
   );
-  const cacheConfig = { num_gpu_blocks: String(engine.stats.totalBlocks), ...options.cacheConfig };
+  const { totalBlocks, blockSize } = engine.stats;
+  const cacheConfig = {
+    block_size: String(blockSize),
+    num_gpu_blocks: String(totalBlocks),
+    ...options.cacheConfig,
+  };
   registry
     .gauge("vllm:cache_config_info", "Information of the cache configuration.", Object.keys(cacheConfig))
     .set(1, cacheConfig);

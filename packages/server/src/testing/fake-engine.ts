@@ -57,6 +57,7 @@ export class FakeEngine implements Engine {
       running,
       waiting: 0,
       kvCacheUsage: running / 100,
+      blockSize: 16,
       totalBlocks: 100,
       freeBlocks: 100 - running,
       cachedBlocks: 0,
