@@ -37,7 +37,7 @@ const instructionSets = [
     flags: "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mavx2".split(" "),
   },
   { suffix: ".avx2.cpp", arch: "x64", flags: ["-mavx2", "-mfma", "-mf16c"] },
-  { suffix: ".neon.cpp", arch: "arm64", flags: ["-march=armv8.2-a+fp16"] },
+  { suffix: ".neon.cpp", arch: "arm64", flags: ["-march=armv8.2-a+fp16+dotprod"] },
 ];
 
 export function findCompiler() {

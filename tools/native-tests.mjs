@@ -1,4 +1,6 @@
-// Builds the native core with its standalone tests and runs them: plain, then under sanitizers with --sanitize.
+// Builds the native core with its standalone tests and runs them: plain; under sanitizers with --sanitize; the NEON build
+// under qemu-user with --neon, where a cross compiler and qemu-aarch64 are installed (it says so and skips where not).
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { arch } from "node:os";
@@ -6,49 +8,80 @@ import { compileUnits, findCompiler, nativeUnits } from "./build-native.mjs";
 import { filesBelow, must, root, run, say } from "./lib/steps.mjs";
 
 const native = "packages/kernels/native";
+const plain = { flags: ["-O2", "-g"] };
 const variants = {
-  plain: ["-O2", "-g"],
-  address: [
-    "-O1",
-    "-g",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
-    "-fno-omit-frame-pointer",
-  ],
-  thread: ["-O1", "-g", "-fsanitize=thread"],
+  plain,
+  address: {
+    flags: [
+      "-O1",
+      "-g",
+      "-fsanitize=address,undefined",
+      "-fno-sanitize-recover=all",
+      "-fno-omit-frame-pointer",
+    ],
+    quick: true,
+  },
+  thread: { flags: ["-O1", "-g", "-fsanitize=thread"], quick: true },
+  neon: {
+    flags: ["-O2"],
+    quick: true,
+    targetArch: "arm64",
+    compiler: "aarch64-linux-gnu-g++",
+    runner: ["qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"],
+  },
 };
-const names = process.argv.includes("--sanitize") ? ["address", "thread"] : ["plain"];
-const only = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 
-const compiler = findCompiler();
+const asked = process.argv.slice(2);
+const names = [
+  ...(asked.includes("--sanitize") ? ["address", "thread"] : []),
+  ...(asked.includes("--neon") ? ["neon"] : []),
+];
+const only = asked.filter((argument) => !argument.startsWith("--"));
 const mains = filesBelow(`${native}/tests`, (path) => path.endsWith("_test.cpp")).filter(
   (path) => only.length === 0 || only.some((part) => path.includes(part)),
 );
-let failed = 0;
-for (const name of names) {
-  const flags = variants[name];
-  const units = nativeUnits(
-    arch(),
-    flags,
-    (path) =>
-      !path.startsWith(`${native}/binding/`) &&
-      !(path.startsWith(`${native}/tests/`) && /_(test|bench)\.cpp$/.test(path)),
-  );
+
+const isShared = (path) =>
+  !path.startsWith(`${native}/binding/`) &&
+  !(path.startsWith(`${native}/tests/`) && /_(test|bench)\.cpp$/.test(path));
+
+async function runVariant(name) {
+  const { flags, quick = false, targetArch = arch(), compiler: wanted, runner = [] } = variants[name];
+  const compiler = wanted === undefined ? findCompiler() : installed(wanted);
+  if (compiler === undefined || (runner.length > 0 && installed(runner[0]) === undefined)) {
+    say(`SKIPPED  native tests (${name}): ${wanted} and ${runner[0]} are not both installed`);
+    return 0;
+  }
   const folder = join(root, "packages/kernels/build", `tests-${name}`);
+  const units = nativeUnits(targetArch, flags, isShared);
   say(`native tests (${name}): ${units.length} files, ${mains.length} test programs`);
   const { objects } = await compileUnits(units, { compiler, objectFolder: folder });
+  let failed = 0;
   for (const main of mains) {
-    const mainUnit = nativeUnits(arch(), flags, (path) => path === main);
+    const mainUnit = nativeUnits(targetArch, flags, (path) => path === main);
     const { objects: mainObjects } = await compileUnits(mainUnit, { compiler, objectFolder: folder });
     const binary = join(folder, basename(main, ".cpp"));
-    const link = [...flags, "-pthread", "-o", binary, ...mainObjects, ...objects];
-    await must("linking", compiler.command, link);
-    const code = await run(binary, [], {
-      env: { ...process.env, OCTAVO_TEST_QUICK: name === "plain" ? "" : "1" },
-    });
+    await must("linking", compiler.command, [...flags, "-pthread", "-o", binary, ...mainObjects, ...objects]);
+    const [command, ...args] = [...runner, binary];
+    const code = await run(command, args, { env: { ...process.env, OCTAVO_TEST_QUICK: quick ? "1" : "" } });
     say(`${code === 0 ? "ok" : "FAILED"}  ${basename(main, ".cpp")} (${name})`);
     if (code !== 0) failed++;
   }
+  return failed;
 }
-if (!existsSync(join(root, native)) || mains.length === 0) failed++;
+
+function installed(command) {
+  try {
+    const version = execFileSync(command, ["--version"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    return { command, version: version.split("\n")[0] };
+  } catch {
+    return undefined;
+  }
+}
+
+let failed = existsSync(join(root, native)) && mains.length > 0 ? 0 : 1;
+for (const name of names.length > 0 ? names : ["plain"]) failed += await runVariant(name);
 process.exit(failed === 0 ? 0 : 1);
