@@ -36,6 +36,14 @@ export function serveCommand(): Command {
       parseNumber(0.01, 1),
     )
     .addOption(
+      new Option("--dtype <type>", "type of unquantised weights (default: the checkpoint's)").choices([
+        "auto",
+        "f32",
+        "f16",
+        "bf16",
+      ]),
+    )
+    .addOption(
       new Option("--kv-cache-dtype <type>", "type of cached keys and values").choices([
         "auto",
         "f32",

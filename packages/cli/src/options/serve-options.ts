@@ -16,6 +16,7 @@ export interface ServeFlags {
   readonly maxQueuedRequests?: number;
   readonly kvCacheMemory?: number;
   readonly gpuMemoryUtilization?: number;
+  readonly dtype?: "auto" | "f32" | "f16" | "bf16";
   readonly kvCacheDtype?: "auto" | "f32" | "f16" | "bf16";
   readonly blockSize?: number;
   readonly enablePrefixCaching?: boolean;
@@ -47,6 +48,7 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     revision: flags.revision,
     downloadDir: flags.downloadDir,
     numThreads: flags.threads,
+    dtype: flags.dtype,
     kvCacheDtype: flags.kvCacheDtype,
     kvCacheMemoryBytes: flags.kvCacheMemory,
     memoryUtilization: flags.gpuMemoryUtilization,
