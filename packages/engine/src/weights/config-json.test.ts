@@ -209,6 +209,10 @@ describe("rope", () => {
     const rope_scaling = { type: "yarn", factor: 4, original_max_position_embeddings: 1000 };
     assert.equal(read({ ...base, rope_scaling }).maxPositionEmbeddings, 4000);
     assert.equal(read({ ...base, max_position_embeddings: 9000, rope_scaling }).maxPositionEmbeddings, 9000);
+    for (const type of ["linear", "dynamic"]) {
+      const scaled = { ...base, max_position_embeddings: 2048, rope_scaling: { type, factor: 2.5 } };
+      assert.equal(read(scaled).maxPositionEmbeddings, 5120);
+    }
   });
 
   it("rotates a part of each head", () => {

@@ -76,8 +76,20 @@ export function readRopeScaling(
   }
 }
 
-/** YaRN configs may keep the unscaled length as the maximum; what the model can then be served with is the scaled one. */
+/**
+ * Positions that a model can be served with. Linear and dynamic scaling leave the unscaled length in the configuration, YaRN
+ * may; Llama 3.1's holds the scaled one. vLLM's rule (`_get_and_verify_max_len`).
+ */
 export function usablePositions(maxPositions: number, scaling: RopeScaling): number {
-  if (scaling.kind !== "yarn") return maxPositions;
-  return Math.max(maxPositions, Math.trunc(scaling.originalMaxPositions * scaling.factor));
+  switch (scaling.kind) {
+    case "linear":
+    case "dynamic":
+      return Math.trunc(maxPositions * scaling.factor);
+    case "yarn":
+      return Math.max(maxPositions, Math.trunc(scaling.originalMaxPositions * scaling.factor));
+    case "none":
+    case "llama3":
+    case "factors":
+      return maxPositions;
+  }
 }
