@@ -11,9 +11,14 @@ constexpr int64_t chunk_size = octavo::attention_chunk;
 constexpr int tile_rows = Vec::width == 16 ? 6 : 4;
 constexpr int tile_vecs = Vec::width == 16 ? 4 : 2;
 
-/// c[r][:] = (accumulate ? c[r][:] : 0) + sum over k in [begin, end), ascending, of a[r][k] * b[k][:]
-template <int R, int C>
-inline void update(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t begin, int64_t end, float* c,
+template <int N>
+struct Count {
+    static constexpr int value = N;
+};
+
+/// c[r][:] = (accumulate ? c[r][:] : 0) + sum over k in [begin, end), ascending, of a[r][k] * b(k)[:]
+template <int R, int C, typename Source>
+inline void update(const float* a, int64_t lda, const Source& b, int64_t column, int64_t begin, int64_t end, float* c,
                    int64_t ldc, bool accumulate) {
     Vec total[R][C];
     for (int r = 0; r < R; r++) {
@@ -21,7 +26,7 @@ inline void update(const float* a, int64_t lda, const float* b, int64_t ldb, int
     }
     for (int64_t k = begin; k < end; k++) {
         Vec row[C];
-        for (int j = 0; j < C; j++) row[j] = load(b + k * ldb + j * Vec::width);
+        for (int j = 0; j < C; j++) row[j] = b.at(k, column + j);
         for (int r = 0; r < R; r++) {
             const Vec factor = splat(a[r * lda + k]);
             for (int j = 0; j < C; j++) total[r][j] = multiply_add(factor, row[j], total[r][j]);
@@ -32,31 +37,31 @@ inline void update(const float* a, int64_t lda, const float* b, int64_t ldb, int
     }
 }
 
-template <int R>
-inline void update_rows(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t begin, int64_t end, float* c,
-                        int64_t ldc, int64_t vecs, bool accumulate) {
+template <int R, typename Source>
+inline void update_rows(const float* a, int64_t lda, const Source& b, int64_t begin, int64_t end, float* c, int64_t ldc,
+                        int64_t vecs, bool accumulate) {
     int64_t j = 0;
     for (; j + tile_vecs <= vecs; j += tile_vecs) {
-        update<R, tile_vecs>(a, lda, b + j * Vec::width, ldb, begin, end, c + j * Vec::width, ldc, accumulate);
+        update<R, tile_vecs>(a, lda, b, j, begin, end, c + j * Vec::width, ldc, accumulate);
     }
-    for (; j < vecs; j++) {
-        update<R, 1>(a, lda, b + j * Vec::width, ldb, begin, end, c + j * Vec::width, ldc, accumulate);
-    }
+    for (; j < vecs; j++) update<R, 1>(a, lda, b, j, begin, end, c + j * Vec::width, ldc, accumulate);
 }
 
 /// `update` for any number of rows; each row's sums are its own.
-inline void update_all(int64_t rows, const float* a, int64_t lda, const float* b, int64_t ldb, int64_t begin,
-                       int64_t end, float* c, int64_t ldc, int64_t vecs, bool accumulate) {
+template <typename Source>
+inline void update_all(int64_t rows, const float* a, int64_t lda, const Source& b, int64_t begin, int64_t end, float* c,
+                       int64_t ldc, int64_t vecs, bool accumulate) {
     int64_t r = 0;
-    for (; r + tile_rows <= rows; r += tile_rows) {
-        update_rows<tile_rows>(a + r * lda, lda, b, ldb, begin, end, c + r * ldc, ldc, vecs, accumulate);
-    }
-    for (; r + 2 <= rows; r += 2) {
-        update_rows<2>(a + r * lda, lda, b, ldb, begin, end, c + r * ldc, ldc, vecs, accumulate);
-    }
-    for (; r < rows; r++) {
-        update_rows<1>(a + r * lda, lda, b, ldb, begin, end, c + r * ldc, ldc, vecs, accumulate);
-    }
+    const auto take = [&](auto count) {
+        constexpr int R = decltype(count)::value;
+        for (; r + R <= rows; r += R) {
+            update_rows<R>(a + r * lda, lda, b, begin, end, c + r * ldc, ldc, vecs, accumulate);
+        }
+    };
+    if (tile_rows > 4) take(Count<tile_rows>{});
+    take(Count<4>{});
+    take(Count<2>{});
+    take(Count<1>{});
 }
 
 struct F32Element {
@@ -84,6 +89,30 @@ inline void widen(const typename Element::Type* from, float* to, int64_t count) 
         store_some(to + i, Element::some(from + i, left), left);
     }
 }
+
+// What `update` multiplies with: vector `column` of row k.
+
+/// Rows of f32 in memory.
+struct FloatRows {
+    const float* rows;
+    int64_t stride;
+    Vec at(int64_t k, int64_t column) const { return load(rows + k * stride + column * Vec::width); }
+};
+
+/// Keys of a chunk where they lie in the cache: row k is dimension k, vector j holds the positions from j * width on.
+template <typename Element>
+struct CachedKeys {
+    const typename Element::Type* vectors[chunk_size / Vec::width];
+    int64_t stride;
+    Vec at(int64_t k, int64_t column) const { return Element::full(vectors[column] + k * stride); }
+};
+
+/// Values of a chunk where they lie in the cache: row k is position k.
+template <typename Element>
+struct CachedValues {
+    const typename Element::Type* rows[chunk_size];
+    Vec at(int64_t k, int64_t column) const { return Element::full(rows[k] + column * Vec::width); }
+};
 
 /// Columns of `keys` `[head_dim][chunk_size]` and rows of `values` `[chunk_size][padded_dim]` for context positions
 /// base + [low, high); what lies outside is left as it was and must not be used.
@@ -153,8 +182,9 @@ inline void soften(const octavo::AttentionTile& tile, float* scores, RowState& r
 }
 
 /// accumulated[r] += sum over the row's own positions of p * v: together where the rows agree, alone where they do not.
-inline void weigh_values(int64_t rows, const RowState* states, const float* scores, const float* values,
-                         int64_t padded_dim, float* accumulated) {
+template <typename Source>
+void weigh_values(int64_t rows, const RowState* states, const float* scores, const Source& values, int64_t padded_dim,
+                  float* accumulated) {
     const int64_t vecs = padded_dim / Vec::width;
     for (int64_t begin = 0; begin < rows;) {
         const int64_t end = rows - begin < tile_rows ? rows : begin + tile_rows;
@@ -168,17 +198,59 @@ inline void weigh_values(int64_t rows, const RowState* states, const float* scor
         float* c = accumulated + begin * padded_dim;
         if (low < high) {
             for (int64_t r = begin; r < end; r++) {
-                update_rows<1>(scores + r * chunk_size, chunk_size, values, padded_dim, states[r].low, low,
+                update_rows<1>(scores + r * chunk_size, chunk_size, values, states[r].low, low,
                                accumulated + r * padded_dim, padded_dim, states[r].low < low ? vecs : 0, true);
             }
-            update_all(end - begin, p, chunk_size, values, padded_dim, low, high, c, padded_dim, vecs, true);
+            update_all(end - begin, p, chunk_size, values, low, high, c, padded_dim, vecs, true);
         }
         for (int64_t r = begin; r < end; r++) {
             const int64_t from = low < high ? high : states[r].low;
-            update_rows<1>(scores + r * chunk_size, chunk_size, values, padded_dim, from, states[r].high,
-                           accumulated + r * padded_dim, padded_dim, from < states[r].high ? vecs : 0, true);
+            update_rows<1>(scores + r * chunk_size, chunk_size, values, from, states[r].high, accumulated + r * padded_dim,
+                           padded_dim, from < states[r].high ? vecs : 0, true);
         }
         begin = end;
+    }
+}
+
+/// Positions [low, high) of a chunk, seen through the block table.
+template <typename Element>
+void locate_keys(const octavo::AttentionTile& tile, int64_t base, int64_t high, CachedKeys<Element>& keys) {
+    for (int64_t j = 0; j < high; j += Vec::width) {
+        const int64_t block = tile.block_table[(base + j) / tile.block_size];
+        keys.vectors[j / Vec::width] = static_cast<const typename Element::Type*>(tile.k) + block * tile.block_stride +
+                                       (base + j) % tile.block_size;
+    }
+    keys.stride = tile.block_size;
+}
+
+template <typename Element>
+void locate_values(const octavo::AttentionTile& tile, int64_t base, int64_t low, int64_t high, CachedValues<Element>& values) {
+    for (int64_t j = low; j < high; j++) {
+        const int64_t block = tile.block_table[(base + j) / tile.block_size];
+        values.rows[j] = static_cast<const typename Element::Type*>(tile.v) + block * tile.block_stride +
+                         (base + j) % tile.block_size * tile.head_dim;
+    }
+}
+
+/// Scores and softmax numerators of one chunk.
+template <typename Source>
+void score_chunk(const octavo::AttentionTile& tile, int64_t base, int64_t high, const Source& keys, const float* queries,
+                 float* scores, RowState* states, float* accumulated, int64_t padded_dim) {
+    const int64_t rows = tile.num_tokens * tile.group;
+    update_all(rows, queries, tile.head_dim, keys, 0, tile.head_dim, scores, chunk_size,
+               (high + Vec::width - 1) / Vec::width, false);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t position = tile.first_position + r / tile.group;
+        const int64_t earliest = tile.window > 0 && position >= tile.window ? position - tile.window + 1 : 0;
+        const int64_t from = earliest > base ? earliest - base : 0;
+        const int64_t to = position + 1 - base < chunk_size ? position + 1 - base : chunk_size;
+        if (from >= to) {
+            states[r].low = states[r].high = 0;
+            continue;
+        }
+        states[r].low = static_cast<int32_t>(from);
+        states[r].high = static_cast<int32_t>(to);
+        soften(tile, scores + r * chunk_size, states[r], accumulated + r * padded_dim, padded_dim);
     }
 }
 
@@ -204,28 +276,25 @@ void attend_tile(const octavo::AttentionTile& tile) {
         for (int64_t i = dim; i < padded_dim; i++) values[t * padded_dim + i] = 0.0f;
     }
 
+    // Few rows read the cache where it lies; for many it pays to bring a chunk to f32 first. The bits are the same.
+    const bool direct = rows <= 2 * tile_rows && tile.block_size % Vec::width == 0 && dim % Vec::width == 0;
     const int64_t last_position = tile.first_position + tile.num_tokens - 1;
     const int64_t oldest = tile.window > 0 && tile.first_position >= tile.window ? tile.first_position - tile.window + 1 : 0;
     for (int64_t base = oldest / chunk_size * chunk_size; base <= last_position; base += chunk_size) {
         const int64_t low = oldest > base ? oldest - base : 0;
         const int64_t high = last_position + 1 - base < chunk_size ? last_position + 1 - base : chunk_size;
-        load_chunk<Element>(tile, base, low, high, keys, values, padded_dim);
-        update_all(rows, queries, dim, keys, chunk_size, 0, dim, scores, chunk_size,
-                   (high + Vec::width - 1) / Vec::width, false);
-        for (int64_t r = 0; r < rows; r++) {
-            const int64_t position = tile.first_position + r / tile.group;
-            const int64_t earliest = tile.window > 0 && position >= tile.window ? position - tile.window + 1 : 0;
-            const int64_t from = earliest > base ? earliest - base : 0;
-            const int64_t to = position + 1 - base < chunk_size ? position + 1 - base : chunk_size;
-            if (from >= to) {
-                states[r].low = states[r].high = 0;
-                continue;
-            }
-            states[r].low = static_cast<int32_t>(from);
-            states[r].high = static_cast<int32_t>(to);
-            soften(tile, scores + r * chunk_size, states[r], accumulated + r * padded_dim, padded_dim);
+        if (direct) {
+            CachedKeys<Element> cached_keys;
+            CachedValues<Element> cached_values;
+            locate_keys(tile, base, high, cached_keys);
+            locate_values(tile, base, low, high, cached_values);
+            score_chunk(tile, base, high, cached_keys, queries, scores, states, accumulated, padded_dim);
+            weigh_values(rows, states, scores, cached_values, padded_dim, accumulated);
+        } else {
+            load_chunk<Element>(tile, base, low, high, keys, values, padded_dim);
+            score_chunk(tile, base, high, FloatRows{keys, chunk_size}, queries, scores, states, accumulated, padded_dim);
+            weigh_values(rows, states, scores, FloatRows{values, padded_dim}, padded_dim, accumulated);
         }
-        weigh_values(rows, states, scores, values, padded_dim, accumulated);
     }
 
     for (int64_t r = 0; r < rows; r++) {

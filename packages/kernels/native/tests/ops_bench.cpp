@@ -1,8 +1,9 @@
-// Times the ops beside the matrices at the shapes of common models. Run through tools/native-tests.mjs's objects or by hand;
-// figures are per call, the best of several repeats.
+// Times the ops beside the matrices at the shapes of common models. Usage: ops_bench [threads].
+// Figures are the best of several calls: processor time on one thread, which a busy host disturbs little, else wall time.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <random>
 #include <vector>
 
@@ -17,13 +18,21 @@ using namespace octavo;
 
 namespace {
 
+int num_threads = 1;
+
+double now_ms() {
+    timespec now;
+    clock_gettime(num_threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
 template <typename F>
 double best_ms(F&& work, int repeats = 7) {
     double best = 1e30;
     for (int i = 0; i < repeats; i++) {
-        const auto start = std::chrono::steady_clock::now();
+        const double start = now_ms();
         work();
-        best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+        best = std::min(best, now_ms() - start);
     }
     return best;
 }
@@ -137,8 +146,9 @@ void bench_rows(ThreadPool& pool, int64_t rows) {
 
 }  // namespace
 
-int main() {
-    ThreadPool pool(2);
+int main(int argc, char** argv) {
+    if (argc > 1) num_threads = std::max(1, std::atoi(argv[1]));
+    ThreadPool pool(num_threads);
     std::printf("%s, %d threads\n", isa_name(active_isa()), pool.size());
     const AttentionSpec llama_1b{32, 8, 64, 0.125f, 0.0f, 0};
     const AttentionSpec llama_8b{32, 8, 128, 0.088f, 0.0f, 0};
