@@ -84,7 +84,7 @@ export function usablePositions(maxPositions: number, scaling: RopeScaling): num
   switch (scaling.kind) {
     case "linear":
     case "dynamic":
-      return Math.trunc(maxPositions * scaling.factor);
+      return Math.max(maxPositions, Math.trunc(maxPositions * scaling.factor));
     case "yarn":
       return Math.max(maxPositions, Math.trunc(scaling.originalMaxPositions * scaling.factor));
     case "none":
