@@ -43,3 +43,5 @@ export {
 export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
 export { supportedArchitectures } from "./models/registry.js";
 export { compileChatTemplate, type TemplateTokens } from "./template/compile-chat-template.js";
+export { type ContentFormat, detectContentFormat } from "./template/detect-content-format.js";
+export { type RenderLimits, renderInWorker } from "./template/render-in-worker.js";

@@ -1,39 +1,67 @@
-import { Template } from "@huggingface/jinja";
-import { OctavoError } from "@octavo/protocol";
-import type { ChatTemplate, TemplateInput } from "./chat-template.js";
+import type { ChatTemplate, TemplateInput, TemplateMessage } from "./chat-template.js";
+import { cutAtMark, markFinalMessage } from "./continue-final-message.js";
+import { Evaluator } from "./jinja/evaluator.js";
+import { createGlobals } from "./jinja/globals.js";
+import { parseTemplate } from "./jinja/parser.js";
+import { templateError } from "./jinja/template-error.js";
+import { toValue } from "./jinja/values.js";
 
-/** Special tokens a template may write: `bosToken` becomes `bos_token`, and so on. */
-export type TemplateTokens = Readonly<Record<string, string | undefined>>;
+/** Special tokens a template may write: `bosToken` is `bos_token` there, and so on. */
+export interface TemplateTokens {
+  readonly bosToken?: string | undefined;
+  readonly eosToken?: string | undefined;
+  readonly unkToken?: string | undefined;
+  readonly padToken?: string | undefined;
+}
 
-/** Compiles a chat template once. Throws `template_error` for a syntax error. */
+/**
+ * Compiles a chat template once, to be rendered as `apply_chat_template` of transformers 5 would: Jinja with
+ * `trim_blocks`, `lstrip_blocks`, loop controls, `{% generation %}`, Python's values and methods, transformers'
+ * `tojson`, `raise_exception` and `strftime_now`, in a sandbox that reaches nothing else. Work, depth and output are
+ * bounded, so a hostile template ends with an error.
+ *
+ * Not as in Python: integers are exact to 2^53 only, and a whole number that came from JSON as `1.0` prints as `1`,
+ * because JSON.parse does not tell them apart; template inheritance, imports and autoescaping are left out.
+ *
+ * Throws `template_error`, with the template's line, for a syntax error here and for failures in `render`.
+ */
 export function compileChatTemplate(source: string, tokens: TemplateTokens = {}): ChatTemplate {
-  let template: Template;
-  try {
-    template = new Template(source);
-  } catch (cause) {
-    throw new OctavoError("template_error", `The chat template does not parse: ${String(cause)}`, { cause });
-  }
-  const specials = Object.fromEntries(
-    Object.entries(tokens).map(([name, token]) => [
-      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      token,
-    ]),
-  );
+  const template = parseTemplate(source);
+  const specials: Record<string, string> = {};
+  if (tokens.bosToken !== undefined) specials["bos_token"] = tokens.bosToken;
+  if (tokens.eosToken !== undefined) specials["eos_token"] = tokens.eosToken;
+  if (tokens.unkToken !== undefined) specials["unk_token"] = tokens.unkToken;
+  if (tokens.padToken !== undefined) specials["pad_token"] = tokens.padToken;
   return {
     source,
     render(input: TemplateInput): string {
-      try {
-        return template.render({
-          ...specials,
-          ...input.variables,
-          messages: input.messages,
-          tools: input.tools ?? null,
-          documents: input.documents ?? null,
-          add_generation_prompt: input.addGenerationPrompt ?? true,
-        });
-      } catch (cause) {
-        throw new OctavoError("template_error", `The chat template failed: ${String(cause)}`, { cause });
+      const continues = input.continueFinalMessage === true;
+      if (continues && input.addGenerationPrompt === true) {
+        throw templateError(
+          "continue_final_message and add_generation_prompt exclude each other: the final message is either gone on with or followed by a new one.",
+        );
       }
+      const given = {
+        ...specials,
+        messages: (continues ? markFinalMessage(input.messages) : input.messages).map(withReasoningAliases),
+        tools: input.tools ?? null,
+        documents: input.documents ?? null,
+        add_generation_prompt: !continues && (input.addGenerationPrompt ?? true),
+        ...input.variables,
+      };
+      const variables = createGlobals(() => new Date());
+      for (const [name, value] of Object.entries(given)) variables.set(name, toValue(value));
+      const rendered = new Evaluator(variables).render(template);
+      return continues ? cutAtMark(rendered) : rendered;
     },
   };
+}
+
+const reasoningFields = ["reasoning_content", "thinking", "reasoning"];
+
+/** Reasoning goes by several names; templates find it as `reasoning_content` and `thinking`, as transformers gives it. */
+function withReasoningAliases(message: TemplateMessage): TemplateMessage {
+  const field = reasoningFields.find((name) => message[name] !== undefined && message[name] !== null);
+  if (field === undefined) return message;
+  return { thinking: message[field], ...message, reasoning_content: message[field] as string };
 }

@@ -1,0 +1,82 @@
+import { templateError } from "./template-error.js";
+import { Float, Undefined, typeName, type NamedValues, type Value } from "./values.js";
+
+/** The arguments of one call, looked up by place or name as Python does. */
+export class Arguments {
+  readonly #callee: string;
+  readonly positional: readonly Value[];
+  readonly named: NamedValues;
+
+  constructor(callee: string, positional: readonly Value[], named: NamedValues) {
+    this.#callee = callee;
+    this.positional = positional;
+    this.named = named;
+  }
+
+  /** Refuses arguments beyond the named parameters. */
+  allow(...names: readonly string[]): this {
+    if (this.positional.length > names.length) {
+      throw templateError(
+        `${this.#callee}() takes at most ${names.length} arguments, but got ${this.positional.length}`,
+      );
+    }
+    for (const name of this.named.keys()) {
+      if (!names.includes(name))
+        throw templateError(`${this.#callee}() got an unexpected keyword argument '${name}'`);
+    }
+    return this;
+  }
+
+  get(index: number, name: string): Value | undefined {
+    const value = this.positional[index];
+    return value === undefined ? this.named.get(name) : value;
+  }
+
+  need(index: number, name: string): Value {
+    const value = this.get(index, name);
+    if (value === undefined) throw templateError(`${this.#callee}() needs the argument '${name}'`);
+    return value;
+  }
+
+  string(index: number, name: string, fallback?: string): string {
+    const value = this.get(index, name);
+    if (value === undefined && fallback !== undefined) return fallback;
+    if (typeof value === "string") return value;
+    throw this.#wrong(name, "a string", value);
+  }
+
+  /** undefined for a missing argument and for None. */
+  optionalString(index: number, name: string): string | undefined {
+    const value = this.get(index, name);
+    if (value === undefined || value === null) return undefined;
+    return this.string(index, name);
+  }
+
+  integer(index: number, name: string, fallback?: number): number {
+    const value = this.get(index, name);
+    if (value === undefined && fallback !== undefined) return fallback;
+    if (typeof value === "number") return value;
+    if (typeof value === "boolean") return Number(value);
+    throw this.#wrong(name, "an integer", value);
+  }
+
+  boolean(index: number, name: string, fallback: boolean): boolean {
+    const value = this.get(index, name);
+    if (value === undefined || value === null) return fallback;
+    if (typeof value === "boolean") return value;
+    if (typeof value === "number") return value !== 0;
+    throw this.#wrong(name, "true or false", value);
+  }
+
+  #wrong(name: string, wanted: string, value: Value | undefined): ReturnType<typeof templateError> {
+    const found =
+      value === undefined
+        ? "missing"
+        : value instanceof Undefined
+          ? "undefined"
+          : value instanceof Float
+            ? "a float"
+            : typeName(value);
+    return templateError(`${this.#callee}(): '${name}' must be ${wanted}, but is ${found}`);
+  }
+}

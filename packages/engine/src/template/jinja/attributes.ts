@@ -1,0 +1,127 @@
+import { Arguments } from "./arguments.js";
+import { represent } from "./printing.js";
+import { stringMethod } from "./string-methods.js";
+import { templateError } from "./template-error.js";
+import {
+  Callable,
+  defined,
+  dictGet,
+  equals,
+  itemsOf,
+  Loop,
+  Namespace,
+  Tuple,
+  typeName,
+  Undefined,
+  valueOr,
+  type Dict,
+  type Value,
+} from "./values.js";
+
+/** Methods that would change a value, which Jinja's immutable sandbox refuses. */
+const mutating = new Set([
+  "append",
+  "clear",
+  "extend",
+  "insert",
+  "pop",
+  "popitem",
+  "remove",
+  "reverse",
+  "setdefault",
+  "sort",
+  "update",
+  "add",
+  "discard",
+]);
+
+/** `object.name`: an attribute or method, else an item of that key. Underscored names are refused. */
+export function getAttribute(object: Value, name: string): Value {
+  defined(object);
+  if (name.startsWith("_")) return unsafe(object, name);
+  const attribute = attributeOf(object, name);
+  if (attribute !== undefined) return attribute;
+  return valueOr(object instanceof Map ? object.get(name) : undefined, missing(object, name));
+}
+
+/** `object[key]`: an item, else an attribute of that name. */
+export function getItem(object: Value, key: Value): Value {
+  defined(object);
+  const items = itemsOf(object);
+  if (object instanceof Map) {
+    const found = dictGet(object, key);
+    if (found !== undefined) return found;
+  } else if (typeof key === "number" && (items !== undefined || typeof object === "string")) {
+    const sequence = items ?? Array.from(object as string);
+    return valueOr(sequence.at(key), new Undefined(`${describe(object)} has no element ${key}`));
+  }
+  if (typeof key !== "string") return new Undefined(`${describe(object)} has no element ${represent(key)}`);
+  if (key.startsWith("_")) return unsafe(object, key);
+  return valueOr(attributeOf(object, key), missing(object, key));
+}
+
+function missing(object: Value, name: string): Undefined {
+  return new Undefined(`'${describe(object)}' has no attribute '${name}'`);
+}
+
+function describe(object: Value): string {
+  return object === null ? "None" : `${typeName(object)} object`;
+}
+
+/** Undefined, so that using it fails with the reason, as in Jinja's sandbox. */
+function unsafe(object: Value, name: string): Undefined {
+  return new Undefined(`access to attribute '${name}' of '${typeName(object)}' object is unsafe.`);
+}
+
+function attributeOf(object: Value, name: string): Value | undefined {
+  if (typeof object === "string") return stringMethod(object, name);
+  if (object instanceof Namespace) return object.attributes.get(name);
+  if (object instanceof Loop) return object.attributes(name);
+  const items = itemsOf(object);
+  if (object instanceof Map || items !== undefined) {
+    if (mutating.has(name)) return unsafe(object, name);
+    return object instanceof Map ? dictMethod(object, name) : listMethod(items!, name);
+  }
+  return undefined;
+}
+
+function dictMethod(dict: Dict, name: string): Callable | undefined {
+  switch (name) {
+    case "items":
+      return new Callable(name, () => [...dict].map(([key, value]) => new Tuple([key, value])));
+    case "keys":
+      return new Callable(name, () => [...dict.keys()]);
+    case "values":
+      return new Callable(name, () => [...dict.values()]);
+    case "copy":
+      return new Callable(name, () => new Map(dict));
+    case "get":
+      return new Callable(name, (positional, named) => {
+        const args = new Arguments(name, positional, named);
+        return valueOr(dictGet(dict, args.need(0, "key")), valueOr(args.get(1, "default"), null));
+      });
+    default:
+      return undefined;
+  }
+}
+
+function listMethod(items: readonly Value[], name: string): Callable | undefined {
+  switch (name) {
+    case "index":
+      return new Callable(name, (positional, named) => {
+        const wanted = new Arguments(name, positional, named).need(0, "value");
+        const at = items.findIndex((item) => equals(item, wanted));
+        if (at < 0) throw templateError(`${represent(wanted)} is not in list`);
+        return at;
+      });
+    case "count":
+      return new Callable(name, (positional, named) => {
+        const wanted = new Arguments(name, positional, named).need(0, "value");
+        return items.filter((item) => equals(item, wanted)).length;
+      });
+    case "copy":
+      return new Callable(name, () => [...items]);
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,229 @@
+import type { Arguments } from "./arguments.js";
+import { getAttribute, getItem } from "./attributes.js";
+import type { Filter, FilterContext } from "./filters.js";
+import { applyBinary } from "./operators.js";
+import { boundedText, textOf } from "./printing.js";
+import { templateError } from "./template-error.js";
+import {
+  compare,
+  defined,
+  equals,
+  isTrue,
+  iterate,
+  Namespace,
+  Tuple,
+  typeName,
+  Undefined,
+  valueOr,
+  type Value,
+} from "./values.js";
+
+/** Jinja's filters over sequences and mappings. */
+export const collectionFilters: Readonly<Record<string, Filter>> = {
+  length: (value) => lengthOf(value),
+  count: (value) => lengthOf(value),
+  list: (value) => [...iterate(value)],
+  first: (value) => valueOr(iterate(value)[0], new Undefined("No first item, sequence was empty.")),
+  last: (value) => valueOr(iterate(value).at(-1), new Undefined("No last item, sequence was empty.")),
+  reverse: (value) =>
+    typeof value === "string" ? Array.from(value).toReversed().join("") : iterate(value).toReversed(),
+  join: (value, args) => {
+    const attribute = args.allow("d", "attribute").get(1, "attribute");
+    const parts = iterate(value).map((item) =>
+      textOf(attribute === undefined ? item : attributePath(item, attribute)),
+    );
+    return boundedText(parts.join(textOf(valueOr(args.get(0, "d"), ""))));
+  },
+  items: (value) => {
+    if (value instanceof Undefined) return [];
+    if (!(value instanceof Map)) throw templateError("Can only get item pairs from a mapping.");
+    return [...value].map(([key, item]) => new Tuple([key, item]));
+  },
+  dictsort: (value, args) => dictSort(value, args.allow("case_sensitive", "by", "reverse")),
+  sort: (value, args) => {
+    const sorted = sortBy(iterate(value), args.get(2, "attribute"), args.boolean(1, "case_sensitive", false));
+    return args.boolean(0, "reverse", false) ? reverseStable(iterate(value), args) : sorted;
+  },
+  unique: (value, args) => {
+    const attribute = args.get(1, "attribute");
+    const seen: Value[] = [];
+    return iterate(value).filter((item) => {
+      const key = sortKey(
+        attribute === undefined ? item : attributePath(item, attribute),
+        args.boolean(0, "case_sensitive", false),
+      );
+      if (seen.some((other) => equals(other, key))) return false;
+      seen.push(key);
+      return true;
+    });
+  },
+  min: (value, args) => extreme(value, args, -1),
+  max: (value, args) => extreme(value, args, 1),
+  sum: (value, args) => {
+    const attribute = args.get(0, "attribute");
+    const start = valueOr(args.get(1, "start"), 0);
+    return iterate(value).reduce<Value>(
+      (total, item) =>
+        applyBinary(
+          "+",
+          total,
+          attribute === undefined || attribute === null ? item : attributePath(item, attribute),
+        ),
+      start,
+    );
+  },
+  map: (value, args, context) => mapItems(value, args, context),
+  select: (value, args, context) => iterate(value).filter((item) => passes(item, args.positional, context)),
+  reject: (value, args, context) => iterate(value).filter((item) => !passes(item, args.positional, context)),
+  selectattr: (value, args, context) => iterate(value).filter((item) => attributePasses(item, args, context)),
+  rejectattr: (value, args, context) =>
+    iterate(value).filter((item) => !attributePasses(item, args, context)),
+  groupby: (value, args) => groupBy(value, args.need(0, "attribute"), args.get(1, "default")),
+  batch: (value, args) => {
+    const size = atLeastOne(args.integer(0, "linecount"));
+    const items = iterate(value);
+    const fill = args.get(1, "fill_with");
+    return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => {
+      const row = items.slice(index * size, (index + 1) * size);
+      return fill === undefined || fill === null
+        ? row
+        : [...row, ...Array.from({ length: size - row.length }, () => fill)];
+    });
+  },
+  slice: (value, args) => {
+    const slices = atLeastOne(args.integer(0, "slices"));
+    const items = iterate(value);
+    const size = Math.floor(items.length / slices);
+    const larger = items.length % slices;
+    return Array.from({ length: slices }, (_, index) => {
+      const start = index * size + Math.min(index, larger);
+      return items.slice(start, start + size + (index < larger ? 1 : 0));
+    });
+  },
+};
+
+function atLeastOne(count: number): number {
+  if (count < 1 || count > 100_000) throw templateError("A number of columns must be between 1 and 100000.");
+  return count;
+}
+
+function lengthOf(value: Value): number {
+  if (value instanceof Map) return value.size;
+  if (value === null || typeof value === "number" || typeof value === "boolean") {
+    throw templateError(`object of type '${typeName(value)}' has no len()`);
+  }
+  return iterate(value).length;
+}
+
+/** `a.b.0` as the attribute arguments of filters have it; integers index. */
+function attributePath(item: Value, path: Value): Value {
+  if (typeof path === "number") return getItem(item, path);
+  if (typeof path !== "string") throw templateError("An attribute must be given as a string or a number.");
+  return path
+    .split(".")
+    .reduce<Value>(
+      (value, part) => (/^\d+$/.test(part) ? getItem(value, Number(part)) : itemOrAttribute(value, part)),
+      item,
+    );
+}
+
+function itemOrAttribute(value: Value, name: string): Value {
+  return value instanceof Namespace ? getAttribute(value, name) : getItem(value, name);
+}
+
+function sortKey(value: Value, caseSensitive: boolean): Value {
+  return typeof value === "string" && !caseSensitive ? value.toLowerCase() : value;
+}
+
+function sortBy(items: readonly Value[], attribute: Value | undefined, caseSensitive: boolean): Value[] {
+  const paths =
+    typeof attribute === "string"
+      ? attribute.split(",")
+      : attribute === undefined || attribute === null
+        ? []
+        : [attribute];
+  const keyed = items.map((item) => ({
+    item,
+    keys:
+      paths.length === 0
+        ? [sortKey(item, caseSensitive)]
+        : paths.map((path) => sortKey(attributePath(item, path), caseSensitive)),
+  }));
+  keyed.sort((left, right) => {
+    for (const [index, key] of left.keys.entries()) {
+      const order = compare(key, right.keys[index]!);
+      if (order !== 0) return order;
+    }
+    return 0;
+  });
+  return keyed.map(({ item }) => item);
+}
+
+/** Python keeps equal items in their order when it sorts in reverse. */
+function reverseStable(items: readonly Value[], args: Arguments): Value[] {
+  return sortBy(
+    items.toReversed(),
+    args.get(2, "attribute"),
+    args.boolean(1, "case_sensitive", false),
+  ).toReversed();
+}
+
+function dictSort(value: Value, args: Arguments): Value {
+  if (!(value instanceof Map)) throw templateError("dictsort needs a mapping");
+  const by = args.string(1, "by", "key");
+  if (by !== "key" && by !== "value") throw templateError('You can only sort by either "key" or "value"');
+  const pairs = [...value].map(([key, item]) => new Tuple([key, item]));
+  const sorted = sortBy(pairs, by === "key" ? 0 : 1, args.boolean(0, "case_sensitive", false));
+  return args.boolean(2, "reverse", false) ? sorted.toReversed() : sorted;
+}
+
+function extreme(value: Value, args: Arguments, sign: number): Value {
+  const attribute = args.get(1, "attribute");
+  const caseSensitive = args.boolean(0, "case_sensitive", false);
+  const keyOf = (item: Value): Value =>
+    sortKey(attribute === undefined ? item : attributePath(item, attribute), caseSensitive);
+  const items = iterate(value);
+  if (items.length === 0) return new Undefined("No aggregated item, sequence was empty.");
+  return items.reduce((best, item) => (compare(keyOf(item), keyOf(best)) * sign > 0 ? item : best));
+}
+
+function mapItems(value: Value, args: Arguments, context: FilterContext): Value {
+  const attribute = args.named.get("attribute");
+  if (attribute !== undefined) {
+    const fallback = args.named.get("default");
+    return iterate(value).map((item) => {
+      const found = attributePath(item, attribute);
+      return found instanceof Undefined && fallback !== undefined ? fallback : found;
+    });
+  }
+  const name = args.string(0, "filter");
+  return iterate(value).map((item) => context.filter(name, item, args.positional.slice(1)));
+}
+
+function passes(item: Value, args: readonly Value[], context: FilterContext): boolean {
+  const [name, ...rest] = args;
+  if (name === undefined) return isTrue(item);
+  if (typeof name !== "string") throw templateError("A test must be given by name.");
+  return context.test(name, item, rest);
+}
+
+function attributePasses(item: Value, args: Arguments, context: FilterContext): boolean {
+  return passes(attributePath(defined(item), args.need(0, "attribute")), args.positional.slice(1), context);
+}
+
+function groupBy(value: Value, attribute: Value, fallback: Value | undefined): Value {
+  const keyOf = (item: Value): Value => {
+    const key = attributePath(item, attribute);
+    return key instanceof Undefined && fallback !== undefined ? fallback : key;
+  };
+  const groups: { key: Value; items: Value[] }[] = [];
+  const sorted = iterate(value)
+    .map((item) => ({ key: keyOf(item), item }))
+    .sort((left, right) => compare(sortKey(left.key, false), sortKey(right.key, false)));
+  for (const { key, item } of sorted) {
+    const last = groups.at(-1);
+    if (last !== undefined && equals(sortKey(last.key, false), sortKey(key, false))) last.items.push(item);
+    else groups.push({ key, items: [item] });
+  }
+  return groups.map(({ key, items }) => new Tuple([key, items]));
+}

@@ -1,0 +1,187 @@
+import { boundedText, represent, textOf } from "./printing.js";
+import { templateError } from "./template-error.js";
+import { Float, Namespace, numberOf, Tuple, typeName, type NamedValues, type Value } from "./values.js";
+
+const maxWidth = 10_000;
+
+/** Python's `%` formatting: %s %r %d %i %f %e %g %x %X %o %c %%, with names, flags, width and precision. */
+export function formatPercent(format: string, value: Value): string {
+  const items = value instanceof Tuple ? value.items : [value];
+  let used = 0;
+  const result = format.replace(
+    /%(?:\((\w+)\))?([-+ 0#]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])/g,
+    (
+      _,
+      name: string | undefined,
+      flags: string,
+      width: string | undefined,
+      precision: string | undefined,
+      kind: string,
+    ) => {
+      if (kind === "%") return "%";
+      let item: Value | undefined;
+      if (name !== undefined) {
+        if (!(value instanceof Map)) throw templateError("format requires a mapping");
+        item = value.get(name);
+      } else item = items[used++];
+      if (item === undefined) throw templateError("not enough arguments for format string");
+      const body = formatOne(
+        item,
+        kind,
+        precision === undefined ? undefined : bounded(precision),
+        flags.includes("+"),
+      );
+      return pad(
+        body,
+        bounded(width ?? "0"),
+        flags.includes("-") ? "<" : ">",
+        flags.includes("0") && kind !== "s" && kind !== "r" ? "0" : " ",
+      );
+    },
+  );
+  if (used < items.length && !(value instanceof Map))
+    throw templateError("not all arguments converted during string formatting");
+  return boundedText(result);
+}
+
+function bounded(digits: string): number {
+  const number = Number(digits);
+  if (number > maxWidth) throw templateError(`A format width or precision of ${digits} is too large.`);
+  return number;
+}
+
+function formatOne(value: Value, kind: string, precision: number | undefined, signed: boolean): string {
+  if (kind === "s" || kind === "r") {
+    const text = kind === "s" ? textOf(value) : represent(value);
+    return precision === undefined ? text : Array.from(text).slice(0, precision).join("");
+  }
+  if (kind === "c") return typeof value === "number" ? String.fromCodePoint(value) : textOf(value);
+  const number = numberOf(value);
+  if (number === undefined)
+    throw templateError(`%${kind} format: a real number is required, not ${typeName(value)}`);
+  const sign = number < 0 ? "-" : signed ? "+" : "";
+  return sign + formatNumber(Math.abs(number), kind, precision);
+}
+
+function formatNumber(number: number, kind: string, precision: number | undefined): string {
+  const whole = Math.trunc(number);
+  switch (kind) {
+    case "d":
+    case "i":
+    case "u":
+      return String(whole);
+    case "x":
+      return whole.toString(16);
+    case "X":
+      return whole.toString(16).toUpperCase();
+    case "o":
+      return whole.toString(8);
+    case "b":
+      return whole.toString(2);
+    case "f":
+    case "F":
+      return number.toFixed(Math.min(precision ?? 6, 100));
+    case "e":
+    case "E": {
+      const text = number.toExponential(Math.min(precision ?? 6, 100)).replace(/e([+-])(\d)$/, "e$10$2");
+      return kind === "E" ? text.toUpperCase() : text;
+    }
+    case "g":
+    case "G": {
+      const digits = Math.max(precision ?? 6, 1);
+      const exponent = number === 0 ? 0 : Math.floor(Math.log10(number));
+      if (exponent < -4 || exponent >= digits)
+        return number
+          .toExponential(digits - 1)
+          .replace(/\.?0+e/, "e")
+          .replace(/e([+-])(\d)$/, "e$10$2");
+      const fixed = number.toFixed(Math.min(Math.max(digits - 1 - exponent, 0), 100));
+      return fixed.includes(".") ? fixed.replace(/\.?0+$/, "") : fixed;
+    }
+    default:
+      throw templateError(`unsupported format character '${kind}'`);
+  }
+}
+
+function pad(text: string, width: number, align: string, fill: string): string {
+  const missing = width - Array.from(text).length;
+  if (missing <= 0) return text;
+  if (align === "<") return text + fill.repeat(missing);
+  if (align === "^") return fill.repeat(Math.floor(missing / 2)) + text + fill.repeat(Math.ceil(missing / 2));
+  const sign = fill === "0" ? (/^[+-]/.exec(text)?.[0] ?? "") : "";
+  return sign + fill.repeat(missing) + text.slice(sign.length);
+}
+
+/** `str.format`: `{}`, `{0}`, `{name}`, one level of `.attribute` or `[key]`, `!r`, `!s` and simple format specs. */
+export function formatBraces(format: string, positional: readonly Value[], named: NamedValues): string {
+  let automatic = 0;
+  const result = format.replace(
+    /\{\{|\}\}|\{([^{}!:.[\]]*)((?:\.\w+|\[[^\]]*\])*)(?:!([rs]))?(?::([^{}]*))?\}|[{}]/g,
+    (
+      whole,
+      field: string | undefined,
+      path: string | undefined,
+      conversion: string | undefined,
+      spec: string | undefined,
+    ) => {
+      if (whole === "{{") return "{";
+      if (whole === "}}") return "}";
+      if (field === undefined) throw templateError(`Single '${whole}' encountered in format string`);
+      const index = field === "" ? automatic++ : /^\d+$/.test(field) ? Number(field) : undefined;
+      const root = index === undefined ? named.get(field) : positional[index];
+      if (root === undefined) throw templateError(`str.format: no argument for '${whole}'`);
+      const value = [...(path ?? "").matchAll(/\.(\w+)|\[([^\]]*)\]/g)].reduce<Value>(
+        (object, [, attribute, key]) => member(object, attribute ?? key ?? ""),
+        root,
+      );
+      return formatSpec(
+        conversion === "r" ? represent(value) : conversion === "s" ? textOf(value) : value,
+        spec ?? "",
+      );
+    },
+  );
+  return boundedText(result);
+}
+
+function member(object: Value, key: string): Value {
+  if (key.startsWith("_")) throw templateError(`access to attribute '${key}' is unsafe.`);
+  const value =
+    object instanceof Map
+      ? object.get(key)
+      : object instanceof Namespace
+        ? object.attributes.get(key)
+        : Array.isArray(object)
+          ? object[Number(key)]
+          : undefined;
+  if (value === undefined) throw templateError(`str.format: no '${key}' in a ${typeName(object)}`);
+  return value;
+}
+
+function formatSpec(value: Value, spec: string): string {
+  if (spec === "") return textOf(value);
+  const parts = /^(?:(.)?([<>^]))?([+])?(0)?(\d+)?(,)?(?:\.(\d+))?([a-zA-Z%])?$/su.exec(spec);
+  if (parts === null) throw templateError(`Invalid format specifier '${spec}'`);
+  const [, fill, align, plus, zero, width, comma, precision, kind] = parts;
+  const number = numberOf(value);
+  const digits = precision === undefined ? undefined : bounded(precision);
+  let body: string;
+  if (kind === "%") body = `${formatOne(new Float((number ?? NaN) * 100), "f", digits, plus !== undefined)}%`;
+  else if (kind !== undefined && kind !== "s") body = formatOne(value, kind, digits, plus !== undefined);
+  else if (number !== undefined && digits !== undefined)
+    body = formatOne(value, "g", digits, plus !== undefined);
+  else
+    body =
+      (plus !== undefined && number !== undefined && number >= 0 ? "+" : "") +
+      (digits === undefined ? textOf(value) : Array.from(textOf(value)).slice(0, digits).join(""));
+  if (comma !== undefined)
+    body = body.replace(
+      /^([+-]?)(\d+)/,
+      (_, sign: string, whole: string) => sign + whole.replace(/\B(?=(?:\d{3})+$)/g, ","),
+    );
+  return pad(
+    body,
+    bounded(width ?? "0"),
+    align ?? (number === undefined ? "<" : ">"),
+    fill ?? (zero === undefined ? " " : "0"),
+  );
+}

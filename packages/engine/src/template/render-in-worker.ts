@@ -1,0 +1,116 @@
+import { Worker } from "node:worker_threads";
+import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import type { TemplateInput } from "./chat-template.js";
+import type { TemplateTokens } from "./compile-chat-template.js";
+
+export interface RenderLimits {
+  /** Default 2000. */
+  readonly timeoutMs?: number;
+  /** Heap of the worker; default 128. */
+  readonly memoryMb?: number;
+  /** Longest rendered text in UTF-16 units; default 4 Mi. */
+  readonly maxOutputLength?: number;
+  readonly tokens?: TemplateTokens;
+  readonly signal?: AbortSignal;
+}
+
+export interface RenderTask {
+  readonly source: string;
+  readonly input: TemplateInput;
+  readonly tokens: TemplateTokens;
+  readonly maxOutputLength: number;
+}
+
+export type RenderReply =
+  | { readonly text: string }
+  | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
+
+const maxSourceLength = 1024 * 1024;
+
+/**
+ * Renders a template that came with a request: in a worker thread of its own, ended when it exceeds its time or memory.
+ * Throws `template_error` for a template that fails or exceeds a limit, `request_cancelled` on abort.
+ */
+export function renderInWorker(
+  source: string,
+  input: TemplateInput,
+  limits: RenderLimits = {},
+): Promise<string> {
+  const { timeoutMs = 2000, memoryMb = 128, maxOutputLength = 4 * 1024 * 1024, tokens = {}, signal } = limits;
+  if (source.length > maxSourceLength) {
+    return Promise.reject(limitError(`is longer than ${maxSourceLength} characters`));
+  }
+  if (signal?.aborted === true) return Promise.reject(cancelled());
+  const task: RenderTask = { source, input, tokens, maxOutputLength };
+  return new Promise((resolve, reject) => {
+    let worker: Worker;
+    try {
+      worker = new Worker(new URL("./template-worker.js", import.meta.url), {
+        workerData: task,
+        resourceLimits: {
+          maxOldGenerationSizeMb: memoryMb,
+          maxYoungGenerationSizeMb: Math.max(4, Math.floor(memoryMb / 8)),
+          stackSizeMb: 4,
+        },
+        env: {},
+      });
+    } catch (cause) {
+      reject(
+        new OctavoError(
+          "template_error",
+          "The template's input cannot be handed to the worker that renders it.",
+          { cause },
+        ),
+      );
+      return;
+    }
+    const finish = (settle: () => void): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      worker.removeAllListeners();
+      worker.on("error", () => {});
+      void worker.terminate();
+      settle();
+    };
+    const onAbort = (): void => finish(() => reject(cancelled()));
+    const timer = setTimeout(
+      () => finish(() => reject(limitError(`did not finish within ${timeoutMs} ms`))),
+      timeoutMs,
+    );
+    signal?.addEventListener("abort", onAbort, { once: true });
+    worker.once("message", (reply: RenderReply) =>
+      finish(() =>
+        "text" in reply
+          ? resolve(reply.text)
+          : reject(new OctavoError(reply.failure.code, reply.failure.message)),
+      ),
+    );
+    worker.once("error", (error: NodeJS.ErrnoException) => {
+      const outOfMemory = error.code === "ERR_WORKER_OUT_OF_MEMORY";
+      finish(() =>
+        reject(
+          outOfMemory
+            ? limitError(`needs more than ${memoryMb} MB of memory`)
+            : new OctavoError("template_error", `The template's worker failed: ${error.message}`, {
+                cause: error,
+              }),
+        ),
+      );
+    });
+    worker.once("exit", () =>
+      finish(() =>
+        reject(new OctavoError("template_error", "The template's worker ended before it answered.")),
+      ),
+    );
+  });
+}
+
+function limitError(what: string): OctavoError {
+  return new OctavoError("template_error", `The request's chat template ${what}; send a simpler one.`, {
+    param: "chat_template",
+  });
+}
+
+function cancelled(): OctavoError {
+  return new OctavoError("request_cancelled", "Rendering the chat template was cancelled.");
+}
