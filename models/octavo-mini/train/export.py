@@ -17,6 +17,7 @@ def main():
     arguments.add_argument("checkpoint")
     arguments.add_argument("--config", help="the config.json the checkpoint was trained with, where it is not the default shape")
     arguments.add_argument("--out", default=str(MODEL_FOLDER))
+    arguments.add_argument("--average", action="store_true", help="the running average of the weights, for a checkpoint before the decay")
     options = arguments.parse_args()
 
     config = ModelConfig.load(options.config) if options.config else ModelConfig()
@@ -25,7 +26,7 @@ def main():
     special_ids = {"bos_token_id": None, "eos_token_id": end, "pad_token_id": pad}
 
     model = Qwen3(config)
-    model.load_state_dict(torch.load(options.checkpoint, map_location="cpu")["model"])
+    model.load_state_dict(torch.load(options.checkpoint, map_location="cpu")["average" if options.average else "model"])
     weights = {name: tensor.detach().to(torch.bfloat16).contiguous() for name, tensor in model.state_dict().items()}
     for name, tensor in weights.items():
         if not torch.isfinite(tensor).all():

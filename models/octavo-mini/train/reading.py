@@ -13,27 +13,32 @@ class Reader:
     little, and the batches come in random order.
     """
 
-    def __init__(self, folder, batch_tokens, seed, window_tokens=400_000):
+    def __init__(self, folder, batch_tokens, seed, read_from=0.0, rank=0, world=1, window_tokens=400_000):
         folder = Path(folder)
         self.tokens = numpy.load(folder / "tokens.npy", mmap_mode="r")
         self.spoken = numpy.load(folder / "spoken.npy", mmap_mode="r")
         self.starts = numpy.load(folder / "starts.npy")
         self.batch_tokens = batch_tokens
         self.window_tokens = window_tokens
+        self.read_from = read_from
+        self.rank, self.world = rank, world
         self.random = numpy.random.default_rng(seed)
         self.next = 0
         self.queue = []
 
     def batch(self, progress):
         """(ids, targets, weights), each [batch, length]. `progress` in [0, 1] is the
-        share of the training time gone by: reading skips ahead where it fell behind."""
-        if not self.queue:
+        share of the training time gone by: reading skips ahead where it fell behind.
+
+        Every process draws the same batches and keeps its own of each `world`."""
+        if len(self.queue) < self.world:
             self.fill(progress)
-        return self.assemble(self.queue.pop())
+        drawn = [self.queue.pop() for _ in range(self.world)]
+        return self.assemble(drawn[self.rank])
 
     def fill(self, progress):
         count = len(self.starts) - 1
-        first = max(self.next, int(progress * count))
+        first = max(self.next, int((self.read_from + progress * (1 - self.read_from)) * count))
         if first >= count:
             first = int(count * 0.75)
         last = int(numpy.searchsorted(self.starts, self.starts[first] + self.window_tokens))
