@@ -221,7 +221,7 @@ NORMALIZATION = [
 ]
 
 
-def unigram(byte_fallback):
+def unigram_model(byte_fallback):
     with tempfile.TemporaryDirectory() as folder:
         rules = "\n".join(
             "\t".join(" ".join(f"{ord(character):X}" for character in side) for side in rule) for rule in NORMALIZATION
@@ -240,6 +240,11 @@ def unigram(byte_fallback):
         )
         model = model_pb2.ModelProto()
         model.ParseFromString(pathlib.Path(f"{folder}/model.model").read_bytes())
+        return model
+
+
+def unigram(byte_fallback):
+    model = unigram_model(byte_fallback)
     tokenizer = {
         "version": "1.0",
         "truncation": None,
@@ -299,4 +304,5 @@ def main():
     write(folder, "unigram-bytes", unigram(True))
 
 
-main()
+if __name__ == "__main__":
+    main()
