@@ -68,6 +68,7 @@ export interface Matrix extends Disposable {
 export interface Vector extends Disposable {
   readonly length: number;
 }
+/** Keeps the weights that it was compiled from in memory, also once their own handles are disposed. */
 export interface Program extends Disposable {
   readonly kind: "program";
 }
@@ -76,7 +77,10 @@ export interface KvCache extends Disposable {
   readonly blockSize: number;
   readonly byteLength: number;
 }
-/** Penalty counts, bias and word lists of one sequence; native code appends the tokens it samples. */
+/**
+ * Penalty counts, bias and word lists of one sequence; native code appends the tokens it samples. One row of a step at most
+ * may use it. A bad word of several tokens bans its last one where the others have just been generated.
+ */
 export interface SamplerState extends Disposable {
   readonly kind: "sampler-state";
 }

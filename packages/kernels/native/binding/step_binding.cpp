@@ -78,10 +78,15 @@ public:
     void settle(napi_env raw_env) override {
         const Napi::Env env(raw_env);
         const Napi::HandleScope scope(env);
-        if (failure_.happened()) {
-            deferred_.Reject(failure_.to_error(env).Value());
-        } else {
-            deferred_.Resolve(to_object(env));
+        try {
+            if (failure_.happened()) {
+                deferred_.Reject(failure_.to_error(env).Value());
+            } else {
+                deferred_.Resolve(to_object(env));
+            }
+        } catch (const Napi::Error& error) {
+            // Results too large for JavaScript's heap. When the environment is going away this throws again.
+            deferred_.Reject(error.Value());
         }
         give_memory(std::move(memory_));
     }

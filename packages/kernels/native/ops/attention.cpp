@@ -11,6 +11,8 @@ namespace {
 /// Rows of a tile: enough that bringing a chunk of keys and values to f32 costs little beside using it.
 constexpr int64_t rows_per_tile = 48;
 constexpr int64_t tokens_per_store = 64;
+/// Products of query and key elements below which waking the pool costs more than it gives.
+constexpr int64_t worth_sharing = 200000;
 
 template <typename T>
 T* at(const AlignedMemory& memory, int64_t element) {
@@ -119,7 +121,16 @@ void Attention::attend(const AttentionSpec& spec, const KvShape& shape, const Kv
             kernels.attend(shape.dtype, work);
         }
     };
-    pool_.parallel_for(num_tiles * spec.num_kv_heads, 1, attend_units);
+    int64_t products = 0;
+    for (int64_t s = 0; s < step.num_sequences; s++) {
+        products += int64_t{step.query_starts[s + 1] - step.query_starts[s]} * step.context_lengths[s];
+    }
+    const int64_t num_units = num_tiles * spec.num_kv_heads;
+    if (products * spec.num_heads * spec.head_dim < worth_sharing) {
+        attend_units(0, num_units, 0);
+    } else {
+        pool_.parallel_for(num_units, 1, attend_units);
+    }
 }
 
 }  // namespace octavo

@@ -59,6 +59,13 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
     }
 
     const int64_t num_pending = static_cast<int64_t>(pending_.size());
+    if (num_pending > 0) {
+        // Here, because the pool's functions may not throw.
+        for (ThreadState& thread : threads_) {
+            thread.sampler.reserve(vocab);
+            thread.top.reserve(vocab);
+        }
+    }
     const int64_t stride = (vocab + 15) / 16 * 16 + 16;
     for (int64_t first = 0; first < num_pending; first += rows_at_once) {
         if (cancelled.load(std::memory_order_relaxed)) return;

@@ -17,12 +17,15 @@ int32_t rank_of(const float* logits, int64_t vocab, int32_t token) {
     return static_cast<int32_t>(1 + op_kernels().count_greater(logits, vocab, logits[token]));
 }
 
+void TopTokens::reserve(int64_t vocab) {
+    if (order_.size() < static_cast<size_t>(vocab)) order_.resize(static_cast<size_t>(vocab));
+}
+
 void TopTokens::find(const float* logits, int64_t vocab, int64_t n, int32_t* tokens) {
     const auto better = [logits](int32_t a, int32_t b) {
         return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
     };
     if (n * 8 >= vocab) {
-        if (order_.size() < static_cast<size_t>(vocab)) order_.resize(static_cast<size_t>(vocab));
         const auto end = order_.begin() + vocab;
         std::iota(order_.begin(), end, 0);
         std::partial_sort(order_.begin(), order_.begin() + n, end, better);

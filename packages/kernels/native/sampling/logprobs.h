@@ -20,6 +20,8 @@ int32_t rank_of(const float* logits, int64_t vocab, int32_t token);
 /// The `n` largest, best first, lower ids first among equals. Holds the scratch of one thread.
 class TopTokens {
 public:
+    /// Makes room for rows of `vocab` logits.
+    void reserve(int64_t vocab);
     void find(const float* logits, int64_t vocab, int64_t n, int32_t* tokens);
 
 private:

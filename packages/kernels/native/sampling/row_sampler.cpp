@@ -17,19 +17,23 @@ constexpr float coldest = 1e-5f;
 /// Weights (the largest is 1) from which candidates are collected at first; usually that is all top-k and top-p need.
 constexpr float first_threshold = 1e-4f;
 
-template <typename T>
-void at_least(std::vector<T>& buffer, int64_t size) {
-    if (buffer.size() < static_cast<size_t>(size)) buffer.resize(static_cast<size_t>(size));
-}
-
 }  // namespace
+
+void RowSampler::reserve(int64_t vocab) {
+    const size_t size = static_cast<size_t>(vocab);
+    if (weights_.size() >= size) return;
+    edited_.resize(size);
+    run_sums_.resize(size / logit_run + 1);
+    candidates_.resize(size);
+    candidate_weights_.resize(size);
+    weights_.resize(size);
+}
 
 Sampled RowSampler::sample(float* logits, int64_t vocab, float largest, const RowSampling& sampling, bool keep) {
     const OpKernels& kernels = op_kernels();
     float* row = logits;
     if (sampling.state != nullptr && sampling.state->edits(sampling.suppress_stops)) {
         if (keep) {
-            at_least(edited_, vocab);
             std::copy(logits, logits + vocab, edited_.data());
             row = edited_.data();
         }
@@ -46,8 +50,6 @@ Sampled RowSampler::sample(float* logits, int64_t vocab, float largest, const Ro
 }
 
 int32_t RowSampler::draw(const float* logits, int64_t vocab, float largest, const RowSampling& sampling) {
-    at_least(weights_, vocab);
-    at_least(run_sums_, vocab / logit_run + 1);
     // The largest weight is exactly 1, so min-p is a bound on the weight itself.
     const double total = op_kernels().weigh(logits, vocab, largest, 1.0f / sampling.temperature,
                                             std::min(sampling.min_p, 1.0f), weights_.data(), run_sums_.data());
@@ -106,8 +108,6 @@ int32_t RowSampler::draw_from_all(int64_t vocab, double total, double u) const {
 
 /// Every token that can survive top-k and top-p, and perhaps more.
 void RowSampler::collect(int64_t vocab, double total, const RowSampling& sampling) {
-    at_least(candidates_, vocab);
-    at_least(candidate_weights_, vocab);
     const auto take = [&](float threshold) {
         num_candidates_ =
             op_kernels().collect(weights_.data(), vocab, threshold, candidates_.data(), candidate_weights_.data());

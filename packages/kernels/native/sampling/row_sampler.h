@@ -36,6 +36,9 @@ struct Sampled {
 /// A state records the token; on an error it is left as it was.
 class RowSampler {
 public:
+    /// Makes room for rows of `vocab` logits, so that sampling them allocates nothing.
+    void reserve(int64_t vocab);
+
     /// `logits` are overwritten unless `keep`. `largest` is their largest value, all being finite or -infinity.
     Sampled sample(float* logits, int64_t vocab, float largest, const RowSampling& sampling, bool keep);
 

@@ -90,6 +90,8 @@ void bench_sampling() {
     std::vector<float> row(logits);
     RowSampler sampler;
     TopTokens top;
+    sampler.reserve(vocab);
+    top.reserve(vocab);
     bool bad = false;
     const float largest = op_kernels().largest(logits.data(), vocab, &bad);
     const auto time = [&](const char* name, RowSampling sampling) {

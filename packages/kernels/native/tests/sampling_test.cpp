@@ -140,6 +140,7 @@ void test_draws() {
     std::mt19937 generator(2);
     std::normal_distribution<float> normal;
     RowSampler sampler;
+    sampler.reserve(2000);
     int compared = 0;
     const int rounds = quick() ? 300 : 3000;
     for (int round = 0; round < rounds; ++round) {
@@ -192,6 +193,7 @@ void test_state() {
 void test_logprobs() {
     std::mt19937 generator(4);
     TopTokens top;
+    top.reserve(3000);
     for (const size_t vocab : {1u, 7u, 500u, 3000u}) {
         Floats logits(vocab);
         for (float& logit : logits) logit = static_cast<float>(generator() % 50) / 4;

@@ -2,6 +2,9 @@ import type { KvCacheSpec, OutputRow, SamplerState, StepPlan } from "../backend.
 import { checkInteger, checkReal, fail } from "./numbers.js";
 import type { CheckedProgram } from "./program.js";
 
+/** Raw logits that a step may return: 1 GiB of them. */
+const mostLogits = 2 ** 28;
+
 /**
  * Refuses a plan that would read or write outside its arrays, its cache or its vocabulary, with `invalid_request`
  * saying where. Linear in tokens, blocks and output rows.
@@ -100,6 +103,11 @@ function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
   if (outputs.length > program.maxTokens)
     fail(`A step has at most ${program.maxTokens} output rows, not ${outputs.length}.`);
   checkLength("outputTokens", outputTokens, outputs.length);
+  if (plan.wantLogits === true && outputs.length * program.vocabSize > mostLogits) {
+    fail(
+      `wantLogits returns at most ${mostLogits} values; ${outputs.length} rows of ${program.vocabSize} are more.`,
+    );
+  }
   const states = new Set<SamplerState>();
   let previous = 0;
   for (let row = 0; row < outputs.length; row++) {

@@ -236,6 +236,29 @@ export function rowOpsConformance(open: () => Backend): void {
         );
       }
     });
+
+    test("a program without gather finds output rows among the tokens", async () => {
+      using backend = open();
+      const rows = Array.from({ length: 5 }, (_, i) => [i, -i]);
+      const table = await matrix(backend, 5, 2, rows.flat());
+      using program = backend.compile({
+        buffers: [2],
+        ops: [{ op: "embedding", weight: table, out: { buffer: 0 } }],
+        hidden: { buffer: 0 },
+        head: { weight: table },
+        maxTokens: 5,
+      });
+      using cache = backend.createKvCache(smallestCache);
+      const outputs = [{ kind: "hidden" }, { kind: "score", target: 4, numLogprobs: 0 }] as const;
+      const plan = {
+        ...promptPlan([0, 1, 2, 3, 4], outputs),
+        outputTokens: Int32Array.of(2, 3),
+        wantLogits: true,
+      };
+      const result = await backend.execute(program, cache, plan);
+      assert.deepEqual([...(result.rows[0]?.hidden ?? [])], rows[2]);
+      assert.deepEqual([...(result.rows[1]?.logits ?? [])], [0, 6, 12, 18, 24]);
+    });
   });
 }
 
