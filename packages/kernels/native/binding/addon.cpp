@@ -22,7 +22,7 @@ Napi::Value create_backend(const Napi::CallbackInfo& info) {
         auto* holder = new Holder(BackendThread::start(info.Env(), info[0].As<Napi::Number>().Int32Value()));
         // A backend that nobody disposed ends its thread when it is collected.
         return Napi::External<Holder>::New(info.Env(), holder, [](Napi::Env, Holder* collected) {
-            (*collected)->close();
+            if (*collected) (*collected)->close();
             delete collected;
         });
     } catch (const std::exception& error) {
@@ -30,7 +30,11 @@ Napi::Value create_backend(const Napi::CallbackInfo& info) {
     }
 }
 
-void close_backend(const Napi::CallbackInfo& info) { unwrap<BackendThread>(info[0])->close(); }
+/// (backend). Its threads end, and its memory goes, with the last job.
+void close_backend(const Napi::CallbackInfo& info) {
+    unwrap<BackendThread>(info[0])->close();
+    release_handle<BackendThread>(info);
+}
 
 Napi::Object instruction_set(Napi::Env env) {
     Napi::Object isa = Napi::Object::New(env);

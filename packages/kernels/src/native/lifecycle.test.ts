@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -127,6 +127,16 @@ describe("life of the CPU backend", () => {
     const making = matrix(backend, 256, 256, new Float32Array(65536));
     backend[Symbol.dispose]();
     assert.equal((await making).rows, 256);
+  });
+
+  test("a disposed backend gives its threads back", { skip: !existsSync("/proc/self/task") }, async () => {
+    const numTasks = (): number => readdirSync("/proc/self/task").length;
+    const before = numTasks();
+    for (let round = 0; round < 5; round++) createCpuBackend({ numThreads: 3 })[Symbol.dispose]();
+    for (let turn = 0; turn < 2000 && numTasks() > before; turn++) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    assert.ok(numTasks() <= before, `${numTasks() - before} threads are left`);
   });
 
   for (const [name, end] of [
