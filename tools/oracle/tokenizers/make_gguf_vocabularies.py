@@ -52,7 +52,7 @@ def byte_level(folder, name, pre):
     result.add_token_merges([merge if isinstance(merge, str) else " ".join(merge) for merge in content["model"]["merges"]])
     first_special = content["added_tokens"][0]["id"]
     result.add_bos_token_id(first_special)
-    result.add_eos_token_id(first_special + 1)
+    result.add_eos_token_id(content["added_tokens"][-1]["id"])
     finish(result)
 
 
@@ -78,7 +78,6 @@ def main():
     byte_level(folder, "qwen2", "qwen2")
     byte_level(folder, "gpt2", "gpt-2")
     byte_level(folder, "deepseek", "deepseek-v3")
-    byte_level(folder, "o200k", "gpt-4o")
     sentencepiece(folder, "sentencepiece-bpe", sentencepiece_bpe(), "llama")
     sentencepiece(folder, "sentencepiece-unigram", unigram_model(False), "t5")
 

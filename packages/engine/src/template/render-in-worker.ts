@@ -47,6 +47,7 @@ export function renderInWorker(
     try {
       worker = new Worker(new URL("./template-worker.js", import.meta.url), {
         workerData: task,
+        execArgv: [],
         resourceLimits: {
           maxOldGenerationSizeMb: memoryMb,
           maxYoungGenerationSizeMb: Math.max(4, Math.floor(memoryMb / 8)),

@@ -64,6 +64,7 @@ export class EncodeWorker {
   #start(): Worker {
     const worker = new Worker(new URL("./encode-worker.js", import.meta.url), {
       workerData: this.#specification,
+      execArgv: [],
     });
     worker.on("message", (reply: EncodeReply) => {
       const pending = this.#settle(reply.taskId);

@@ -40,7 +40,9 @@ export function createNormalizer(specification: NormalizerSpecification): Normal
       return toByteAlphabet;
     case "precompiled": {
       const map = new PrecompiledCharsMap(specification.charsMap);
-      return (text) => map.normalize(text);
+      return specification.by === "cluster"
+        ? (text) => map.normalizeClusters(text)
+        : (text) => map.normalizeLongest(text);
     }
   }
 }

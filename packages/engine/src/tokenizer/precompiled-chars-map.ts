@@ -10,7 +10,6 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 /**
  * SentencePiece's compiled normalisation rules. Layout: uint32 byte length of the trie, the trie as little-endian
  * uint32 units of a darts-clone double array, then NUL-terminated UTF-8 replacements that leaves point into.
- * Applied per grapheme cluster shorter than 6 bytes, else per character, as Hugging Face's Precompiled does.
  */
 export class PrecompiledCharsMap {
   readonly #units: Uint32Array;
@@ -34,7 +33,8 @@ export class PrecompiledCharsMap {
     this.#ascii = Array.from({ length: 128 }, (_, code) => this.#lookup(String.fromCharCode(code)));
   }
 
-  normalize(text: string): string {
+  /** Applied per grapheme cluster shorter than 6 bytes, else per character, as Hugging Face's Precompiled does. */
+  normalizeClusters(text: string): string {
     let result = "";
     for (let index = 0; index < text.length;) {
       let end = index + 1;
@@ -83,24 +83,54 @@ export class PrecompiledCharsMap {
     return result;
   }
 
-  /** The replacement for the shortest key that the text starts with: the reference takes its first hit. */
+  /** The replacement for the shortest key that the text starts with: Hugging Face takes its first hit. */
   #lookup(text: string): string | undefined {
-    let position = 0;
-    let unit = this.#units[0]!;
-    position ^= offsetOf(unit);
-    for (const byte of encoder.encode(text)) {
-      if (byte === 0) return undefined;
+    let found: string | undefined;
+    this.#walk(encoder.encode(text), 0, (leaf) => {
+      found = this.#replacementAt(leaf);
+      return false;
+    });
+    return found;
+  }
+
+  /** Walks the trie along bytes; calls with the leaf and the end of every key met, until told to stop. */
+  #walk(bytes: Uint8Array, start: number, onKey: (leaf: number, end: number) => boolean): void {
+    let position = offsetOf(this.#units[0]!);
+    for (let index = start; index < bytes.length;) {
+      const byte = bytes[index++]!;
       position ^= byte;
-      const at = this.#units[position];
-      if (at === undefined || (at & 0x800000ff) >>> 0 !== byte) return undefined;
-      unit = at;
+      const unit = this.#units[position];
+      if (byte === 0 || unit === undefined || (unit & 0x800000ff) >>> 0 !== byte) return;
       position ^= offsetOf(unit);
-      if ((unit & 0x100) !== 0) {
-        const leaf = this.#units[position];
-        return leaf === undefined ? undefined : this.#replacementAt(leaf & 0x7fffffff);
-      }
+      const leaf = (unit & 0x100) === 0 ? undefined : this.#units[position];
+      if (leaf !== undefined && !onKey(leaf & 0x7fffffff, index)) return;
     }
-    return undefined;
+  }
+
+  /** The longest key at each place is replaced, as SentencePiece and llama.cpp do. */
+  normalizeLongest(text: string): string {
+    const bytes = encoder.encode(text);
+    let result = "";
+    let copied = 0;
+    for (let index = 0; index < bytes.length;) {
+      let longestEnd = index;
+      let leaf = 0;
+      this.#walk(bytes, index, (at, end) => {
+        longestEnd = end;
+        leaf = at;
+        return true;
+      });
+      if (longestEnd === index) {
+        index++;
+        // the other bytes of a character start no key
+        while (index < bytes.length && (bytes[index]! & 0xc0) === 0x80) index++;
+        continue;
+      }
+      result += decoder.decode(bytes.subarray(copied, index)) + (this.#replacementAt(leaf) ?? "");
+      index = longestEnd;
+      copied = index;
+    }
+    return result + decoder.decode(bytes.subarray(copied));
   }
 
   #replacementAt(start: number): string | undefined {

@@ -71,7 +71,12 @@ export type NormalizerSpecification =
   | { readonly kind: "prepend"; readonly text: string }
   | { readonly kind: "replace"; readonly pattern: PatternSpecification; readonly content: string }
   | { readonly kind: "byte-level" }
-  | { readonly kind: "precompiled"; readonly charsMap: Uint8Array };
+  | {
+      /** SentencePiece's rules: by longest match, as it applies them itself, or by grapheme cluster, as Hugging Face does. */
+      readonly kind: "precompiled";
+      readonly charsMap: Uint8Array;
+      readonly by: "longest-match" | "cluster";
+    };
 
 export type SplitBehavior =
   | "removed"

@@ -95,19 +95,21 @@ function shared(source: string): CharacterSet {
 
 /** Unicode White_Space; unlike JavaScript's `\s` it has U+0085 and lacks U+FEFF. */
 export const whitespace = shared("\\p{White_Space}");
-/** Oniguruma's and Rust's word characters: Alphabetic, marks, decimal numbers, connector punctuation. */
-export const wordCharacters = shared("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}]");
+const posixWordCharacters = shared("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}]");
+/** Oniguruma's `\w`: Alphabetic, marks, decimal numbers, connector punctuation, and six numbers of Latin-1. */
+export const wordCharacters = shared("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\u00b2\u00b3\u00b9\u00bc-\u00be]");
 /** Rust's `regex` crate adds Join_Control to `\w`. */
 export const rustWordCharacters = shared("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]");
 /** Rust's `char::is_numeric`: Nd, Nl and No. */
 export const numeric = shared("\\p{N}");
+const posixPunctuation = shared("[\\p{P}\\p{S}]");
 /** ASCII punctuation and the Unicode P categories, as the Punctuation pre-tokenizer has it. */
 export const punctuation = shared("[\\p{P}$+<=>^`|~]");
 export const combiningMarks = shared("\\p{M}");
 export const decimalDigits = shared("\\p{Nd}");
 export const hexDigits = shared("[0-9a-fA-F]");
 
-/** Names of Oniguruma's that JavaScript lacks or means differently; POSIX bracket names among them. */
+/** Names of Oniguruma's that JavaScript lacks or means differently. */
 const onigurumaNames = new Map<string, CharacterSet>([
   ["alnum", shared("[\\p{Alphabetic}\\p{Nd}]")],
   ["alpha", shared("\\p{Alphabetic}")],
@@ -119,14 +121,21 @@ const onigurumaNames = new Map<string, CharacterSet>([
   ["graph", shared("[^\\p{White_Space}\\p{Cc}\\p{Cn}\\p{Cs}]")],
   ["lower", shared("\\p{Lowercase}")],
   ["print", shared("(?:[^\\p{White_Space}\\p{Cc}\\p{Cn}\\p{Cs}]|\\p{Zs})")],
-  ["punct", punctuation],
+  ["punct", shared("\\p{P}")],
   ["space", whitespace],
   ["upper", shared("\\p{Uppercase}")],
   ["word", wordCharacters],
   ["xdigit", hexDigits],
 ]);
 
-/** The set a `\p{name}` or `[:name:]` stands for, undefined for an unknown name. */
+/** The set that `[:name:]` stands for inside brackets, undefined for an unknown name. */
+export function posixSet(name: string): CharacterSet | undefined {
+  if (name === "word") return posixWordCharacters;
+  if (name === "punct") return posixPunctuation;
+  return onigurumaNames.get(name);
+}
+
+/** The set a `\p{name}` stands for, undefined for an unknown name. */
 export function namedSet(name: string): CharacterSet | undefined {
   const plain = name.replace(/[\s_-]/g, "").toLowerCase();
   const known = onigurumaNames.get(plain);

@@ -4,6 +4,7 @@ import {
   decimalDigits,
   hexDigits,
   namedSet,
+  posixSet,
   whitespace,
   wordCharacters,
 } from "./character-set.js";
@@ -326,7 +327,7 @@ class PatternParser {
       }
       const posix = /^\[:(\^?)(\w+):\]/.exec(this.#source.slice(this.#index, this.#index + 32));
       if (posix !== null) {
-        const set = namedSet(posix[2]!);
+        const set = posixSet(posix[2]!);
         if (set === undefined) throw this.#unsupported(`the class ${posix[0]}`);
         this.#index += posix[0].length;
         members.push(posix[1] === "^" ? CharacterSet.complement(set) : set);

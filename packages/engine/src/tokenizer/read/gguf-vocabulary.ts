@@ -122,13 +122,14 @@ function readUnigram(metadata: Metadata): TokenizerSpecification {
   const addsSpace = readBoolean(metadata, "add_space_prefix") ?? false;
   const charsMap = readBytes(metadata, "precompiled_charsmap");
   const normalizers: NormalizerSpecification[] = [];
-  if (charsMap !== undefined) normalizers.push({ kind: "precompiled", charsMap });
+  if (charsMap !== undefined) normalizers.push({ kind: "precompiled", charsMap, by: "longest-match" });
   if (readBoolean(metadata, "remove_extra_whitespaces") === true) {
     normalizers.push(
-      { kind: "strip", left: true, right: true },
+      { kind: "replace", pattern: { regex: "\\A +| +\\z" }, content: "" },
       { kind: "replace", pattern: { regex: " {2,}" }, content: " " },
     );
   }
+  if (addsSpace) normalizers.push({ kind: "prepend", text: metaspace });
   return {
     vocabulary: packVocabulary(tokens),
     addedTokens,
@@ -139,12 +140,7 @@ function readUnigram(metadata: Metadata): TokenizerSpecification {
       byteFallback: false,
     },
     normalizer: normalizers.length === 0 ? undefined : { kind: "sequence", items: normalizers },
-    preTokenizer: {
-      kind: "metaspace",
-      replacement: metaspace,
-      prepend: addsSpace ? "always" : "never",
-      split: true,
-    },
+    preTokenizer: { kind: "metaspace", replacement: metaspace, prepend: "never", split: true },
     decoder: { kind: "metaspace", replacement: metaspace, prepend: addsSpace ? "always" : "never" },
     ...readEnds(metadata, tokens.length, { addBos: false, addEos: true, bos: undefined, eos: 1 }),
   };

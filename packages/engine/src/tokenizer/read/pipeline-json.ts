@@ -79,7 +79,9 @@ export function readNormalizer(reader: JsonReader, depth = 0): NormalizerSpecifi
       const charsMap = reader.get("precompiled_charsmap");
       if (charsMap.isAbsent) return undefined;
       const bytes = Buffer.from(charsMap.string(), "base64");
-      return bytes.length === 0 ? undefined : { kind: "precompiled", charsMap: new Uint8Array(bytes) };
+      return bytes.length === 0
+        ? undefined
+        : { kind: "precompiled", charsMap: new Uint8Array(bytes), by: "cluster" };
     }
     case "Sequence":
       return { kind: "sequence", items: readSteps(reader.get("normalizers"), readNormalizer, depth) };

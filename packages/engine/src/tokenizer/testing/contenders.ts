@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { Tokenizer as ReferenceTokenizer } from "tokenizers";
-import type { TokenizerFileConfig } from "../weights/checkpoint.js";
-import { createTokenizer } from "./create-tokenizer.js";
-import type { Tokenizer } from "./tokenizer.js";
+import type { TokenizerFileConfig } from "../../weights/checkpoint.js";
+import { createTokenizer } from "../create-tokenizer.js";
+import type { Tokenizer } from "../tokenizer.js";
 
 /** Fixtures made by tools/oracle/tokenizers/make_fixtures.py, in the shapes of published checkpoints. */
 export const fixtureNames = [
@@ -33,7 +33,7 @@ export const plainConfig: TokenizerFileConfig = {
 };
 
 export function readFixture(name: FixtureName): string {
-  return readFileSync(new URL(`../../fixtures/tokenizers/${name}.json`, import.meta.url), "utf8");
+  return readFileSync(new URL(`../../../fixtures/tokenizers/${name}.json`, import.meta.url), "utf8");
 }
 
 export interface Contenders {
