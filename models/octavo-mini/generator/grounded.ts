@@ -200,12 +200,15 @@ export const grounded: TaskFamily<"grounded"> = {
     const passage = random.shuffle(facts.map(({ statement }) => statement)).join(" ");
     const turns = Array.from(
       {
-        length: random.weighted([
-          [4, 1],
-          [2, 2],
-          [2, 3],
-          [1, 5],
-        ] as const),
+        length:
+          source.split === "heldout"
+            ? 1
+            : random.weighted([
+                [2, 1],
+                [2, 3],
+                [2, 5],
+                [1, 8],
+              ] as const),
       },
       () => {
         const asked = random.chance(0.3) ? (unsaid() ?? random.pick(facts)) : random.pick(facts);

@@ -129,7 +129,7 @@ export const retrieval: TaskFamily<"retrieval"> = {
     const entries = drawEntries(budget - 30, haystack.overhead, source);
     const text = haystack.write(entries);
     const questions =
-      source.split === "heldout" ? 1 : random.int(1, Math.min(8, 2 + Math.floor(budget / 150)));
+      source.split === "heldout" ? 1 : random.int(2, Math.min(24, 4 + Math.floor(budget / 50)));
     const question = asks[ask] as string;
     const before = random.chance(0.2);
     const messages: Message[] = [];

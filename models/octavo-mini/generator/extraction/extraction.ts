@@ -1,7 +1,7 @@
 import { writeJson } from "../json.js";
 import type { CaseSource, Json, JsonObject, Message, TaskFamily } from "../task.js";
 import { domains, type Domain, type FieldPlan } from "./domains.js";
-import { type DrawnField, drawField, keyStyles, nullable } from "./fields.js";
+import { type DrawnField, type KeyStyle, drawField, keyStyles, nullable } from "./fields.js";
 
 const instructions = [
   "Extract the facts from the passage as JSON that matches the schema.",
@@ -124,48 +124,89 @@ function choosePrompt({ random, pools }: CaseSource): {
   }
 }
 
+/** What a conversation asks for: which fields exist, which the schema names, which of those may be null. */
+interface Form {
+  readonly subject: string;
+  readonly style: KeyStyle;
+  readonly plans: readonly FieldPlan[];
+  readonly wanted: readonly FieldPlan[];
+  readonly optional: ReadonlySet<FieldPlan>;
+}
+
+function drawForm(domain: Domain, { random }: CaseSource): Form {
+  const plans = random
+    .sample(domain.fields, random.int(3, Math.min(8, domain.fields.length)))
+    .map((plan) => (plan.kind === "enum" ? { ...plan, options: random.shuffle(plan.options ?? []) } : plan));
+  const extra = plans.length > 3 && random.chance(0.3) ? plans.slice(0, random.int(1, 2)) : [];
+  const wanted = random.shuffle(plans.filter((plan) => !extra.includes(plan)));
+  const one = random.chance(0.4) ? random.sample(wanted, 1) : [];
+  const optional = new Set([...one, ...wanted.filter(() => random.chance(0.06))]);
+  return { subject: domain.subject, style: random.pick(keyStyles), plans, wanted, optional };
+}
+
+interface Reading {
+  readonly passage: string;
+  readonly value: JsonObject;
+  readonly properties: Record<string, JsonObject>;
+}
+
+/** One passage for the form, its JSON, and the schema's properties, which are the same for every passage. */
+function drawReading(form: Form, wording: Wording, source: CaseSource): Reading {
+  const { random } = source;
+  const fields = new Map(form.plans.map((plan) => [plan, drawField(plan, form.subject, form.style, source)]));
+  const value: Record<string, Json> = {};
+  const properties: Record<string, JsonObject> = {};
+  for (const plan of form.wanted) {
+    const field = fields.get(plan) as DrawnField;
+    const missing = form.optional.has(plan) && random.chance(0.7);
+    const key = form.style(plan.label);
+    value[key] = missing ? null : field.value;
+    properties[key] = form.optional.has(plan) ? nullable(field) : field.schema;
+    if (missing) fields.delete(plan);
+  }
+  const passage = wording(random.shuffle([...fields.values()]), form.subject, source);
+  if (!random.chance(0.2)) return { passage, value, properties };
+  const aside = random.pick(asides);
+  return { passage: random.chance(0.5) ? `${aside} ${passage}` : `${passage} ${aside}`, value, properties };
+}
+
 export const extraction: TaskFamily<"extraction"> = {
   name: "extraction",
   generate(source) {
-    const { random } = source;
+    const { random, split } = source;
     const { instruction, layout, wording } = choosePrompt(source);
     const domain = random.chance(0.35) ? inventedDomain(source) : random.pick(domains);
-    const style = random.pick(keyStyles);
-    const drawn = random
-      .sample(domain.fields, random.int(3, Math.min(8, domain.fields.length)))
-      .map((plan) => drawField(plan, domain.subject, style, source));
-
-    const extra = drawn.length > 3 && random.chance(0.3) ? drawn.slice(0, random.int(1, 2)) : [];
-    const wanted = random.shuffle(drawn.filter((field) => !extra.includes(field)));
-    const missing = random.chance(0.3) ? random.sample(wanted, 1) : [];
-    const optional = new Set([...missing, ...wanted.filter(() => random.chance(0.08))]);
-
-    const value: Record<string, Json> = {};
-    const properties: Record<string, JsonObject> = {};
-    for (const field of wanted) {
-      const key = style(field.label);
-      value[key] = missing.includes(field) ? null : field.value;
-      properties[key] = optional.has(field) ? nullable(field) : field.schema;
-    }
+    const form = drawForm(domain, source);
+    const first = drawReading(form, wording, source);
     const schema: JsonObject = {
       type: "object",
-      properties,
-      required: Object.keys(properties),
+      properties: first.properties,
+      required: Object.keys(first.properties),
       ...(random.chance(0.3) ? { additionalProperties: false } : {}),
     };
-    const said = random.shuffle(drawn.filter((field) => !missing.includes(field)));
-    let passage = wording(said, domain.subject, source);
-    if (random.chance(0.2))
-      passage = random.chance(0.5)
-        ? `${random.pick(asides)} ${passage}`
-        : `${passage} ${random.pick(asides)}`;
-
+    const messages = layout(instruction, writeJson(schema), first.passage);
+    let last = first;
+    // Further passages under the same schema cost training little, and held-out cases have none.
+    const followUps =
+      split === "train"
+        ? random.weighted([
+            [4, 0],
+            [2, 1],
+            [1, 2],
+            [1, 3],
+          ] as const)
+        : 0;
+    for (let i = 0; i < followUps; i++) {
+      messages.push({ role: "assistant", content: writeJson(last.value) });
+      last = drawReading(form, wording, source);
+      messages.push(user(last.passage));
+    }
     return {
       task: "extraction",
       kind: domains.includes(domain) ? domain.subject : "invented",
-      messages: layout(instruction, writeJson(schema), passage),
-      context: passage,
-      gold: writeJson(value),
+      messages,
+      context: last.passage,
+      gold: writeJson(last.value),
       schema,
     };
   },

@@ -90,7 +90,7 @@ function drawValue(
       };
     }
     case "enum": {
-      const options = random.shuffle(plan.options ?? []);
+      const options = plan.options ?? [];
       const value = random.pick(options);
       return { schema: { type: "string", enum: options }, value, text: value };
     }
