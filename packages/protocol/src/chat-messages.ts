@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { requestLimits } from "./fields.js";
+import { listOf, requestLimits } from "./fields.js";
 import type { IssueParams } from "./validation.js";
 
 export const chatRoles = ["system", "developer", "user", "assistant", "tool"] as const;
@@ -31,7 +31,7 @@ const textPart = z
   });
 
 /** Text content: a string, or parts that all carry text. */
-const content = z.union([z.string(), z.array(textPart).max(requestLimits.contentParts)]);
+const content = z.union([z.string(), listOf(textPart, { max: requestLimits.contentParts })]);
 
 /** A call the assistant made earlier; `arguments` is JSON in a string, as OpenAI sends it, or already an object. */
 const toolCall = z.object({
@@ -48,7 +48,7 @@ export const chatMessage = z
     role: z.enum(chatRoles),
     content: content.nullish(),
     name: z.string().nullish(),
-    tool_calls: z.array(toolCall).max(requestLimits.tools).nullish(),
+    tool_calls: listOf(toolCall, { max: requestLimits.tools }).nullish(),
     tool_call_id: z.string().nullish(),
     refusal: z.string().nullish(),
     reasoning: z.string().nullish(),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { chatMessage, chatTool } from "./chat-messages.js";
 import {
   deliveryFields,
+  listOf,
   maxTokenId,
   requestLimits,
   responseFormat,
@@ -13,9 +14,9 @@ import type { UsageInfo } from "./usage.js";
 
 /** Fields that shape the prompt; `/tokenize` takes the same ones. */
 export const chatPromptFields = {
-  messages: z.array(chatMessage).min(1).max(requestLimits.messages),
-  tools: z.array(chatTool).max(requestLimits.tools).nullish(),
-  documents: z.array(z.record(z.string(), z.unknown())).nullish(),
+  messages: listOf(chatMessage, { min: 1, max: requestLimits.messages }),
+  tools: listOf(chatTool, { max: requestLimits.tools }).nullish(),
+  documents: listOf(z.record(z.string(), z.unknown()), { max: requestLimits.documents }).nullish(),
   chat_template: z.string().nullish(),
   chat_template_kwargs: z.record(z.string(), z.unknown()).nullish(),
   add_generation_prompt: z.boolean().nullish(),

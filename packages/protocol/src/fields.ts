@@ -14,6 +14,8 @@ export const requestLimits = {
   badWords: 1024,
   logprobTokenIds: 128,
   logitBias: 4096,
+  allowedTokenIds: 262_144,
+  documents: 1024,
   idLength: 256,
 } as const;
 
@@ -36,25 +38,80 @@ const isFalse = (value: unknown): boolean => value === false;
 const finite = z.number();
 const tokenId = z.int().min(0).max(maxTokenId);
 
+/**
+ * An array whose entries are checked up to the first bad one. `z.array` keeps every problem of every entry, which for
+ * a body of millions of bad ones is gigabytes.
+ */
+export function listOf<Entry extends z.ZodType>(entry: Entry, bounds: { min?: number; max: number }) {
+  const { min = 0, max } = bounds;
+  return z.unknown().transform((value, context): z.output<Entry>[] => {
+    if (!Array.isArray(value)) {
+      context.addIssue({ code: "invalid_type", expected: "array", message: "expected an array" });
+      return z.NEVER;
+    }
+    if (value.length < min || value.length > max) {
+      const message = `must have ${min} to ${max} entries, got ${value.length}`;
+      context.addIssue({ code: "custom", message });
+      return z.NEVER;
+    }
+    const entries: z.output<Entry>[] = [];
+    for (const [index, item] of value.entries()) {
+      const result = entry.safeParse(item);
+      if (!result.success) {
+        for (const issue of result.error.issues)
+          context.addIssue({ ...issue, input: item, path: [index, ...issue.path] });
+        return z.NEVER;
+      }
+      entries.push(result.data);
+    }
+    return entries;
+  });
+}
+
 /** `logit_bias` as sent: token ids are the keys. Values outside -100..100 are an error. */
-const logitBias = z.record(z.string(), finite.min(-100).max(100)).superRefine((bias, context) => {
-  const keys = Object.keys(bias);
-  if (keys.length > requestLimits.logitBias) {
-    context.addIssue({
-      code: "custom",
-      message: `at most ${requestLimits.logitBias} entries are allowed, got ${keys.length}`,
-    });
-  }
-  const bad = keys.find((key) => !/^\d{1,10}$/.test(key));
-  if (bad !== undefined) {
-    context.addIssue({
-      code: "custom",
-      message: `keys must be token ids, got ${JSON.stringify(bad.slice(0, 48))}`,
-    });
-  }
-});
+const logitBias = z
+  .unknown()
+  .superRefine((bias, context) => {
+    const keys = typeof bias === "object" && bias !== null ? Object.keys(bias) : [];
+    const bad = keys.find((key) => !/^\d{1,10}$/.test(key));
+    const message =
+      keys.length > requestLimits.logitBias
+        ? `at most ${requestLimits.logitBias} entries are allowed, got ${keys.length}`
+        : bad === undefined
+          ? undefined
+          : `keys must be token ids, got ${JSON.stringify(bad.slice(0, 48))}`;
+    if (message !== undefined) context.addIssue({ code: "custom", message, continue: false });
+  })
+  .pipe(z.record(z.string(), finite.min(-100).max(100)));
+
+/** Clients draw seeds of 64 bits, of which JSON's numbers keep the upper 53: what arrives is taken as it is. */
+const seed = finite
+  .min(-(2 ** 63))
+  .max(2 ** 63)
+  .refine(Number.isInteger, { error: "must be an integer" });
 
 const stopString = z.string().min(1).max(requestLimits.stopStringLength);
+
+/** A list of token ids, checked in one pass. */
+function tokenIds(least: number, most: number) {
+  return z.unknown().transform((value, context): readonly number[] => {
+    const fail = (message: string, path: PropertyKey[] = []): never => {
+      context.addIssue({ code: "custom", message, path });
+      return z.NEVER;
+    };
+    if (!Array.isArray(value)) return fail("must be an array of token ids");
+    if (value.length < least || value.length > most)
+      return fail(`must have ${least} to ${most} token ids, got ${value.length}`);
+    const ids: readonly unknown[] = value;
+    const bad = ids.findIndex((id) => !isTokenId(id));
+    if (bad >= 0) return fail(`token ids must be integers from 0 to ${maxTokenId}`, [bad]);
+    return ids as readonly number[];
+  });
+}
+
+export function isTokenId(value: unknown): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxTokenId;
+}
 
 const truncatePromptTokens = z.int().min(-1).max(maxTokenId);
 
@@ -68,7 +125,7 @@ export const samplingFields = {
   frequency_penalty: finite.min(-2).max(2).nullish(),
   repetition_penalty: finite.gt(0).max(1e6).nullish(),
   n: z.int().min(1).max(requestLimits.sequences).nullish(),
-  seed: z.int().nullish(),
+  seed: seed.nullish(),
   stop: z.union([stopString, z.array(stopString).max(requestLimits.stopStrings)]).nullish(),
   stop_token_ids: z.array(tokenId).max(requestLimits.stopTokenIds).nullish(),
   include_stop_str_in_output: z.boolean().nullish(),
@@ -77,7 +134,8 @@ export const samplingFields = {
   skip_special_tokens: z.boolean().nullish(),
   spaces_between_special_tokens: z.boolean().nullish(),
   logit_bias: logitBias.nullish(),
-  allowed_token_ids: z.array(tokenId).min(1).nullish(),
+  /** A list of ids is checked in one pass, as prompts are: it may be as long as the vocabulary. */
+  allowed_token_ids: tokenIds(1, requestLimits.allowedTokenIds).nullish(),
   bad_words: z
     .array(z.string().min(1).max(requestLimits.stopStringLength))
     .max(requestLimits.badWords)

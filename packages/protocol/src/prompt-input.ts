@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { maxTokenId, requestLimits } from "./fields.js";
+import { isTokenId, requestLimits } from "./fields.js";
 
 /** One prompt of a completions or embeddings request: text, or ids that are taken as they are. */
 export type PromptInput =
@@ -62,9 +62,6 @@ export const promptInputs = z.unknown().transform((value, context): readonly Pro
 });
 
 function findBadTokenId(items: readonly unknown[]): number | undefined {
-  for (let i = 0; i < items.length; i++) {
-    const item = items[i];
-    if (typeof item !== "number" || !Number.isInteger(item) || item < 0 || item > maxTokenId) return i;
-  }
-  return undefined;
+  const index = items.findIndex((item) => !isTokenId(item));
+  return index < 0 ? undefined : index;
 }

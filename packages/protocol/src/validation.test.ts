@@ -33,6 +33,37 @@ describe("request validation", () => {
     assert.match(refusal(schema, { v: 5 }).message, /expected string or array, got 5/);
   });
 
+  it("stops at the first of millions of bad entries", () => {
+    const message = (extra: object) => ({ messages: [{ role: "user", content: "a" }], ...extra });
+    const bad = Array.from({ length: 4000 }, () => 0);
+    const bodies: readonly (readonly [string, unknown])[] = [
+      ["allowed_token_ids[0]", message({ allowed_token_ids: bad.map(() => "") })],
+      ["allowed_token_ids", message({ allowed_token_ids: Array.from({ length: 262_145 }, () => 1) })],
+      ["documents[0]", message({ documents: bad.slice(0, 1000) })],
+      ["documents", message({ documents: bad })],
+      ["logit_bias", message({ logit_bias: Object.fromEntries(bad.map((_, id) => [`x${id}`, "a"])) })],
+      ["tools[0]", message({ tools: bad.slice(0, 1000) })],
+      ["messages[0]", { messages: bad }],
+      ["messages[0].content[0]", { messages: bad.map(() => ({ role: "user", content: bad })) }],
+      [
+        "messages[0].tool_calls[0]",
+        { messages: bad.map(() => ({ role: "assistant", tool_calls: bad.slice(0, 1000) })) },
+      ],
+    ];
+    for (const [param, body] of bodies) {
+      const result = chatCompletionRequest.safeParse(body);
+      assert.ok(!result.success);
+      assert.equal(refusal(chatCompletionRequest, body).param, param);
+      assert.ok(result.error.issues.length <= 8, `${param}: ${result.error.issues.length} issues`);
+    }
+  });
+
+  it("takes seeds of 64 bits, as far as numbers can carry them", () => {
+    const parse = (seed: unknown) => completionRequest.safeParse({ prompt: "a", seed }).success;
+    for (const seed of [0, -1, 2 ** 60, 2 ** 63, -(2 ** 63)]) assert.equal(parse(seed), true, String(seed));
+    for (const seed of [0.5, 2 ** 65, "1"]) assert.equal(parse(seed), false, String(seed));
+  });
+
   it("never says much, whatever it is given", () => {
     const anything = fc.oneof(fc.anything(), fc.jsonValue());
     fc.assert(
