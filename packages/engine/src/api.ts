@@ -1,6 +1,12 @@
 import type { OctavoError } from "@octavo/protocol";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 
+/**
+ * Requests that are one to whoever sent them, as the prompts of one HTTP request are: queued one after the other with
+ * the same object, all of them are taken or, by `queue_full` on the first, none.
+ */
+export type RequestBatch = object;
+
 /** What the engine is asked for. Exactly one of prompt text or ids has been resolved to ids by the caller. */
 export interface GenerationRequest {
   readonly kind: "generate";
@@ -11,6 +17,8 @@ export interface GenerationRequest {
   readonly cacheSalt?: string;
   /** Lower runs earlier; only with the priority policy. */
   readonly priority?: number;
+  /** See `RequestBatch`. */
+  readonly batch?: RequestBatch;
   /** `performance.now()` at arrival. */
   readonly arrivalMs?: number;
 }
@@ -21,6 +29,8 @@ export interface EmbeddingRequest {
   readonly promptTokens: Int32Array;
   readonly pooling: "mean" | "last";
   readonly normalize: boolean;
+  /** See `RequestBatch`. */
+  readonly batch?: RequestBatch;
   readonly arrivalMs?: number;
 }
 

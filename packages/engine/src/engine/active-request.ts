@@ -3,6 +3,7 @@ import type { OctavoError } from "@octavo/protocol";
 import type { FinishedRequest, ServingRecord, Usage } from "../api.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
 import type { ObserverList } from "./observer-list.js";
+import type { StopAutomaton } from "./stop-matcher.js";
 
 /** What a request needs of the engine it runs in. */
 export interface EngineContext {
@@ -10,6 +11,8 @@ export interface EngineContext {
   readonly vocabSize: number;
   readonly maxModelLen: number;
   readonly eosTokenIds: ReadonlySet<number>;
+  readonly stopAutomatonOf: (stops: readonly string[]) => StopAutomaton;
+  readonly badWordsOf: (words: readonly string[]) => readonly Int32Array[];
   readonly observers: ObserverList;
 }
 
@@ -103,7 +106,17 @@ export abstract class ActiveRequest implements SequenceGroup {
     const { usage } = this;
     const record = this.times.record(performance.now(), preemptions, usage.cachedTokens);
     const finished = this.conclude(isAborted, usage, record);
-    observers.notify("onFinished", { requestId: this.requestId, usage, record, ...finished });
+    const maxSequenceTokens = this.sequences.reduce(
+      (most, { numOutputTokens }) => Math.max(most, numOutputTokens),
+      0,
+    );
+    observers.notify("onFinished", {
+      requestId: this.requestId,
+      usage,
+      record,
+      maxSequenceTokens,
+      ...finished,
+    });
   }
 
   fail(error: OctavoError): void {

@@ -1,4 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
+import type { RequestBatch } from "../api.js";
 import type { ActiveRequest } from "./active-request.js";
 
 const intervalsKept = 32;
@@ -6,6 +7,7 @@ const intervalsKept = 32;
 /** Bounds how many requests wait for admission, and tells those it refuses when to try again. */
 export class AdmissionQueue {
   readonly #maxRequests: number;
+  #latestBatch: RequestBatch | undefined;
   readonly #waiting = new Set<ActiveRequest>();
   /** When the latest requests finished, oldest first. */
   readonly #finishedMs: number[] = [];
@@ -14,16 +16,15 @@ export class AdmissionQueue {
     this.#maxRequests = maxRequests;
   }
 
-  /** Throws `queue_full` when no more may wait, beside those for whom there are `freePlaces` in the next step. */
-  check(freePlaces: number): void {
-    if (this.#waiting.size < this.#maxRequests + freePlaces) return;
-    throw new OctavoError(
-      "queue_full",
-      `${this.#waiting.size} requests are waiting, which is the limit. Try again later.`,
-      {
-        retryAfterSeconds: this.#retryAfterSeconds(),
-      },
-    );
+  /**
+   * Throws `queue_full` when no more may wait, beside those for whom there are `freePlaces` in the next step. A batch
+   * whose first request was let in is let in whole.
+   */
+  check(freePlaces: number, batch: RequestBatch | undefined): void {
+    if (batch !== undefined && batch === this.#latestBatch) return;
+    this.#latestBatch = undefined;
+    this.#checkRoom(freePlaces);
+    this.#latestBatch = batch;
   }
 
   enter(request: ActiveRequest): void {
@@ -37,6 +38,17 @@ export class AdmissionQueue {
   noteFinished(nowMs: number): void {
     this.#finishedMs.push(nowMs);
     if (this.#finishedMs.length > intervalsKept) this.#finishedMs.shift();
+  }
+
+  #checkRoom(freePlaces: number): void {
+    if (this.#waiting.size < this.#maxRequests + freePlaces) return;
+    throw new OctavoError(
+      "queue_full",
+      `${this.#waiting.size} requests are waiting, which is the limit. Try again later.`,
+      {
+        retryAfterSeconds: this.#retryAfterSeconds(),
+      },
+    );
   }
 
   /** The time in which as many requests finished lately as are waiting now; between 1 s and 60 s. */

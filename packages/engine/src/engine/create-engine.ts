@@ -8,6 +8,7 @@ import type {
   GenerationRequest,
 } from "../api.js";
 import { BlockPool } from "../kv-cache/block-pool.js";
+import { tokenizeBadWords } from "../sampling/bad-words.js";
 import { Scheduler, type ScheduledStep } from "../scheduler/scheduler.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest, EngineContext } from "./active-request.js";
@@ -21,9 +22,11 @@ import {
   type RunningEngine,
 } from "./engine-options.js";
 import { GenerationTask } from "./generation-task.js";
+import { oncePerList } from "./once-per-list.js";
 import { ObserverList } from "./observer-list.js";
 import { RequestRegistry } from "./request-registry.js";
 import { StepPlanBuilder } from "./step-plan-builder.js";
+import { StopAutomaton } from "./stop-matcher.js";
 
 /** Starts an engine over a compiled program. Dispose it before the program and the backend. */
 export function createEngine(options: EngineOptions): RunningEngine {
@@ -71,6 +74,8 @@ class StepEngine implements RunningEngine {
       vocabSize: options.vocabSize,
       maxModelLen: options.maxModelLen,
       eosTokenIds: new Set(options.eosTokenIds),
+      stopAutomatonOf: oncePerList((stops) => new StopAutomaton(stops)),
+      badWordsOf: oncePerList((words) => tokenizeBadWords(words, options.tokenizer)),
       observers: this.#observers,
     };
     this.#cache = backend.createKvCache({ ...options.kv, numBlocks, blockSize });
@@ -100,7 +105,7 @@ class StepEngine implements RunningEngine {
   generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent> {
     this.#checkOpen();
     checkGenerationRequest(request, this.#limits);
-    this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length);
+    this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length, request.batch);
     const task = new GenerationTask(
       request,
       this.#numRequests,
@@ -115,7 +120,7 @@ class StepEngine implements RunningEngine {
   async embed(request: EmbeddingRequest, signal?: AbortSignal): Promise<EmbeddingResult> {
     this.#checkOpen();
     checkEmbeddingRequest(request, this.#limits);
-    this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length);
+    this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length, request.batch);
     const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize);
     this.#add(task, signal);
     return task.result;
@@ -198,7 +203,7 @@ class StepEngine implements RunningEngine {
     const result = await pending;
     // A backend that answers at once must not keep timers and sockets waiting.
     await turn;
-    this.#apply(step, result);
+    const generatedTokens = this.#apply(step, result);
     this.#observers.notify("onStep", {
       step: this.#numSteps,
       startMs,
@@ -207,6 +212,7 @@ class StepEngine implements RunningEngine {
       numSequences: step.sequences.length,
       prefillTokens: step.prefillTokens,
       decodeTokens: step.decodeTokens,
+      generatedTokens,
       blocksUsed,
       blocksEvicted: this.#pool.numEvictions - evictionsBefore,
       preemptions: step.preempted.length,
@@ -260,7 +266,8 @@ class StepEngine implements RunningEngine {
     request.prepare(sequence);
   }
 
-  #apply(step: ScheduledStep, result: StepResult): void {
+  /** Returns how many tokens the sequences were given. */
+  #apply(step: ScheduledStep, result: StepResult): number {
     const { rowStarts } = this.#plans;
     if (result.rows.length !== rowStarts[step.sequences.length]) {
       throw new OctavoError(
@@ -269,14 +276,18 @@ class StepEngine implements RunningEngine {
       );
     }
     const nowMs = performance.now();
+    let generatedTokens = 0;
     for (const [index, sequence] of step.sequences.entries()) {
       // A sibling's failure in this very step may have ended it.
       if (sequence.status !== "running") continue;
       const request = this.#requests.of(sequence);
       const rows = result.rows.slice(rowStarts[index], rowStarts[index + 1]);
       if (this.#options.hooks.onLogits !== undefined) this.#reportLogits(sequence, rows, index);
+      const before = sequence.numTokens;
       this.#applyRows(request, sequence, rows, nowMs);
+      generatedTokens += sequence.numTokens - before;
     }
+    return generatedTokens;
   }
 
   #applyRows(request: ActiveRequest, sequence: Sequence, rows: readonly RowResult[], nowMs: number): void {

@@ -32,7 +32,7 @@ export class EmbeddingTask extends ActiveRequest {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.sequences = [new Sequence(this, 0, request.promptTokens, 0)];
+    this.sequences = [new Sequence(this, 0, request.promptTokens.slice())];
     if (request.pooling === "mean") this.sequences[0].firstWantedRow = 0;
   }
 

@@ -74,6 +74,43 @@ test("bounds its queue and says when to come back", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
+test("takes a batch whole or not at all", async () => {
+  const { engine } = createFakeEngine({ maxNumSeqs: 1, maxQueuedRequests: 2 });
+  const ofBatch = (batch: object) => generationRequest([1], { maxTokens: 2 }, { batch });
+  const batch = {};
+  const accepted = Array.from({ length: 10 }, () => collect(engine.generate(ofBatch(batch))));
+  assert.throws(() => engine.generate(ofBatch({})), { code: "queue_full" });
+  assert.throws(() => engine.generate(ofBatch(batch)), { code: "queue_full" });
+  assert.equal((await Promise.all(accepted)).length, 10);
+  await engine[Symbol.asyncDispose]();
+});
+
+test("one signal may stand for many requests", async () => {
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error): void => void warnings.push(name);
+  process.on("warning", onWarning);
+  const { engine } = createFakeEngine();
+  const { signal } = new AbortController();
+  await Promise.all(
+    Array.from({ length: 30 }, () =>
+      collect(engine.generate(generationRequest([1], { maxTokens: 2 }), signal)),
+    ),
+  );
+  await engine[Symbol.asyncDispose]();
+  process.off("warning", onWarning);
+  assert.deepEqual(warnings, []);
+});
+
+test("a prompt changed by its caller after it was queued is not the one that runs", async () => {
+  const { engine } = createFakeEngine();
+  const request = generationRequest([1, 2, 3], { maxTokens: 4, n: 2 });
+  const expected = await collect(engine.generate(request));
+  const changed = collect(engine.generate(request));
+  request.promptTokens.fill(7);
+  assert.deepEqual((await changed).sequences, expected.sequences);
+  await engine[Symbol.asyncDispose]();
+});
+
 test("who leaves the queue makes room in it", async () => {
   const { engine } = createFakeEngine({ maxNumSeqs: 1, maxQueuedRequests: 1 });
   const running = collect(engine.generate(generationRequest([1], { maxTokens: 50 })));
@@ -188,4 +225,26 @@ test("past the deadline, what still runs ends with abort", async () => {
   await engine[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
   assert.throws(() => engine.generate(generationRequest([1])), { code: "shutting_down" });
+});
+
+test("tells observers how many tokens each step gave and how long the longest sequence became", async () => {
+  const { engine } = createFakeEngine({ maxNumSeqs: 3 });
+  let generated = 0;
+  const longest: (number | undefined)[] = [];
+  engine.observe({
+    onStep: (step) => void (generated += step.generatedTokens ?? Number.NaN),
+    onFinished: (request) => void longest.push(request.maxSequenceTokens),
+  });
+  const controller = new AbortController();
+  const whole = collect(engine.generate(generationRequest([1, 2], { maxTokens: 6, n: 2 })));
+  const left = collect(
+    engine.generate(generationRequest([3, 4], { maxTokens: 60, n: 2 }), controller.signal),
+  );
+  const { usage } = await whole;
+  controller.abort();
+  const { usage: leftUsage } = await left;
+  assert.equal(generated, (usage?.completionTokens ?? 0) + (leftUsage?.completionTokens ?? 0));
+  assert.equal(usage?.completionTokens, 12);
+  assert.equal(longest[0], 6);
+  await engine[Symbol.asyncDispose]();
 });

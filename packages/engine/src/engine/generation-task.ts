@@ -9,14 +9,12 @@ import type {
   Usage,
 } from "../api.js";
 import type { OctavoError } from "@octavo/protocol";
-import { tokenizeBadWords } from "../sampling/bad-words.js";
 import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
 import { Sequence } from "../scheduler/sequence.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "./active-request.js";
 import { EventChannel } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";
-import { StopAutomaton } from "./stop-matcher.js";
 import { checkTokenRow, tokenLogprob } from "./token-logprob.js";
 
 type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
@@ -59,20 +57,18 @@ export class GenerationTask extends ActiveRequest {
     onReaderLeft: (task: GenerationTask) => void,
   ) {
     super(request, order);
-    const { params, promptTokens } = request;
+    const { params } = request;
+    // One copy for all sequences, which the caller cannot change any more.
+    const promptTokens = request.promptTokens.slice();
     this.#context = context;
-    this.#request = request;
+    this.#request = { ...request, promptTokens };
     this.events = new EventChannel(() => onReaderLeft(this));
-    this.#badWords = tokenizeBadWords(params.badWords, tokenizer);
+    this.#badWords = context.badWordsOf(params.badWords);
     this.#stopTokenIds = new Set(params.stopTokenIds);
     this.#numPromptLogprobs = params.promptLogprobs === -1 ? context.vocabSize : params.promptLogprobs;
-    const stops = params.stop.length === 0 ? undefined : new StopAutomaton(params.stop);
+    const stops = params.stop.length === 0 ? undefined : context.stopAutomatonOf(params.stop);
     const seed = params.seed ?? randomSeed();
-    const expectedOutput = params.maxTokens ?? 256;
-    this.sequences = Array.from(
-      { length: params.n },
-      (_, index) => new Sequence(this, index, promptTokens, expectedOutput),
-    );
+    this.sequences = Array.from({ length: params.n }, (_, index) => new Sequence(this, index, promptTokens));
     this.#streams = this.sequences.map((_, index) => ({
       output: new SequenceOutput(index, params, tokenizer, promptTokens, stops),
       row: sampleRow(request, sequenceSeed(seed, index), context.vocabSize),

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { OctavoError } from "@octavo/protocol";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
@@ -50,6 +51,8 @@ export class RequestRegistry {
       return;
     }
     const onAbort = (): void => this.abort(request);
+    // One signal may well stand for a thousand prompts.
+    setMaxListeners(0, signal);
     signal.addEventListener("abort", onAbort, { once: true });
     request.onOver = () => signal.removeEventListener("abort", onAbort);
   }

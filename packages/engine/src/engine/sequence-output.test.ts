@@ -80,6 +80,18 @@ test("a stop string across token borders ends the sequence before any of it is s
   }
 });
 
+test("a stop string that begins within the first min_tokens and ends after them counts; one within passes", () => {
+  const across = outputOf({ stop: ["STOP"], minTokens: 2 });
+  assert.equal(across.accept(hello, undefined, undefined), undefined);
+  assert.equal(across.accept(st, undefined, undefined), undefined);
+  assert.equal(across.accept(op, undefined, undefined)?.stopReason, "STOP");
+  assert.equal(across.take()?.text, "Hello");
+  const within = outputOf({ stop: ["STOP"], minTokens: 2 });
+  for (const token of [st, op, ld]) assert.equal(within.accept(token, undefined, undefined), undefined);
+  within.accept(hello, undefined, atLength);
+  assert.equal(within.take()?.text, "STOPldHello");
+});
+
 test("text after a stop string in the same token is dropped, the stop string kept on request", () => {
   const cut = outputOf({ stop: ["ell"] });
   cut.accept(hello, undefined, undefined);

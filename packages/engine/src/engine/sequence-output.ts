@@ -100,12 +100,12 @@ export class SequenceOutput {
 
   /** Adds text unless a stop string is in it; returns whether one was found. */
   #addText(piece: string): boolean {
-    // As in vLLM, the text of the first `minTokens` tokens cannot stop the sequence.
-    if (this.#matcher === undefined || this.#numTokens <= this.#params.minTokens) {
+    if (this.#matcher === undefined) {
       this.#text += piece;
       return false;
     }
-    this.#text += this.#matcher.push(piece);
+    // As in vLLM, no stop string may end within the first `minTokens` tokens.
+    this.#text += this.#matcher.push(piece, this.#numTokens > this.#params.minTokens);
     const { matched } = this.#matcher;
     if (matched !== undefined)
       this.#ending = { finishReason: "stop", stopReason: matched, hidesToken: false };

@@ -101,13 +101,16 @@ export class StopMatcher {
     return this.#matched;
   }
 
-  /** Takes new text and returns what is certain not to belong to a stop string. */
-  push(text: string): string {
+  /**
+   * Takes new text and returns what is certain not to belong to a stop string. One that ends in text that may not stop
+   * passes as text; one that only begins in it counts.
+   */
+  push(text: string, mayStop = true): string {
     const { nodes, stops } = this.#automaton;
     for (let index = 0; index < text.length; index += 1) {
       this.#state = this.#automaton.step(this.#state, text.charCodeAt(index));
       const stop = nodes[this.#state]!.stop;
-      if (stop === undefined) continue;
+      if (stop === undefined || !mayStop) continue;
       const found = stops[stop]!;
       this.#matched = found;
       const seen = this.#held + text.slice(0, index + 1);

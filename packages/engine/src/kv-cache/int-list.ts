@@ -1,16 +1,30 @@
+/** Doubling stops here: a long prompt gets few tokens more. */
+const maxGrowth = 4096;
+
 /** A growable Int32Array: token ids and block tables, without boxing and without garbage per element. */
 export class IntList {
   #values: Int32Array;
   #length = 0;
+  /** Others read `#values` too, so the next push moves to a copy. */
+  #isShared = false;
 
   constructor(capacity = 16) {
-    this.#values = new Int32Array(Math.max(1, capacity));
+    this.#values = new Int32Array(capacity);
   }
 
-  static from(values: ArrayLike<number>, spare = 0): IntList {
-    const list = new IntList(values.length + spare);
+  static from(values: ArrayLike<number>): IntList {
+    const list = new IntList(values.length);
     list.#values.set(values);
     list.#length = values.length;
+    return list;
+  }
+
+  /** Begins as `values`, which must not change, and copies them with the first push. */
+  static sharing(values: Int32Array): IntList {
+    const list = new IntList(0);
+    list.#values = values;
+    list.#length = values.length;
+    list.#isShared = true;
     return list;
   }
 
@@ -30,11 +44,7 @@ export class IntList {
   }
 
   push(value: number): void {
-    if (this.#length === this.#values.length) {
-      const grown = new Int32Array(this.#values.length * 2);
-      grown.set(this.#values);
-      this.#values = grown;
-    }
+    if (this.#isShared || this.#length === this.#values.length) this.#grow();
     this.#values[this.#length] = value;
     this.#length += 1;
   }
@@ -46,5 +56,12 @@ export class IntList {
 
   slice(start = 0, end = this.#length): Int32Array {
     return this.#values.slice(start, Math.min(end, this.#length));
+  }
+
+  #grow(): void {
+    const grown = new Int32Array(this.#length + Math.max(16, Math.min(this.#length, maxGrowth)));
+    grown.set(this.#values.subarray(0, this.#length));
+    this.#values = grown;
+    this.#isShared = false;
   }
 }

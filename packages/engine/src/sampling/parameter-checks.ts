@@ -35,11 +35,17 @@ export function booleanOr(value: Maybe<boolean>, fallback: boolean, param: strin
   return value;
 }
 
+export interface StringListBounds {
+  readonly maxItems: number;
+  /** Of all strings together, in UTF-16 units. */
+  readonly maxLength: number;
+}
+
 /** A list of strings, none empty and none cut through a character. */
 export function stringList(
   value: Maybe<string | readonly string[]>,
   param: string,
-  maxItems: number,
+  { maxItems, maxLength }: StringListBounds,
 ): readonly string[] {
   if (value === null || value === undefined) return [];
   const items: readonly string[] = typeof value === "string" ? [value] : value;
@@ -50,6 +56,14 @@ export function stringList(
       throw invalidParameter(name, `a string of 1 to ${maxStringLength} characters`, item);
     }
     if (/\p{Surrogate}/u.test(item)) throw invalidParameter(name, "well-formed Unicode", item);
+  }
+  const length = items.reduce((sum, item) => sum + item.length, 0);
+  if (length > maxLength) {
+    throw new OctavoError(
+      "invalid_request",
+      `${param} may have at most ${maxLength} characters in all, not ${length}.`,
+      { param },
+    );
   }
   return items;
 }

@@ -97,6 +97,8 @@ const refused: readonly (readonly [string, unknown])[] = [
   ["allowed_token_ids[1]", { allowedTokenIds: [1, 1001] }],
   ["bad_words[0]", { badWords: [""] }],
   ["bad_words", { badWords: Array.from({ length: 10_000 }, () => "x") }],
+  ["bad_words", { badWords: Array.from({ length: 17 }, () => "x".repeat(1024)) }],
+  ["stop", { stop: Array.from({ length: 17 }, () => "x".repeat(1024)) }],
   ["seed", { seed: 1.5 }],
   ["seed", { seed: 2n ** 64n }],
   ["ignore_eos", { ignoreEos: "yes" }],

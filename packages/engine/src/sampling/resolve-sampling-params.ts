@@ -104,9 +104,10 @@ const rules = {
   },
 } as const satisfies Record<string, NumberRule>;
 
-const maxStops = 64;
+/** Both are made into tables before the first step, and a table costs time and memory by the character. */
+const maxStops = { maxItems: 64, maxLength: 16_384 };
 const maxTokenIds = 1024;
-const maxBadWords = 1024;
+const maxBadWords = { maxItems: 1024, maxLength: 16_384 };
 /** Below, a temperature is taken as 0; up to `minTemperature` it is raised to that, as vLLM does against overflow. */
 const greedyTemperature = 1e-5;
 const minTemperature = 0.01;

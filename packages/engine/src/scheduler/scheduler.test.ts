@@ -34,7 +34,7 @@ class Bench {
       typeof promptTokens === "number"
         ? Int32Array.from({ length: promptTokens }, (_, position) => order * 100 + position)
         : Int32Array.from(promptTokens);
-    const sequence = new Sequence(group, 0, prompt, 8);
+    const sequence = new Sequence(group, 0, prompt);
     sequences.push(sequence);
     this.scheduler.add(sequence);
     return sequence;
@@ -181,7 +181,7 @@ test("wanted rows are computed although they are cached", () => {
 test("siblings wait for the prompt and then share its blocks, without any prefix cache", () => {
   const bench = new Bench(16);
   const leader = bench.add(10);
-  const sibling = new Sequence(leader.group, 1, leader.tokens.slice(), 8);
+  const sibling = new Sequence(leader.group, 1, leader.tokens.slice());
   (leader.group.sequences as Sequence[]).push(sibling);
   bench.scheduler.add(sibling);
   const stranger = bench.add(2);

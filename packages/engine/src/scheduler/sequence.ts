@@ -41,11 +41,12 @@ export class Sequence {
   /** Every position from here on must be computed although it may be cached, since its output is wanted. */
   firstWantedRow = Number.POSITIVE_INFINITY;
 
-  constructor(group: SequenceGroup, index: number, promptTokens: Int32Array, expectedOutput: number) {
+  /** `promptTokens` is kept and must not change: a sequence that waits costs no copy of its prompt. */
+  constructor(group: SequenceGroup, index: number, promptTokens: Int32Array) {
     this.group = group;
     this.index = index;
     this.numPromptTokens = promptTokens.length;
-    this.tokens = IntList.from(promptTokens, Math.min(expectedOutput, 256));
+    this.tokens = IntList.sharing(promptTokens);
     this.prefix = new PrefixChain(this.tokens, group.cacheSalt);
   }
 

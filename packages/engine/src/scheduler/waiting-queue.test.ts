@@ -13,7 +13,7 @@ function sequence(order: number, priority: number): Sequence {
     cacheSalt: undefined,
     sequences: [],
   };
-  return new Sequence(group, 0, Int32Array.of(1), 0);
+  return new Sequence(group, 0, Int32Array.of(1));
 }
 
 for (const policy of Object.values(schedulingPolicies)) {
