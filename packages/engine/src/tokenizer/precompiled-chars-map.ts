@@ -36,21 +36,25 @@ export class PrecompiledCharsMap {
   /** Applied per grapheme cluster shorter than 6 bytes, else per character, as Hugging Face's Precompiled does. */
   normalizeClusters(text: string): string {
     let result = "";
+    let copied = 0;
     for (let index = 0; index < text.length;) {
       let end = index + 1;
       while (end < text.length && !isBorder(text.charCodeAt(end - 1), text.charCodeAt(end))) end++;
-      const isPlain = end === index + 1;
-      result += isPlain
-        ? this.#normalizeCharacter(text.charCodeAt(index))
-        : this.#normalizeStretch(text.slice(index, end));
+      const replacement =
+        end === index + 1 ? this.#characterAt(text, index) : this.#normalizeStretch(text.slice(index, end));
+      if (replacement !== undefined) {
+        result += text.slice(copied, index) + replacement;
+        copied = end;
+      }
       index = end;
     }
-    return result;
+    return copied === 0 ? text : result + text.slice(copied);
   }
 
-  #normalizeCharacter(code: number): string {
-    const character = String.fromCharCode(code);
-    return (code < 128 ? this.#ascii[code] : this.#lookup(character)) ?? character;
+  /** The replacement of one character, undefined when it stays. */
+  #characterAt(text: string, index: number): string | undefined {
+    const code = text.charCodeAt(index);
+    return code < 128 ? this.#ascii[code] : this.#lookup(text[index]!);
   }
 
   /** Cut into clusters window by window: the segmenter's time grows faster than the text it is given. */
@@ -142,13 +146,13 @@ export class PrecompiledCharsMap {
 
 /** Characters that neither continue a grapheme cluster nor are continued by one another. */
 const plainCharacters = CharacterSet.matching(
-  "(?!\\p{Grapheme_Extend}|\\p{Extended_Pictographic}|[\\r\\n])(?:[\\x00-\\x7f]|(?=[\\p{L}\\p{N}\\p{P}\\p{Zs}])" +
+  "(?!\\p{Grapheme_Extend}|\\p{Extended_Pictographic})(?:[\\x00-\\x7f]|(?=[\\p{L}\\p{N}\\p{P}\\p{Zs}])" +
     "[\\p{sc=Latin}\\p{sc=Greek}\\p{sc=Cyrillic}\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Common}])",
 );
 
 /** Whether a cluster surely ends between two UTF-16 units. */
 function isBorder(before: number, after: number): boolean {
-  return plainCharacters.has(before) && plainCharacters.has(after);
+  return plainCharacters.has(before) && plainCharacters.has(after) && !(before === 13 && after === 10);
 }
 
 function offsetOf(unit: number): number {

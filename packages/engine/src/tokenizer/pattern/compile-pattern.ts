@@ -9,6 +9,8 @@ export type Step = (index: number) => number;
 export interface MatchState {
   text: string;
   steps: number;
+  /** Counts the texts gone through, so that a step can tell what it remembers of an earlier one. */
+  pass: number;
 }
 
 /** Code points beyond ASCII whose viable branches an alternation remembers. */
@@ -19,21 +21,27 @@ function spend(state: MatchState, count: number): void {
   if (state.steps < 0) throw new RangeError("step budget exhausted");
 }
 
-/** Compiles a node into a step that goes on with `next`; backtracking is the return of -1. */
-export function compileNode(node: PatternNode, next: Step, state: MatchState): Step {
+/**
+ * Compiles a node into a step that goes on with `next`; backtracking is the return of -1. `isFixed` says that what
+ * `next` answers depends on the offset alone, not on a loop around it.
+ */
+export function compileNode(node: PatternNode, next: Step, state: MatchState, isFixed: boolean): Step {
   switch (node.kind) {
     case "set":
       return compileSet(node.set, next, state);
     case "sequence":
-      return node.items.reduceRight<Step>((following, item) => compileNode(item, following, state), next);
+      return node.items.reduceRight<Step>(
+        (following, item) => compileNode(item, following, state, isFixed),
+        next,
+      );
     case "alternation":
-      return compileAlternation(node.branches, next, state);
+      return compileAlternation(node.branches, next, state, isFixed);
     case "repeat":
-      if (node.item.kind === "set") return compileSetRepeat(node.item.set, node, next, state);
+      if (node.item.kind === "set") return compileSetRepeat(node.item.set, node, next, state, isFixed);
       if (node.mode === "possessive") return compilePossessive(node, next, state);
-      return node.max === 1 ? compileOptional(node, next, state) : compileRepeat(node, next, state);
+      return node.max === 1 ? compileOptional(node, next, state, isFixed) : compileRepeat(node, next, state);
     case "atomic": {
-      const body = compileNode(node.item, (index) => index, state);
+      const body = compileNode(node.item, (index) => index, state, true);
       return (index) => {
         const end = body(index);
         return end < 0 ? -1 : next(end);
@@ -88,8 +96,13 @@ function compileSet(set: CharacterSet, next: Step, state: MatchState): Step {
 }
 
 /** Tries only the branches whose first character can match; which ones is remembered per code point. */
-function compileAlternation(branches: readonly PatternNode[], next: Step, state: MatchState): Step {
-  const steps = branches.map((branch) => compileNode(branch, next, state));
+function compileAlternation(
+  branches: readonly PatternNode[],
+  next: Step,
+  state: MatchState,
+  isFixed: boolean,
+): Step {
+  const steps = branches.map((branch) => compileNode(branch, next, state, isFixed));
   const firsts = branches.map(firstSet);
   const viable = new Map<number, readonly Step[]>();
   const ascii: (readonly Step[] | undefined)[] = Array.from({ length: 128 });
@@ -126,8 +139,18 @@ interface Bounds {
   readonly mode: "greedy" | "lazy" | "possessive";
 }
 
-/** Repeats one character class: a scan forward, then steps back one character at a time, with no stack. */
-function compileSetRepeat(set: CharacterSet, bounds: Bounds, next: Step, state: MatchState): Step {
+/**
+ * Repeats one character class: a scan forward, then steps back one character at a time, with no stack. A start inside
+ * a run that failed from an earlier start has only ends that were tried then, so it fails at once: a search over a
+ * long run stays linear.
+ */
+function compileSetRepeat(
+  set: CharacterSet,
+  bounds: Bounds,
+  next: Step,
+  state: MatchState,
+  isFixed: boolean,
+): Step {
   const { min, max, mode } = bounds;
   const takeOne = (index: number): number => {
     const codePoint = state.text.codePointAt(index);
@@ -147,7 +170,12 @@ function compileSetRepeat(set: CharacterSet, bounds: Bounds, next: Step, state: 
       }
     };
   }
+  const remembers = isFixed && max === Infinity;
+  let failedPass = -1;
+  let failedFrom = 0;
+  let failedTo = 0;
   return (start) => {
+    if (failedPass === state.pass && start >= failedFrom && start < failedTo) return -1;
     const { text } = state;
     const length = text.length;
     let index = start;
@@ -161,16 +189,22 @@ function compileSetRepeat(set: CharacterSet, bounds: Bounds, next: Step, state: 
     }
     spend(state, count + 1);
     if (shortest < 0) return -1;
-    if (mode === "possessive") return next(index);
+    const runEnd = index;
     for (;;) {
       const end = next(index);
       if (end >= 0) return end;
-      if (index <= shortest) return -1;
+      if (mode === "possessive" || index <= shortest) break;
       index--;
       if ((text.charCodeAt(index) & 0xfc00) === 0xdc00 && (text.charCodeAt(index - 1) & 0xfc00) === 0xd800)
         index--;
       spend(state, 1);
     }
+    if (remembers) {
+      failedPass = state.pass;
+      failedFrom = start;
+      failedTo = runEnd;
+    }
+    return -1;
   };
 }
 
@@ -179,7 +213,7 @@ function compilePossessive(
   next: Step,
   state: MatchState,
 ): Step {
-  const body = compileNode(node.item, (index) => index, state);
+  const body = compileNode(node.item, (index) => index, state, true);
   return (start) => {
     let index = start;
     for (let count = 0; count < node.max; count++) {
@@ -196,8 +230,13 @@ function compilePossessive(
   };
 }
 
-function compileOptional(node: Bounds & { readonly item: PatternNode }, next: Step, state: MatchState): Step {
-  const present = compileNode(node.item, next, state);
+function compileOptional(
+  node: Bounds & { readonly item: PatternNode },
+  next: Step,
+  state: MatchState,
+  isFixed: boolean,
+): Step {
+  const present = compileNode(node.item, next, state, isFixed);
   if (node.min === 1) return present;
   const [first, second] = node.mode === "lazy" ? [next, present] : [present, next];
   return (index) => {
@@ -235,7 +274,7 @@ function compileRepeat(node: Bounds & { readonly item: PatternNode }, next: Step
     const end = again();
     return end >= 0 ? end : leave();
   };
-  const body = compileNode(node.item, iterate, state);
+  const body = compileNode(node.item, iterate, state, false);
   return (index) => {
     const outerCount = count;
     const outerStart = start;
@@ -253,7 +292,7 @@ function compileRepeat(node: Bounds & { readonly item: PatternNode }, next: Step
 type Look = Extract<PatternNode, { kind: "look" }>;
 
 function compileLookahead(node: Look, next: Step, state: MatchState): Step {
-  const body = compileNode(node.item, (index) => index, state);
+  const body = compileNode(node.item, (index) => index, state, true);
   return (index) => (body(index) >= 0 === node.negative ? -1 : next(index));
 }
 
@@ -263,7 +302,7 @@ function compileLookbehind(node: Look, next: Step, state: MatchState): Step {
   let target = -1;
   const tries = branches.map((branch) => ({
     width: fixedWidth(branch),
-    step: compileNode(branch, (index) => (index === target ? index : -1), state),
+    step: compileNode(branch, (index) => (index === target ? index : -1), state, false),
   }));
   const matches = (index: number): boolean =>
     tries.some(({ width, step }) => {

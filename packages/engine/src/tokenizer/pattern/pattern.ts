@@ -12,7 +12,7 @@ const stepsPerCharacter = 400;
  */
 export class Pattern {
   readonly source: string;
-  readonly #state: MatchState = { text: "", steps: 0 };
+  readonly #state: MatchState = { text: "", steps: 0, pass: 0 };
   readonly #match: Step;
   readonly #canStart: ((codePoint: number) => boolean) | undefined;
 
@@ -20,7 +20,7 @@ export class Pattern {
   constructor(source: string) {
     this.source = source;
     const node = parsePattern(source);
-    this.#match = compileNode(node, (index) => index, this.#state);
+    this.#match = compileNode(node, (index) => index, this.#state, true);
     const first = firstSet(node);
     this.#canStart = first === undefined ? undefined : (codePoint) => first.has(codePoint);
   }
@@ -34,6 +34,7 @@ export class Pattern {
     const canStart = this.#canStart;
     const length = text.length;
     state.text = text;
+    state.pass++;
     state.steps = baseSteps + stepsPerCharacter * length;
     let lastEnd = -1;
     let index = 0;
