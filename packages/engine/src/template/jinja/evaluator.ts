@@ -2,12 +2,12 @@ import { OctavoError } from "@octavo/protocol";
 import { Arguments } from "./arguments.js";
 import { getAttribute, getItem } from "./attributes.js";
 import { filterNamed, type FilterContext } from "./filters.js";
-import { applyBinary, applyComparison, slice } from "./operators.js";
+import { applyBinary, applyComparison, applyUnary, slice } from "./operators.js";
 import { boundedText, maxTextLength, textOf } from "./printing.js";
 import type { CallArguments, Expression, Parameter, Statement, Target } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { loopAttribute } from "./loop.js";
-import { mentions } from "./mentions.js";
+import { bindMacroArguments, macroSignature } from "./macro.js";
 import { Scope } from "./scope.js";
 import { testNamed } from "./tests.js";
 import {
@@ -19,7 +19,6 @@ import {
   iterate,
   Loop,
   Namespace,
-  numberOf,
   Tuple,
   typeName,
   Undefined,
@@ -228,35 +227,10 @@ export class Evaluator implements FilterContext {
   }
 
   #macro(name: string, parameters: readonly Parameter[], body: readonly Statement[], scope: Scope): Callable {
-    const uses = (special: string): boolean =>
-      mentions(body, special) || parameters.some(({ fallback }) => mentions(fallback, special));
-    const takesExtra = uses("varargs");
-    const takesExtraNamed = uses("kwargs");
-    const takesCaller = uses("caller");
+    const signature = macroSignature(name, parameters, body);
     return new Callable(name, (positional, named) => {
-      const rest = new Map(named);
       const inner = new Scope(scope);
-      for (const [index, parameter] of parameters.entries()) {
-        const given = positional[index] === undefined ? rest.get(parameter.name) : positional[index];
-        rest.delete(parameter.name);
-        const fallback = (): Value =>
-          parameter.fallback === undefined
-            ? new Undefined(`parameter '${parameter.name}' was not provided`)
-            : this.#evaluate(parameter.fallback, inner);
-        inner.set(parameter.name, given === undefined ? fallback() : given);
-      }
-      const caller = rest.get("caller");
-      if (takesCaller) {
-        rest.delete("caller");
-        inner.set("caller", valueOr(caller, new Undefined("No caller defined")));
-      }
-      if (takesExtraNamed) inner.set("kwargs", new Map<string, Value>(rest));
-      else if (rest.size > 0)
-        throw templateError(`macro '${name}' takes no keyword argument '${[...rest.keys()][0]!}'`);
-      const extra = positional.slice(parameters.length);
-      if (takesExtra) inner.set("varargs", new Tuple(extra));
-      else if (extra.length > 0)
-        throw templateError(`macro '${name}' takes not more than ${parameters.length} argument(s)`);
+      bindMacroArguments(signature, positional, named, inner, (fallback) => this.#evaluate(fallback, inner));
       return this.#deeper(() => this.#capture(body, inner));
     });
   }
@@ -320,7 +294,7 @@ export class Evaluator implements FilterContext {
         return testNamed(expression.name)(operand, new Arguments(expression.name, positional, named));
       }
       case "unary":
-        return this.#unary(expression.operator, this.#evaluate(expression.operand, scope));
+        return applyUnary(expression.operator, this.#evaluate(expression.operand, scope));
       case "binary":
         return applyBinary(
           expression.operator,
@@ -357,15 +331,6 @@ export class Evaluator implements FilterContext {
       left = right;
     }
     return true;
-  }
-
-  #unary(operator: "not" | "-" | "+", operand: Value): Value {
-    if (operator === "not") return !isTrue(operand);
-    const number = numberOf(defined(operand));
-    if (number === undefined)
-      throw templateError(`bad operand type for unary ${operator}: '${typeName(operand)}'`);
-    const signed = operator === "-" ? -number : number;
-    return operand instanceof Float ? new Float(signed) : signed;
   }
 
   #arguments(args: CallArguments, scope: Scope): [Value[], Map<string, Value>] {

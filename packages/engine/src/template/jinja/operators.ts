@@ -9,6 +9,7 @@ import {
   defined,
   equals,
   Float,
+  isTrue,
   itemsOf,
   numberOf,
   Tuple,
@@ -148,4 +149,14 @@ export function slice(value: Value, start: Value, stop: Value, step: Value): Val
   const items = itemsOf(value)!;
   const taken = indices.map((index) => items[index]!);
   return value instanceof Tuple ? new Tuple(taken) : taken;
+}
+
+/** `not`, `-` and `+` before a value. */
+export function applyUnary(operator: "not" | "-" | "+", operand: Value): Value {
+  if (operator === "not") return !isTrue(operand);
+  const number = numberOf(defined(operand));
+  if (number === undefined)
+    throw templateError(`bad operand type for unary ${operator}: '${typeName(operand)}'`);
+  const signed = operator === "-" ? -number : number;
+  return operand instanceof Float ? new Float(signed) : signed;
 }

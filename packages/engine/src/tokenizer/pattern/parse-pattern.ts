@@ -1,13 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
-import {
-  CharacterSet,
-  decimalDigits,
-  hexDigits,
-  namedSet,
-  posixSet,
-  whitespace,
-  wordCharacters,
-} from "./character-set.js";
+import { CharacterSet, namedSet, posixSet } from "./character-set.js";
+import { assertionEscapes, classEscapes, controlEscapes, lineBreak } from "./escapes.js";
 
 export type PatternNode =
   | { readonly kind: "set"; readonly set: CharacterSet }
@@ -67,35 +60,6 @@ export function parsePattern(source: string): PatternNode {
 const newlineSet = CharacterSet.range(0x0a, 0x0a);
 const notNewline = CharacterSet.complement(newlineSet);
 const anything = CharacterSet.range(0, 0x10ffff);
-
-const controlEscapes: Readonly<Record<string, number>> = {
-  n: 0x0a,
-  r: 0x0d,
-  t: 0x09,
-  f: 0x0c,
-  v: 0x0b,
-  a: 0x07,
-  e: 0x1b,
-};
-
-const classEscapes: Readonly<Record<string, CharacterSet>> = {
-  d: decimalDigits,
-  D: CharacterSet.complement(decimalDigits),
-  s: whitespace,
-  S: CharacterSet.complement(whitespace),
-  w: wordCharacters,
-  W: CharacterSet.complement(wordCharacters),
-  h: hexDigits,
-  H: CharacterSet.complement(hexDigits),
-};
-
-const assertionEscapes: Readonly<Record<string, Assertion>> = {
-  A: "textStart",
-  z: "textEnd",
-  Z: "textEndOrLastNewline",
-  b: "wordBoundary",
-  B: "notWordBoundary",
-};
 
 class PatternParser {
   readonly #source: string;
@@ -385,21 +349,3 @@ function withOptions(flags: Flags, on: string, off: string): Flags {
     extended: pick("x", flags.extended),
   };
 }
-
-/** `\R`, atomic so that CR LF is never split. */
-const lineBreak: PatternNode = {
-  kind: "atomic",
-  item: {
-    kind: "alternation",
-    branches: [
-      {
-        kind: "sequence",
-        items: [
-          { kind: "set", set: CharacterSet.range(0x0d, 0x0d) },
-          { kind: "set", set: newlineSet },
-        ],
-      },
-      { kind: "set", set: CharacterSet.matching("[\\n-\\r\\x85\\u2028\\u2029]") },
-    ],
-  },
-};

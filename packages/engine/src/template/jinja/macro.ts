@@ -1,0 +1,67 @@
+import type { Scope } from "./scope.js";
+import type { Expression, Parameter, Statement } from "./syntax-tree.js";
+import { templateError } from "./template-error.js";
+import { Tuple, Undefined, valueOr, type NamedValues, type Value } from "./values.js";
+
+/** What a macro takes; it takes `varargs`, `kwargs` and `caller` when its body mentions them. */
+export interface MacroSignature {
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+  readonly takesExtra: boolean;
+  readonly takesExtraNamed: boolean;
+  readonly takesCaller: boolean;
+}
+
+export function macroSignature(
+  name: string,
+  parameters: readonly Parameter[],
+  body: readonly Statement[],
+): MacroSignature {
+  const uses = (special: string): boolean => mentions([parameters, body], special);
+  return {
+    name,
+    parameters,
+    takesExtra: uses("varargs"),
+    takesExtraNamed: uses("kwargs"),
+    takesCaller: uses("caller"),
+  };
+}
+
+/** Sets a macro's parameters in the scope of its body; defaults are evaluated there, in order. */
+export function bindMacroArguments(
+  { name, parameters, takesExtra, takesExtraNamed, takesCaller }: MacroSignature,
+  positional: readonly Value[],
+  named: NamedValues,
+  scope: Scope,
+  evaluate: (fallback: Expression) => Value,
+): void {
+  const rest = new Map(named);
+  for (const [index, parameter] of parameters.entries()) {
+    const given = positional[index] === undefined ? rest.get(parameter.name) : positional[index];
+    rest.delete(parameter.name);
+    const missing = (): Value =>
+      parameter.fallback === undefined
+        ? new Undefined(`parameter '${parameter.name}' was not provided`)
+        : evaluate(parameter.fallback);
+    scope.set(parameter.name, given === undefined ? missing() : given);
+  }
+  if (takesCaller) {
+    scope.set("caller", valueOr(rest.get("caller"), new Undefined("No caller defined")));
+    rest.delete("caller");
+  }
+  if (takesExtraNamed) scope.set("kwargs", new Map<string, Value>(rest));
+  else if (rest.size > 0)
+    throw templateError(`macro '${name}' takes no keyword argument '${[...rest.keys()][0]!}'`);
+  const extra = positional.slice(parameters.length);
+  if (takesExtra) scope.set("varargs", new Tuple(extra));
+  else if (extra.length > 0)
+    throw templateError(`macro '${name}' takes not more than ${parameters.length} argument(s)`);
+}
+
+/** Whether a name occurs anywhere in a piece of the syntax tree. */
+function mentions(node: unknown, name: string): boolean {
+  if (typeof node !== "object" || node === null) return false;
+  if (Array.isArray(node)) return node.some((item) => mentions(item, name));
+  if ("kind" in node && node.kind === "name" && "name" in node) return node.name === name;
+  return Object.values(node).some((child) => mentions(child, name));
+}
