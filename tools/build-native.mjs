@@ -68,7 +68,7 @@ export function nativeUnits(targetArch = arch(), extra = ["-O3"], keep = () => t
   });
 }
 
-/** Compiles the units into objects, two or more at a time; returns the object paths and how many were rebuilt. */
+/** Compiles the units into objects, two or more at a time; returns the objects, what they were made from, and how many were rebuilt. */
 export async function compileUnits(units, { compiler, objectFolder, includes = [], onProgress = () => {} }) {
   mkdirSync(objectFolder, { recursive: true });
   const headers = filesBelow(nativeFolder, (path) => /\.(h|hpp|inc)$/.test(path));
@@ -102,7 +102,11 @@ export async function compileUnits(units, { compiler, objectFolder, includes = [
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, availableParallelism()) }, worker));
-  return { objects: jobs.map((job) => job.object), rebuilt: stale.length };
+  return {
+    objects: jobs.map((job) => job.object),
+    digest: digestOf(...jobs.map((job) => job.digest)),
+    rebuilt: stale.length,
+  };
 }
 
 function capture(command, args) {
@@ -130,14 +134,14 @@ export async function buildNative({ quiet = false } = {}) {
     (path) => !path.startsWith(tests),
   );
   const bar = progressBar(`compiling kernels with ${compiler.version}`);
-  const { objects, rebuilt } = await compileUnits(units, {
+  const { objects, digest, rebuilt } = await compileUnits(units, {
     compiler,
     objectFolder: join(outputFolder, "objects"),
     includes,
     onProgress: bar,
   });
   const addon = join(outputFolder, "octavo_kernels.node");
-  const linkDigest = digestOf(compiler.version, ...objects);
+  const linkDigest = digestOf(compiler.version, digest, ...objects);
   const linkStamp = `${addon}.digest`;
   const linked = existsSync(addon) && existsSync(linkStamp) && readFileSync(linkStamp, "utf8") === linkDigest;
   if (rebuilt === 0 && linked) {

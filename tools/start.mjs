@@ -8,9 +8,17 @@ await setup();
 const child = spawn(
   process.execPath,
   [join(root, "packages/cli/dist/main.js"), "serve", ...process.argv.slice(2)],
-  {
-    stdio: "inherit",
-  },
+  { stdio: "inherit" },
 );
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+
+// npm does not pass SIGTERM on: a supervisor that ends npm must end the server too.
+const parent = process.ppid;
+const watch = setInterval(() => {
+  if (process.ppid === parent) return;
+  clearInterval(watch);
+  child.kill("SIGTERM");
+}, 500);
+watch.unref();
+
 child.on("close", (code, signal) => process.exit(code ?? (signal ? 0 : 1)));

@@ -29,7 +29,7 @@ const { getLlama } = await importNodeLlamaCpp();
 const llama = await getLlama({ gpu: false, build: "never", logLevel: "error", maxThreads: 1 });
 for (const file of files) {
   const json = JSON.stringify(await greedy(file));
-  if (values.print) console.log(json);
+  if (values.print) process.stdout.write(`${json}\n`);
   else writeFileSync(file.replace(/\.gguf$/, ".json"), `${json}\n`);
 }
 process.exit(0);
@@ -43,8 +43,8 @@ async function importNodeLlamaCpp() {
   try {
     return await import(entry);
   } catch (error) {
-    console.error(
-      `node-llama-cpp cannot be imported (${error.code ?? error.message}); set NODE_LLAMA_CPP_DIR to a folder whose node_modules holds it`,
+    process.stderr.write(
+      `node-llama-cpp cannot be imported (${error.code ?? error.message}); set NODE_LLAMA_CPP_DIR to a folder whose node_modules holds it\n`,
     );
     process.exit(3);
   }
