@@ -1,8 +1,10 @@
 // What a user meets first: `npm start`, a chat through the `openai` package, metrics, a graceful end. On the embedded model.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { NotFoundError, OpenAI } from "openai";
 import { startServer } from "./lib/start-server.mjs";
-import { say } from "./lib/steps.mjs";
+import { root, say } from "./lib/steps.mjs";
 
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 const server = await startServer(["--port", "0", "--log-level", "warn"], [npm, "start", "--"]);
@@ -40,6 +42,29 @@ await assert.rejects(client.chat.completions.create({ model: "nobody", messages 
 
 const metrics = await (await fetch(`${server.url}/metrics`)).text();
 assert.match(metrics, /vllm:request_success_total\{[^}]*\} 2/);
+
+const load = await new Promise((resolve) => {
+  const args = ["bench", "serve", "--base-url", server.url, "--num-prompts", "12", "--request-rate", "20"];
+  const lengths = [
+    "--dataset",
+    "shared-prefix",
+    "--prefix-len",
+    "64",
+    "--input-len",
+    "32",
+    "--output-len",
+    "8",
+    "--json",
+  ];
+  execFile(process.execPath, [join(root, "packages/cli/dist/main.js"), ...args, ...lengths], (error, out) =>
+    resolve({ code: error === null ? 0 : error.code, out }),
+  );
+});
+assert.equal(load.code, 0, "octavo bench serve ends well");
+const { summary } = JSON.parse(load.out);
+assert.equal(summary.completed, 12);
+assert.equal(summary.outputTokens, 12 * 8);
+assert.ok(summary.cachedTokens > 0, "a shared prefix is found in the cache");
 
 await server.stop();
 await assert.rejects(fetch(`${server.url}/health`), "ending npm ends the server");

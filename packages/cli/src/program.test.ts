@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("main.js", import.meta.url));
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function octavo(...args: readonly string[]): Promise<Ended> {
+  const env = { ...process.env, HF_HUB_OFFLINE: "1", HF_HOME: join(tmpdir(), "octavo-no-hub") };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, ...args], { env }, (error, out, err) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+      resolve({ code, out, err });
+    });
+  });
+}
+
+test("help and version", async () => {
+  const help = await octavo("serve", "--help");
+  assert.equal(help.code, 0);
+  for (const flag of [
+    "--port",
+    "--api-key",
+    "--max-model-len",
+    "--kv-cache-memory",
+    "--enable-prefix-caching",
+  ]) {
+    assert.ok(help.out.includes(flag), flag);
+  }
+  assert.match((await octavo("--version")).out, /^\d+\.\d+\.\d+/);
+});
+
+test("what cannot be served ends with one line that names the cause and its code", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-cli-"));
+  try {
+    const truncated = join(folder, "model.gguf");
+    await writeFile(truncated, "GGUF\u0003\0\0\0");
+    for (const [args, expected] of [
+      [["serve", folder], /\[artifact_(not_found|invalid)\]/],
+      [["serve", truncated], /\[artifact_invalid\]/],
+      [["serve", "nobody/nothing"], /\[(artifact_not_found|hub_unreachable)\]/],
+      [["serve", "--chat-template", "missing.jinja"], /--chat-template.*\[invalid_option\]/],
+      [["bench", "serve", "--base-url", "http://127.0.0.1:9"], /no server answers/],
+      [["bench", "serve", "--dataset", "file"], /--dataset-path/],
+    ] as const) {
+      const ended = await octavo(...args);
+      assert.equal(ended.code, 1, args.join(" "));
+      assert.match(ended.err, expected, args.join(" "));
+      assert.doesNotMatch(ended.err, /\n\s+at /, `${args.join(" ")} shows a stack`);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("flags that make no sense are refused before anything is loaded", async () => {
+  for (const args of [
+    ["serve", "--port", "70000"],
+    ["serve", "--max-num-seqs", "0"],
+    ["serve", "--kv-cache-memory", "lots"],
+    ["serve", "--kv-cache-dtype", "f8"],
+    ["serve", "--gpu-memory-utilization", "1.5"],
+    ["serve", "--no-such-flag"],
+    ["bench", "serve", "--request-rate", "-1"],
+    ["bench", "serve", "--goodput", "speed:3"],
+    ["no-such-command"],
+  ]) {
+    const ended = await octavo(...args);
+    assert.equal(ended.code, 1, args.join(" "));
+    assert.match(ended.err, /error: /, args.join(" "));
+  }
+});
