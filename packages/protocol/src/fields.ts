@@ -4,6 +4,8 @@ import type { IssueParams } from "./validation.js";
 /** Bounds of request lists and strings; beyond them a request is refused, never trimmed. */
 export const requestLimits = {
   sequences: 128,
+  /** Choices of all prompts of a request. */
+  totalSequences: 4096,
   prompts: 2048,
   messages: 16_384,
   contentParts: 4096,
@@ -46,7 +48,7 @@ export function listOf<Entry extends z.ZodType>(entry: Entry, bounds: { min?: nu
   const { min = 0, max } = bounds;
   return z.unknown().transform((value, context): z.output<Entry>[] => {
     if (!Array.isArray(value)) {
-      context.addIssue({ code: "invalid_type", expected: "array", message: "expected an array" });
+      context.addIssue({ code: "invalid_type", expected: "array", message: "Invalid input: expected array" });
       return z.NEVER;
     }
     if (value.length < min || value.length > max) {

@@ -3,14 +3,15 @@ export interface UsageInfo {
   readonly prompt_tokens: number;
   readonly total_tokens: number;
   readonly completion_tokens: number;
-  readonly prompt_tokens_details: { readonly cached_tokens: number };
+  /** Absent while the request runs. */
+  readonly prompt_tokens_details?: { readonly cached_tokens: number };
 }
 
-export function usageInfo(promptTokens: number, completionTokens: number, cachedTokens: number): UsageInfo {
+export function usageInfo(promptTokens: number, completionTokens: number, cachedTokens?: number): UsageInfo {
   return {
     prompt_tokens: promptTokens,
     total_tokens: promptTokens + completionTokens,
     completion_tokens: completionTokens,
-    prompt_tokens_details: { cached_tokens: cachedTokens },
+    ...(cachedTokens === undefined ? {} : { prompt_tokens_details: { cached_tokens: cachedTokens } }),
   };
 }

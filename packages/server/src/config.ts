@@ -18,7 +18,7 @@ export interface ServerConfig {
   readonly bodyTimeoutMs: number;
   /** For a request as a whole, generation included; 0 is off. */
   readonly requestTimeoutMs: number;
-  /** A client that reads nothing of its stream for so long is cut off; 0 is off. */
+  /** A client that reads nothing of its answer for so long is cut off; 0 is off. */
   readonly stallTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   /** 0 is unlimited. */

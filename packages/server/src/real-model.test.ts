@@ -85,9 +85,9 @@ describe("a server over a real engine", () => {
 
   it("reports cached tokens when a prompt comes again", async () => {
     const answer = await complete({ max_tokens: 1 });
-    assert.equal(answer.usage?.prompt_tokens_details.cached_tokens, 16);
+    assert.equal(answer.usage?.prompt_tokens_details?.cached_tokens, 16);
     const salted = await complete({ max_tokens: 1, cache_salt: "other tenant" });
-    assert.equal(salted.usage?.prompt_tokens_details.cached_tokens, 0);
+    assert.equal(salted.usage?.prompt_tokens_details?.cached_tokens, 0);
   });
 
   it("streams a chat as it answers it, with a seed", async () => {
@@ -280,6 +280,45 @@ describe("a server over a real engine", () => {
     const generated = answers.reduce((sum, answer) => sum + (answer.usage?.completion_tokens ?? 0), 0);
     assert.equal(generated, 7 + 27 + 2);
     assert.equal((await counted()) - countedBefore, generated);
+  });
+
+  it("takes more prompts in one request than may wait, and refuses more choices than it keeps", async () => {
+    const prompts = Array.from({ length: 200 }, (_, index) => [1 + (index % 64), 7]);
+    const answer = await complete({ prompt: prompts, max_tokens: 1 });
+    assert.deepEqual(
+      answer.choices.map((choice) => choice.index),
+      prompts.map((_, index) => index),
+    );
+    const { data } = await client.embeddings.create({ model: "tiny", input: prompts });
+    assert.equal(data.length, prompts.length);
+    const many = { model: "tiny", prompt: prompts, n: 128, max_tokens: 1 };
+    await assert.rejects(client.completions.create(many), (error: unknown) => {
+      assert.ok(error instanceof BadRequestError);
+      assert.equal(error.param, "n");
+      assert.match(error.message, /200 prompts with n = 128 are 25600/);
+      return true;
+    });
+  });
+
+  it("counts no prompt tokens of a request that left before its turn", async () => {
+    const promptTokens = async (): Promise<number> => {
+      await untilIdle();
+      const families = parseExposition(await (await fetch(`${url}/metrics`)).text());
+      const { samples = [] } = families.get("vllm:prompt_tokens_by_source_total") ?? {};
+      return samples.reduce((sum, { value }) => sum + value, 0);
+    };
+    const countedBefore = await promptTokens();
+    const abort = new AbortController();
+    const crowd = complete({ n: 32, max_tokens: 100 });
+    while (llm.engine.stats.running < 16) await new Promise((resolve) => setTimeout(resolve, 1));
+    const body = { model: "tiny", prompt, max_tokens: 5 };
+    const left = client.completions.create(body, { signal: abort.signal });
+    const { waiting } = llm.engine.stats;
+    while (llm.engine.stats.waiting <= waiting) await new Promise((resolve) => setTimeout(resolve, 1));
+    abort.abort();
+    await assert.rejects(left);
+    await crowd;
+    assert.equal((await promptTokens()) - countedBefore, prompt.length);
   });
 
   it("counts it all in its metrics", async () => {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
 import { OctavoError, type ErrorCode } from "@octavo/protocol";
@@ -31,6 +32,8 @@ export class Exchange implements RequestContext {
     this.requestId = resolveRequestId(request.headers["x-request-id"]);
     this.log = log.child({ requestId: this.requestId });
     this.#limits = limits;
+    // each prompt of a request listens
+    setMaxListeners(0, this.#abort.signal);
     const { requestTimeoutMs } = limits;
     if (requestTimeoutMs > 0) {
       const expire = (): void =>

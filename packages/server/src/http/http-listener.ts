@@ -107,6 +107,7 @@ export class HttpListener {
       this.#accept(request, response);
     server.on("request", accept);
     server.on("checkContinue", accept);
+    server.on("checkExpectation", accept);
     server.on("connection", (socket: Socket) => this.#track(socket));
     server.on("clientError", (failure: NodeJS.ErrnoException, socket: Socket) =>
       this.#refuse(failure, socket),
@@ -133,8 +134,19 @@ export class HttpListener {
     this.#metrics.started();
     response.setHeader("x-request-id", exchange.requestId);
     response.once("close", () => this.#finish(exchange));
+    response.once("prefinish", () => this.#limitLastBytes(response));
     response.on("error", (error) => exchange.log.debug({ err: error }, "response failed"));
     void this.#dispatcher.dispatch(exchange);
+  }
+
+  /** The answer is complete, but its client may never read it: silence for so long closes the connection. */
+  #limitLastBytes(response: ServerResponse): void {
+    const { stallTimeoutMs, keepAliveTimeoutMs } = this.#config;
+    const { socket } = response;
+    if (stallTimeoutMs === 0 || socket === null) return;
+    socket.setTimeout(stallTimeoutMs);
+    // otherwise node sets the time to wait for the next request
+    if (keepAliveTimeoutMs === 0) response.once("finish", () => socket.setTimeout(0));
   }
 
   /** Runs once per exchange: when its answer is out, or when its connection closed before that. */

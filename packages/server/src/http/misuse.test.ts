@@ -20,6 +20,12 @@ async function exchange(server: TestServer, ...pieces: readonly (string | Uint8A
   return await socket.untilClosed();
 }
 
+/** Open connections, the one that asks included. */
+async function numConnections(server: TestServer): Promise<number> {
+  const text = await (await fetch(`${server.url}/metrics`)).text();
+  return Number(/^octavo:http_connections (\d+)$/m.exec(text)?.[1]);
+}
+
 describe("hostile HTTP", () => {
   it("refuses a body that is not UTF-8", async () => {
     await using server = await startTestServer();
@@ -176,6 +182,55 @@ describe("hostile HTTP", () => {
     while (server.model.engine.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     await server.model.engine.whenIdle();
     assert.equal(server.model.engine.aborted.length, 1);
+  });
+
+  it("cuts off who never reads an answer that is complete", async () => {
+    const reply = (): string => "x".repeat(40_000);
+    await using server = await startTestServer(
+      { stallTimeoutMs: 50 },
+      { reply, tokensPerStep: 10_000, maxModelLen: 50_000 },
+    );
+    using socket = await RawSocket.open(server.port);
+    socket.pause();
+    const body = JSON.stringify({
+      messages: [{ role: "user", content: "hi" }],
+      logprobs: true,
+      top_logprobs: 20,
+    });
+    socket.send(`${chatHead}content-length: ${body.length}\r\n\r\n${body}`);
+    while (server.model.engine.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    while ((await numConnections(server)) > 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  });
+
+  it("streams many prompts to a slow reader without warnings", async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ message }: Error): void => void warnings.push(message);
+    process.on("warning", onWarning);
+    const reply = (): string => "x".repeat(2000);
+    await using server = await startTestServer({}, { reply, tokensPerStep: 50, maxModelLen: 50_000 });
+    using socket = await RawSocket.open(server.port);
+    socket.pause();
+    const prompt = Array.from({ length: 30 }, (_, index) => `prompt ${index}`);
+    const body = JSON.stringify({ prompt, stream: true, logprobs: 20, max_tokens: 2000 });
+    socket.send(
+      `POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    while (server.model.engine.requests.length < 30) await new Promise((resolve) => setTimeout(resolve, 1));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    socket.resume();
+    await socket.until((received) => received.includes("data: [DONE]"));
+    await server.model.engine.whenIdle();
+    process.off("warning", onWarning);
+    assert.deepEqual(warnings, []);
+  });
+
+  it("takes no notice of expectations that it does not know", async () => {
+    await using server = await startTestServer();
+    const answer = await exchange(
+      server,
+      "GET /version HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\nconnection: close\r\n\r\n",
+    );
+    assert.match(answer, /^HTTP\/1\.1 200 /);
   });
 
   it("answers absolute targets and refuses broken escapes", async () => {

@@ -21,7 +21,7 @@ export async function readJsonBody(
   checkContentType(request);
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > limits.maxBodyBytes) throw tooLarge(limits.maxBodyBytes, `${declared} bytes`);
-  if (request.headers.expect !== undefined) response.writeContinue();
+  if (/^100-continue$/i.test(request.headers.expect ?? "")) response.writeContinue();
   const bytes = await readBytes(request, limits);
   if (bytes.length === 0)
     throw new OctavoError("invalid_json", "the request body is empty; send a JSON object");

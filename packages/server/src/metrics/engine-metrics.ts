@@ -55,15 +55,23 @@ export function registerEngineMetrics(
     onFinished(request) {
       const { usage } = request;
       for (const reason of request.reasons) counters.success.add(1, { finished_reason: reason });
-      counters.promptTokens.add(usage.promptTokens);
-      counters.promptTokensCached.add(usage.cachedTokens);
-      counters.promptTokensBySource.add(usage.promptTokens - usage.cachedTokens, { source: "local_compute" });
-      counters.promptTokensBySource.add(usage.cachedTokens, { source: "local_cache_hit" });
+      // a request that left before its prompt was computed is not work that was done
+      if (request.record.timeToFirstTokenMs !== undefined) countPrompt(counters, usage);
       tokens.endRequest(request);
       observeLatencies(latencies, request);
       observeSizes(sizes, request);
     },
   };
+}
+
+function countPrompt(
+  counters: ReturnType<typeof registerCounters>,
+  { promptTokens, cachedTokens }: FinishedRequest["usage"],
+): void {
+  counters.promptTokens.add(promptTokens);
+  counters.promptTokensCached.add(cachedTokens);
+  counters.promptTokensBySource.add(promptTokens - cachedTokens, { source: "local_compute" });
+  counters.promptTokensBySource.add(cachedTokens, { source: "local_cache_hit" });
 }
 
 /**
@@ -155,7 +163,10 @@ function registerCounters(registry: Registry, legacy: boolean) {
     prefixHits,
     success,
     preemptions: registry.counter("vllm:num_preemptions_total", "Cumulative number of preemptions."),
-    promptTokens: registry.counter("vllm:prompt_tokens_total", "Prompt tokens of finished requests."),
+    promptTokens: registry.counter(
+      "vllm:prompt_tokens_total",
+      "Prompt tokens of finished requests whose prompt was computed.",
+    ),
     promptTokensCached: registry.counter(
       "vllm:prompt_tokens_cached_total",
       "Prompt tokens taken from the prefix cache.",

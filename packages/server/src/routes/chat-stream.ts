@@ -119,7 +119,7 @@ class ChatChunks {
     const usage: UsageInfo | null =
       this.#usageInChunks === "null"
         ? null
-        : usageInfo(this.#job.promptTokens.length, this.#completionTokens, 0);
+        : usageInfo(this.#job.promptTokens.length, this.#completionTokens);
     return { ...this.#envelope(choices), usage };
   }
 

@@ -3,6 +3,7 @@ import {
   chatCompletionRequest,
   OctavoError,
   usageInfo,
+  type ChatChoice,
   type ChatCompletion,
   type ChatCompletionRequest,
 } from "@octavo/protocol";
@@ -12,7 +13,7 @@ import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { collectGeneration, startGeneration } from "../generation/run.js";
 import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
-import { sendJson } from "../http/respond.js";
+import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
 import { streamChat } from "./chat-stream.js";
 
@@ -86,28 +87,30 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   }
   const result = await collectGeneration(model.engine, events, params.n, context.signal);
   const asIds = request.return_tokens_as_token_ids === true;
-  const answer: ChatCompletion = {
+  const choices = result.sequences.map((sequence, index) => (): ChatChoice => ({
+    index,
+    message: { role: job.role, content: job.echoText + sequence.text },
+    logprobs:
+      params.logprobs === undefined ? null : chatLogprobs(sequence.logprobs, service.tokenTexts, asIds),
+    finish_reason: sequence.finishReason ?? "stop",
+    stop_reason: sequence.stopReason ?? null,
+    ...(request.return_token_ids === true ? { token_ids: sequence.tokens } : {}),
+  }));
+  const head: Omit<ChatCompletion, "choices" | "usage"> = {
     id: job.id,
     object: "chat.completion",
     created: job.created,
     model: job.model,
     system_fingerprint: service.fingerprint,
-    choices: result.sequences.map((sequence, index) => ({
-      index,
-      message: { role: job.role, content: job.echoText + sequence.text },
-      logprobs:
-        params.logprobs === undefined ? null : chatLogprobs(sequence.logprobs, service.tokenTexts, asIds),
-      finish_reason: sequence.finishReason ?? "stop",
-      stop_reason: sequence.stopReason ?? null,
-      ...(request.return_token_ids === true ? { token_ids: sequence.tokens } : {}),
-    })),
+  };
+  const tail: Omit<ChatCompletion, keyof typeof head | "choices"> = {
     usage: usageInfo(result.usage.promptTokens, result.usage.completionTokens, result.usage.cachedTokens),
     ...(result.promptLogprobs === undefined
       ? {}
       : { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }),
     ...(request.return_token_ids === true ? { prompt_token_ids: Array.from(promptTokens) } : {}),
   };
-  sendJson(context.response, 200, answer);
+  await sendJsonPieces(context, jsonWithLists(head, { choices: made(choices) }, tail), config.stallTimeoutMs);
 }
 
 /** The role of generated messages: the configured one, or that of the message being continued. */

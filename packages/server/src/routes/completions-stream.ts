@@ -93,7 +93,7 @@ class CompletionStream {
     if (this.#job.request.stream_options?.continuous_usage_stats !== true)
       return { ...this.#envelope([choice]), usage: null };
     const promptTokens = this.#job.prompts.reduce((total, prompt) => total + prompt.promptTokens.length, 0);
-    return { ...this.#envelope([choice]), usage: usageInfo(promptTokens, this.#completionTokens, 0) };
+    return { ...this.#envelope([choice]), usage: usageInfo(promptTokens, this.#completionTokens) };
   }
 
   #envelope(choices: readonly CompletionChoice[]): Completion {

@@ -4,6 +4,7 @@ import {
   completionRequest,
   defaultCompletionTokens,
   OctavoError,
+  requestLimits,
   usageInfo,
   type Completion,
   type CompletionChoice,
@@ -15,7 +16,7 @@ import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprob
 import { collectGeneration, startGenerations, type GenerationResult } from "../generation/run.js";
 import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
-import { sendJson } from "../http/respond.js";
+import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
 import { joinLogprobs } from "./join-logprobs.js";
 import { streamCompletions } from "./completions-stream.js";
@@ -52,7 +53,9 @@ export async function handleCompletions(service: Service, context: RequestContex
       preparePrompt(service, request, prompt, promptField(request, index)),
     ),
   );
+  const batch = {};
   const requests = ready.map(({ promptTokens, params }) => ({
+    batch,
     kind: "generate" as const,
     requestId: randomUUID(),
     promptTokens,
@@ -88,7 +91,8 @@ export async function handleCompletions(service: Service, context: RequestContex
   const results = await Promise.all(
     prompts.map((prompt) => collectGeneration(engine, prompt.events, prompt.params.n, context.signal)),
   );
-  sendJson(context.response, 200, completionAnswer(service, job, results));
+  const pieces = completionPieces(service, job, results);
+  await sendJsonPieces(context, pieces, service.config.stallTimeoutMs);
 }
 
 function echoText(service: Service, request: CompletionRequest, promptTokens: Int32Array): string {
@@ -143,42 +147,44 @@ async function preparePrompt(
   return { promptTokens, params };
 }
 
-function completionAnswer(
+function completionPieces(
   service: Service,
   job: CompletionJob,
   results: readonly GenerationResult[],
-): Completion {
-  const choices = job.prompts.flatMap((prompt, index) => {
+): Iterable<string> {
+  const makers = job.prompts.flatMap((prompt, index) => {
     const result = results[index];
-    return result === undefined ? [] : promptChoices(service, job, prompt, result);
+    return result === undefined ? [] : choiceMakers(service, job, prompt, result);
   });
   const sum = (count: (result: GenerationResult) => number): number =>
     results.reduce((total, result) => total + count(result), 0);
   const completionTokens = job.promptOnly ? 0 : sum((result) => result.usage.completionTokens);
-  return {
+  const head: Omit<Completion, "choices" | "usage"> = {
     id: job.id,
     object: "text_completion",
     created: job.created,
     model: job.model,
     system_fingerprint: service.fingerprint,
-    choices,
+  };
+  const tail: Pick<Completion, "usage"> = {
     usage: usageInfo(
       sum((result) => result.usage.promptTokens),
       completionTokens,
       sum((result) => result.usage.cachedTokens),
     ),
   };
+  return jsonWithLists(head, { choices: made(makers) }, tail);
 }
 
-function promptChoices(
+function choiceMakers(
   service: Service,
   job: CompletionJob,
   prompt: PromptJob,
   result: GenerationResult,
-): readonly CompletionChoice[] {
+): readonly (() => CompletionChoice)[] {
   const { request } = job;
   const showsIds = request.return_token_ids === true;
-  return result.sequences.map((sequence, index): CompletionChoice => ({
+  return result.sequences.map((sequence, index) => () => ({
     index: prompt.firstIndex + index,
     text: prompt.echoText + (job.promptOnly ? "" : sequence.text),
     logprobs: choiceLogprobs(service, job, prompt, result, index),
@@ -240,6 +246,11 @@ function checkCombinations(request: CompletionRequest): void {
     fail("stream_options", "only a streamed answer has them; set stream to true");
   if (request.stream === true && typeof request.prompt_logprobs === "number")
     fail("prompt_logprobs", "not available in a stream");
+  const numSequences = request.prompt.length * (request.n ?? 1);
+  if (numSequences > requestLimits.totalSequences) {
+    const counts = `${request.prompt.length} prompts with n = ${request.n} are ${numSequences}`;
+    fail("n", `at most ${requestLimits.totalSequences} choices are allowed in one request; ${counts}`);
+  }
   if (request.max_tokens === 0 && request.echo !== true)
     fail("max_tokens", "0 is only allowed together with echo");
 }

@@ -22,10 +22,12 @@ export async function handleEmbeddings(service: Service, context: RequestContext
       prepareInput(service, request, input, request.input.length === 1 ? "input" : `input[${index}]`),
     ),
   );
+  const batch = {};
   const results = await Promise.all(
     prompts.map((promptTokens) =>
       engine.embed(
         {
+          batch,
           kind: "embed",
           requestId: randomUUID(),
           promptTokens,

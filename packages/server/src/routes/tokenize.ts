@@ -1,12 +1,8 @@
-import {
-  detokenizeRequest,
-  tokenizeRequest,
-  type DetokenizeResponse,
-  type TokenizeResponse,
-} from "@octavo/protocol";
+import { detokenizeRequest, tokenizeRequest, type TokenizeResponse } from "@octavo/protocol";
+import type { Detokenizer } from "@octavo/engine";
 import { chatPromptTokens } from "../generation/chat-prompt.js";
+import { jsonWithLists, jsonWithText, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
-import { sendJson } from "../http/respond.js";
 import type { Service } from "../service.js";
 
 /** POST /tokenize */
@@ -20,14 +16,15 @@ export async function handleTokenize(service: Service, context: RequestContext):
     : await tokenizer.encodeAsync(request.prompt ?? "", {
         addSpecialTokens: request.add_special_tokens ?? true,
       });
-  const ids = Array.from(tokens);
-  const answer: TokenizeResponse = {
-    count: ids.length,
+  const counts: Pick<TokenizeResponse, "count" | "max_model_len"> = {
+    count: tokens.length,
     max_model_len: engine.maxModelLen,
-    tokens: ids,
-    token_strs: request.return_token_strs === true ? ids.map((id) => tokenizer.idToToken(id) ?? "") : null,
   };
-  sendJson(context.response, 200, answer);
+  const pieces =
+    request.return_token_strs === true
+      ? jsonWithLists(counts, { tokens, token_strs: tokenStrings(service, tokens) })
+      : jsonWithLists(counts, { tokens }, { token_strs: null });
+  await sendJsonPieces(context, pieces, service.config.stallTimeoutMs);
 }
 
 /** POST /detokenize; special tokens are kept, so that tokenising the answer gives the ids back. */
@@ -35,8 +32,16 @@ export async function handleDetokenize(service: Service, context: RequestContext
   const request = await service.readRequest(context, detokenizeRequest);
   service.checkModel(request.model);
   service.checkTokens(request.tokens, "tokens");
-  const answer: DetokenizeResponse = {
-    prompt: service.model.tokenizer.decode(request.tokens, { skipSpecialTokens: false }),
-  };
-  sendJson(context.response, 200, answer);
+  const detokenizer = service.model.tokenizer.createDetokenizer({ skipSpecialTokens: false });
+  const pieces = jsonWithText("prompt", textParts(detokenizer, request.tokens));
+  await sendJsonPieces(context, pieces, service.config.stallTimeoutMs);
+}
+
+function* tokenStrings(service: Service, tokens: Int32Array): Iterable<string> {
+  for (const token of tokens) yield service.model.tokenizer.idToToken(token) ?? "";
+}
+
+function* textParts(detokenizer: Detokenizer, tokens: Int32Array): Iterable<string> {
+  for (const token of tokens) yield detokenizer.push(token);
+  yield detokenizer.flush();
 }

@@ -35,6 +35,10 @@ export class RawSocket implements Disposable {
     this.#socket.pause();
   }
 
+  resume(): void {
+    this.#socket.resume();
+  }
+
   /** Everything until the server closed the connection. */
   async untilClosed(): Promise<string> {
     await this.#closed;

@@ -1,0 +1,70 @@
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
+import { PacedWriter } from "./paced-writer.js";
+import type { RequestContext } from "./request-context.js";
+import { sendText } from "./respond.js";
+
+/** Answers longer than this go out in pieces of about this length, in UTF-16 units. */
+const pieceLength = 64 * 1024;
+
+/**
+ * Sends JSON text that is made piece by piece. A long answer gives others their turn between pieces and waits for a
+ * client that reads slowly, so that it costs neither the event loop nor memory for the whole of it.
+ */
+export async function sendJsonPieces(
+  context: RequestContext,
+  pieces: Iterable<string>,
+  stallTimeoutMs: number,
+): Promise<void> {
+  const { response, signal } = context;
+  let writer: PacedWriter | undefined;
+  let text = "";
+  for (const piece of pieces) {
+    text += piece;
+    if (text.length < pieceLength) continue;
+    if (writer === undefined) {
+      response.writeHead(200, { "content-type": "application/json" });
+      writer = new PacedWriter(response, signal, stallTimeoutMs);
+    }
+    await writer.write(text);
+    text = "";
+    await eventLoopTurn();
+  }
+  if (writer === undefined) {
+    sendText(response, 200, "application/json", text);
+    return;
+  }
+  await writer.ready();
+  response.end(text);
+}
+
+/** The JSON of `{...head, ...lists, ...tail}`, an item of a list at a time. `head` has properties. */
+export function* jsonWithLists(
+  head: object,
+  lists: Readonly<Record<string, Iterable<unknown>>>,
+  tail: object = {},
+): Iterable<string> {
+  yield JSON.stringify(head).slice(0, -1);
+  for (const [key, items] of Object.entries(lists)) {
+    yield `,${JSON.stringify(key)}:[`;
+    let separator = "";
+    for (const item of items) {
+      yield separator + JSON.stringify(item);
+      separator = ",";
+    }
+    yield "]";
+  }
+  const rest = JSON.stringify(tail).slice(1);
+  yield rest === "}" ? rest : `,${rest}`;
+}
+
+/** The JSON of `{ [key]: text }`, a part of the text at a time. No part may end in half a character. */
+export function* jsonWithText(key: string, parts: Iterable<string>): Iterable<string> {
+  yield `{${JSON.stringify(key)}:"`;
+  for (const part of parts) yield JSON.stringify(part).slice(1, -1);
+  yield '"}';
+}
+
+/** Items that are made when their turn comes. */
+export function* made<T>(makers: Iterable<() => T>): Iterable<T> {
+  for (const make of makers) yield make();
+}
