@@ -6,18 +6,24 @@ import { setup } from "./setup.mjs";
 
 await setup();
 
+/** Where tsc puts a source: `src` is the root of a package, the folder itself that of a model. */
+function compiled(source) {
+  const moved = source.startsWith("models/")
+    ? source.replace(/^(models\/[^/]+)\//, "$1/dist/")
+    : source.replace("/src/", "/dist/");
+  return moved.replace(/\.ts$/, ".js");
+}
+
 const patterns = process.argv.slice(2);
-const compiled = ["packages", "models"]
-  .flatMap((folder) => filesBelow(folder, (path) => /\/src\/.*\.test\.ts$|models\/.*\.test\.ts$/.test(path)))
-  .map((path) => path.replace("/src/", "/dist/").replace(/\.ts$/, ".js"));
-const plain = filesBelow("tools", (path) => path.endsWith(".test.mjs"));
-const files = [...compiled, ...plain].filter(
-  (path) => patterns.length === 0 || patterns.some((p) => path.includes(p)),
+const sources = ["packages", "models", "bench"].flatMap((folder) =>
+  filesBelow(folder, (path) => path.endsWith(".test.ts")),
 );
-const missing = files.filter((path) => !existsSync(join(root, path)));
-if (missing.length > 0)
+const files = [...sources.map(compiled), ...filesBelow("tools", (path) => path.endsWith(".test.mjs"))].filter(
+  (path) => patterns.length === 0 || patterns.some((pattern) => path.includes(pattern)),
+);
+if (files.some((path) => !existsSync(join(root, path)))) {
   await must("tsc", process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-b", "--force"]);
+}
 
 say(`${files.length} test files`);
-const code = await run(process.execPath, ["--test", "--test-concurrency=2", ...files]);
-process.exit(code);
+process.exit(await run(process.execPath, ["--test", "--test-concurrency=2", ...files]));
