@@ -98,7 +98,10 @@ export class ResultCollector {
     }
     sequence.texts.push(delta.text);
     for (const token of delta.tokens) sequence.tokens.push(token);
-    if (delta.logprobs !== undefined) (sequence.logprobs ??= []).push(...delta.logprobs);
+    if (delta.logprobs !== undefined) {
+      const logprobs = (sequence.logprobs ??= []);
+      for (const logprob of delta.logprobs) logprobs.push(logprob);
+    }
     if (delta.finishReason !== undefined) {
       sequence.finishReason = delta.finishReason;
       sequence.stopReason = delta.stopReason;

@@ -110,6 +110,14 @@ describe("Generation", () => {
     await assert.rejects(generation.result(), { code: "request_cancelled" });
   });
 
+  test("left before its first step, rejects the result too", async () => {
+    const generation = new Generation(() => assert.fail("it was not to begin"));
+    const stream = generation[Symbol.asyncIterator]();
+    await stream.return();
+    await assert.rejects(generation.result(), { code: "request_cancelled" });
+    assert.deepEqual(await stream.next(), { done: true, value: undefined });
+  });
+
   test("passes a failure to the reader and to whoever awaits", async () => {
     const failure = new OctavoError("engine_failed", "gone");
     const { generation } = generationOf([delta(0, "a", 5), failure]);

@@ -45,7 +45,15 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
       );
     }
     this.#begun = true;
-    return this.#run();
+    const stream = this.#run();
+    const leave = stream.return.bind(stream);
+    // Left before its first `next`, a generator runs nothing, its `finally` included.
+    stream.return = async (value) => {
+      const result = await leave(value);
+      this.#settleAsLeft();
+      return result;
+    };
+    return stream;
   }
 
   /** The finished generation; begins it when nobody iterates. */
@@ -94,10 +102,7 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
       this.#settle({ kind: "failed", error: OctavoError.from(error) });
       throw error;
     } finally {
-      if (this.#outcome === undefined) {
-        const error = new OctavoError("request_cancelled", "The generation was left before its end.");
-        this.#settle({ kind: "failed", error });
-      }
+      this.#settleAsLeft();
     }
   }
 
@@ -108,6 +113,12 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
     } catch {
       // The outcome carries the error to whoever awaits it.
     }
+  }
+
+  #settleAsLeft(): void {
+    if (this.#outcome !== undefined) return;
+    const error = new OctavoError("request_cancelled", "The generation was left before its end.");
+    this.#settle({ kind: "failed", error });
   }
 
   #settle(outcome: Outcome): void {

@@ -160,6 +160,14 @@ describe("LLM on a tiny checkpoint", () => {
     assert.equal(llm.engine.stats.kvCacheUsage, 0);
   });
 
+  test("what is no prompt, conversation or list of them is refused", async () => {
+    for (const value of [42, null, {}] as unknown as string[]) {
+      await assert.rejects(async () => await llm.generate(value), isCode("invalid_request"));
+      await assert.rejects(async () => await llm.chat(value as unknown as []), isCode("invalid_request"));
+      await assert.rejects(async () => await llm.embed(value), isCode("invalid_request"));
+    }
+  });
+
   test("bad input is refused before it reaches the engine", async () => {
     await assert.rejects(llm.generate("x", { temperature: Number.NaN }).result(), isCode("invalid_request"));
     await assert.rejects(llm.generate("x", { n: 0 }).result(), isCode("invalid_request"));

@@ -228,6 +228,12 @@ export class LLM implements LanguageModel {
     R,
     O extends { readonly signal?: AbortSignal | undefined; readonly requestId?: string | undefined },
   >(items: readonly T[], options: O, work: (item: T, options: O) => Promise<R>): Promise<R[]> {
+    if (!Array.isArray(items)) {
+      throw new OctavoError(
+        "invalid_request",
+        "Give text, an Int32Array of token ids, messages, or a list of them.",
+      );
+    }
     const { signal, requestId } = options;
     const failure = new AbortController();
     const either = signal === undefined ? failure.signal : AbortSignal.any([signal, failure.signal]);
@@ -260,5 +266,5 @@ function isPrompt(prompts: Prompt | readonly Prompt[]): prompts is Prompt {
 
 /** An empty list is taken for a conversation, which its template then judges. */
 function isConversation(messages: Conversation | readonly Conversation[]): messages is Conversation {
-  return !Array.isArray(messages[0]);
+  return Array.isArray(messages) && !Array.isArray(messages[0]);
 }
