@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,6 +48,7 @@ test("what cannot be served ends with one line that names the cause and its code
       [["serve", folder], /\[artifact_(not_found|invalid)\]/],
       [["serve", truncated], /\[artifact_invalid\]/],
       [["serve", "nobody/nothing"], /\[(artifact_not_found|hub_unreachable)\]/],
+      [["serve", "nobody/nothing", "--max-body-size", "10"], /maxBodyBytes.*\[invalid_option\]/],
       [["serve", "--chat-template", "missing.jinja"], /--chat-template.*\[invalid_option\]/],
       [["bench", "serve", "--base-url", "http://127.0.0.1:9"], /no server answers/],
       [["bench", "serve", "--dataset", "file"], /--dataset-path/],
@@ -69,6 +70,7 @@ test("flags that make no sense are refused before anything is loaded", async () 
     ["serve", "--kv-cache-memory", "lots"],
     ["serve", "--kv-cache-dtype", "f8"],
     ["serve", "--gpu-memory-utilization", "1.5"],
+    ["serve", "--drain-timeout", "1e9"],
     ["serve", "--no-such-flag"],
     ["bench", "serve", "--request-rate", "-1"],
     ["bench", "serve", "--goodput", "speed:3"],
@@ -78,4 +80,17 @@ test("flags that make no sense are refused before anything is loaded", async () 
     assert.equal(ended.code, 1, args.join(" "));
     assert.match(ended.err, /error: /, args.join(" "));
   }
+});
+
+test("a signal that comes with the banner, and output that nobody reads, end it in order", async () => {
+  const model = fileURLToPath(new URL("../../engine/fixtures/models/checkpoints/llama3", import.meta.url));
+  const server = spawn(process.execPath, [main, "serve", model, "--port", "0", "--threads", "1"]);
+  const exited = new Promise<unknown>((resolve) =>
+    server.on("exit", (code, signal) => resolve(signal ?? code)),
+  );
+  await new Promise((resolve) => server.stdout.once("data", resolve));
+  server.stdout.destroy();
+  server.stderr.destroy();
+  server.kill("SIGTERM");
+  assert.equal(await exited, 0);
 });

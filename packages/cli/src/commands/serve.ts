@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { LLM } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
-import { createServer, type OctavoServer } from "@octavo/server";
+import { createServer, resolveServerConfig, type OctavoServer } from "@octavo/server";
 import { Command, Option } from "commander";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
@@ -11,6 +11,9 @@ import { loadOptionsOf, type ServeFlags, serverConfigOf } from "../options/serve
 
 /** The model that ships with the repository; what is served when none is named. */
 const embeddedModel = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
+
+/** What timers can wait, rounded down to whole days. */
+const longestSeconds = 24 * 86_400;
 
 /** `octavo serve MODEL`: loads an artifact and answers OpenAI's API until told to stop. */
 export function serveCommand(): Command {
@@ -89,11 +92,15 @@ export function serveCommand(): Command {
     .option("--response-role <role>", "role of generated messages")
     .option("--exclude-tools-when-tool-choice-none", "leave tools out of the prompt when none may be called")
     .option("--enable-force-include-usage", "send usage in every stream")
-    .option("--request-timeout <seconds>", "end a request after; 0 for never", parseNumber(0))
+    .option("--request-timeout <seconds>", "end a request after; 0 for never", parseNumber(0, longestSeconds))
     .option("--max-body-size <size>", "largest request body", parseBytes)
     .option("--allowed-origins <origin...>", "browser origins to answer, or *")
     .option("--enable-legacy-metric-names", "also expose metric names that vLLM has dropped")
-    .option("--drain-timeout <seconds>", "time for running requests after SIGTERM", parseNumber(0))
+    .option(
+      "--drain-timeout <seconds>",
+      "time for running requests after SIGTERM",
+      parseNumber(0, longestSeconds),
+    )
     .addOption(
       new Option("--log-level <level>", "least severe lines to log").choices([
         "trace",
@@ -115,6 +122,12 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
       param: "model",
     });
   }
+  const config = resolveServerConfig({
+    ...serverConfigOf(flags, named === undefined ? ["octavo-mini"] : []),
+    cacheConfig: cacheLabels(flags),
+  });
+  // Whoever reads our output may go away; requests are served all the same.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const loading = createLoadingLine(process.stderr);
   const stopping = new AbortController();
   const interrupt = () => stopping.abort();
@@ -127,24 +140,22 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     loading.end();
     process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
   });
-  const config = {
-    ...serverConfigOf(flags, named === undefined ? ["octavo-mini"] : []),
-    cacheConfig: cacheLabels(flags),
-  };
   const server = createServer({ model, config });
   const address = await server.listen().catch(async (error: unknown) => {
     await model[Symbol.asyncDispose]();
     throw error;
   });
+  // Signals are heeded before anyone can know that we serve.
+  const stopped = untilStopped(server);
   process.stdout.write(
     serveBanner({
       url: address.url,
       model,
-      names: config.servedModelNames ?? [],
-      needsKey: (config.apiKeys ?? []).length > 0,
+      names: config.servedModelNames,
+      needsKey: config.apiKeys.length > 0,
     }),
   );
-  await untilStopped(server);
+  await stopped;
   await model[Symbol.asyncDispose]();
 }
 
