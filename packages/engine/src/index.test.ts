@@ -10,6 +10,7 @@ test("exports these values and no others", () => {
     "createEngine",
     "createProgressBar",
     "createTokenizer",
+    "detectContentFormat",
     "openCheckpoint",
     "planKvCache",
     "resolveModel",

@@ -2,7 +2,12 @@ export type * from "./api.js";
 export type * from "./language-model.js";
 export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config.js";
 export type { SamplingParams } from "./sampling/sampling-params.js";
-export type { ChatTemplate, TemplateInput, TemplateMessage } from "./template/chat-template.js";
+export type {
+  ChatTemplate,
+  ContentFormat,
+  TemplateInput,
+  TemplateMessage,
+} from "./template/chat-template.js";
 export type { Detokenizer, DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer/tokenizer.js";
 export type {
   Checkpoint,
@@ -43,5 +48,4 @@ export {
 export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
 export { supportedArchitectures } from "./models/registry.js";
 export { compileChatTemplate, type TemplateTokens } from "./template/compile-chat-template.js";
-export { type ContentFormat, detectContentFormat } from "./template/detect-content-format.js";
-export { type RenderLimits, renderInWorker } from "./template/render-in-worker.js";
+export { detectContentFormat } from "./template/detect-content-format.js";

@@ -21,8 +21,12 @@ export interface TemplateInput {
   readonly variables?: Readonly<Record<string, unknown>>;
 }
 
+/** How a template wants messages' content: as one text, or as a list of parts (`{type, text}`). */
+export type ContentFormat = "string" | "parts";
+
 /** A model's chat template, compiled once. Rendering failures throw `template_error`. */
 export interface ChatTemplate {
   readonly source: string;
+  readonly contentFormat: ContentFormat;
   render(input: TemplateInput): string;
 }

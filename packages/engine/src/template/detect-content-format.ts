@@ -1,8 +1,6 @@
+import type { ContentFormat } from "./chat-template.js";
 import { parseTemplate } from "./jinja/parser.js";
 import type { Expression, Statement, Target } from "./jinja/syntax-tree.js";
-
-/** How a template wants messages' content: as one text, or as a list of parts (`{type, text}`). */
-export type ContentFormat = "string" | "parts";
 
 /**
  * Whether a template goes through a message's content part by part, which is how vLLM's

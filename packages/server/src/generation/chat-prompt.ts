@@ -1,4 +1,11 @@
-import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
+import {
+  type ChatTemplate,
+  type ContentFormat,
+  detectContentFormat,
+  type LanguageModel,
+  type TemplateInput,
+  type TemplateMessage,
+} from "@octavo/engine";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 
 /** What shapes a chat prompt; `/tokenize` has these fields too. */
@@ -66,10 +73,10 @@ async function renderChatPrompt(
   }
   const hasTools = fields.tools !== undefined && fields.tools !== null && fields.tools.length > 0;
   const template = requested === undefined ? modelTemplate(model, hasTools) : undefined;
-  const input = templateInput(fields, requested ?? template?.source ?? "", options);
-  return template === undefined
-    ? model.renderRequestTemplate(requested ?? "", input)
-    : template.render(input);
+  if (template !== undefined) return template.render(templateInput(fields, template, options));
+  const source = requested ?? "";
+  const input = templateInput(fields, { source, contentFormat: detectContentFormat(source) }, options);
+  return model.renderRequestTemplate(source, input);
 }
 
 function modelTemplate(model: LanguageModel, hasTools: boolean): ChatTemplate {
@@ -79,11 +86,15 @@ function modelTemplate(model: LanguageModel, hasTools: boolean): ChatTemplate {
   throw new OctavoError("template_error", message, { param: "messages" });
 }
 
-function templateInput(fields: ChatPromptFields, source: string, options: ChatPromptOptions): TemplateInput {
+function templateInput(
+  fields: ChatPromptFields,
+  template: { readonly source: string; readonly contentFormat: ContentFormat },
+  options: ChatPromptOptions,
+): TemplateInput {
   const keepsParts =
     options.chatTemplateContentFormat === "openai" ||
-    (options.chatTemplateContentFormat === "auto" && readsContentParts(source));
-  const knowsDeveloper = source.includes("developer");
+    (options.chatTemplateContentFormat === "auto" && template.contentFormat === "parts");
+  const knowsDeveloper = template.source.includes("developer");
   const messages = fields.messages.map((message, index) =>
     templateMessage(message, index, keepsParts, knowsDeveloper),
   );
@@ -108,11 +119,6 @@ function templateVariables(fields: ChatPromptFields): Readonly<Record<string, un
   }
   const variables = fields.reasoning_effort ? { reasoning_effort: fields.reasoning_effort, ...given } : given;
   return Object.keys(variables).length === 0 ? undefined : variables;
-}
-
-/** Templates written for lists of parts look at a part's type or loop over the content. */
-function readsContentParts(source: string): boolean {
-  return /\bfor\s+\w+\s+in\s+\w+(?:\.content|\[['"]content['"]\])/.test(source);
 }
 
 function templateMessage(

@@ -1,9 +1,10 @@
-import type {
-  ChatTemplate,
-  LanguageModel,
-  ModelConfig,
-  TemplateInput,
-  TemplateMessage,
+import {
+  type ChatTemplate,
+  detectContentFormat,
+  type LanguageModel,
+  type ModelConfig,
+  type TemplateInput,
+  type TemplateMessage,
 } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { FakeEngine, type FakeBehaviour } from "./fake-engine.js";
@@ -64,6 +65,7 @@ export class FakeLanguageModel implements LanguageModel {
   #template(source: string, lead: string): ChatTemplate {
     return {
       source,
+      contentFormat: detectContentFormat(source),
       render: (input) => {
         this.rendered.push(input);
         return lead + render(input);
