@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import { OctavoError, type ErrorCode } from "@octavo/protocol";
 import type { TemplateInput } from "./chat-template.js";
 import type { TemplateTokens } from "./compile-chat-template.js";
+import { Turns } from "./turns.js";
 
 export interface RenderLimits {
   /** Default 2000. */
@@ -26,20 +27,25 @@ export type RenderReply =
   | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
 const maxSourceLength = 1024 * 1024;
+/** Workers at a time, whoever asks: each may take `memoryMb`. Others wait for their turn. */
+const maxWorkers = 4;
+const turns = new Turns(maxWorkers);
 
 /**
  * Renders a template that came with a request: in a worker thread of its own, ended when it exceeds its time or memory.
  * Throws `template_error` for a template that fails or exceeds a limit, `request_cancelled` on abort.
  */
-export function renderInWorker(
+export async function renderInWorker(
   source: string,
   input: TemplateInput,
   limits: RenderLimits = {},
 ): Promise<string> {
+  if (source.length > maxSourceLength) throw limitError(`is longer than ${maxSourceLength} characters`);
+  return turns.take(() => renderNow(source, input, limits));
+}
+
+function renderNow(source: string, input: TemplateInput, limits: RenderLimits): Promise<string> {
   const { timeoutMs = 2000, memoryMb = 128, maxOutputLength = 4 * 1024 * 1024, tokens = {}, signal } = limits;
-  if (source.length > maxSourceLength) {
-    return Promise.reject(limitError(`is longer than ${maxSourceLength} characters`));
-  }
   if (signal?.aborted === true) return Promise.reject(cancelled());
   const task: RenderTask = { source, input, tokens, maxOutputLength };
   return new Promise((resolve, reject) => {

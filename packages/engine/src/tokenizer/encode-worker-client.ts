@@ -14,6 +14,7 @@ export type EncodeReply =
   | { readonly taskId: number; readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
 interface Pending {
+  readonly task: EncodeTask;
   readonly resolve: (ids: Int32Array) => void;
   readonly reject: (error: OctavoError) => void;
 }
@@ -22,12 +23,16 @@ interface Pending {
 const idleMs = 60_000;
 
 /**
- * One worker thread that encodes long texts, started when the first comes. It keeps the process alive only while a
- * text is being encoded; when it dies its texts fail with `internal_error` and the next text starts another.
+ * One worker thread that encodes long texts, started when the first comes. It has one text at a time; of those that
+ * wait it gets the shortest next, so that a text of megabytes delays no more than those that come while it is encoded.
+ * It keeps the process alive only while there are texts; when it dies they fail with `internal_error` and the next text
+ * starts another.
  */
 export class EncodeWorker {
   readonly #specification: TokenizerSpecification;
-  readonly #pending = new Map<number, Pending>();
+  readonly #waiting = new Set<Pending>();
+  /** With the worker, whether or not anyone still wants it. */
+  #current: Pending | undefined;
   #worker: Worker | undefined;
   #nextTaskId = 0;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -37,28 +42,42 @@ export class EncodeWorker {
   }
 
   encode(text: string, options: EncodeOptions): Promise<Int32Array> {
-    const { signal } = options;
+    const { signal, addSpecialTokens = true } = options;
     if (signal?.aborted === true) return Promise.reject(cancelled());
-    const worker = (this.#worker ??= this.#start());
-    const task: EncodeTask = {
-      taskId: this.#nextTaskId++,
-      text,
-      addSpecialTokens: options.addSpecialTokens ?? true,
-    };
-    clearTimeout(this.#idleTimer);
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#settle(task.taskId)?.reject(cancelled());
-      };
-      signal?.addEventListener("abort", onAbort, { once: true });
       const forget = (): void => signal?.removeEventListener("abort", onAbort);
-      this.#pending.set(task.taskId, {
+      const pending: Pending = {
+        task: { taskId: this.#nextTaskId++, text, addSpecialTokens },
         resolve: (ids) => (forget(), resolve(ids)),
         reject: (error) => (forget(), reject(error)),
-      });
-      worker.ref();
-      worker.postMessage(task, []);
+      };
+      const onAbort = (): void => {
+        this.#waiting.delete(pending);
+        pending.reject(cancelled());
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.add(pending);
+      this.#next();
     });
+  }
+
+  /** Gives a worker that is free the shortest text, or its leave. */
+  #next(): void {
+    if (this.#current !== undefined) return;
+    let shortest: Pending | undefined;
+    for (const pending of this.#waiting) {
+      if (shortest === undefined || pending.task.text.length < shortest.task.text.length) shortest = pending;
+    }
+    if (shortest === undefined) {
+      this.#rest();
+      return;
+    }
+    const worker = (this.#worker ??= this.#start());
+    clearTimeout(this.#idleTimer);
+    this.#waiting.delete(shortest);
+    this.#current = shortest;
+    worker.ref();
+    worker.postMessage(shortest.task, []);
   }
 
   #start(): Worker {
@@ -67,28 +86,23 @@ export class EncodeWorker {
       execArgv: [],
     });
     worker.on("message", (reply: EncodeReply) => {
-      const pending = this.#settle(reply.taskId);
-      if (pending === undefined) return;
-      if ("ids" in reply) pending.resolve(reply.ids);
-      else pending.reject(new OctavoError(reply.failure.code, reply.failure.message));
+      const current = this.#current;
+      if (current?.task.taskId !== reply.taskId) return;
+      this.#current = undefined;
+      if ("ids" in reply) current.resolve(reply.ids);
+      else current.reject(new OctavoError(reply.failure.code, reply.failure.message));
+      this.#next();
     });
     worker.on("error", (cause) => this.#lose(worker, cause));
     worker.on("exit", () => this.#lose(worker, undefined));
     return worker;
   }
 
-  #settle(taskId: number): Pending | undefined {
-    const pending = this.#pending.get(taskId);
-    if (pending === undefined) return undefined;
-    this.#pending.delete(taskId);
-    if (this.#pending.size === 0) this.#rest();
-    return pending;
-  }
-
   #rest(): void {
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.unref();
+    clearTimeout(this.#idleTimer);
     this.#idleTimer = setTimeout(() => {
       this.#worker = undefined;
       void worker.terminate();
@@ -100,8 +114,9 @@ export class EncodeWorker {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
     clearTimeout(this.#idleTimer);
-    const lost = [...this.#pending.values()];
-    this.#pending.clear();
+    const lost = [...(this.#current === undefined ? [] : [this.#current]), ...this.#waiting];
+    this.#current = undefined;
+    this.#waiting.clear();
     const error = new OctavoError(
       "internal_error",
       "The tokenizer's worker thread ended before it finished; try the request again.",

@@ -82,6 +82,23 @@ describe("encodeAsync", () => {
     assert.deepEqual(await tokenizer.encodeAsync(longText), tokenizer.encode(longText));
   });
 
+  it("takes the shortest of the texts that wait, and none that were given up", async () => {
+    const tokenizer = load("gpt2");
+    const done: string[] = [];
+    const encode = async (name: string, text: string, signal?: AbortSignal): Promise<void> => {
+      await tokenizer.encodeAsync(text, signal === undefined ? {} : { signal });
+      done.push(name);
+    };
+    const controller = new AbortController();
+    const first = encode("first", longText);
+    const given = encode("given up", longText.repeat(2), controller.signal);
+    const rest = [encode("long", longText.repeat(3)), encode("short", longText.slice(0, 20_000))];
+    controller.abort();
+    await assert.rejects(given, { code: "request_cancelled" });
+    await Promise.all([first, ...rest]);
+    assert.deepEqual(done, ["first", "short", "long"]);
+  });
+
   it("does not keep the process alive when it is idle, and does while it works", async () => {
     const script = `
       import { createTokenizer } from ${JSON.stringify(new URL("./create-tokenizer.js", import.meta.url).href)};
