@@ -17,5 +17,5 @@ export interface LanguageModel extends AsyncDisposable {
   /** Named templates of the checkpoint, such as `tool_use`. */
   readonly namedChatTemplates: ReadonlyMap<string, ChatTemplate>;
   /** Renders a template that came with a request in a worker under time and memory limits. */
-  renderRequestTemplate(source: string, input: TemplateInput): Promise<string>;
+  renderRequestTemplate(source: string, input: TemplateInput, signal?: AbortSignal): Promise<string>;
 }

@@ -17,7 +17,7 @@ export const chatPromptFields = {
   messages: listOf(chatMessage, { min: 1, max: requestLimits.messages }),
   tools: listOf(chatTool, { max: requestLimits.tools }).nullish(),
   documents: listOf(z.record(z.string(), z.unknown()), { max: requestLimits.documents }).nullish(),
-  chat_template: z.string().nullish(),
+  chat_template: z.string().max(requestLimits.templateLength).nullish(),
   chat_template_kwargs: z.record(z.string(), z.unknown()).nullish(),
   add_generation_prompt: z.boolean().nullish(),
   continue_final_message: z.boolean().nullish(),

@@ -144,8 +144,9 @@ export class LLM implements LanguageModel {
     return this.#inParallel(texts, options, (text, each) => this.#embedOne(text, each));
   }
 
-  renderRequestTemplate(source: string, input: TemplateInput): Promise<string> {
-    return renderInWorker(source, input, { tokens: this.#parts.templates.tokens });
+  renderRequestTemplate(source: string, input: TemplateInput, signal?: AbortSignal): Promise<string> {
+    const { tokens } = this.#parts.templates;
+    return renderInWorker(source, input, { tokens, ...(signal !== undefined && { signal }) });
   }
 
   /** Ends running requests with the finish reason `abort` and frees the memory. */

@@ -50,16 +50,18 @@ export async function chatPromptTokens(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
+  signal: AbortSignal,
 ): Promise<Int32Array> {
-  const text = await renderChatPrompt(model, fields, options);
+  const text = await renderChatPrompt(model, fields, options, signal);
   // the template writes BOS itself, so none is added unless asked for
-  return model.tokenizer.encodeAsync(text, { addSpecialTokens: fields.add_special_tokens ?? false });
+  return model.tokenizer.encodeAsync(text, { addSpecialTokens: fields.add_special_tokens ?? false, signal });
 }
 
 async function renderChatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
+  signal: AbortSignal,
 ): Promise<string> {
   if (fields.continue_final_message === true && fields.add_generation_prompt === true) {
     const message = "continue_final_message and add_generation_prompt exclude each other";
@@ -76,7 +78,7 @@ async function renderChatPrompt(
   if (template !== undefined) return template.render(templateInput(fields, template, options));
   const source = requested ?? "";
   const input = templateInput(fields, { source, contentFormat: detectContentFormat(source) }, options);
-  return model.renderRequestTemplate(source, input);
+  return model.renderRequestTemplate(source, input, signal);
 }
 
 function modelTemplate(model: LanguageModel, hasTools: boolean): ChatTemplate {

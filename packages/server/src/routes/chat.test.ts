@@ -252,7 +252,10 @@ describe("chat completions through the openai package", () => {
   it("keeps content parts for templates that read them, and the developer role for those that know it", async () => {
     await using server = await startTestServer(
       {},
-      { templateSource: "{% for c in message.content %}{% if role == 'developer' %}" },
+      {
+        templateSource:
+          "{% for m in messages %}{% for c in m.content %}{{ m.role == 'developer' }}{% endfor %}{% endfor %}",
+      },
     );
     await server.post("/v1/chat/completions", { messages: [{ role: "developer", content: "x" }] });
     assert.deepEqual(server.model.rendered[0]?.messages, [

@@ -37,7 +37,7 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   service.checkPriority(request.priority);
   checkCombinations(request);
   const { model, config } = service;
-  const rendered = await chatPromptTokens(model, request, config);
+  const rendered = await chatPromptTokens(model, request, config, context.signal);
   const promptTokens = truncatePrompt(
     rendered,
     request.truncate_prompt_tokens,

@@ -172,6 +172,24 @@ describe("completions", () => {
     assert.equal(engine.aborted.length, 2);
   });
 
+  it("gives the event loop back between the texts of a request", async () => {
+    await using server = await startTestServer();
+    const prompt = Array.from({ length: 64 }, () => "x".repeat(4000));
+    let longestRun = 0;
+    let run = 0;
+    const { tokenizer } = server.model;
+    const encodeAsync = tokenizer.encodeAsync.bind(tokenizer);
+    tokenizer.encodeAsync = (text, options) => {
+      if (run === 0) setImmediate(() => (run = 0));
+      run += 1;
+      longestRun = Math.max(longestRun, run);
+      return encodeAsync(text, options);
+    };
+    const response = await server.post("/v1/completions", { prompt, max_tokens: 1 });
+    assert.equal(response.status, 200);
+    assert.ok(longestRun <= 4, `${longestRun} texts in one turn`);
+  });
+
   it("says which prompt is wrong", async () => {
     await using server = await startTestServer({}, { maxModelLen: 16 });
     const cases = [

@@ -9,10 +9,10 @@ import {
   type Completion,
   type CompletionChoice,
   type CompletionRequest,
-  type PromptInput,
 } from "@octavo/protocol";
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
 import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
+import { tokenizePrompts } from "../generation/tokenize-prompts.js";
 import { collectGeneration, startGenerations, type GenerationResult } from "../generation/run.js";
 import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
@@ -48,11 +48,10 @@ export async function handleCompletions(service: Service, context: RequestContex
   service.checkModel(request.model);
   service.checkPriority(request.priority);
   checkCombinations(request);
-  const ready = await Promise.all(
-    request.prompt.map((prompt, index) =>
-      preparePrompt(service, request, prompt, promptField(request, index)),
-    ),
-  );
+  const fieldOf = (index: number): string => promptField(request, index);
+  const addSpecialTokens = request.add_special_tokens ?? true;
+  const given = await tokenizePrompts(service, context, request.prompt, addSpecialTokens, fieldOf);
+  const ready = given.map((tokens, index) => preparePrompt(service, request, tokens, fieldOf(index)));
   const batch = {};
   const requests = ready.map(({ promptTokens, params }) => ({
     batch,
@@ -107,19 +106,13 @@ interface ReadyPrompt {
   readonly params: SamplingParams;
 }
 
-async function preparePrompt(
+function preparePrompt(
   service: Service,
   request: CompletionRequest,
-  prompt: PromptInput,
+  given: Int32Array,
   field: string,
-): Promise<ReadyPrompt> {
+): ReadyPrompt {
   const { model, config } = service;
-  const addSpecialTokens = request.add_special_tokens ?? true;
-  const given =
-    prompt.kind === "tokens"
-      ? prompt.tokens
-      : await model.tokenizer.encodeAsync(prompt.text, { addSpecialTokens });
-  if (prompt.kind === "tokens") service.checkTokens(given, field);
   const promptTokens = truncatePrompt(
     given,
     request.truncate_prompt_tokens,

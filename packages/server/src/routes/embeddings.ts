@@ -1,12 +1,7 @@
 import { randomUUID } from "node:crypto";
-import {
-  embeddingRequest,
-  OctavoError,
-  type EmbeddingList,
-  type EmbeddingsRequest,
-  type PromptInput,
-} from "@octavo/protocol";
+import { embeddingRequest, OctavoError, type EmbeddingList, type EmbeddingsRequest } from "@octavo/protocol";
 import { truncatePrompt } from "../generation/context-length.js";
+import { tokenizePrompts } from "../generation/tokenize-prompts.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";
@@ -17,20 +12,19 @@ export async function handleEmbeddings(service: Service, context: RequestContext
   service.checkModel(request.model);
   checkDimensions(request, service.model.config.hiddenSize);
   const { engine } = service.model;
-  const prompts = await Promise.all(
-    request.input.map((input, index) =>
-      prepareInput(service, request, input, request.input.length === 1 ? "input" : `input[${index}]`),
-    ),
-  );
+  const fieldOf = (index: number): string => (request.input.length === 1 ? "input" : `input[${index}]`);
+  const addSpecialTokens = request.add_special_tokens ?? true;
+  const given = await tokenizePrompts(service, context, request.input, addSpecialTokens, fieldOf);
+  const prompts = given.map((tokens, index) => prepareInput(service, request, tokens, fieldOf(index)));
   const batch = {};
   const results = await Promise.all(
-    prompts.map((promptTokens) =>
+    prompts.map((tokens) =>
       engine.embed(
         {
           batch,
           kind: "embed",
           requestId: randomUUID(),
-          promptTokens,
+          promptTokens: tokens,
           pooling: service.config.pooling,
           normalize: request.normalize ?? true,
           arrivalMs: context.arrivalMs,
@@ -41,7 +35,7 @@ export async function handleEmbeddings(service: Service, context: RequestContext
   );
   context.signal.throwIfAborted();
   const format = request.encoding_format ?? "float";
-  const promptTokens = results.reduce((total, result) => total + result.usage.promptTokens, 0);
+  const numTokens = results.reduce((total, result) => total + result.usage.promptTokens, 0);
   const answer: EmbeddingList = {
     id: `embd-${request.request_id ?? randomUUID()}`,
     object: "list",
@@ -53,8 +47,8 @@ export async function handleEmbeddings(service: Service, context: RequestContext
       embedding: format === "base64" ? toBase64(embedding) : Array.from(embedding),
     })),
     usage: {
-      prompt_tokens: promptTokens,
-      total_tokens: promptTokens,
+      prompt_tokens: numTokens,
+      total_tokens: numTokens,
       completion_tokens: 0,
       prompt_tokens_details: {
         cached_tokens: results.reduce((total, result) => total + result.usage.cachedTokens, 0),
@@ -64,19 +58,13 @@ export async function handleEmbeddings(service: Service, context: RequestContext
   sendJson(context.response, 200, answer);
 }
 
-async function prepareInput(
+function prepareInput(
   service: Service,
   request: EmbeddingsRequest,
-  input: PromptInput,
+  given: Int32Array,
   field: string,
-): Promise<Int32Array> {
+): Int32Array {
   const { model } = service;
-  const addSpecialTokens = request.add_special_tokens ?? true;
-  const given =
-    input.kind === "tokens"
-      ? input.tokens
-      : await model.tokenizer.encodeAsync(input.text, { addSpecialTokens });
-  if (input.kind === "tokens") service.checkTokens(given, field);
   const limit =
     request.truncate_prompt_tokens === -1 ? model.engine.maxModelLen : request.truncate_prompt_tokens;
   const tokens = truncatePrompt(given, limit, request.truncation_side, model.engine.maxModelLen);

@@ -12,9 +12,10 @@ export async function handleTokenize(service: Service, context: RequestContext):
   const { tokenizer, engine } = service.model;
   const { messages } = request;
   const tokens = messages
-    ? await chatPromptTokens(service.model, { ...request, messages }, service.config)
+    ? await chatPromptTokens(service.model, { ...request, messages }, service.config, context.signal)
     : await tokenizer.encodeAsync(request.prompt ?? "", {
         addSpecialTokens: request.add_special_tokens ?? true,
+        signal: context.signal,
       });
   const counts: Pick<TokenizeResponse, "count" | "max_model_len"> = {
     count: tokens.length,

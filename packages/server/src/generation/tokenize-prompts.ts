@@ -1,0 +1,38 @@
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
+import type { PromptInput } from "@octavo/protocol";
+import type { RequestContext } from "../http/request-context.js";
+import type { Service } from "../service.js";
+
+/** Prompts of about so many characters are tokenised without giving others their turn. */
+const charactersPerTurn = 16_384;
+
+/**
+ * The tokens of each prompt of a request, in order. Short texts are tokenised on the event loop, which is given back
+ * between them: a request may bring thousands. Ids are checked against the vocabulary. `fieldOf` names a prompt in errors.
+ */
+export async function tokenizePrompts(
+  service: Service,
+  context: RequestContext,
+  prompts: readonly PromptInput[],
+  addSpecialTokens: boolean,
+  fieldOf: (index: number) => string,
+): Promise<readonly Int32Array[]> {
+  const { signal } = context;
+  const results: Int32Array[] = [];
+  let characters = 0;
+  for (const [index, prompt] of prompts.entries()) {
+    if (prompt.kind === "tokens") {
+      service.checkTokens(prompt.tokens, fieldOf(index));
+      results.push(prompt.tokens);
+      continue;
+    }
+    characters += prompt.text.length;
+    if (characters > charactersPerTurn) {
+      characters = prompt.text.length;
+      await eventLoopTurn();
+      signal.throwIfAborted();
+    }
+    results.push(await service.model.tokenizer.encodeAsync(prompt.text, { addSpecialTokens, signal }));
+  }
+  return results;
+}
