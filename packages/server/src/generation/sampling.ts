@@ -23,7 +23,7 @@ export interface SamplingContext {
 export function toSamplingParams(fields: SamplingFields, context: SamplingContext): SamplingParams {
   checkLogprobs(context.logprobsField, context.logprobs, context.maxLogprobs);
   checkLogprobs("prompt_logprobs", context.promptLogprobs, context.maxLogprobs);
-  return resolveSamplingParams(
+  const params = resolveSamplingParams(
     {
       n: fields.n,
       maxTokens: context.maxTokens,
@@ -49,6 +49,29 @@ export function toSamplingParams(fields: SamplingFields, context: SamplingContex
       skipSpecialTokens: fields.skip_special_tokens,
     },
     context,
+  );
+  checkVolume(params, context);
+  return params;
+}
+
+/** Logprobs that one prompt's answer may hold, alternatives included: they are kept until it is sent. */
+const maxLogprobEntries = 2 ** 24;
+
+function checkVolume(
+  { n, maxTokens, logprobs, promptLogprobs }: SamplingParams,
+  { numPromptTokens, maxModelLen, vocabSize }: SamplingContext,
+): void {
+  const perToken = (count: number | undefined): number =>
+    count === undefined ? 0 : (count === -1 ? vocabSize : count) + 1;
+  const outputTokens = n * (maxTokens ?? maxModelLen - numPromptTokens);
+  const entries = outputTokens * perToken(logprobs) + numPromptTokens * perToken(promptLogprobs);
+  if (entries <= maxLogprobEntries) return;
+  const param = logprobs === undefined ? "prompt_logprobs" : "max_tokens";
+  throw new OctavoError(
+    "invalid_request",
+    `${param}: the answer could hold ${entries} logprobs, and at most ${maxLogprobEntries} are kept; ask for fewer ` +
+      "tokens (max_tokens), choices (n) or alternatives (logprobs)",
+    { param },
   );
 }
 

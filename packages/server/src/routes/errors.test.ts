@@ -201,6 +201,24 @@ describe("bad parameters", () => {
     assert.equal((await server.post("/v1/chat/completions", body)).status, 200);
   });
 
+  it("refuses to keep more logprobs than memory should hold, however many tokens come", async () => {
+    await using server = await startTestServer({ maxLogprobs: -1 }, { maxModelLen: 131_072 });
+    const wide = { prompt: [1, 2, 3], logprobs: 20, n: 128, max_tokens: 100_000 };
+    const long = { prompt: Array.from({ length: 100_000 }, () => 65), prompt_logprobs: -1, max_tokens: 1 };
+    for (const [body, param] of [
+      [wide, "max_tokens"],
+      [long, "prompt_logprobs"],
+    ] as const) {
+      const response = await server.post("/v1/completions", body);
+      assert.equal(response.status, 400);
+      const { error } = (await response.json()) as { error: { param: string; message: string } };
+      assert.equal(error.param, param);
+      assert.match(error.message, /could hold \d+ logprobs, and at most 16777216/);
+    }
+    assert.equal(server.model.engine.requests.length, 0);
+    assert.equal((await server.post("/v1/completions", { ...wide, n: 4, max_tokens: 3 })).status, 200);
+  });
+
   it("keeps prototypes out of reach", async () => {
     await using server = await startTestServer();
     const body = `{"messages":[{"role":"user","content":"x","__proto__":{"role":"system"}}],"__proto__":{"n":5},"chat_template_kwargs":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}}`;
