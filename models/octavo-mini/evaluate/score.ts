@@ -26,7 +26,7 @@ export function score(asked: Case, answer: Answer): Measures {
     case "retrieval":
       return asked.kind === "missing"
         ? { "retrieval: missing key": exact }
-        : { "retrieval: exact value": exact };
+        : { "retrieval: exact entry": exact };
   }
 }
 

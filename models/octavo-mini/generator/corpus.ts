@@ -19,7 +19,7 @@ interface Stage {
 
 const stages: readonly Stage[] = [
   {
-    until: 0.03,
+    until: 0.02,
     weights: { chat: 25, extraction: 10, tools: 5, grounded: 15, copying: 35, retrieval: 20 },
     retrievalTokens: [
       [1, 80],

@@ -91,9 +91,17 @@ test("a call's arguments are in the conversation", () => {
   }
 });
 
-test("grounded answers are words of the passage, and both kinds occur", () => {
+test("the names and numbers of a grounded answer are in the passage, and both kinds occur", () => {
   const drawn = take("grounded", 500);
-  for (const { gold, context, id } of drawn) assert.ok(gold === notInPassage || context?.includes(gold), id);
+  for (const { gold, context, id } of drawn) {
+    if (gold === notInPassage) continue;
+    const given = gold
+      .slice(0, -1)
+      .split(" ")
+      .slice(1)
+      .filter((word) => /[A-Z0-9]/.test(word));
+    for (const word of given) assert.ok(context?.includes(word), `${id}: ${word}`);
+  }
   const refusals = drawn.filter(({ gold }) => gold === notInPassage).length;
   assert.ok(refusals > 75 && refusals < 250, String(refusals));
 });

@@ -2,7 +2,7 @@ import type { CaseSource, Message, TaskFamily } from "./task.js";
 
 export const notInPassage = "Not in the passage.";
 
-/** One relation: `@` stands for the subject, `#` for the value. */
+/** One relation: `@` stands for the subject, `#` for the value. The first statement is also how an answer is worded. */
 interface Relation {
   readonly draw: (source: CaseSource) => string;
   readonly statements: readonly string[];
@@ -121,9 +121,9 @@ const ofThings: readonly Relation[] = [
 const instructions = [
   'Answer from the passage only. If the answer is not there, say "Not in the passage."',
   'Use only the passage to answer. Say "Not in the passage." when it does not tell.',
-  'Answer the question with the words of the passage, or with "Not in the passage."',
+  'Answer the question in one sentence that the passage supports, or with "Not in the passage."',
   'Read the passage and answer the question. If you cannot find it, answer "Not in the passage."',
-  'Reply with the short answer from the text, or "Not in the passage."',
+  'Reply with one sentence from what the text says, or "Not in the passage."',
 ];
 
 type Layout = (instruction: string, passage: string, question: string) => Message[];
@@ -181,7 +181,7 @@ export const grounded: TaskFamily<"grounded"> = {
         return {
           statement: place(random.pick(chosen.statements), name, value),
           question: place(random.pick(chosen.questions), name, ""),
-          value,
+          answer: place(chosen.statements[0] as string, name, value),
         };
       }),
     );
@@ -194,7 +194,7 @@ export const grounded: TaskFamily<"grounded"> = {
       if (open.length === 0) return undefined;
       return {
         question: place(random.pick(random.pick(open).questions), subject.name, ""),
-        value: notInPassage,
+        answer: notInPassage,
       };
     };
     const passage = random.shuffle(facts.map(({ statement }) => statement)).join(" ");
@@ -212,7 +212,7 @@ export const grounded: TaskFamily<"grounded"> = {
       },
       () => {
         const asked = random.chance(0.3) ? (unsaid() ?? random.pick(facts)) : random.pick(facts);
-        return { question: asked.question, answer: asked.value };
+        return { question: asked.question, answer: asked.answer };
       },
     );
     let instruction = 0;

@@ -1,4 +1,3 @@
-import { writeJson } from "./json.js";
 import type { CaseSource, Message, TaskFamily } from "./task.js";
 
 export const notFound = "Not found.";
@@ -9,60 +8,58 @@ interface Haystack {
   readonly name: string;
   /** Tokens that one entry takes beyond its key and value, for reaching a wanted length. */
   readonly overhead: number;
-  readonly write: (entries: readonly Entry[]) => string;
+  /** One entry; the answer quotes it, so that finding it is a matter of matching the key. */
+  readonly entry: (key: string, value: string) => string;
+  readonly join: (entries: readonly string[]) => string;
 }
 
+const lines = (entries: readonly string[]): string => entries.join("\n");
+
 const haystacks: readonly Haystack[] = [
+  { name: "lines", overhead: 2, entry: (key, value) => `${key}: ${value}`, join: lines },
+  { name: "equals", overhead: 2, entry: (key, value) => `${key} = ${value}`, join: lines },
+  { name: "arrow", overhead: 2, entry: (key, value) => `${key} -> ${value}`, join: lines },
   {
-    name: "lines",
-    overhead: 2,
-    write: (entries) => entries.map(([key, value]) => `${key}: ${value}`).join("\n"),
+    name: "json",
+    overhead: 3,
+    entry: (key, value) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`,
+    join: (entries) => `{${entries.join(", ")}}`,
   },
-  {
-    name: "equals",
-    overhead: 2,
-    write: (entries) => entries.map(([key, value]) => `${key} = ${value}`).join("\n"),
-  },
-  {
-    name: "arrow",
-    overhead: 2,
-    write: (entries) => entries.map(([key, value]) => `${key} -> ${value}`).join("\n"),
-  },
-  { name: "json", overhead: 3, write: (entries) => writeJson(Object.fromEntries(entries)) },
   {
     name: "prose",
     overhead: 7,
-    write: (entries) => entries.map(([key, value]) => `The code for ${key} is ${value}.`).join(" "),
+    entry: (key, value) => `The code for ${key} is ${value}.`,
+    join: (entries) => entries.join(" "),
   },
   {
     name: "table",
     overhead: 4,
-    write: (entries) =>
-      ["| key | value |", "| --- | --- |", ...entries.map(([key, value]) => `| ${key} | ${value} |`)].join(
-        "\n",
-      ),
+    entry: (key, value) => `| ${key} | ${value} |`,
+    join: (entries) => lines(["| key | value |", "| --- | --- |", ...entries]),
   },
   {
     name: "csv",
     overhead: 2,
-    write: (entries) => ["key,value", ...entries.map(([key, value]) => `${key},${value}`)].join("\n"),
+    entry: (key, value) => `${key},${value}`,
+    join: (entries) => lines(["key,value", ...entries]),
   },
   {
     name: "log",
     overhead: 8,
-    write: (entries) => entries.map(([key, value], i) => `${i + 1}) set ${key} to ${value};`).join("\n"),
+    entry: (key, value) => `set ${key} to ${value};`,
+    join: (entries) => lines(entries.map((entry, i) => `${i + 1}) ${entry}`)),
   },
 ];
 
 const asks = [
-  "What is the value of *?",
-  "What is the value for *?",
+  "Which entry has the key *?",
+  "Quote the entry of *.",
   "Find *.",
-  "Give me the value of *.",
+  "Give me the entry for *.",
   "Look up *.",
-  "Which value belongs to *?",
+  "What is the value of *?",
   "*?",
-  "Return the value of the key *.",
+  "Return the entry with the key *.",
 ];
 
 const introductions = [
@@ -127,7 +124,7 @@ export const retrieval: TaskFamily<"retrieval"> = {
     } while (!pools.owns(`retrieval ${intro} ${ask} ${form}`));
     const haystack = haystacks[form] as Haystack;
     const entries = drawEntries(budget - 30, haystack.overhead, source);
-    const text = haystack.write(entries);
+    const text = haystack.join(entries.map(([key, value]) => haystack.entry(key, value)));
     const questions =
       source.split === "heldout" ? 1 : random.int(2, Math.min(24, 4 + Math.floor(budget / 50)));
     const question = asks[ask] as string;
@@ -136,17 +133,17 @@ export const retrieval: TaskFamily<"retrieval"> = {
     let gold = "";
     for (let i = 0; i < questions; i++) {
       const missing = random.chance(0.08);
-      const [key, value] = missing ? [pools.word(random), notFound] : random.pick(entries);
-      const asked = question.replace("*", key);
+      const [key, value] = random.pick(entries);
+      const asked = question.replace("*", missing ? pools.word(random) : key);
       if (i === 0)
         messages.push({
           role: "user",
           content: before
-            ? `${asked} Answer with the value only.\n\n${text}`
+            ? `${asked} Quote the entry.\n\n${text}`
             : `${introductions[intro] as string}\n\n${text}\n\n${asked}`,
         });
       else messages.push({ role: "assistant", content: gold }, { role: "user", content: asked });
-      gold = value;
+      gold = missing ? notFound : haystack.entry(key, value);
     }
     return {
       task: "retrieval",
