@@ -257,6 +257,7 @@ export class LLM implements LanguageModel {
 
   async #dispose(): Promise<void> {
     await this.engine[Symbol.asyncDispose]();
+    this.tokenizer[Symbol.dispose]?.();
     for (const part of this.#parts.owned) part[Symbol.dispose]();
   }
 }

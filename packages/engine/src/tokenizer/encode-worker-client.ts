@@ -61,6 +61,14 @@ export class EncodeWorker {
     });
   }
 
+  /** The next text starts another worker. */
+  [Symbol.dispose](): void {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    this.#lose(worker, new OctavoError("shutting_down", "The tokenizer was closed before it finished."));
+    void worker.terminate();
+  }
+
   /** Gives a worker that is free the shortest text, or its leave. */
   #next(): void {
     if (this.#current !== undefined) return;
@@ -93,8 +101,8 @@ export class EncodeWorker {
       else current.reject(new OctavoError(reply.failure.code, reply.failure.message));
       this.#next();
     });
-    worker.on("error", (cause) => this.#lose(worker, cause));
-    worker.on("exit", () => this.#lose(worker, undefined));
+    worker.on("error", (cause) => this.#lose(worker, died(cause)));
+    worker.on("exit", () => this.#lose(worker, died(undefined)));
     return worker;
   }
 
@@ -110,20 +118,23 @@ export class EncodeWorker {
     this.#idleTimer.unref();
   }
 
-  #lose(worker: Worker, cause: unknown): void {
+  #lose(worker: Worker, error: OctavoError): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
     clearTimeout(this.#idleTimer);
     const lost = [...(this.#current === undefined ? [] : [this.#current]), ...this.#waiting];
     this.#current = undefined;
     this.#waiting.clear();
-    const error = new OctavoError(
-      "internal_error",
-      "The tokenizer's worker thread ended before it finished; try the request again.",
-      { cause },
-    );
     for (const pending of lost) pending.reject(error);
   }
+}
+
+function died(cause: unknown): OctavoError {
+  return new OctavoError(
+    "internal_error",
+    "The tokenizer's worker thread ended before it finished; try the request again.",
+    { cause },
+  );
 }
 
 function cancelled(): OctavoError {

@@ -99,6 +99,15 @@ describe("encodeAsync", () => {
     assert.deepEqual(done, ["first", "short", "long"]);
   });
 
+  it("disposed, fails what it has and starts again for the next text", async () => {
+    const tokenizer = load("gpt2");
+    tokenizer[Symbol.dispose]?.();
+    const texts = [tokenizer.encodeAsync(longText), tokenizer.encodeAsync(longText)];
+    tokenizer[Symbol.dispose]?.();
+    for (const text of texts) await assert.rejects(text, { code: "shutting_down" });
+    assert.deepEqual(await tokenizer.encodeAsync(longText), tokenizer.encode(longText));
+  });
+
   it("does not keep the process alive when it is idle, and does while it works", async () => {
     const script = `
       import { createTokenizer } from ${JSON.stringify(new URL("./create-tokenizer.js", import.meta.url).href)};

@@ -97,6 +97,10 @@ export class TextTokenizer implements Tokenizer {
     return text.length < longText ? this.encode(text, options) : this.#worker.encode(text, options);
   }
 
+  [Symbol.dispose](): void {
+    this.#worker[Symbol.dispose]();
+  }
+
   #encodeText(text: string, sink: TokenSink): void {
     const onToken = (id: number): void => sink.push(id);
     if (this.#plainMatcher.isEmpty) {

@@ -18,6 +18,8 @@ export interface Tokenizer {
   /** The bytes a token stands for; what `logprobs.content[].bytes` reports. */
   tokenBytes(id: number): Uint8Array;
   createDetokenizer(options?: DecodeOptions & { readonly promptTokens?: ArrayLike<number> }): Detokenizer;
+  /** Ends the worker thread of `encodeAsync` now rather than when it has been idle; texts it has fail. */
+  [Symbol.dispose]?(): void;
 }
 
 export interface EncodeOptions {
