@@ -35,6 +35,11 @@ export class AdmissionQueue {
     this.#waiting.delete(request);
   }
 
+  /** Requests come after a time without any: what finished before it says nothing about how fast these will. */
+  noteWork(): void {
+    this.#finishedMs.length = 0;
+  }
+
   noteFinished(nowMs: number): void {
     this.#finishedMs.push(nowMs);
     if (this.#finishedMs.length > intervalsKept) this.#finishedMs.shift();

@@ -42,6 +42,7 @@ export class RequestRegistry {
   }
 
   add(request: ActiveRequest, signal: AbortSignal | undefined): void {
+    if (this.#requests.size === 0) this.#queue.noteWork();
     this.#requests.set(request, request);
     this.#queue.enter(request);
     for (const sequence of request.sequences) this.#scheduler.add(sequence);
