@@ -21,7 +21,7 @@ export const tokenIdArray = z.unknown().transform((value, context): Int32Array =
     });
     return z.NEVER;
   }
-  return Int32Array.from(value as number[]);
+  return new Int32Array(value as number[]);
 });
 
 /**
@@ -41,7 +41,7 @@ export const promptInputs = z.unknown().transform((value, context): readonly Pro
   if (typeof items[0] === "number") {
     const bad = findBadTokenId(items);
     if (bad !== undefined) return fail("token ids must be integers from 0 to 2147483647", [bad]);
-    return [{ kind: "tokens", tokens: Int32Array.from(items as readonly number[]) }];
+    return [{ kind: "tokens", tokens: new Int32Array(items as readonly number[]) }];
   }
   if (items.length > requestLimits.prompts) {
     return fail(`at most ${requestLimits.prompts} prompts are allowed in one request, got ${items.length}`);
@@ -53,7 +53,7 @@ export const promptInputs = z.unknown().transform((value, context): readonly Pro
     } else if (Array.isArray(item)) {
       const bad = findBadTokenId(item);
       if (bad !== undefined) return fail("token ids must be integers from 0 to 2147483647", [index, bad]);
-      prompts.push({ kind: "tokens", tokens: Int32Array.from(item as number[]) });
+      prompts.push({ kind: "tokens", tokens: new Int32Array(item as number[]) });
     } else {
       return fail("must be a string or an array of token ids", [index]);
     }

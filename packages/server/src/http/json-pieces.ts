@@ -5,6 +5,8 @@ import { sendText } from "./respond.js";
 
 /** Answers longer than this go out in pieces of about this length, in UTF-16 units. */
 const pieceLength = 64 * 1024;
+/** Others get their turn after so many, however short they are. */
+const piecesPerTurn = 4096;
 
 /**
  * Sends JSON text that is made piece by piece. A long answer gives others their turn between pieces and waits for a
@@ -18,9 +20,14 @@ export async function sendJsonPieces(
   const { response, signal } = context;
   let writer: PacedWriter | undefined;
   let text = "";
+  let numPieces = 0;
   for (const piece of pieces) {
     text += piece;
-    if (text.length < pieceLength) continue;
+    numPieces += 1;
+    if (text.length < pieceLength) {
+      if (numPieces % piecesPerTurn === 0) await eventLoopTurn();
+      continue;
+    }
     if (writer === undefined) {
       response.writeHead(200, { "content-type": "application/json" });
       writer = new PacedWriter(response, signal, stallTimeoutMs);
