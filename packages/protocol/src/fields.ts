@@ -18,7 +18,7 @@ export const requestLimits = {
   logitBias: 4096,
   allowedTokenIds: 262_144,
   documents: 1024,
-  templateLength: 1024 * 1024,
+  templateLength: 128 * 1024,
   idLength: 256,
 } as const;
 
