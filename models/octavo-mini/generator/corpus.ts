@@ -28,7 +28,7 @@ const stages: readonly Stage[] = [
   },
   {
     until: 0.75,
-    weights: { chat: 18, extraction: 24, tools: 26, grounded: 14, copying: 10, retrieval: 8 },
+    weights: { chat: 25, extraction: 24, tools: 24, grounded: 14, copying: 13, retrieval: 8 },
     retrievalTokens: [
       [4, 80],
       [4, 200],
@@ -38,7 +38,7 @@ const stages: readonly Stage[] = [
   },
   {
     until: 1,
-    weights: { chat: 16, extraction: 25, tools: 28, grounded: 14, copying: 9, retrieval: 8 },
+    weights: { chat: 25, extraction: 24, tools: 25, grounded: 14, copying: 12, retrieval: 8 },
     retrievalTokens: [
       [4, 200],
       [4, 500],

@@ -40,6 +40,7 @@ const onsets = [
 ];
 const vowels = ["a", "e", "i", "o", "u", "a", "e", "i", "o", "u", "ai", "ea", "ee", "oo", "ou"];
 const codas = ["", "", "", "", "b", "d", "g", "k", "l", "m", "n", "nd", "p", "r", "rk", "s", "st", "t", "x"];
+const frequentLetters = "eeeeeaaaaiiiooonnnrrrtttsssllldduucchhmmppggbbyffvwkkzjqx";
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const alphanumerics = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const anyCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/#@+=";
@@ -54,6 +55,7 @@ export class Pools {
   readonly productAdjectives: readonly string[];
   readonly productNouns: readonly string[];
   readonly nouns: readonly string[];
+  readonly #spelling: readonly string[];
 
   constructor(split: Split) {
     this.#split = split;
@@ -64,23 +66,29 @@ export class Pools {
     this.productAdjectives = inSplit(names.productAdjectives, split);
     this.productNouns = inSplit(names.productNouns, split);
     this.nouns = inSplit(names.commonNouns, split);
+    this.#spelling = [
+      ...this.nouns,
+      ...this.productNouns,
+      ...this.firstNames,
+      ...this.lastNames,
+      ...this.cities,
+    ].map((name) => name.toLowerCase());
   }
 
   #draw(draw: () => string): string {
     return drawInSplit(this.#split, draw);
   }
 
-  /** A made-up lower-case word of one to three syllables. */
+  /**
+   * A made-up lower-case word: mostly of syllables, but also real words spliced
+   * and loose letters, so that no sequence of letters looks like a word's end.
+   */
   word(random: Random): string {
     return this.#draw(() => {
-      let text = "";
-      const syllables = random.weighted([
-        [1, 1],
-        [4, 2],
-        [2, 3],
-      ] as const);
-      for (let i = 0; i < syllables; i++) text += random.pick(onsets) + random.pick(vowels);
-      return text + random.pick(codas);
+      const form = random.unit();
+      if (form < 0.55) return syllables(random);
+      if (form < 0.85) return splice(random.pick(this.#spelling), random.pick(this.#spelling), random);
+      return characters(random, frequentLetters, random.int(3, 8));
     });
   }
 
@@ -212,6 +220,22 @@ export class Pools {
   owns(combination: string): boolean {
     return splitOf(combination) === this.#split;
   }
+}
+
+function syllables(random: Random): string {
+  let text = "";
+  const count = random.weighted([
+    [1, 1],
+    [4, 2],
+    [2, 3],
+  ] as const);
+  for (let i = 0; i < count; i++) text += random.pick(onsets) + random.pick(vowels);
+  return text + random.pick(codas);
+}
+
+/** The beginning of one word on the end of another. */
+function splice(first: string, second: string, random: Random): string {
+  return first.slice(0, random.int(1, first.length - 1)) + second.slice(random.int(1, second.length - 1));
 }
 
 function characters(random: Random, alphabet: string, length: number): string {

@@ -184,7 +184,7 @@ function planOf(name: Chain["first"]): ToolPlan {
 /** Small talk needs no tool; a request that no offered tool serves is turned down. */
 function withoutTool(source: CaseSource): Case {
   const { random } = source;
-  if (random.chance(0.5)) {
+  if (random.chance(0.4)) {
     const turn = random.chance(0.8) ? drawChatTurn(source) : unknownTurn(source);
     return answerCase("small-talk", [user(turn.question)], offer([], source), turn.answer);
   }
@@ -202,7 +202,7 @@ export const toolCalls: TaskFamily<"tools"> = {
       [15, parallel],
       [15, chained],
       [13, answered],
-      [12, withoutTool],
+      [16, withoutTool],
     ] as const);
     return draw(source);
   },
