@@ -1,3 +1,3 @@
 #!/usr/bin/env node
 // Stands in git so that npm can link the command before anything is compiled.
-import "../dist/main.js";
+await import("../dist/main.js");
