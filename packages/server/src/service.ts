@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { LanguageModel } from "@octavo/engine";
-import { OctavoError, parseWith, unknownFields } from "@octavo/protocol";
+import { type ChatCompletionRequest, OctavoError, parseWith, unknownFields } from "@octavo/protocol";
 import type { z } from "zod";
 import type { ServerConfig } from "./config.js";
 import { TokenTexts } from "./generation/token-text.js";
@@ -70,6 +70,11 @@ export class Service {
     const message =
       "priority: this server schedules first-come first-served; start it with --scheduling-policy priority";
     throw new OctavoError("invalid_request", message, { param: "priority" });
+  }
+
+  /** Whether a stream ends with a usage chunk: asked for, or forced by the operator. */
+  wantsUsage(request: Pick<ChatCompletionRequest, "stream_options">): boolean {
+    return request.stream_options?.include_usage === true || this.config.enableForceIncludeUsage;
   }
 }
 

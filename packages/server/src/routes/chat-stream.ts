@@ -38,9 +38,7 @@ export async function streamChat(
       await writer.flush();
     }
     const total = requireUsage(service.model.engine, usage, context.signal);
-    const wantsUsage =
-      job.request.stream_options?.include_usage === true || service.config.enableForceIncludeUsage;
-    if (wantsUsage) writer.send(chunks.ofUsage(total));
+    if (service.wantsUsage(job.request)) writer.send(chunks.ofUsage(total));
     await writer.flush();
     writer.end();
   } catch (thrown) {
@@ -63,9 +61,8 @@ class ChatChunks {
   constructor(service: Service, job: ChatJob) {
     this.#service = service;
     this.#job = job;
-    const options = job.request.stream_options;
-    const wantsUsage = options?.include_usage === true || service.config.enableForceIncludeUsage;
-    this.#usageInChunks = !wantsUsage ? "none" : options?.continuous_usage_stats === true ? "counts" : "null";
+    const isContinuous = job.request.stream_options?.continuous_usage_stats === true;
+    this.#usageInChunks = !service.wantsUsage(job.request) ? "none" : isContinuous ? "counts" : "null";
     this.#withTokenIds = job.request.return_token_ids === true;
   }
 

@@ -43,8 +43,7 @@ class CompletionStream {
     this.#context = context;
     this.#job = job;
     this.#writer = writer;
-    this.wantsUsage =
-      job.request.stream_options?.include_usage === true || service.config.enableForceIncludeUsage;
+    this.wantsUsage = service.wantsUsage(job.request);
   }
 
   async run(prompt: PromptJob): Promise<Usage> {
