@@ -1,6 +1,6 @@
 import type { ChatTemplate, TemplateInput, TemplateMessage } from "./chat-template.js";
 import { cutAtMark, markFinalMessage } from "./continue-final-message.js";
-import { detectContentFormat } from "./detect-content-format.js";
+import { contentFormatOf } from "./detect-content-format.js";
 import { Evaluator } from "./jinja/evaluator.js";
 import { createGlobals } from "./jinja/globals.js";
 import { parseTemplate } from "./jinja/parser.js";
@@ -35,7 +35,7 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
   if (tokens.padToken !== undefined) specials["pad_token"] = tokens.padToken;
   return {
     source,
-    contentFormat: detectContentFormat(source),
+    contentFormat: contentFormatOf(template),
     render(input: TemplateInput): string {
       const continues = input.continueFinalMessage === true;
       if (continues && input.addGenerationPrompt === true) {

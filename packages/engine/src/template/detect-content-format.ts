@@ -7,8 +7,12 @@ import type { Expression, Statement, Target } from "./jinja/syntax-tree.js";
  * `--chat-template-content-format auto` decides. Throws `template_error` for a template that does not parse.
  */
 export function detectContentFormat(source: string): ContentFormat {
+  return contentFormatOf(parseTemplate(source));
+}
+
+/** As `detectContentFormat`, of a template that is parsed already. */
+export function contentFormatOf(template: readonly Statement[]): ContentFormat {
   const finder = new ContentLoopFinder();
-  const template = parseTemplate(source);
   // variables may be set from ones that are recognised later in the text, as in macros: a second look settles them
   finder.visit(template);
   finder.visit(template);
