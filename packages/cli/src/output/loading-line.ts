@@ -1,19 +1,19 @@
-/** How far loading has come; what the engine's progress callback reports. */
-export interface LoadingState {
-  readonly phase: string;
-  readonly doneBytes: number;
-  readonly totalBytes: number;
-}
+import { createProgressBar, type LoadProgress, type ProgressStream } from "@octavo/engine";
 
-/** One line that is redrawn on a terminal; elsewhere one line per phase. */
-export function createLoadingLine(stream: { isTTY?: boolean; write(text: string): unknown }): {
-  readonly update: (state: LoadingState) => void;
+/** Shows a download with the engine's bar, and packing as one line that is redrawn on a terminal, plain elsewhere. */
+export function createLoadingLine(stream: ProgressStream): {
+  readonly update: (state: LoadProgress) => void;
   readonly end: () => void;
 } {
+  const showDownload = createProgressBar(stream);
   let phase = "";
   let drawnMs = 0;
   return {
     update(state) {
+      if (state.download !== undefined) {
+        showDownload(state.download);
+        return;
+      }
       if (!stream.isTTY) {
         if (state.phase !== phase) stream.write(`${state.phase} (${mebibytes(state.totalBytes)})\n`);
         phase = state.phase;

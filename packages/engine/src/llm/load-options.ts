@@ -1,5 +1,6 @@
 import type { Backend, KvDtype } from "@octavo/kernels";
 import type { EngineOptions } from "../engine/engine-options.js";
+import type { DownloadProgress } from "../hub/download-progress.js";
 
 type EngineSettings = Pick<
   EngineOptions,
@@ -51,4 +52,6 @@ export interface LoadProgress {
   readonly phase: string;
   readonly doneBytes: number;
   readonly totalBytes: number;
+  /** While downloading: files, pace and what was there before; what `createProgressBar` draws. */
+  readonly download?: DownloadProgress;
 }

@@ -72,8 +72,13 @@ async function openModel(model: string, options: LoadOptions): Promise<Checkpoin
   const { onProgress, onWarning, signal, downloadDir } = options;
   const resolved = await resolveModel(withRevision(model, options.revision), {
     ...(onProgress !== undefined && {
-      onProgress: ({ receivedBytes, totalBytes }) =>
-        onProgress({ phase: "downloading", doneBytes: receivedBytes, totalBytes }),
+      onProgress: (download) =>
+        onProgress({
+          phase: "downloading",
+          doneBytes: download.receivedBytes,
+          totalBytes: download.totalBytes,
+          download,
+        }),
     }),
     ...(onWarning !== undefined && { onWarning }),
     ...(signal !== undefined && { signal }),

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { createLoadingLine } from "./loading-line.js";
+
+test("downloads show files and pace, packing one plain line", () => {
+  let text = "";
+  const line = createLoadingLine({ isTTY: false, write: (part) => (text += part) });
+  const download = {
+    name: "org/tiny",
+    numFiles: 3,
+    finishedFiles: 1,
+    receivedBytes: 5_000_000,
+    presentBytes: 0,
+    totalBytes: 10_000_000,
+    elapsedMs: 2000,
+    done: false,
+  };
+  line.update({ phase: "downloading", doneBytes: 5_000_000, totalBytes: 10_000_000, download });
+  for (const doneBytes of [0, 2 ** 20])
+    line.update({ phase: "loading weights", doneBytes, totalBytes: 2 ** 20 });
+  line.end();
+  assert.match(text, /^org\/tiny: 50 %.*1 of 3 files.*\/s.*left\n/);
+  assert.equal(text.match(/loading weights \(1\.0 MiB\)\n/g)?.length, 1);
+});
