@@ -204,10 +204,10 @@ export const grounded: TaskFamily<"grounded"> = {
           source.split === "heldout"
             ? 1
             : random.weighted([
-                [2, 1],
-                [2, 3],
-                [2, 5],
-                [1, 8],
+                [1, 1],
+                [2, 4],
+                [2, 8],
+                [1, 12],
               ] as const),
       },
       () => {

@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from attention import block_attention
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -101,6 +103,8 @@ class Attention(nn.Module):
 
 
 def attend(q, k, v, causal):
+    if causal and q.device.type == "cpu" and torch.is_grad_enabled():
+        return block_attention(q, k, v)
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal)

@@ -66,7 +66,7 @@ def main():
     matrices = [p for name, p in model.named_parameters() if p.dim() == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.dim() != 2 or "embed" in name]
     optimizers = [
-        Muon(matrices, lr=options.muon_rate),
+        Muon(matrices, lr=options.muon_rate, rank=rank, world=world),
         torch.optim.AdamW(others, lr=options.adam_rate, betas=(0.9, 0.95), weight_decay=0.0),
     ]
     base_rates = [options.muon_rate, options.adam_rate]

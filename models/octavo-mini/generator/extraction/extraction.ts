@@ -190,10 +190,10 @@ export const extraction: TaskFamily<"extraction"> = {
     const followUps =
       split === "train"
         ? random.weighted([
-            [4, 0],
+            [2, 0],
             [2, 1],
-            [1, 2],
-            [1, 3],
+            [2, 3],
+            [1, 5],
           ] as const)
         : 0;
     for (let i = 0; i < followUps; i++) {

@@ -2,6 +2,7 @@ import type { Random } from "../random.js";
 import { drawInSplit, inSplit, splitOf } from "../split.js";
 import type { Split } from "../task.js";
 import * as names from "./names.js";
+import { vocabularyPieces } from "./vocabulary.js";
 
 const onsets = [
   "b",
@@ -56,6 +57,8 @@ export class Pools {
   readonly productNouns: readonly string[];
   readonly nouns: readonly string[];
   readonly #spelling: readonly string[];
+  readonly #pieces: readonly string[];
+  readonly #capitalPieces: readonly string[];
 
   constructor(split: Split) {
     this.#split = split;
@@ -73,6 +76,9 @@ export class Pools {
       ...this.lastNames,
       ...this.cities,
     ].map((name) => name.toLowerCase());
+    const pieces = split === "train" ? vocabularyPieces() : [];
+    this.#pieces = pieces.filter((piece) => /^[a-z]+$/.test(piece));
+    this.#capitalPieces = pieces.filter((piece) => /^[A-Z][a-z]*$/.test(piece));
   }
 
   #draw(draw: () => string): string {
@@ -82,8 +88,11 @@ export class Pools {
   /**
    * A made-up lower-case word: mostly of syllables, but also real words spliced
    * and loose letters, so that no sequence of letters looks like a word's end.
+   * Training words are often pieces of the vocabulary, each as likely as the
+   * next: a piece that no text needs is one that the model never learns to copy.
    */
   word(random: Random): string {
+    if (this.#pieces.length > 0 && random.chance(0.4)) return this.#ofPieces(this.#pieces, random);
     return this.#draw(() => {
       const form = random.unit();
       if (form < 0.55) return syllables(random);
@@ -92,7 +101,17 @@ export class Pools {
     });
   }
 
+  #ofPieces(beginnings: readonly string[], random: Random): string {
+    return this.#draw(() => {
+      let text = random.pick(beginnings);
+      for (let more = random.pick([0, 1, 1, 1, 2]); more > 0; more--) text += random.pick(this.#pieces);
+      return text;
+    });
+  }
+
   properWord(random: Random): string {
+    if (this.#capitalPieces.length > 0 && random.chance(0.4))
+      return this.#ofPieces(this.#capitalPieces, random);
     const word = this.word(random);
     return word.charAt(0).toUpperCase() + word.slice(1);
   }

@@ -76,7 +76,7 @@ function single(source: CaseSource): Case {
   const asked = request(pickPlan(source, []), source);
   const plans = [asked.plan];
   const before: Message[] = [];
-  while (source.random.chance(source.split === "train" ? 0.55 : 0.2)) {
+  while (source.random.chance(source.split === "train" ? 0.65 : 0.2)) {
     const plan = source.random.chance(0.5)
       ? asked.plan
       : pickPlan(
