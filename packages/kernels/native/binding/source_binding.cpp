@@ -58,6 +58,7 @@ public:
         matrix.group = source.Get("groupSize").As<Napi::Number>().Int64Value();
         matrix.name = source.Get("name").As<Napi::String>().Utf8Value();
         matrix.values = keep(source.Get("bytes"));
+        matrix.file = kept_.back().file.get();
         matrix.scales = keep(source.Get("scales"));
         matrix.zeros = keep(source.Get("zeros"));
         sources_.push_back(std::move(matrix));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "../core/half.h"
+#include "float_pack.h"
 #include "layout.h"
 
 namespace octavo {
@@ -30,9 +31,15 @@ FloatMatrix::FloatMatrix(const SourceStack& stack, ThreadPool& pool)
       table_(float_kernels()),
       multiply_(kernel_for(type_, table_)) {
     memory_ = AlignedMemory(static_cast<size_t>(panels() * packed_cols() * column_bytes()));
+    const PanelSource source(stack);
     FiniteCheck check;
-    pool.parallel_for(panels(), 4, [&](int64_t begin, int64_t end, int) {
-        for (int64_t panel = begin; panel < end; ++panel) pack_panel(stack, panel, check);
+    pool.parallel_for(panels(), source.grain(), [&](int64_t begin, int64_t end, int) {
+        for (int64_t panel = begin; panel < end; ++panel) {
+            uint8_t* out = memory_.data() + panel * packed_cols() * column_bytes();
+            const int bad = pack_float_panel(type_, source.rows(panel), cols_, out);
+            if (bad >= 0) check.found(panel * kPanelRows + bad);
+        }
+        source.release(begin, end);
     });
     check.require(stack);
 }
@@ -42,39 +49,6 @@ int64_t FloatMatrix::panels() const { return (rows_ + kPanelRows - 1) / kPanelRo
 int64_t FloatMatrix::packed_cols() const { return type_ == WeightType::bf16 ? (cols_ + 1) / 2 * 2 : cols_; }
 
 int64_t FloatMatrix::column_bytes() const { return (type_ == WeightType::f32 ? 4 : 2) * kPanelRows; }
-
-void FloatMatrix::pack_panel(const SourceStack& stack, int64_t panel, FiniteCheck& check) {
-    // Columns are taken a few lines at a time, so that the panel being written stays in the nearest cache.
-    constexpr int64_t kStrip = 64;
-    uint8_t* out = memory_.data() + panel * packed_cols() * column_bytes();
-    const int num_rows = static_cast<int>(std::min<int64_t>(kPanelRows, rows_ - panel * kPanelRows));
-    const uint8_t* rows[kPanelRows];
-    for (int lane = 0; lane < num_rows; ++lane) rows[lane] = stack.row(panel * kPanelRows + lane).values();
-    for (int64_t begin = 0; begin < cols_; begin += kStrip) {
-        const int64_t end = std::min(begin + kStrip, cols_);
-        for (int lane = 0; lane < num_rows; ++lane) {
-            bool finite = true;
-            if (type_ == WeightType::f32) {
-                for (int64_t c = begin; c < end; ++c) {
-                    float value;
-                    std::memcpy(&value, rows[lane] + 4 * c, sizeof value);
-                    finite &= f32_is_finite(value);
-                    std::memcpy(out + (c * kPanelRows + lane) * 4, &value, sizeof value);
-                }
-            } else {
-                const bool pairs = type_ == WeightType::bf16;
-                for (int64_t c = begin; c < end; ++c) {
-                    uint16_t value;
-                    std::memcpy(&value, rows[lane] + 2 * c, sizeof value);
-                    finite &= pairs ? bf16_is_finite(value) : f16_is_finite(value);
-                    const int64_t at = pairs ? (c / 2 * kPanelRows + lane) * 2 + c % 2 : c * kPanelRows + lane;
-                    std::memcpy(out + at * 2, &value, sizeof value);
-                }
-            }
-            if (!finite) check.found(panel * kPanelRows + lane);
-        }
-    }
-}
 
 uint16_t* FloatMatrix::round_rows(const float* x, int64_t ldx, int64_t m, Workspace& workspace, ThreadPool& pool) const {
     uint16_t* rounded = static_cast<uint16_t*>(workspace.get(kRowsSlot, static_cast<size_t>(m * packed_cols()) * sizeof(uint16_t)));

@@ -24,7 +24,6 @@ private:
     /// Columns as packed: even for bf16.
     int64_t packed_cols() const;
     int64_t column_bytes() const;
-    void pack_panel(const SourceStack& stack, int64_t panel, FiniteCheck& check);
     /// bf16 copy of the activations, block of columns by block of columns: all rows of block 0, then of block 1.
     uint16_t* round_rows(const float* x, int64_t ldx, int64_t m, Workspace& workspace, ThreadPool& pool) const;
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/mapped_file.h"
 #include "../core/thread_pool.h"
 
 namespace octavo {
@@ -23,6 +24,8 @@ struct MatrixSource {
     const uint8_t* zeros;   // f32, unaligned; null unless int4 with zero points
     int64_t group;
     std::string name;
+    /// The mapping that `values` lie in, whose pages need not stay resident once packed; null for other memory.
+    const MappedFile* file = nullptr;
 };
 
 /// Scratch that grows to the largest use and is kept, so that steps do not allocate.

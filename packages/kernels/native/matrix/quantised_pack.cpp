@@ -1,9 +1,8 @@
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "../core/half.h"
+#include "panel_rows.h"
 #include "quantised_matrix.h"
+#include "source_blocks.h"
 
 namespace octavo {
 
@@ -30,150 +29,183 @@ FormatId format_of(const SourceStack& stack) {
     }
 }
 
-/// Where one row of a panel comes from and where its meta goes.
-struct RowPacker {
-    const SourceStack::Row source;
-    const uint8_t* const values;
-    const int64_t cols;
-    uint8_t* const meta;
-    const int lane;
-    bool finite = true;
+/// A panel on its way from its rows to its place.
+struct PanelJob {
+    PanelRows rows;
+    int64_t groups;
+    uint8_t* codes;
+    uint8_t* meta;
+    /// Columns of one scale of int8 and int4.
+    int64_t scale_groups;
+};
 
-    uint16_t read_scale(const uint8_t* p) {
+/// f16 values at the same place of every row.
+Halves8 gather_halves(const PanelRows& rows, int64_t at, int first) {
+    Halves8 values;
+    for (int i = 0; i < 8; ++i) {
         uint16_t half;
-        std::memcpy(&half, p, sizeof half);
-        finite = finite && f16_is_finite(half);
-        return half;
+        std::memcpy(&half, rows.values[first + i] + at, sizeof half);
+        values[i] = half;
     }
+    return values;
+}
 
-    template <class T>
-    void put(uint8_t* lanes, T value) {
-        std::memcpy(lanes + static_cast<size_t>(lane) * sizeof(T), &value, sizeof value);
+void pack_halves(const PanelRows& rows, int64_t at, uint8_t* out, NonFiniteF16& check) {
+    for (int part = 0; part < 2; ++part) {
+        const Halves8 values = gather_halves(rows, at, 8 * part);
+        check.see(part, values);
+        store(out + 16 * part, values);
     }
+}
 
-    /// Blocks that begin with an f16 scale.
-    void pack_half(int64_t block_bytes) {
-        for (int64_t g = 0; g < cols / kGroup; ++g) {
-            put(meta + g * kHalfMetaBytes, read_scale(values + g * block_bytes));
-        }
+Words4 gather_floats(const uint8_t* const* rows, int64_t index, int first) {
+    Words4 values;
+    for (int i = 0; i < 4; ++i) {
+        uint32_t bits;
+        std::memcpy(&bits, rows[first + i] + 4 * index, sizeof bits);
+        values[i] = bits;
     }
+    return values;
+}
 
-    void pack_super_min(int64_t block_bytes) {
-        for (int64_t s = 0; s < cols / (kGroup * kSuperGroups); ++s) {
-            const uint8_t* block = values + s * block_bytes;
-            uint8_t* out = meta + s * kSuperMinMetaBytes;
-            put(out, read_scale(block));
-            put(out + 2 * kPanelRows, read_scale(block + 2));
-            uint8_t* scales = out + 4 * kPanelRows;
-            for (int g = 0; g < kSuperGroups; ++g) {
-                uint8_t scale;
-                uint8_t minimum;
-                decode_super_scale(block + 4, g, scale, minimum);
-                put(scales + g * kPanelRows, scale);
-                put(scales + (kSuperGroups + g) * kPanelRows, minimum);
-            }
-        }
-    }
-
-    void pack_super_halves(int64_t block_bytes) {
-        for (int64_t s = 0; s < cols / (kGroup * kSuperGroups); ++s) {
-            const uint8_t* block = values + s * block_bytes;
-            uint8_t* out = meta + s * kSuperHalvesMetaBytes;
-            put(out, read_scale(block + block_bytes - 2));
-            const uint8_t* scales = block + block_bytes - 2 - 2 * kSuperGroups;
-            for (int h = 0; h < 2 * kSuperGroups; ++h) put(out + 2 * kPanelRows + h * kPanelRows, scales[h]);
-        }
-    }
-
-    void pack_single(bool with_zeros) {
-        const MatrixSource& from = *source.source;
-        const int64_t scales_per_row = cols / from.group;
-        const int64_t stride = with_zeros ? kSingleZerosMetaBytes : kSingleMetaBytes;
-        for (int64_t i = 0; i < scales_per_row; ++i) {
-            const int64_t at = (source.index * scales_per_row + i) * 4;
-            float scale;
-            std::memcpy(&scale, from.scales + at, sizeof scale);
-            float zero = 8.0f;
-            if (from.zeros != nullptr) std::memcpy(&zero, from.zeros + at, sizeof zero);
-            // No code is farther than this from its zero.
-            const float span = with_zeros ? 16.0f + std::fabs(zero) : 128.0f;
-            finite = finite && f32_is_finite(scale * span);
-            put(meta + i * stride, scale);
-            if (with_zeros) put(meta + i * stride + 4 * kPanelRows, zero);
-        }
-    }
-
-    void pack(Scaling scaling, int64_t block_bytes) {
-        switch (scaling) {
-            case Scaling::half:
-                return pack_half(block_bytes);
-            case Scaling::super_min:
-                return pack_super_min(block_bytes);
-            case Scaling::super_halves:
-                return pack_super_halves(block_bytes);
-            case Scaling::single:
-                return pack_single(false);
-            case Scaling::single_zeros:
-                return pack_single(true);
-        }
+/// Meta of one group, or of the super-block or scale that begins with it. See Scaling for the layouts.
+template <class Blocks>
+struct HalfMeta {
+    using Check = NonFiniteF16;
+    static constexpr int64_t kGroups = 1;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        pack_halves(job.rows, g * Blocks::kBytes, job.meta + g * kHalfMetaBytes, check);
     }
 };
 
-/// Planes of one group from its codes in dot-product order, see group_code_bytes.
-void compress(int bits, const uint8_t codes[kGroupCodes], uint8_t* out) {
-    if (bits == 8) {
-        std::memcpy(out, codes, kGroupCodes);
-        return;
+template <class Blocks>
+struct SuperMinMeta {
+    using Check = NonFiniteF16;
+    static constexpr int64_t kGroups = kSuperGroups;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        const int64_t at = g / kSuperGroups * Blocks::kBytes;
+        uint8_t* out = job.meta + g / kSuperGroups * kSuperMinMetaBytes;
+        pack_halves(job.rows, at, out, check);
+        pack_halves(job.rows, at + 2, out + 2 * kPanelRows, check);
+        store_transposed_bytes([&](int lane) { return super_scales(job.rows.values[lane] + at + 4); }, out + 4 * kPanelRows);
     }
-    for (int i = 0; i < 256; ++i) out[i] = static_cast<uint8_t>((codes[i] & 0x0f) | codes[i + 256] << 4);
-    if (bits == 5) {
-        for (int i = 0; i < 64; ++i) {
-            int plane = 0;
-            for (int j = 0; j < 8; ++j) plane |= (codes[64 * j + i] >> 4 & 1) << j;
-            out[256 + i] = static_cast<uint8_t>(plane);
-        }
+};
+
+template <class Blocks>
+struct SuperHalvesMeta {
+    using Check = NonFiniteF16;
+    static constexpr int64_t kGroups = kSuperGroups;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        const int64_t at = (g / kSuperGroups + 1) * Blocks::kBytes - 2;
+        uint8_t* out = job.meta + g / kSuperGroups * kSuperHalvesMetaBytes;
+        pack_halves(job.rows, at, out, check);
+        store_transposed_bytes([&](int lane) { return load_as<Bytes16>(job.rows.values[lane] + at - 16); }, out + 2 * kPanelRows);
     }
-    if (bits == 6) {
-        for (int p = 0; p < 2; ++p) {
-            for (int i = 0; i < 64; ++i) {
-                int plane = 0;
-                for (int t = 0; t < 4; ++t) plane |= (codes[256 * p + 64 * t + i] >> 4 & 3) << (2 * t);
-                out[256 + 64 * p + i] = static_cast<uint8_t>(plane);
-            }
-        }
+};
+
+/// What is checked is the largest product of the scale: no code is farther than `span` from its zero.
+void pack_scales(const PanelJob& job, int64_t index, const float* span, uint8_t* out, NonFiniteF32& check) {
+    using Floats4 = float __attribute__((vector_size(16)));
+    for (int part = 0; part < 4; ++part) {
+        const Words4 scales = gather_floats(job.rows.scales, index, 4 * part);
+        const Floats4 largest = reinterpret_cast<Floats4>(scales) * load_as<Floats4>(reinterpret_cast<const uint8_t*>(span + 4 * part));
+        check.see(part, reinterpret_cast<Words4>(largest));
+        store(out + 16 * part, scales);
     }
 }
 
-int64_t block_columns(Scaling scaling) {
-    return scaling == Scaling::super_min || scaling == Scaling::super_halves ? kGroup * kSuperGroups : kGroup;
+template <class Blocks>
+struct SingleMeta {
+    using Check = NonFiniteF32;
+    static constexpr int64_t kGroups = 0;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        float span[kPanelRows];
+        for (float& one : span) one = 128.0f;
+        const int64_t index = g / job.scale_groups;
+        pack_scales(job, index, span, job.meta + index * kSingleMetaBytes, check);
+    }
+};
+
+template <class Blocks>
+struct SingleZerosMeta {
+    using Check = NonFiniteF32;
+    static constexpr int64_t kGroups = 0;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        const int64_t index = g / job.scale_groups;
+        float span[kPanelRows];
+        float zeros[kPanelRows];
+        for (int lane = 0; lane < kPanelRows; ++lane) {
+            zeros[lane] = 8.0f;
+            if (job.rows.zeros[lane] != nullptr) std::memcpy(&zeros[lane], job.rows.zeros[lane] + 4 * index, sizeof(float));
+            span[lane] = 16.0f + std::fabs(zeros[lane]);
+        }
+        uint8_t* out = job.meta + index * kSingleZerosMetaBytes;
+        pack_scales(job, index, span, out, check);
+        std::memcpy(out + 4 * kPanelRows, zeros, sizeof zeros);
+    }
+};
+
+/// Planes of one group, see group_code_bytes.
+template <class Blocks>
+void pack_codes(const PanelJob& job, int64_t g) {
+    uint8_t* out = job.codes + g * group_code_bytes(Blocks::kBits);
+    const uint8_t* const* rows = job.rows.values;
+    if constexpr (Blocks::kBits == 8) {
+        for (int half = 0; half < 2; ++half) {
+            Tile::of([&](int lane) { return Blocks::bytes(rows[lane], g, half); }).store_to(out + 256 * half);
+        }
+    } else {
+        Tile::of([&](int lane) { return Blocks::pairs(rows[lane], g); }).store_to(out);
+    }
+    if constexpr (Blocks::kBits == 5) {
+        const auto bits = [&](int lane) {
+            const ColumnBits high = Blocks::high(rows[lane], g);
+            return join_nibbles(high.low, high.high);
+        };
+        Tile::of(bits).store_merged(1, out + 256);
+    }
+    if constexpr (Blocks::kBits == 6) {
+        Tile::of([&](int lane) { return Blocks::high(rows[lane], g).low; }).store_merged(2, out + 256);
+        Tile::of([&](int lane) { return Blocks::high(rows[lane], g).high; }).store_merged(2, out + 320);
+    }
 }
 
-void pack_panel(const SourceStack& stack, const QuantisedPanels& panels, int64_t index, FiniteCheck& check) {
-    const Format& format = panels.traits();
-    const PanelView view = panels.panel(index);
-    uint8_t* codes_out = const_cast<uint8_t*>(view.codes);
-    uint8_t* meta_out = const_cast<uint8_t*>(view.meta);
-    const int64_t block_bytes = source_row_bytes(stack.type(), block_columns(format.scaling));
-    const int num_rows = static_cast<int>(std::min<int64_t>(kPanelRows, panels.rows - index * kPanelRows));
-
-    const uint8_t* rows[kPanelRows];
-    for (int lane = 0; lane < num_rows; ++lane) {
-        const SourceStack::Row source = stack.row(index * kPanelRows + lane);
-        rows[lane] = source.values();
-        RowPacker packer{source, rows[lane], panels.cols, meta_out, lane};
-        packer.pack(format.scaling, block_bytes);
-        if (!packer.finite) check.found(index * kPanelRows + lane);
+/// The first row that is not finite, -1 when all are.
+template <class Blocks, template <class> class Meta>
+int pack_panel(const PanelJob& job) {
+    typename Meta<Blocks>::Check check;
+    const int64_t meta_groups = Meta<Blocks>::kGroups == 0 ? job.scale_groups : Meta<Blocks>::kGroups;
+    for (int64_t first = 0; first < job.groups; first += meta_groups) {
+        Meta<Blocks>::pack(job, first, check);
+        for (int64_t g = first; g < first + meta_groups; ++g) pack_codes<Blocks>(job, g);
     }
+    return check.first_lane();
+}
 
-    uint8_t codes[kGroupCodes] = {};
-    for (int64_t g = 0; g < panels.groups(); ++g) {
-        for (int lane = 0; lane < num_rows; ++lane) {
-            uint8_t row_codes[kGroup];
-            decode_codes(stack.type(), rows[lane], g, row_codes);
-            for (int j = 0; j < 8; ++j) std::memcpy(codes + 64 * j + 4 * lane, row_codes + 4 * j, 4);
-        }
-        compress(format.bits, codes, codes_out + g * group_code_bytes(format.bits));
+using PackPanel = int (*)(const PanelJob& job);
+
+PackPanel packer_of(FormatId format) {
+    switch (format) {
+        case FormatId::q4_0:
+            return pack_panel<BlocksQ4_0, HalfMeta>;
+        case FormatId::q5_0:
+            return pack_panel<BlocksQ5_0, HalfMeta>;
+        case FormatId::q8_0:
+            return pack_panel<BlocksQ8_0, HalfMeta>;
+        case FormatId::q4_k:
+            return pack_panel<BlocksQ4_K, SuperMinMeta>;
+        case FormatId::q5_k:
+            return pack_panel<BlocksQ5_K, SuperMinMeta>;
+        case FormatId::q6_k:
+            return pack_panel<BlocksQ6_K, SuperHalvesMeta>;
+        case FormatId::int8:
+            return pack_panel<BlocksInt8, SingleMeta>;
+        case FormatId::int4:
+            return pack_panel<BlocksInt4, SingleMeta>;
+        case FormatId::int4_zeros:
+            break;
     }
+    return pack_panel<BlocksInt4, SingleZerosMeta>;
 }
 
 }  // namespace
@@ -189,9 +221,17 @@ QuantisedPanels pack_quantised(const SourceStack& stack, ThreadPool& pool) {
     panels.panel_stride = (bytes + 63) / 64 * 64;
     panels.memory = AlignedMemory(static_cast<size_t>(panels.panels() * panels.panel_stride));
 
+    const PackPanel pack = packer_of(panels.format);
+    const PanelSource source(stack);
     FiniteCheck check;
-    pool.parallel_for(panels.panels(), 4, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) pack_panel(stack, panels, i, check);
+    pool.parallel_for(panels.panels(), source.grain(), [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) {
+            const PanelView view = panels.panel(i);
+            const int bad = pack({source.rows(i), panels.groups(), const_cast<uint8_t*>(view.codes), const_cast<uint8_t*>(view.meta),
+                                  panels.groups_per_scale});
+            if (bad >= 0) check.found(i * kPanelRows + bad);
+        }
+        source.release(begin, end);
     });
     check.require(stack);
     return panels;

@@ -13,12 +13,6 @@ const char* weight_type_name(WeightType type);
 /// Bytes of one row of `values`.
 int64_t source_row_bytes(WeightType type, int64_t cols);
 
-/// Codes u of columns [32 * group, 32 * group + 32) of a quantised row, one byte each, as Format describes them.
-void decode_codes(WeightType type, const uint8_t* row, int64_t group, uint8_t codes[32]);
-
-/// The six-bit scale and minimum of group `group` (0..7) of a Q4_K or Q5_K super-block's 12 packed bytes.
-void decode_super_scale(const uint8_t packed[12], int group, uint8_t& scale, uint8_t& minimum);
-
 /// Sources stacked along rows, checked against each other and against their type's rules.
 class SourceStack {
 public:

@@ -1,5 +1,8 @@
 // Packed matrices and linear kernels: every weight type on every instruction set that this machine has.
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -188,6 +191,27 @@ void check_stacking(const WeightCase& weight, ThreadPool& pool) {
     }
 }
 
+/// Pages of a mapped file are given back chunk by chunk while the rest is packed: nothing may be lost or read twice.
+void check_mapped(ThreadPool& pool) {
+    const Sample sample = make_sample(WeightType::q8_0, 1033, 2048, 0, false, 91);
+    char path[] = "/tmp/octavo-matrix-test-XXXXXX";
+    const int fd = mkstemp(path);
+    const std::string prefix(37, '!');
+    const std::string bytes = prefix + std::string(sample.values.begin(), sample.values.end());
+    CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+    close(fd);
+    {
+        const MappedFile file(path);
+        MatrixSource source = sample.source();
+        source.values = file.data() + prefix.size();
+        source.file = &file;
+        const std::unique_ptr<Matrix> matrix = Matrix::pack({source}, pool);
+        check_rows(sample, *matrix, "mapped file");
+        CHECK(std::memcmp(source.values, sample.values.data(), sample.values.size()) == 0);
+    }
+    unlink(path);
+}
+
 /// A row of activations that is not finite turns into NaN and leaves its neighbours alone.
 void check_bad_activations(const WeightCase& weight, ThreadPool& pool) {
     const int64_t cols = 256;
@@ -372,6 +396,7 @@ int main() {
         check_packed_size(weight, two);
         check_rejections(weight, two);
     }
+    check_mapped(three);
     check_bad_shapes(two);
     return finish("matrix_test");
 }
