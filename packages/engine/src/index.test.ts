@@ -5,6 +5,7 @@ import * as engine from "./index.js";
 test("exports these values and no others", () => {
   assert.deepEqual(Object.keys(engine).toSorted(), [
     "Generation",
+    "GrammarCompiler",
     "LLM",
     "compileChatTemplate",
     "createEngine",

@@ -2,6 +2,8 @@ export type * from "./api.js";
 export type * from "./language-model.js";
 export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config.js";
 export type { SamplingParams } from "./sampling/sampling-params.js";
+export type * from "./structured/grammar.js";
+export { GrammarCompiler, type GrammarCompilerOptions } from "./structured/grammar-compiler.js";
 export type {
   ChatTemplate,
   ContentFormat,

@@ -1,0 +1,50 @@
+/** What a state's own part says of the vocabulary, whatever may follow it. */
+export interface LocalMask {
+  /** Tokens that stay within the state's own part, or end where it may. */
+  readonly tokens: Uint32Array;
+  /** Nodes of the trie at which the part may be over: what follows decides on the tokens below them. */
+  readonly exits: Int32Array;
+  /** The exits are nodes of the trie of odd tokens alone. */
+  readonly ofOddTrie: boolean;
+}
+
+/** Keeps the most recently used values within a number of bytes. Keys belong to one grammar; the bound is for all together. */
+export class MaskCache {
+  readonly #maxBytes: number;
+  readonly #entries = new Map<object, { readonly value: Uint32Array | LocalMask; readonly bytes: number }>();
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(key: object): Uint32Array | LocalMask | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    return entry.value;
+  }
+
+  set(key: object, value: Uint32Array | LocalMask): void {
+    const bytes =
+      value instanceof Uint32Array ? value.byteLength : value.tokens.byteLength + value.exits.byteLength;
+    const before = this.#entries.get(key);
+    if (before !== undefined) this.#drop(key, before.bytes);
+    this.#entries.set(key, { value, bytes });
+    this.#bytes += bytes;
+    for (const [oldest, entry] of this.#entries) {
+      if (this.#bytes <= this.#maxBytes || oldest === key) return;
+      this.#drop(oldest, entry.bytes);
+    }
+  }
+
+  #drop(key: object, bytes: number): void {
+    this.#entries.delete(key);
+    this.#bytes -= bytes;
+  }
+}

@@ -1,0 +1,130 @@
+import type { Grammar, Matcher } from "../grammar.js";
+import type { RuleSet } from "../node.js";
+import { MaskBuilder } from "./mask-builder.js";
+import type { MaskCache } from "./mask-cache.js";
+import type { Term } from "./term.js";
+import { TermStore } from "./term-store.js";
+import { maskWordsOf, type Vocabulary } from "./vocabulary.js";
+
+/** Terms after which new sequences begin on a new store, so that the old one can go with the sequences it has. */
+const enoughTerms = 200_000;
+
+/** The part of the automaton that is known so far, made state by state as sequences come to them. */
+interface Automaton {
+  readonly store: TermStore;
+  readonly masks: MaskBuilder;
+  readonly root: Term;
+}
+
+/** A rule set over a vocabulary. */
+export class TermGrammar implements Grammar {
+  readonly maskWords: number;
+  readonly #rules: RuleSet;
+  readonly #vocabulary: Vocabulary;
+  readonly #cache: MaskCache;
+  #automaton: Automaton;
+
+  constructor(rules: RuleSet, vocabulary: Vocabulary, cache: MaskCache) {
+    this.#rules = rules;
+    this.#vocabulary = vocabulary;
+    this.#cache = cache;
+    this.maskWords = maskWordsOf(vocabulary.size);
+    this.#automaton = this.#begin();
+  }
+
+  /** States known, a measure of the memory that the grammar takes. */
+  get numTerms(): number {
+    return this.#automaton.store.numTerms;
+  }
+
+  start(): Matcher {
+    if (this.numTerms > enoughTerms) this.#automaton = this.#begin();
+    return new TermMatcher(this.#automaton, this.#vocabulary, this.#automaton.root, []);
+  }
+
+  #begin(): Automaton {
+    const store = new TermStore(this.#rules);
+    return {
+      store,
+      masks: new MaskBuilder(store, this.#vocabulary, this.#cache),
+      root: store.rule(this.#rules.root),
+    };
+  }
+}
+
+class TermMatcher implements Matcher {
+  readonly #automaton: Automaton;
+  readonly #vocabulary: Vocabulary;
+  /** The state before each accepted token. */
+  readonly #history: Term[];
+  #term: Term;
+
+  constructor(automaton: Automaton, vocabulary: Vocabulary, term: Term, history: readonly Term[]) {
+    this.#automaton = automaton;
+    this.#vocabulary = vocabulary;
+    this.#term = term;
+    this.#history = [...history];
+  }
+
+  get numAccepted(): number {
+    return this.#history.length;
+  }
+
+  get isComplete(): boolean {
+    return this.#term.nullable;
+  }
+
+  get isFinished(): boolean {
+    return this.#term === this.#automaton.store.epsilon;
+  }
+
+  accept(token: number): boolean {
+    const { store } = this.#automaton;
+    const { bytes, starts, size } = this.#vocabulary;
+    if (!(token >= 0 && token < size)) return false;
+    const [start, end] = [starts[token]!, starts[token + 1]!];
+    if (start === end) return false;
+    store.startWork();
+    let term = this.#term;
+    for (let index = start; index < end; index += 1) {
+      term = store.step(term, store.classes.of[bytes[index]!]!);
+      if (term === store.empty) return false;
+    }
+    this.#history.push(this.#term);
+    this.#term = term;
+    return true;
+  }
+
+  fillMask(mask: Uint32Array): void {
+    mask.set(this.#mask());
+  }
+
+  forcedToken(): number | undefined {
+    if (this.isComplete) return undefined;
+    let found: number | undefined;
+    const mask = this.#mask();
+    for (let word = 0; word < mask.length; word += 1) {
+      const bits = mask[word]!;
+      if (bits === 0) continue;
+      if (found !== undefined || (bits & (bits - 1)) !== 0) return undefined;
+      found = word * 32 + 31 - Math.clz32(bits);
+    }
+    return found;
+  }
+
+  rollback(count: number): void {
+    if (count <= 0) return;
+    const kept = Math.max(0, this.#history.length - count);
+    this.#term = this.#history[kept] ?? this.#term;
+    this.#history.length = kept;
+  }
+
+  clone(): Matcher {
+    return new TermMatcher(this.#automaton, this.#vocabulary, this.#term, this.#history);
+  }
+
+  #mask(): Uint32Array {
+    this.#automaton.store.startWork();
+    return this.#automaton.masks.maskOf(this.#term);
+  }
+}

@@ -1,0 +1,29 @@
+import { OctavoError } from "@octavo/protocol";
+import type { CodeSet } from "../code-points.js";
+import type { Regex } from "../regex/regex-syntax.js";
+
+/** The right-hand side of a rule. */
+export type Expression =
+  | { readonly kind: "text"; readonly text: string; readonly ignoreCase?: boolean }
+  | { readonly kind: "set"; readonly set: CodeSet }
+  | { readonly kind: "regex"; readonly regex: Regex; readonly ignoreCase?: boolean }
+  | { readonly kind: "rule"; readonly name: string; readonly line: number }
+  | { readonly kind: "sequence"; readonly items: readonly Expression[] }
+  | { readonly kind: "choice"; readonly items: readonly Expression[] }
+  | { readonly kind: "repeat"; readonly item: Expression; readonly min: number; readonly max: number };
+
+export interface ParsedGrammar {
+  readonly rules: ReadonlyMap<string, Expression>;
+  readonly start: string;
+  /** Lark's `%ignore`: what may stand between the parts of a rule. */
+  readonly ignored?: readonly Expression[];
+  /** Names of terminals, within which nothing is ignored. */
+  readonly terminals?: ReadonlySet<string>;
+}
+
+export const maxNesting = 200;
+export const maxRepeat = 10_000;
+
+export function grammarError(line: number, what: string): OctavoError {
+  return new OctavoError("invalid_request", `The grammar, line ${line}: ${what}.`);
+}

@@ -1,0 +1,155 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { OctavoError } from "@octavo/protocol";
+import { MaskCache } from "./automaton/mask-cache.js";
+import { TermGrammar } from "./automaton/matcher.js";
+import { collectTokenBytes, type TokenSource, type Vocabulary } from "./automaton/vocabulary.js";
+import { CompileWorker } from "./compile-worker-client.js";
+import type { Grammar, GrammarSpec } from "./grammar.js";
+
+export interface GrammarCompilerOptions {
+  /** Ids that the model can give; may be more than the tokenizer has. */
+  readonly vocabSize: number;
+  /** A grammar that takes longer is refused; default 1500. */
+  readonly timeoutMs?: number;
+  /** Memory for masks of all grammars together; default 64 MiB. */
+  readonly maskCacheBytes?: number;
+  /** Called for each request: how long it took, and whether the grammar was there already. */
+  readonly onCompiled?: (seconds: number, cached: boolean) => void;
+}
+
+const maxSpecLength = 1024 * 1024;
+const maxGrammars = 128;
+/** Lengths of the cached grammars' specifications together. */
+const maxCachedLength = 8 * 1024 * 1024;
+/** States of the cached grammars together. */
+const maxCachedTerms = 1_000_000;
+
+interface Entry {
+  readonly key: string;
+  readonly grammar: Promise<TermGrammar>;
+  compiled: TermGrammar | undefined;
+}
+
+/** Compiles grammars for one tokenizer: on a thread of its own, each content once as long as it is remembered. */
+export class GrammarCompiler {
+  readonly #tokenizer: TokenSource;
+  readonly #options: GrammarCompilerOptions;
+  readonly #cache: MaskCache;
+  readonly #entries = new Map<string, Entry>();
+  #opened: Promise<{ readonly worker: CompileWorker; readonly vocabulary: Promise<Vocabulary> }> | undefined;
+  #isDisposed = false;
+
+  constructor(tokenizer: TokenSource, options: GrammarCompilerOptions) {
+    this.#tokenizer = tokenizer;
+    this.#options = options;
+    this.#cache = new MaskCache(options.maskCacheBytes ?? 64 * 1024 * 1024);
+  }
+
+  /**
+   * Throws `invalid_request` saying what of the specification is malformed, not supported or too large,
+   * `request_cancelled` on abort.
+   */
+  async compile(spec: GrammarSpec, signal?: AbortSignal): Promise<Grammar> {
+    const start = performance.now();
+    const key = contentOf(spec);
+    const known = this.#entries.get(key);
+    const entry = known ?? this.#add(key);
+    // Last used is last to go.
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    const grammar = await orAbort(entry.grammar, signal);
+    this.#trim();
+    this.#options.onCompiled?.((performance.now() - start) / 1000, known !== undefined);
+    return grammar;
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    this.#entries.clear();
+    void this.#opened?.then(
+      ({ worker }) => worker[Symbol.dispose](),
+      () => undefined,
+    );
+  }
+
+  #add(key: string): Entry {
+    const entry: Entry = { key, grammar: this.#make(key), compiled: undefined };
+    entry.grammar.then(
+      (grammar) => {
+        entry.compiled = grammar;
+      },
+      () => {
+        if (this.#entries.get(key) === entry) this.#entries.delete(key);
+      },
+    );
+    return entry;
+  }
+
+  async #make(key: string): Promise<TermGrammar> {
+    if (this.#isDisposed) throw new OctavoError("shutting_down", "The grammar compiler is closed.");
+    this.#opened ??= this.#open();
+    const { worker, vocabulary } = await this.#opened;
+    const rules = await worker.compile(key);
+    return new TermGrammar(rules, await vocabulary, this.#cache);
+  }
+
+  async #open(): Promise<{ readonly worker: CompileWorker; readonly vocabulary: Promise<Vocabulary> }> {
+    const { vocabSize, timeoutMs = 1500 } = this.#options;
+    const source = await collectTokenBytes(this.#tokenizer, vocabSize, () => nextTurn());
+    const specialTokens = Array.from(
+      this.#tokenizer.specialTokenIds,
+      (id) => this.#tokenizer.idToToken(id) ?? "",
+    );
+    let worker: CompileWorker | undefined;
+    const vocabulary = new Promise<Vocabulary>((resolve) => {
+      worker = new CompileWorker(
+        { source, specialTokens: specialTokens.filter((text) => text !== "") },
+        timeoutMs,
+        resolve,
+      );
+    });
+    return { worker: worker!, vocabulary };
+  }
+
+  #trim(): void {
+    let length = 0;
+    let terms = 0;
+    let count = 0;
+    for (const entry of [...this.#entries.values()].toReversed()) {
+      count += 1;
+      length += entry.key.length;
+      terms += entry.compiled?.numTerms ?? 0;
+      const isTooMuch = count > maxGrammars || length > maxCachedLength || terms > maxCachedTerms;
+      if (isTooMuch && count > 1) this.#entries.delete(entry.key);
+    }
+  }
+}
+
+function contentOf(spec: GrammarSpec): string {
+  let key: string;
+  try {
+    key = JSON.stringify(spec);
+  } catch (cause) {
+    throw new OctavoError("invalid_request", "The constraint is nested too deeply.", { cause });
+  }
+  if (key.length > maxSpecLength) {
+    throw new OctavoError(
+      "invalid_request",
+      `The constraint has ${key.length} characters as JSON; at most ${maxSpecLength} are accepted.`,
+    );
+  }
+  return key;
+}
+
+async function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  const cancelled = (): OctavoError =>
+    new OctavoError("request_cancelled", "Compiling the constraint was cancelled.");
+  if (signal.aborted) throw cancelled();
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => reject(cancelled());
+    signal.addEventListener("abort", onAbort, { once: true });
+    const settle = (): void => signal.removeEventListener("abort", onAbort);
+    promise.then(resolve, reject).finally(settle);
+  });
+}

@@ -1,0 +1,69 @@
+import type { JsonValue } from "../grammar.js";
+import { allowedValues, canonical } from "./enumerated.js";
+import { kinds, schemaMap } from "./keywords.js";
+import { type Conjunction, kindsIn, type SchemaCompiler } from "./schema-compiler.js";
+
+/** Whether it is certain that no value is good under both. Conservative: false means not known. */
+export function areDisjoint(first: Conjunction, second: Conjunction, compiler: SchemaCompiler): boolean {
+  const common = kindsIn(first) & kindsIn(second);
+  if (common === 0) return true;
+  if (hasBranches(first) || hasBranches(second)) return false;
+  const values = allowedValues(first);
+  const others = allowedValues(second);
+  if (values !== undefined && others !== undefined) return !overlap(values, others);
+  if (common !== kinds.object) return false;
+  const required = requiredIn(second);
+  for (const name of requiredIn(first)) {
+    if (!required.has(name)) continue;
+    const [own, theirs] = [valuesOf(first, name, compiler), valuesOf(second, name, compiler)];
+    if (own !== undefined && theirs !== undefined && !overlap(own, theirs)) return true;
+  }
+  return excludes(first, second) || excludes(second, first);
+}
+
+/** One needs a property that the other forbids. */
+function excludes(first: Conjunction, second: Conjunction): boolean {
+  return [...requiredIn(first)].some((name) =>
+    second.some(
+      (located) =>
+        located.schema["additionalProperties"] === false &&
+        located.schema["patternProperties"] === undefined &&
+        !schemaMap(located, "properties").some(([property]) => property === name),
+    ),
+  );
+}
+
+function hasBranches(conjunction: Conjunction): boolean {
+  return conjunction.some(({ schema }) => schema["anyOf"] !== undefined || schema["oneOf"] !== undefined);
+}
+
+function requiredIn(conjunction: Conjunction): Set<string> {
+  return new Set(
+    conjunction.flatMap(({ schema }) => {
+      const { required } = schema;
+      return Array.isArray(required)
+        ? required.filter((name): name is string => typeof name === "string")
+        : [];
+    }),
+  );
+}
+
+function valuesOf(
+  conjunction: Conjunction,
+  name: string,
+  compiler: SchemaCompiler,
+): readonly JsonValue[] | undefined {
+  const schemas = conjunction.flatMap((located) =>
+    schemaMap(located, "properties")
+      .filter(([property]) => property === name)
+      .map(([, schema, path]): [JsonValue, string] => [schema, path]),
+  );
+  const parts = compiler.conjunction(schemas);
+  const flat = parts === undefined ? undefined : compiler.flatten(parts);
+  return flat === undefined || hasBranches(flat) ? undefined : allowedValues(flat);
+}
+
+function overlap(first: readonly JsonValue[], second: readonly JsonValue[]): boolean {
+  const known = new Set(first.map(canonical));
+  return second.some((value) => known.has(canonical(value)));
+}

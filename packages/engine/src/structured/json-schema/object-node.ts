@@ -1,0 +1,251 @@
+import type { JsonValue } from "../grammar.js";
+import { all, choice, type Node, not, nothing, repeat, sequence, text } from "../node.js";
+import { canonicalText } from "./json-text.js";
+import { countOf, isObject, type Located, schemaMap } from "./keywords.js";
+import type { Conjunction, SchemaCompiler } from "./schema-compiler.js";
+import { pathOf, schemaError } from "./schema-error.js";
+import { patternNode, stringContent } from "./string-node.js";
+
+const maxProperties = 1024;
+/** Patterns of `patternProperties` on one object: keys are told apart by each set of them. */
+const maxPatterns = 3;
+
+interface Property {
+  readonly name: string;
+  readonly value: Node;
+  readonly isRequired: boolean;
+}
+
+/** Members beyond the declared ones: what their keys and values may be. */
+interface OtherMembers {
+  readonly key: Node;
+  readonly value: Node;
+}
+
+/** An object under all of the schemas, its properties in the order in which they are declared. */
+export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
+  const declared = [
+    ...new Set(conjunction.flatMap((located) => schemaMap(located, "properties").map(([name]) => name))),
+  ];
+  const required = new Map<string, Located>();
+  for (const located of conjunction) for (const name of requiredNames(located)) required.set(name, located);
+  const names = [...declared, ...[...required.keys()].filter((name) => !declared.includes(name))];
+  if (names.length > maxProperties) {
+    const where = conjunction.find(({ schema }) => schema["properties"] !== undefined) ?? conjunction[0]!;
+    throw schemaError(pathOf(where.path, "properties"), `has more than ${maxProperties} properties`);
+  }
+  const isDeclared =
+    declared.length > 0 || conjunction.some(({ schema }) => schema["unevaluatedProperties"] === false);
+  const isClosed =
+    isDeclared && conjunction.every(({ schema }) => schema["additionalProperties"] === undefined);
+  const patterns = patternsOf(conjunction);
+  const properties: Property[] = [];
+  for (const name of names) {
+    const schemas = conjunction.flatMap((located) => schemasOfMember(located, name));
+    const isUnnamed = conjunction.some(({ schema }) => isObject(schema["propertyNames"])) && !nameAllowed();
+    const good = isUnnamed ? undefined : compiler.conjunction(schemas);
+    const origin = required.get(name);
+    if (good === undefined) {
+      if (origin === undefined) continue;
+      throw schemaError(
+        pathOf(origin.path, "required"),
+        `asks for ${JSON.stringify(name.slice(0, 60))}, which the schema does not allow`,
+      );
+    }
+    properties.push({ name, value: compiler.value(good), isRequired: origin !== undefined });
+  }
+  const others =
+    isClosed && patterns.length === 0 ? [] : otherMembers(conjunction, names, patterns, isClosed, compiler);
+  return members(properties, others, countBounds(conjunction, properties, others), compiler);
+
+  function nameAllowed(): boolean {
+    throw schemaError(
+      pathOf(conjunction.find(({ schema }) => schema["propertyNames"] !== undefined)!.path, "propertyNames"),
+      "is not supported beside properties or required",
+    );
+  }
+}
+
+function requiredNames({ schema, path }: Located): readonly string[] {
+  const { required } = schema;
+  // Draft 3 and some generators put a flag on the property itself; it says nothing about this object.
+  if (required === undefined || typeof required === "boolean") return [];
+  if (!Array.isArray(required) || !required.every((name) => typeof name === "string"))
+    throw schemaError(pathOf(path, "required"), "must be a list of property names");
+  return required;
+}
+
+/** What one schema says of a member: its property's schema, those of patterns, or that of additional ones. */
+function schemasOfMember(located: Located, name: string): [JsonValue, string][] {
+  const { schema, path } = located;
+  const own = schemaMap(located, "properties").filter(([property]) => property === name);
+  const matching = schemaMap(located, "patternProperties").filter(([pattern]) =>
+    matches(pattern, name, path),
+  );
+  const found = [...own, ...matching].map(([, value, at]): [JsonValue, string] => [value, at]);
+  if (found.length > 0 || schema["additionalProperties"] === undefined) return found;
+  return [[schema["additionalProperties"], pathOf(path, "additionalProperties")]];
+}
+
+function matches(pattern: string, name: string, path: string): boolean {
+  // Checked by the same rules as everything else before JavaScript's own engine, which may backtrack, sees it.
+  patternNode(pattern, pathOf(pathOf(path, "patternProperties"), pattern), true);
+  return new RegExp(pattern, "u").test(name);
+}
+
+interface KeyPattern {
+  readonly pattern: string;
+  readonly node: Node;
+}
+
+function patternsOf(conjunction: Conjunction): readonly KeyPattern[] {
+  const found = new Map<string, KeyPattern>();
+  for (const located of conjunction) {
+    for (const [pattern, , path] of schemaMap(located, "patternProperties"))
+      found.set(pattern, { pattern, node: patternNode(pattern, path, true) });
+    if (found.size > maxPatterns)
+      throw schemaError(pathOf(located.path, "patternProperties"), `has more than ${maxPatterns} patterns`);
+  }
+  return [...found.values()];
+}
+
+/** One kind of other member for each set of patterns that a key may match. */
+function otherMembers(
+  conjunction: Conjunction,
+  names: readonly string[],
+  patterns: readonly KeyPattern[],
+  isClosed: boolean,
+  compiler: SchemaCompiler,
+): OtherMembers[] {
+  const taken = choice(...names.map((name) => text(JSON.stringify(name).slice(1, -1))));
+  const keyConditions = conjunction.flatMap((located) => {
+    const { propertyNames } = located.schema;
+    if (propertyNames === undefined || propertyNames === true) return [];
+    const path = pathOf(located.path, "propertyNames");
+    if (!isObject(propertyNames)) throw schemaError(path, "must be a schema for strings");
+    const flat = compiler.flatten([{ schema: propertyNames, path }]);
+    if (
+      flat === undefined ||
+      flat.some(({ schema }) => schema["anyOf"] !== undefined || schema["oneOf"] !== undefined)
+    )
+      throw schemaError(path, "must be a plain schema for strings");
+    const listed = flat.flatMap(({ schema }) =>
+      Array.isArray(schema["enum"]) ? [schema["enum"] as readonly JsonValue[]] : [],
+    );
+    const enums = listed.map((values) =>
+      choice(
+        ...values
+          .filter((value) => typeof value === "string")
+          .map((value) => text(JSON.stringify(value).slice(1, -1))),
+      ),
+    );
+    return [...enums, all(canonicalText, stringContent(flat))];
+  });
+  const result: OtherMembers[] = [];
+  for (let set = 0; set < 1 << patterns.length; set += 1) {
+    if (set === 0 && isClosed) continue;
+    const inSet = (index: number): boolean => (set & (1 << index)) !== 0;
+    const schemas = conjunction.flatMap((located): [JsonValue, string][] => {
+      const own = schemaMap(located, "patternProperties");
+      const found = own.filter(([pattern]) =>
+        inSet(patterns.findIndex((known) => known.pattern === pattern)),
+      );
+      const { additionalProperties } = located.schema;
+      if (found.length > 0) return found.map(([, value, path]) => [value, path]);
+      return additionalProperties === undefined
+        ? []
+        : [[additionalProperties, pathOf(located.path, "additionalProperties")]];
+    });
+    const good = compiler.conjunction(schemas);
+    if (good === undefined) continue;
+    const conditions = patterns.map(({ node }, index) => (inSet(index) ? node : not(node)));
+    const excluded = names.length === 0 ? [] : [not(taken)];
+    result.push({
+      key: all(canonicalText, ...conditions, ...excluded, ...keyConditions),
+      value: compiler.value(good),
+    });
+  }
+  return result;
+}
+
+interface CountBounds {
+  readonly least: number;
+  readonly most: number;
+}
+
+function countBounds(
+  conjunction: Conjunction,
+  properties: readonly Property[],
+  others: readonly OtherMembers[],
+): CountBounds {
+  let least = 0;
+  let most = Number.POSITIVE_INFINITY;
+  for (const located of conjunction) {
+    const atLeast = countOf(located, "minProperties") ?? 0;
+    // Other members may repeat a key, which a reader counts once, so no more than one of them counts here.
+    if (others.length > 0 && atLeast > properties.filter(({ isRequired }) => isRequired).length + 1)
+      throw schemaError(
+        pathOf(located.path, "minProperties"),
+        "above 1 is supported for declared properties alone, not for additional ones",
+      );
+    least = Math.max(least, atLeast);
+    most = Math.min(most, countOf(located, "maxProperties") ?? most);
+  }
+  return { least, most };
+}
+
+function members(
+  properties: readonly Property[],
+  others: readonly OtherMembers[],
+  { least, most }: CountBounds,
+  compiler: SchemaCompiler,
+): Node {
+  const { spaces, rules } = compiler;
+  const hasBounds = least > 0 || most !== Number.POSITIVE_INFINITY;
+  const close = sequence(spaces.inside, text("}"));
+  const comma = sequence(text(","), spaces.afterComma);
+  const other = choice(
+    ...others.map(({ key, value }) => sequence(text('"'), key, text('":'), spaces.afterColon, value)),
+  );
+  const known = new Map<string, Node>();
+  /** What may follow once the properties before `index` are decided; `count` members are written (0, or counted if bounded). */
+  const from = (index: number, count: number): Node => {
+    const key = `${index},${count}`;
+    let node = known.get(key);
+    if (node === undefined) {
+      const rule = rules.reserve("object");
+      node = { op: "rule", rule };
+      known.set(key, node);
+      rules.define(rule, make(index, count));
+    }
+    return node;
+  };
+  const counted = (count: number): number => (hasBounds ? count : Math.min(count, 1));
+  const make = (index: number, count: number): Node => {
+    const lead = count === 0 ? sequence() : comma;
+    const property = properties[index];
+    if (property === undefined) return end(count, lead);
+    const { name, value, isRequired } = property;
+    const options: Node[] = [];
+    if (count < most) {
+      const label = text(`${JSON.stringify(name)}:`);
+      options.push(sequence(lead, label, spaces.afterColon, value, from(index + 1, counted(count + 1))));
+    }
+    if (!isRequired) options.push(from(index + 1, count));
+    return choice(...options);
+  };
+  const end = (count: number, lead: Node): Node => {
+    const options: Node[] = [];
+    if (count >= least) options.push(count === 0 ? text("}") : close);
+    const room = most - count;
+    if (others.length > 0 && room > 0) {
+      const more = repeat(sequence(comma, other), 0, hasBounds ? room - 1 : Number.POSITIVE_INFINITY);
+      if (count + 1 >= least) options.push(sequence(lead, other, more, close));
+    }
+    return choice(...options);
+  };
+  if (properties.length === 0 && others.length === 0) return least === 0 ? text("{}") : nothing;
+  const opened = from(0, 0);
+  const empty = properties.every(({ isRequired }) => !isRequired) && least === 0 ? text("{}") : nothing;
+  return choice(empty, sequence(text("{"), spaces.inside, opened));
+}

@@ -1,0 +1,97 @@
+import type { JsonValue } from "../grammar.js";
+import { all, choice, type Node, not, repeat, sequence, text } from "../node.js";
+import { lowerRegex } from "../regex/lower-regex.js";
+import { parseRegex } from "../regex/regex-syntax.js";
+import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
+import { anyCanonicalCharacter, anyCharacter, canonicalText, jsonStringEncoding } from "./json-text.js";
+import { countOf, isObject, type Located, stringOf } from "./keywords.js";
+import type { Conjunction, SchemaCompiler } from "./schema-compiler.js";
+import { pathOf, schemaError } from "./schema-error.js";
+import { OctavoError } from "@octavo/protocol";
+
+/** Counted states are made one by one as they are reached; beyond this a bound is no use to anyone. */
+const maxStringLength = 1_000_000;
+
+/** A string, quotes included, under all of the schemas. */
+export function stringNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
+  const key = JSON.stringify(
+    conjunction.map(({ schema }) => [
+      schema["minLength"],
+      schema["maxLength"],
+      schema["pattern"],
+      schema["format"],
+      schema["not"],
+    ]),
+  );
+  return compiler.rules.rule(`string:${key}`, "string", () =>
+    sequence(text('"'), stringContent(conjunction), text('"')),
+  );
+}
+
+/** What stands between the quotes. */
+export function stringContent(conjunction: Conjunction): Node {
+  let least = 0;
+  let most = Number.POSITIVE_INFINITY;
+  const conditions: Node[] = [];
+  for (const located of conjunction) {
+    least = Math.max(least, countOf(located, "minLength") ?? 0);
+    most = Math.min(most, countOf(located, "maxLength") ?? most);
+    if (least > maxStringLength)
+      throw schemaError(pathOf(located.path, "minLength"), `must be at most ${maxStringLength}`);
+    const pattern = stringOf(located, "pattern");
+    if (pattern !== undefined) conditions.push(patternNode(pattern, pathOf(located.path, "pattern"), true));
+    const format = stringOf(located, "format");
+    if (format !== undefined) conditions.push(...formatNode(format, located));
+    const { not: excluded } = located.schema;
+    if (excluded !== undefined) conditions.push(not(excludedContent(excluded, pathOf(located.path, "not"))));
+  }
+  if (most > maxStringLength) most = Number.POSITIVE_INFINITY;
+  const hasLength = least > 0 || most !== Number.POSITIVE_INFINITY;
+  if (conditions.length === 0) return repeat(anyCharacter, least, most);
+  const lengths = hasLength ? repeat(anyCanonicalCharacter, least, most) : canonicalText;
+  return all(lengths, ...conditions);
+}
+
+/** A pattern over the content of a string, found anywhere (`search`) or taking all of it. */
+export function patternNode(pattern: string, path: string, search: boolean): Node {
+  try {
+    return lowerRegex(parseRegex(pattern), jsonStringEncoding, search);
+  } catch (thrown) {
+    if (thrown instanceof OctavoError && thrown.code === "invalid_request")
+      throw schemaError(path, `cannot be used: ${thrown.message.replace(/\.$/, "")}`);
+    throw thrown;
+  }
+}
+
+function formatNode(format: string, { path }: Located): Node[] {
+  const pattern = formatPatterns.get(format);
+  if (pattern !== undefined) return [patternNode(pattern, path, false)];
+  if (freeFormats.has(format) || numberFormats.has(format)) return [];
+  throw schemaError(
+    pathOf(path, "format"),
+    `names ${JSON.stringify(format.slice(0, 40))}, which is not known; known are ${[...formatPatterns.keys()].join(", ")}`,
+  );
+}
+
+function excludedContent(schema: JsonValue, path: string): Node {
+  const keys = isObject(schema) ? Object.keys(schema).filter((key) => key !== "type") : [];
+  if (
+    isObject(schema) &&
+    keys.length === 1 &&
+    (schema["type"] === undefined || schema["type"] === "string")
+  ) {
+    const { enum: values, const: value, pattern } = schema;
+    if (pattern !== undefined && typeof pattern === "string")
+      return patternNode(pattern, pathOf(path, "pattern"), true);
+    const excluded = Array.isArray(values)
+      ? (values as readonly JsonValue[])
+      : value === undefined
+        ? undefined
+        : [value];
+    if (excluded !== undefined) {
+      const strings = excluded.filter((item) => typeof item === "string");
+      return choice(...strings.map((item) => text(JSON.stringify(item).slice(1, -1))));
+    }
+  }
+  throw schemaError(path, "is supported with enum, const or pattern alone");
+}

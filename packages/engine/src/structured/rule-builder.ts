@@ -1,0 +1,45 @@
+import { OctavoError } from "@octavo/protocol";
+import { type Node, nothing, type RuleSet } from "./node.js";
+
+/** Rules of one grammar; real schemas need hundreds. */
+const maxRules = 50_000;
+
+/** Collects rules while a front end makes them; a rule may be referred to before it is made. */
+export class RuleBuilder {
+  readonly #rules: Node[] = [];
+  readonly #names: string[] = [];
+  readonly #known = new Map<string, number>();
+
+  /** The rule under `key`, made by `make` when it is first asked for. */
+  rule(key: string, name: string, make: () => Node): Node {
+    let index = this.#known.get(key);
+    if (index === undefined) {
+      index = this.reserve(name);
+      this.#known.set(key, index);
+      this.define(index, make());
+    }
+    return { op: "rule", rule: index };
+  }
+
+  /** A rule to be defined later. */
+  reserve(name: string): number {
+    if (this.#rules.length >= maxRules) {
+      throw new OctavoError(
+        "invalid_request",
+        `The grammar needs more than ${maxRules} rules; give a simpler one.`,
+      );
+    }
+    this.#names.push(name);
+    return this.#rules.push(nothing) - 1;
+  }
+
+  define(index: number, node: Node): void {
+    this.#rules[index] = node;
+  }
+
+  finish(root: Node): RuleSet {
+    const index = this.reserve("root");
+    this.define(index, root);
+    return { rules: this.#rules, names: this.#names, root: index };
+  }
+}

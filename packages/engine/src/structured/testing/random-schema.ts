@@ -1,0 +1,147 @@
+import type { Random } from "../../testing/random.js";
+import type { JsonObject, JsonValue } from "../grammar.js";
+
+const names = [
+  "id",
+  "name",
+  "email",
+  "tags",
+  "items",
+  "address",
+  "price",
+  "quantity",
+  "status",
+  "notes",
+  "createdAt",
+  "score",
+  "größe",
+  'a"b',
+  "user_id",
+  "options",
+];
+
+/** A schema in the shapes that people send: records, lists, enums, unions, references, bounds. */
+export function randomSchema(random: Random): JsonObject {
+  const definitions: Record<string, JsonObject> = {
+    Node: {
+      type: "object",
+      properties: {
+        value: { type: "integer", minimum: 0, maximum: 9 },
+        next: { anyOf: [{ $ref: "#/$defs/Node" }, { type: "null" }] },
+      },
+      required: ["value", "next"],
+      additionalProperties: false,
+    },
+    Address: record(random, 2),
+  };
+  return { $defs: definitions, ...record(random, 0) };
+}
+
+/** Closed records, so that what is generated is judged by the same rule that generated it. */
+function record(random: Random, depth: number): JsonObject {
+  const chosen = names.filter(() => random.next() < 0.3).slice(0, 5);
+  const properties = Object.fromEntries(chosen.map((name) => [name, value(random, depth + 1)]));
+  const required = chosen.filter(() => random.next() < 0.6);
+  return {
+    type: "object",
+    properties,
+    ...(required.length > 0 && { required }),
+    ...(random.next() < 0.6 ? { additionalProperties: false } : {}),
+    ...(random.next() < 0.1 && { additionalProperties: { type: "integer" } }),
+  };
+}
+
+function pick<T>(random: Random, items: readonly T[]): T {
+  return items[random.below(items.length)]!;
+}
+
+function value(random: Random, depth: number): JsonValue {
+  const kinds: readonly (() => JsonValue)[] = [
+    () => ({ type: "string" }),
+    () => ({ type: "string", minLength: random.below(3), maxLength: 3 + random.below(20) }),
+    () => ({
+      type: "string",
+      pattern: pick(random, [
+        "^[A-Z]{2}-\\d{3,5}$",
+        "^\\w+$",
+        "ab|cd",
+        "^(foo|bar)",
+        "[0-9]$",
+        "^#[0-9a-fA-F]{6}$",
+        "^(?!x)[a-z]{1,4}$",
+      ]),
+    }),
+    () => ({
+      type: "string",
+      format: pick(random, ["date", "date-time", "time", "uuid", "email", "ipv4", "ipv6", "uri", "hostname"]),
+    }),
+    () => ({ type: "string", enum: ["red", "green", 'naïve "quote"', "a/b\\c"] }),
+    () => ({ const: pick<JsonValue>(random, ["x", 3, true, null, { a: [1, 2] }, -1.5]) }),
+    () => ({ type: "integer" }),
+    () => {
+      const minimum = random.below(200) - 100;
+      return { type: "integer", minimum, maximum: minimum + random.below(500) };
+    },
+    () => ({ type: "integer", multipleOf: 1 + random.below(30), minimum: 0 }),
+    () => ({ type: "number" }),
+    () => ({
+      type: "number",
+      exclusiveMinimum: random.below(100) / 8 - 5,
+      maximum: 20 + random.below(1000) / 100,
+    }),
+    () => ({
+      type: pick<JsonValue>(random, ["boolean", "null", ["string", "null"], ["integer", "boolean"]]),
+    }),
+    () => ({ anyOf: [{ type: "integer", maximum: 5 }, { type: "string", maxLength: 4 }, { type: "null" }] }),
+    () => ({ oneOf: [variant("circle", "radius"), variant("square", "side")] }),
+    () => ({ $ref: pick(random, ["#/$defs/Node", "#/$defs/Address"]) }),
+    () => ({ enum: [1, "two", null, [3], { four: 4 }] }),
+    () => ({
+      type: "array",
+      items: { type: "integer", minimum: 0, maximum: 99 },
+      minItems: random.below(3),
+      maxItems: 3 + random.below(4),
+    }),
+    () => ({ type: "array", items: { enum: ["a", "b", "c"] }, uniqueItems: true, minItems: 1 }),
+    () => ({
+      type: "array",
+      prefixItems: [{ type: "integer" }, { type: "string", maxLength: 3 }],
+      items: { type: "boolean" },
+      maxItems: 4,
+      minItems: 1,
+    }),
+    () => ({ type: "object", additionalProperties: { type: "number" }, maxProperties: 3 }),
+    () => ({
+      type: "object",
+      patternProperties: { "^x_": { type: "integer" }, _n$: { type: "number" } },
+      additionalProperties: false,
+    }),
+    () => ({
+      allOf: [
+        { type: "object", properties: { kind: { type: "string" } }, required: ["kind"] },
+        { properties: { kind: { enum: ["k1", "k2"] }, size: { type: "integer" } } },
+      ],
+    }),
+    () => ({
+      type: "object",
+      propertyNames: { pattern: "^[a-z]{1,5}$" },
+      additionalProperties: { type: "boolean" },
+    }),
+    () => (depth > 2 ? { type: "boolean" } : record(random, depth)),
+    () =>
+      depth > 2
+        ? { type: "array", maxItems: 2 }
+        : { type: "array", items: value(random, depth + 1), maxItems: 3 },
+    () => ({}),
+  ];
+  return pick(random, kinds)();
+}
+
+function variant(kind: string, property: string): JsonObject {
+  return {
+    type: "object",
+    properties: { kind: { const: kind }, [property]: { type: "number", minimum: 0 } },
+    required: ["kind", property],
+    additionalProperties: false,
+  };
+}
