@@ -68,12 +68,21 @@ export const chatMessage = z
 
 export type ChatMessage = z.output<typeof chatMessage>;
 
+/** Names are written into prompts: letters, digits and a few marks, nothing that could be markup. */
+const toolName = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine((name) => /^[\p{L}\p{N}_.:/-]+$/u.test(name), {
+    error: "may have letters, digits and the characters _ . : / - only",
+  });
+
 /** A function the model may call, as given to its template. */
 export const chatTool = z
   .looseObject({
     type: z.literal("function"),
     function: z.looseObject({
-      name: z.string().min(1).max(256),
+      name: toolName,
       description: z.string().nullish(),
       parameters: z.record(z.string(), z.unknown()).nullish(),
       strict: z.boolean().nullish(),
@@ -91,3 +100,45 @@ export const chatTool = z
   });
 
 export type ChatTool = z.output<typeof chatTool>;
+
+/** Tools of one request. Names must differ: an answer names the tool it calls. */
+export const chatTools = listOf(chatTool, { max: requestLimits.tools }).superRefine((tools, context) => {
+  const seen = new Map<string, number>();
+  for (const [index, tool] of tools.entries()) {
+    const { name } = tool.function;
+    const earlier = seen.get(name);
+    if (earlier !== undefined) {
+      context.addIssue({
+        code: "custom",
+        message: `tools[${earlier}] has the name ${JSON.stringify(name.slice(0, 64))} already`,
+        path: [index, "function", "name"],
+      });
+      return;
+    }
+    seen.set(name, index);
+  }
+});
+
+/** The conversation. A tool's result must answer a call that an earlier assistant message made. */
+export const chatMessages = listOf(chatMessage, { min: 1, max: requestLimits.messages }).superRefine(
+  (messages, context) => {
+    const ids = new Set<string>();
+    let hasCalls = false;
+    for (const [index, message] of messages.entries()) {
+      for (const call of message.tool_calls ?? []) {
+        hasCalls = true;
+        if (typeof call.id === "string") ids.add(call.id);
+      }
+      if (message.role !== "tool") continue;
+      const id = message.tool_call_id ?? undefined;
+      if (id === undefined ? hasCalls : ids.has(id)) continue;
+      const what = id === undefined ? "" : ` with the id ${JSON.stringify(id.slice(0, 64))}`;
+      context.addIssue({
+        code: "custom",
+        message: `no assistant message before it has a tool call${what}`,
+        path: [index, ...(id === undefined ? [] : ["tool_call_id"])],
+      });
+      return;
+    }
+  },
+);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { chatMessage, chatTool } from "./chat-messages.js";
+import { chatMessages, chatTools } from "./chat-messages.js";
 import {
   deliveryFields,
   listOf,
@@ -14,8 +14,8 @@ import type { UsageInfo } from "./usage.js";
 
 /** Fields that shape the prompt; `/tokenize` takes the same ones. */
 export const chatPromptFields = {
-  messages: listOf(chatMessage, { min: 1, max: requestLimits.messages }),
-  tools: listOf(chatTool, { max: requestLimits.tools }).nullish(),
+  messages: chatMessages,
+  tools: chatTools.nullish(),
   documents: listOf(z.record(z.string(), z.unknown()), { max: requestLimits.documents }).nullish(),
   chat_template: z.string().max(requestLimits.templateLength).nullish(),
   chat_template_kwargs: z.record(z.string(), z.unknown()).nullish(),
@@ -34,6 +34,7 @@ export const chatCompletionRequest = z.object({
   top_logprobs: z.int().min(-1).nullish(),
   echo: z.boolean().nullish(),
   reasoning_effort: z.string().max(32).nullish(),
+  include_reasoning: z.boolean().nullish(),
   response_format: responseFormat.nullish(),
   tool_choice: unsupported(
     'only "auto" and "none" are supported by this version; "required" and named tools need constrained decoding',
@@ -57,11 +58,50 @@ export type ChatCompletionRequest = z.output<typeof chatCompletionRequest>;
 /** The sampling fields, which completions share. */
 export type SamplingFields = Pick<ChatCompletionRequest, keyof typeof samplingFields>;
 
-export type ChatFinishReason = "stop" | "length";
+export type ChatFinishReason = "stop" | "length" | "tool_calls";
+
+/** What Octavo adds to a call whose arguments are not a JSON object; they are delivered as the model wrote them. */
+export interface ToolCallNote {
+  readonly invalid_arguments: string;
+}
+
+export interface ChatToolCall {
+  readonly id: string;
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly arguments: string };
+  readonly octavo?: ToolCallNote;
+}
+
+export interface ChatAnswerMessage {
+  readonly role: string;
+  /** null where the answer consists of tool calls or reasoning alone. */
+  readonly content: string | null;
+  readonly reasoning?: string;
+  /** The same text under the name that vLLM gave it before. */
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly ChatToolCall[];
+}
+
+/** The first delta of a call has id, type and name; later ones have pieces of the arguments. */
+export interface ChatToolCallDelta {
+  readonly index: number;
+  readonly id?: string;
+  readonly type?: "function";
+  readonly function?: { readonly name?: string; readonly arguments: string };
+  readonly octavo?: ToolCallNote;
+}
+
+export interface ChatDelta {
+  readonly role?: string;
+  readonly content?: string;
+  readonly reasoning?: string;
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly ChatToolCallDelta[];
+}
 
 export interface ChatChoice {
   readonly index: number;
-  readonly message: { readonly role: string; readonly content: string | null };
+  readonly message: ChatAnswerMessage;
   readonly logprobs: ChatLogprobs | null;
   readonly finish_reason: ChatFinishReason;
   readonly stop_reason: string | number | null;
@@ -82,7 +122,7 @@ export interface ChatCompletion {
 
 export interface ChatChunkChoice {
   readonly index: number;
-  readonly delta: { readonly role?: string; readonly content?: string };
+  readonly delta: ChatDelta;
   readonly logprobs: ChatLogprobs | null;
   readonly finish_reason: ChatFinishReason | null;
   readonly stop_reason?: string | number | null;

@@ -6,12 +6,16 @@ export type { PromptInput } from "./prompt-input.js";
 export { chatRoles, type ChatMessage, type ChatRole, type ChatTool } from "./chat-messages.js";
 export {
   chatCompletionRequest,
+  type ChatAnswerMessage,
   type ChatChoice,
   type ChatChunkChoice,
   type ChatCompletion,
   type ChatCompletionChunk,
   type ChatCompletionRequest,
+  type ChatDelta,
   type ChatFinishReason,
+  type ChatToolCall,
+  type ChatToolCallDelta,
   type SamplingFields,
 } from "./chat.js";
 export {

@@ -1,4 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
+import { resolveFormats } from "./parsers/registry.js";
 
 /** Names follow vLLM's flags; times in ms, sizes in bytes. 0 turns a limit off where that is said. */
 export interface ServerConfig {
@@ -33,6 +34,10 @@ export interface ServerConfig {
   readonly responseRole: string;
   /** Leave tools out of the prompt when `tool_choice` is `none`. */
   readonly excludeToolsWhenToolChoiceNone: boolean;
+  /** How tool calls are read from answers: vLLM's parser name, `auto` (by the chat template) or `none`. */
+  readonly toolCallParser: string;
+  /** How reasoning is separated from content; as `toolCallParser`. */
+  readonly reasoningParser: string;
   /** Send usage in every stream, asked for or not. */
   readonly enableForceIncludeUsage: boolean;
   /** Largest `logprobs`/`top_logprobs`; -1 is the vocabulary. */
@@ -69,6 +74,8 @@ export const defaultServerConfig: ServerConfig = {
   chatTemplateContentFormat: "auto",
   responseRole: "assistant",
   excludeToolsWhenToolChoiceNone: false,
+  toolCallParser: "auto",
+  reasoningParser: "auto",
   enableForceIncludeUsage: false,
   maxLogprobs: 20,
   pooling: "last",
@@ -94,6 +101,7 @@ export function resolveServerConfig(options: Partial<ServerConfig> = {}): Server
   checkInteger("drainTimeoutMs", config.drainTimeoutMs, 0, 2 ** 31 - 1);
   checkInteger("maxConnections", config.maxConnections, 0, 2 ** 31 - 1);
   checkInteger("maxLogprobs", config.maxLogprobs, -1, 2 ** 31 - 1);
+  resolveFormats(config, []);
   if (config.apiKeys.some((key) => key.length === 0)) {
     throw new OctavoError("invalid_option", "apiKeys: an API key must not be empty", { param: "apiKeys" });
   }

@@ -6,6 +6,7 @@ import type { ServerConfig } from "./config.js";
 import { TokenTexts } from "./generation/token-text.js";
 import type { RequestContext } from "./http/request-context.js";
 import type { HttpMetrics } from "./metrics/http-metrics.js";
+import { type OutputFormats, resolveFormats } from "./parsers/registry.js";
 import type { Registry } from "./metrics/registry.js";
 import { serverVersion } from "./version.js";
 
@@ -20,6 +21,8 @@ export class Service {
   /** Changes whenever answers could: artifact, its configuration, Octavo's version. */
   readonly fingerprint: string;
   readonly tokenTexts: TokenTexts;
+  /** How answers are read: tool calls and reasoning. */
+  readonly formats: OutputFormats;
   readonly startedAtSeconds = nowSeconds();
   isDraining = false;
 
@@ -32,6 +35,11 @@ export class Service {
     this.modelNames = [first, ...others];
     this.fingerprint = fingerprintOf(model);
     this.tokenTexts = new TokenTexts(model.tokenizer);
+    const templates = [model.chatTemplate, model.namedChatTemplates.get("tool_use")];
+    this.formats = resolveFormats(
+      config,
+      templates.flatMap((template) => (template === undefined ? [] : [template.source])),
+    );
   }
 
   /** Reads, checks and returns a request body; fields the schema does not know are logged and ignored. */

@@ -91,6 +91,15 @@ export function serveCommand(): Command {
     .addOption(new Option("--pooling <type>", "pooling of embeddings").choices(["mean", "last"]))
     .option("--response-role <role>", "role of generated messages")
     .option("--exclude-tools-when-tool-choice-none", "leave tools out of the prompt when none may be called")
+    .option(
+      "--tool-call-parser <name>",
+      "format of the model's tool calls (default: by its chat template; none leaves them in the text)",
+    )
+    .option("--enable-auto-tool-choice", "accepted for vLLM's sake; tool calls are always read")
+    .option(
+      "--reasoning-parser <name>",
+      "format of the model's reasoning (default: by its chat template; none leaves it in the text)",
+    )
     .option("--enable-force-include-usage", "send usage in every stream")
     .option("--request-timeout <seconds>", "end a request after; 0 for never", parseNumber(0, longestSeconds))
     .option("--max-body-size <size>", "largest request body", parseBytes)

@@ -32,6 +32,8 @@ export interface ServeFlags {
   readonly pooling?: "mean" | "last";
   readonly responseRole?: string;
   readonly excludeToolsWhenToolChoiceNone?: boolean;
+  readonly toolCallParser?: string;
+  readonly reasoningParser?: string;
   readonly enableForceIncludeUsage?: boolean;
   readonly requestTimeout?: number;
   readonly maxBodySize?: number;
@@ -80,6 +82,8 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     chatTemplateContentFormat: flags.chatTemplateContentFormat,
     responseRole: flags.responseRole,
     excludeToolsWhenToolChoiceNone: flags.excludeToolsWhenToolChoiceNone,
+    toolCallParser: flags.toolCallParser,
+    reasoningParser: flags.reasoningParser,
     enableForceIncludeUsage: flags.enableForceIncludeUsage,
     maxLogprobs: flags.maxLogprobs,
     pooling: flags.pooling,

@@ -39,6 +39,7 @@ export class SequenceOutput {
     this.#params = params;
     this.#detokenizer = tokenizer.createDetokenizer({
       skipSpecialTokens: params.skipSpecialTokens,
+      ...(params.keptSpecialTokens === undefined ? {} : { keptSpecialTokens: params.keptSpecialTokens }),
       promptTokens,
     });
     this.#matcher = stops === undefined ? undefined : new StopMatcher(stops, params.includeStopStrInOutput);

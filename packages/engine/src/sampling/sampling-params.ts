@@ -27,4 +27,6 @@ export interface SamplingParams {
   readonly promptLogprobs: number | undefined;
   readonly logprobTokenIds: readonly number[] | undefined;
   readonly skipSpecialTokens: boolean;
+  /** Special tokens that stay in the text although others are skipped. */
+  readonly keptSpecialTokens?: ReadonlySet<number>;
 }

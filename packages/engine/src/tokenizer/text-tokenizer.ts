@@ -138,7 +138,7 @@ export class TextTokenizer implements Tokenizer {
   decode(ids: ArrayLike<number>, options: DecodeOptions = {}): string {
     const output = new TextCollector();
     const chain = createDecodeChain(this.#specification.decoder, output);
-    const skip = options.skipSpecialTokens ?? true;
+    const skip = this.#skippedTokens(options);
     for (let index = 0; index < ids.length; index++) this.#feed(ids[index]!, skip, chain);
     chain.end();
     return output.take();
@@ -149,7 +149,7 @@ export class TextTokenizer implements Tokenizer {
   ): Detokenizer {
     const output = new TextCollector();
     const chain = createDecodeChain(this.#specification.decoder, output);
-    const skip = options.skipSpecialTokens ?? true;
+    const skip = this.#skippedTokens(options);
     const prompt = options.promptTokens ?? [];
     for (let index = Math.max(0, prompt.length - promptLookback); index < prompt.length; index++)
       this.#feed(prompt[index]!, skip, chain);
@@ -166,10 +166,15 @@ export class TextTokenizer implements Tokenizer {
     };
   }
 
+  #skippedTokens({ skipSpecialTokens = true, keptSpecialTokens }: DecodeOptions): (id: number) => boolean {
+    if (!skipSpecialTokens) return () => false;
+    return (id) => this.specialTokenIds.has(id) && keptSpecialTokens?.has(id) !== true;
+  }
+
   /** Ids without a token are passed over, as the reference does. */
-  #feed(id: number, skipSpecialTokens: boolean, chain: DecodeStage): void {
+  #feed(id: number, skips: (id: number) => boolean, chain: DecodeStage): void {
     const token = this.#normalizedForm.get(id) ?? this.idToToken(id);
-    if (token === undefined || (skipSpecialTokens && this.specialTokenIds.has(id))) return;
+    if (token === undefined || skips(id)) return;
     chain.push(token);
   }
 

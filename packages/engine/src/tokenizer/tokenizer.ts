@@ -32,6 +32,8 @@ export interface EncodeOptions {
 export interface DecodeOptions {
   /** Default true. */
   readonly skipSpecialTokens?: boolean;
+  /** Special tokens whose text stays although others are skipped: markup that someone reads. */
+  readonly keptSpecialTokens?: ReadonlySet<number>;
 }
 
 /** Incremental detokenisation: the concatenation of all pieces equals `decode` of all ids; no piece ends in half a character. */

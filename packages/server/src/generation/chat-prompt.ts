@@ -45,16 +45,22 @@ const reservedVariables = new Set([
   "namespace",
 ]);
 
+export interface ChatPrompt {
+  readonly text: string;
+  readonly tokens: Int32Array;
+}
+
 /** Renders the messages with the model's template, or with the request's where that is trusted, and tokenises the text. */
-export async function chatPromptTokens(
+export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
   signal: AbortSignal,
-): Promise<Int32Array> {
+): Promise<ChatPrompt> {
   const text = await renderChatPrompt(model, fields, options, signal);
   // the template writes BOS itself, so none is added unless asked for
-  return model.tokenizer.encodeAsync(text, { addSpecialTokens: fields.add_special_tokens ?? false, signal });
+  const addSpecialTokens = fields.add_special_tokens ?? false;
+  return { text, tokens: await model.tokenizer.encodeAsync(text, { addSpecialTokens, signal }) };
 }
 
 async function renderChatPrompt(

@@ -1,12 +1,19 @@
 import type { GenerationEvent, SequenceDelta, Usage } from "@octavo/engine";
-import { usageInfo, type ChatChunkChoice, type ChatCompletionChunk, type UsageInfo } from "@octavo/protocol";
+import {
+  usageInfo,
+  type ChatChunkChoice,
+  type ChatCompletionChunk,
+  type ChatDelta,
+  type UsageInfo,
+} from "@octavo/protocol";
+import type { ChatReader } from "../generation/chat-output.js";
 import { chatLogprobs } from "../generation/logprobs.js";
 import { completedReason, requireUsage } from "../generation/run.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { SseWriter } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
-import type { ChatJob } from "./chat.js";
+import { type ChatJob, finishReason, reasoningTokens } from "./chat.js";
 
 /**
  * Answers with chunks: the role of every choice with the first output, content as it comes, a finish chunk per choice,
@@ -55,6 +62,7 @@ class ChatChunks {
   readonly #job: ChatJob;
   readonly #usageInChunks: "none" | "null" | "counts";
   readonly #withTokenIds: boolean;
+  readonly #readers: readonly (ChatReader | undefined)[];
   #hasStarted = false;
   #completionTokens = 0;
 
@@ -64,6 +72,7 @@ class ChatChunks {
     const isContinuous = job.request.stream_options?.continuous_usage_stats === true;
     this.#usageInChunks = !service.wantsUsage(job.request) ? "none" : isContinuous ? "counts" : "null";
     this.#withTokenIds = job.request.return_token_ids === true;
+    this.#readers = Array.from({ length: job.n }, () => job.createReader());
   }
 
   ofDelta(delta: SequenceDelta, finish: "stop" | "length" | null): readonly ChatCompletionChunk[] {
@@ -76,25 +85,42 @@ class ChatChunks {
     const logprobs =
       delta.logprobs === undefined || delta.logprobs.length === 0 ? null : this.#logprobs(delta.logprobs);
     const showsTokens = logprobs !== null || (this.#withTokenIds && delta.tokens.length > 0);
-    // tokens whose text is held back (half a character, a possible stop string) make no chunk of their own
-    if (delta.text === "" && finish === null && !showsTokens) return chunks;
-    const hasContent = delta.text !== "" || showsTokens;
-    const choice: ChatChunkChoice = {
-      index: delta.index,
-      delta: hasContent ? { content: delta.text } : {},
-      logprobs,
-      finish_reason: finish,
-      ...(finish === null ? {} : { stop_reason: delta.stopReason ?? null }),
-      ...(this.#withTokenIds ? { token_ids: delta.tokens } : {}),
-    };
-    chunks.push(this.#chunk([choice]));
+    const reader = this.#readers[delta.index];
+    const parts: ChatDelta[] = [...this.#read(reader, delta, finish !== null)];
+    // tokens whose text is held back (half a character, a possible stop string or tag) make no chunk of their own
+    if (parts.length === 0 && (finish !== null || showsTokens))
+      parts.push(showsTokens ? { content: "" } : {});
+    for (const [at, part] of parts.entries()) {
+      const isFirst = at === 0;
+      const isLast = at === parts.length - 1;
+      const choice: ChatChunkChoice = {
+        index: delta.index,
+        delta: part,
+        logprobs: isFirst ? logprobs : null,
+        finish_reason: isLast && finish !== null ? finishReason(finish, reader) : null,
+        ...(isLast && finish !== null ? { stop_reason: delta.stopReason ?? null } : {}),
+        ...(this.#withTokenIds ? { token_ids: isFirst ? delta.tokens : [] } : {}),
+      };
+      chunks.push(this.#chunk([choice]));
+    }
     return chunks;
+  }
+
+  #read(reader: ChatReader | undefined, delta: SequenceDelta, isLast: boolean): readonly ChatDelta[] {
+    if (reader === undefined) return delta.text === "" ? [] : [{ content: delta.text }];
+    const parts = reader.push(delta.text, delta.tokens);
+    return isLast ? [...parts, ...reader.finish()] : parts;
   }
 
   ofUsage(usage: Usage): ChatCompletionChunk {
     return {
       ...this.#envelope([]),
-      usage: usageInfo(usage.promptTokens, usage.completionTokens, usage.cachedTokens),
+      usage: usageInfo(
+        usage.promptTokens,
+        usage.completionTokens,
+        usage.cachedTokens,
+        reasoningTokens(this.#readers),
+      ),
     };
   }
 

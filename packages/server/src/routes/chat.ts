@@ -3,14 +3,17 @@ import {
   chatCompletionRequest,
   OctavoError,
   usageInfo,
+  type ChatAnswerMessage,
   type ChatChoice,
   type ChatCompletion,
   type ChatCompletionRequest,
+  type ChatFinishReason,
 } from "@octavo/protocol";
-import { chatPromptTokens } from "../generation/chat-prompt.js";
+import { ChatOutput, type ChatReader, messageOf } from "../generation/chat-output.js";
+import { chatPrompt } from "../generation/chat-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
 import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
-import { collectGeneration, startGeneration } from "../generation/run.js";
+import { collectGeneration, type SequenceResult, startGeneration } from "../generation/run.js";
 import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
@@ -28,6 +31,8 @@ export interface ChatJob {
   readonly role: string;
   /** Text put before the answer: with `echo`, the last message when the assistant is to continue it. */
   readonly echoText: string;
+  /** A reader for one of the request's sequences; undefined where text is content as it is. */
+  createReader(): ChatReader | undefined;
 }
 
 /** POST /v1/chat/completions */
@@ -37,9 +42,9 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   service.checkPriority(request.priority);
   checkCombinations(request);
   const { model, config } = service;
-  const rendered = await chatPromptTokens(model, request, config, context.signal);
+  const prompt = await chatPrompt(model, request, config, context.signal);
   const promptTokens = truncatePrompt(
-    rendered,
+    prompt.tokens,
     request.truncate_prompt_tokens,
     request.truncation_side,
     model.engine.maxModelLen,
@@ -47,7 +52,9 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   const requested = request.max_completion_tokens ?? request.max_tokens ?? undefined;
   const field = typeof request.max_completion_tokens === "number" ? "max_completion_tokens" : "max_tokens";
   const budget = { requested, fallback: model.generation.maxNewTokens, field };
-  const params = toSamplingParams(request, {
+  const output = new ChatOutput(service.formats, model.tokenizer, request, prompt.text);
+  const { keptSpecialTokens } = output;
+  const plainParams = toSamplingParams(request, {
     defaults: model.generation,
     vocabSize: model.tokenizer.vocabSize,
     maxModelLen: model.engine.maxModelLen,
@@ -58,6 +65,7 @@ export async function handleChat(service: Service, context: RequestContext): Pro
     logprobsField: "top_logprobs",
     promptLogprobs: request.prompt_logprobs ?? undefined,
   });
+  const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
   const events = await startGeneration(
     model.engine,
     {
@@ -80,6 +88,7 @@ export async function handleChat(service: Service, context: RequestContext): Pro
     n: params.n,
     role: answerRole(request, config.responseRole),
     echoText: echoText(request),
+    createReader: () => output.createReader(promptTokens, params),
   };
   if (request.stream === true) {
     await streamChat(service, context, job, events);
@@ -87,12 +96,13 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   }
   const result = await collectGeneration(model.engine, events, params.n, context.signal);
   const asIds = request.return_tokens_as_token_ids === true;
+  const answers = result.sequences.map((sequence) => readAnswer(job, sequence));
   const choices = result.sequences.map((sequence, index) => (): ChatChoice => ({
     index,
-    message: { role: job.role, content: job.echoText + sequence.text },
+    message: answers[index]?.message ?? messageOf(job.role, "", []),
     logprobs:
       params.logprobs === undefined ? null : chatLogprobs(sequence.logprobs, service.tokenTexts, asIds),
-    finish_reason: sequence.finishReason ?? "stop",
+    finish_reason: finishReason(sequence.finishReason ?? "stop", answers[index]?.reader),
     stop_reason: sequence.stopReason ?? null,
     ...(request.return_token_ids === true ? { token_ids: sequence.tokens } : {}),
   }));
@@ -104,13 +114,41 @@ export async function handleChat(service: Service, context: RequestContext): Pro
     system_fingerprint: service.fingerprint,
   };
   const tail: Omit<ChatCompletion, keyof typeof head | "choices"> = {
-    usage: usageInfo(result.usage.promptTokens, result.usage.completionTokens, result.usage.cachedTokens),
+    usage: usageInfo(
+      result.usage.promptTokens,
+      result.usage.completionTokens,
+      result.usage.cachedTokens,
+      reasoningTokens(answers.map(({ reader }) => reader)),
+    ),
     ...(result.promptLogprobs === undefined
       ? {}
       : { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }),
     ...(request.return_token_ids === true ? { prompt_token_ids: Array.from(promptTokens) } : {}),
   };
   await sendJsonPieces(context, jsonWithLists(head, { choices: made(choices) }, tail), config.stallTimeoutMs);
+}
+
+interface Answer {
+  readonly message: ChatAnswerMessage;
+  readonly reader: ChatReader | undefined;
+}
+
+function readAnswer(job: ChatJob, { text, tokens }: SequenceResult): Answer {
+  const reader = job.createReader();
+  const deltas =
+    reader === undefined ? [{ content: text }] : [...reader.push(text, tokens), ...reader.finish()];
+  return { message: messageOf(job.role, job.echoText, deltas), reader };
+}
+
+/** An answer that ends in calls says so, unless it was cut off. */
+export function finishReason(reason: "stop" | "length", reader: ChatReader | undefined): ChatFinishReason {
+  return reason === "stop" && reader !== undefined && reader.numCalls > 0 ? "tool_calls" : reason;
+}
+
+/** Of all sequences together; undefined where reasoning is not separated. */
+export function reasoningTokens(readers: readonly (ChatReader | undefined)[]): number | undefined {
+  const counts = readers.map((reader) => reader?.reasoningTokens);
+  return counts.reduce((total, count) => (count === undefined ? total : (total ?? 0) + count), undefined);
 }
 
 /** The role of generated messages: the configured one, or that of the message being continued. */

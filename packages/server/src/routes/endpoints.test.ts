@@ -138,7 +138,7 @@ describe("tokenize and detokenize", () => {
     for (const body of [{}, { prompt: "a", messages: [{ role: "user", content: "x" }] }, { prompt: 5 }]) {
       assert.equal((await server.post("/tokenize", body)).status, 400);
     }
-    for (const tokens of [[260], [-1], ["a"], "a", undefined]) {
+    for (const tokens of [[261], [-1], ["a"], "a", undefined]) {
       assert.equal((await server.post("/detokenize", { tokens })).status, 400);
     }
   });

@@ -83,15 +83,15 @@ describe("bad parameters", () => {
     ],
     [
       "a token id beyond the vocabulary",
-      { messages, stop_token_ids: [260] },
+      { messages, stop_token_ids: [261] },
       "stop_token_ids[0]",
-      /vocabulary \(0 to 259\), not 260/,
+      /vocabulary \(0 to 260\), not 261/,
     ],
     [
       "a biased token beyond the vocabulary",
       { messages, logit_bias: { "100000": 1 } },
       "logit_bias[100000]",
-      /vocabulary \(0 to 259\)/,
+      /vocabulary \(0 to 260\)/,
     ],
     ["a bias key that is no id", { messages, logit_bias: { abc: 1 } }, "logit_bias", /token ids, got "abc"/],
     ["a bias out of range", { messages, logit_bias: { "1": 101 } }, "logit_bias.1", /<=100, got 101/],

@@ -1,6 +1,6 @@
 import { detokenizeRequest, tokenizeRequest, type TokenizeResponse } from "@octavo/protocol";
 import type { Detokenizer } from "@octavo/engine";
-import { chatPromptTokens } from "../generation/chat-prompt.js";
+import { chatPrompt } from "../generation/chat-prompt.js";
 import { jsonWithLists, jsonWithText, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
@@ -12,7 +12,7 @@ export async function handleTokenize(service: Service, context: RequestContext):
   const { tokenizer, engine } = service.model;
   const { messages } = request;
   const tokens = messages
-    ? await chatPromptTokens(service.model, { ...request, messages }, service.config, context.signal)
+    ? (await chatPrompt(service.model, { ...request, messages }, service.config, context.signal)).tokens
     : await tokenizer.encodeAsync(request.prompt ?? "", {
         addSpecialTokens: request.add_special_tokens ?? true,
         signal: context.signal,

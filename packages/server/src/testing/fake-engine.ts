@@ -213,7 +213,11 @@ class FakeSequence {
     this.#tokensPerStep = behaviour.tokensPerStep;
     const reply = behaviour.reply(tokenizer.decode(request.promptTokens), index);
     this.#tokens = tokenizer.encode(reply, { addSpecialTokens: false });
-    this.#detokenizer = tokenizer.createDetokenizer();
+    const { skipSpecialTokens, keptSpecialTokens } = request.params;
+    this.#detokenizer = tokenizer.createDetokenizer({
+      skipSpecialTokens,
+      ...(keptSpecialTokens === undefined ? {} : { keptSpecialTokens }),
+    });
   }
 
   step(isDrained: boolean): readonly SequenceDelta[] {

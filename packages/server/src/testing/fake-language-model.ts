@@ -88,7 +88,7 @@ function textOf(content: TemplateMessage["content"]): string {
 
 const fakeConfig: ModelConfig = {
   architecture: "LlamaForCausalLM",
-  vocabSize: 260,
+  vocabSize: 261,
   hiddenSize: 8,
   intermediateSize: 16,
   numLayers: 1,

@@ -1,9 +1,9 @@
 import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "@octavo/engine";
 
-const specials = ["<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>"];
+const specials = ["<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>", "[TOOL_CALLS]"];
 const firstSpecial = 256;
 
-/** One token per UTF-8 byte, and four special tokens; so that characters of several tokens are ordinary. */
+/** One token per UTF-8 byte, and five special tokens; so that characters of several tokens are ordinary. */
 export class ByteTokenizer implements Tokenizer {
   readonly vocabSize = firstSpecial + specials.length;
   readonly bosTokenId = firstSpecial;
@@ -12,7 +12,7 @@ export class ByteTokenizer implements Tokenizer {
 
   encode(text: string, options: EncodeOptions = {}): Int32Array {
     const ids: number[] = options.addSpecialTokens === false ? [] : [this.bosTokenId];
-    for (const piece of text.split(/(<\|(?:bos|eos|im_start|im_end)\|>)/)) {
+    for (const piece of text.split(/(<\|(?:bos|eos|im_start|im_end)\|>|\[TOOL_CALLS\])/)) {
       const special = specials.indexOf(piece);
       if (special >= 0) ids.push(firstSpecial + special);
       else for (const byte of Buffer.from(piece, "utf8")) ids.push(byte);
@@ -46,9 +46,12 @@ export class ByteTokenizer implements Tokenizer {
 
   createDetokenizer(options: DecodeOptions = {}): Detokenizer {
     const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
-    const skips = options.skipSpecialTokens !== false;
+    const skips = (id: number): boolean =>
+      options.skipSpecialTokens !== false &&
+      id >= firstSpecial &&
+      options.keptSpecialTokens?.has(id) !== true;
     return {
-      push: (id) => (skips && id >= firstSpecial ? "" : utf8.decode(this.tokenBytes(id), { stream: true })),
+      push: (id) => (skips(id) ? "" : utf8.decode(this.tokenBytes(id), { stream: true })),
       flush: () => utf8.decode(),
     };
   }

@@ -1,0 +1,176 @@
+import { randomBytes } from "node:crypto";
+import type { DecodeOptions, Tokenizer } from "@octavo/engine";
+import type { ChatAnswerMessage, ChatCompletionRequest, ChatDelta, ChatToolCall } from "@octavo/protocol";
+import type { OutputEvent } from "../parsers/output-events.js";
+import { OutputParser } from "../parsers/output-parser.js";
+import { type PromptReasoning, promptReasoning } from "../parsers/reasoning/reasoning-format.js";
+import { harmonyTools, type OutputFormats } from "../parsers/registry.js";
+import { toolSchemas } from "../parsers/shared/tool-schemas.js";
+import { ReasoningTokens } from "./reasoning-tokens.js";
+
+export type ChatOutputFields = Pick<
+  ChatCompletionRequest,
+  | "tools"
+  | "tool_choice"
+  | "parallel_tool_calls"
+  | "include_reasoning"
+  | "skip_special_tokens"
+  | "messages"
+  | "continue_final_message"
+>;
+
+/** How the sequences of one chat request are read. */
+export class ChatOutput {
+  readonly #fields: ChatOutputFields;
+  readonly #formats: OutputFormats;
+  readonly #tokenizer: Tokenizer;
+  readonly #promptReasoning: PromptReasoning;
+
+  constructor(formats: OutputFormats, tokenizer: Tokenizer, fields: ChatOutputFields, prompt: string) {
+    const usesTools = (fields.tools?.length ?? 0) > 0 && fields.tool_choice !== "none";
+    const readsTools = usesTools || formats.tools === harmonyTools;
+    this.#formats = { tools: readsTools ? formats.tools : undefined, reasoning: formats.reasoning };
+    this.#fields = fields;
+    this.#tokenizer = tokenizer;
+    this.#promptReasoning = this.#readPrompt(prompt);
+  }
+
+  /** Special tokens whose text the parser needs; undefined when it needs none. */
+  get keptSpecialTokens(): ReadonlySet<number> | undefined {
+    const { tools, reasoning } = this.#formats;
+    const markers = [
+      ...(tools?.markers ?? []),
+      ...(reasoning === undefined ? [] : [...reasoning.startTags, ...reasoning.endTags]),
+    ];
+    const ids = markers.flatMap((marker) => this.#tokenizer.tokenToId(marker) ?? []);
+    const kept = new Set(ids.filter((id) => this.#tokenizer.specialTokenIds.has(id)));
+    return kept.size === 0 ? undefined : kept;
+  }
+
+  /** undefined when the text is the content as it is. */
+  createReader(promptTokens: Int32Array, decoding: DecodeOptions): ChatReader | undefined {
+    const { tools, reasoning } = this.#formats;
+    if (tools === undefined && reasoning === undefined) return undefined;
+    const parser = new OutputParser({
+      machine: tools?.machine,
+      reasoning,
+      promptReasoning: this.#promptReasoning,
+      schemas: toolSchemas(this.#fields.tools ?? []),
+    });
+    const countsTokens = reasoning !== undefined || tools === harmonyTools;
+    return new ChatReader(parser, {
+      tokens: countsTokens ? new ReasoningTokens(this.#tokenizer, promptTokens, decoding) : undefined,
+      showsReasoning: this.#fields.include_reasoning !== false,
+      maxCalls: this.#fields.parallel_tool_calls === false ? 1 : Number.POSITIVE_INFINITY,
+      newCallId: tools?.callIds === "nine-characters" ? nineCharacters : callId,
+    });
+  }
+
+  #readPrompt(prompt: string): PromptReasoning {
+    const { reasoning } = this.#formats;
+    if (reasoning === undefined) return "unknown";
+    if (this.#fields.continue_final_message !== true) return promptReasoning(prompt, reasoning);
+    // the answer goes on inside the last message: reasoning is open there if it was begun and not ended
+    const start = Math.max(...reasoning.startTags.map((tag) => prompt.lastIndexOf(tag)));
+    const end = Math.max(...reasoning.endTags.map((tag) => prompt.lastIndexOf(tag)));
+    return start > end ? "open" : "closed";
+  }
+}
+
+interface ReaderOptions {
+  readonly tokens: ReasoningTokens | undefined;
+  readonly showsReasoning: boolean;
+  readonly maxCalls: number;
+  readonly newCallId: () => string;
+}
+
+/** Reads one sequence: its text into deltas, whose sum is the message of an answer that is not streamed. */
+export class ChatReader {
+  readonly #parser: OutputParser;
+  readonly #options: ReaderOptions;
+  #numCalls = 0;
+
+  constructor(parser: OutputParser, options: ReaderOptions) {
+    this.#parser = parser;
+    this.#options = options;
+  }
+
+  push(text: string, tokens: readonly number[]): readonly ChatDelta[] {
+    this.#options.tokens?.push(tokens);
+    return this.#deltas(this.#parser.push(text));
+  }
+
+  finish(): readonly ChatDelta[] {
+    return this.#deltas(this.#parser.finish());
+  }
+
+  /** Calls that were delivered. */
+  get numCalls(): number {
+    return this.#numCalls;
+  }
+
+  /** Tokens of reasoning so far; undefined when the model's reasoning is not separated. */
+  get reasoningTokens(): number | undefined {
+    return this.#options.tokens?.count(this.#parser.reasoningSpans);
+  }
+
+  #deltas(events: readonly OutputEvent[]): readonly ChatDelta[] {
+    return events.flatMap((event) => this.#delta(event) ?? []);
+  }
+
+  #delta(event: OutputEvent): ChatDelta | undefined {
+    const { showsReasoning, maxCalls, newCallId } = this.#options;
+    if (event.kind === "ignored") return undefined;
+    if (event.kind === "content") return { content: event.text };
+    if (event.kind === "reasoning")
+      return showsReasoning ? { reasoning: event.text, reasoning_content: event.text } : undefined;
+    const { index } = event;
+    if (index >= maxCalls) return undefined;
+    if (event.kind === "call-start") {
+      this.#numCalls += 1;
+      const id = event.id ?? newCallId();
+      const named = { name: event.name, arguments: "" };
+      return { tool_calls: [{ index, id, type: "function", function: named }] };
+    }
+    if (event.kind === "arguments") return { tool_calls: [{ index, function: { arguments: event.text } }] };
+    if (event.problem === undefined) return undefined;
+    const octavo = { invalid_arguments: event.problem };
+    return { tool_calls: [{ index, function: { arguments: "" }, octavo }] };
+  }
+}
+
+/** The message that deltas add up to. Without a text of its own, content is null beside calls or reasoning. */
+export function messageOf(role: string, lead: string, deltas: readonly ChatDelta[]): ChatAnswerMessage {
+  let content = lead;
+  let reasoning = "";
+  const calls: { -readonly [K in keyof ChatToolCall]: ChatToolCall[K] }[] = [];
+  for (const delta of deltas) {
+    content += delta.content ?? "";
+    reasoning += delta.reasoning ?? "";
+    for (const { index, id, function: part, octavo } of delta.tool_calls ?? []) {
+      const call = (calls[index] ??= {
+        id: id ?? "",
+        type: "function",
+        function: { name: part?.name ?? "", arguments: "" },
+      });
+      call.function = { ...call.function, arguments: call.function.arguments + (part?.arguments ?? "") };
+      if (octavo !== undefined) call.octavo = octavo;
+    }
+  }
+  const isEmpty = content === "" && (calls.length > 0 || reasoning !== "");
+  return {
+    role,
+    content: isEmpty ? null : content,
+    ...(reasoning === "" ? {} : { reasoning, reasoning_content: reasoning }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
+}
+
+function callId(): string {
+  return `call_${randomBytes(12).toString("hex")}`;
+}
+
+/** Mistral's templates refuse ids of any other form. */
+function nineCharacters(): string {
+  return randomBytes(5).toString("hex").slice(0, 9);
+}

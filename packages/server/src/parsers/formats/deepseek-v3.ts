@@ -1,0 +1,64 @@
+import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import { readCallArguments } from "../shared/call-arguments.js";
+import type { Waiting } from "../shared/input.js";
+import { closeMarkup } from "../shared/json-calls.js";
+import { nextPiece, untilTag, untilTagPassingSpace } from "../shared/tags.js";
+
+const sectionStart = "<｜tool▁calls▁begin｜>";
+const sectionEnd = "<｜tool▁calls▁end｜>";
+const callStart = "<｜tool▁call▁begin｜>";
+const callEnd = "<｜tool▁call▁end｜>";
+const separator = "<｜tool▁sep｜>";
+const maxHeadLength = 1024;
+
+/**
+ * Between section tags, per call: `function`, separator, name, a line break and the arguments in a json fence (V3, R1), or
+ * name, separator, arguments (V3.1). Both are read, whichever was chosen. Format: the chat templates of deepseek-ai/DeepSeek-V3,
+ * DeepSeek-R1 and DeepSeek-V3.1.
+ */
+const machine: Machine = function* (context) {
+  const { input, sink } = context;
+  const toContent = (text: string): void => sink.content(text);
+  let tag = yield* untilTag(input, [sectionStart, callStart], toContent);
+  while (tag !== undefined) {
+    const inSection = [callStart, sectionEnd];
+    if (tag === sectionStart) tag = yield* untilTagPassingSpace(input, inSection, toContent);
+    while (tag === callStart) {
+      yield* readCall(context);
+      tag = yield* untilTagPassingSpace(input, inSection, toContent);
+    }
+    if (tag === undefined) return;
+    tag = yield* untilTag(input, [sectionStart, callStart], toContent);
+  }
+};
+
+function* readCall({ input, sink }: MachineContext): Waiting {
+  let raw = "";
+  let type = "";
+  let name = "";
+  let hasType = false;
+  while (raw.length < maxHeadLength) {
+    const piece = yield* nextPiece(input, [separator, callEnd]);
+    if (piece === "" || piece === callEnd) {
+      sink.content(callStart + raw + piece);
+      return;
+    }
+    raw += piece;
+    if (piece === separator) hasType = true;
+    else if (piece === "{" && hasType) {
+      const written = name.replace(/```(?:json)?\s*$/, "").trim();
+      input.unread("{");
+      sink.beginCall(written === "" ? type.trim() : written);
+      if ((yield* readCallArguments(input, sink, [callEnd])) === undefined)
+        yield* closeMarkup({ input, sink }, [callEnd], [callEnd]);
+      return;
+    } else if (hasType) name += piece;
+    else type += piece;
+  }
+  sink.content(callStart + raw);
+}
+
+const markers = [sectionStart, sectionEnd, callStart, callEnd, separator];
+
+export const deepseekV3: ToolFormat = { name: "deepseek_v3", markers, machine };
+export const deepseekV31: ToolFormat = { name: "deepseek_v31", markers, machine };

@@ -1,0 +1,70 @@
+import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { Waiting } from "../shared/input.js";
+import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
+import { valueKind } from "../shared/tool-schemas.js";
+import { ArgumentsWriter, readTypedValue } from "../shared/typed-parameters.js";
+
+const callStart = "<tool_call>";
+const callEnd = "</tool_call>";
+const keyStart = "<arg_key>";
+const keyEnd = "</arg_key>";
+const valueStart = "<arg_value>";
+const valueEnd = "</arg_value>";
+const maxNameLength = 512;
+
+/**
+ * `<tool_call>name`, then `<arg_key>key</arg_key><arg_value>value</arg_value>` per argument, `</tool_call>`; strings as plain
+ * text, other values as JSON, told apart by the tool's schema. Format: the chat template of zai-org/GLM-4.5.
+ */
+const machine: Machine = function* (context) {
+  const { input, sink } = context;
+  const toContent = (text: string): void => sink.content(text);
+  while ((yield* untilTag(input, [callStart], toContent)) !== undefined) {
+    const { text, tag } = yield* readUntilTag(input, [keyStart, callEnd], maxNameLength);
+    const name = text.trim();
+    if (tag === undefined || name === "" || /\s/.test(name)) {
+      toContent(callStart + text + (tag ?? ""));
+      continue;
+    }
+    sink.beginCall(name);
+    const writer = new ArgumentsWriter(sink);
+    const problem = yield* readPairs(context, name, writer, tag);
+    writer.end();
+    sink.endCall(problem);
+  }
+};
+
+function* readPairs(
+  { input, sink, schemas }: MachineContext,
+  name: string,
+  writer: ArgumentsWriter,
+  first: string,
+): Waiting<string | undefined> {
+  const toContent = (text: string): void => sink.content(text);
+  let tag: string | undefined = first;
+  while (tag === keyStart) {
+    const { text, tag: close } = yield* readUntilTag(input, [keyEnd, callEnd], maxNameLength);
+    const key = text.trim();
+    const opening: string | undefined =
+      close === keyEnd
+        ? yield* untilTagPassingSpace(input, [valueStart, keyStart, callEnd], toContent)
+        : close;
+    if (opening !== valueStart) {
+      toContent(keyStart + text);
+      return `the argument ${JSON.stringify(key.slice(0, 64))} has no value`;
+    }
+    writer.key(key);
+    const kind = valueKind(schemas, name, key);
+    const endTags = [valueEnd, callEnd];
+    if ((yield* readTypedValue(input, writer, { kind, endTags, trimsLineBreaks: false })) !== valueEnd)
+      return `the argument ${JSON.stringify(key.slice(0, 64))} is not closed`;
+    tag = yield* untilTagPassingSpace(input, [keyStart, callEnd], toContent);
+  }
+  return tag === undefined ? "the call is not closed" : undefined;
+}
+
+export const glm45: ToolFormat = {
+  name: "glm45",
+  markers: [callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd],
+  machine,
+};

@@ -1,0 +1,51 @@
+import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import { readCallArguments } from "../shared/call-arguments.js";
+import type { Waiting } from "../shared/input.js";
+import { closeMarkup } from "../shared/json-calls.js";
+import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
+
+const sectionStart = "<|tool_calls_section_begin|>";
+const sectionEnd = "<|tool_calls_section_end|>";
+const callStart = "<|tool_call_begin|>";
+const argumentsStart = "<|tool_call_argument_begin|>";
+const callEnd = "<|tool_call_end|>";
+const maxIdLength = 1024;
+
+/**
+ * Between section tags, per call: an id `functions.NAME:INDEX`, the arguments' tag, JSON. The id goes back to the client,
+ * since later turns must repeat it. Format: moonshotai/Kimi-K2's tool calling guide and chat template.
+ */
+const machine: Machine = function* (context) {
+  const { input, sink } = context;
+  const toContent = (text: string): void => sink.content(text);
+  let tag = yield* untilTag(input, [sectionStart, callStart], toContent);
+  while (tag !== undefined) {
+    const inSection = [callStart, sectionEnd];
+    if (tag === sectionStart) tag = yield* untilTagPassingSpace(input, inSection, toContent);
+    while (tag === callStart) {
+      yield* readCall(context);
+      tag = yield* untilTagPassingSpace(input, inSection, toContent);
+    }
+    if (tag === undefined) return;
+    tag = yield* untilTag(input, [sectionStart, callStart], toContent);
+  }
+};
+
+function* readCall({ input, sink }: MachineContext): Waiting {
+  const { text, tag } = yield* readUntilTag(input, [argumentsStart, callEnd], maxIdLength);
+  const id = text.trim();
+  const name = /^(?:functions\.)?(.*?)(?::\d+)?$/s.exec(id)?.[1] ?? id;
+  if (tag !== argumentsStart || name === "") {
+    sink.content(callStart + text + (tag ?? ""));
+    return;
+  }
+  sink.beginCall(name, id);
+  if ((yield* readCallArguments(input, sink, [callEnd])) === undefined)
+    yield* closeMarkup({ input, sink }, [callEnd], [callEnd]);
+}
+
+export const kimiK2: ToolFormat = {
+  name: "kimi_k2",
+  markers: [sectionStart, sectionEnd, callStart, argumentsStart, callEnd],
+  machine,
+};

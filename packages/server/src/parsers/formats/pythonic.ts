@@ -1,0 +1,102 @@
+import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import { type Input, takeSpace, type Waiting } from "../shared/input.js";
+import { escapeText } from "../shared/json-text.js";
+import { pythonLiteral, pythonName } from "../shared/python-literal.js";
+import { takeText } from "../shared/tags.js";
+
+/**
+ * `[name(key=value, ...), ...]` as the beginning of the answer, values in Python's notation. Format: Meta's Llama 3.2 and 4
+ * prompt formats ("zero-shot function calling"), also ToolACE. Llama 4 may put it between `<|python_start|>` and
+ * `<|python_end|>`. A bracket that no call follows is content.
+ */
+function pythonicMachine(start: string | undefined, end: string | undefined): Machine {
+  return function* (context) {
+    const { input, sink } = context;
+    let held = yield* takeSpace(input);
+    if (start !== undefined && (yield* takeText(input, start))) held += start + (yield* takeSpace(input));
+    if (yield* takeText(input, "[")) yield* readCalls(context, `${held}[`);
+    else sink.content(held);
+    if (end !== undefined && sink.numCalls > 0) {
+      yield* takeSpace(input);
+      yield* takeText(input, end);
+    }
+    for (let unit = yield* input.next(); unit !== ""; unit = yield* input.next()) sink.content(unit);
+  };
+}
+
+function* readCalls(context: MachineContext, opening: string): Waiting {
+  const { input, sink } = context;
+  let held = opening;
+  for (;;) {
+    held += yield* takeSpace(input);
+    const name = yield* pythonName(input);
+    const begins = name !== "" && (yield* takeText(input, "(")) && (yield* beginsArguments(input, name));
+    if (!begins) {
+      sink.content(held + name);
+      return;
+    }
+    held = "";
+    sink.beginCall(name);
+    const problem = yield* readArguments(input, (text) => sink.arguments(text));
+    if (problem !== undefined) {
+      for (let unit = yield* input.next(); unit !== ""; unit = yield* input.next()) sink.arguments(unit);
+      sink.endCall(`the arguments are not valid: ${problem}`);
+      return;
+    }
+    sink.endCall();
+    yield* takeSpace(input);
+    if (yield* takeText(input, "]")) return;
+    if (!(yield* takeText(input, ","))) return;
+    yield* takeSpace(input);
+    if (yield* takeText(input, "]")) return;
+  }
+}
+
+/** After `name(`: a call goes on with `)` or `key=`. Otherwise the bracket is handed back and nothing is taken. */
+function* beginsArguments(input: Input, name: string): Waiting<boolean> {
+  const space = yield* takeSpace(input);
+  const unit = yield* input.peek();
+  if (unit === ")") {
+    input.unread(space);
+    return true;
+  }
+  const key = yield* pythonName(input);
+  const more = yield* takeSpace(input);
+  const isCall = key !== "" && name !== "" && (yield* input.peek()) === "=";
+  input.unread(`${isCall ? "" : "("}${space}${key}${more}`);
+  return isCall;
+}
+
+function* readArguments(input: Input, onJson: (text: string) => void): Waiting<string | undefined> {
+  onJson("{");
+  for (let isFirst = true; ; isFirst = false) {
+    yield* takeSpace(input);
+    if (yield* takeText(input, ")")) break;
+    const key = yield* pythonName(input);
+    yield* takeSpace(input);
+    if (key === "" || !(yield* takeText(input, "="))) {
+      onJson(key);
+      return "an argument has no name";
+    }
+    onJson(`${isFirst ? "" : ", "}"${escapeText(key)}": `);
+    const problem = yield* pythonLiteral(input, onJson);
+    if (problem !== undefined) return problem;
+    yield* takeSpace(input);
+    if (yield* takeText(input, ")")) break;
+    if (!(yield* takeText(input, ","))) return "an argument is not followed by , or )";
+  }
+  onJson("}");
+  return undefined;
+}
+
+export const pythonic: ToolFormat = {
+  name: "pythonic",
+  markers: [],
+  machine: pythonicMachine(undefined, undefined),
+};
+
+export const llama4Pythonic: ToolFormat = {
+  name: "llama4_pythonic",
+  markers: ["<|python_start|>", "<|python_end|>"],
+  machine: pythonicMachine("<|python_start|>", "<|python_end|>"),
+};

@@ -1,0 +1,202 @@
+import type { EventSink } from "../output-events.js";
+import { readArguments } from "./call-arguments.js";
+import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
+import { JsonScanner } from "./json-scanner.js";
+import { nextPiece } from "./tags.js";
+
+export interface JsonCallOptions {
+  /** Tags that end the call's markup, wherever they stand outside strings. */
+  readonly endTags: readonly string[];
+  /** Without tags around it, an object is a call only if it has a name and arguments; others are content. */
+  readonly isBare: boolean;
+}
+
+/** `raw`: no call after all, the text as it was read. `tag`: the end tag that was taken, if one was. */
+export type JsonCallResult =
+  | { readonly isCall: true; readonly tag: string | undefined }
+  | { readonly isCall: false; readonly raw: string; readonly tag: string | undefined };
+
+/** A call whose name is not known by then is taken for text. */
+const maxHeldLength = 2 ** 20;
+const knownKeys = new Set(["name", "arguments", "parameters", "id", "type"]);
+
+/**
+ * Reads `{"name": ..., "arguments": {...}}`, with `parameters` for `arguments`, keys in any order and others ignored. The
+ * arguments are handed on as they come once the name is known.
+ */
+export function* readJsonCall(
+  input: Input,
+  sink: EventSink,
+  options: JsonCallOptions,
+): Waiting<JsonCallResult> {
+  return yield* new JsonCallReader(input, sink, options).read();
+}
+
+class JsonCallReader {
+  readonly #input: Input;
+  readonly #sink: EventSink;
+  readonly #options: JsonCallOptions;
+  /** Everything read while it may still turn out not to be a call. */
+  #raw = "";
+  #name: string | undefined;
+  #id: string | undefined;
+  #heldArguments: string | undefined;
+  #hasArguments = false;
+  #hasBegun = false;
+  #problem: string | undefined;
+  readonly #ignored: string[] = [];
+  /** Once the call has begun: what was read since the last complete key. */
+  #tail = "";
+
+  constructor(input: Input, sink: EventSink, options: JsonCallOptions) {
+    this.#input = input;
+    this.#sink = sink;
+    this.#options = options;
+  }
+
+  *read(): Waiting<JsonCallResult> {
+    if ((yield* this.#next()) !== "{") return this.#result(undefined);
+    for (let isFirst = true; ; isFirst = false) {
+      const piece = yield* this.#nextSolid();
+      if (piece === "}") return this.#result(undefined);
+      if (piece.length !== 1) return this.#result(piece);
+      if (piece === "," && !isFirst) continue;
+      if (piece !== '"') return this.#giveUp();
+      const key = yield* this.#string();
+      if (key === undefined || (this.#options.isBare && isFirst && !knownKeys.has(key)))
+        return this.#giveUp();
+      const colon = yield* this.#nextSolid();
+      if (colon !== ":") return colon.length === 1 ? this.#giveUp() : this.#result(colon);
+      const tag = yield* this.#value(key);
+      this.#tail = "";
+      if (tag !== undefined) return this.#result(tag);
+      if (this.#raw.length > maxHeldLength) return { isCall: false, raw: this.#raw, tag: undefined };
+    }
+  }
+
+  *#value(key: string): Waiting<string | undefined> {
+    if ((key === "arguments" || key === "parameters") && !this.#hasArguments) return yield* this.#arguments();
+    yield* this.#space();
+    const { text, tag } = yield* this.#plainValue();
+    const value = parseString(text);
+    if (key === "name" && value !== undefined && value !== "") this.#name ??= value;
+    if (key === "id" && value !== undefined && value !== "") this.#id ??= value;
+    if (key !== "name" && key !== "type" && (key !== "id" || this.#hasBegun))
+      this.#ignored.push(`${JSON.stringify(key)}: ${text}`);
+    this.#beginIfKnown();
+    return tag;
+  }
+
+  *#arguments(): Waiting<string | undefined> {
+    this.#hasArguments = true;
+    this.#heldArguments = "";
+    this.#beginIfKnown();
+    yield* this.#space();
+    const { problem, tag } = yield* readArguments(this.#input, this.#options.endTags, (text) => {
+      if (this.#hasBegun) {
+        this.#sink.arguments(text);
+        return;
+      }
+      this.#heldArguments += text;
+      this.#raw += text;
+    });
+    this.#problem = problem;
+    return tag;
+  }
+
+  *#plainValue(): Waiting<{ readonly text: string; readonly tag: string | undefined }> {
+    const scanner = new JsonScanner();
+    let text = "";
+    for (;;) {
+      const isText = scanner.isInString && scanner.problem === undefined;
+      const piece = isText ? yield* this.#input.next() : yield* nextPiece(this.#input, this.#options.endTags);
+      if (piece.length !== 1) return { text, tag: piece };
+      const step = scanner.push(piece);
+      if (step === "after") {
+        this.#input.unread(piece);
+        return { text, tag: undefined };
+      }
+      this.#keep(piece);
+      if (text.length < maxHeldLength) text += piece;
+      if (step === "last") return { text, tag: undefined };
+    }
+  }
+
+  *#string(): Waiting<string | undefined> {
+    let text = '"';
+    let isEscaped = false;
+    while (text.length < 1024) {
+      const unit = yield* this.#input.next();
+      if (unit === "") return undefined;
+      this.#keep(unit);
+      text += unit;
+      if (unit === '"' && !isEscaped) return parseString(text);
+      isEscaped = unit === "\\" && !isEscaped;
+    }
+    return undefined;
+  }
+
+  #beginIfKnown(): void {
+    if (this.#hasBegun || this.#name === undefined) return;
+    if (!this.#hasArguments) return;
+    this.#hasBegun = true;
+    this.#sink.beginCall(this.#name, this.#id);
+    if (this.#heldArguments !== undefined) this.#sink.arguments(this.#heldArguments);
+    this.#heldArguments = undefined;
+    this.#raw = "";
+  }
+
+  /** The wrapper is not JSON: a call that has begun is reported, anything else is text. */
+  #giveUp(): JsonCallResult {
+    if (!this.#hasBegun) return { isCall: false, raw: this.#raw, tag: undefined };
+    this.#problem ??= "the call around the arguments is not valid JSON";
+    return this.#result(undefined);
+  }
+
+  /** `tag`: what ended the call before its closing brace; "" for the output's end. */
+  #result(tag: string | undefined): JsonCallResult {
+    const taken = tag === "" ? undefined : tag;
+    if (!this.#hasBegun) {
+      const isNamed = tag === undefined && !this.#options.isBare && this.#ignored.length === 0;
+      if (!isNamed || this.#name === undefined) return { isCall: false, raw: this.#raw, tag: taken };
+      this.#sink.beginCall(this.#name, this.#id);
+      this.#sink.arguments("{}");
+    }
+    this.#sink.endCall(this.#problem);
+    for (const text of this.#ignored) this.#sink.ignore(text);
+    const rest = this.#tail.replace(/^[\s,}\]]+/, "");
+    if (rest !== "") this.#sink.content(rest);
+    return { isCall: true, tag: taken };
+  }
+
+  *#next(): Waiting<string> {
+    const piece = yield* nextPiece(this.#input, this.#options.endTags);
+    if (piece.length === 1) this.#keep(piece);
+    return piece;
+  }
+
+  *#nextSolid(): Waiting<string> {
+    for (;;) {
+      const piece = yield* this.#next();
+      if (!isSpace(piece)) return piece;
+    }
+  }
+
+  *#space(): Waiting {
+    this.#keep(yield* takeSpace(this.#input));
+  }
+
+  #keep(text: string): void {
+    if (this.#hasBegun) this.#tail += text;
+    else this.#raw += text;
+  }
+}
+
+function parseString(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "string" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,11 @@
+/** One unit of text as it stands inside a JSON string. Halves of a surrogate pair stay as they are and join again. */
+export function escapeUnit(unit: string): string {
+  const code = unit.charCodeAt(0);
+  return code >= 0xd800 && code <= 0xdfff ? unit : JSON.stringify(unit).slice(1, -1);
+}
+
+export function escapeText(text: string): string {
+  let escaped = "";
+  for (let i = 0; i < text.length; i++) escaped += escapeUnit(text.charAt(i));
+  return escaped;
+}

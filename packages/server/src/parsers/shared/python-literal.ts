@@ -1,0 +1,182 @@
+import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
+import { escapeUnit } from "./json-text.js";
+
+const maxDepth = 64;
+const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const words: Readonly<Record<string, string>> = {
+  True: "true",
+  False: "false",
+  None: "null",
+  true: "true",
+  false: "false",
+  null: "null",
+};
+const simpleEscapes: Readonly<Record<string, string>> = {
+  n: "\n",
+  t: "\t",
+  r: "\r",
+  b: "\b",
+  f: "\f",
+  v: "\v",
+  a: "\x07",
+  "0": "\0",
+  "\\": "\\",
+  "'": "'",
+  '"': '"',
+  "\n": "",
+};
+const hexLengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
+
+/**
+ * Reads one literal of Python's grammar (strings, numbers, True, False, None, lists, tuples, dictionaries; lower-case
+ * words of JSON too) and hands it on as JSON while it comes. Returns what is wrong, if anything; the text that could not be
+ * read has not been taken.
+ */
+export function* pythonLiteral(
+  input: Input,
+  onJson: (text: string) => void,
+  depth = 0,
+): Waiting<string | undefined> {
+  yield* takeSpace(input);
+  const unit = yield* input.peek();
+  if (unit === "") return "it ends before it is complete";
+  if (unit === "'" || unit === '"') {
+    yield* input.next();
+    return yield* pythonString(input, unit, onJson);
+  }
+  if (depth >= maxDepth && "[({".includes(unit)) return `it is nested deeper than ${maxDepth} levels`;
+  if (unit === "[" || unit === "(") return yield* pythonList(input, unit === "[" ? "]" : ")", onJson, depth);
+  if (unit === "{") return yield* pythonDictionary(input, onJson, depth);
+  return yield* pythonWord(input, onJson);
+}
+
+/** A name with dots, as functions and keywords have; "" when none stands here. */
+export function* pythonName(input: Input): Waiting<string> {
+  let name = "";
+  while (name.length < 256) {
+    const unit = yield* input.peek();
+    if (!/[\p{L}\p{N}_.-]/u.test(unit)) break;
+    name += yield* input.next();
+  }
+  return name;
+}
+
+function* pythonString(
+  input: Input,
+  quote: string,
+  onJson: (text: string) => void,
+): Waiting<string | undefined> {
+  onJson('"');
+  for (;;) {
+    const unit = yield* input.next();
+    if (unit === "") return "a string is not closed";
+    if (unit === quote) break;
+    if (unit === "\\") yield* pythonEscape(input, onJson);
+    else onJson(escapeUnit(unit));
+  }
+  onJson('"');
+  return undefined;
+}
+
+/** Escapes that Python does not know keep their backslash, as there. */
+function* pythonEscape(input: Input, onJson: (text: string) => void): Waiting {
+  const unit = yield* input.next();
+  const simple = simpleEscapes[unit];
+  if (simple !== undefined) {
+    for (const character of simple) onJson(escapeUnit(character));
+    return;
+  }
+  const length = hexLengths[unit];
+  if (length === undefined) {
+    onJson(`\\\\${unit === "" ? "" : escapeUnit(unit)}`);
+    return;
+  }
+  let digits = "";
+  while (digits.length < length && /[0-9a-fA-F]/.test(yield* input.peek())) digits += yield* input.next();
+  const code = Number.parseInt(digits, 16);
+  const isCharacter = digits.length === length && code <= 0x10_ffff;
+  const text = isCharacter ? String.fromCodePoint(code) : `\\${unit}${digits}`;
+  onJson(JSON.stringify(text).slice(1, -1));
+}
+
+function* pythonWord(input: Input, onJson: (text: string) => void): Waiting<string | undefined> {
+  let text = "";
+  for (let unit = yield* input.peek(); /[\w.+-]/.test(unit) && text.length < 400; unit = yield* input.peek())
+    text += yield* input.next();
+  const word = Object.hasOwn(words, text) ? words[text] : undefined;
+  const digits = text.replaceAll("_", "");
+  if (word !== undefined) onJson(word);
+  else if (numberPattern.test(digits)) onJson(digits);
+  else if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) && Number.isFinite(Number(digits)))
+    onJson(String(Number(digits)));
+  else {
+    input.unread(text);
+    return `${JSON.stringify(text === "" ? yield* input.peek() : text.slice(0, 32))} is not a value`;
+  }
+  return undefined;
+}
+
+function* pythonList(
+  input: Input,
+  close: string,
+  onJson: (text: string) => void,
+  depth: number,
+): Waiting<string | undefined> {
+  yield* input.next();
+  onJson("[");
+  for (let isFirst = true; ; isFirst = false) {
+    yield* takeSpace(input);
+    if ((yield* input.peek()) === close) break;
+    if (!isFirst) onJson(", ");
+    const problem = yield* pythonLiteral(input, onJson, depth + 1);
+    if (problem !== undefined) return problem;
+    yield* takeSpace(input);
+    const unit = yield* input.peek();
+    if (unit === close) break;
+    if (unit !== ",") return expected(`, or ${close}`, unit);
+    yield* input.next();
+  }
+  yield* input.next();
+  onJson("]");
+  return undefined;
+}
+
+function* pythonDictionary(
+  input: Input,
+  onJson: (text: string) => void,
+  depth: number,
+): Waiting<string | undefined> {
+  yield* input.next();
+  onJson("{");
+  for (let isFirst = true; ; isFirst = false) {
+    yield* takeSpace(input);
+    const start = yield* input.peek();
+    if (start === "}") break;
+    if (start !== "'" && start !== '"') return expected("a key in quotes", start);
+    if (!isFirst) onJson(", ");
+    yield* input.next();
+    const keyProblem = yield* pythonString(input, start, onJson);
+    if (keyProblem !== undefined) return keyProblem;
+    yield* takeSpace(input);
+    const colon = yield* input.peek();
+    if (colon !== ":") return expected(":", colon);
+    yield* input.next();
+    onJson(": ");
+    const problem = yield* pythonLiteral(input, onJson, depth + 1);
+    if (problem !== undefined) return problem;
+    yield* takeSpace(input);
+    const unit = yield* input.peek();
+    if (unit === "}") break;
+    if (unit !== ",") return expected(", or }", unit);
+    yield* input.next();
+  }
+  yield* input.next();
+  onJson("}");
+  return undefined;
+}
+
+function expected(what: string, unit: string): string {
+  return unit === "" || isSpace(unit)
+    ? "it ends before it is complete"
+    : `${JSON.stringify(unit)} stands where ${what} is expected`;
+}

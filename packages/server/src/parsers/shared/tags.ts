@@ -1,0 +1,83 @@
+import { type Input, isSpace, type Waiting } from "./input.js";
+
+/**
+ * The next unit, or a whole tag where one stands. A possible beginning of a tag waits until it is one or is not; tags are
+ * longer than one unit, so the result's length tells them apart. No tag may be the beginning of another.
+ */
+export function* nextPiece(input: Input, tags: readonly string[]): Waiting<string> {
+  let held = yield* input.next();
+  if (held === "" || !tags.some((tag) => tag.startsWith(held))) return held;
+  while (!tags.includes(held)) {
+    const unit = yield* input.next();
+    held += unit;
+    if (unit === "" || !tags.some((tag) => tag.startsWith(held))) {
+      input.unread(held.slice(1));
+      return held.charAt(0);
+    }
+  }
+  return held;
+}
+
+/** Hands on text up to the first of the tags, which is taken and returned; undefined at the end of the output. */
+export function* untilTag(
+  input: Input,
+  tags: readonly string[],
+  onText: (text: string) => void,
+): Waiting<string | undefined> {
+  const stops = new Set(tags.map((tag) => tag.charAt(0)));
+  for (;;) {
+    const run = input.takeRun(stops);
+    if (run !== "") onText(run);
+    const piece = yield* nextPiece(input, tags);
+    if (piece === "") return undefined;
+    if (piece.length > 1) return piece;
+    onText(piece);
+  }
+}
+
+/** As `untilTag`, with the text returned; gives up at `limit` units, which no name needs. A `closer` is a tag of one unit. */
+export function* readUntilTag(
+  input: Input,
+  tags: readonly string[],
+  limit: number,
+  closer?: string,
+): Waiting<{ readonly text: string; readonly tag: string | undefined }> {
+  let text = "";
+  while (text.length < limit) {
+    const piece = yield* nextPiece(input, tags);
+    if (piece === "") return { text, tag: undefined };
+    if (piece.length > 1 || piece === closer) return { text, tag: piece };
+    text += piece;
+  }
+  return { text, tag: undefined };
+}
+
+/** Takes `text` if it comes next; otherwise takes nothing. */
+export function* takeText(input: Input, text: string): Waiting<boolean> {
+  let taken = "";
+  while (taken.length < text.length) {
+    const unit = yield* input.next();
+    taken += unit;
+    if (unit === "" || !text.startsWith(taken)) {
+      input.unread(taken);
+      return false;
+    }
+  }
+  return true;
+}
+
+/** As `untilTag`, where only markup is expected: white space is passed over, text is handed on from its first solid unit. */
+export function* untilTagPassingSpace(
+  input: Input,
+  tags: readonly string[],
+  onText: (text: string) => void,
+): Waiting<string | undefined> {
+  let isText = false;
+  for (;;) {
+    const piece = yield* nextPiece(input, tags);
+    if (piece === "") return undefined;
+    if (piece.length > 1) return piece;
+    isText ||= !isSpace(piece);
+    if (isText) onText(piece);
+  }
+}

@@ -1,0 +1,47 @@
+import type { ChatTool } from "@octavo/protocol";
+
+/** Parameters' schemas by tool and name. */
+export type ToolSchemas = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+
+export function toolSchemas(tools: readonly ChatTool[]): ToolSchemas {
+  return new Map(
+    tools.map((tool) => {
+      const properties = tool.function.parameters?.["properties"];
+      const entries = isRecord(properties) ? Object.entries(properties) : [];
+      return [tool.function.name, new Map(entries)];
+    }),
+  );
+}
+
+/**
+ * How a value written without its type is meant. `text` where the schema allows strings alone or does not know the
+ * parameter, as vLLM takes it; `either` where strings are one possibility.
+ */
+export function valueKind(schemas: ToolSchemas, tool: string, parameter: string): "text" | "json" | "either" {
+  const properties = schemas.get(tool);
+  if (properties === undefined || !properties.has(parameter)) return "text";
+  const types = typesOf(properties.get(parameter), 0);
+  if (types.size === 0) return "either";
+  if (!types.has("string")) return "json";
+  return types.size === 1 ? "text" : "either";
+}
+
+function typesOf(schema: unknown, depth: number): ReadonlySet<string> {
+  if (!isRecord(schema) || depth > 4) return new Set();
+  const types = new Set<string>();
+  for (const type of listOf(schema["type"])) if (typeof type === "string") types.add(type);
+  for (const key of ["anyOf", "oneOf", "allOf"])
+    for (const branch of Array.isArray(schema[key]) ? (schema[key] as unknown[]) : [])
+      for (const type of typesOf(branch, depth + 1)) types.add(type);
+  const values = Array.isArray(schema["enum"]) ? (schema["enum"] as unknown[]) : [];
+  if (types.size === 0) for (const value of values) types.add(typeof value === "string" ? "string" : "value");
+  return types;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as unknown[]) : [value];
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

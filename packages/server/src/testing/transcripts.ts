@@ -1,0 +1,382 @@
+import type { ChatTool } from "@octavo/protocol";
+
+/** What an output comes to: texts joined, calls in order. */
+export interface Outcome {
+  readonly content?: string;
+  readonly reasoning?: string;
+  readonly calls?: readonly ExpectedCall[];
+}
+
+export interface ExpectedCall {
+  readonly name: string;
+  readonly arguments: string;
+  readonly id?: string;
+  readonly problem?: string;
+}
+
+export interface Transcript {
+  readonly title: string;
+  readonly format: string;
+  readonly output: string;
+  readonly expected: Outcome;
+}
+
+export const transcriptTools: readonly ChatTool[] = [
+  {
+    type: "function",
+    function: {
+      name: "get_weather",
+      parameters: {
+        type: "object",
+        properties: {
+          city: { type: "string" },
+          days: { type: "integer" },
+          detailed: { type: "boolean" },
+          tags: { type: "array", items: { type: "string" } },
+          note: { anyOf: [{ type: "string" }, { type: "null" }] },
+        },
+      },
+    },
+  },
+  {
+    type: "function",
+    function: { name: "write_file", parameters: { properties: { text: { type: "string" } } } },
+  },
+];
+
+const weather = (city: string, extra: Partial<ExpectedCall> = {}): ExpectedCall => ({
+  name: "get_weather",
+  arguments: `{"city": "${city}"}`,
+  ...extra,
+});
+
+const bar = "\uff5c";
+const deep = (name: string): string => `<${bar}${name.replaceAll("_", "\u2581")}${bar}>`;
+
+/** Outputs as the formats' definitions write them, and what goes wrong with them in practice. */
+export const transcripts: readonly Transcript[] = [
+  // hermes
+  {
+    title: "one call",
+    format: "hermes",
+    output: '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+    expected: { calls: [weather("Oslo")] },
+  },
+  {
+    title: "text, two calls, text",
+    format: "hermes",
+    output:
+      'I will look.\n\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>\n' +
+      '<tool_call>\n{"arguments": {"city": "Tromsø 🏔️"}, "name": "get_weather"}\n</tool_call>\nDone.',
+    expected: { content: "I will look.\nDone.", calls: [weather("Oslo"), weather("Tromsø 🏔️")] },
+  },
+  {
+    title: "a tag inside a string is text",
+    format: "hermes",
+    output:
+      '<tool_call>{"name": "write_file", "arguments": {"text": "a </tool_call> \\" <tool_call>\\n}"}}</tool_call>',
+    expected: {
+      calls: [{ name: "write_file", arguments: '{"text": "a </tool_call> \\" <tool_call>\\n}"}' }],
+    },
+  },
+  {
+    title: "arguments that are not JSON",
+    format: "hermes",
+    output: '<tool_call>\n{"name": "get_weather", "arguments": {"city": Oslo}}\n</tool_call>',
+    expected: {
+      calls: [
+        {
+          name: "get_weather",
+          arguments: '{"city": Oslo}',
+          problem: 'the arguments are not valid JSON: "Oslo" is not a value',
+        },
+      ],
+    },
+  },
+  {
+    title: "an unclosed string ends with the call, once it holds a raw line break",
+    format: "hermes",
+    output:
+      '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo}}\n</tool_call>\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bergen"}}\n</tool_call>',
+    expected: {
+      calls: [
+        {
+          name: "get_weather",
+          arguments: '{"city": "Oslo}}\n',
+          problem: "the arguments are not valid JSON: a string holds a raw control character",
+        },
+        weather("Bergen"),
+      ],
+    },
+  },
+  {
+    title: "cut off in the arguments",
+    format: "hermes",
+    output: '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Os',
+    expected: {
+      calls: [
+        {
+          name: "get_weather",
+          arguments: '{"city": "Os',
+          problem: "the arguments are not valid JSON: it ends before it is complete",
+        },
+      ],
+    },
+  },
+  {
+    title: "cut off in the name",
+    format: "hermes",
+    output: '<tool_call>\n{"name": "get_we',
+    expected: { content: '<tool_call>\n{"name": "get_we' },
+  },
+  {
+    title: "markup without a call is content",
+    format: "hermes",
+    output: 'Write <tool_call>your call</tool_call> or <tool_cal {"name": 1}.',
+    expected: { content: 'Write <tool_call>your call</tool_call> or <tool_cal {"name": 1}.' },
+  },
+  {
+    title: "one brace too many, no end tag",
+    format: "hermes",
+    output: '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}}\n',
+    expected: { calls: [weather("Oslo")] },
+  },
+  {
+    title: "no arguments",
+    format: "hermes",
+    output: '<tool_call>{"name": "get_weather"}</tool_call>',
+    expected: { calls: [{ name: "get_weather", arguments: "{}" }] },
+  },
+  {
+    title: "arguments that are no object",
+    format: "hermes",
+    output: '<tool_call>{"name": "get_weather", "arguments": [1, 2]}</tool_call>',
+    expected: {
+      calls: [{ name: "get_weather", arguments: "[1, 2]", problem: "the arguments are not a JSON object" }],
+    },
+  },
+  {
+    title: "plain text keeps its white space",
+    format: "hermes",
+    output: "  Hello,\n\n world < 3 \n",
+    expected: { content: "  Hello,\n\n world < 3 \n" },
+  },
+  // llama3_json
+  {
+    title: "an object as the answer",
+    format: "llama3_json",
+    output: '{"name": "get_weather", "parameters": {"city": "Oslo"}}',
+    expected: { calls: [weather("Oslo")] },
+  },
+  {
+    title: "behind the tag, two calls",
+    format: "llama3_json",
+    output:
+      '<|python_tag|>{"name": "get_weather", "parameters": {"city": "Oslo"}}; {"type": "function", "name": "get_weather", "parameters": {"city": "Bergen"}}',
+    expected: { calls: [weather("Oslo"), weather("Bergen")] },
+  },
+  {
+    title: "other JSON is content",
+    format: "llama3_json",
+    output: ' {"name": "Ada", "age": 36}\n',
+    expected: { content: ' {"name": "Ada", "age": 36}\n' },
+  },
+  {
+    title: "code behind the tag is content",
+    format: "llama3_json",
+    output: '<|python_tag|>print({"a": 1})',
+    expected: { content: '<|python_tag|>print({"a": 1})' },
+  },
+  // pythonic
+  {
+    title: "calls in a list",
+    format: "pythonic",
+    output:
+      "[get_weather(city='Oslo', days=3, detailed=True, tags=['a', \"b\"]), get_weather(note=None, extra={'k': -1.5e3})]",
+    expected: {
+      calls: [
+        {
+          name: "get_weather",
+          arguments: '{"city": "Oslo", "days": 3, "detailed": true, "tags": ["a", "b"]}',
+        },
+        { name: "get_weather", arguments: '{"note": null, "extra": {"k": -1.5e3}}' },
+      ],
+    },
+  },
+  {
+    title: "escapes and tuples",
+    format: "pythonic",
+    output: "[write_file(text='it\\'s \"a\"\\n\\x41\\u00e9\\q', pair=(1, .5))]",
+    expected: {
+      calls: [{ name: "write_file", arguments: '{"text": "it\'s \\"a\\"\\nAé\\\\q", "pair": [1, 0.5]}' }],
+    },
+  },
+  {
+    title: "brackets that are no calls",
+    format: "pythonic",
+    output: "[see](https://example.org) and [f(x)]",
+    expected: { content: "[see](https://example.org) and [f(x)]" },
+  },
+  {
+    title: "a broken call keeps its text",
+    format: "pythonic",
+    output: "[get_weather(city=Oslo, days=3)]",
+    expected: {
+      calls: [
+        {
+          name: "get_weather",
+          arguments: '{"city": Oslo, days=3)]',
+          problem: 'the arguments are not valid: "Oslo" is not a value',
+        },
+      ],
+    },
+  },
+  {
+    title: "between its tags",
+    format: "llama4_pythonic",
+    output: '<|python_start|>[get_weather(city="Oslo")]<|python_end|>',
+    expected: { calls: [weather("Oslo")] },
+  },
+  // mistral
+  {
+    title: "an array of calls",
+    format: "mistral",
+    output:
+      'Sure.[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Oslo"}}, {"name": "get_weather", "arguments": {"city": "Bergen"}, "id": "abcdefghi"}]',
+    expected: { content: "Sure.", calls: [weather("Oslo"), weather("Bergen")] },
+  },
+  {
+    title: "names before the arguments",
+    format: "mistral",
+    output:
+      '[TOOL_CALLS]get_weather{"city": "Oslo"}[TOOL_CALLS]get_weather[CALL_ID]a1b2c3d4e[ARGS]{"city": "Bergen"}',
+    expected: { calls: [weather("Oslo"), weather("Bergen", { id: "a1b2c3d4e" })] },
+  },
+  // qwen3_coder
+  {
+    title: "parameters typed by the schema",
+    format: "qwen3_coder",
+    output:
+      "Let me see.\n<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n<parameter=detailed>\nTrue\n</parameter>\n<parameter=note>\nnull\n</parameter>\n</function>\n</tool_call>",
+    expected: {
+      content: "Let me see.",
+      calls: [
+        { name: "get_weather", arguments: '{"city": "Oslo", "days": 3, "detailed": true, "note": null}' },
+      ],
+    },
+  },
+  {
+    title: "text over lines, quotes and tags in it, no outer tag",
+    format: "qwen3_coder",
+    output:
+      '<function=write_file>\n<parameter=text>\n\nif (a < b) {\n  "x\\y"\n}\n\n</parameter>\n</function>\n<tool_call>\n<function=get_weather>\n</function>\n</tool_call>',
+    expected: {
+      calls: [
+        { name: "write_file", arguments: '{"text": "\\nif (a < b) {\\n  \\"x\\\\y\\"\\n}\\n"}' },
+        { name: "get_weather", arguments: "{}" },
+      ],
+    },
+  },
+  {
+    title: "cut off in a value",
+    format: "qwen3_xml",
+    output: "<tool_call>\n<function=write_file>\n<parameter=text>\nhalf",
+    expected: {
+      calls: [
+        { name: "write_file", arguments: '{"text": "half"}', problem: 'the parameter "text" is not closed' },
+      ],
+    },
+  },
+  // granite, phi
+  {
+    title: "an array behind the token",
+    format: "granite",
+    output:
+      '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}, {"name": "get_weather", "arguments": {"city": "Bergen"}}]',
+    expected: { calls: [weather("Oslo"), weather("Bergen")] },
+  },
+  {
+    title: "an object between tags",
+    format: "granite",
+    output: '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+    expected: { calls: [weather("Oslo")] },
+  },
+  {
+    title: "functools",
+    format: "phi4_mini_json",
+    output: 'functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
+    expected: { calls: [weather("Oslo")] },
+  },
+  {
+    title: "the module of that name",
+    format: "phi4_mini_json",
+    output: "import functools  # [a]",
+    expected: { content: "import functools  # [a]" },
+  },
+  // deepseek
+  {
+    title: "fenced arguments",
+    format: "deepseek_v3",
+    output: `Looking.${deep("tool_calls_begin")}${deep("tool_call_begin")}function${deep("tool_sep")}get_weather\n\`\`\`json\n{"city": "Oslo"}\n\`\`\`${deep("tool_call_end")}\n${deep("tool_call_begin")}function${deep("tool_sep")}get_weather\n\`\`\`json\n{"city": "Bergen"}\n\`\`\`${deep("tool_call_end")}${deep("tool_calls_end")}`,
+    expected: { content: "Looking.", calls: [weather("Oslo"), weather("Bergen")] },
+  },
+  {
+    title: "names before the separator",
+    format: "deepseek_v31",
+    output: `${deep("tool_calls_begin")}${deep("tool_call_begin")}get_weather${deep("tool_sep")}{"city": "Oslo"}${deep("tool_call_end")}${deep("tool_calls_end")}`,
+    expected: { calls: [weather("Oslo")] },
+  },
+  // kimi
+  {
+    title: "ids of its own",
+    format: "kimi_k2",
+    output:
+      'Ok.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Oslo"}<|tool_call_end|><|tool_call_begin|>functions.get_weather:1<|tool_call_argument_begin|>{"city": "Bergen"}<|tool_call_end|><|tool_calls_section_end|>',
+    expected: {
+      content: "Ok.",
+      calls: [
+        weather("Oslo", { id: "functions.get_weather:0" }),
+        weather("Bergen", { id: "functions.get_weather:1" }),
+      ],
+    },
+  },
+  // glm
+  {
+    title: "keys and values",
+    format: "glm45",
+    output:
+      '<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n<arg_key>tags</arg_key>\n<arg_value>["a"]</arg_value>\n</tool_call>',
+    expected: { calls: [{ name: "get_weather", arguments: '{"city": "Oslo", "days": 2, "tags": ["a"]}' }] },
+  },
+  // harmony
+  {
+    title: "analysis, preamble, call",
+    format: "openai",
+    output:
+      '<|channel|>analysis<|message|>Need weather.<|end|><|start|>assistant<|channel|>commentary<|message|>One moment.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}',
+    expected: { reasoning: "Need weather.", content: "One moment.", calls: [weather("Oslo")] },
+  },
+  {
+    title: "recipient before the channel, then an answer",
+    format: "openai",
+    output:
+      ' to=functions.get_weather<|channel|>commentary json<|message|>{"city": "Oslo"}<|call|><|start|>assistant<|channel|>final<|message|>It rains < 3.<|return|>',
+    expected: { content: "It rains < 3.", calls: [weather("Oslo")] },
+  },
+  // functiongemma
+  {
+    title: "escaped strings, numbers, lists",
+    format: "functiongemma",
+    output:
+      '<start_function_call>call:get_weather{city:<escape>Oslo, "N"<escape>,days:3,tags:[<escape>a<escape>,<escape>b<escape>],place:{lat:59.9,ok:true}}<end_function_call>',
+    expected: {
+      calls: [
+        {
+          name: "get_weather",
+          arguments:
+            '{"city": "Oslo, \\"N\\"", "days": 3, "tags": ["a", "b"], "place": {"lat": 59.9, "ok": true}}',
+        },
+      ],
+    },
+  },
+];
