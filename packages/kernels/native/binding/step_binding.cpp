@@ -1,6 +1,6 @@
 #include "step_binding.h"
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
@@ -19,10 +19,8 @@ namespace {
 struct StepMemory {
     StepPlan plan;
     StepResult result;
+    std::vector<int32_t> output_tokens;
 };
-
-std::unique_ptr<StepMemory> take_memory();
-void give_memory(std::unique_ptr<StepMemory> memory);
 
 std::vector<std::unique_ptr<StepMemory>>& idle_memory() {
     static thread_local std::vector<std::unique_ptr<StepMemory>> idle;
@@ -47,11 +45,15 @@ void give_memory(std::unique_ptr<StepMemory> memory) {
 }
 
 template <typename Array, typename T>
-Napi::Value to_array(Napi::Env env, const std::vector<T>& values) {
-    if (values.empty()) return env.Undefined();
+Array to_array(Napi::Env env, const std::vector<T>& values) {
     Array array = Array::New(env, values.size());
-    std::memcpy(array.Data(), values.data(), values.size() * sizeof(T));
+    std::copy(values.begin(), values.end(), array.Data());
     return array;
+}
+
+template <typename Array, typename T>
+void set_part(Napi::Object& object, const char* key, const std::vector<T>& values) {
+    if (!values.empty()) object.Set(key, to_array<Array>(object.Env(), values));
 }
 
 class StepJob final : public Job {
@@ -63,6 +65,8 @@ public:
           memory_(take_memory()) {}
 
     StepPlan& plan() { return memory_->plan; }
+    /// Scratch for reading the plan.
+    std::vector<int32_t>& output_tokens() { return memory_->output_tokens; }
     Napi::Value promise() const { return deferred_.Promise(); }
 
     void run(BackendThread& backend) noexcept override {
@@ -99,14 +103,19 @@ private:
         Napi::Object object = Napi::Object::New(env);
         object.Set("computeMs", Napi::Number::New(env, result.compute_ms));
         object.Set("tokens", to_array<Napi::Int32Array>(env, result.tokens));
-        object.Set("errors", to_array<Napi::Uint8Array>(env, result.errors));
-        object.Set("logprobs", to_array<Napi::Float32Array>(env, result.logprobs));
-        object.Set("ranks", to_array<Napi::Int32Array>(env, result.ranks));
-        object.Set("topTokens", to_array<Napi::Int32Array>(env, result.top_tokens));
-        object.Set("topLogprobs", to_array<Napi::Float32Array>(env, result.top_logprobs));
-        object.Set("idLogprobs", to_array<Napi::Float32Array>(env, result.id_logprobs));
-        object.Set("hidden", to_array<Napi::Float32Array>(env, result.hidden));
-        object.Set("logits", to_array<Napi::Float32Array>(env, result.logits));
+        const std::vector<OutputRow>& rows = memory_->plan.outputs;
+        if (std::any_of(result.errors.begin(), result.errors.end(), [](uint8_t error) { return error != 0; })) {
+            object.Set("errors", to_array<Napi::Uint8Array>(env, result.errors));
+        }
+        if (std::any_of(rows.begin(), rows.end(), [](const OutputRow& row) { return row.wants_logprobs; })) {
+            object.Set("logprobs", to_array<Napi::Float32Array>(env, result.logprobs));
+            object.Set("ranks", to_array<Napi::Int32Array>(env, result.ranks));
+        }
+        set_part<Napi::Int32Array>(object, "topTokens", result.top_tokens);
+        set_part<Napi::Float32Array>(object, "topLogprobs", result.top_logprobs);
+        set_part<Napi::Float32Array>(object, "idLogprobs", result.id_logprobs);
+        set_part<Napi::Float32Array>(object, "hidden", result.hidden);
+        set_part<Napi::Float32Array>(object, "logits", result.logits);
         return object;
     }
 
@@ -181,7 +190,7 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
     copy_integers(source, "blockTableStarts", plan.block_table_starts, plan.num_sequences + 1);
     copy_integers(source, "blockTables", plan.block_tables, plan.block_table_starts.back());
     copy_integers(rows, "logprobIds", plan.logprob_ids);
-    std::vector<int32_t> output_tokens;
+    std::vector<int32_t>& output_tokens = job->output_tokens();
     copy_integers(source, "outputTokens", output_tokens, rows.Get("count").As<Napi::Number>().Int64Value());
     read_outputs(rows, output_tokens, plan);
     plan.wants_logits = source.Get("wantLogits").ToBoolean();

@@ -1,5 +1,5 @@
 import type { KvCacheSpec, OutputRow, SamplerState, StepPlan } from "../backend.js";
-import { checkInteger, checkReal, fail } from "./numbers.js";
+import { checkInteger, checkReal, fail, isInteger, isReal } from "./numbers.js";
 import type { CheckedProgram } from "./program.js";
 
 /** Raw logits that a step may return: 1 GiB of them. */
@@ -60,8 +60,10 @@ function checkSequences(plan: StepPlan, cache: KvCacheSpec): void {
     );
   }
   for (let sequence = 0; sequence < numSequences; sequence++) {
-    const [start = 0, end = 0] = [queryStarts[sequence], queryStarts[sequence + 1]];
-    const [tableStart = -1, tableEnd = -1] = [blockTableStarts[sequence], blockTableStarts[sequence + 1]];
+    const start = queryStarts[sequence] ?? 0;
+    const end = queryStarts[sequence + 1] ?? 0;
+    const tableStart = blockTableStarts[sequence] ?? -1;
+    const tableEnd = blockTableStarts[sequence + 1] ?? -1;
     const contextLength = contextLengths[sequence] ?? 0;
     if (end <= start || end > numTokens)
       fail(`Sequence ${sequence} has the queries ${start} to ${end}; it needs at least one.`);
@@ -108,7 +110,7 @@ function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
       `wantLogits returns at most ${mostLogits} values; ${outputs.length} rows of ${program.vocabSize} are more.`,
     );
   }
-  const states = new Set<SamplerState>();
+  let states: Set<SamplerState> | undefined;
   let previous = 0;
   for (let row = 0; row < outputs.length; row++) {
     const token = outputTokens[row] ?? -1;
@@ -120,26 +122,40 @@ function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
     previous = token;
     const output = outputs[row];
     if (output === undefined) return fail(`outputs[${row}] is missing.`);
-    checkOutput(`outputs[${row}]`, output, program.vocabSize);
+    checkOutput(row, output, program.vocabSize);
     if (output.kind !== "sample" || output.sampling.state === undefined) continue;
+    states ??= new Set();
     if (states.has(output.sampling.state))
       fail(`outputs[${row}] shares its sampler state with another row of the step.`);
     states.add(output.sampling.state);
   }
 }
 
-function checkOutput(name: string, output: OutputRow, vocabSize: number): void {
+function checkOutput(row: number, output: OutputRow, vocabSize: number): void {
   if (output.kind === "hidden") return;
-  if (output.numLogprobs !== undefined) checkInteger(`${name}.numLogprobs`, output.numLogprobs, 0);
-  if (output.kind === "score") return checkInteger(`${name}.target`, output.target, 0, vocabSize - 1);
+  if (output.numLogprobs !== undefined)
+    checkField(row, "numLogprobs", output.numLogprobs, 0, Number.MAX_SAFE_INTEGER);
+  if (output.kind === "score") return checkField(row, "target", output.target, 0, vocabSize - 1);
   const { temperature, topP, topK, minP, index, seed } = output.sampling;
-  checkReal(`${name}.sampling.temperature`, temperature, 0, Number.MAX_VALUE);
-  checkReal(`${name}.sampling.topP`, topP, 0, 1);
-  checkInteger(`${name}.sampling.topK`, topK, 0, 2 ** 31 - 1);
-  checkReal(`${name}.sampling.minP`, minP, 0, 1);
-  checkInteger(`${name}.sampling.index`, index, 0, 2 ** 31 - 1);
-  if (typeof seed !== "bigint") fail(`${name}.sampling.seed must be a bigint, not ${typeof seed}.`);
-  for (const id of output.logprobIds ?? []) checkInteger(`An id of ${name}.logprobIds`, id, 0, vocabSize - 1);
+  checkRealField(row, "sampling.temperature", temperature, 0, Number.MAX_VALUE);
+  checkRealField(row, "sampling.topP", topP, 0, 1);
+  checkField(row, "sampling.topK", topK, 0, 2 ** 31 - 1);
+  checkRealField(row, "sampling.minP", minP, 0, 1);
+  checkField(row, "sampling.index", index, 0, 2 ** 31 - 1);
+  if (typeof seed !== "bigint") fail(`outputs[${row}].sampling.seed must be a bigint, not ${typeof seed}.`);
+  if (output.logprobIds === undefined) return;
+  for (const id of output.logprobIds)
+    checkInteger(`An id of outputs[${row}].logprobIds`, id, 0, vocabSize - 1);
+}
+
+// Names are made for what is wrong alone: these run for every field of every row of every step.
+
+function checkField(row: number, field: string, value: number, least: number, most: number): void {
+  if (!isInteger(value, least, most)) checkInteger(`outputs[${row}].${field}`, value, least, most);
+}
+
+function checkRealField(row: number, field: string, value: number, least: number, most: number): void {
+  if (!isReal(value, least, most)) checkReal(`outputs[${row}].${field}`, value, least, most);
 }
 
 function checkLength(name: string, array: Int32Array, least: number): void {

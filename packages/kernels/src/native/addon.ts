@@ -53,18 +53,18 @@ export interface NativeOutputs {
   readonly logprobIds: Int32Array;
 }
 
-/** Flat arrays over all rows, in row order; undefined where they would be empty. */
+/** Flat arrays over all rows, in row order; absent where no row has such a part. */
 export interface NativeStepResult {
   readonly computeMs: number;
-  readonly tokens: Int32Array | undefined;
-  readonly errors: Uint8Array | undefined;
-  readonly logprobs: Float32Array | undefined;
-  readonly ranks: Int32Array | undefined;
-  readonly topTokens: Int32Array | undefined;
-  readonly topLogprobs: Float32Array | undefined;
-  readonly idLogprobs: Float32Array | undefined;
-  readonly hidden: Float32Array | undefined;
-  readonly logits: Float32Array | undefined;
+  readonly tokens: Int32Array;
+  readonly errors?: Uint8Array;
+  readonly logprobs?: Float32Array;
+  readonly ranks?: Int32Array;
+  readonly topTokens?: Int32Array;
+  readonly topLogprobs?: Float32Array;
+  readonly idLogprobs?: Float32Array;
+  readonly hidden?: Float32Array;
+  readonly logits?: Float32Array;
 }
 
 type Release<Kind extends string> = (object: NativeObject<Kind>) => void;

@@ -26,7 +26,7 @@ import { checkMatrixSources, checkVectorSources, weightTypes } from "../checks/s
 import { checkStepPlan } from "../checks/step-plan.js";
 import { defaultThreadCount } from "../default-thread-count.js";
 import { fromNative, loadAddon, type NativeAddon, type NativeBytes, type NativeObject } from "./addon.js";
-import { decodeRows, rowShapes } from "./decode-results.js";
+import { decodeRows } from "./decode-results.js";
 import { OutputEncoder } from "./encode-outputs.js";
 import {
   foreign,
@@ -170,11 +170,13 @@ class CpuBackend implements Backend {
       if (!(state instanceof NativeSamplerState)) throw foreign("sampler state");
       return state.objectFor(this);
     });
-    const shapes = rowShapes(plan.outputs, checked.vocabSize);
     try {
       const result = await this.#addon.execute(backend, nativeProgram, nativeCache, plan, outputs);
       const hiddenSize = checked.spec.head.weight.cols;
-      return { rows: decodeRows(shapes, result, checked.vocabSize, hiddenSize), computeMs: result.computeMs };
+      return {
+        rows: decodeRows(plan.outputs, result, checked.vocabSize, hiddenSize),
+        computeMs: result.computeMs,
+      };
     } catch (thrown) {
       throw fromNative(thrown);
     }

@@ -3,61 +3,61 @@ import type { NativeStepResult } from "./addon.js";
 
 const errors: readonly (RowError | undefined)[] = [undefined, "non_finite_logits", "no_token_allowed"];
 
-/** What decoding needs to remember of a row: the plan's own objects may be reused once `execute` has returned. */
-export interface RowShape {
-  readonly kind: OutputRow["kind"];
-  readonly wantsLogprob: boolean;
-  readonly numTop: number;
-  readonly numIds: number;
-}
-
-export function rowShapes(outputs: readonly OutputRow[], vocabSize: number): RowShape[] {
-  return outputs.map((output) => ({
-    kind: output.kind,
-    wantsLogprob: output.kind !== "hidden" && output.numLogprobs !== undefined,
-    numTop: output.kind === "hidden" ? 0 : Math.min(output.numLogprobs ?? 0, vocabSize),
-    numIds: output.kind === "sample" ? (output.logprobIds?.length ?? 0) : 0,
-  }));
-}
-
 /** Cuts the flat arrays of a step into rows. */
 export function decodeRows(
-  shapes: readonly RowShape[],
+  outputs: readonly OutputRow[],
   native: NativeStepResult,
   vocabSize: number,
   hiddenSize: number,
 ): RowResult[] {
+  const rows: RowResult[] = [];
   let top = 0;
   let ids = 0;
   let hidden = 0;
   let logits = 0;
-  return shapes.map((shape, index): RowResult => {
-    if (shape.kind === "hidden") {
+  for (let index = 0; index < outputs.length; index++) {
+    const output = outputs[index]!;
+    const error = errors[native.errors?.[index] ?? 0];
+    if (output.kind === "hidden") {
       const state = native.hidden?.slice(hidden, hidden + hiddenSize);
       hidden += hiddenSize;
-      const error = errors[native.errors?.[index] ?? 0];
-      return { token: -1, ...(error === undefined ? state && { hidden: state } : { error }) };
+      rows.push({ token: -1, ...(error === undefined ? state && { hidden: state } : { error }) });
+      continue;
     }
-    const error = errors[native.errors?.[index] ?? 0];
-    const row = {
-      token: native.tokens?.[index] ?? -1,
-      ...(error !== undefined && { error }),
-      ...(shape.wantsLogprob &&
-        error === undefined && { logprob: native.logprobs?.[index] ?? 0, rank: native.ranks?.[index] ?? 0 }),
-      ...(shape.numTop > 0 &&
-        error === undefined && {
-          topTokens: native.topTokens?.slice(top, top + shape.numTop) ?? new Int32Array(0),
-          topLogprobs: native.topLogprobs?.slice(top, top + shape.numTop) ?? new Float32Array(0),
-        }),
-      ...(shape.numIds > 0 &&
-        error === undefined && {
-          idLogprobs: native.idLogprobs?.slice(ids, ids + shape.numIds) ?? new Float32Array(0),
-        }),
-      ...(native.logits !== undefined && { logits: native.logits.slice(logits, logits + vocabSize) }),
-    };
-    top += shape.numTop;
-    ids += shape.numIds;
+    const token = native.tokens[index] ?? -1;
+    const ownLogits = native.logits?.slice(logits, logits + vocabSize);
     logits += vocabSize;
-    return row;
-  });
+    if (output.numLogprobs === undefined && (output.kind === "score" || output.logprobIds === undefined)) {
+      // Nearly all rows: a token and nothing more.
+      if (error === undefined && ownLogits === undefined) rows.push({ token });
+      else
+        rows.push({
+          token,
+          ...(error !== undefined && { error }),
+          ...(ownLogits !== undefined && { logits: ownLogits }),
+        });
+      continue;
+    }
+    const numTop = Math.min(output.numLogprobs ?? 0, vocabSize);
+    const numIds = output.kind === "sample" ? (output.logprobIds?.length ?? 0) : 0;
+    rows.push({
+      token,
+      ...(error !== undefined && { error }),
+      ...(output.numLogprobs !== undefined &&
+        error === undefined && { logprob: native.logprobs?.[index] ?? 0, rank: native.ranks?.[index] ?? 0 }),
+      ...(numTop > 0 &&
+        error === undefined && {
+          topTokens: native.topTokens?.slice(top, top + numTop) ?? new Int32Array(0),
+          topLogprobs: native.topLogprobs?.slice(top, top + numTop) ?? new Float32Array(0),
+        }),
+      ...(numIds > 0 &&
+        error === undefined && {
+          idLogprobs: native.idLogprobs?.slice(ids, ids + numIds) ?? new Float32Array(0),
+        }),
+      ...(ownLogits !== undefined && { logits: ownLogits }),
+    });
+    top += numTop;
+    ids += numIds;
+  }
+  return rows;
 }

@@ -22,33 +22,39 @@ export class OutputEncoder {
     stateOf: (state: SamplerState) => NativeObject<"sampler-state">,
   ): NativeOutputs {
     this.#reserve(outputs.length);
+    const integers = this.#integers;
+    const reals = this.#reals;
     const states: NativeObject<"sampler-state">[] = [];
     const logprobIds: Int32Array[] = [];
-    for (const [index, output] of outputs.entries()) {
+    for (let index = 0; index < outputs.length; index++) {
+      const output = outputs[index]!;
       const at = index * integersPerRow;
-      const integers = this.#integers.subarray(at, at + integersPerRow).fill(0);
-      integers[0] = kinds[output.kind];
-      integers[7] = none;
+      integers.fill(0, at, at + integersPerRow);
+      integers[at] = kinds[output.kind];
+      integers[at + 7] = none;
       if (output.kind === "hidden") continue;
-      integers[2] = output.numLogprobs === undefined ? none : Math.min(output.numLogprobs, vocabSize);
+      integers[at + 2] = output.numLogprobs === undefined ? none : Math.min(output.numLogprobs, vocabSize);
       if (output.kind === "score") {
-        integers[1] = output.target;
+        integers[at + 1] = output.target;
         continue;
       }
       const { sampling, logprobIds: ids } = output;
       if (ids !== undefined) logprobIds.push(ids);
-      integers[3] = ids?.length ?? 0;
-      integers[4] = sampling.topK;
-      integers[5] = sampling.index;
-      integers[6] = sampling.suppressStops === true ? 1 : 0;
-      if (sampling.state !== undefined) integers[7] = states.push(stateOf(sampling.state)) - 1;
-      this.#reals.set([sampling.temperature, sampling.topP, sampling.minP], index * realsPerRow);
-      this.#seeds[index] = BigInt.asUintN(64, sampling.seed);
+      integers[at + 3] = ids?.length ?? 0;
+      integers[at + 4] = sampling.topK;
+      integers[at + 5] = sampling.index;
+      integers[at + 6] = sampling.suppressStops === true ? 1 : 0;
+      if (sampling.state !== undefined) integers[at + 7] = states.push(stateOf(sampling.state)) - 1;
+      reals[index * realsPerRow] = sampling.temperature;
+      reals[index * realsPerRow + 1] = sampling.topP;
+      reals[index * realsPerRow + 2] = sampling.minP;
+      // The array keeps the low 64 bits.
+      this.#seeds[index] = sampling.seed;
     }
     return {
       count: outputs.length,
-      integers: this.#integers,
-      reals: this.#reals,
+      integers,
+      reals,
       seeds: this.#seeds,
       states,
       logprobIds: concatenate(logprobIds),
@@ -63,7 +69,10 @@ export class OutputEncoder {
   }
 }
 
+const empty = new Int32Array(0);
+
 function concatenate(parts: readonly Int32Array[]): Int32Array {
+  if (parts.length === 0) return empty;
   const whole = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0));
   let offset = 0;
   for (const part of parts) {
