@@ -91,8 +91,14 @@ export abstract class ActiveRequest implements SequenceGroup {
   abstract prepare(sequence: Sequence): void;
   /** Adds the rows wanted of the tokens that the step computes of `sequence`. */
   abstract addRows(sequence: Sequence, rows: RowSink): void;
-  /** Takes the results of those rows; returns whether the sequence is complete. */
-  abstract applyRows(sequence: Sequence, results: readonly RowResult[], nowMs: number): boolean;
+  /** Takes the results of those rows, `results[start, end)`; returns whether the sequence is complete. */
+  abstract applyRows(
+    sequence: Sequence,
+    results: readonly RowResult[],
+    start: number,
+    end: number,
+    nowMs: number,
+  ): boolean;
   /** Frees what `prepare` made. */
   abstract release(sequence: Sequence): void;
   /** Hands new events to the reader. */

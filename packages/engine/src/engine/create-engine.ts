@@ -277,25 +277,36 @@ class StepEngine implements RunningEngine {
     }
     const nowMs = performance.now();
     let generatedTokens = 0;
-    for (const [index, sequence] of step.sequences.entries()) {
+    for (let index = 0; index < step.sequences.length; index += 1) {
+      const sequence = step.sequences[index]!;
       // A sibling's failure in this very step may have ended it.
       if (sequence.status !== "running") continue;
       const request = this.#requests.of(sequence);
-      const rows = result.rows.slice(rowStarts[index], rowStarts[index + 1]);
-      if (this.#options.hooks.onLogits !== undefined) this.#reportLogits(sequence, rows, index);
+      const start = rowStarts[index]!;
+      const end = rowStarts[index + 1]!;
+      if (this.#options.hooks.onLogits !== undefined) this.#reportLogits(sequence, result.rows, start, end);
       const before = sequence.numTokens;
-      this.#applyRows(request, sequence, rows, nowMs);
+      this.#applyRows(request, sequence, result.rows, start, end, nowMs);
       generatedTokens += sequence.numTokens - before;
     }
     return generatedTokens;
   }
 
-  #applyRows(request: ActiveRequest, sequence: Sequence, rows: readonly RowResult[], nowMs: number): void {
+  #applyRows(
+    request: ActiveRequest,
+    sequence: Sequence,
+    rows: readonly RowResult[],
+    start: number,
+    end: number,
+    nowMs: number,
+  ): void {
     this.#scheduler.commit(sequence);
     // What a bad row came from must not be found by others.
-    if (rows.some((row) => row.error === "non_finite_logits")) this.#scheduler.forget(sequence);
+    for (let row = start; row < end; row += 1) {
+      if (rows[row]!.error === "non_finite_logits") this.#scheduler.forget(sequence);
+    }
     try {
-      const isDone = request.isOver || request.applyRows(sequence, rows, nowMs);
+      const isDone = request.isOver || request.applyRows(sequence, rows, start, end, nowMs);
       if (!request.isOver) this.#requests.noteEvents(request);
       if (isDone) this.#requests.remove(request, sequence);
     } catch (thrown) {
@@ -305,12 +316,12 @@ class StepEngine implements RunningEngine {
     }
   }
 
-  #reportLogits(sequence: Sequence, rows: readonly RowResult[], index: number): void {
-    const { rowStarts } = this.#plans;
-    for (const [offset, row] of rows.entries()) {
-      if (row.logits === undefined) continue;
-      const position = this.#plans.positionOfRow((rowStarts[index] ?? 0) + offset);
-      this.#options.hooks.onLogits?.(sequence.group.requestId, sequence.index, position, row.logits);
+  #reportLogits(sequence: Sequence, rows: readonly RowResult[], start: number, end: number): void {
+    for (let row = start; row < end; row += 1) {
+      const logits = rows[row]!.logits;
+      if (logits === undefined) continue;
+      const position = this.#plans.positionOfRow(row);
+      this.#options.hooks.onLogits?.(sequence.group.requestId, sequence.index, position, logits);
     }
   }
 

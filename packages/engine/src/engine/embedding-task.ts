@@ -50,8 +50,15 @@ export class EmbeddingTask extends ActiveRequest {
     }
   }
 
-  override applyRows(sequence: Sequence, results: readonly RowResult[], nowMs: number): boolean {
-    for (const result of results) {
+  override applyRows(
+    sequence: Sequence,
+    results: readonly RowResult[],
+    start: number,
+    rowsEnd: number,
+    nowMs: number,
+  ): boolean {
+    for (let row = start; row < rowsEnd; row += 1) {
+      const result = results[row]!;
       checkRowError(result);
       const { hidden } = result;
       if (hidden?.length !== this.#sum.length) {

@@ -18,11 +18,16 @@ interface Waiter {
 export class EventChannel implements AsyncIterableIterator<GenerationEvent, undefined> {
   readonly #onReturn: () => void;
   #prompt: GenerationEvent | undefined;
-  readonly #deltas = new Map<number, PendingDelta>();
+  /** Not taken yet, at most one per sequence. */
+  #deltas: PendingDelta[] | undefined;
   #done: GenerationEvent | undefined;
   #error: OctavoError | undefined;
   #isClosed = false;
   readonly #waiters: Waiter[] = [];
+  readonly #wait = (resolve: Waiter["resolve"], reject: Waiter["reject"]): void => {
+    this.#waiters.push({ resolve, reject });
+    this.#serve();
+  };
 
   /** `onReturn` runs when the reader leaves before the end. */
   constructor(onReturn: () => void) {
@@ -34,17 +39,14 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
   }
 
   next(): Promise<IteratorResult<GenerationEvent, undefined>> {
-    return new Promise((resolve, reject) => {
-      this.#waiters.push({ resolve, reject });
-      this.#serve();
-    });
+    return new Promise(this.#wait);
   }
 
   return(): Promise<IteratorResult<GenerationEvent, undefined>> {
     if (!this.#isClosed) {
       this.#isClosed = true;
       this.#prompt = undefined;
-      this.#deltas.clear();
+      this.#deltas = undefined;
       this.#onReturn();
       this.#serve();
     }
@@ -56,14 +58,11 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
     this.#serve();
   }
 
-  /** Takes the deltas over: their arrays must not be used elsewhere. */
-  pushDeltas(deltas: readonly PendingDelta[]): void {
+  /** Takes the deltas over, one per sequence at most: they and their arrays must not be used elsewhere. */
+  pushDeltas(deltas: PendingDelta[]): void {
     if (this.#isClosed) return;
-    for (const delta of deltas) {
-      const pending = this.#deltas.get(delta.index);
-      if (pending === undefined) this.#deltas.set(delta.index, delta);
-      else merge(pending, delta);
-    }
+    if (this.#deltas === undefined) this.#deltas = deltas;
+    else mergeAll(this.#deltas, deltas);
     this.#serve();
   }
 
@@ -98,14 +97,23 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
       this.#prompt = undefined;
       return event;
     }
-    if (this.#deltas.size > 0) {
-      const deltas = [...this.#deltas.values()];
-      this.#deltas.clear();
+    if (this.#deltas !== undefined) {
+      const deltas = this.#deltas;
+      this.#deltas = undefined;
       return { kind: "delta", deltas };
     }
     const event = this.#done;
     if (event !== undefined) this.#isClosed = true;
     return event;
+  }
+}
+
+function mergeAll(into: PendingDelta[], more: readonly PendingDelta[]): void {
+  const pending = new Map(into.map((delta) => [delta.index, delta]));
+  for (const delta of more) {
+    const earlier = pending.get(delta.index);
+    if (earlier === undefined) into.push(delta);
+    else merge(earlier, delta);
   }
 }
 

@@ -13,7 +13,7 @@ import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
 import { Sequence } from "../scheduler/sequence.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "./active-request.js";
-import { EventChannel } from "./event-channel.js";
+import { EventChannel, type PendingDelta } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";
 import { checkTokenRow, tokenLogprob } from "./token-logprob.js";
 
@@ -135,15 +135,22 @@ export class GenerationTask extends ActiveRequest {
     rows.addRow(end - 1, stream.row);
   }
 
-  override applyRows(sequence: Sequence, results: readonly RowResult[], nowMs: number): boolean {
+  override applyRows(
+    sequence: Sequence,
+    results: readonly RowResult[],
+    start: number,
+    end: number,
+    nowMs: number,
+  ): boolean {
     const stream = this.#stream(sequence);
-    for (const result of results) checkTokenRow(result, this.#context.vocabSize);
-    for (const result of results.slice(0, stream.numScoreRows))
-      this.#promptLogprobs.push(tokenLogprob(result, undefined));
+    for (let row = start; row < end; row += 1) checkTokenRow(results[row]!, this.#context.vocabSize);
+    const endOfScored = start + stream.numScoreRows;
+    for (let row = start; row < endOfScored; row += 1)
+      this.#promptLogprobs.push(tokenLogprob(results[row]!, undefined));
     if (stream.numScoreRows > 0) {
       sequence.firstWantedRow = this.#awaitsPromptLogprobs ? this.#numScored : Number.POSITIVE_INFINITY;
     }
-    const sampled = stream.samples ? results[stream.numScoreRows] : undefined;
+    const sampled = stream.samples ? results[endOfScored] : undefined;
     if (sampled === undefined) return false;
     return this.#accept(sequence, stream, sampled, nowMs);
   }
@@ -160,8 +167,14 @@ export class GenerationTask extends ActiveRequest {
         this.events.pushPrompt({ kind: "prompt", promptLogprobs: this.#promptLogprobs });
       } else if (!isOver) return;
     }
-    const deltas = this.#streams.map((stream) => stream.output.take()).filter((delta) => delta !== undefined);
-    if (deltas.length > 0) this.events.pushDeltas(deltas);
+    let deltas: PendingDelta[] | undefined;
+    for (const stream of this.#streams) {
+      const delta = stream.output.take();
+      if (delta === undefined) continue;
+      if (deltas === undefined) deltas = [delta];
+      else deltas.push(delta);
+    }
+    if (deltas !== undefined) this.events.pushDeltas(deltas);
     if (this.#done !== undefined) this.events.close(this.#done);
   }
 

@@ -11,6 +11,8 @@ export interface Ending {
   readonly hidesToken: boolean;
 }
 
+const none: readonly number[] = [];
+
 /**
  * Turns one sequence's tokens into text and events. Where stop strings can end the sequence, text is made as tokens
  * come, since the next step depends on it; otherwise when the events are taken, while the next step runs.
@@ -21,9 +23,10 @@ export class SequenceOutput {
   readonly #detokenizer: Detokenizer;
   readonly #matcher: StopMatcher | undefined;
   #numTokens = 0;
-  #untextedTokens: number[] = [];
-  #tokens: number[] = [];
-  #logprobs: TokenLogprob[] = [];
+  /** Tokens not taken yet, and of how many of them the text is made. */
+  #tokens: number[] | undefined;
+  #numTexted = 0;
+  #logprobs: TokenLogprob[] | undefined;
   #text = "";
   #ending: Ending | undefined;
   #isEnded = false;
@@ -47,9 +50,10 @@ export class SequenceOutput {
 
   /** Takes a token and, if it ends the sequence, how. A stop string in its text may end it too: returns what holds. */
   accept(token: number, logprob: TokenLogprob | undefined, ending: Ending | undefined): Ending | undefined {
-    this.#tokens.push(token);
-    this.#untextedTokens.push(token);
-    if (logprob !== undefined) this.#logprobs.push(logprob);
+    // A literal has room for one: most deltas are one token.
+    if (this.#tokens === undefined) this.#tokens = [token];
+    else this.#tokens.push(token);
+    if (logprob !== undefined) (this.#logprobs ??= []).push(logprob);
     this.#ending = ending;
     if (this.#matcher !== undefined) this.#makeText();
     return this.#ending;
@@ -65,34 +69,34 @@ export class SequenceOutput {
     if (this.#isEnded) return undefined;
     this.#makeText();
     const ending = this.#ending;
-    if (this.#tokens.length === 0 && ending === undefined) return undefined;
+    if (this.#tokens === undefined && ending === undefined) return undefined;
     this.#isEnded = ending !== undefined;
     const delta: PendingDelta = {
       index: this.#index,
       text: this.#text,
-      tokens: this.#tokens,
+      tokens: this.#tokens ?? [],
       logprobs:
         this.#params.logprobs === undefined && this.#params.logprobTokenIds === undefined
           ? undefined
-          : this.#logprobs,
+          : (this.#logprobs ?? []),
       finishReason: ending?.finishReason,
       stopReason: ending?.stopReason,
     };
-    this.#tokens = [];
-    this.#logprobs = [];
+    this.#tokens = undefined;
+    this.#numTexted = 0;
+    this.#logprobs = undefined;
     this.#text = "";
     return delta;
   }
 
   #makeText(): void {
-    const tokens = this.#untextedTokens;
-    if (tokens.length > 0) {
-      this.#untextedTokens = [];
-      for (const [position, token] of tokens.entries()) {
-        this.#numTokens += 1;
-        if (this.#ending?.hidesToken && position === tokens.length - 1) break;
-        if (this.#addText(this.#detokenizer.push(token))) return;
-      }
+    const tokens = this.#tokens ?? none;
+    while (this.#numTexted < tokens.length) {
+      const token = tokens[this.#numTexted]!;
+      this.#numTexted += 1;
+      this.#numTokens += 1;
+      if (this.#ending?.hidesToken && this.#numTexted === tokens.length) break;
+      if (this.#addText(this.#detokenizer.push(token))) return;
     }
     if (this.#ending === undefined || this.#isEnded) return;
     if (this.#addText(this.#detokenizer.flush())) return;

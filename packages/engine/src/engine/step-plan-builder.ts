@@ -38,7 +38,8 @@ export class StepPlanBuilder implements RowSink {
     this.rowStarts.length = 0;
     let numTokens = 0;
     let numBlocks = 0;
-    for (const [index, sequence] of sequences.entries()) {
+    for (let index = 0; index < sequences.length; index += 1) {
+      const sequence = sequences[index]!;
       const { numComputed, numScheduled } = sequence;
       const tokens = sequence.tokens.values;
       const blocks = sequence.blocks.values;
@@ -47,7 +48,9 @@ export class StepPlanBuilder implements RowSink {
       this.#contextLengths[index] = numComputed + numScheduled;
       this.#blockTableStarts[index] = numBlocks;
       this.#reserveBlocks(numBlocks + numSequenceBlocks);
-      this.#blockTables.set(blocks.subarray(0, numSequenceBlocks), numBlocks);
+      for (let block = 0; block < numSequenceBlocks; block += 1) {
+        this.#blockTables[numBlocks + block] = blocks[block] ?? 0;
+      }
       numBlocks += numSequenceBlocks;
 
       this.#tokenOfPosition = numTokens - numComputed;

@@ -40,15 +40,21 @@ export async function startGeneration(
   return events;
 }
 
-async function* resume(
+/** The events from `first` on. Not a generator, which would put promises of its own between every event and its reader. */
+function resume(
   iterator: AsyncIterator<GenerationEvent>,
   first: Promise<IteratorResult<GenerationEvent>>,
-): AsyncGenerator<GenerationEvent> {
-  try {
-    for (let result = await first; result.done !== true; result = await iterator.next()) yield result.value;
-  } finally {
-    await iterator.return?.();
-  }
+): AsyncIterable<GenerationEvent> {
+  let pending: Promise<IteratorResult<GenerationEvent>> | undefined = first;
+  const rest: AsyncIterator<GenerationEvent> = {
+    next: () => {
+      const result = pending ?? iterator.next();
+      pending = undefined;
+      return result;
+    },
+    return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+  };
+  return { [Symbol.asyncIterator]: () => rest };
 }
 
 export interface SequenceResult {
