@@ -9,7 +9,9 @@ const [name, ...rest] = process.argv.slice(2);
 const script = join(root, "bench/dist", `${name}.js`);
 if (name === undefined || !existsSync(script)) {
   const helpers = new Set(["results.ts", "served-model.ts", "load-client.ts"]);
-  const names = readdirSync(join(root, "bench/src")).filter((file) => !helpers.has(file));
+  const names = readdirSync(join(root, "bench/src")).filter(
+    (file) => file.endsWith(".ts") && !helpers.has(file),
+  );
   fail(
     `usage: npm run bench -- NAME, where NAME is one of ${names.map((file) => file.replace(/\.ts$/, "")).join(", ")}`,
   );

@@ -1,21 +1,7 @@
 // The embedded model over HTTP: what one client sees alone, and what 32 see together. Answers are checked before timing:
 // greedy text must be the same alone and among 31 others.
-import assert from "node:assert/strict";
-import type { LLM } from "@octavo/engine";
 import { type BenchCase, report } from "./results.js";
-import { closedLoop, embeddedModel, loadFromOutside, withServer } from "./served-model.js";
-
-async function checkAnswers(llm: LLM): Promise<void> {
-  const prompts = Array.from({ length: 32 }, (_, index) =>
-    llm.renderChat({ messages: [{ role: "user", content: `Hello, I am number ${index}. Who are you?` }] }),
-  );
-  const greedy = { temperature: 0, maxTokens: 32, ignoreEos: true };
-  const together = await llm.generate(prompts, greedy);
-  for (const index of [0, 13, 31]) {
-    const alone = await llm.generate(prompts[index] ?? "", greedy);
-    assert.equal(together[index]?.text, alone.text, `prompt ${index} differs between batch and solo`);
-  }
-}
+import { checkAnswers, closedLoop, embeddedModel, loadFromOutside, withServer } from "./served-model.js";
 
 async function measure(baseUrl: string, concurrency: number): Promise<BenchCase[]> {
   const { summary } = await loadFromOutside(closedLoop(baseUrl, concurrency));

@@ -1,7 +1,8 @@
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { LLM, type LoadOptions } from "@octavo/engine";
+import { type LanguageModel, LLM, type LoadOptions } from "@octavo/engine";
 import { type LoadTestOptions, type LoadTestReport } from "@octavo/loadtest";
 import { OctavoError } from "@octavo/protocol";
 import { createServer } from "@octavo/server";
@@ -15,12 +16,30 @@ export async function withServer<T>(
   use: (baseUrl: string, llm: LLM) => Promise<T>,
 ): Promise<T> {
   await using llm = await LLM.load(model, options);
+  return await serve(llm, (baseUrl) => use(baseUrl, llm));
+}
+
+/** Serves a loaded model; it stays loaded. */
+export async function serve<T>(model: LanguageModel, use: (baseUrl: string) => Promise<T>): Promise<T> {
   await using server = createServer({
-    model: llm,
+    model,
     config: { port: 0, logLevel: "silent", accessLog: false },
   });
   const { url } = await server.listen();
-  return await use(url, llm);
+  return await use(url);
+}
+
+/** Throws unless greedy answers are the same alone and among 31 others. */
+export async function checkAnswers(llm: LLM): Promise<void> {
+  const prompts = Array.from({ length: 32 }, (_, index) =>
+    llm.renderChat({ messages: [{ role: "user", content: `Hello, I am number ${index}. Who are you?` }] }),
+  );
+  const greedy = { temperature: 0, maxTokens: 32, ignoreEos: true };
+  const together = await llm.generate(prompts, greedy);
+  for (const index of [0, 13, 31]) {
+    const alone = await llm.generate(prompts[index] ?? "", greedy);
+    assert.equal(together[index]?.text, alone.text, `prompt ${index} differs between batch and solo`);
+  }
 }
 
 /** Runs a load test in a process of its own, so that the client's work is not in the measured one. */

@@ -1,0 +1,131 @@
+import { readFileSync } from "node:fs";
+import { getHeapStatistics } from "node:v8";
+import type { Engine, GenerationRequest, StepRecord } from "@octavo/engine";
+
+/** What a run's steps cost beside the native call; medians over those that decoded one token for each stream. */
+export interface StepCosts {
+  readonly numSteps: number;
+  /** From the start of a step to the start of the next. */
+  readonly stepMs: number;
+  /** Of it, time in which the native side had nothing to do. */
+  readonly betweenCallsMs: number;
+  /** Processor time of the JavaScript thread per step, overlapped with the native call or not. */
+  readonly threadMs: number;
+  /** Bytes of JavaScript heap allocated per generated token. */
+  readonly heapBytesPerToken: number;
+}
+
+/** Watches an engine's steps while `run` goes on. */
+export async function stepCosts(
+  engine: Engine,
+  streams: number,
+  run: () => Promise<void>,
+): Promise<StepCosts> {
+  const records: StepRecord[] = [];
+  let heapBytes = 0;
+  let heapSteps = 0;
+  let lastHeap = 0;
+  const watch = engine.observe({
+    onStep: (step) => {
+      records.push(step);
+      const heap = getHeapStatistics().used_heap_size;
+      // a smaller heap than before means that a collection came between
+      if (isDecode(step, streams) && heap >= lastHeap && lastHeap > 0) {
+        heapBytes += heap - lastHeap;
+        heapSteps += 1;
+      }
+      lastHeap = heap;
+    },
+  });
+  const threadBefore = javaScriptThreadMs();
+  await run();
+  const threadMs = (javaScriptThreadMs() - threadBefore) / records.length;
+  watch[Symbol.dispose]();
+  const stepMs: number[] = [];
+  const betweenCallsMs: number[] = [];
+  for (const [index, step] of records.entries()) {
+    const next = records[index + 1];
+    if (next === undefined || !isDecode(step, streams)) continue;
+    stepMs.push(next.startMs - step.startMs);
+    betweenCallsMs.push(next.startMs - step.startMs - step.computeMs);
+  }
+  return {
+    numSteps: stepMs.length,
+    stepMs: median(stepMs),
+    betweenCallsMs: median(betweenCallsMs),
+    threadMs,
+    heapBytesPerToken: heapBytes / Math.max(1, heapSteps) / streams,
+  };
+}
+
+function isDecode(step: StepRecord, streams: number): boolean {
+  return step.prefillTokens === 0 && step.decodeTokens === streams;
+}
+
+let numRequests = 0;
+
+/** A request for exactly `maxTokens` greedy tokens. */
+export function decodeRequest(promptTokens: Int32Array, maxTokens: number, priority = 0): GenerationRequest {
+  numRequests += 1;
+  return {
+    kind: "generate",
+    requestId: `steps-${numRequests}`,
+    promptTokens,
+    priority,
+    params: {
+      n: 1,
+      maxTokens,
+      minTokens: 0,
+      temperature: 0,
+      topP: 1,
+      topK: 0,
+      minP: 0,
+      presencePenalty: 0,
+      frequencyPenalty: 0,
+      repetitionPenalty: 1,
+      logitBias: undefined,
+      allowedTokenIds: undefined,
+      badWords: [],
+      stop: [],
+      stopTokenIds: [],
+      includeStopStrInOutput: false,
+      ignoreEos: true,
+      seed: 1n,
+      logprobs: undefined,
+      promptLogprobs: undefined,
+      logprobTokenIds: undefined,
+      skipSpecialTokens: true,
+    },
+  };
+}
+
+/** Reads `streams` requests of `maxTokens` tokens to their ends. */
+export async function decode(
+  engine: Engine,
+  promptTokens: Int32Array,
+  streams: number,
+  maxTokens: number,
+): Promise<void> {
+  await Promise.all(
+    Array.from({ length: streams }, async (_, index) => {
+      const prompt = promptTokens.slice();
+      prompt[0] = index;
+      for await (const event of engine.generate(decodeRequest(prompt, maxTokens)))
+        if (event.kind === "done") return;
+    }),
+  );
+}
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+}
+
+/** Processor time of this thread where the system tells (Linux), else the time in which its event loop was busy. */
+function javaScriptThreadMs(): number {
+  try {
+    const [nanoseconds = "0"] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ");
+    return Number(nanoseconds) / 1e6;
+  } catch {
+    return performance.eventLoopUtilization().active;
+  }
+}
