@@ -14,6 +14,7 @@ test("exports these values and no others", () => {
     "detectContentFormat",
     "openCheckpoint",
     "planKvCache",
+    "quantizationNames",
     "resolveModel",
     "resolveSamplingParams",
     "supportedArchitectures",

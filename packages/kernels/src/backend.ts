@@ -42,6 +42,8 @@ export interface MatrixSource {
   readonly zeros?: TensorBytes;
   /** int8, int4 only: a multiple of 32 that divides `cols`. */
   readonly groupSize?: number;
+  /** int8, int4 only: stored column j multiplies input `columnOrder[j]`; a permutation of the columns. Default: in order. */
+  readonly columnOrder?: Int32Array;
   /** Used in error messages. */
   readonly name: string;
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { LLM } from "@octavo/engine";
+import { LLM, quantizationNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { createServer, resolveServerConfig, type OctavoServer } from "@octavo/server";
 import { Command, Option } from "commander";
@@ -45,6 +45,12 @@ export function serveCommand(): Command {
         "f16",
         "bf16",
       ]),
+    )
+    .addOption(
+      new Option(
+        "--quantization <scheme>",
+        "scheme of a quantised safetensors model (default: what its files say)",
+      ).choices(["auto", ...quantizationNames]),
     )
     .addOption(
       new Option("--kv-cache-dtype <type>", "type of cached keys and values").choices([

@@ -17,6 +17,7 @@ export interface ServeFlags {
   readonly kvCacheMemory?: number;
   readonly gpuMemoryUtilization?: number;
   readonly dtype?: "auto" | "f32" | "f16" | "bf16";
+  readonly quantization?: string;
   readonly kvCacheDtype?: "auto" | "f32" | "f16" | "bf16";
   readonly blockSize?: number;
   readonly enablePrefixCaching?: boolean;
@@ -51,6 +52,7 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     downloadDir: flags.downloadDir,
     numThreads: flags.threads,
     dtype: flags.dtype,
+    quantization: flags.quantization,
     kvCacheDtype: flags.kvCacheDtype,
     kvCacheMemoryBytes: flags.kvCacheMemory,
     memoryUtilization: flags.gpuMemoryUtilization,

@@ -84,7 +84,8 @@ async function openModel(model: string, options: LoadOptions): Promise<Checkpoin
     ...(signal !== undefined && { signal }),
     ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
   });
-  return openCheckpoint(resolved.path, { name: model, architectures: supportedArchitectures });
+  const quantization = options.quantization === "auto" ? undefined : options.quantization;
+  return openCheckpoint(resolved.path, { name: model, architectures: supportedArchitectures, quantization });
 }
 
 /** "org/name:Q4_K_M" with the revision "v1" is "org/name@v1:Q4_K_M" to the hub; local paths have no revisions. */

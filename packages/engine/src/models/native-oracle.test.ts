@@ -1,6 +1,8 @@
 import { createCpuBackend } from "@octavo/kernels";
 import { ggufOracleSuite } from "../testing/gguf-oracle-suite.js";
 import { modelOracleSuite } from "../testing/model-oracle-suite.js";
+import { quantizedOracleSuite } from "../testing/quantized-oracle-suite.js";
 
 modelOracleSuite("native", () => createCpuBackend({ numThreads: 2 }));
 ggufOracleSuite("native", () => createCpuBackend({ numThreads: 2 }));
+quantizedOracleSuite("native", () => createCpuBackend({ numThreads: 2 }), 0.15);

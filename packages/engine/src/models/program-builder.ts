@@ -68,6 +68,7 @@ export class ProgramBuilder {
     const stackable = parts.every(
       (part) =>
         part.weight.type === first?.weight.type &&
+        part.weight.recipe?.layout === first.weight.recipe?.layout &&
         (part.biasTensor === undefined) === (first.biasTensor === undefined),
     );
     let column = out.column ?? 0;

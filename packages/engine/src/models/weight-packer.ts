@@ -1,4 +1,3 @@
-import { open } from "node:fs/promises";
 import type {
   Backend,
   MappedFile,
@@ -9,7 +8,8 @@ import type {
   VectorSource,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import type { TensorInfo } from "../weights/checkpoint.js";
+import type { MatrixRecipe, StoredTensor, TensorInfo } from "../weights/checkpoint.js";
+import { readTensor } from "../weights/read-tensor.js";
 import { type FloatType, isFloatType } from "../weights/tensor-storage.js";
 import { convertFloats } from "./float-conversion.js";
 import type { MatrixPlan, ModelPlan, VectorPlan } from "./model-plan.js";
@@ -111,12 +111,24 @@ export class WeightPacker implements Disposable {
   async #matrixSource(tensor: TensorInfo): Promise<MatrixSource> {
     const [rows = 0, cols = 0] = tensor.shape;
     const { dtype } = this.#options;
-    const { type, name } = tensor;
+    const { type, name, recipe } = tensor;
+    if (recipe !== undefined) return { type, rows, cols, name, ...(await this.#assemble(recipe)) };
     if (dtype === undefined || dtype === type || !isFloatType(type)) {
       return { type, rows, cols, bytes: this.#bytes(tensor), name };
     }
     const data = convertFloats(await readTensor(tensor), type, dtype);
     return { type: dtype, rows, cols, bytes: { data }, name };
+  }
+
+  async #assemble(recipe: MatrixRecipe): Promise<Omit<MatrixSource, "type" | "rows" | "cols" | "name">> {
+    const { values, scales, zeros, groupSize, columnOrder } = await recipe.assemble();
+    return {
+      bytes: values instanceof Uint8Array ? { data: values } : this.#bytes(values),
+      scales: { data: bytesOf(scales) },
+      ...(zeros !== undefined && { zeros: { data: bytesOf(zeros) } }),
+      groupSize,
+      ...(columnOrder !== undefined && { columnOrder }),
+    };
   }
 
   #vectorSource(tensor: TensorInfo): VectorSource {
@@ -130,7 +142,7 @@ export class WeightPacker implements Disposable {
     return { type, length: tensor.shape[0] ?? 0, bytes: this.#bytes(tensor), name: tensor.name };
   }
 
-  #bytes(tensor: TensorInfo): TensorBytes {
+  #bytes(tensor: TensorInfo | StoredTensor): TensorBytes {
     let file = this.#files.get(tensor.path);
     if (file === undefined) {
       file = this.#backend.mapFile(tensor.path);
@@ -140,21 +152,8 @@ export class WeightPacker implements Disposable {
   }
 }
 
-async function readTensor(tensor: TensorInfo): Promise<Uint8Array> {
-  const file = await open(tensor.path);
-  try {
-    const data = new Uint8Array(tensor.byteLength);
-    let filled = 0;
-    while (filled < data.byteLength) {
-      const { bytesRead } = await file.read(data, filled, data.byteLength - filled, tensor.offset + filled);
-      if (bytesRead === 0)
-        throw new OctavoError("artifact_invalid", `${tensor.path} ends within tensor "${tensor.name}".`);
-      filled += bytesRead;
-    }
-    return data;
-  } finally {
-    await file.close();
-  }
+function bytesOf(values: Float32Array): Uint8Array {
+  return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
 }
 
 function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {

@@ -1,5 +1,5 @@
 import { fromBfloat16, fromHalf } from "./float-bits.js";
-import type { StoredType } from "./quantize.js";
+import type { GroupedType, StoredType } from "./quantize.js";
 
 /** The values that stored bytes stand for, element by element from the layouts in ggml-common.h; the slow, plain reading. */
 export function dequantize(type: StoredType, bytes: Uint8Array): Float32Array {
@@ -9,6 +9,35 @@ export function dequantize(type: StoredType, bytes: Uint8Array): Float32Array {
   for (let block = 0; block < blocks; block++) {
     const view = new DataView(bytes.buffer, bytes.byteOffset + block * size, size);
     for (let i = 0; i < elements; i++) out[block * elements + i] = decode(view, i);
+  }
+  return out;
+}
+
+/** A matrix whose scales are arrays of their own, as `MatrixSource` describes it. */
+export interface GroupedMatrix {
+  readonly type: GroupedType;
+  readonly rows: number;
+  readonly cols: number;
+  readonly groupSize?: number;
+  readonly columnOrder?: Int32Array;
+}
+
+/** Its values, columns in the order of the inputs. */
+export function dequantizeGroups(
+  matrix: GroupedMatrix,
+  bytes: Uint8Array,
+  meta: { readonly scales: Float32Array; readonly zeros?: Float32Array | undefined },
+): Float32Array {
+  const { rows, cols, groupSize = cols, columnOrder } = matrix;
+  const out = new Float32Array(rows * cols);
+  for (let at = 0; at < out.length; at++) {
+    const group = Math.floor(at / groupSize);
+    const scale = meta.scales[group] ?? NaN;
+    const column = at % cols;
+    const to = at - column + (columnOrder?.[column] ?? column);
+    const byte = (index: number): number => bytes[index] ?? NaN;
+    if (matrix.type === "int8") out[to] = scale * ((byte(at) << 24) >> 24);
+    else out[to] = scale * (((byte(at >> 1) >> (4 * (at & 1))) & 15) - (meta.zeros?.[group] ?? 8));
   }
   return out;
 }

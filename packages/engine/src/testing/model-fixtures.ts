@@ -40,6 +40,10 @@ export function fixtureGguf(name: string): string {
   return join(fixtures, "gguf", `${name}.gguf`);
 }
 
+export function fixtureQuantized(name: string): string {
+  return join(fixtures, "quantized", name);
+}
+
 export function readModelFixtures(): ModelFixture[] {
   const folder = join(fixtures, "models");
   return readdirSync(folder)
@@ -66,6 +70,36 @@ export function readGgufFixtures(): GgufFixture[] {
         "name" | "path"
       >;
       return { ...expected, name, path: fixtureGguf(name) };
+    });
+}
+
+/** What transformers computed from the dequantised weights of a tiny quantised checkpoint; tools/oracle/make-quantized-fixtures.py. */
+export interface QuantizedFixture {
+  readonly name: string;
+  readonly path: string;
+  readonly prompt: readonly number[];
+  readonly greedy: readonly number[];
+  /** f32 `[prompt, vocab]` */
+  readonly logits: Float32Array;
+}
+
+export function readQuantizedFixtures(): QuantizedFixture[] {
+  const folder = join(fixtures, "quantized");
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => {
+      const name = basename(file, ".json");
+      const expected = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
+        readonly prompt: readonly number[];
+        readonly greedy: readonly number[];
+      };
+      const bytes = readFileSync(join(folder, `${name}.logits`));
+      return {
+        ...expected,
+        name,
+        path: fixtureQuantized(name),
+        logits: new Float32Array(new Uint8Array(bytes).buffer),
+      };
     });
 }
 

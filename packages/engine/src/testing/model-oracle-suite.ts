@@ -31,9 +31,9 @@ export function modelOracleSuite(name: string, openBackend: () => Backend): void
   });
 }
 
-async function compareLogits(
+export async function compareLogits(
   runner: ModelRunner,
-  fixture: ModelFixture,
+  fixture: Pick<ModelFixture, "prompt" | "logits">,
   vocabSize: number,
   tolerance: number,
 ): Promise<void> {
@@ -47,7 +47,10 @@ async function compareLogits(
 }
 
 /** Token by token through the KV cache. */
-async function compareGreedy(runner: ModelRunner, fixture: ModelFixture): Promise<void> {
+export async function compareGreedy(
+  runner: ModelRunner,
+  fixture: Pick<ModelFixture, "prompt" | "greedy">,
+): Promise<void> {
   runner.reset();
   assert.deepEqual(await runner.greedy(fixture.prompt, fixture.greedy.length), fixture.greedy);
 }
@@ -56,7 +59,11 @@ async function compareGreedy(runner: ModelRunner, fixture: ModelFixture): Promis
  * Half-precision weights may choose another token where the oracle's margin is smaller than their error: on the oracle's
  * own path, its choice must be within twice the tolerance of the best at every step.
  */
-async function compareChoices(runner: ModelRunner, fixture: ModelFixture, tolerance: number): Promise<void> {
+export async function compareChoices(
+  runner: ModelRunner,
+  fixture: Pick<ModelFixture, "prompt" | "greedy">,
+  tolerance: number,
+): Promise<void> {
   runner.reset();
   const rows = await runner.logits([...fixture.prompt, ...fixture.greedy]);
   for (const [step, token] of fixture.greedy.entries()) {

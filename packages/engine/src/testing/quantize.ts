@@ -2,7 +2,10 @@ import type { WeightType } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { fromHalf, toBfloat16, toHalf } from "./float-bits.js";
 
-export type StoredType = Exclude<WeightType, "int8" | "int4">;
+/** Types whose scales stand among the values. */
+export type StoredType = Exclude<WeightType, GroupedType>;
+/** Types whose scales are arrays of their own. */
+export type GroupedType = "int8" | "int4";
 
 /**
  * Values in a storage type, as they lie in a file. Block layouts are GGUF's (ggml-common.h); `q4_0`, `q5_0` and `q8_0`

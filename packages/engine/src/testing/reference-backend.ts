@@ -14,7 +14,7 @@ import type {
   VectorSource,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import { dequantize } from "./dequantize.js";
+import { dequantize, dequantizeGroups } from "./dequantize.js";
 import {
   ReferenceFile,
   ReferenceKvCache,
@@ -37,7 +37,7 @@ export class ReferenceBackend implements Backend {
   }
 
   createMatrix(sources: readonly MatrixSource[]): Promise<Matrix> {
-    const values = concatenate(sources.map((source) => readValues(source.type, source.bytes)));
+    const values = concatenate(sources.map(readMatrix));
     if (!values.every(Number.isFinite)) {
       const error = new OctavoError(
         "artifact_invalid",
@@ -74,14 +74,28 @@ export class ReferenceBackend implements Backend {
   [Symbol.dispose](): void {}
 }
 
-function readValues(type: string, bytes: TensorBytes): Float32Array {
-  if ("data" in bytes) return dequantize(type as StoredType, bytes.data);
+function readMatrix(source: MatrixSource): Float32Array {
+  const { type, bytes } = source;
+  if (type !== "int8" && type !== "int4") return readValues(type, bytes);
+  return dequantizeGroups({ ...source, type }, bytesOf(bytes), {
+    scales: floatsOf(source.scales),
+    zeros: source.zeros && floatsOf(source.zeros),
+  });
+}
+
+function readValues(type: StoredType, bytes: TensorBytes): Float32Array {
+  return dequantize(type, bytesOf(bytes));
+}
+
+function floatsOf(bytes: TensorBytes | undefined): Float32Array {
+  return bytes === undefined ? new Float32Array() : dequantize("f32", bytesOf(bytes));
+}
+
+function bytesOf(bytes: TensorBytes): Uint8Array {
+  if ("data" in bytes) return bytes.data;
   if (!(bytes.file instanceof ReferenceFile))
     throw new OctavoError("internal_error", "The file belongs to another backend.");
-  return dequantize(
-    type as StoredType,
-    bytes.file.data.subarray(bytes.offset, bytes.offset + bytes.byteLength),
-  );
+  return bytes.file.data.subarray(bytes.offset, bytes.offset + bytes.byteLength);
 }
 
 function concatenate(parts: readonly Float32Array[]): Float32Array {

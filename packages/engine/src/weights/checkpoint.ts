@@ -10,6 +10,37 @@ export interface TensorInfo {
   readonly path: string;
   readonly offset: number;
   readonly byteLength: number;
+  /** How a quantised matrix is put together; absent where the bytes at `offset` are the matrix. */
+  readonly recipe?: MatrixRecipe;
+}
+
+/** A tensor as a safetensors file lists it, of any dtype that the format knows. */
+export interface StoredTensor {
+  readonly name: string;
+  /** As the file spells it, e.g. "BF16". */
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly path: string;
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+/** A matrix that a quantised checkpoint spreads over several tensors, or stores in another order than the kernels take. */
+export interface MatrixRecipe {
+  /** Matrices with equal layouts may be stacked. */
+  readonly layout: string;
+  /** Reads the tensors, one matrix's worth of memory at a time. */
+  assemble(): Promise<MatrixParts>;
+}
+
+/** What a `MatrixSource` of the backend is made of, see there. */
+export interface MatrixParts {
+  /** A tensor whose bytes are used as they lie in the file, or new bytes. */
+  readonly values: StoredTensor | Uint8Array;
+  readonly scales: Float32Array;
+  readonly zeros?: Float32Array;
+  readonly groupSize: number;
+  readonly columnOrder?: Int32Array;
 }
 
 /** Where a tokenizer is built from. */

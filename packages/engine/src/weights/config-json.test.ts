@@ -256,11 +256,6 @@ describe("a config.json that cannot be served", () => {
     assertRefused(() => read({}), "artifact_invalid", /neither an architecture/);
   });
 
-  it("is refused when quantised, with the method's name", () => {
-    const quantized = { ...llama, quantization_config: { quant_method: "awq", bits: 4 } };
-    assertRefused(() => read(quantized), "artifact_unsupported", /quantised with "awq"/);
-  });
-
   const broken: readonly (readonly [Record<string, unknown>, RegExp])[] = [
     [{ hidden_size: "big" }, /hidden_size: .*number/],
     [{ hidden_size: 0 }, /hiddenSize 0/],

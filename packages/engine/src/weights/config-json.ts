@@ -112,7 +112,6 @@ const configSchema = z.looseObject({
   layer_types: z.array(z.string()).max(1024).nullish(),
   bos_token_id: tokenIds.nullish(),
   eos_token_id: tokenIds.nullish(),
-  quantization_config: z.looseObject({ quant_method: z.string().nullish() }).nullish(),
 });
 
 type ConfigJson = z.infer<typeof configSchema>;
@@ -130,13 +129,6 @@ export function readConfigJson(
 ): ModelConfig {
   const config = parseForm(path, json, configSchema);
   const [architecture, defaults] = findArchitecture(path, config, supported);
-  if (config.quantization_config) {
-    const method = config.quantization_config.quant_method ?? "unnamed";
-    throw artifactUnsupported(
-      path,
-      `is quantised with ${JSON.stringify(method.slice(0, 100))}; use unquantised safetensors, or a GGUF file`,
-    );
-  }
   const hiddenSize = config.hidden_size ?? 4_096;
   const numLayers = config.num_hidden_layers ?? 32;
   const numHeads = config.num_attention_heads ?? 32;

@@ -1,6 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { OctavoError } from "@octavo/protocol";
+import { type QuantizationConfig, readTensors } from "../quantization/schemes.js";
 import { artifactInvalid } from "./artifact-file.js";
 import { readJsonFile } from "./bounded-json.js";
 import type { Checkpoint, TokenizerSource } from "./checkpoint.js";
@@ -16,6 +17,8 @@ export interface OpenCheckpointOptions {
   readonly architectures?: readonly string[];
   /** What the checkpoint is called; default the path as given. */
   readonly name?: string;
+  /** Quantisation scheme of a safetensors folder; default the one its files name. */
+  readonly quantization?: string | undefined;
 }
 
 const maxConfigBytes = 4 * 1024 * 1024;
@@ -44,10 +47,15 @@ export async function openCheckpoint(path: string, options: OpenCheckpointOption
     }
     return openGguf(full, name, supported);
   }
-  return openFolder(full, name, supported);
+  return openFolder(full, name, supported, options.quantization);
 }
 
-async function openFolder(folder: string, name: string, supported: readonly string[]): Promise<Checkpoint> {
+async function openFolder(
+  folder: string,
+  name: string,
+  supported: readonly string[],
+  quantization: string | undefined,
+): Promise<Checkpoint> {
   const files = await readdir(folder);
   if (!files.some((file) => file.endsWith(".safetensors") || file.endsWith(".safetensors.index.json"))) {
     const gguf = chooseGguf(folder, files);
@@ -60,8 +68,9 @@ async function openFolder(folder: string, name: string, supported: readonly stri
   }
   // The config is judged before the weights, so that an unsupported model is named as such.
   readConfigJson(configPath, json, supported, "bf16");
-  const tensors = readSafetensorsFolder(folder);
-  if (tensors === undefined) throw noWeights(folder, files);
+  const stored = readSafetensorsFolder(folder);
+  if (stored === undefined) throw noWeights(folder, files);
+  const tensors = readTensors(stored, folder, readQuantizationConfig(folder, configPath, json), quantization);
   const config = readConfigJson(configPath, json, supported, storageOf(tensors.values()));
   const generation = readGenerationConfig(join(folder, "generation_config.json"));
   const tokenizer = readTokenizerFolder(folder);
@@ -76,6 +85,30 @@ async function openFolder(folder: string, name: string, supported: readonly stri
     tensors,
     tokenizer,
   };
+}
+
+/**
+ * What says how the weights are quantised: config.json's `quantization_config` (compressed-tensors called it
+ * `compression_config` at first), or the files that AutoGPTQ and AutoAWQ wrote beside it before.
+ */
+function readQuantizationConfig(
+  folder: string,
+  configPath: string,
+  json: unknown,
+): QuantizationConfig | undefined {
+  const config = (json ?? {}) as { quantization_config?: unknown; compression_config?: unknown };
+  const within = config.quantization_config ?? config.compression_config ?? undefined;
+  if (within !== undefined) return { path: configPath, fields: within };
+  for (const [file, method] of [
+    ["quantize_config.json", "gptq"],
+    ["quant_config.json", "awq"],
+  ] as const) {
+    const path = join(folder, file);
+    const fields = readJsonFile(path, maxConfigBytes);
+    if (typeof fields === "object" && fields !== null)
+      return { path, fields: { quant_method: method, ...fields } };
+  }
+  return undefined;
 }
 
 /** Projectors of multimodal models lie beside the model they belong to. */

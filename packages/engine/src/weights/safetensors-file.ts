@@ -1,7 +1,7 @@
-import type { WeightType } from "@octavo/kernels";
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import { parseArtifactJson } from "./bounded-json.js";
-import type { TensorInfo } from "./checkpoint.js";
+import type { StoredTensor, TensorInfo } from "./checkpoint.js";
+import type { FloatType } from "./tensor-storage.js";
 
 /**
  * safetensors: u64 little-endian header length, JSON header, tensor data. The header maps each tensor's name to dtype,
@@ -10,7 +10,7 @@ import type { TensorInfo } from "./checkpoint.js";
  */
 export interface SafetensorsHeader {
   readonly path: string;
-  readonly tensors: readonly TensorInfo[];
+  readonly tensors: readonly StoredTensor[];
   readonly metadata: ReadonlyMap<string, string>;
 }
 
@@ -43,7 +43,12 @@ const dtypeBits: Readonly<Record<string, number>> = {
   U64: 64,
 };
 
-const weightTypes: Readonly<Record<string, WeightType>> = { F32: "f32", F16: "f16", BF16: "bf16" };
+const floatTypes: Readonly<Record<string, FloatType>> = { F32: "f32", F16: "f16", BF16: "bf16" };
+
+/** The storage type of an unquantised dtype; undefined for any other. */
+export function floatTypeOf(dtype: string): FloatType | undefined {
+  return Object.hasOwn(floatTypes, dtype) ? floatTypes[dtype] : undefined;
+}
 
 /** Buffers that old exporters saved beside the weights; they are computed, not learned, and nothing reads them. */
 export function isComputedBuffer(name: string): boolean {
@@ -52,8 +57,7 @@ export function isComputedBuffer(name: string): boolean {
 
 /**
  * Reads and checks the header; the data is not touched.
- * @throws OctavoError `artifact_invalid` for a file that breaks the format, `artifact_unsupported` for a dtype that no
- * kernel takes, `artifact_not_found`
+ * @throws OctavoError `artifact_invalid` for a file that breaks the format, `artifact_not_found`
  */
 export function readSafetensorsHeader(path: string): SafetensorsHeader {
   const file = ArtifactFile.open(path);
@@ -99,7 +103,7 @@ function parse(file: ArtifactFile): SafetensorsHeader {
     else entries.push(readEntry(path, name, value));
   }
   checkCoverage(path, entries, file.byteLength - dataStart);
-  return { path, metadata, tensors: entries.flatMap((entry) => toTensor(path, entry, dataStart)) };
+  return { path, metadata, tensors: entries.flatMap((entry) => toStoredTensor(path, entry, dataStart)) };
 }
 
 function readMetadata(path: string, value: unknown, metadata: Map<string, string>): void {
@@ -172,15 +176,21 @@ function checkCoverage(path: string, entries: readonly Entry[], dataBytes: numbe
     throw artifactInvalid(path, `has ${dataBytes - covered} bytes after its last tensor`);
 }
 
-function toTensor(path: string, entry: Entry, dataStart: number): TensorInfo[] {
+function toStoredTensor(path: string, entry: Entry, dataStart: number): StoredTensor[] {
   if (isComputedBuffer(entry.name)) return [];
-  const type = weightTypes[entry.dtype];
+  const { name, dtype, shape, begin, end } = entry;
+  return [{ name, dtype, shape, path, offset: dataStart + begin, byteLength: end - begin }];
+}
+
+/**
+ * A tensor that is used as it is stored.
+ * @throws OctavoError `artifact_unsupported` for a dtype that no kernel takes by itself; `hint` ends the message
+ */
+export function plainTensor(tensor: StoredTensor, hint: string): TensorInfo {
+  const { dtype, ...rest } = tensor;
+  const type = floatTypeOf(dtype);
   if (type === undefined) {
-    throw artifactUnsupported(
-      path,
-      `tensor ${JSON.stringify(entry.name)} is ${entry.dtype}; safetensors weights must be F32, F16 or BF16`,
-    );
+    throw artifactUnsupported(tensor.path, `tensor ${JSON.stringify(tensor.name)} is ${dtype}; ${hint}`);
   }
-  const { name, shape, begin, end } = entry;
-  return [{ name, type, shape, path, offset: dataStart + begin, byteLength: end - begin }];
+  return { ...rest, type };
 }

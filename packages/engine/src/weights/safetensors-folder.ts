@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { OctavoError } from "@octavo/protocol";
 import { artifactInvalid } from "./artifact-file.js";
 import { readJsonFile } from "./bounded-json.js";
-import type { TensorInfo } from "./checkpoint.js";
+import type { StoredTensor } from "./checkpoint.js";
 import { isComputedBuffer, readSafetensorsHeader } from "./safetensors-file.js";
 
 const singleName = "model.safetensors";
@@ -15,7 +15,7 @@ const maxShards = 4096;
  * All tensors of a folder in Hugging Face's layout: `model.safetensors`, or the shards named by
  * `model.safetensors.index.json`, or else the folder's only `.safetensors` file. Undefined when it has none.
  */
-export function readSafetensorsFolder(folder: string): ReadonlyMap<string, TensorInfo> | undefined {
+export function readSafetensorsFolder(folder: string): ReadonlyMap<string, StoredTensor> | undefined {
   const names = readdirSync(folder).filter((name) => name.endsWith(".safetensors"));
   if (names.includes(singleName)) return readShards(folder, [singleName]);
   const index = readJsonFile(join(folder, indexName), maxIndexBytes);
@@ -30,7 +30,7 @@ export function readSafetensorsFolder(folder: string): ReadonlyMap<string, Tenso
   return readShards(folder, names);
 }
 
-function readIndexed(folder: string, indexPath: string, index: unknown): ReadonlyMap<string, TensorInfo> {
+function readIndexed(folder: string, indexPath: string, index: unknown): ReadonlyMap<string, StoredTensor> {
   const weightMap = (index as { weight_map?: unknown } | null)?.weight_map;
   if (typeof weightMap !== "object" || weightMap === null || Array.isArray(weightMap)) {
     throw artifactInvalid(indexPath, "has no weight_map object");
@@ -71,8 +71,8 @@ function readShards(
   folder: string,
   shards: readonly string[],
   indexPath?: string,
-): ReadonlyMap<string, TensorInfo> {
-  const tensors = new Map<string, TensorInfo>();
+): ReadonlyMap<string, StoredTensor> {
+  const tensors = new Map<string, StoredTensor>();
   for (const shard of shards) {
     const path = join(folder, shard);
     for (const tensor of readShard(path, shard, indexPath)) {
@@ -89,7 +89,7 @@ function readShards(
   return tensors;
 }
 
-function readShard(path: string, shard: string, indexPath: string | undefined): readonly TensorInfo[] {
+function readShard(path: string, shard: string, indexPath: string | undefined): readonly StoredTensor[] {
   try {
     return readSafetensorsHeader(path).tensors;
   } catch (error) {

@@ -61,6 +61,11 @@ public:
         matrix.file = kept_.back().file.get();
         matrix.scales = keep(source.Get("scales"));
         matrix.zeros = keep(source.Get("zeros"));
+        const Napi::Value order = source.Get("columnOrder");
+        if (!order.IsUndefined()) {
+            const Napi::Int32Array columns = order.As<Napi::Int32Array>();
+            matrix.column_order.assign(columns.Data(), columns.Data() + columns.ElementLength());
+        }
         sources_.push_back(std::move(matrix));
     }
 

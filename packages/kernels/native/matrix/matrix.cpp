@@ -2,6 +2,7 @@
 
 #include "../core/isa.h"
 #include "float_matrix.h"
+#include "ordered_matrix.h"
 #include "quantised_matrix.h"
 
 namespace octavo {
@@ -46,7 +47,8 @@ std::unique_ptr<Matrix> Matrix::pack(const std::vector<MatrixSource>& sources, T
         case WeightType::bf16:
             return std::make_unique<FloatMatrix>(stack, pool);
         default:
-            return std::make_unique<QuantisedMatrix>(pack_quantised(stack, pool));
+            return in_column_order(std::make_unique<QuantisedMatrix>(pack_quantised(stack, pool)),
+                                   sources.front().column_order);
     }
 }
 

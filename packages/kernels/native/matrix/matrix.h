@@ -26,6 +26,8 @@ struct MatrixSource {
     std::string name;
     /// The mapping that `values` lie in, whose pages need not stay resident once packed; null for other memory.
     const MappedFile* file = nullptr;
+    /// Stored column j multiplies input column_order[j]; empty when in order.
+    std::vector<int32_t> column_order = {};
 };
 
 /// Scratch that grows to the largest use and is kept, so that steps do not allocate.

@@ -42,6 +42,12 @@ export function checkMatrixSources(sources: readonly MatrixSource[]): void {
         `it and ${first.name} are stacked, so both or neither must have zero points`,
       );
     }
+    if (!haveEqualOrder(source.columnOrder, first.columnOrder)) {
+      throw invalid(
+        source.name,
+        `it and ${first.name} are stacked, so their columns must be in the same order`,
+      );
+    }
     rows += source.rows;
   }
   if (rows > mostRows) throw invalid(first.name, `${rows} rows are more than ${mostRows}`);
@@ -77,11 +83,31 @@ function checkMatrixSource(source: MatrixSource): void {
     );
   }
   if (scales === undefined) throw invalid(name, `${type} needs scales`);
+  checkColumnOrder(source);
   const scaleBytes = rows * (cols / groupSize) * 4;
   checkBytes(name, "scales", scales, scaleBytes);
   if (zeros === undefined) return;
   if (type === "int8") throw invalid(name, "int8 has no zero points");
   checkBytes(name, "zeros", zeros, scaleBytes);
+}
+
+function checkColumnOrder({ name, cols, columnOrder }: MatrixSource): void {
+  if (columnOrder === undefined) return;
+  if (columnOrder.length !== cols) {
+    throw invalid(name, `its column order has ${columnOrder.length} entries for ${cols} columns`);
+  }
+  const seen = new Uint8Array(cols);
+  for (const column of columnOrder) {
+    if (column < 0 || column >= cols || seen[column] === 1) {
+      throw invalid(name, `its column order is no permutation: ${column} is out of range or stands twice`);
+    }
+    seen[column] = 1;
+  }
+}
+
+function haveEqualOrder(a: Int32Array | undefined, b: Int32Array | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.length === b.length && a.every((column, i) => column === b[i]);
 }
 
 export function checkVectorSources(sources: readonly VectorSource[]): void {

@@ -26,6 +26,7 @@ export interface NativeMatrixSource {
   readonly bytes: NativeBytes;
   readonly scales: NativeBytes | undefined;
   readonly zeros: NativeBytes | undefined;
+  readonly columnOrder: Int32Array | undefined;
 }
 
 export interface NativeVectorSource {

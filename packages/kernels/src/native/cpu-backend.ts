@@ -97,6 +97,7 @@ class CpuBackend implements Backend {
       bytes: this.#bytes(source.bytes),
       scales: source.scales && this.#bytes(source.scales),
       zeros: source.zeros && this.#bytes(source.zeros),
+      columnOrder: source.columnOrder,
     }));
     const rows = sources.reduce((sum, source) => sum + source.rows, 0);
     const cols = sources[0]?.cols ?? 0;

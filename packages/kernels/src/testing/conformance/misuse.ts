@@ -46,6 +46,20 @@ export function misuseConformance(open: () => Backend): void {
         /multiple of 32/,
       ],
       [
+        "a column order that names a column twice",
+        [
+          {
+            ...good,
+            type: "int8",
+            bytes: { data: new Uint8Array(64) },
+            groupSize: 32,
+            scales: floats(2),
+            columnOrder: new Int32Array(32),
+          },
+        ],
+        /no permutation: 0 is out of range or stands twice/,
+      ],
+      [
         "scales of another size",
         [{ ...good, type: "int8", bytes: floats(16), groupSize: 32, scales: floats(3) }],
         /its scales take 8 bytes/,

@@ -1,0 +1,83 @@
+/**
+ * Re-laying of packed integers. The kernels take row-major nibbles, low nibble first, or bytes (`MatrixSource` in the
+ * backend's interface); words are 32-bit, little-endian, their fields counted from the least significant bit.
+ */
+
+/** `[rows, cols]` words as `[cols, rows]`, a tile that fits the nearest cache at a time. */
+export function transposeWords<T extends Uint32Array | Float32Array>(
+  words: T,
+  rows: number,
+  cols: number,
+): T {
+  const tile = 32;
+  const out = words.slice() as T;
+  for (let top = 0; top < rows; top += tile) {
+    const bottom = Math.min(top + tile, rows);
+    for (let left = 0; left < cols; left += tile) {
+      const right = Math.min(left + tile, cols);
+      for (let row = top; row < bottom; row++) {
+        for (let col = left; col < right; col++) out[col * rows + row] = words[row * cols + col] ?? 0;
+      }
+    }
+  }
+  return out;
+}
+
+/** Field `index` of a dense stream of `bits`-wide fields that begins at word `start`; 1 to 8 bits, fields may span words. */
+export function bitField(words: Uint32Array, start: number, index: number, bits: number): number {
+  const bit = index * bits;
+  const word = start + (bit >>> 5);
+  const shift = bit & 31;
+  let value = (words[word] ?? 0) >>> shift;
+  if (shift + bits > 32) value |= (words[word + 1] ?? 0) << (32 - shift);
+  return value & ((1 << bits) - 1);
+}
+
+/** A dense bit stream per row, `[rows, wordsPerRow]`, as one byte per field: `[rows, cols]`. */
+export function unpackRows(words: Uint32Array, rows: number, cols: number, bits: number): Uint8Array {
+  const stride = words.length / rows;
+  const out = new Uint8Array(rows * cols);
+  for (let row = 0; row < rows; row++) {
+    for (let col = 0; col < cols; col++) out[row * cols + col] = bitField(words, row * stride, col, bits);
+  }
+  return out;
+}
+
+/** Codes below 16, one per byte, as nibbles: two per byte, low first. */
+export function packNibbles(codes: Uint8Array): Uint8Array {
+  const out = new Uint8Array(codes.length / 2);
+  for (let i = 0; i < out.length; i++) out[i] = (codes[2 * i] ?? 0) | ((codes[2 * i + 1] ?? 0) << 4);
+  return out;
+}
+
+/** Nibbles of `[rows, cols]` with the columns in another order: new column j is old column `order[j]`. */
+export function reorderNibbles(
+  nibbles: Uint8Array,
+  rows: number,
+  cols: number,
+  order: Int32Array,
+): Uint8Array {
+  const stride = cols / 2;
+  const out = new Uint8Array(nibbles.length);
+  for (let row = 0; row < rows; row++) {
+    const start = row * stride;
+    for (let i = 0; i < stride; i++) {
+      const a = order[2 * i] ?? 0;
+      const b = order[2 * i + 1] ?? 0;
+      const low = ((nibbles[start + (a >> 1)] ?? 0) >> (4 * (a & 1))) & 15;
+      const high = ((nibbles[start + (b >> 1)] ?? 0) >> (4 * (b & 1))) & 15;
+      out[start + i] = low | (high << 4);
+    }
+  }
+  return out;
+}
+
+/** The same for one byte per column. */
+export function reorderBytes(bytes: Uint8Array, rows: number, cols: number, order: Int32Array): Uint8Array {
+  const out = new Uint8Array(bytes.length);
+  for (let row = 0; row < rows; row++) {
+    const start = row * cols;
+    for (let col = 0; col < cols; col++) out[start + col] = bytes[start + (order[col] ?? 0)] ?? 0;
+  }
+  return out;
+}
