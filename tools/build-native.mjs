@@ -120,24 +120,28 @@ function capture(command, args) {
   });
 }
 
+/** How the addon's units are compiled; the measuring programs link the same objects. */
+export const addonBuild = {
+  flags: ["-O3", "-DNAPI_VERSION=9", "-DNAPI_CPP_EXCEPTIONS"],
+  objectFolder: join(outputFolder, "objects"),
+  includes() {
+    const require = createRequire(join(root, "package.json"));
+    return [
+      dirname(require.resolve("node-addon-api/package.json")),
+      join(dirname(require.resolve("node-api-headers/package.json")), "include"),
+    ];
+  },
+};
+
 export async function buildNative({ quiet = false } = {}) {
-  const require = createRequire(join(root, "package.json"));
-  const includes = [
-    dirname(require.resolve("node-addon-api/package.json")),
-    join(dirname(require.resolve("node-api-headers/package.json")), "include"),
-  ];
   const compiler = findCompiler();
   const tests = join(nativeFolder, "tests");
-  const units = nativeUnits(
-    arch(),
-    ["-O3", "-DNAPI_VERSION=9", "-DNAPI_CPP_EXCEPTIONS"],
-    (path) => !path.startsWith(tests),
-  );
+  const units = nativeUnits(arch(), addonBuild.flags, (path) => !path.startsWith(tests));
   const bar = progressBar(`compiling kernels with ${compiler.version}`);
   const { objects, digest, rebuilt } = await compileUnits(units, {
     compiler,
-    objectFolder: join(outputFolder, "objects"),
-    includes,
+    objectFolder: addonBuild.objectFolder,
+    includes: addonBuild.includes(),
     onProgress: bar,
   });
   const addon = join(outputFolder, "octavo_kernels.node");

@@ -23,7 +23,44 @@ function figures() {
   const results = (existsSync(folder) ? readdirSync(folder) : [])
     .filter((name) => name.endsWith(".json"))
     .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
-  return results.map(table).join("\n");
+  return results.map((result) => (result.benchmark === "cpu" ? peerTable(result) : table(result))).join("\n");
+}
+
+/** Ratios beside the peers' own figures; targets are bounds on the ratio, on the figure, or on the share of the machine's limit. */
+function peerTable({ benchmark, machine, commit, date, cases }) {
+  const rounded = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
+  const bound = ({ on, atLeast, atMost }) => {
+    const value = atLeast ?? atMost;
+    if (value === undefined) return "";
+    const text =
+      on === "ratio" ? `${value}×` : on === "octavo" ? `${value}` : `${Math.round(value * 100)} % of limit`;
+    return `${atLeast === undefined ? "≤" : "≥"} ${text}`;
+  };
+  const limits = { readGBps: "read bandwidth", int8Gops: "int8 peak", bf16Gflops: "bf16 peak" };
+  const rows = cases.map(({ name, unit, octavo, peer, peerName, ratio, target, limit }) => {
+    const share = limit?.octavoShare;
+    return [
+      "",
+      name,
+      `${rounded(octavo)} ${unit}`,
+      peer === undefined ? "" : `${rounded(peer)} (${peerName})`,
+      ratio === undefined ? "" : `${ratio.toFixed(2)}×`,
+      target === undefined ? "" : bound(target),
+      share === undefined ? "" : `${Math.round(share * 100)} % of ${limits[limit.name]}`,
+      "",
+    ]
+      .join(" | ")
+      .trim();
+  });
+  const commits = [...new Set(cases.map(({ run }) => run.commit))];
+  return [
+    `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${date} (${commits.length > 1 ? commits.join(", ") : commit}):`,
+    "",
+    "| | Octavo | peer | ratio | bound | of the machine's limit |",
+    "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ...rows,
+    "",
+  ].join("\n");
 }
 
 function table({ benchmark, machine, commit, date, cases }) {

@@ -1,7 +1,7 @@
 // How long the server's event loop is ever blocked while 32 streams run, with long prompts arriving among them.
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { report } from "./results.js";
-import { closedLoop, embeddedModel, loadFromOutside, withServer } from "./served-model.js";
+import { report } from "./support/results.js";
+import { closedLoop, embeddedModel, loadFromOutside, withServer } from "./support/served-model.js";
 
 const resolutionMs = 1;
 const streams = 32;

@@ -1,7 +1,13 @@
 // The embedded model over HTTP: what one client sees alone, and what 32 see together. Answers are checked before timing:
 // greedy text must be the same alone and among 31 others.
-import { type BenchCase, report } from "./results.js";
-import { checkAnswers, closedLoop, embeddedModel, loadFromOutside, withServer } from "./served-model.js";
+import { type BenchCase, report } from "./support/results.js";
+import {
+  checkAnswers,
+  closedLoop,
+  embeddedModel,
+  loadFromOutside,
+  withServer,
+} from "./support/served-model.js";
 
 async function measure(baseUrl: string, concurrency: number): Promise<BenchCase[]> {
   const { summary } = await loadFromOutside(closedLoop(baseUrl, concurrency));

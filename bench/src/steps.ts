@@ -1,7 +1,7 @@
 // What a step costs beside the native call, by number of streams and of waiting requests.
 import { type GenerationEvent, type LanguageModel, LLM, type SchedulingPolicyName } from "@octavo/engine";
-import { type BenchCase, report } from "./results.js";
-import { checkAnswers, closedLoop, embeddedModel, loadFromOutside, serve } from "./served-model.js";
+import { type BenchCase, report } from "./support/results.js";
+import { checkAnswers, closedLoop, embeddedModel, loadFromOutside, serve } from "./support/served-model.js";
 import { halfBillionModel } from "./steps/half-billion-model.js";
 import { decode, decodeRequest, median, stepCosts, type StepCosts } from "./steps/step-costs.js";
 

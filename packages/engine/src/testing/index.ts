@@ -34,7 +34,15 @@ export {
   type TinyModel,
 } from "./tiny-checkpoint.js";
 export { byteLevelTokens, tinyTokenizerConfig, tinyTokenizerJson, tinyVocabSize } from "./tiny-tokenizer.js";
-export { encodeGguf, writeGguf, type GgufToWrite, type GgufValue } from "./write-gguf.js";
+export {
+  encodeGguf,
+  encodeGgufHeader,
+  writeGguf,
+  type GgufHeaderToWrite,
+  type GgufTensorInfo,
+  type GgufToWrite,
+  type GgufValue,
+} from "./write-gguf.js";
 export {
   encodeSafetensors,
   joinSafetensors,

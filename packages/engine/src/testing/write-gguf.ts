@@ -14,13 +14,26 @@ export type GgufValue =
       readonly value: readonly unknown[];
     };
 
-export interface GgufToWrite {
+export interface GgufHeaderToWrite {
   readonly metadata: Readonly<Record<string, GgufValue>>;
   /** Under GGUF's names, shapes outermost first. */
-  readonly tensors: readonly TensorToWrite[];
+  readonly tensors: readonly GgufTensorInfo[];
   readonly alignment?: number;
   readonly version?: number;
 }
+
+export interface GgufTensorInfo {
+  readonly name: string;
+  readonly type: StoredType;
+  readonly shape: readonly number[];
+  readonly byteLength: number;
+}
+
+export interface GgufToWrite extends Omit<GgufHeaderToWrite, "tensors"> {
+  readonly tensors: readonly TensorToWrite[];
+}
+
+const DEFAULT_ALIGNMENT = 32;
 
 const valueTypes = {
   u8: 0,
@@ -52,7 +65,24 @@ const tensorTypes = {
 
 /** A little-endian GGUF file's bytes, tensors in the order given. */
 export function encodeGguf(file: GgufToWrite): Uint8Array {
-  const alignment = file.alignment ?? 32;
+  const bytes = file.tensors.map(tensorBytes);
+  const tensors = file.tensors.map(({ name, type, shape }, index) => ({
+    name,
+    type,
+    shape,
+    byteLength: bytes[index]?.byteLength ?? 0,
+  }));
+  const data = new ByteWriter();
+  for (const tensor of bytes) {
+    data.raw(tensor);
+    data.align(file.alignment ?? DEFAULT_ALIGNMENT);
+  }
+  return Buffer.concat([encodeGgufHeader({ ...file, tensors }), data.bytes()]);
+}
+
+/** All that stands before the tensors' bytes, which follow in order, each padded to the alignment (32 by default). */
+export function encodeGgufHeader(file: GgufHeaderToWrite): Uint8Array {
+  const alignment = file.alignment ?? DEFAULT_ALIGNMENT;
   const metadata: Record<string, GgufValue> = {
     ...file.metadata,
     ...(file.alignment !== undefined && { "general.alignment": { type: "u32", value: file.alignment } }),
@@ -67,18 +97,17 @@ export function encodeGguf(file: GgufToWrite): Uint8Array {
     header.u32(valueTypes[value.type]);
     writeValue(header, value);
   }
-  const data = new ByteWriter();
+  let offset = 0;
   for (const tensor of file.tensors) {
     header.string(tensor.name);
     header.u32(tensor.shape.length);
     for (const size of tensor.shape.toReversed()) header.u64(size);
     header.u32(tensorTypes[tensor.type]);
-    header.u64(data.length);
-    data.raw(tensorBytes(tensor));
-    data.align(alignment);
+    header.u64(offset);
+    offset += Math.ceil(tensor.byteLength / alignment) * alignment;
   }
   header.align(alignment);
-  return Buffer.concat([header.bytes(), data.bytes()]);
+  return header.bytes();
 }
 
 export function writeGguf(path: string, file: GgufToWrite): void {
@@ -124,10 +153,6 @@ function writeScalar(out: ByteWriter, type: Exclude<GgufValue["type"], "array">,
 class ByteWriter {
   readonly #parts: Uint8Array[] = [];
   #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
 
   raw(bytes: Uint8Array): void {
     this.#parts.push(bytes);

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <ctime>
 #include <string>
 #include <vector>
 
-#include "../core/aligned_memory.h"
 #include "../core/isa.h"
 #include "../matrix/matrix.h"
 #include "check.h"
+#include "read_bandwidth.h"
 #include "reference.h"
 #include "samples.h"
 
@@ -34,29 +33,6 @@ double cpu_seconds() {
 }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-/// Best of several passes over 256 MB, bytes per second.
-double read_bandwidth(ThreadPool& pool) {
-    AlignedMemory memory(size_t{256} << 20);
-    std::memset(memory.data(), 1, memory.size());
-    const int64_t num_words = static_cast<int64_t>(memory.size() / sizeof(uint64_t));
-    const uint64_t* words = reinterpret_cast<const uint64_t*>(memory.data());
-    std::vector<uint64_t> totals(static_cast<size_t>(pool.size()) * 8);
-    double best = 0;
-    for (int pass = 0; pass < 8; ++pass) {
-        const Clock::time_point start = Clock::now();
-        pool.parallel_for(num_words, 65536, [&](int64_t begin, int64_t end, int thread) {
-            uint64_t sums[16] = {};
-            for (int64_t i = begin; i + 16 <= end; i += 16) {
-                for (int j = 0; j < 16; ++j) sums[j] += words[i + j];
-            }
-            for (const uint64_t sum : sums) totals[static_cast<size_t>(thread) * 8] += sum;
-        });
-        best = std::max(best, static_cast<double>(memory.size()) / seconds_since(start));
-    }
-    CHECK(std::any_of(totals.begin(), totals.end(), [](uint64_t total) { return total != 0; }));
-    return best;
-}
 
 bool answers_right(const Sample& sample, const Matrix& matrix, int64_t m, ThreadPool& pool, Workspace& workspace) {
     Random random(4);
@@ -135,7 +111,7 @@ int main(int argc, char** argv) {
     for (int i = 3; i < argc; ++i) batches.push_back(std::max(1, std::atoi(argv[i])));
     if (batches.empty()) batches = {1, 4, 8, 16, 32, 128, 512};
     ThreadPool pool(threads);
-    const double bandwidth = read_bandwidth(pool);
+    const double bandwidth = read_bandwidth(pool, 8);
     std::printf("{\"kernel\":\"read\",\"threads\":%d,\"gbps\":%.2f}\n", pool.size(), bandwidth / 1e9);
     for (const WeightCase& weight : kWeightCases) {
         if (only == "all" || only == weight.label) measure(weight, batches, pool, bandwidth);

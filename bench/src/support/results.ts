@@ -12,37 +12,47 @@ export interface BenchCase {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly node: string;
+}
+
 export interface BenchResult {
   readonly benchmark: string;
-  readonly machine: {
-    readonly cpu: string;
-    readonly cores: number;
-    readonly memoryGiB: number;
-    readonly node: string;
-  };
+  readonly machine: Machine;
   readonly commit: string;
   readonly date: string;
   readonly cases: readonly BenchCase[];
 }
 
-const folder = fileURLToPath(new URL("../results/", import.meta.url));
+export const resultsFolder = fileURLToPath(new URL("../../results/", import.meta.url));
+
+export function thisMachine(): Machine {
+  return {
+    cpu: cpus()[0]?.model.trim() ?? "unknown",
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+  };
+}
+
+export function today(): string {
+  return new Date().toISOString().slice(0, 10);
+}
 
 /** Writes `bench/results/NAME.json` and prints the cases as a table. */
 export function report(benchmark: string, cases: readonly BenchCase[]): void {
   const result: BenchResult = {
     benchmark,
-    machine: {
-      cpu: cpus()[0]?.model.trim() ?? "unknown",
-      cores: cpus().length,
-      memoryGiB: Math.round(totalmem() / 2 ** 30),
-      node: process.version,
-    },
-    commit: commit(),
-    date: new Date().toISOString().slice(0, 10),
+    machine: thisMachine(),
+    commit: currentCommit(),
+    date: today(),
     cases,
   };
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(`${folder}${benchmark}.json`, `${JSON.stringify(result, null, 2)}\n`);
+  mkdirSync(resultsFolder, { recursive: true });
+  writeFileSync(`${resultsFolder}${benchmark}.json`, `${JSON.stringify(result, null, 2)}\n`);
   const width = Math.max(...cases.map((item) => item.name.length));
   for (const { name, unit, octavo, target } of cases) {
     const bound = [
@@ -63,7 +73,8 @@ function meets(value: number, target: NonNullable<BenchCase["target"]>): boolean
   );
 }
 
-function commit(): string {
+/** Short hash of the checkout. */
+export function currentCommit(): string {
   try {
     return execFileSync("git", ["rev-parse", "--short", "HEAD"], {
       encoding: "utf8",

@@ -7,7 +7,7 @@ import { type LoadTestOptions, type LoadTestReport } from "@octavo/loadtest";
 import { OctavoError } from "@octavo/protocol";
 import { createServer } from "@octavo/server";
 
-export const embeddedModel = fileURLToPath(new URL("../../models/octavo-mini", import.meta.url));
+export const embeddedModel = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
 
 /** Serves a model from this process for as long as `use` runs. */
 export async function withServer<T>(

@@ -1,0 +1,35 @@
+import { fileURLToPath } from "node:url";
+import { LLM } from "@octavo/engine";
+import { runMeasured } from "../run/measured-process.js";
+import { checkAnswer, type PeerAnswer } from "./near-tie.js";
+
+const script = fileURLToPath(new URL("../../../../tools/oracle/run-llama-cpp.mjs", import.meta.url));
+
+/** What node-llama-cpp answers on a file, from a process of its own. */
+export async function nodeLlamaCppAnswer(modelPath: string): Promise<PeerAnswer> {
+  const { lines } = await runMeasured({
+    command: process.execPath,
+    args: [script, "--print", modelPath],
+    env: { NODE_LLAMA_CPP_DIR: process.env["NODE_LLAMA_CPP_DIR"] ?? process.cwd() },
+  });
+  const answer: PeerAnswer = JSON.parse(lines.at(-1) ?? "{}");
+  return answer;
+}
+
+/** Compares Octavo's greedy answer with a peer's on the same file. Throws `engine_failed` where they differ. */
+export async function checkAnswers(modelPath: string, answer: PeerAnswer): Promise<void> {
+  const { prompt, greedy } = answer;
+  await using llm = await LLM.load(modelPath, { maxModelLen: prompt.length + greedy.length + 8 });
+  const options = { temperature: 0, ignoreEos: true };
+  const own = await llm.generate(Int32Array.from(prompt), { ...options, maxTokens: greedy.length });
+  const forced = await llm.generate(Int32Array.from([...prompt, ...greedy]), {
+    ...options,
+    maxTokens: 1,
+    promptLogprobs: 1,
+  });
+  const choices = greedy.map((token, step) => {
+    const scored = forced.promptLogprobs?.[prompt.length + step];
+    return scored?.rank === 1 ? token : (scored?.top[0]?.token ?? -1);
+  });
+  checkAnswer(answer, own.sequences[0]?.tokens ?? [], choices);
+}

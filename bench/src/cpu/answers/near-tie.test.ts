@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkAnswer, type PeerAnswer } from "./near-tie.js";
+
+const answer: PeerAnswer = {
+  prompt: [1],
+  greedy: [5, 6, 7],
+  top: [
+    [
+      [5, -0.1],
+      [9, -2.4],
+    ],
+    [
+      [6, -0.8],
+      [8, -1.2],
+    ],
+    [
+      [7, -0.1],
+      [2, -3],
+    ],
+  ],
+};
+
+test("the same tokens pass", () => checkAnswer(answer, [5, 6, 7], [5, 6, 7]));
+
+test("parting at a near tie passes, whatever follows", () => checkAnswer(answer, [5, 8, 99], [5, 8, 7]));
+
+test("parting elsewhere does not", () => {
+  assert.throws(() => checkAnswer(answer, [9, 6, 7], [5, 6, 7]), {
+    code: "engine_failed",
+    message: /step 0.*2\.30 nats/,
+  });
+  assert.throws(() => checkAnswer(answer, [5, 99, 7], [5, 6, 7]), { code: "engine_failed" });
+});
+
+test("a wrong choice on the peer's prefix does not, even after a near tie", () => {
+  assert.throws(() => checkAnswer(answer, [5, 8, 99], [5, 8, 2]), {
+    code: "engine_failed",
+    message: /step 2/,
+  });
+});

@@ -1,0 +1,358 @@
+import type { Job, Metric } from "./contenders/contender.js";
+import type { CaseGroup, CpuOptions } from "./flags.js";
+import type { Bound } from "./limits.js";
+import type { ModelFile } from "./models/model-file.js";
+import type { FileType } from "./models/quantisation-mix.js";
+import { kvBytesPerToken, type ShapeName } from "./models/shapes.js";
+
+export const peerNames = ["llama.cpp", "node-llama-cpp"] as const;
+export type PeerName = (typeof peerNames)[number];
+
+/** A bound on a figure: on the ratio to the peer, on Octavo's own value, or on the share of the machine's limit. */
+export interface Target {
+  readonly on: "ratio" | "octavo" | "share of limit";
+  readonly atLeast?: number;
+  readonly atMost?: number;
+}
+
+/** One number read from a case's measurements. */
+export interface Figure {
+  /** Follows the case's name; empty for its main figure. */
+  readonly label: string;
+  readonly metric: Metric;
+  readonly unit: string;
+  /** Multiplies what was measured into the unit. */
+  readonly scale?: number;
+  readonly isBetter: "higher" | "lower";
+  readonly bound?: (model: ModelFile) => Bound;
+  readonly own?: readonly Target[];
+  readonly peers?: Readonly<Partial<Record<PeerName, Target>>>;
+}
+
+export interface CaseSpec {
+  readonly group: CaseGroup;
+  readonly name: string;
+  readonly shape: ShapeName;
+  readonly type: FileType;
+  readonly job: Job;
+  readonly figures: readonly Figure[];
+  /** Those beside Octavo; measured where they are there and can do the job. */
+  readonly peers: readonly PeerName[];
+  readonly isa?: "avx2";
+}
+
+const atLeast = (value: number, on: Target["on"] = "ratio"): Target => ({ on, atLeast: value });
+const atMost = (value: number, on: Target["on"] = "ratio"): Target => ({ on, atMost: value });
+
+const prefillTargets: Readonly<Record<FileType, number>> = { q4_0: 3, q4_k_m: 3, q8_0: 4, bf16: 2 };
+
+function prefillFigure(type: FileType, targets: Figure["peers"]): Figure {
+  return {
+    label: "",
+    metric: "prefillTokensPerSecond",
+    unit: "tokens/s",
+    isBetter: "higher",
+    // The matrices alone: attention comes on top.
+    bound: (model) => ({
+      limit: type === "bf16" ? "bf16Gflops" : "int8Gops",
+      perUnit: 2 * model.multiplyAddsPerToken,
+    }),
+    ...(targets && { peers: targets }),
+  };
+}
+
+/** A step reads every weight once and each stream's keys and values. */
+function decodeFigure(
+  streams: number,
+  contextTokens: number,
+  targets: Figure["peers"],
+  share?: number,
+): Figure {
+  return {
+    label: "",
+    metric: "decodeTokensPerSecond",
+    unit: "tokens/s",
+    isBetter: "higher",
+    bound: (model) => ({
+      limit: "readGBps",
+      perUnit: model.weightBytes / streams + contextTokens * kvBytesPerToken(model.shape),
+    }),
+    ...(share !== undefined && { own: [atLeast(share, "share of limit")] }),
+    ...(targets && { peers: targets }),
+  };
+}
+
+type Maker = (shape: ShapeName, type: FileType, options: CpuOptions) => CaseSpec[];
+
+const prefill: Maker = (shape, type, { promptTokens }) => [
+  {
+    group: "prefill",
+    name: `prefill ${promptTokens}`,
+    shape,
+    type,
+    job: { kind: "prefill", promptTokens, rounds: 3 },
+    figures: [
+      prefillFigure(type, {
+        "llama.cpp": atLeast(prefillTargets[type]),
+        ...(type !== "bf16" && { "node-llama-cpp": atLeast(3) }),
+      }),
+    ],
+    peers: peerNames,
+  },
+];
+
+const manyStreams: Readonly<Record<number, Figure["peers"]>> = {
+  8: { "llama.cpp": atLeast(3.5), "node-llama-cpp": atLeast(6) },
+  32: { "llama.cpp": atLeast(4), "node-llama-cpp": atLeast(8) },
+};
+
+const decode: Maker = (shape, type, { streams, promptTokens, newTokens }) =>
+  streams
+    .filter((count) => count === 1 || type === "q4_0")
+    .map((count) => {
+      const contextTokens = promptTokens + newTokens / 2;
+      const isSingle = count === 1;
+      const targets: Figure["peers"] = isSingle
+        ? { "llama.cpp": atLeast(1.5), "node-llama-cpp": atLeast(1.8) }
+        : manyStreams[count];
+      const isHeld = type !== "bf16";
+      return {
+        group: "decode",
+        name: `decode, ${count} ${isSingle ? "stream" : "streams"}`,
+        shape,
+        type,
+        job: { kind: "decode", streams: count, promptTokens, newTokens },
+        figures: [
+          decodeFigure(
+            count,
+            contextTokens,
+            isHeld ? targets : undefined,
+            isSingle && isHeld ? 0.85 : undefined,
+          ),
+          ...(count === 32 ? [outsideNative] : []),
+        ],
+        peers: peerNames,
+      };
+    });
+
+const outsideNative: Figure = {
+  label: "outside the native call",
+  metric: "outsideNativeShare",
+  unit: "% of a step",
+  scale: 100,
+  isBetter: "lower",
+  own: [atMost(5, "octavo")],
+};
+
+const shared: Maker = (shape, type, { isQuick, newTokens }) => {
+  if (type !== "q4_0") return [];
+  const [streams, prefixTokens, promptTokens] = isQuick ? [8, 192, 224] : [32, 448, 512];
+  return [
+    {
+      group: "shared",
+      name: `${streams} streams sharing ${prefixTokens} tokens`,
+      shape,
+      type,
+      job: { kind: "shared-prefix", streams, prefixTokens, promptTokens, newTokens },
+      figures: [
+        {
+          label: "",
+          metric: "endToEndTokensPerSecond",
+          unit: "tokens/s",
+          isBetter: "higher",
+          peers: { "llama.cpp": atLeast(6), "node-llama-cpp": atLeast(10) },
+        },
+        {
+          label: "prefill work saved",
+          metric: "prefillSaved",
+          unit: "%",
+          scale: 100,
+          isBetter: "higher",
+          own: [atLeast(95, "octavo")],
+        },
+      ],
+      peers: peerNames,
+    },
+  ];
+};
+
+const long: Maker = (shape, type, { isQuick }) => {
+  if (type !== "q4_0") return [];
+  const [prompt, contexts] = isQuick ? [2048, [1024, 2048]] : [16_384, [8192, 32_768]];
+  const newTokens = 32;
+  return [
+    {
+      group: "long",
+      name: `prefill ${prompt}`,
+      shape,
+      type,
+      job: { kind: "prefill", promptTokens: prompt, rounds: 1 },
+      figures: [prefillFigure(type, { "llama.cpp": atLeast(2) })],
+      peers: ["llama.cpp"],
+    },
+    ...contexts.map((context): CaseSpec => ({
+      group: "long",
+      name: `decode at ${context} tokens`,
+      shape,
+      type,
+      job: { kind: "decode", streams: 1, promptTokens: context, newTokens },
+      figures: [decodeFigure(1, context + newTokens / 2, undefined, 0.9)],
+      // Its own prefill of 32k tokens takes a quarter of an hour, and the case is held to the machine's limit.
+      peers: context > 8192 ? [] : ["llama.cpp"],
+    })),
+  ];
+};
+
+const memory: Maker = (shape, type, { promptTokens }) => [
+  {
+    group: "memory",
+    name: "peak memory",
+    shape,
+    type,
+    job: { kind: "memory", promptTokens, newTokens: 32 },
+    figures: [
+      {
+        label: "",
+        metric: "peakBytes",
+        unit: "MB",
+        scale: 1e-6,
+        isBetter: "lower",
+        peers: { "llama.cpp": atMost(1.15), "node-llama-cpp": atMost(1) },
+      },
+      {
+        label: "without mapped files",
+        metric: "anonymousBytes",
+        unit: "MB",
+        scale: 1e-6,
+        isBetter: "lower",
+        peers: { "llama.cpp": { on: "ratio" }, "node-llama-cpp": { on: "ratio" } },
+      },
+    ],
+    peers: peerNames,
+  },
+];
+
+const start: Maker = (shape, type) => [
+  {
+    group: "start",
+    name: "process start to first token",
+    shape,
+    type,
+    job: { kind: "first-token", promptTokens: 8 },
+    figures: [
+      {
+        label: "",
+        metric: "firstTokenMs",
+        unit: "ms",
+        isBetter: "lower",
+        peers: { "llama.cpp": atMost(1), "node-llama-cpp": atMost(0.7) },
+      },
+    ],
+    peers: peerNames,
+  },
+];
+
+const server: Maker = (shape, type, { isQuick }) => {
+  if (type !== "q4_0") return [];
+  const p99 = (label: string, metric: Metric): Figure => ({
+    label,
+    metric,
+    unit: "ms",
+    isBetter: "lower",
+    peers: { "llama.cpp": atMost(0.5) },
+  });
+  return [
+    {
+      group: "server",
+      name: "server, 16 open-loop clients",
+      shape,
+      type,
+      job: {
+        kind: "server",
+        clients: 16,
+        requests: isQuick ? 16 : 48,
+        requestsPerSecond: 8,
+        sharedTokens: 0,
+        inputTokens: isQuick ? 64 : 256,
+        outputTokens: isQuick ? 16 : 64,
+      },
+      figures: [
+        {
+          label: "output",
+          metric: "serverTokensPerSecond",
+          unit: "tokens/s",
+          isBetter: "higher",
+          peers: { "llama.cpp": atLeast(3) },
+        },
+        p99("time to first token p99", "ttftP99Ms"),
+        p99("longest gap p99", "maxGapP99Ms"),
+      ],
+      peers: ["llama.cpp"],
+    },
+  ];
+};
+
+const avx2: Maker = (shape, type, options) => {
+  if (type !== "q4_0") return [];
+  const contextTokens = options.promptTokens + options.newTokens / 2;
+  const targets: Figure["peers"] = { "llama.cpp": atLeast(1.2) };
+  return [
+    ...prefill(shape, type, options).map((base) => ({ ...base, figures: [prefillFigure(type, targets)] })),
+    ...decode(shape, type, { ...options, streams: [1] }).map((base) => ({
+      ...base,
+      figures: [decodeFigure(1, contextTokens, targets)],
+    })),
+  ].map((base) => ({
+    ...base,
+    group: "avx2",
+    name: `${base.name}, AVX2 alone`,
+    isa: "avx2",
+    peers: ["llama.cpp"],
+  }));
+};
+
+/** Where the engine's own part of a step is largest: the smallest model, whatever models are asked for. */
+function waiting({ isQuick }: CpuOptions): CaseSpec {
+  return {
+    group: "step",
+    name: "step with 10,000 waiting requests",
+    shape: "tiny",
+    type: "q4_0",
+    job: { kind: "waiting", streams: 32, waiting: 10_000, steps: isQuick ? 50 : 200 },
+    figures: [
+      {
+        label: "against none waiting",
+        metric: "stepCostRatio",
+        unit: "x",
+        isBetter: "lower",
+        own: [atMost(1.05, "octavo")],
+      },
+    ],
+    peers: [],
+  };
+}
+
+const makers: Readonly<Record<Exclude<CaseGroup, "step">, Maker>> = {
+  prefill,
+  decode,
+  shared,
+  long,
+  memory,
+  start,
+  server,
+  avx2,
+};
+
+/** The cases of a run, in the order in which they are measured: each model's file stays in the page cache while it is used. */
+export function casesOf(options: CpuOptions): CaseSpec[] {
+  const cases = options.shapes.flatMap((shape) =>
+    options.types.flatMap((type) =>
+      options.groups.flatMap((group) => (group === "step" ? [] : makers[group](shape, type, options))),
+    ),
+  );
+  return [...(options.groups.includes("step") ? [waiting(options)] : []), ...cases];
+}
+
+export function fullName({ name, shape, type }: CaseSpec): string {
+  return `${name}, ${shape} ${type.toUpperCase()}`;
+}

@@ -1,0 +1,66 @@
+import type { ModelFile } from "../models/model-file.js";
+
+/** What is to be measured, the same for every contender. Token counts are per stream. */
+export type Job =
+  | { readonly kind: "prefill"; readonly promptTokens: number; readonly rounds: number }
+  | {
+      readonly kind: "decode";
+      readonly streams: number;
+      readonly promptTokens: number;
+      readonly newTokens: number;
+    }
+  | {
+      readonly kind: "shared-prefix";
+      readonly streams: number;
+      readonly prefixTokens: number;
+      readonly promptTokens: number;
+      readonly newTokens: number;
+    }
+  | { readonly kind: "first-token"; readonly promptTokens: number }
+  | { readonly kind: "memory"; readonly promptTokens: number; readonly newTokens: number }
+  | {
+      readonly kind: "server";
+      readonly clients: number;
+      readonly requests: number;
+      /** Poisson arrivals; undefined sends all at once. */
+      readonly requestsPerSecond: number | undefined;
+      readonly sharedTokens: number;
+      readonly inputTokens: number;
+      readonly outputTokens: number;
+    }
+  /** Step cost with this many requests waiting behind full running streams. */
+  | { readonly kind: "waiting"; readonly streams: number; readonly waiting: number; readonly steps: number };
+
+export interface MeasureContext {
+  readonly model: ModelFile;
+  readonly threads: number;
+  /** Added to the child's environment (OCTAVO_ISA). */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export const metrics = [
+  "prefillTokensPerSecond",
+  "decodeTokensPerSecond",
+  "contextTokens",
+  "endToEndTokensPerSecond",
+  "prefillSaved",
+  "outsideNativeShare",
+  "peakBytes",
+  "anonymousBytes",
+  "firstTokenMs",
+  "serverTokensPerSecond",
+  "ttftP99Ms",
+  "maxGapP99Ms",
+  "stepCostRatio",
+] as const;
+export type Metric = (typeof metrics)[number];
+
+/** What one fresh process gave. */
+export type Measurement = Readonly<Partial<Record<Metric, number>>>;
+
+export interface Contender {
+  readonly name: string;
+  /** False where it has no way to do such a job. */
+  supports(job: Job): boolean;
+  measure(job: Job, context: MeasureContext): Promise<Measurement>;
+}

@@ -1,0 +1,102 @@
+import { spawn } from "node:child_process";
+import { OctavoError } from "@octavo/protocol";
+import { loadFromOutside } from "../../support/served-model.js";
+import type { Job, Measurement } from "./contender.js";
+
+export type ServerJob = Extract<Job, { kind: "server" }>;
+
+export interface ServerProcess {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly baseUrl: string;
+  /** Answers 200 once requests are served. */
+  readonly healthUrl: string;
+}
+
+const START_TIMEOUT_MS = 120_000;
+const REQUEST_TIMEOUT_MS = 600_000;
+
+/** Starts a server, waits until it answers, and stops it when `use` has ended. */
+export async function withServerProcess<T>(server: ServerProcess, use: () => Promise<T>): Promise<T> {
+  const child = spawn(server.command, server.args, {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: { ...process.env, ...server.env },
+  });
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errors = (errors + text).slice(-2000);
+  });
+  const ended = new Promise<void>((resolve) => {
+    child.on("error", () => resolve());
+    child.on("close", () => resolve());
+  });
+  const hasEnded = (): boolean =>
+    child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+  try {
+    await untilHealthy(server, hasEnded, () => errors);
+    return await use();
+  } finally {
+    child.kill("SIGKILL");
+    await ended;
+  }
+}
+
+/** Starts a server and loads it from a process of its own. */
+export async function measureServer(server: ServerProcess, job: ServerJob): Promise<Measurement> {
+  return await withServerProcess(server, async () => {
+    const { summary } = await loadFromOutside({
+      baseUrl: server.baseUrl,
+      endpoint: "completions",
+      model: undefined,
+      apiKey: undefined,
+      dataset:
+        job.sharedTokens > 0
+          ? { kind: "shared-prefix", prefixTokens: job.sharedTokens, numPrefixes: 1 }
+          : { kind: "random" },
+      arrival:
+        job.requestsPerSecond === undefined
+          ? { kind: "burst" }
+          : { kind: "poisson", requestsPerSecond: job.requestsPerSecond },
+      numRequests: job.requests,
+      inputTokens: job.inputTokens,
+      outputTokens: job.outputTokens,
+      rangeRatio: 0,
+      ignoreEos: true,
+      temperature: 0,
+      seed: 1,
+      warmupRequests: 1,
+      maxConcurrency: job.clients,
+      timeoutMs: REQUEST_TIMEOUT_MS,
+      maxInputTokens: 100_000,
+      goodput: undefined,
+      extraBody: {},
+    });
+    return {
+      serverTokensPerSecond: summary.outputTokensPerSecond,
+      ...(summary.ttftMs && { ttftP99Ms: summary.ttftMs.p99.value }),
+      ...(summary.maxGapMs && { maxGapP99Ms: summary.maxGapMs.p99.value }),
+    };
+  });
+}
+
+async function untilHealthy(
+  server: ServerProcess,
+  hasEnded: () => boolean,
+  errors: () => string,
+): Promise<void> {
+  const deadlineMs = performance.now() + START_TIMEOUT_MS;
+  while (performance.now() < deadlineMs) {
+    if (hasEnded()) throw new OctavoError("engine_failed", `${server.command} ended at start:\n${errors()}`);
+    const isUp = await fetch(server.healthUrl).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (isUp) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new OctavoError(
+    "deadline_exceeded",
+    `${server.command} did not answer within ${START_TIMEOUT_MS / 1000} s`,
+  );
+}

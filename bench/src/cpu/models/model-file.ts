@@ -1,0 +1,93 @@
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { encodeGgufHeader, type GgufValue } from "@octavo/engine/testing";
+import { randomTensor } from "./random-blocks.js";
+import { type FileType, fileTypeIds } from "./quantisation-mix.js";
+import { type ModelShape, modelShapes, type ShapeName } from "./shapes.js";
+import { multiplyAddsPerToken, type TensorSpec, tensorsOf, weightBytes } from "./tensors.js";
+import { vocabularyMetadata } from "./vocabulary.js";
+
+/** Counted up when the content of the files changes, so that none of an older make is taken for a new one. */
+const CONTENT_VERSION = 1;
+const ALIGNMENT = 32;
+
+export interface ModelFile {
+  readonly path: string;
+  readonly shape: ModelShape;
+  readonly type: FileType;
+  readonly weightBytes: number;
+  readonly multiplyAddsPerToken: number;
+}
+
+/** OCTAVO_BENCH_MODELS, or `octavo/bench-models` in the user's cache folder. */
+export function defaultModelFolder(env: NodeJS.ProcessEnv = process.env): string {
+  if (env["OCTAVO_BENCH_MODELS"]) return env["OCTAVO_BENCH_MODELS"];
+  return join(env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "octavo", "bench-models");
+}
+
+/** The file of a shape and type, written when it is not in the folder yet. */
+export function modelFile(
+  folder: string,
+  shapeName: ShapeName,
+  type: FileType,
+  onWrite: (path: string, bytes: number) => void = () => {},
+): ModelFile {
+  const shape: ModelShape = modelShapes[shapeName];
+  const tensors = tensorsOf(shape, type);
+  const path = join(folder, `${shapeName}-${type}-v${CONTENT_VERSION}.gguf`);
+  if (!existsSync(path)) {
+    onWrite(path, weightBytes(tensors));
+    mkdirSync(folder, { recursive: true });
+    writeModel(path, shape, type, tensors);
+  }
+  return {
+    path,
+    shape,
+    type,
+    weightBytes: weightBytes(tensors),
+    multiplyAddsPerToken: multiplyAddsPerToken(tensors),
+  };
+}
+
+/** Streams the tensors to a file beside, which takes the name when it is whole. */
+function writeModel(path: string, shape: ModelShape, type: FileType, tensors: readonly TensorSpec[]): void {
+  const fresh = `${path}.${process.pid}.new`;
+  const file = openSync(fresh, "w");
+  try {
+    writeSync(file, encodeGgufHeader({ metadata: metadataOf(shape, type), tensors, alignment: ALIGNMENT }));
+    for (const tensor of tensors) {
+      for (const chunk of randomTensor(tensor)) writeSync(file, chunk);
+      const padding = -tensor.byteLength & (ALIGNMENT - 1);
+      if (padding > 0) writeSync(file, new Uint8Array(padding));
+    }
+    closeSync(file);
+    renameSync(fresh, path);
+  } finally {
+    rmSync(fresh, { force: true });
+  }
+}
+
+function metadataOf(shape: ModelShape, type: FileType): Record<string, GgufValue> {
+  const kind = shape.architecture;
+  const u32 = (value: number): GgufValue => ({ type: "u32", value });
+  return {
+    "general.architecture": { type: "string", value: kind },
+    "general.name": { type: "string", value: `random ${shape.name} ${type}` },
+    "general.file_type": u32(fileTypeIds[type]),
+    "general.quantization_version": u32(2),
+    [`${kind}.block_count`]: u32(shape.numLayers),
+    [`${kind}.context_length`]: u32(shape.contextLength),
+    [`${kind}.embedding_length`]: u32(shape.hiddenSize),
+    [`${kind}.feed_forward_length`]: u32(shape.intermediateSize),
+    [`${kind}.attention.head_count`]: u32(shape.numHeads),
+    [`${kind}.attention.head_count_kv`]: u32(shape.numKvHeads),
+    [`${kind}.attention.key_length`]: u32(shape.headDim),
+    [`${kind}.attention.value_length`]: u32(shape.headDim),
+    [`${kind}.attention.layer_norm_rms_epsilon`]: { type: "f32", value: shape.rmsNormEps },
+    [`${kind}.rope.freq_base`]: { type: "f32", value: shape.ropeTheta },
+    [`${kind}.rope.dimension_count`]: u32(shape.headDim),
+    [`${kind}.vocab_size`]: u32(shape.vocabSize),
+    ...vocabularyMetadata(shape),
+  };
+}

@@ -1,0 +1,78 @@
+/** The sizes of a published model, as its config.json and GGUF files give them. */
+export interface ModelShape {
+  readonly name: string;
+  /** GGUF's `general.architecture`. */
+  readonly architecture: "llama" | "qwen2";
+  readonly numLayers: number;
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+  readonly numHeads: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly vocabSize: number;
+  readonly contextLength: number;
+  readonly ropeTheta: number;
+  readonly rmsNormEps: number;
+  readonly hasAttentionBias: boolean;
+  /** GGUF's `tokenizer.ggml.pre`. */
+  readonly preTokenizer: string;
+}
+
+/** All tie the output head to the embedding, as the published models of these sizes do. */
+export const modelShapes = {
+  tiny: {
+    name: "tiny",
+    architecture: "llama",
+    numLayers: 2,
+    hiddenSize: 256,
+    intermediateSize: 512,
+    numHeads: 4,
+    numKvHeads: 2,
+    headDim: 64,
+    vocabSize: 1024,
+    contextLength: 8192,
+    ropeTheta: 10_000,
+    rmsNormEps: 1e-5,
+    hasAttentionBias: false,
+    preTokenizer: "llama-bpe",
+  },
+  "qwen2.5-0.5b": {
+    name: "qwen2.5-0.5b",
+    architecture: "qwen2",
+    numLayers: 24,
+    hiddenSize: 896,
+    intermediateSize: 4864,
+    numHeads: 14,
+    numKvHeads: 2,
+    headDim: 64,
+    vocabSize: 151_936,
+    contextLength: 32_768 + 1024,
+    ropeTheta: 1_000_000,
+    rmsNormEps: 1e-6,
+    hasAttentionBias: true,
+    preTokenizer: "qwen2",
+  },
+  "llama-3.2-1b": {
+    name: "llama-3.2-1b",
+    architecture: "llama",
+    numLayers: 16,
+    hiddenSize: 2048,
+    intermediateSize: 8192,
+    numHeads: 32,
+    numKvHeads: 8,
+    headDim: 64,
+    vocabSize: 128_256,
+    contextLength: 131_072,
+    ropeTheta: 500_000,
+    rmsNormEps: 1e-5,
+    hasAttentionBias: false,
+    preTokenizer: "llama-bpe",
+  },
+} as const satisfies Record<string, ModelShape>;
+
+export type ShapeName = keyof typeof modelShapes;
+
+/** Bytes of keys and values of one position at two bytes an element, the default of every contender. */
+export function kvBytesPerToken(shape: ModelShape): number {
+  return 2 * shape.numLayers * shape.numKvHeads * shape.headDim * 2;
+}

@@ -1,0 +1,108 @@
+import {
+  blockLayouts,
+  type FileType,
+  type TensorRole,
+  type TensorType,
+  tensorType,
+} from "./quantisation-mix.js";
+import type { ModelShape } from "./shapes.js";
+
+export interface TensorSpec {
+  /** GGUF's name. */
+  readonly name: string;
+  readonly type: TensorType;
+  /** Outermost first. */
+  readonly shape: readonly number[];
+  readonly byteLength: number;
+  /** Standard deviation and mean of the values. */
+  readonly deviation: number;
+  readonly mean: number;
+}
+
+/**
+ * Small embeddings leave the residual stream to the layers: with an output head that is the embedding, the token just read
+ * would otherwise be the likeliest next one, and greedy decoding would stand still.
+ */
+const EMBEDDING_GAIN = 0.1;
+/**
+ * The gain of the last norm spreads the logits to this deviation: far enough that the best token is rarely a near tie, so that
+ * greedy answers of different engines can be compared.
+ */
+const LOGIT_DEVIATION = 4;
+
+/**
+ * The tensors of a model file with the scales of common initialisations: 1/sqrt(inputs), and projections into the residual
+ * stream smaller by the root of their number, so that activations keep their size through the layers.
+ */
+export function tensorsOf(shape: ModelShape, file: FileType): TensorSpec[] {
+  const { hiddenSize, intermediateSize, numLayers, numHeads, numKvHeads, headDim, vocabSize } = shape;
+  const qSize = numHeads * headDim;
+  const kvSize = numKvHeads * headDim;
+  const intoResidual = 1 / Math.sqrt(2 * numLayers);
+  const lastGain = LOGIT_DEVIATION / EMBEDDING_GAIN;
+  const vector = (name: string, length: number, deviation: number, mean = 0): TensorSpec => ({
+    name,
+    type: "f32",
+    shape: [length],
+    byteLength: 4 * length,
+    deviation,
+    mean,
+  });
+  const matrix = (
+    name: string,
+    role: TensorRole,
+    layer: number,
+    rows: number,
+    columns: number,
+    gain = 1,
+  ): TensorSpec => {
+    const type = tensorType(file, role, layer, columns, shape);
+    const { elements, bytes } = blockLayouts[type];
+    return {
+      name,
+      type,
+      shape: [rows, columns],
+      byteLength: ((rows * columns) / elements) * bytes,
+      deviation: gain / Math.sqrt(columns),
+      mean: 0,
+    };
+  };
+  const layers = Array.from({ length: numLayers }, (_, layer) => {
+    const at = (part: string): string => `blk.${layer}.${part}`;
+    return [
+      vector(at("attn_norm.weight"), hiddenSize, 0.02, 1),
+      matrix(at("attn_q.weight"), "weight", layer, qSize, hiddenSize),
+      matrix(at("attn_k.weight"), "weight", layer, kvSize, hiddenSize),
+      matrix(at("attn_v.weight"), "attn_v", layer, kvSize, hiddenSize),
+      ...(shape.hasAttentionBias
+        ? [
+            vector(at("attn_q.bias"), qSize, 0.1),
+            vector(at("attn_k.bias"), kvSize, 0.1),
+            vector(at("attn_v.bias"), kvSize, 0.1),
+          ]
+        : []),
+      matrix(at("attn_output.weight"), "weight", layer, hiddenSize, qSize, intoResidual),
+      vector(at("ffn_norm.weight"), hiddenSize, 0.02, 1),
+      matrix(at("ffn_gate.weight"), "weight", layer, intermediateSize, hiddenSize),
+      matrix(at("ffn_up.weight"), "weight", layer, intermediateSize, hiddenSize),
+      matrix(at("ffn_down.weight"), "ffn_down", layer, hiddenSize, intermediateSize, intoResidual),
+    ];
+  }).flat();
+  return [
+    matrix("token_embd.weight", "embedding", 0, vocabSize, hiddenSize, EMBEDDING_GAIN),
+    ...layers,
+    vector("output_norm.weight", hiddenSize, 0.02 * lastGain, lastGain),
+  ];
+}
+
+/** Bytes of the matrices that a decode step reads: all of them, as the embedding is the output head too. */
+export function weightBytes(tensors: readonly TensorSpec[]): number {
+  return tensors.reduce((sum, tensor) => sum + (tensor.shape.length === 2 ? tensor.byteLength : 0), 0);
+}
+
+/** Multiply-adds of a prompt token: every matrix but the output head, which the last token alone meets. */
+export function multiplyAddsPerToken(tensors: readonly TensorSpec[]): number {
+  return tensors.reduce((sum, { name, shape: [rows = 0, columns] }) => {
+    return sum + (columns === undefined || name === "token_embd.weight" ? 0 : rows * columns);
+  }, 0);
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { OctavoError } from "@octavo/protocol";
+import type { Contender } from "../contenders/contender.js";
+import { modelShapes } from "../models/shapes.js";
+import { type CaseRun, runCase } from "./run-case.js";
+
+const model = {
+  path: "",
+  shape: modelShapes.tiny,
+  type: "q4_0",
+  weightBytes: 1,
+  multiplyAddsPerToken: 1,
+} as const;
+
+function runOf(
+  contenders: readonly Contender[],
+  bandwidths: number[],
+  read: () => number,
+  repeats = 3,
+): CaseRun {
+  return {
+    job: { kind: "prefill", promptTokens: 1, rounds: 1 },
+    contenders,
+    repeats,
+    context: { model, threads: 1, env: {} },
+    bandwidths,
+    measureLimits: () => Promise.resolve({ readGBps: read(), int8Gops: 1, bf16Gflops: 1 }),
+  };
+}
+
+function contender(name: string, order: string[]): Contender {
+  return {
+    name,
+    supports: () => true,
+    measure: () => {
+      order.push(name);
+      return Promise.resolve({ prefillTokensPerSecond: order.length });
+    },
+  };
+}
+
+describe("runCase", () => {
+  test("contenders take turns, in the opposite order each time", async () => {
+    const order: string[] = [];
+    await runCase(runOf([contender("a", order), contender("b", order)], [], () => 40));
+    assert.deepEqual(order, ["a", "b", "b", "a", "a", "b"]);
+  });
+
+  test("a sample of a machine that has lost its bandwidth is taken again", async () => {
+    const order: string[] = [];
+    const readings = [40, 40, 10, 40, 40, 40, 40];
+    const { samples, numRepeated } = await runCase(
+      runOf([contender("a", order)], [40, 41, 42], () => readings.shift() ?? 40),
+    );
+    // The reading of 10 stands after the second sample and before its repetition.
+    assert.equal(numRepeated, 2);
+    assert.equal(samples.length, 3);
+    assert.ok(samples.every(({ limits }) => limits.readGBps === 40));
+  });
+
+  test("a machine that stays slow is not waited for", async () => {
+    const order: string[] = [];
+    const { samples, numRepeated } = await runCase(
+      runOf(
+        [contender("a", order)],
+        Array.from({ length: 50 }, () => 40),
+        () => 10,
+      ),
+    );
+    assert.equal(numRepeated, 3);
+    assert.equal(samples.length, 3);
+  });
+
+  test("a contender that fails is left out and named", async () => {
+    const order: string[] = [];
+    const broken: Contender = {
+      name: "broken",
+      supports: () => true,
+      measure: () => Promise.reject(new OctavoError("engine_failed", "no")),
+    };
+    const { samples, failures } = await runCase(runOf([contender("a", order), broken], [], () => 40));
+    assert.equal(samples.length, 3);
+    assert.equal(failures.get("broken")?.message, "no");
+  });
+});

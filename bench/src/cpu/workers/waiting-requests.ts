@@ -1,0 +1,101 @@
+import { randomUUID } from "node:crypto";
+import type { LLM, StepRecord } from "@octavo/engine";
+import type { Job } from "../contenders/contender.js";
+import { median } from "./prompts.js";
+
+/**
+ * How much longer a step takes with `waiting` requests in the queue than with none: stretches of steps with and without them
+ * alternate behind the same running streams, so that what else the machine does falls on both.
+ */
+export async function stepCostRatio(
+  llm: LLM,
+  { streams, waiting, steps }: Extract<Job, { kind: "waiting" }>,
+  prompt: (length: number) => Int32Array,
+): Promise<number> {
+  const rounds = 5;
+  const stop = new AbortController();
+  const running = Array.from({ length: streams }, () =>
+    llm
+      .generate(prompt(16), {
+        temperature: 0,
+        ignoreEos: true,
+        maxTokens: llm.engine.maxModelLen - 16,
+        signal: stop.signal,
+      })
+      .result()
+      .catch(() => undefined),
+  );
+  await observeSteps(llm, 16);
+  const ratios: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const without = await observeSteps(llm, steps);
+    const crowd = new AbortController();
+    const queued = Array.from({ length: waiting }, () => drain(llm, prompt(16), crowd.signal));
+    while (llm.engine.stats.waiting < waiting) await new Promise((resolve) => setImmediate(resolve));
+    await observeSteps(llm, 16);
+    const withCrowd = await observeSteps(llm, steps);
+    crowd.abort();
+    await Promise.all(queued);
+    await observeSteps(llm, 16);
+    ratios.push(withCrowd / without);
+  }
+  stop.abort();
+  await Promise.all(running);
+  return median(ratios);
+}
+
+/** Queued straight at the engine: nothing of it is to cost time while the steps are watched. */
+async function drain(llm: LLM, promptTokens: Int32Array, signal: AbortSignal): Promise<void> {
+  const events = llm.engine.generate(
+    {
+      kind: "generate",
+      requestId: randomUUID(),
+      promptTokens,
+      params: {
+        n: 1,
+        maxTokens: 1,
+        minTokens: 0,
+        temperature: 0,
+        topP: 1,
+        topK: 0,
+        minP: 0,
+        presencePenalty: 0,
+        frequencyPenalty: 0,
+        repetitionPenalty: 1,
+        logitBias: undefined,
+        allowedTokenIds: undefined,
+        badWords: [],
+        stop: [],
+        stopTokenIds: [],
+        includeStopStrInOutput: false,
+        ignoreEos: true,
+        seed: 1n,
+        logprobs: undefined,
+        promptLogprobs: undefined,
+        logprobTokenIds: undefined,
+        skipSpecialTokens: true,
+      },
+    },
+    signal,
+  );
+  try {
+    for await (const event of events) if (event.kind === "done") return;
+  } catch {
+    // An aborted request may end in an error; that it ended is all that counts.
+  }
+}
+
+/** Median time from step to step over the next `count` steps, ms. */
+function observeSteps(llm: LLM, count: number): Promise<number> {
+  return new Promise((resolve) => {
+    const starts: number[] = [];
+    const watch = llm.engine.observe({
+      onStep(step: StepRecord) {
+        starts.push(step.startMs);
+        if (starts.length <= count) return;
+        watch[Symbol.dispose]();
+        resolve(median(starts.slice(1).map((start, index) => start - (starts[index] ?? start))));
+      },
+    });
+  });
+}
