@@ -6,7 +6,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { DownloadProgress } from "./download-progress.js";
 import { selectFiles, type FilePatterns, type FileSelection } from "./file-selection.js";
 import { cacheFailure, HubCache } from "./hub-cache.js";
-import { HubClient } from "./hub-client.js";
+import type { HubClient } from "./hub-client.js";
 import { readHubSettings, type Environment, type HubSettings } from "./hub-settings.js";
 import { checkRepositoryPath, parseModelReference, type ModelReference } from "./model-reference.js";
 import { SnapshotFetcher } from "./snapshot-fetcher.js";
@@ -87,7 +87,9 @@ async function findModel(
   }
   const stop = new AbortController();
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
-  const client = new HubClient({
+  // The network client is a third of all modules; a model that is already here does without it.
+  const { HubClient: Client } = await import("./hub-client.js");
+  const client = new Client({
     settings,
     env: options.env ?? process.env,
     signal,

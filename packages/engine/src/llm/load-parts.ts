@@ -37,8 +37,6 @@ export interface LoadedParts {
 /** Downloads what is missing, opens, packs, compiles and starts. What was made before a failure is disposed. */
 export async function loadParts(model: string, options: LoadOptions): Promise<LoadedParts> {
   const checkpoint = await openModel(model, options);
-  const tokenizer = createTokenizer(checkpoint.tokenizer);
-  const templates = compileTemplates(checkpoint.tokenizer.config, options.chatTemplate, options.onWarning);
   const sizes = planSizes(checkpoint, options);
   const owned: Disposable[] = [];
   try {
@@ -47,7 +45,12 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       backend = createCpuBackend(options.numThreads === undefined ? {} : { numThreads: options.numThreads });
       owned.unshift(backend);
     }
-    const loaded = await packWeights(backend, checkpoint, sizes.maxNumBatchedTokens, options);
+    const { loaded, tokenizer, templates } = await loadContents(
+      backend,
+      checkpoint,
+      sizes.maxNumBatchedTokens,
+      options,
+    );
     owned.unshift(loaded);
     const engine = startEngine({ backend, checkpoint, tokenizer, loaded, sizes }, options);
     return {
@@ -98,6 +101,45 @@ function withRevision(model: string, revision: string | undefined): string {
     });
   }
   return `${repository}@${revision}${rest}`;
+}
+
+interface Contents {
+  readonly loaded: LoadedModel;
+  readonly tokenizer: Tokenizer;
+  readonly templates: ModelTemplates;
+}
+
+/** The backend's threads pack while this one builds the tokenizer. When that fails, packing ends and what it made is freed. */
+async function loadContents(
+  backend: Backend,
+  checkpoint: Checkpoint,
+  maxTokens: number,
+  options: LoadOptions,
+): Promise<Contents> {
+  const failure = new AbortController();
+  const signal =
+    options.signal === undefined ? failure.signal : AbortSignal.any([options.signal, failure.signal]);
+  const packing = packWeights(backend, checkpoint, maxTokens, { ...options, signal });
+  // Marks the promise as looked after: it is awaited below, whatever happens.
+  packing.catch(() => undefined);
+  try {
+    await untilPackingRuns();
+    const tokenizer = createTokenizer(checkpoint.tokenizer);
+    const templates = compileTemplates(checkpoint.tokenizer.config, options.chatTemplate, options.onWarning);
+    return { loaded: await packing, tokenizer, templates };
+  } catch (error) {
+    failure.abort();
+    await packing.then(
+      (loaded) => loaded[Symbol.dispose](),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+/** Packings are handed to the backend within the promise jobs of one turn. */
+function untilPackingRuns(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 async function packWeights(

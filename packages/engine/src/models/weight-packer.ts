@@ -22,8 +22,12 @@ export interface PackingOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Each packing already spreads over the backend's threads; a second one in flight hides file reads. */
-const PACKINGS_IN_FLIGHT = 2;
+/**
+ * Each packing already spreads over the backend's threads. Those that wait there keep the threads busy while this one builds the
+ * tokenizer; converted tensors lie in memory of their own until they are packed, so of them there are but two.
+ */
+const MAPPED_IN_FLIGHT = 32;
+const CONVERTED_IN_FLIGHT = 2;
 
 /** Turns weight plans into handles, each plan once, and owns what it made. */
 export class WeightPacker implements Disposable {
@@ -100,12 +104,12 @@ export class WeightPacker implements Disposable {
         }
       }
     };
-    await Promise.all(Array.from({ length: PACKINGS_IN_FLIGHT }, worker));
-    if (failures.length === 0) return;
+    const inFlight = this.#options.dtype === undefined ? MAPPED_IN_FLIGHT : CONVERTED_IN_FLIGHT;
+    await Promise.all(Array.from({ length: inFlight }, worker));
     if (this.#options.signal?.aborted === true) {
       throw new OctavoError("request_cancelled", "Loading the model was aborted.", { cause: failures[0] });
     }
-    throw failures[0];
+    if (failures.length > 0) throw failures[0];
   }
 
   async #matrixSource(tensor: TensorInfo): Promise<MatrixSource> {

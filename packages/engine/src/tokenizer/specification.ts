@@ -21,6 +21,18 @@ export interface Vocabulary {
   readonly used: Uint8Array;
 }
 
+/** A vocabulary as it is looked up in; where two ids have the same token, the last. */
+export interface TokenIndex {
+  readonly tokens: readonly (string | undefined)[];
+  readonly idOf: ReadonlyMap<string, number>;
+}
+
+/** What reading a file gives: building from the index that reading made anyway spares making it a second time. */
+export interface ReadTokenizer {
+  readonly specification: TokenizerSpecification;
+  readonly index: TokenIndex;
+}
+
 export type ModelSpecification =
   | {
       readonly kind: "bpe";
@@ -142,13 +154,16 @@ export function packVocabulary(tokens: readonly (string | undefined)[]): Vocabul
   return { text: tokens.map((token) => token ?? "").join(""), ends, used };
 }
 
-export function unpackVocabulary({ text, ends, used }: Vocabulary): (string | undefined)[] {
+export function unpackVocabulary({ text, ends, used }: Vocabulary): TokenIndex {
   const tokens: (string | undefined)[] = [];
+  const idOf = new Map<string, number>();
   let start = 0;
   for (let id = 0; id < ends.length; id++) {
     const end = ends[id]!;
-    tokens.push(used[id] === 1 ? text.slice(start, end) : undefined);
+    const token = used[id] === 1 ? text.slice(start, end) : undefined;
+    tokens.push(token);
+    if (token !== undefined) idOf.set(token, id);
     start = end;
   }
-  return tokens;
+  return { tokens, idOf };
 }

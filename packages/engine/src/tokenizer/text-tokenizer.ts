@@ -49,18 +49,16 @@ export class TextTokenizer implements Tokenizer {
   readonly #model: SubwordModel;
   readonly #worker: EncodeWorker;
 
-  constructor(specification: TokenizerSpecification) {
+  constructor(specification: TokenizerSpecification, index = unpackVocabulary(specification.vocabulary)) {
     this.#specification = specification;
     this.bosTokenId = specification.bosTokenId;
     this.eosTokenId = specification.eosTokenId;
-    this.#tokens = unpackVocabulary(specification.vocabulary);
-    const idOf = new Map<string, number>();
-    for (const [id, token] of this.#tokens.entries()) if (token !== undefined) idOf.set(token, id);
-    this.#idOf = idOf;
+    this.#tokens = index.tokens;
+    this.#idOf = index.idOf;
     this.#normalize =
       specification.normalizer === undefined ? undefined : createNormalizer(specification.normalizer);
     this.#plan = createPreTokenizer(specification.preTokenizer);
-    this.#model = createModel(specification, this.#tokens, idOf, this.#plan.byteAlphabetPending);
+    this.#model = createModel(specification, index.tokens, index.idOf, this.#plan.byteAlphabetPending);
 
     const { addedTokens } = specification;
     for (const token of addedTokens) {

@@ -8,6 +8,7 @@ import {
   type NormalizerSpecification,
   type PostProcessorSpecification,
   type PreTokenizerSpecification,
+  type ReadTokenizer,
   type TokenizerSpecification,
 } from "../specification.js";
 import { ggufPreTokenizer } from "./gguf-pre-tokenizers.js";
@@ -25,7 +26,7 @@ const tokenType = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5
  * Reads the vocabulary in a GGUF file's metadata as llama.cpp understands it: `gpt2` (byte-level BPE), `llama`
  * (SentencePiece BPE by scores) and `t5` (Unigram). Throws `artifact_invalid` or `artifact_unsupported`.
  */
-export function readGgufVocabulary(metadata: Metadata): TokenizerSpecification {
+export function readGgufVocabulary(metadata: Metadata): ReadTokenizer {
   const kind = metadata.get(`${prefix}model`);
   switch (kind) {
     case "gpt2":
@@ -42,7 +43,7 @@ export function readGgufVocabulary(metadata: Metadata): TokenizerSpecification {
   }
 }
 
-function readByteLevel(metadata: Metadata): TokenizerSpecification {
+function readByteLevel(metadata: Metadata): ReadTokenizer {
   const name = metadata.get(`${prefix}pre`) ?? "default";
   const pre = typeof name === "string" ? ggufPreTokenizer(name) : undefined;
   if (pre === undefined) {
@@ -58,12 +59,12 @@ function readByteLevel(metadata: Metadata): TokenizerSpecification {
     behavior: "isolated",
     invert: false,
   }));
-  return {
+  const specification: TokenizerSpecification = {
     vocabulary: packVocabulary(tokens),
     addedTokens,
     model: {
       kind: "bpe",
-      merges: readMerges(metadata, idOf),
+      merges: readMerges(metadata, tokens, idOf),
       unknownId: undefined,
       fuseUnknown: false,
       byteFallback: false,
@@ -84,10 +85,11 @@ function readByteLevel(metadata: Metadata): TokenizerSpecification {
       eos: undefined,
     }),
   };
+  return { specification, index: { tokens, idOf } };
 }
 
-function readSentencePiece(metadata: Metadata): TokenizerSpecification {
-  const { tokens, addedTokens } = readTokens(metadata);
+function readSentencePiece(metadata: Metadata): ReadTokenizer {
+  const { tokens, idOf, addedTokens } = readTokens(metadata);
   const addsSpace = readBoolean(metadata, "add_space_prefix") ?? true;
   const escape: NormalizerSpecification = { kind: "replace", pattern: { literal: " " }, content: metaspace };
   const strip: DecoderSpecification[] = addsSpace ? [{ kind: "strip", content: " ", start: 1, stop: 0 }] : [];
@@ -96,7 +98,7 @@ function readSentencePiece(metadata: Metadata): TokenizerSpecification {
     scores: readScores(metadata, tokens.length),
     unknownId: readId(metadata, "unknown_token_id", tokens.length) ?? 0,
   };
-  return {
+  const specification: TokenizerSpecification = {
     vocabulary: packVocabulary(tokens),
     addedTokens,
     model,
@@ -115,10 +117,11 @@ function readSentencePiece(metadata: Metadata): TokenizerSpecification {
     },
     ...readEnds(metadata, tokens.length, { addBos: true, addEos: false, bos: 1, eos: 2 }),
   };
+  return { specification, index: { tokens, idOf } };
 }
 
-function readUnigram(metadata: Metadata): TokenizerSpecification {
-  const { tokens, addedTokens } = readTokens(metadata);
+function readUnigram(metadata: Metadata): ReadTokenizer {
+  const { tokens, idOf, addedTokens } = readTokens(metadata);
   const addsSpace = readBoolean(metadata, "add_space_prefix") ?? false;
   const charsMap = readBytes(metadata, "precompiled_charsmap");
   const normalizers: NormalizerSpecification[] = [];
@@ -130,7 +133,7 @@ function readUnigram(metadata: Metadata): TokenizerSpecification {
     );
   }
   if (addsSpace) normalizers.push({ kind: "prepend", text: metaspace });
-  return {
+  const specification: TokenizerSpecification = {
     vocabulary: packVocabulary(tokens),
     addedTokens,
     model: {
@@ -144,6 +147,7 @@ function readUnigram(metadata: Metadata): TokenizerSpecification {
     decoder: { kind: "metaspace", replacement: metaspace, prepend: addsSpace ? "always" : "never" },
     ...readEnds(metadata, tokens.length, { addBos: false, addEos: true, bos: undefined, eos: 1 }),
   };
+  return { specification, index: { tokens, idOf } };
 }
 
 interface Tokens {
@@ -185,7 +189,11 @@ function readTokens(metadata: Metadata): Tokens {
   return { tokens, idOf, addedTokens };
 }
 
-function readMerges(metadata: Metadata, idOf: ReadonlyMap<string, number>): Int32Array {
+function readMerges(
+  metadata: Metadata,
+  tokens: readonly string[],
+  idOf: ReadonlyMap<string, number>,
+): Int32Array {
   const merges = metadata.get(`${prefix}merges`);
   if (!Array.isArray(merges)) throw invalid("merges", "must be a list of strings");
   if (merges.length >= maxMergeRules)
@@ -194,9 +202,25 @@ function readMerges(metadata: Metadata, idOf: ReadonlyMap<string, number>): Int3
   for (const [rank, merge] of (merges as unknown[]).entries()) {
     const cut = typeof merge === "string" ? merge.indexOf(" ", 1) : -1;
     if (typeof merge !== "string" || cut < 0) throw invalid("merges", `has no pair of tokens at ${rank}`);
-    writeMerge(triples, rank, merge.slice(0, cut), merge.slice(cut + 1), idOf, 0, `${prefix}merges`);
+    const left = merge.slice(0, cut);
+    const right = merge.slice(cut + 1);
+    // Vocabularies list merged tokens in the order of their merges, so that the next token is nearly always the one meant.
+    const next = rank === 0 ? 0 : triples[rank * 3 - 1]! + 1;
+    const leftId = idOf.get(left);
+    const rightId = idOf.get(right);
+    if (leftId === undefined || rightId === undefined || !isJoined(tokens[next], left, right)) {
+      writeMerge(triples, rank, left, right, idOf, 0, `${prefix}merges`);
+      continue;
+    }
+    triples[rank * 3] = leftId;
+    triples[rank * 3 + 1] = rightId;
+    triples[rank * 3 + 2] = next;
   }
   return triples;
+}
+
+function isJoined(token: string | undefined, left: string, right: string): boolean {
+  return token?.length === left.length + right.length && token.startsWith(left) && token.endsWith(right);
 }
 
 function readScores(metadata: Metadata, count: number): Float64Array {

@@ -4,6 +4,7 @@ import {
   packVocabulary,
   type AddedTokenSpecification,
   type PostProcessorSpecification,
+  type ReadTokenizer,
   type TokenizerSpecification,
 } from "../specification.js";
 import { JsonReader } from "./json-reader.js";
@@ -14,7 +15,7 @@ import { readDecoder, readNormalizer, readPreTokenizer } from "./pipeline-json.j
  * Reads Hugging Face's tokenizer.json (its content, parsed). Throws `artifact_invalid` for malformed content and
  * `artifact_unsupported` for parts that are not implemented, each with the path inside the file.
  */
-export function readTokenizerJson(json: unknown, config: TokenizerFileConfig): TokenizerSpecification {
+export function readTokenizerJson(json: unknown, config: TokenizerFileConfig): ReadTokenizer {
   const root = new JsonReader(json, "tokenizer.json");
   const { tokens, idOf, model } = readModel(root.get("model"));
   const addedTokens = readAddedTokens(root.get("added_tokens"), tokens, idOf);
@@ -24,7 +25,7 @@ export function readTokenizerJson(json: unknown, config: TokenizerFileConfig): T
   const bosTokenId = lookUp(config.bosToken);
   const eosTokenId = lookUp(config.eosToken);
   const largestId = addedTokens.reduce((largest, token) => Math.max(largest, token.id), tokens.length - 1);
-  return {
+  const specification: TokenizerSpecification = {
     vocabulary: packVocabulary(tokens),
     model,
     addedTokens,
@@ -40,6 +41,7 @@ export function readTokenizerJson(json: unknown, config: TokenizerFileConfig): T
     bosTokenId,
     eosTokenId,
   };
+  return { specification, index: { tokens, idOf } };
 }
 
 function readAddedTokens(
