@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include <cstring>
+#include <utility>
 
 #include "../core/half.h"
 #include "float_kernels.h"
@@ -17,6 +18,7 @@ namespace {
 
 #include "float_panel.h"
 #include "quantised_panel.h"
+#include "quantised_tile.h"
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <arm_neon.h>
 
 #include <cstring>
+#include <utility>
 
 #include "../core/half.h"
 #include "float_kernels.h"
@@ -22,6 +23,7 @@ namespace {
 
 #include "float_panel.h"
 #include "quantised_panel.h"
+#include "quantised_tile.h"
 
 }  // namespace
 

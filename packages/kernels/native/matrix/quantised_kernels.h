@@ -30,8 +30,9 @@ struct UnpackedPanels {
 };
 
 /// Kernels of one format. All of them compute, for each output row and each activation row,
-/// sum = fma(float(integer dot), scale * activation scale, sum), and fma(minimum, correction, sum) where there are minima,
-/// group by group in ascending order: whichever is used, sums are the same to the bit.
+/// sum = fma(float(integer dot), scale * activation scale, sum), and fma(minimum, correction, sum) where there are minima, or, with
+/// two scales in a group, sum = fma(fma(float(dot1), scale1, float(dot0) * scale0), activation scale, sum), group by group in
+/// ascending order: whichever is used, sums are the same to the bit.
 struct QuantisedKernels {
     /// Quantises `groups` groups of one row.
     void (*quantise)(const float* x, int64_t groups, int8_t* codes, float* scales, int32_t* corrections);
@@ -40,9 +41,9 @@ struct QuantisedKernels {
     /// sums[row * stride + panel * 16 + i] += product over the unpacked groups, or = when `first`.
     void (*multiply)(const UnpackedPanels& weights, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride,
                      bool first);
-    /// One packed panel times `num_rows` <= stream_tile rows over all groups, reading the weights once.
-    /// sums[row * 16 + i]. Rows up to stream_rows(num_rows) are read. Null when stream_tile is 0.
-    void (*stream)(const PanelView& panel, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
+    /// `stream_panels` packed panels times `num_rows` <= max_stream_rows rows over all groups, reading the weights once from memory:
+    /// sums[(row * stream_panels + panel) * 16 + i]. Null when max_stream_rows is 0.
+    void (*stream)(const PanelView* panels, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
 };
 
 /// Kernels of an instruction set.
@@ -52,14 +53,13 @@ struct QuantisedKernelTable {
     int tile_panels;
     /// Groups unpacked together.
     int block_groups;
-    int stream_tile;
-    /// Up to this many rows, streaming every panel for one tile of rows after the other beats unpacking it.
+    int stream_panels;
+    /// Up to this many rows, multiplying packed panels beats unpacking them.
     int max_stream_rows;
 };
 
-constexpr int kMaxStreamTile = 8;
-/// `stream` exists for these numbers of rows; between them it computes padding rows.
-static inline constexpr int64_t stream_rows(int64_t num_rows) { return num_rows <= 2 ? num_rows : (num_rows + 1) / 2 * 2; }
+constexpr int kMaxStreamPanels = 4;
+constexpr int kMostStreamRows = 64;
 
 const QuantisedKernelTable& quantised_kernels_scalar();
 const QuantisedKernelTable& quantised_kernels_avx2();

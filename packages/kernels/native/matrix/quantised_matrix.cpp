@@ -1,7 +1,6 @@
 #include "quantised_matrix.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "../core/half.h"
 
@@ -69,9 +68,7 @@ void QuantisedMatrix::linear(const float* x, int64_t ldx, int64_t m, float* y, i
     const int64_t groups = panels_.groups();
     const int per_group = corrections_per_group(correction_of(panels_.traits().scaling));
     const bool streamed = m <= table_.max_stream_rows;
-    const int64_t last_tile = streamed ? m % table_.stream_tile : 0;
-    const int64_t padded = m - last_tile + stream_rows(last_tile);
-    const int64_t size = padded * groups;
+    const int64_t size = m * groups;
     Carver carver(workspace.get(kRowsSlot, static_cast<size_t>(Carver::bytes<int8_t>(size * kGroup) + Carver::bytes<float>(size) +
                                                                Carver::bytes<int32_t>(size * per_group))));
     Call call{x, ldx, m, y, ldy, bias, workspace, pool, streamed ? groups : table_.block_groups, nullptr, nullptr, nullptr};
@@ -95,11 +92,6 @@ void QuantisedMatrix::linear(const float* x, int64_t ldx, int64_t m, float* y, i
         pool.parallel_for(m, std::max<int64_t>(1, kSerialActivations / 2 / panels_.cols), quantise);
     }
     if (streamed) {
-        const size_t first = static_cast<size_t>(m * groups);
-        const size_t count = static_cast<size_t>((padded - m) * groups);
-        std::memset(call.codes + first * kGroup, 0, count * kGroup);
-        std::memset(call.scales + first, 0, count * sizeof(float));
-        std::memset(call.corrections + first * per_group, 0, count * per_group * sizeof(int32_t));
         stream(call);
     } else {
         multiply(call);
@@ -107,20 +99,20 @@ void QuantisedMatrix::linear(const float* x, int64_t ldx, int64_t m, float* y, i
 }
 
 void QuantisedMatrix::stream(const Call& call) const {
-    const int64_t groups = panels_.groups();
-    const int64_t tile = table_.stream_tile;
-    const int per_group = corrections_per_group(correction_of(panels_.traits().scaling));
-    const int64_t grain = std::max<int64_t>(1, kStreamBytes / panels_.panel_stride);
-    call.pool.parallel_for(panels_.panels(), grain, [&](int64_t begin, int64_t end, int) {
-        alignas(64) float sums[kMaxStreamTile * kPanelRows];
-        for (int64_t panel = begin; panel < end; ++panel) {
-            for (int64_t row = 0; row < call.m; row += tile) {
-                const int64_t num_rows = std::min(tile, call.m - row);
-                const int64_t at = row * groups;
-                const QuantisedRows rows{call.codes + at * kGroup, call.scales + at, call.corrections + at * per_group, groups};
-                kernels_.stream(panels_.panel(panel), groups, rows, num_rows, sums);
-                write(call, panel, row, num_rows, sums, kPanelRows);
-            }
+    const int64_t step = table_.stream_panels;
+    const int64_t num_tiles = (panels_.panels() + step - 1) / step;
+    const int64_t grain = std::max<int64_t>(1, kStreamBytes / (step * panels_.panel_stride));
+    const QuantisedRows rows{call.codes, call.scales, call.corrections, panels_.groups()};
+    call.pool.parallel_for(num_tiles, grain, [&](int64_t begin, int64_t end, int) {
+        alignas(64) float sums[kMostStreamRows * kMaxStreamPanels * kPanelRows];
+        for (int64_t tile = begin; tile < end; ++tile) {
+            const int64_t first = tile * step;
+            const int64_t count = std::min(step, panels_.panels() - first);
+            PanelView views[kMaxStreamPanels];
+            // A tile that lacks panels takes the last one again; what it gives is not written.
+            for (int64_t p = 0; p < step; ++p) views[p] = panels_.panel(first + std::min(p, count - 1));
+            kernels_.stream(views, panels_.groups(), rows, call.m, sums);
+            for (int64_t p = 0; p < count; ++p) write(call, first + p, 0, call.m, sums + p * kPanelRows, step * kPanelRows);
         }
     });
 }

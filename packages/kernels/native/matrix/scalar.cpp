@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "../core/half.h"
 #include "float_kernels.h"
@@ -20,7 +21,9 @@ struct V {
     static constexpr int kTilePanels = 1;
     static constexpr int kTileRows = 1;
     static constexpr int kBlockGroups = 8;
-    static constexpr int kStreamTile = 0;
+    static constexpr int kStreamPanels = 1;
+    static constexpr int kStreamRows = 1;
+    static constexpr int kStreamGroups = 1;
     static constexpr int kMaxStreamRows = 0;
     static constexpr int kPrefetchBytes = 0;
     static constexpr int kFloatTilePanels = 1;
@@ -76,6 +79,10 @@ struct V {
         }
         return out;
     }
+
+    template <int>
+    static constexpr int kRun = 0;
+    static V_INLINE Ints widen(const Ints& sum, const Ints&) { return sum; }
 
     static V_INLINE Ints zero_ints() { return broadcast_int(0); }
     static V_INLINE Ints broadcast_int(int32_t value) {
@@ -180,6 +187,7 @@ struct V {
 
 #include "float_panel.h"
 #include "quantised_panel.h"
+#include "quantised_tile.h"
 
 }  // namespace
 

@@ -7,7 +7,9 @@ struct V {
     static constexpr int kTilePanels = 1;
     static constexpr int kTileRows = 2;
     static constexpr int kBlockGroups = 32;
-    static constexpr int kStreamTile = 2;
+    static constexpr int kStreamPanels = 1;
+    static constexpr int kStreamRows = 2;
+    static constexpr int kStreamGroups = 32;
     static constexpr int kMaxStreamRows = 2;
     static constexpr int kPrefetchBytes = 3072;
     static constexpr int kFloatTilePanels = 1;
@@ -57,15 +59,24 @@ struct V {
         std::memcpy(&quad, p, sizeof quad);
         return _mm256_set1_epi32(quad);
     }
+    /// As many pairs of products as 16 bits hold: 8 * 2 * 15 * 127, 4 * 2 * 31 * 127 and 2 * 2 * 63 * 127 are below 32768.
+    template <int Bits>
+    static constexpr int kRun = Bits == 4 ? 8 : Bits == 5 ? 4 : Bits == 6 ? 2 : 1;
     template <int Bits>
     static V_INLINE __m256i dot(__m256i sum, __m256i w, Quad a) {
         const __m256i pairs = Bits == 8 ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w))
                                         : _mm256_maddubs_epi16(w, a);
-        return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+        return _mm256_add_epi16(sum, pairs);
     }
     template <int Bits>
     static V_INLINE Ints dot(Ints sum, Bytes w, Quad a) {
         return {{dot<Bits>(sum.v[0], w.v[0], a), dot<Bits>(sum.v[1], w.v[1], a)}};
+    }
+    static V_INLINE __m256i widen(__m256i sum, __m256i narrow) {
+        return _mm256_add_epi32(sum, _mm256_madd_epi16(narrow, _mm256_set1_epi16(1)));
+    }
+    static V_INLINE Ints widen(Ints sum, Ints narrow) {
+        return {{widen(sum.v[0], narrow.v[0]), widen(sum.v[1], narrow.v[1])}};
     }
 
     static V_INLINE Ints zero_ints() { return {{_mm256_setzero_si256(), _mm256_setzero_si256()}}; }

@@ -5,8 +5,10 @@ struct V {
     static constexpr int kTilePanels = 4;
     static constexpr int kTileRows = 2;
     static constexpr int kBlockGroups = 16;
-    static constexpr int kStreamTile = 8;
-    static constexpr int kMaxStreamRows = 48;
+    static constexpr int kStreamPanels = 2;
+    static constexpr int kStreamRows = 4;
+    static constexpr int kStreamGroups = 32;
+    static constexpr int kMaxStreamRows = 64;
     static constexpr int kPrefetchBytes = 4096;
     static constexpr int kFloatTilePanels = 4;
     static constexpr int kFloatTileRows = 6;
@@ -46,6 +48,10 @@ struct V {
     static V_INLINE Ints dot(Ints sum, Bytes w, Quad a) {
         return _mm512_dpbusd_epi32(sum, w, a);
     }
+
+    template <int>
+    static constexpr int kRun = 0;
+    static V_INLINE Ints widen(Ints sum, Ints) { return sum; }
 
     static V_INLINE Ints zero_ints() { return _mm512_setzero_si512(); }
     static V_INLINE Ints broadcast_int(int32_t value) { return _mm512_set1_epi32(value); }

@@ -6,7 +6,9 @@ struct V {
     static constexpr int kTilePanels = 1;
     static constexpr int kTileRows = 2;
     static constexpr int kBlockGroups = 32;
-    static constexpr int kStreamTile = 2;
+    static constexpr int kStreamPanels = 1;
+    static constexpr int kStreamRows = 2;
+    static constexpr int kStreamGroups = 32;
     static constexpr int kMaxStreamRows = 2;
     static constexpr int kPrefetchBytes = 2048;
     static constexpr int kFloatTilePanels = 1;
@@ -68,6 +70,10 @@ struct V {
         for (int i = 0; i < 4; ++i) out.v[i] = vdotq_s32(sum.v[i], vreinterpretq_s8_u8(w.v[i]), a);
         return out;
     }
+
+    template <int>
+    static constexpr int kRun = 0;
+    static V_INLINE Ints widen(const Ints& sum, const Ints&) { return sum; }
 
     static V_INLINE Ints zero_ints() { return broadcast_int(0); }
     static V_INLINE Ints broadcast_int(int32_t value) {

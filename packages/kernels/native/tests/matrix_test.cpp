@@ -45,6 +45,9 @@ bool same_bits(const float* a, const float* b, int64_t count) {
     return std::memcmp(a, b, static_cast<size_t>(count) * sizeof(float)) == 0;
 }
 
+/// More than any instruction set multiplies without unpacking.
+constexpr int64_t kManyRows = 70;
+
 /// Sum order and product rounding differ from the double reference by a few units in the last place of the largest
 /// partial sum, which the sum of magnitudes bounds.
 constexpr double kTolerance = 2e-6;
@@ -103,7 +106,7 @@ void check_rows(const Sample& sample, const Matrix& matrix, const std::string& l
 /// Any number of rows, threads and any neighbours leave a row's bits alone.
 void check_schedule_independence(const Sample& sample, const Matrix& matrix, const std::vector<ThreadPool*>& pools,
                                  const std::string& label) {
-    constexpr int64_t kRows = 70;
+    constexpr int64_t kRows = kManyRows;
     const int64_t rows = matrix.rows();
     const std::vector<float> x = activations(kRows * sample.cols, 23);
     std::vector<float> alone(static_cast<size_t>(kRows * rows));
@@ -336,11 +339,11 @@ void check_extremes(const WeightCase& weight, ThreadPool& pool, const std::strin
             std::vector<float> x(static_cast<size_t>(cols), -3.0f);
             for (size_t i = 0; alternate == 1 && i < x.size(); i += 2) x[i] = 3.0f;
             const Reference reference = reference_linear(sample, x.data(), cols, 1);
-            std::vector<float> many(static_cast<size_t>(50 * cols));
+            std::vector<float> many(static_cast<size_t>(kManyRows * cols));
             for (size_t i = 0; i < many.size(); ++i) many[i] = x[i % x.size()];
-            std::vector<float> y(static_cast<size_t>(50 * rows));
+            std::vector<float> y(static_cast<size_t>(kManyRows * rows));
             Workspace workspace;
-            matrix->linear(many.data(), cols, 50, y.data(), rows, nullptr, workspace, pool);
+            matrix->linear(many.data(), cols, kManyRows, y.data(), rows, nullptr, workspace, pool);
             bool right = true;
             for (size_t i = 0; i < y.size(); ++i) {
                 const size_t r = i % static_cast<size_t>(rows);
