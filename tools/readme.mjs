@@ -27,7 +27,7 @@ function figures() {
 }
 
 /** Ratios beside the peers' own figures; targets are bounds on the ratio, on the figure, or on the share of the machine's limit. */
-function peerTable({ benchmark, machine, commit, date, cases }) {
+export function peerTable({ benchmark, machine, commit, date, cases }) {
   const rounded = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
   const bound = ({ on, atLeast, atMost }) => {
     const value = atLeast ?? atMost;

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { filesBelow, root } from "./lib/steps.mjs";
-import { renderReadme } from "./readme.mjs";
+import { peerTable, renderReadme } from "./readme.mjs";
 
 test("README.md holds the examples and figures as they are", () => {
   const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -29,4 +29,28 @@ test("links between documents and files lead somewhere", () => {
       );
     }
   }
+});
+
+test("figures beside peers show the ratio, its bound and the share of the machine's limit", () => {
+  const run = { commit: "abc" };
+  const machine = { cores: 2, cpu: "X", node: "v20" };
+  const cases = [
+    {
+      ...{ name: "decode", unit: "tokens/s", octavo: 85.2, peer: 42.6, peerName: "llama.cpp", ratio: 2, run },
+      ...{ target: { on: "ratio", atLeast: 1.5 }, limit: { name: "readGBps", octavoShare: 0.874 } },
+    },
+    {
+      ...{ name: "decode", unit: "tokens/s", octavo: 85.2, run },
+      target: { on: "share of limit", atLeast: 0.85 },
+    },
+    { name: "step", unit: "%", octavo: 3.14, run, target: { on: "octavo", atMost: 5 } },
+  ];
+  const lines = peerTable({ benchmark: "cpu", machine, commit: "abc", date: "2026-01-01", cases }).split(
+    "\n",
+  );
+  assert.deepEqual(lines.slice(4, 7), [
+    "| decode | 85.2 tokens/s | 42.6 (llama.cpp) | 2.00× | ≥ 1.5× | 87 % of read bandwidth |",
+    "| decode | 85.2 tokens/s |  |  | ≥ 85 % of limit |  |",
+    "| step | 3.14 % |  |  | ≤ 5 |  |",
+  ]);
 });

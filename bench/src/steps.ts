@@ -1,9 +1,10 @@
 // What a step costs beside the native call, by number of streams and of waiting requests.
 import { type GenerationEvent, type LanguageModel, LLM, type SchedulingPolicyName } from "@octavo/engine";
+import { median } from "./support/median.js";
 import { type BenchCase, report } from "./support/results.js";
 import { checkAnswers, closedLoop, embeddedModel, loadFromOutside, serve } from "./support/served-model.js";
 import { halfBillionModel } from "./steps/half-billion-model.js";
-import { decode, decodeRequest, median, stepCosts, type StepCosts } from "./steps/step-costs.js";
+import { decode, decodeRequest, stepCosts, type StepCosts } from "./steps/step-costs.js";
 
 const waitingCounts = [0, 100, 1000, 10_000];
 const promptTokens = Int32Array.from({ length: 24 }, (_, index) => 300 + index);

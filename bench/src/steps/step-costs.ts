@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import type { Engine, GenerationRequest, StepRecord } from "@octavo/engine";
+import { median } from "../support/median.js";
 
 /** What a run's steps cost beside the native call; medians over those that decoded one token for each stream. */
 export interface StepCosts {
@@ -114,10 +115,6 @@ export async function decode(
         if (event.kind === "done") return;
     }),
   );
-}
-
-export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
 /** Processor time of this thread where the system tells (Linux), else the time in which its event loop was busy. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { OctavoError } from "@octavo/protocol";
-import { median } from "../workers/prompts.js";
+import { median } from "../../support/median.js";
 import { runMeasured } from "../run/measured-process.js";
 import type { Contender, Job, MeasureContext, Measurement } from "./contender.js";
 import { roomPerClient } from "./octavo-server.js";

@@ -3,7 +3,7 @@ import type { Metric } from "../contenders/contender.js";
 import { type Limits, shareOf } from "../limits.js";
 import type { ModelFile } from "../models/model-file.js";
 import type { CaseSamples, Sample } from "../run/run-case.js";
-import { median } from "../workers/prompts.js";
+import { median } from "../../support/median.js";
 
 /** One line of the results: Octavo's figure, beside a peer's or alone. Medians over `samples`. */
 export interface CaseResult {

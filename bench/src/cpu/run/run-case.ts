@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import type { Contender, Job, MeasureContext, Measurement } from "../contenders/contender.js";
 import type { Limits } from "../limits.js";
-import { median } from "../workers/prompts.js";
+import { median } from "../../support/median.js";
 
 export interface Sample {
   readonly contender: string;

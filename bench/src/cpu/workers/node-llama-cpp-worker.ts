@@ -2,7 +2,8 @@
 import { OctavoError } from "@octavo/protocol";
 import type { Job, Measurement } from "../contenders/contender.js";
 import { FIRST_TOKEN, type WorkerTask } from "../contenders/worker.js";
-import { median, PromptSource } from "./prompts.js";
+import { median } from "../../support/median.js";
+import { PromptSource } from "./prompts.js";
 
 /** The part of node-llama-cpp's interface that is used here (3.x). */
 interface Llama {

@@ -4,7 +4,8 @@ import { OctavoError } from "@octavo/protocol";
 import type { Job, Measurement } from "../contenders/contender.js";
 import { FIRST_TOKEN, type WorkerTask } from "../contenders/worker.js";
 import { stepCostRatio } from "./waiting-requests.js";
-import { median, PromptSource } from "./prompts.js";
+import { median } from "../../support/median.js";
+import { PromptSource } from "./prompts.js";
 import { fullSteps } from "./steps.js";
 
 const task: WorkerTask = JSON.parse(process.argv[2] ?? "{}");
@@ -31,7 +32,7 @@ function roomOf(of: Job): readonly [streams: number, maxModelLen: number] {
     case "memory":
       return [1, of.promptTokens + of.newTokens];
     case "waiting":
-      return [of.streams, Math.min(task.contextLength, 4096)];
+      return [of.streams, Math.min(task.contextLength, 8192)];
     case "server":
       throw new OctavoError("invalid_option", "a server is measured over HTTP, not by this worker");
   }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StepRecord } from "@octavo/engine";
-import { median, PromptSource } from "./prompts.js";
+import { median } from "../../support/median.js";
+import { PromptSource } from "./prompts.js";
 import { fullSteps } from "./steps.js";
 
 const step = (startMs: number, decodeTokens: number, prefillTokens = 0): StepRecord => ({

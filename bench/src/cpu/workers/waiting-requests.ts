@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import type { LLM, StepRecord } from "@octavo/engine";
 import type { Job } from "../contenders/contender.js";
-import { median } from "./prompts.js";
+import { decodeRequest } from "../../steps/step-costs.js";
+import { median } from "../../support/median.js";
 
 /**
  * How much longer a step takes with `waiting` requests in the queue than with none: stretches of steps with and without them
@@ -30,7 +30,7 @@ export async function stepCostRatio(
   for (let round = 0; round < rounds; round++) {
     const without = await observeSteps(llm, steps);
     const crowd = new AbortController();
-    const queued = Array.from({ length: waiting }, () => drain(llm, prompt(16), crowd.signal));
+    const queued = Array.from({ length: waiting }, () => untilDropped(llm, prompt(16), crowd.signal));
     while (llm.engine.stats.waiting < waiting) await new Promise((resolve) => setImmediate(resolve));
     await observeSteps(llm, 16);
     const withCrowd = await observeSteps(llm, steps);
@@ -45,40 +45,9 @@ export async function stepCostRatio(
 }
 
 /** Queued straight at the engine: nothing of it is to cost time while the steps are watched. */
-async function drain(llm: LLM, promptTokens: Int32Array, signal: AbortSignal): Promise<void> {
-  const events = llm.engine.generate(
-    {
-      kind: "generate",
-      requestId: randomUUID(),
-      promptTokens,
-      params: {
-        n: 1,
-        maxTokens: 1,
-        minTokens: 0,
-        temperature: 0,
-        topP: 1,
-        topK: 0,
-        minP: 0,
-        presencePenalty: 0,
-        frequencyPenalty: 0,
-        repetitionPenalty: 1,
-        logitBias: undefined,
-        allowedTokenIds: undefined,
-        badWords: [],
-        stop: [],
-        stopTokenIds: [],
-        includeStopStrInOutput: false,
-        ignoreEos: true,
-        seed: 1n,
-        logprobs: undefined,
-        promptLogprobs: undefined,
-        logprobTokenIds: undefined,
-        skipSpecialTokens: true,
-      },
-    },
-    signal,
-  );
+async function untilDropped(llm: LLM, promptTokens: Int32Array, signal: AbortSignal): Promise<void> {
   try {
+    const events = llm.engine.generate(decodeRequest(promptTokens, 1), signal);
     for await (const event of events) if (event.kind === "done") return;
   } catch {
     // An aborted request may end in an error; that it ended is all that counts.
