@@ -150,6 +150,7 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
   const model = await LLM.load(source, {
     ...loadOptionsOf(flags, templateOf(flags.chatTemplate)),
     onProgress: loading.update,
+    onWarning: loading.warn,
     signal: stopping.signal,
   }).finally(() => {
     loading.end();
@@ -166,6 +167,7 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     serveBanner({
       url: address.url,
       model,
+      backend: model.backend.info,
       names: config.servedModelNames,
       needsKey: config.apiKeys.length > 0,
     }),

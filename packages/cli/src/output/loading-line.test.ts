@@ -2,6 +2,17 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { createLoadingLine } from "./loading-line.js";
 
+test("a warning has a line of its own", () => {
+  for (const isTTY of [false, true]) {
+    let text = "";
+    const line = createLoadingLine({ isTTY, write: (part) => (text += part) });
+    line.update({ phase: "loading weights", doneBytes: 0, totalBytes: 2 ** 20 });
+    line.warn("16 threads on 2 processors");
+    const before = isTTY ? "\u001b[2K" : "\n";
+    assert.ok(text.endsWith(`${before}octavo: 16 threads on 2 processors\n`), JSON.stringify(text));
+  }
+});
+
 test("downloads show files and pace, packing one plain line", () => {
   let text = "";
   const line = createLoadingLine({ isTTY: false, write: (part) => (text += part) });

@@ -3,6 +3,8 @@ import { createProgressBar, type LoadProgress, type ProgressStream } from "@octa
 /** Shows a download with the engine's bar, and packing as one line that is redrawn on a terminal, plain elsewhere. */
 export function createLoadingLine(stream: ProgressStream): {
   readonly update: (state: LoadProgress) => void;
+  /** A line of its own; the one being redrawn makes room. */
+  readonly warn: (message: string) => void;
   readonly end: () => void;
 } {
   const showDownload = createProgressBar(stream);
@@ -30,6 +32,10 @@ export function createLoadingLine(stream: ProgressStream): {
         `\r\u001b[2K${state.phase} [${"=".repeat(filled)}${" ".repeat(24 - filled)}] ` +
           `${mebibytes(state.doneBytes)} of ${mebibytes(state.totalBytes)}`,
       );
+    },
+    warn(message) {
+      if (stream.isTTY && phase !== "") stream.write("\r\u001b[2K");
+      stream.write(`octavo: ${message}\n`);
     },
     end() {
       if (stream.isTTY && phase !== "") stream.write("\n");

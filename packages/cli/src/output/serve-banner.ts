@@ -1,15 +1,17 @@
-import type { LanguageModel } from "@octavo/engine";
+import type { LanguageModel, LLM } from "@octavo/engine";
 
 export interface BannerFacts {
   readonly url: string;
   readonly model: LanguageModel;
+  /** What computes. */
+  readonly backend: Pick<LLM["backend"]["info"], "instructionSet" | "features" | "numThreads">;
   /** Names requests may use; empty means the model's own. */
   readonly names: readonly string[];
   readonly needsKey: boolean;
 }
 
 /** What `octavo serve` prints once it answers: where, what, and a line to try it with. */
-export function serveBanner({ url, model, names, needsKey }: BannerFacts): string {
+export function serveBanner({ url, model, backend, names, needsKey }: BannerFacts): string {
   const name = names[0] ?? model.name;
   const { stats } = model.engine;
   const key = needsKey ? ` \\\n  -H 'Authorization: Bearer YOUR_KEY'` : "";
@@ -17,10 +19,12 @@ export function serveBanner({ url, model, names, needsKey }: BannerFacts): strin
   const [path, body] = chats
     ? ["/v1/chat/completions", { model: name, messages: [{ role: "user", content: "Hello! Who are you?" }] }]
     : ["/v1/completions", { model: name, prompt: "Once upon a time", max_tokens: 32 }];
+  const kernels = [backend.instructionSet, ...backend.features].join(" + ");
   return [
     "",
     `  Octavo serves ${name} at ${url}/v1`,
     `  context ${model.engine.maxModelLen} tokens, KV cache ${stats.totalBlocks} blocks`,
+    `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`,
     "",
     `curl ${url}${path}${key} \\`,
     `  -H 'Content-Type: application/json' \\`,

@@ -1,5 +1,4 @@
-import { freemem } from "node:os";
-import type { KvDtype } from "@octavo/kernels";
+import { availableMemoryBytes, type KvDtype } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 
 /** What one token position of the KV cache consists of. */
@@ -47,7 +46,7 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
       },
     );
   }
-  const available = request.availableBytes ?? freeMemoryBytes();
+  const available = request.availableBytes ?? availableMemoryBytes();
   const bytes = kvCacheMemoryBytes ?? Math.min(4 * gibibyte, available * 0.4);
   let numBlocks = Math.floor(bytes / bytesPerBlock);
   if (numBlocks < blocksPerSequence) {
@@ -64,11 +63,6 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
   }
   if (kvCacheMemoryBytes === undefined) numBlocks = Math.min(numBlocks, blocksPerSequence * maxNumSeqs);
   return { numBlocks, bytesPerBlock, byteLength: numBlocks * bytesPerBlock };
-}
-
-/** Free memory of the machine or, where a container sets a limit, of the container. */
-function freeMemoryBytes(): number {
-  return process.availableMemory() || freemem();
 }
 
 function mebibytes(bytes: number): string {

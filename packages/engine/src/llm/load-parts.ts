@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
-import { freemem } from "node:os";
-import { type Backend, createCpuBackend } from "@octavo/kernels";
+import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { Engine } from "../api.js";
 import { createEngine } from "../engine/create-engine.js";
@@ -13,6 +12,7 @@ import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
 import { openCheckpoint } from "../weights/open-checkpoint.js";
 import type { LoadOptions } from "./load-options.js";
+import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import { compileTemplates, type ModelTemplates } from "./templates.js";
 
@@ -44,6 +44,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
     if (backend === undefined) {
       backend = createCpuBackend(options.numThreads === undefined ? {} : { numThreads: options.numThreads });
       owned.unshift(backend);
+      warnOfMachine(backend, options);
     }
     const { loaded, tokenizer, templates } = await loadContents(
       backend,
@@ -101,6 +102,12 @@ function withRevision(model: string, revision: string | undefined): string {
     });
   }
   return `${repository}@${revision}${rest}`;
+}
+
+function warnOfMachine({ info }: Backend, { onWarning }: LoadOptions): void {
+  if (onWarning === undefined) return;
+  const facts = { info, numProcessors: processorCount(), wantedIsa: process.env["OCTAVO_ISA"] };
+  for (const warning of machineWarnings(facts)) onWarning(warning);
 }
 
 interface Contents {
@@ -187,7 +194,16 @@ function planSizes(checkpoint: Checkpoint, options: LoadOptions): Sizes {
   }
   let weightBytes = 0;
   for (const tensor of tensors.values()) weightBytes += tensor.byteLength;
-  const availableBytes = Math.max((process.availableMemory() || freemem()) - weightBytes, 0);
+  const memoryBytes = availableMemoryBytes();
+  const availableBytes = memoryBytes - weightBytes;
+  if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {
+    throw new OctavoError(
+      "out_of_memory",
+      `The weights take ${gibibytes(weightBytes)}, but only ${gibibytes(memoryBytes)} of memory are available to this process. ` +
+        "Free memory, raise the container's limit or take a smaller model or quantisation; " +
+        "to try all the same, say with --kv-cache-memory how much the KV cache may take.",
+    );
+  }
   const shareBytes = memoryUtilization === undefined ? undefined : memoryUtilization * availableBytes;
   const plan = planMemory({
     config: dtype === "auto" || config.dtype === "quantized" ? config : { ...config, dtype },
@@ -196,7 +212,7 @@ function planSizes(checkpoint: Checkpoint, options: LoadOptions): Sizes {
     maxModelLen: options.maxModelLen,
     kvCacheDtype: options.kvCacheDtype ?? "auto",
     kvCacheMemoryBytes: options.kvCacheMemoryBytes ?? shareBytes,
-    availableBytes,
+    availableBytes: Math.max(availableBytes, 0),
   });
   if (plan.isShortened) {
     options.onWarning?.(
@@ -205,6 +221,10 @@ function planSizes(checkpoint: Checkpoint, options: LoadOptions): Sizes {
     );
   }
   return { ...plan, blockSize, maxNumSeqs, maxNumBatchedTokens };
+}
+
+function gibibytes(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
 }
 
 function checkSize(param: string, value: number): number {

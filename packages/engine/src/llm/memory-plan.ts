@@ -1,5 +1,4 @@
-import { freemem } from "node:os";
-import type { KvDtype } from "@octavo/kernels";
+import { availableMemoryBytes, type KvDtype } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { type KvShape, planKvCache } from "../kv-cache/plan-kv-cache.js";
 import type { ModelConfig } from "../models/model-config.js";
@@ -52,7 +51,7 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
     ...kv,
     blockSize,
     kvCacheMemoryBytes,
-    availableBytes: request.availableBytes ?? (process.availableMemory() || freemem()),
+    availableBytes: request.availableBytes ?? availableMemoryBytes(),
   };
   // Asked for one token by any number of sequences, the planner gives all blocks that the memory holds.
   const holds =

@@ -24,7 +24,7 @@ import { checkProgram, spanOf } from "../checks/program.js";
 import { checkSamplerState } from "../checks/sampler-state.js";
 import { checkMatrixSources, checkVectorSources, weightTypes } from "../checks/sources.js";
 import { checkStepPlan } from "../checks/step-plan.js";
-import { defaultThreadCount } from "../default-thread-count.js";
+import { defaultThreadCount } from "../machine/default-thread-count.js";
 import { fromNative, loadAddon, type NativeAddon, type NativeBytes, type NativeObject } from "./addon.js";
 import { decodeRows } from "./decode-results.js";
 import { OutputEncoder } from "./encode-outputs.js";
