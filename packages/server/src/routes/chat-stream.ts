@@ -1,4 +1,4 @@
-import type { GenerationEvent, SequenceDelta, Usage } from "@octavo/engine";
+import type { SequenceDelta, Usage } from "@octavo/engine";
 import {
   usageInfo,
   type ChatChunkChoice,
@@ -6,6 +6,7 @@ import {
   type ChatDelta,
   type UsageInfo,
 } from "@octavo/protocol";
+import { type ChatJob, finishReason, reasoningTokens } from "../generation/chat-job.js";
 import type { ChatReader } from "../generation/chat-output.js";
 import { chatLogprobs } from "../generation/logprobs.js";
 import { completedReason, requireUsage } from "../generation/run.js";
@@ -13,23 +14,17 @@ import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { SseWriter } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
-import { type ChatJob, finishReason, reasoningTokens } from "./chat.js";
 
 /**
  * Answers with chunks: the role of every choice with the first output, content as it comes, a finish chunk per choice,
  * usage with no choices when asked for, `[DONE]`. A failure on the way becomes an error event and no `[DONE]`.
  */
-export async function streamChat(
-  service: Service,
-  context: RequestContext,
-  job: ChatJob,
-  events: AsyncIterable<GenerationEvent>,
-): Promise<void> {
+export async function streamChat(service: Service, context: RequestContext, job: ChatJob): Promise<void> {
   const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
   const chunks = new ChatChunks(service, job);
   try {
     let usage: Usage | undefined;
-    for await (const event of events) {
+    for await (const event of job.events) {
       if (event.kind === "prompt") continue;
       if (event.kind === "done") {
         usage = event.usage;
@@ -72,14 +67,14 @@ class ChatChunks {
     const isContinuous = job.request.stream_options?.continuous_usage_stats === true;
     this.#usageInChunks = !service.wantsUsage(job.request) ? "none" : isContinuous ? "counts" : "null";
     this.#withTokenIds = job.request.return_token_ids === true;
-    this.#readers = Array.from({ length: job.n }, () => job.createReader());
+    this.#readers = Array.from({ length: job.params.n }, () => job.createReader());
   }
 
   ofDelta(delta: SequenceDelta, finish: "stop" | "length" | null): readonly ChatCompletionChunk[] {
     const chunks: ChatCompletionChunk[] = [];
     if (!this.#hasStarted) {
       this.#hasStarted = true;
-      for (let index = 0; index < this.#job.n; index++) chunks.push(this.#first(index));
+      for (let index = 0; index < this.#job.params.n; index++) chunks.push(this.#first(index));
     }
     this.#completionTokens += delta.tokens.length;
     const logprobs =

@@ -1,0 +1,129 @@
+import { randomUUID } from "node:crypto";
+import type { GenerationEvent, SamplingParams } from "@octavo/engine";
+import type { ChatAnswerMessage, ChatCompletionRequest, ChatFinishReason } from "@octavo/protocol";
+import { nowSeconds, type Service } from "../service.js";
+import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
+import { chatPrompt } from "./chat-prompt.js";
+import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
+import { type SequenceResult, startGeneration } from "./run.js";
+import { toSamplingParams } from "./sampling.js";
+
+/** A chat request made ready: what every way of answering needs. */
+export interface ChatJob {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+  readonly request: ChatCompletionRequest;
+  readonly promptTokens: Int32Array;
+  readonly params: SamplingParams;
+  readonly role: string;
+  /** Text put before the answer: with `echo`, the last message when the assistant is to continue it. */
+  readonly echoText: string;
+  /** A reader for one of the request's sequences; undefined where text is content as it is. */
+  createReader(): ChatReader | undefined;
+  readonly events: AsyncIterable<GenerationEvent>;
+}
+
+/** What a chat needs of the exchange that asked for it. */
+export interface ChatCaller {
+  readonly signal: AbortSignal;
+  readonly arrivalMs: number;
+}
+
+/** Checks a request, lays out its prompt and queues it. Refusals of the engine surface here, before anything is answered. */
+export async function startChat(
+  service: Service,
+  request: ChatCompletionRequest,
+  caller: ChatCaller,
+): Promise<ChatJob> {
+  service.checkModel(request.model);
+  service.checkPriority(request.priority);
+  const { model, config } = service;
+  const prompt = await chatPrompt(model, request, config, caller.signal);
+  const promptTokens = truncatePrompt(
+    prompt.tokens,
+    request.truncate_prompt_tokens,
+    request.truncation_side,
+    model.engine.maxModelLen,
+  );
+  const requested = request.max_completion_tokens ?? request.max_tokens ?? undefined;
+  const field = typeof request.max_completion_tokens === "number" ? "max_completion_tokens" : "max_tokens";
+  const budget = { requested, fallback: model.generation.maxNewTokens, field };
+  const output = new ChatOutput(service.formats, model.tokenizer, request, prompt.text);
+  const { keptSpecialTokens } = output;
+  const plainParams = toSamplingParams(request, {
+    defaults: model.generation,
+    vocabSize: model.tokenizer.vocabSize,
+    maxModelLen: model.engine.maxModelLen,
+    numPromptTokens: promptTokens.length,
+    maxLogprobs: config.maxLogprobs,
+    maxTokens: resolveMaxTokens(promptTokens.length, model.engine.maxModelLen, budget, "messages"),
+    logprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : undefined,
+    logprobsField: "top_logprobs",
+    promptLogprobs: request.prompt_logprobs ?? undefined,
+  });
+  const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
+  const events = await startGeneration(
+    model.engine,
+    {
+      kind: "generate",
+      requestId: randomUUID(),
+      promptTokens,
+      params,
+      arrivalMs: caller.arrivalMs,
+      ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
+      ...(request.priority ? { priority: request.priority } : {}),
+    },
+    caller.signal,
+  );
+  return {
+    id: `chatcmpl-${request.request_id ?? randomUUID()}`,
+    created: nowSeconds(),
+    model: service.modelNames[0],
+    request,
+    promptTokens,
+    params,
+    role: answerRole(request, config.responseRole),
+    echoText: echoText(request),
+    createReader: () => output.createReader(promptTokens, params),
+    events,
+  };
+}
+
+export interface ChatAnswer {
+  readonly message: ChatAnswerMessage;
+  readonly reader: ChatReader | undefined;
+}
+
+/** The whole answer of one sequence. */
+export function readAnswer(job: ChatJob, { text, tokens }: SequenceResult): ChatAnswer {
+  const reader = job.createReader();
+  const deltas =
+    reader === undefined ? [{ content: text }] : [...reader.push(text, tokens), ...reader.finish()];
+  return { message: messageOf(job.role, job.echoText, deltas), reader };
+}
+
+/** An answer that ends in calls says so, unless it was cut off. */
+export function finishReason(reason: "stop" | "length", reader: ChatReader | undefined): ChatFinishReason {
+  return reason === "stop" && reader !== undefined && reader.numCalls > 0 ? "tool_calls" : reason;
+}
+
+/** Of all sequences together; undefined where reasoning is not separated. */
+export function reasoningTokens(readers: readonly (ChatReader | undefined)[]): number | undefined {
+  const counts = readers.map((reader) => reader?.reasoningTokens);
+  return counts.reduce((total, count) => (count === undefined ? total : (total ?? 0) + count), undefined);
+}
+
+/** The role of generated messages: the configured one, or that of the message being continued. */
+function answerRole(request: ChatCompletionRequest, responseRole: string): string {
+  return request.continue_final_message === true
+    ? (request.messages.at(-1)?.role ?? responseRole)
+    : responseRole;
+}
+
+function echoText(request: ChatCompletionRequest): string {
+  const last = request.messages.at(-1);
+  if (request.echo !== true || request.continue_final_message !== true || last === undefined) return "";
+  if (typeof last.content === "string") return last.content;
+  return (last.content ?? []).map((part) => part.text).join("\n");
+}

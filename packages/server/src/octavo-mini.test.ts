@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { LLM } from "@octavo/engine";
+import OpenAI from "openai";
+import { pino } from "pino";
+import { createServer, type OctavoServer } from "./create-server.js";
+
+/** The embedded model, which speaks hermes, through the whole server: nothing is scripted. */
+describe("octavo-mini calls tools", () => {
+  let llm: LLM;
+  let server: OctavoServer;
+  let client: OpenAI;
+
+  before(async () => {
+    llm = await LLM.load(fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url)), {
+      maxModelLen: 1024,
+    });
+    server = createServer({ model: llm, config: { port: 0 }, logger: pino({ level: "silent" }) });
+    const { url } = await server.listen();
+    client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+  });
+  after(async () => {
+    await server.close();
+    await llm[Symbol.asyncDispose]();
+  });
+
+  it("through runTools, from the question to the answer", async () => {
+    const asked: string[] = [];
+    const runner = client.chat.completions.runTools({
+      model: llm.name,
+      temperature: 0,
+      max_tokens: 128,
+      stream: true,
+      messages: [{ role: "user", content: "What is the weather in Oslo?" }],
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: "get_weather",
+            description: "Get the current weather in a city.",
+            parameters: {
+              type: "object",
+              properties: { city: { type: "string", description: "The city." } },
+              required: ["city"],
+            },
+            parse: (text: string) => JSON.parse(text) as { city: string },
+            function: ({ city }: { city: string }) => {
+              asked.push(city);
+              return { temperature: 12, condition: "rain" };
+            },
+          },
+        },
+      ],
+    });
+    const answer = await runner.finalContent();
+    assert.deepEqual(asked, ["Oslo"]);
+    assert.match(answer ?? "", /12/);
+  });
+});
