@@ -19,6 +19,17 @@ export {
   type SamplingFields,
 } from "./chat.js";
 export {
+  countTokensRequest,
+  messagesRequest,
+  toMessagesErrorBody,
+  type CountTokensRequest,
+  type MessageAnswer,
+  type MessageBlock,
+  type MessagesRequest,
+  type MessageStopReason,
+  type MessageUsage,
+} from "./messages.js";
+export {
   completionRequest,
   defaultCompletionTokens,
   type Completion,

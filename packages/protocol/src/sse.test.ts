@@ -68,7 +68,7 @@ describe("server-sent events", () => {
   it("decode what was encoded", () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), fc.array(fc.nat({ max: 9 })), (values, lengths) => {
-        const bytes = Buffer.from(values.map(encodeSseJson).join("") + sseDone);
+        const bytes = Buffer.from(values.map((value) => encodeSseJson(value)).join("") + sseDone);
         const data = decodeAll(cut(bytes, lengths)).map((event) => event.data);
         assert.equal(data.pop(), "[DONE]");
         assert.deepEqual(

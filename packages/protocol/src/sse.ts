@@ -3,9 +3,10 @@ import { OctavoError } from "./errors.js";
 /** What a stream of completions ends with. */
 export const sseDone = "data: [DONE]\n\n";
 
-/** One event carrying a JSON value. JSON text holds no line breaks, so one `data:` line is enough. */
-export function encodeSseJson(value: unknown): string {
-  return `data: ${JSON.stringify(value)}\n\n`;
+/** One event carrying a JSON value, with a name or without. JSON text holds no line breaks, so one `data:` line is enough. */
+export function encodeSseJson(value: unknown, event?: string): string {
+  const data = `data: ${JSON.stringify(value)}\n\n`;
+  return event === undefined ? data : `event: ${event}\n${data}`;
 }
 
 export interface SseEvent {

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
 import { OctavoError } from "@octavo/protocol";
 import type { ApiKeys } from "./api-keys.js";
@@ -64,13 +65,14 @@ export class Dispatcher {
       return;
     }
     // before the route is looked up, so that a caller without a key cannot map what exists
-    if (path.startsWith("/v1/")) keys.check(request.headers.authorization);
+    if (path.startsWith("/v1/")) keys.check(credentials(request.headers));
     const methods = router.methodsOf(path);
     if (methods !== undefined && !methods.includes(method)) response.setHeader("allow", methods.join(", "));
     const { route, rest } = router.match(method, path);
     exchange.handler = route.path;
+    if (route.errorBody !== undefined) exchange.errorBody = route.errorBody;
     if (route.access === "key") {
-      keys.check(request.headers.authorization);
+      keys.check(credentials(request.headers));
       if (isDraining())
         throw new OctavoError("shutting_down", "the server is draining and takes no new requests", {
           retryAfterSeconds: 1,
@@ -86,8 +88,13 @@ export class Dispatcher {
       exchange.log.error({ err: error, cause: error.cause }, error.message);
     // whatever the handler left running in the engine ends here
     exchange.abort(error);
-    sendError(exchange.request, exchange.response, error);
+    sendError(exchange.request, exchange.response, error, exchange.errorBody(error));
   }
+}
+
+/** Anthropic's clients send their key in a header of its own. */
+function credentials({ authorization, "x-api-key": key }: IncomingHttpHeaders): string | undefined {
+  return authorization ?? (typeof key === "string" ? `Bearer ${key}` : undefined);
 }
 
 const quietHandlers: ReadonlySet<string> = new Set(["/health", "/ping", "/metrics", "/load", "/version"]);

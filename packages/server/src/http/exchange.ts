@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
-import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import { OctavoError, toErrorBody, type ErrorCode } from "@octavo/protocol";
 import type { Logger } from "pino";
 import { readJsonBody, type BodyLimits } from "./read-body.js";
 import type { RequestContext } from "./request-context.js";
@@ -22,6 +22,8 @@ export class Exchange implements RequestContext {
   /** The route's pattern, for metrics; paths themselves would make endless series. */
   handler = "unmatched";
   errorCode: ErrorCode | undefined;
+  /** How an error is written; the route may have its own way. */
+  errorBody: (error: OctavoError) => unknown = toErrorBody;
   readonly #abort = new AbortController();
   readonly #limits: ExchangeLimits;
   readonly #timer: NodeJS.Timeout | undefined;

@@ -28,11 +28,16 @@ export function errorHeaders(error: OctavoError): Readonly<Record<string, string
 }
 
 /**
- * Answers with an error in vLLM's shape. When the client is still sending a body that nobody will read, the answer
+ * Answers with an error, in vLLM's shape unless another is given. When the client is still sending a body that nobody will read, the answer
  * goes out whole first, the rest is drained within bounds, and the connection is closed: closing at once would
  * make the kernel reset the connection and the client lose the answer.
  */
-export function sendError(request: IncomingMessage, response: ServerResponse, error: OctavoError): void {
+export function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: OctavoError,
+  errorBody: unknown = toErrorBody(error),
+): void {
   if (response.headersSent || response.destroyed) {
     if (!response.writableEnded) response.destroy();
     return;
@@ -41,10 +46,10 @@ export function sendError(request: IncomingMessage, response: ServerResponse, er
   const declared = Number(request.headers["content-length"] ?? Number.NaN);
   const isDroppable = request.complete || declared <= droppableBytes || !hasBody(request);
   if (isDroppable && error.code !== "request_timeout") {
-    sendJson(response, error.status, toErrorBody(error));
+    sendJson(response, error.status, errorBody);
     return;
   }
-  const body = Buffer.from(JSON.stringify(toErrorBody(error)), "utf8");
+  const body = Buffer.from(JSON.stringify(errorBody), "utf8");
   response.writeHead(error.status, {
     "content-type": "application/json",
     "content-length": body.length,

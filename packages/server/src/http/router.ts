@@ -7,6 +7,8 @@ export interface Route {
   readonly path: string;
   /** `open` needs no API key and answers while the server drains. */
   readonly access: "open" | "key";
+  /** The shape of errors on this path; OpenAI's where it is left out. */
+  readonly errorBody?: (error: OctavoError) => unknown;
   readonly handle: (context: RequestContext, rest: string) => Promise<void> | void;
 }
 

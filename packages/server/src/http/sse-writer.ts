@@ -22,8 +22,8 @@ export class SseWriter {
     response.flushHeaders();
   }
 
-  send(value: unknown): void {
-    this.#pending += encodeSseJson(value);
+  send(value: unknown, event?: string): void {
+    this.#pending += encodeSseJson(value, event);
   }
 
   /** Throws the signal's reason when the client left, `request_cancelled` when it stopped reading. */
@@ -38,8 +38,13 @@ export class SseWriter {
 
   /** Ends a complete stream with `[DONE]`. */
   end(): void {
-    if (this.#response.destroyed) return;
-    this.#response.end(this.#pending + sseDone);
+    this.#pending += sseDone;
+    this.close();
+  }
+
+  /** Ends a stream whose last event says that it is over. */
+  close(): void {
+    if (!this.#response.destroyed) this.#response.end(this.#pending);
     this.#pending = "";
   }
 

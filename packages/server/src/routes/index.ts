@@ -1,8 +1,10 @@
+import { toMessagesErrorBody } from "@octavo/protocol";
 import type { Route } from "../http/router.js";
 import type { Service } from "../service.js";
 import { handleChat } from "./chat.js";
 import { handleCompletions } from "./completions.js";
 import { handleEmbeddings } from "./embeddings.js";
+import { handleCountTokens, handleMessages } from "./messages.js";
 import { handleModel, handleModels } from "./models.js";
 import { handleHealth, handleLoad, handleMetrics, handlePing, handleVersion } from "./status.js";
 import { handleDetokenize, handleTokenize } from "./tokenize.js";
@@ -23,6 +25,20 @@ export function serverRoutes(service: Service): readonly Route[] {
       path: "/v1/completions",
       access: key,
       handle: (context) => handleCompletions(service, context),
+    },
+    {
+      method: "POST",
+      path: "/v1/messages",
+      access: key,
+      errorBody: toMessagesErrorBody,
+      handle: (context) => handleMessages(service, context),
+    },
+    {
+      method: "POST",
+      path: "/v1/messages/count_tokens",
+      access: key,
+      errorBody: toMessagesErrorBody,
+      handle: (context) => handleCountTokens(service, context),
     },
     {
       method: "POST",

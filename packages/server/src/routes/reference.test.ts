@@ -6,6 +6,7 @@ import {
   completionRequest,
   detokenizeRequest,
   embeddingRequest,
+  messagesRequest,
   tokenizeRequest,
 } from "@octavo/protocol";
 import { startTestServer } from "../testing/test-server.js";
@@ -38,6 +39,7 @@ describe("the reference page of HTTP", () => {
     const cases = [
       [chatCompletionRequest, [...shared, ...documentedFields("Chat completions")]],
       [completionRequest, [...shared, ...documentedFields("Completions")]],
+      [messagesRequest, documentedFields("Messages")],
       [embeddingRequest, documentedFields("Embeddings")],
       [detokenizeRequest, documentedFields("Detokenize")],
     ] as const;

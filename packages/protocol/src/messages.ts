@@ -1,0 +1,132 @@
+import { z } from "zod";
+import { listOf, maxTokenId, requestLimits, unsupported } from "./fields.js";
+import type { ToolCallNote } from "./chat.js";
+import type { OctavoError } from "./errors.js";
+
+/** Anthropic's Messages API, as far as a text model has it. Names and shapes: Anthropic's API reference. */
+
+const textBlock = z.object({ type: z.literal("text"), text: z.string() });
+
+const contentBlock = z.discriminatedUnion(
+  "type",
+  [
+    textBlock,
+    z.object({ type: z.literal("thinking"), thinking: z.string() }),
+    z.object({ type: z.literal("redacted_thinking") }),
+    z.object({
+      type: z.literal("tool_use"),
+      id: z.string().min(1).max(requestLimits.idLength),
+      name: z.string().min(1),
+      input: z.record(z.string(), z.unknown()),
+    }),
+    z.object({
+      type: z.literal("tool_result"),
+      tool_use_id: z.string().min(1).max(requestLimits.idLength),
+      content: z.union([z.string(), listOf(textBlock, { max: requestLimits.contentParts })]).nullish(),
+      is_error: z.boolean().nullish(),
+    }),
+  ],
+  { error: "only text, thinking, tool_use and tool_result blocks are supported; this model reads text" },
+);
+
+const message = z.object({
+  role: z.enum(["user", "assistant"]),
+  content: z.union([z.string(), listOf(contentBlock, { max: requestLimits.contentParts })]),
+});
+
+const tool = z.object({
+  type: z.literal("custom", { error: "only tools that the client runs are supported" }).nullish(),
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  input_schema: z.record(z.string(), z.unknown()),
+});
+
+const toolChoice = z.object({
+  type: z.enum(["auto", "any", "tool", "none"]),
+  name: z.string().nullish(),
+  disable_parallel_tool_use: z.boolean().nullish(),
+});
+
+const promptFields = {
+  model: z.string().max(4096).nullish(),
+  messages: listOf(message, { min: 1, max: requestLimits.messages }),
+  system: z.union([z.string(), listOf(textBlock, { max: requestLimits.contentParts })]).nullish(),
+  tools: listOf(tool, { max: requestLimits.tools }).nullish(),
+  tool_choice: toolChoice.nullish(),
+  thinking: z.object({ type: z.enum(["enabled", "disabled", "adaptive"]) }).nullish(),
+} as const;
+
+export const messagesRequest = z.object({
+  ...promptFields,
+  max_tokens: z.int().min(1).max(maxTokenId),
+  stream: z.boolean().nullish(),
+  stop_sequences: z
+    .array(z.string().min(1).max(requestLimits.stopStringLength))
+    .max(requestLimits.stopStrings)
+    .nullish(),
+  temperature: z.number().min(0).max(1).nullish(),
+  top_p: z.number().gt(0).max(1).nullish(),
+  top_k: z.int().min(-1).max(maxTokenId).nullish(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+  service_tier: z.string().nullish(),
+  container: unsupported("containers are not supported"),
+  mcp_servers: unsupported(
+    "MCP servers are not called from here",
+    (value) => Array.isArray(value) && value.length === 0,
+  ),
+});
+
+export type MessagesRequest = z.output<typeof messagesRequest>;
+
+export const countTokensRequest = z.object(promptFields);
+
+export type CountTokensRequest = z.output<typeof countTokensRequest>;
+
+export type MessageBlock =
+  | { type: "thinking"; thinking: string; signature: string }
+  | { type: "text"; text: string }
+  /** `octavo` where the arguments are not a JSON object: `input` is empty then, and the text is in the note. */
+  | {
+      type: "tool_use";
+      id: string;
+      name: string;
+      input: unknown;
+      octavo?: ToolCallNote & { readonly arguments: string };
+    };
+
+export type MessageStopReason = "end_turn" | "max_tokens" | "stop_sequence" | "tool_use";
+
+export interface MessageUsage {
+  readonly input_tokens: number;
+  readonly cache_creation_input_tokens: number;
+  readonly cache_read_input_tokens: number;
+  readonly output_tokens: number;
+}
+
+export interface MessageAnswer {
+  readonly id: string;
+  readonly type: "message";
+  readonly role: "assistant";
+  readonly model: string;
+  readonly content: readonly MessageBlock[];
+  readonly stop_reason: MessageStopReason | null;
+  readonly stop_sequence: string | null;
+  readonly usage: MessageUsage;
+}
+
+const errorTypes: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  503: "overloaded_error",
+  504: "timeout_error",
+};
+
+/** Errors of `/v1/messages`, in Anthropic's shape. */
+export function toMessagesErrorBody(error: OctavoError): object {
+  const type = errorTypes[error.status] ?? (error.status < 500 ? "invalid_request_error" : "api_error");
+  return { type: "error", error: { type, message: error.message } };
+}

@@ -1,0 +1,91 @@
+import type {
+  ChatCompletionRequest,
+  ChatMessage,
+  CountTokensRequest,
+  MessagesRequest,
+} from "@octavo/protocol";
+import { chatCompletionRequest, OctavoError, parseWith } from "@octavo/protocol";
+
+type Prompt = Pick<MessagesRequest, "model" | "messages" | "system" | "tools" | "tool_choice" | "thinking">;
+type Message = Prompt["messages"][number];
+type Blocks = Exclude<Message["content"], string>;
+
+/** A Messages request as the chat request that means the same. Throws as a chat request would. */
+export function chatFromMessages(request: MessagesRequest | CountTokensRequest): ChatCompletionRequest {
+  const { tools, tool_choice: choice, thinking } = request;
+  return parseWith(chatCompletionRequest, {
+    model: request.model,
+    messages: [...systemMessage(request.system), ...request.messages.flatMap(chatMessages)],
+    tools: tools?.map(({ name, description, input_schema: parameters }) => ({
+      type: "function",
+      function: { name, description, parameters },
+    })),
+    tool_choice: choice ? chatToolChoice(choice) : undefined,
+    parallel_tool_calls: choice?.disable_parallel_tool_use === true ? false : undefined,
+    chat_template_kwargs: thinking ? { enable_thinking: thinking.type !== "disabled" } : undefined,
+    include_reasoning: thinking?.type !== "disabled",
+    ...("max_tokens" in request ? samplingFields(request) : {}),
+  });
+}
+
+function samplingFields(request: MessagesRequest): object {
+  return {
+    max_tokens: request.max_tokens,
+    stream: request.stream,
+    stop: request.stop_sequences,
+    temperature: request.temperature,
+    top_p: request.top_p,
+    top_k: request.top_k,
+  };
+}
+
+function systemMessage(system: Prompt["system"]): readonly object[] {
+  const text = typeof system === "string" ? system : (system ?? []).map((block) => block.text).join("\n");
+  return text === "" ? [] : [{ role: "system", content: text }];
+}
+
+function chatToolChoice({ type, name }: NonNullable<Prompt["tool_choice"]>): unknown {
+  if (type === "auto" || type === "none") return type;
+  if (type === "any") return "required";
+  if (name) return { type: "function", function: { name } };
+  throw new OctavoError("invalid_request", "tool_choice.name: the tool to call is missing", {
+    param: "tool_choice.name",
+  });
+}
+
+function chatMessages({ role, content }: Message): readonly object[] {
+  if (typeof content === "string") return [{ role, content }];
+  return role === "assistant" ? [assistantMessage(content)] : userMessages(content);
+}
+
+function assistantMessage(blocks: Blocks): Partial<ChatMessage> {
+  const calls = blocks.flatMap((block) =>
+    block.type === "tool_use"
+      ? [{ id: block.id, type: "function" as const, function: { name: block.name, arguments: block.input } }]
+      : [],
+  );
+  const thinking = blocks.flatMap((block) => (block.type === "thinking" ? [block.thinking] : []));
+  const text = textOf(blocks);
+  return {
+    role: "assistant",
+    content: text === "" && calls.length > 0 ? null : text,
+    ...(thinking.length === 0 ? {} : { reasoning: thinking.join("\n") }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
+}
+
+/** Results come before what the user says about them, as templates want them right behind the calls. */
+function userMessages(blocks: Blocks): readonly object[] {
+  const results = blocks.flatMap((block) => {
+    if (block.type !== "tool_result") return [];
+    const { content } = block;
+    const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text).join("\n");
+    return [{ role: "tool", tool_call_id: block.tool_use_id, content: text }];
+  });
+  const text = textOf(blocks);
+  return text === "" && results.length > 0 ? results : [...results, { role: "user", content: text }];
+}
+
+function textOf(blocks: Blocks): string {
+  return blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from "node:crypto";
+import { countTokensRequest, messagesRequest, toMessagesErrorBody } from "@octavo/protocol";
+import { type ChatJob, startChat } from "../generation/chat-job.js";
+import { chatPrompt } from "../generation/chat-prompt.js";
+import { chatTurn } from "../generation/chat-turn.js";
+import { chatFromMessages } from "../generation/from-messages.js";
+import { MessageBuilder, type MessageEvent } from "../generation/message-builder.js";
+import { publicError } from "../http/public-error.js";
+import type { RequestContext } from "../http/request-context.js";
+import { sendJson } from "../http/respond.js";
+import { SseWriter } from "../http/sse-writer.js";
+import type { Service } from "../service.js";
+
+/** POST /v1/messages */
+export async function handleMessages(service: Service, context: RequestContext): Promise<void> {
+  const request = await service.readRequest(context, messagesRequest);
+  const job = await startChat(service, chatFromMessages(request), context);
+  const id = `msg_${randomBytes(12).toString("hex")}`;
+  const builder = new MessageBuilder(id, job.model, job.promptTokens.length);
+  if (request.stream === true) {
+    await streamMessage(service, context, job, builder);
+    return;
+  }
+  const turn = chatTurn(service, job, context.signal);
+  for (;;) {
+    const { done, value } = await turn.next();
+    if (done === true) {
+      sendJson(context.response, 200, builder.finish(value).message);
+      return;
+    }
+    for (const delta of value) builder.push(delta);
+  }
+}
+
+/** POST /v1/messages/count_tokens */
+export async function handleCountTokens(service: Service, context: RequestContext): Promise<void> {
+  const request = await service.readRequest(context, countTokensRequest);
+  service.checkModel(request.model);
+  const { tokens } = await chatPrompt(
+    service.model,
+    chatFromMessages(request),
+    service.config,
+    context.signal,
+  );
+  sendJson(context.response, 200, { input_tokens: tokens.length });
+}
+
+async function streamMessage(
+  service: Service,
+  context: RequestContext,
+  job: ChatJob,
+  builder: MessageBuilder,
+): Promise<void> {
+  const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
+  const send = (events: readonly MessageEvent[]): void => {
+    for (const event of events) writer.send(event, event.type);
+  };
+  try {
+    send(builder.start());
+    const turn = chatTurn(service, job, context.signal);
+    for (;;) {
+      const { done, value } = await turn.next();
+      if (done === true) {
+        send(builder.finish(value).events);
+        break;
+      }
+      for (const delta of value) send(builder.push(delta));
+      await writer.flush();
+    }
+    await writer.flush();
+    writer.close();
+  } catch (thrown) {
+    const error = publicError(thrown, context);
+    context.abort(error);
+    writer.send(toMessagesErrorBody(error), "error");
+    writer.close();
+    throw error;
+  }
+}
