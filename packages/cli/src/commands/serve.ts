@@ -70,6 +70,11 @@ export function serveCommand(): Command {
       "cap of one prompt per step while others wait",
       parseCount(0),
     )
+    .option(
+      "--max-prefill-step-ms <ms>",
+      "time of a step with prompts while others generate (default: 200; 0: no bound)",
+      parseCount(0),
+    )
     .addOption(
       new Option("--scheduling-policy <name>", "order of waiting requests").choices(["fcfs", "priority"]),
     )

@@ -23,6 +23,7 @@ export interface ServeFlags {
   readonly enablePrefixCaching?: boolean;
   readonly enableChunkedPrefill?: boolean;
   readonly longPrefillTokenThreshold?: number;
+  readonly maxPrefillStepMs?: number;
   readonly schedulingPolicy?: "fcfs" | "priority";
   readonly threads?: number;
   readonly chatTemplate?: string;
@@ -64,6 +65,7 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     enablePrefixCaching: flags.enablePrefixCaching,
     enableChunkedPrefill: flags.enableChunkedPrefill,
     longPrefillTokenThreshold: flags.longPrefillTokenThreshold,
+    maxPrefillStepMs: flags.maxPrefillStepMs,
     schedulingPolicy: flags.schedulingPolicy,
     generationConfig: flags.generationConfig,
     chatTemplate,

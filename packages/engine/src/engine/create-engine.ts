@@ -9,6 +9,7 @@ import type {
 } from "../api.js";
 import { BlockPool } from "../kv-cache/block-pool.js";
 import { tokenizeBadWords } from "../sampling/bad-words.js";
+import { PrefillPacer } from "../scheduler/prefill-pacer.js";
 import { Scheduler, type ScheduledStep } from "../scheduler/scheduler.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest, EngineContext } from "./active-request.js";
@@ -42,6 +43,7 @@ class StepEngine implements RunningEngine {
   readonly #pool: BlockPool;
   readonly #cache: KvCache;
   readonly #scheduler: Scheduler;
+  readonly #pacer: PrefillPacer;
   readonly #plans: StepPlanBuilder;
   readonly #context: EngineContext;
   readonly #observers = new ObserverList();
@@ -61,6 +63,7 @@ class StepEngine implements RunningEngine {
     const { backend, numBlocks, blockSize, maxNumSeqs, maxNumBatchedTokens, hooks } = options;
     this.#pool = new BlockPool(numBlocks, blockSize);
     this.#scheduler = new Scheduler(this.#pool, { ...options, policy: options.schedulingPolicy });
+    this.#pacer = new PrefillPacer(options.maxPrefillStepMs);
     this.#plans = new StepPlanBuilder(
       maxNumSeqs,
       maxNumBatchedTokens,
@@ -203,6 +206,7 @@ class StepEngine implements RunningEngine {
     const result = await pending;
     // A backend that answers at once must not keep timers and sockets waiting.
     await turn;
+    this.#pacer.observe(step.prefillTokens, result.computeMs);
     const generatedTokens = this.#apply(step, result);
     this.#observers.notify("onStep", {
       step: this.#numSteps,
@@ -236,7 +240,7 @@ class StepEngine implements RunningEngine {
         if (sequence !== undefined) this.#scheduler.preempt(sequence);
       }
     }
-    const step = this.#scheduler.schedule();
+    const step = this.#scheduler.schedule(this.#pacer.maxTokens);
     if (step.sequences.length === 0)
       throw new OctavoError("internal_error", "requests are waiting, but none can run");
     for (const sequence of step.preempted) this.#observers.notify("onPreemption", sequence.group.requestId);

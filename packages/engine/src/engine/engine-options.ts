@@ -40,6 +40,11 @@ export interface EngineOptions {
    * from waiting behind a long one, and no part of the budget unused. Default a quarter of it; 0 is off.
    */
   readonly longPrefillTokenThreshold?: number | undefined;
+  /**
+   * Milliseconds that a step with prompts may take while others generate, as far as pieces of at least 128 tokens
+   * allow: bounds the gaps in their streams. Default 200; 0 is no bound. Needs chunked prefill.
+   */
+  readonly maxPrefillStepMs?: number | undefined;
   readonly hooks?: EngineHooks | undefined;
 }
 
@@ -77,7 +82,8 @@ type DefaultedOption =
   | "enableChunkedPrefill"
   | "schedulingPolicy"
   | "maxQueuedRequests"
-  | "longPrefillTokenThreshold";
+  | "longPrefillTokenThreshold"
+  | "maxPrefillStepMs";
 
 /** Fills in defaults and throws `invalid_option` for what cannot work. */
 export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOptions {
@@ -91,6 +97,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
     schedulingPolicy: options.schedulingPolicy ?? "fcfs",
     maxQueuedRequests: options.maxQueuedRequests ?? 1024,
     longPrefillTokenThreshold: options.longPrefillTokenThreshold ?? Math.ceil(maxNumBatchedTokens / 4),
+    maxPrefillStepMs: options.maxPrefillStepMs ?? 200,
     hooks: options.hooks ?? {},
   };
   integer("max_model_len", resolved.maxModelLen, 1);
@@ -98,6 +105,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   integer("max_num_batched_tokens", resolved.maxNumBatchedTokens, 1);
   integer("max_queued_requests", resolved.maxQueuedRequests, 0);
   integer("long_prefill_token_threshold", resolved.longPrefillTokenThreshold, 0);
+  integer("max_prefill_step_ms", resolved.maxPrefillStepMs, 0);
   const { maxModelLen, numBlocks, blockSize, enableChunkedPrefill } = resolved;
   if (numBlocks * blockSize < maxModelLen) {
     throw new OctavoError(

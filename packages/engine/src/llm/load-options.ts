@@ -11,6 +11,7 @@ type EngineSettings = Pick<
   | "schedulingPolicy"
   | "maxQueuedRequests"
   | "longPrefillTokenThreshold"
+  | "maxPrefillStepMs"
   | "hooks"
 >;
 

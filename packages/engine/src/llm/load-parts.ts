@@ -265,6 +265,7 @@ function startEngine(parts: EngineParts, options: LoadOptions): Engine {
     schedulingPolicy: options.schedulingPolicy,
     maxQueuedRequests: options.maxQueuedRequests,
     longPrefillTokenThreshold: options.longPrefillTokenThreshold,
+    maxPrefillStepMs: options.maxPrefillStepMs,
     hooks: options.hooks,
   });
 }

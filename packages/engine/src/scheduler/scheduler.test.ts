@@ -92,6 +92,27 @@ test("the prefill cap shares the budget under contention and wastes none of it",
   assert.deepEqual(bench.step(alone, short, ...others), [4, 1, 4, 4, 3]);
 });
 
+test("a bound on prompts holds while others generate, and leaves those all they need", () => {
+  const bench = new Bench(64);
+  const a = bench.add(20);
+  assert.deepEqual(bench.run(bench.scheduler.schedule(6), a), [16], "nobody else to hold up");
+  assert.deepEqual(bench.run(bench.scheduler.schedule(6), a), [4]);
+  const b = bench.add(9);
+  const c = bench.add(9);
+  assert.deepEqual(bench.run(bench.scheduler.schedule(6), a, b, c), [1, 6, 0]);
+  assert.deepEqual(bench.run(bench.scheduler.schedule(6), a, b, c), [1, 3, 3]);
+  assert.deepEqual(bench.run(bench.scheduler.schedule(6), a, b, c), [1, 1, 6]);
+});
+
+test("under a bound on prompts each still gets its share", () => {
+  const bench = new Bench(64, { longPrefillTokenThreshold: 8 });
+  const a = bench.add(4);
+  bench.step(a);
+  const long = bench.add(40);
+  const short = bench.add(3);
+  assert.deepEqual(bench.run(bench.scheduler.schedule(6), a, long, short), [1, 3, 3]);
+});
+
 test("without chunked prefill a prompt is computed whole or not at all", () => {
   const bench = new Bench(64, { enableChunkedPrefill: false, longPrefillTokenThreshold: 2 });
   const [a, b] = [bench.add(10), bench.add(10)];
@@ -208,6 +229,7 @@ test("every load is served to its end: no deadlock, no starvation", () => {
     ),
     // One sequence of the greatest length (32 tokens) just fits.
     numBlocks: fc.integer({ min: 8, max: 20 }),
+    maxPromptTokens: fc.constantFrom(1, 5, Number.POSITIVE_INFINITY),
     options: fc.record({
       maxNumSeqs: fc.integer({ min: 1, max: 8 }),
       maxNumBatchedTokens: fc.integer({ min: 1, max: 40 }),
@@ -217,7 +239,7 @@ test("every load is served to its end: no deadlock, no starvation", () => {
     }),
   });
   fc.assert(
-    fc.property(load, ({ prompts, numBlocks, options }) => {
+    fc.property(load, ({ prompts, numBlocks, maxPromptTokens, options }) => {
       const bench = new Bench(numBlocks, options);
       const targets = new Map(
         prompts.map(({ length, output, priority }) => [bench.add(length, priority), output]),
@@ -225,10 +247,13 @@ test("every load is served to its end: no deadlock, no starvation", () => {
       const totalTokens = prompts.reduce((sum, { length, output }) => sum + length + output, 0);
       for (let steps = 0; targets.size > 0; steps += 1) {
         assert(steps < totalTokens * 40, "no end in sight");
-        const step = bench.scheduler.schedule();
+        const generating = bench.scheduler.running.filter((sequence) => sequence.isDecoding);
+        const step = bench.scheduler.schedule(maxPromptTokens);
         assert(step.sequences.length > 0, "a step in which nobody runs");
         const scheduled = step.sequences.reduce((sum, sequence) => sum + sequence.numScheduled, 0);
         assert.equal(scheduled, step.prefillTokens + step.decodeTokens);
+        if (generating.some((sequence) => step.sequences.includes(sequence)))
+          assert(step.prefillTokens <= maxPromptTokens);
         assert(scheduled <= options.maxNumBatchedTokens && step.sequences.length <= options.maxNumSeqs);
         bench.run(step);
         for (const [sequence, output] of targets) {

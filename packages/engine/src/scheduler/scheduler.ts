@@ -46,6 +46,10 @@ export class Scheduler {
   #running: Sequence[] = [];
   readonly #hits = new IntList();
   #budget = 0;
+  /** Of it, what prompts may take. */
+  #promptBudget = 0;
+  /** What one prompt may take as long as others want some too. */
+  #prefillCap = 0;
   #preempted: Sequence[] = [];
 
   constructor(pool: BlockPool, options: SchedulerOptions) {
@@ -80,6 +84,7 @@ export class Scheduler {
   /** Makes a running sequence give its blocks back and wait for recomputation. Not while a step computes it. */
   preempt(sequence: Sequence): void {
     this.#budget += sequence.numScheduled;
+    if (!sequence.isDecoding) this.#promptBudget += sequence.numScheduled;
     sequence.numScheduled = 0;
     this.#running.splice(this.#running.indexOf(sequence), 1);
     this.#releaseBlocks(sequence);
@@ -89,11 +94,16 @@ export class Scheduler {
     this.#preempted.push(sequence);
   }
 
-  schedule(): ScheduledStep {
+  /** With `maxPromptTokens` prompts get no more tokens than that of a step in which others generate. */
+  schedule(maxPromptTokens = Number.POSITIVE_INFINITY): ScheduledStep {
     this.#budget = this.#options.maxNumBatchedTokens;
+    this.#limitPrompts(Number.POSITIVE_INFINITY);
     const preempted = this.#preempted;
     const numForced = preempted.length;
     for (const sequence of this.#running.slice()) if (sequence.isDecoding) this.#scheduleRunning(sequence, 1);
+    // Without chunks a bound would keep out for ever what does not fit it.
+    if (this.#options.enableChunkedPrefill && this.#budget < this.#options.maxNumBatchedTokens)
+      this.#limitPrompts(maxPromptTokens);
     for (const sequence of this.#running.slice()) {
       if (sequence.numScheduled === 0) this.#scheduleRunning(sequence, this.#prefillCap);
     }
@@ -158,17 +168,26 @@ export class Scheduler {
     this.#pool.checkIntegrity(this.#running.map((sequence) => sequence.blocks.slice()));
   }
 
-  get #prefillCap(): number {
-    const { enableChunkedPrefill, longPrefillTokenThreshold } = this.#options;
-    return enableChunkedPrefill && longPrefillTokenThreshold > 0
-      ? longPrefillTokenThreshold
-      : Number.POSITIVE_INFINITY;
+  /** Sets what prompts may take of the step, and a single one of them: the same share of less. */
+  #limitPrompts(maxPromptTokens: number): void {
+    const { enableChunkedPrefill, longPrefillTokenThreshold, maxNumBatchedTokens } = this.#options;
+    this.#promptBudget = maxPromptTokens;
+    this.#prefillCap =
+      enableChunkedPrefill && longPrefillTokenThreshold > 0
+        ? Math.ceil(longPrefillTokenThreshold * Math.min(1, maxPromptTokens / maxNumBatchedTokens))
+        : Number.POSITIVE_INFINITY;
+  }
+
+  /** Tokens that a prompt may still have of this step. */
+  get #promptRoom(): number {
+    return Math.min(this.#budget, this.#promptBudget);
   }
 
   #scheduleRunning(sequence: Sequence, cap: number): void {
     if (sequence.status !== "running") return;
     const wanted = sequence.numTokens - sequence.numComputed;
-    const numTokens = Math.min(wanted, cap, this.#budget);
+    const isPrompt = !sequence.isDecoding;
+    const numTokens = Math.min(wanted, cap, isPrompt ? this.#promptRoom : this.#budget);
     if (numTokens === 0 || (numTokens < wanted && !this.#options.enableChunkedPrefill)) return;
     while (!this.#grow(sequence, sequence.numComputed + numTokens)) {
       const victim = this.#running.reduce((last, other) => (this.#policy.before(last, other) ? other : last));
@@ -177,12 +196,13 @@ export class Scheduler {
     }
     sequence.numScheduled = numTokens;
     this.#budget -= numTokens;
+    if (isPrompt) this.#promptBudget -= numTokens;
   }
 
   #admitWaiting(): Sequence[] {
     const admitted: Sequence[] = [];
     const skipped: Sequence[] = [];
-    while (this.#budget > 0 && this.#running.length < this.#options.maxNumSeqs) {
+    while (this.#promptRoom > 0 && this.#running.length < this.#options.maxNumSeqs) {
       const sequence = this.#waiting.peek();
       if (sequence === undefined) break;
       if (this.#awaitsSharedPrompt(sequence)) {
@@ -211,7 +231,7 @@ export class Scheduler {
     const hits = this.#hits;
     const numHitTokens = hits.length * blockSize;
     const wanted = sequence.numTokens - numHitTokens;
-    const numTokens = Math.min(wanted, this.#prefillCap, this.#budget);
+    const numTokens = Math.min(wanted, this.#prefillCap, this.#promptRoom);
     if (numTokens < wanted && !this.#options.enableChunkedPrefill) return false;
     let available = this.#pool.numAvailable;
     for (let index = 0; index < hits.length; index += 1) {
@@ -238,6 +258,7 @@ export class Scheduler {
     sequence.numScheduled = numTokens;
     this.#running.push(sequence);
     this.#budget -= numTokens;
+    this.#promptBudget -= numTokens;
     return true;
   }
 
@@ -245,11 +266,15 @@ export class Scheduler {
   #spendRest(): void {
     if (!this.#options.enableChunkedPrefill) return;
     for (const sequence of this.#running) {
-      if (this.#budget === 0) return;
-      const more = Math.min(this.#budget, sequence.numTokens - sequence.numComputed - sequence.numScheduled);
+      if (this.#promptRoom === 0) return;
+      const more = Math.min(
+        this.#promptRoom,
+        sequence.numTokens - sequence.numComputed - sequence.numScheduled,
+      );
       if (more === 0 || !this.#grow(sequence, sequence.numComputed + sequence.numScheduled + more)) continue;
       sequence.numScheduled += more;
       this.#budget -= more;
+      this.#promptBudget -= more;
     }
   }
 
