@@ -1,5 +1,6 @@
 import type { OctavoError } from "@octavo/protocol";
 import type { SamplingParams } from "./sampling/sampling-params.js";
+import type { Grammar, GrammarSpec } from "./structured/grammar.js";
 
 /**
  * Requests that are one to whoever sent them, as the prompts of one HTTP request are: queued one after the other with
@@ -13,6 +14,11 @@ export interface GenerationRequest {
   readonly requestId: string;
   readonly promptTokens: Int32Array;
   readonly params: SamplingParams;
+  /**
+   * What the output must look like, made by this engine's `compileGrammar`. A sequence ends with `stop` as soon as nothing
+   * can follow its text, even before `minTokens`.
+   */
+  readonly grammar?: Grammar;
   /** Prefix blocks are shared only between requests with the same salt. */
   readonly cacheSalt?: string;
   /** Lower runs earlier; only with the priority policy. */
@@ -105,6 +111,8 @@ export interface EngineObserver {
   onFirstToken?(requestId: string, timeToFirstTokenMs: number): void;
   onInterToken?(requestId: string, gapMs: number): void;
   onFinished?(request: FinishedRequest): void;
+  /** A grammar was asked for and is there: how long its caller waited, and whether it was known already. */
+  onGrammarCompiled?(seconds: number, cached: boolean): void;
 }
 
 export interface StepRecord {
@@ -146,6 +154,11 @@ export interface Engine extends AsyncDisposable {
     request: EmbeddingRequest,
     signal?: AbortSignal,
   ): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }>;
+  /**
+   * Compiles a constraint off the event loop; each content once as long as it is remembered. Throws `invalid_request`
+   * naming what of it is malformed, not supported or too large, `request_cancelled` on abort.
+   */
+  compileGrammar(spec: GrammarSpec, signal?: AbortSignal): Promise<Grammar>;
   observe(observer: EngineObserver): Disposable;
   /**
    * Takes no new requests; resolves when all it has, waiting ones included, have ended. Those that have not after

@@ -205,7 +205,7 @@ export interface SamplerStateSpec {
 
 /**
  * Sampling parameters of one output row. Ties go to the lowest id: in greedy choice, at the border of top-k (exactly k
- * tokens stay) and at that of top-p. Order follows vLLM: raw logprobs, allowed ids, bad words, stop suppression,
+ * tokens stay) and at that of top-p. Order follows vLLM: raw logprobs, mask, allowed ids, bad words, stop suppression,
  * bias, penalties, greedy or temperature, min-p, top-k, top-p, then one draw keyed by (seed, index).
  */
 export interface RowSampling {
@@ -220,6 +220,11 @@ export interface RowSampling {
   readonly index: number;
   readonly state?: SamplerState;
   readonly suppressStops?: boolean;
+  /**
+   * Tokens that may be sampled: bit `id & 31` of word `id >> 5`, ceil(vocab / 32) words. Read when the step is handed
+   * over; the caller may change it then.
+   */
+  readonly mask?: Uint32Array;
 }
 
 /** What to do with one output row. */
@@ -259,7 +264,7 @@ export interface StepPlan {
 
 /**
  * Why one row has no result; the step's other rows are good, and the row's sampler state is left as it was.
- * `non_finite_logits`: a logit or, in a hidden row, the state is NaN or infinite. `no_token_allowed`: allowed ids, bad words, stop
+ * `non_finite_logits`: a logit or, in a hidden row, the state is NaN or infinite. `no_token_allowed`: mask, allowed ids, bad words, stop
  * suppression and bias left nothing to sample.
  */
 export type RowError = "non_finite_logits" | "no_token_allowed";

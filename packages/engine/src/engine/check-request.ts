@@ -20,7 +20,9 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
       { param: "max_tokens" },
     );
   }
-  const { priority = 0, cacheSalt } = request;
+  const { priority = 0, cacheSalt, grammar } = request;
+  if (grammar !== undefined && grammar.maskWords !== Math.ceil(limits.vocabSize / 32))
+    throw invalid("The grammar was compiled for another vocabulary; compile it with this engine.", "grammar");
   if (!Number.isSafeInteger(priority))
     throw invalid(`priority must be an integer, not ${priority}.`, "priority");
   if (priority !== 0 && !limits.hasPriorities) {

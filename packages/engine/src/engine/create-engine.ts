@@ -12,6 +12,8 @@ import { tokenizeBadWords } from "../sampling/bad-words.js";
 import { PrefillPacer } from "../scheduler/prefill-pacer.js";
 import { Scheduler, type ScheduledStep } from "../scheduler/scheduler.js";
 import type { Sequence } from "../scheduler/sequence.js";
+import { GrammarCompiler } from "../structured/grammar-compiler.js";
+import type { Grammar, GrammarSpec } from "../structured/grammar.js";
 import type { ActiveRequest, EngineContext } from "./active-request.js";
 import { AdmissionQueue } from "./admission-queue.js";
 import { checkEmbeddingRequest, checkGenerationRequest } from "./check-request.js";
@@ -49,6 +51,7 @@ class StepEngine implements RunningEngine {
   readonly #observers = new ObserverList();
   readonly #queue: AdmissionQueue;
   readonly #requests: RequestRegistry;
+  readonly #grammars: GrammarCompiler;
   readonly #loop: Promise<void>;
   #wake: (() => void) | undefined;
   #numRequests = 0;
@@ -72,6 +75,10 @@ class StepEngine implements RunningEngine {
     );
     this.#queue = new AdmissionQueue(options.maxQueuedRequests);
     this.#requests = new RequestRegistry(this.#scheduler, this.#queue, this.#observers);
+    this.#grammars = new GrammarCompiler(options.tokenizer, {
+      vocabSize: options.vocabSize,
+      onCompiled: (seconds, cached) => this.#observers.notify("onGrammarCompiled", seconds, cached),
+    });
     this.#context = {
       backend,
       vocabSize: options.vocabSize,
@@ -127,6 +134,10 @@ class StepEngine implements RunningEngine {
     const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize);
     this.#add(task, signal);
     return task.result;
+  }
+
+  compileGrammar(spec: GrammarSpec, signal?: AbortSignal): Promise<Grammar> {
+    return this.#grammars.compile(spec, signal);
   }
 
   observe(observer: EngineObserver): Disposable {
@@ -344,6 +355,7 @@ class StepEngine implements RunningEngine {
     this.#isStopped = true;
     this.#wake?.();
     await this.#loop;
+    this.#grammars[Symbol.dispose]();
     this.#cache[Symbol.dispose]();
   }
 }

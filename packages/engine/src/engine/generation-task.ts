@@ -15,6 +15,7 @@ import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "./active-request.js";
 import { EventChannel, type PendingDelta } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";
+import { GrammarConstraint } from "./grammar-constraint.js";
 import { checkTokenRow, tokenLogprob } from "./token-logprob.js";
 
 type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
@@ -27,6 +28,7 @@ interface Stream {
   readonly output: SequenceOutput;
   /** Reused for every step: only the index and the state change. */
   readonly row: SampleRow;
+  readonly constraint: GrammarConstraint | undefined;
   lastTokenMs: number | undefined;
   finishReason: FinishReason | undefined;
   /** Rows that the step in flight computes. */
@@ -72,6 +74,7 @@ export class GenerationTask extends ActiveRequest {
     this.#streams = this.sequences.map((_, index) => ({
       output: new SequenceOutput(index, params, tokenizer, promptTokens, stops),
       row: sampleRow(request, sequenceSeed(seed, index), context.vocabSize),
+      constraint: this.#constraint(),
       lastTokenMs: undefined,
       finishReason: undefined,
       numScoreRows: 0,
@@ -83,6 +86,7 @@ export class GenerationTask extends ActiveRequest {
 
   override prepare(sequence: Sequence): void {
     const { params } = this.#request;
+    this.#stream(sequence).constraint?.prepare();
     const suppressible = params.minTokens > 0 ? [...this.#context.eosTokenIds, ...params.stopTokenIds] : [];
     const isPlain =
       params.repetitionPenalty === 1 &&
@@ -131,6 +135,7 @@ export class GenerationTask extends ActiveRequest {
     if (!stream.samples) return;
     const { sampling } = stream.row;
     sampling.index = sequence.numOutputTokens;
+    if (stream.constraint !== undefined) sampling.mask = stream.constraint.mask;
     sampling.suppressStops = sequence.numOutputTokens < this.#request.params.minTokens;
     rows.addRow(end - 1, stream.row);
   }
@@ -229,9 +234,52 @@ export class GenerationTask extends ActiveRequest {
     sequence.tokens.push(sampled.token);
     const { logprobTokenIds } = this.#request.params;
     const logprob = stream.row.numLogprobs === undefined ? undefined : tokenLogprob(sampled, logprobTokenIds);
-    const ending = stream.output.accept(sampled.token, logprob, this.#ending(sequence, sampled.token));
+    const ending = stream.output.accept(
+      sampled.token,
+      logprob,
+      this.#constrainedEnding(sequence, stream, sampled.token),
+    );
     stream.finishReason = ending?.finishReason;
-    return ending !== undefined;
+    if (ending !== undefined) return true;
+    // Here rather than while the step is planned, where a failure would be the engine's.
+    stream.constraint?.prepare();
+    return this.#takeForced(sequence, stream);
+  }
+
+  /**
+   * Appends the tokens between which the constraint leaves no choice: they are what sampling would give, so they are
+   * computed together with the next step instead of one step each. Returns whether the sequence is complete.
+   */
+  #takeForced(sequence: Sequence, stream: Stream): boolean {
+    const { constraint, row } = stream;
+    if (constraint === undefined || row.numLogprobs !== undefined || row.sampling.state !== undefined)
+      return false;
+    for (let token = constraint.forcedToken; token !== undefined; token = constraint.forcedToken) {
+      sequence.tokens.push(token);
+      const ending = stream.output.accept(token, undefined, this.#constrainedEnding(sequence, stream, token));
+      stream.finishReason = ending?.finishReason;
+      if (ending !== undefined) return true;
+      constraint.prepare();
+    }
+    return false;
+  }
+
+  #constraint(): GrammarConstraint | undefined {
+    const { grammar, params } = this.#request;
+    if (grammar === undefined) return undefined;
+    const ends = params.ignoreEos ? [] : this.#context.eosTokenIds;
+    return new GrammarConstraint(grammar, new Set([...ends, ...this.#stopTokenIds]));
+  }
+
+  /** As `#ending`; under a constraint also where its text cannot go on. */
+  #constrainedEnding(sequence: Sequence, stream: Stream, token: number): Ending | undefined {
+    const ending = this.#ending(sequence, token);
+    const { constraint } = stream;
+    if (constraint === undefined || ending?.finishReason === "stop") return ending;
+    constraint.accept(token);
+    return constraint.isFinished
+      ? { finishReason: "stop", stopReason: undefined, hidesToken: false }
+      : ending;
   }
 
   #ending(sequence: Sequence, token: number): Ending | undefined {

@@ -20,7 +20,7 @@ export function checkRowError({ error }: RowResult): void {
   if (error === "no_token_allowed") {
     throw new OctavoError(
       "invalid_request",
-      "No token is left to choose from: allowed_token_ids, bad_words, min_tokens and logit_bias exclude all of them.",
+      "No token is left to choose from: allowed_token_ids, bad_words, min_tokens, logit_bias and the constraint on the output exclude all of them.",
       { param: "allowed_token_ids" },
     );
   }

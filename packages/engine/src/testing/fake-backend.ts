@@ -16,7 +16,7 @@ import type {
   Vector,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import { FakeSamplerState, logitsOf, logSoftmax, mix, ranking, sampleToken } from "./fake-model.js";
+import { FakeSamplerState, logitsOf, logSoftmax, mix, noToken, ranking, sampleToken } from "./fake-model.js";
 
 export interface FakeBackendOptions {
   readonly vocabSize: number;
@@ -120,6 +120,7 @@ export class FakeBackend implements Backend {
     const scripted = script?.(context);
     if (scripted !== undefined) logits[scripted] = 100;
     const token = row.kind === "score" ? row.target : sampleToken(logits, row.sampling);
+    if (token === noToken) return { token, error: "no_token_allowed" };
     return { ...rowLogprobs(row, token, logits), ...(plan.wantLogits === true && { logits }) };
   }
 }

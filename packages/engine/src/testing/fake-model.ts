@@ -79,9 +79,18 @@ export class FakeSamplerState implements SamplerState {
   }
 }
 
+/** What `sampleToken` returns when nothing is allowed. */
+export const noToken = -1;
+
 /** Greedy, or one draw from the tempered distribution keyed by (seed, index). */
 export function sampleToken(raw: Float32Array, sampling: RowSampling): number {
   const logits = Float64Array.from(raw);
+  const { mask } = sampling;
+  if (mask !== undefined) {
+    assert.equal(mask.length, Math.ceil(raw.length / 32), "a mask of the wrong length");
+    for (const token of logits.keys())
+      if (((mask[token >> 5]! >>> (token & 31)) & 1) === 0) logits[token] = Number.NEGATIVE_INFINITY;
+  }
   if (sampling.state instanceof FakeSamplerState) {
     const { state } = sampling;
     assert(!state.isDisposed, "a row uses a disposed sampler state");
@@ -92,6 +101,7 @@ export function sampleToken(raw: Float32Array, sampling: RowSampling): number {
     );
     state.apply(logits, sampling.suppressStops === true);
   }
+  if (logits.every((logit) => logit === Number.NEGATIVE_INFINITY)) return noToken;
   const logprobs = logSoftmax(
     sampling.temperature === 0 ? logits : logits.map((logit) => logit / sampling.temperature),
   );

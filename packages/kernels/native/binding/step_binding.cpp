@@ -133,14 +133,27 @@ void copy_integers(const Napi::Object& plan, const char* key, std::vector<int32_
 }
 
 // Encoded by packages/kernels/src/native/encode-outputs.ts.
-constexpr size_t integers_per_row = 8;
+constexpr size_t integers_per_row = 9;
 constexpr size_t reals_per_row = 3;
+
+/// Copies masks, all of one length, one after another; returns that length.
+size_t copy_masks(const Napi::Array& masks, std::vector<uint32_t>& out) {
+    out.clear();
+    size_t words = 0;
+    for (uint32_t i = 0; i < masks.Length(); i++) {
+        const Napi::Uint32Array mask = masks.Get(i).As<Napi::Uint32Array>();
+        words = mask.ElementLength();
+        out.insert(out.end(), mask.Data(), mask.Data() + words);
+    }
+    return words;
+}
 
 void read_outputs(const Napi::Object& rows, const std::vector<int32_t>& output_tokens, StepPlan& plan) {
     const Napi::Int32Array integers = rows.Get("integers").As<Napi::Int32Array>();
     const Napi::Float32Array reals = rows.Get("reals").As<Napi::Float32Array>();
     const Napi::BigUint64Array seeds = rows.Get("seeds").As<Napi::BigUint64Array>();
     const Napi::Array states = rows.Get("states").As<Napi::Array>();
+    const size_t mask_words = copy_masks(rows.Get("masks").As<Napi::Array>(), plan.masks);
     const int32_t* row_integers = integers.Data();
     const float* row_reals = reals.Data();
     plan.outputs.clear();
@@ -163,6 +176,7 @@ void read_outputs(const Napi::Object& rows, const std::vector<int32_t>& output_t
             plan.states.push_back(unwrap<SamplerState>(states.Get(static_cast<uint32_t>(row_integers[7]))));
             row.sampling.state = plan.states.back().get();
         }
+        if (row_integers[8] >= 0) row.sampling.mask = plan.masks.data() + static_cast<size_t>(row_integers[8]) * mask_words;
         row.sampling.temperature = row_reals[0];
         row.sampling.top_p = row_reals[1];
         row.sampling.min_p = row_reals[2];

@@ -35,6 +35,8 @@ struct StepPlan {
     std::vector<int32_t> block_table_starts;
     std::vector<OutputRow> outputs;
     std::vector<int32_t> logprob_ids;
+    /// Masks of allowed tokens that `outputs` point to.
+    std::vector<uint32_t> masks;
     /// Keeps the states that `outputs` point to.
     std::vector<std::shared_ptr<SamplerState>> states;
     bool wants_logits = false;

@@ -17,6 +17,20 @@ constexpr float coldest = 1e-5f;
 /// Weights (the largest is 1) from which candidates are collected at first; usually that is all top-k and top-p need.
 constexpr float first_threshold = 1e-4f;
 
+void keep_masked(float* logits, int64_t vocab, const uint32_t* mask) {
+    constexpr float masked = -std::numeric_limits<float>::infinity();
+    for (int64_t begin = 0; begin < vocab; begin += 32) {
+        const uint32_t word = mask[begin / 32];
+        if (word == ~0u) continue;
+        const int64_t end = std::min<int64_t>(begin + 32, vocab);
+        if (word == 0) {
+            std::fill(logits + begin, logits + end, masked);
+            continue;
+        }
+        for (int64_t i = begin; i < end; i++) logits[i] = (word >> (i - begin) & 1u) != 0 ? logits[i] : masked;
+    }
+}
+
 }  // namespace
 
 void RowSampler::reserve(int64_t vocab) {
@@ -32,12 +46,14 @@ void RowSampler::reserve(int64_t vocab) {
 Sampled RowSampler::sample(float* logits, int64_t vocab, float largest, const RowSampling& sampling, bool keep) {
     const OpKernels& kernels = op_kernels();
     float* row = logits;
-    if (sampling.state != nullptr && sampling.state->edits(sampling.suppress_stops)) {
+    const bool edits = sampling.state != nullptr && sampling.state->edits(sampling.suppress_stops);
+    if (edits || sampling.mask != nullptr) {
         if (keep) {
             std::copy(logits, logits + vocab, edited_.data());
             row = edited_.data();
         }
-        sampling.state->edit(row, vocab, sampling.suppress_stops);
+        if (sampling.mask != nullptr) keep_masked(row, vocab, sampling.mask);
+        if (edits) sampling.state->edit(row, vocab, sampling.suppress_stops);
         bool bad = false;
         largest = kernels.largest(row, vocab, &bad);
         if (bad) return {-1, RowError::non_finite_logits};

@@ -10,7 +10,7 @@ enum class RowError : uint8_t {
     none = 0,
     /// A logit is NaN or +infinity, or a hidden state is not finite.
     non_finite_logits = 1,
-    /// Allowed ids, bad words, stop suppression and bias left no token.
+    /// Mask, allowed ids, bad words, stop suppression and bias left no token.
     no_token_allowed = 2,
 };
 
@@ -23,6 +23,8 @@ struct RowSampling {
     uint64_t index;
     bool suppress_stops;
     SamplerState* state;  // may be null
+    /// Bit `id & 31` of word `id >> 5` for each token that may be sampled; may be null.
+    const uint32_t* mask;
 };
 
 struct Sampled {

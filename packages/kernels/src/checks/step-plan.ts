@@ -136,12 +136,13 @@ function checkOutput(row: number, output: OutputRow, vocabSize: number): void {
   if (output.numLogprobs !== undefined)
     checkField(row, "numLogprobs", output.numLogprobs, 0, Number.MAX_SAFE_INTEGER);
   if (output.kind === "score") return checkField(row, "target", output.target, 0, vocabSize - 1);
-  const { temperature, topP, topK, minP, index, seed } = output.sampling;
+  const { temperature, topP, topK, minP, index, seed, mask } = output.sampling;
   checkRealField(row, "sampling.temperature", temperature, 0, Number.MAX_VALUE);
   checkRealField(row, "sampling.topP", topP, 0, 1);
   checkField(row, "sampling.topK", topK, 0, 2 ** 31 - 1);
   checkRealField(row, "sampling.minP", minP, 0, 1);
   checkField(row, "sampling.index", index, 0, 2 ** 31 - 1);
+  if (mask !== undefined) checkMask(row, mask, vocabSize);
   if (typeof seed !== "bigint") fail(`outputs[${row}].sampling.seed must be a bigint, not ${typeof seed}.`);
   if (output.logprobIds === undefined) return;
   for (const id of output.logprobIds)
@@ -156,6 +157,13 @@ function checkField(row: number, field: string, value: number, least: number, mo
 
 function checkRealField(row: number, field: string, value: number, least: number, most: number): void {
   if (!isReal(value, least, most)) checkReal(`outputs[${row}].${field}`, value, least, most);
+}
+
+function checkMask(row: number, mask: Uint32Array, vocabSize: number): void {
+  const numWords = Math.ceil(vocabSize / 32);
+  if (!(mask instanceof Uint32Array)) fail(`outputs[${row}].sampling.mask must be a Uint32Array.`);
+  if (mask.length !== numWords)
+    fail(`outputs[${row}].sampling.mask has ${mask.length} words; the vocabulary needs ${numWords}.`);
 }
 
 function checkLength(name: string, array: Int32Array, least: number): void {

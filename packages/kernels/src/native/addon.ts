@@ -51,6 +51,7 @@ export interface NativeOutputs {
   readonly reals: Float32Array;
   readonly seeds: BigUint64Array;
   readonly states: readonly NativeObject<"sampler-state">[];
+  readonly masks: readonly Uint32Array[];
   readonly logprobIds: Int32Array;
 }
 

@@ -2,13 +2,13 @@ import type { OutputRow, SamplerState } from "../backend.js";
 import type { NativeObject, NativeOutputs } from "./addon.js";
 
 const kinds = { sample: 0, score: 1, hidden: 2 } as const;
-const integersPerRow = 8;
+const integersPerRow = 9;
 const realsPerRow = 3;
 const none = -1;
 
 /**
  * Packs output rows into flat arrays, read by native/binding/step_binding.cpp. Integers of a row: kind, target, number of
- * top logprobs (-1: no logprobs), number of ids, top-k, index, whether stops are suppressed, state (-1: none). Reals:
+ * top logprobs (-1: no logprobs), number of ids, top-k, index, whether stops are suppressed, state (-1: none), mask (-1: none). Reals:
  * temperature, top-p, min-p. The arrays are reused from step to step; the addon copies them before it returns.
  */
 export class OutputEncoder {
@@ -25,6 +25,7 @@ export class OutputEncoder {
     const integers = this.#integers;
     const reals = this.#reals;
     const states: NativeObject<"sampler-state">[] = [];
+    const masks: Uint32Array[] = [];
     const logprobIds: Int32Array[] = [];
     for (let index = 0; index < outputs.length; index++) {
       const output = outputs[index]!;
@@ -32,6 +33,7 @@ export class OutputEncoder {
       integers.fill(0, at, at + integersPerRow);
       integers[at] = kinds[output.kind];
       integers[at + 7] = none;
+      integers[at + 8] = none;
       if (output.kind === "hidden") continue;
       integers[at + 2] = output.numLogprobs === undefined ? none : Math.min(output.numLogprobs, vocabSize);
       if (output.kind === "score") {
@@ -45,6 +47,7 @@ export class OutputEncoder {
       integers[at + 5] = sampling.index;
       integers[at + 6] = sampling.suppressStops === true ? 1 : 0;
       if (sampling.state !== undefined) integers[at + 7] = states.push(stateOf(sampling.state)) - 1;
+      if (sampling.mask !== undefined) integers[at + 8] = masks.push(sampling.mask) - 1;
       reals[index * realsPerRow] = sampling.temperature;
       reals[index * realsPerRow + 1] = sampling.topP;
       reals[index * realsPerRow + 2] = sampling.minP;
@@ -57,6 +60,7 @@ export class OutputEncoder {
       reals,
       seeds: this.#seeds,
       states,
+      masks,
       logprobIds: concatenate(logprobIds),
     };
   }

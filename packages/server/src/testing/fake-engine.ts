@@ -7,10 +7,13 @@ import type {
   FinishReason,
   GenerationEvent,
   GenerationRequest,
+  Grammar,
+  GrammarSpec,
   SequenceDelta,
   TokenLogprob,
   Usage,
 } from "@octavo/engine";
+import { GrammarCompiler } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { ByteTokenizer } from "./fake-tokenizer.js";
 
@@ -39,6 +42,7 @@ export class FakeEngine implements Engine {
   failure: OctavoError | undefined;
   readonly #tokenizer: ByteTokenizer;
   readonly #observers = new Set<EngineObserver>();
+  readonly #grammars: GrammarCompiler;
   readonly #running = new Set<string>();
   readonly #waiters = new Set<() => void>();
   #draining = false;
@@ -47,6 +51,12 @@ export class FakeEngine implements Engine {
 
   constructor(tokenizer: ByteTokenizer, maxModelLen: number, behaviour: FakeBehaviour) {
     this.#tokenizer = tokenizer;
+    this.#grammars = new GrammarCompiler(tokenizer, {
+      vocabSize: tokenizer.vocabSize,
+      onCompiled: (seconds, cached) => {
+        for (const observer of this.#observers) observer.onGrammarCompiled?.(seconds, cached);
+      },
+    });
     this.maxModelLen = maxModelLen;
     this.behaviour = behaviour;
   }
@@ -87,6 +97,11 @@ export class FakeEngine implements Engine {
     });
   }
 
+  /** Constraints are compiled for real, and do not bind the scripted answers. */
+  compileGrammar(spec: GrammarSpec, signal?: AbortSignal): Promise<Grammar> {
+    return this.#grammars.compile(spec, signal);
+  }
+
   observe(observer: EngineObserver): Disposable {
     this.#observers.add(observer);
     return { [Symbol.dispose]: () => void this.#observers.delete(observer) };
@@ -111,6 +126,7 @@ export class FakeEngine implements Engine {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
+    this.#grammars[Symbol.dispose]();
     return Promise.resolve();
   }
 

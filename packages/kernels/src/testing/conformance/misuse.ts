@@ -185,6 +185,7 @@ export function misuseConformance(open: () => Backend): void {
         [/topP/, { outputs: [{ ...sample, sampling: { ...greedy, topP: 1.1 } }] }],
         [/topK/, { outputs: [{ ...sample, sampling: { ...greedy, topK: 1.5 } }] }],
         [/minP/, { outputs: [{ ...sample, sampling: { ...greedy, minP: -0.1 } }] }],
+        [/mask has 3 words/, { outputs: [{ ...sample, sampling: { ...greedy, mask: new Uint32Array(3) } }] }],
         [/index/, { outputs: [{ ...sample, sampling: { ...greedy, index: -1 } }] }],
       ];
       const plan = promptPlan([0, 1, 2, 3], [sample]);

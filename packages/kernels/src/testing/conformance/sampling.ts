@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Backend, RowSampling } from "../../backend.js";
-import { greedy, LogitModel, logSoftmax, ranking } from "../logit-harness.js";
+import { greedy, LogitModel, logSoftmax, ranking, samplerState } from "../logit-harness.js";
 import { SeededRandom } from "../seeded-random.js";
 
 const rowsPerStep = 500;
@@ -87,6 +87,59 @@ export function samplingConformance(open: () => Backend): void {
         }
       });
     }
+
+    test("a mask leaves the tokens whose bits are set, before everything else", async () => {
+      using backend = open();
+      const random = new SeededRandom(5);
+      const logits = random.floats(301, 3);
+      using model = await LogitModel.create(backend, [logits], 4);
+      using banned = samplerState(backend, { badWords: [Int32Array.of(299)] });
+      const maskOf = (ids: readonly number[]): Uint32Array => {
+        const mask = new Uint32Array(10);
+        for (const id of ids) mask[id >> 5] = (mask[id >> 5] ?? 0) | (1 << (id & 31));
+        return mask;
+      };
+      for (const ids of [
+        [0],
+        [300],
+        [31, 32],
+        [64, 95, 299],
+        Array.from({ length: 32 }, (_, id) => id + 96),
+      ]) {
+        const best = ranking(logits).find((id) => ids.includes(id));
+        assert.equal(await model.sample(0, { ...greedy, mask: maskOf(ids) }), best);
+        for (let seed = 0n; seed < 8n; seed++) {
+          const drawn = await model.sample(0, {
+            ...greedy,
+            temperature: 3,
+            topK: 40,
+            seed,
+            mask: maskOf(ids),
+          });
+          assert.ok(ids.includes(drawn), `${drawn} is not among ${ids.join()}`);
+        }
+      }
+      const everything = new Uint32Array(10).fill(0xffffffff);
+      assert.equal(await model.sample(0, { ...greedy, mask: everything }), await model.sample(0, greedy));
+      const row = (mask: Uint32Array, more: Partial<RowSampling> = {}) =>
+        ({ kind: "sample", sampling: { ...greedy, ...more, mask }, numLogprobs: 1 }) as const;
+      const { rows } = await model.run(
+        [0, 0, 0, 0],
+        [row(maskOf([])), row(maskOf([299]), { state: banned }), row(maskOf([7])), row(everything)],
+        true,
+      );
+      assert.deepEqual(
+        rows.map(({ token, error }) => [token, error]),
+        [
+          [-1, "no_token_allowed"],
+          [-1, "no_token_allowed"],
+          [7, undefined],
+          [ranking(logits)[0], undefined],
+        ],
+      );
+      assert.deepEqual(rows[2]?.topTokens, rows[3]?.topTokens, "logprobs stay those of the raw distribution");
+      assert.deepEqual(rows[2]?.logits, rows[3]?.logits);
+    });
 
     test("a draw depends on seed and index alone", async () => {
       using backend = open();

@@ -1,0 +1,59 @@
+import { OctavoError } from "@octavo/protocol";
+import type { Grammar, Matcher } from "../structured/grammar.js";
+
+/**
+ * Keeps one sequence to a grammar: how far it has come and which tokens may come next. Tokens that end a sequence are
+ * among them where the grammar's text is complete, and nowhere else. Outlives preemption, as the output does.
+ */
+export class GrammarConstraint {
+  readonly #matcher: Matcher;
+  readonly #endTokens: readonly number[];
+  readonly #mask: Uint32Array;
+  #isFresh = false;
+
+  constructor(grammar: Grammar, endTokens: Iterable<number>) {
+    this.#matcher = grammar.start();
+    this.#endTokens = [...endTokens];
+    this.#mask = new Uint32Array(grammar.maskWords);
+  }
+
+  /** Nothing but the end can follow. */
+  get isFinished(): boolean {
+    return this.#matcher.isFinished;
+  }
+
+  /** Makes the mask of the next token. Throws `invalid_request` when the grammar is too ambiguous to be followed. */
+  prepare(): void {
+    if (this.#isFresh) return;
+    this.#matcher.fillMask(this.#mask);
+    const { isComplete } = this.#matcher;
+    for (const token of this.#endTokens) {
+      const bit = 1 << (token & 31);
+      if (isComplete) this.#mask[token >> 5]! |= bit;
+      else this.#mask[token >> 5]! &= ~bit;
+    }
+    this.#isFresh = true;
+  }
+
+  /** Valid until the next token is taken. */
+  get mask(): Uint32Array {
+    this.prepare();
+    return this.#mask;
+  }
+
+  /** The token that must come next, when there is no choice. */
+  get forcedToken(): number | undefined {
+    const token = this.#matcher.forcedToken();
+    return token !== undefined && this.#endTokens.includes(token) ? undefined : token;
+  }
+
+  /** Takes note of a token that was sampled under the mask and does not end the sequence. */
+  accept(token: number): void {
+    if (!this.#matcher.accept(token))
+      throw new OctavoError(
+        "internal_error",
+        `Token ${token} was sampled although the grammar does not allow it.`,
+      );
+    this.#isFresh = false;
+  }
+}
