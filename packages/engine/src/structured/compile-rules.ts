@@ -10,7 +10,7 @@ import { choice, type Node, nothing, repeat, type RuleSet, sequence } from "./no
 import { lowerRegex } from "./regex/lower-regex.js";
 import { parseRegex } from "./regex/regex-syntax.js";
 import { RuleBuilder } from "./rule-builder.js";
-import { taggedText } from "./tagged-text.js";
+import { taggedText, textUntil } from "./tagged-text.js";
 
 const maxDepth = 32;
 const maxChoices = 10_000;
@@ -71,7 +71,9 @@ class SpecCompiler {
       case "literal":
         return literalNode(spec.text, this.#special);
       case "any_text":
-        return this.#rule("text", utf8Encoding().anything);
+        return spec.until === undefined
+          ? this.#rule("text", utf8Encoding().anything)
+          : textUntil(spec.until, this.#special);
       case "sequence":
         return sequence(...spec.parts.map(inner));
       case "any_of":

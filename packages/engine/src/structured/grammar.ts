@@ -30,7 +30,8 @@ export type GrammarSpec =
   /** GBNF (`root ::= ...`) or Lark (`start: ...`). */
   | { readonly kind: "grammar"; readonly source: string }
   | { readonly kind: "literal"; readonly text: string }
-  | { readonly kind: "any_text" }
+  /** Free text; with `until` up to and with the first appearance of that text, as a model's reasoning ends. */
+  | { readonly kind: "any_text"; readonly until?: string }
   | { readonly kind: "sequence"; readonly parts: readonly GrammarSpec[] }
   | { readonly kind: "any_of"; readonly options: readonly GrammarSpec[] }
   | {

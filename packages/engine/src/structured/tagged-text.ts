@@ -46,6 +46,13 @@ export function taggedText(
   return choice(...tagged);
 }
 
+/** Free text that ends with the first appearance of `end`. */
+export function textUntil(end: string, special: ReadonlySet<string>): Node {
+  if (end === "" || end.length > maxTriggerLength)
+    throw invalid("until", `needs an end of 1 to ${maxTriggerLength} characters`);
+  return new TriggerMachine([end], special).upTo(0);
+}
+
 function triggerOf(begin: string, triggers: readonly string[]): string | undefined {
   let best: string | undefined;
   // The shortest: it is what appears first in the text.

@@ -90,8 +90,7 @@ export function samplingConformance(open: () => Backend): void {
 
     test("a mask leaves the tokens whose bits are set, before everything else", async () => {
       using backend = open();
-      const random = new SeededRandom(5);
-      const logits = random.floats(301, 3);
+      const logits = new SeededRandom(5).floats(301, 3);
       using model = await LogitModel.create(backend, [logits], 4);
       using banned = samplerState(backend, { badWords: [Int32Array.of(299)] });
       const maskOf = (ids: readonly number[]): Uint32Array => {
