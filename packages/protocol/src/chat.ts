@@ -1,15 +1,8 @@
 import { z } from "zod";
 import { chatMessages, chatTools } from "./chat-messages.js";
-import {
-  deliveryFields,
-  listOf,
-  maxTokenId,
-  requestLimits,
-  responseFormat,
-  samplingFields,
-  unsupported,
-} from "./fields.js";
+import { deliveryFields, listOf, maxTokenId, requestLimits, samplingFields, unsupported } from "./fields.js";
 import type { ChatLogprobs, PromptLogprobs } from "./logprobs.js";
+import { constraintFields } from "./structured.js";
 import type { UsageInfo } from "./usage.js";
 
 /** Fields that shape the prompt; `/tokenize` takes the same ones. */
@@ -27,6 +20,7 @@ export const chatPromptFields = {
 export const chatCompletionRequest = z.object({
   ...samplingFields,
   ...deliveryFields,
+  ...constraintFields,
   ...chatPromptFields,
   max_tokens: z.int().min(1).max(maxTokenId).nullish(),
   max_completion_tokens: z.int().min(1).max(maxTokenId).nullish(),
@@ -35,7 +29,6 @@ export const chatCompletionRequest = z.object({
   echo: z.boolean().nullish(),
   reasoning_effort: z.string().max(32).nullish(),
   include_reasoning: z.boolean().nullish(),
-  response_format: responseFormat.nullish(),
   tool_choice: unsupported(
     'only "auto" and "none" are supported by this version; "required" and named tools need constrained decoding',
     (value) => value === "auto" || value === "none",

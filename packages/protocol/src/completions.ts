@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { deliveryFields, maxTokenId, responseFormat, samplingFields, unsupported } from "./fields.js";
+import { deliveryFields, maxTokenId, samplingFields, unsupported } from "./fields.js";
 import type { CompletionLogprobs, PromptLogprobs } from "./logprobs.js";
 import { promptInputs } from "./prompt-input.js";
+import { constraintFields } from "./structured.js";
 import type { UsageInfo } from "./usage.js";
 
 /** What `max_tokens` is when a completions request does not say. */
@@ -10,13 +11,13 @@ export const defaultCompletionTokens = 16;
 export const completionRequest = z.object({
   ...samplingFields,
   ...deliveryFields,
+  ...constraintFields,
   prompt: promptInputs,
   /** 0 is allowed with `echo`: the prompt is scored and returned alone. */
   max_tokens: z.int().min(0).max(maxTokenId).nullish(),
   logprobs: z.int().min(-1).nullish(),
   echo: z.boolean().nullish(),
   add_special_tokens: z.boolean().nullish(),
-  response_format: responseFormat.nullish(),
   suffix: unsupported("text insertion is not supported", (value) => value === ""),
   best_of: unsupported("best_of above 1 is not supported; ask for n choices instead", (value) => value === 1),
 });

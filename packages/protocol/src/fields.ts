@@ -173,24 +173,8 @@ export const deliveryFields = {
   return_token_ids: z.boolean().nullish(),
   return_tokens_as_token_ids: z.boolean().nullish(),
   use_beam_search: unsupported("beam search is not supported", isFalse),
-  structured_outputs: unsupported("constrained output is not supported by this version"),
-  guided_json: unsupported("constrained output is not supported by this version"),
-  guided_regex: unsupported("constrained output is not supported by this version"),
-  guided_choice: unsupported("constrained output is not supported by this version"),
-  guided_grammar: unsupported("constrained output is not supported by this version"),
   kv_transfer_params: unsupported("KV transfer between engines is not supported"),
   repetition_detection: unsupported("repetition detection is not supported"),
   thinking_token_budget: unsupported("thinking budgets are not supported"),
   prompt_embeds: unsupported("prompt embeddings are not accepted; send text or token ids"),
 } as const;
-
-/** `response_format`: text only; the JSON forms need constrained decoding. */
-export const responseFormat = z.looseObject({ type: z.string() }).superRefine((format, context) => {
-  if (format.type === "text") return;
-  const params: IssueParams = { errorCode: "unsupported_parameter" };
-  context.addIssue({
-    code: "custom",
-    message: `type ${JSON.stringify(format.type.slice(0, 48))} is not supported by this version; only "text" is`,
-    params: { ...params },
-  });
-});

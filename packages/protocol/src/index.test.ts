@@ -22,6 +22,7 @@ it("exports these values and no others", () => {
     "parseWith",
     "requestLimits",
     "sseDone",
+    "structuralTag",
     "toErrorBody",
     "toMessagesErrorBody",
     "tokenizeRequest",

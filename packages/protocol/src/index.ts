@@ -60,6 +60,7 @@ export type {
   PromptLogprobs,
   PromptTokenLogprob,
 } from "./logprobs.js";
+export { structuralTag, type ConstraintFields, type StructuralTag } from "./structured.js";
 export { usageInfo, type UsageInfo } from "./usage.js";
 export {
   createSseDecoder,

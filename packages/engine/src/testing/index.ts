@@ -51,3 +51,4 @@ export {
 } from "./write-safetensors.js";
 export type { EngineParts } from "./run-schedule.js";
 export { scheduleProperties, type ModelUnderTest, type ScheduleSuiteOptions } from "./schedule-properties.js";
+export { randomSchema } from "../structured/testing/random-schema.js";

@@ -5,6 +5,7 @@ import { nowSeconds, type Service } from "../service.js";
 import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
 import { chatPrompt } from "./chat-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
+import { compileConstraint, outputConstraint } from "./output-constraint.js";
 import { type SequenceResult, startGeneration } from "./run.js";
 import { toSamplingParams } from "./sampling.js";
 
@@ -39,6 +40,7 @@ export async function startChat(
   service.checkModel(request.model);
   service.checkPriority(request.priority);
   const { model, config } = service;
+  const constraint = outputConstraint(request);
   const prompt = await chatPrompt(model, request, config, caller.signal);
   const promptTokens = truncatePrompt(
     prompt.tokens,
@@ -63,6 +65,8 @@ export async function startChat(
     promptLogprobs: request.prompt_logprobs ?? undefined,
   });
   const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
+  const grammar =
+    constraint === undefined ? undefined : await compileConstraint(model.engine, constraint, caller.signal);
   const events = await startGeneration(
     model.engine,
     {
@@ -70,6 +74,7 @@ export async function startChat(
       requestId: randomUUID(),
       promptTokens,
       params,
+      ...(grammar === undefined ? {} : { grammar }),
       arrivalMs: caller.arrivalMs,
       ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
       ...(request.priority ? { priority: request.priority } : {}),

@@ -29,6 +29,7 @@ export function registerEngineMetrics(
   const counters = registerCounters(registry, options.enableLegacyMetricNames);
   const latencies = registerLatencies(registry, options.enableLegacyMetricNames);
   const sizes = registerSizes(registry, engine.maxModelLen);
+  const grammars = registerGrammars(registry);
   const tokens = new GeneratedTokens(counters.generationTokens);
   return {
     onStep(step) {
@@ -40,6 +41,10 @@ export function registerEngineMetrics(
     onPrefixLookup(queriedTokens, hitTokens) {
       for (const counter of counters.prefixQueries) counter.add(queriedTokens);
       for (const counter of counters.prefixHits) counter.add(hitTokens);
+    },
+    onGrammarCompiled(seconds, cached) {
+      grammars.requests.add(1, { cached: String(cached) });
+      if (!cached) grammars.compile.observe(seconds);
     },
     onPreemption() {
       counters.preemptions.add(1);
@@ -276,4 +281,19 @@ function observeSizes(sizes: ReturnType<typeof registerSizes>, request: Finished
   if (longest !== undefined) sizes.maxGenerationTokens.observe(longest);
   if (request.maxTokens !== undefined) sizes.maxTokensParam.observe(request.maxTokens);
   sizes.n.observe(n);
+}
+
+function registerGrammars(registry: Registry) {
+  return {
+    compile: registry.histogram(
+      "octavo:grammar_compile_seconds",
+      "From asking for a grammar to having it, where it was not known yet.",
+      tokenLatencyBuckets,
+    ),
+    requests: registry.counter(
+      "octavo:grammar_requests_total",
+      "Grammars asked for, by whether they were known already.",
+      ["cached"],
+    ),
+  };
 }

@@ -13,6 +13,7 @@ import {
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
 import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
 import { tokenizePrompts } from "../generation/tokenize-prompts.js";
+import { compileConstraint, outputConstraint } from "../generation/output-constraint.js";
 import { collectGeneration, startGenerations, type GenerationResult } from "../generation/run.js";
 import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
@@ -48,10 +49,15 @@ export async function handleCompletions(service: Service, context: RequestContex
   service.checkModel(request.model);
   service.checkPriority(request.priority);
   checkCombinations(request);
+  const constraint = outputConstraint(request);
   const fieldOf = (index: number): string => promptField(request, index);
   const addSpecialTokens = request.add_special_tokens ?? true;
   const given = await tokenizePrompts(service, context, request.prompt, addSpecialTokens, fieldOf);
   const ready = given.map((tokens, index) => preparePrompt(service, request, tokens, fieldOf(index)));
+  const grammar =
+    constraint === undefined
+      ? undefined
+      : await compileConstraint(service.model.engine, constraint, context.signal);
   const batch = {};
   const requests = ready.map(({ promptTokens, params }) => ({
     batch,
@@ -59,6 +65,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     requestId: randomUUID(),
     promptTokens,
     params,
+    ...(grammar === undefined ? {} : { grammar }),
     arrivalMs: context.arrivalMs,
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),

@@ -6,6 +6,11 @@ import { startTestServer } from "../testing/test-server.js";
 
 const messages = [{ role: "user", content: "hi" }];
 
+const schemaFormat = (schema: object): object => ({
+  type: "json_schema",
+  json_schema: { name: "s", schema },
+});
+
 interface ErrorAnswer {
   readonly error: {
     readonly message: string;
@@ -137,11 +142,60 @@ describe("bad parameters", () => {
       /exclude each other/,
     ],
     [
-      "JSON output",
-      { messages, response_format: { type: "json_object" } },
+      "an unknown kind of format",
+      { messages, response_format: { type: "yaml" } },
+      "response_format.type",
+      /"json_schema"/,
+    ],
+    [
+      "a schema with a keyword that is not supported",
+      { messages, response_format: schemaFormat({ properties: { a: { if: {} } } }) },
+      "response_format.json_schema.schema",
+      /#\/properties\/a\/if is not supported/,
+    ],
+    [
+      "a schema that nothing satisfies",
+      { messages, guided_json: { type: "integer", minimum: 5, maximum: 4 } },
+      "guided_json",
+      /No text can satisfy/,
+    ],
+    [
+      "a schema in a string that is no JSON",
+      { messages, structured_outputs: { json: "{" } },
+      "structured_outputs.json",
+      /not JSON/,
+    ],
+    [
+      "a pattern that refers back",
+      { messages, structured_outputs: { regex: "(a)\\1" } },
+      "structured_outputs.regex",
+      /refers back to a group/,
+    ],
+    ["a grammar without its start", { messages, guided_grammar: "x ::= 1" }, "guided_grammar", /line 1/],
+    [
+      "a structural tag that no trigger begins",
+      {
+        messages,
+        response_format: {
+          type: "structural_tag",
+          structures: [{ begin: "<a>", end: "" }],
+          triggers: ["<b"],
+        },
+      },
       "response_format",
-      /"json_object" is not supported/,
-      "unsupported_parameter",
+      /starts with no trigger/,
+    ],
+    [
+      "two constraints",
+      { messages, guided_regex: "a", structured_outputs: { choice: ["a"] } },
+      "guided_regex",
+      /already constrained by structured_outputs.choice/,
+    ],
+    [
+      "no constraint where one is announced",
+      { messages, structured_outputs: {} },
+      "structured_outputs",
+      /needs one of/,
     ],
     [
       "a required tool",
@@ -161,13 +215,6 @@ describe("bad parameters", () => {
       "beam search",
       { messages, use_beam_search: true },
       "use_beam_search",
-      /not supported/,
-      "unsupported_parameter",
-    ],
-    [
-      "guided decoding",
-      { messages, guided_json: {} },
-      "guided_json",
       /not supported/,
       "unsupported_parameter",
     ],

@@ -35,7 +35,11 @@ describe("the reference page of HTTP", () => {
   });
 
   it("lists every field of every request", () => {
-    const shared = [...documentedFields("Sampling"), ...documentedFields("Delivery")];
+    const shared = [
+      ...documentedFields("Sampling"),
+      ...documentedFields("Delivery"),
+      ...documentedFields("Constraints"),
+    ];
     const cases = [
       [chatCompletionRequest, [...shared, ...documentedFields("Chat completions")]],
       [completionRequest, [...shared, ...documentedFields("Completions")]],
