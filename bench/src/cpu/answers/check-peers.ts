@@ -9,7 +9,7 @@ export async function checkPeers(peers: Peers, model: ModelFile, threads: number
   if (peers.native.some(({ name }) => name === "node-llama-cpp")) {
     await checkAnswers(model.path, await nodeLlamaCppAnswer(model.path));
   }
-  if (peers.llamaCppFolder !== undefined) {
+  if (peers.serverFolder !== undefined) {
     const job = {
       kind: "server",
       clients: 1,
@@ -19,7 +19,7 @@ export async function checkPeers(peers: Peers, model: ModelFile, threads: number
       inputTokens: 64,
       outputTokens: 64,
     } as const;
-    const server = llamaServer(peers.llamaCppFolder, job, { model, threads, env: {} });
+    const server = llamaServer(peers.serverFolder, job, { model, threads, env: {} });
     await checkAnswers(model.path, await llamaServerAnswer(server, model.shape.vocabSize));
   }
 }

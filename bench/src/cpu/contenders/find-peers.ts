@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import type { CpuOptions } from "../flags.js";
 import type { Contender } from "./contender.js";
-import { llamaCpp } from "./llama-cpp.js";
+import { hasServer, llamaCpp } from "./llama-cpp.js";
 import { findNodeLlamaCpp } from "./node-llama-cpp.js";
 
 export interface Peers {
@@ -11,7 +11,8 @@ export interface Peers {
   readonly avx2: readonly Contender[];
   /** What they call themselves. */
   readonly versions: Readonly<Record<string, string>>;
-  readonly llamaCppFolder: string | undefined;
+  /** Where there is a llama-server, whose answers are checked. */
+  readonly serverFolder: string | undefined;
 }
 
 /** The peers that are here; says which are not, and how they would be found. */
@@ -27,6 +28,11 @@ export function findPeers(options: CpuOptions, say: (text: string) => void): Pee
   if (options.withNodeLlamaCpp && nodeLlamaCpp === undefined) {
     say("node-llama-cpp is left out: install it, or name the folder that holds it in NODE_LLAMA_CPP_DIR");
   }
+  if (llamaCppFolder !== undefined && !hasServer(llamaCppFolder)) {
+    say(
+      `there is no llama-server in ${llamaCppFolder}: its answers are not checked, and cases over HTTP have no peer`,
+    );
+  }
   if (options.groups.includes("avx2") && llamaCppAvx2Folder === undefined) {
     say("the avx2 cases have no peer: name a build without AVX-512 with --llama-cpp-avx2");
   }
@@ -37,18 +43,22 @@ export function findPeers(options: CpuOptions, say: (text: string) => void): Pee
       ...(llamaCppFolder !== undefined && { "llama.cpp": llamaCppVersion(llamaCppFolder) }),
       ...(nodeLlamaCpp !== undefined && { "node-llama-cpp": nodeLlamaCpp.version }),
     },
-    llamaCppFolder,
+    serverFolder: llamaCppFolder !== undefined && hasServer(llamaCppFolder) ? llamaCppFolder : undefined,
   };
 }
 
-/** The first line of `llama-server --version`, which goes to stderr. */
+/** The first line of `--version`, which goes to stderr. */
 function llamaCppVersion(folder: string): string {
   try {
     const script = 'exec "$0" --version 2>&1';
-    const output = execFileSync("sh", ["-c", script, join(folder, "llama-server")], {
-      encoding: "utf8",
-      env: { ...process.env, LD_LIBRARY_PATH: folder },
-    });
+    const output = execFileSync(
+      "sh",
+      ["-c", script, join(folder, hasServer(folder) ? "llama-server" : "llama-batched-bench")],
+      {
+        encoding: "utf8",
+        env: { ...process.env, LD_LIBRARY_PATH: folder },
+      },
+    );
     return /^version:\s*(.+)$/m.exec(output)?.[1] ?? "unknown";
   } catch {
     return "unknown";

@@ -8,11 +8,16 @@ import { roomPerClient } from "./octavo-server.js";
 import { measureServer, type ServerJob, type ServerProcess } from "./served.js";
 
 const PORT = 18_091;
+const MAX_ATTEMPTS = 4;
 const programs = { bench: "llama-bench", batched: "llama-batched-bench", server: "llama-server" } as const;
 
-/** llama.cpp's own tools in a folder; its shared libraries may lie beside them. */
+export function hasServer(folder: string): boolean {
+  return existsSync(join(folder, programs.server));
+}
+
+/** llama.cpp's own tools in a folder; its shared libraries may lie beside them. What needs a server is left out without one. */
 export function llamaCpp(folder: string): Contender {
-  for (const program of Object.values(programs)) {
+  for (const program of [programs.bench, programs.batched]) {
     if (!existsSync(join(folder, program))) {
       throw new OctavoError("invalid_option", `there is no ${program} in ${folder}`, { param: "llama-cpp" });
     }
@@ -20,7 +25,8 @@ export function llamaCpp(folder: string): Contender {
   const env = libraryPath(folder);
   return {
     name: "llama.cpp",
-    supports: ({ kind }) => kind !== "waiting",
+    supports: ({ kind }) =>
+      kind === "server" || kind === "shared-prefix" ? hasServer(folder) : kind !== "waiting",
     async measure(job, context) {
       switch (job.kind) {
         case "prefill":
@@ -56,7 +62,7 @@ async function prefill(
   env: Env,
 ): Promise<Measurement> {
   const lines = await batched(folder, context, env, {
-    context: promptTokens + 8,
+    context: contextOf(promptTokens),
     prompts: Array.from({ length: rounds }, () => promptTokens),
     newTokens: 1,
     streams: 1,
@@ -78,7 +84,7 @@ async function decode(
     folder,
     context,
     env,
-    { context: streams * (promptTokens + newTokens + 8), prompts: [promptTokens], newTokens, streams },
+    { context: streams * contextOf(promptTokens + newTokens), prompts: [promptTokens], newTokens, streams },
     ["-no-kvu", "-pps"],
   );
   return {
@@ -125,7 +131,7 @@ async function memory(
   const record = await runMeasured({
     command: join(folder, programs.batched),
     args: batchedArgs(context, {
-      context: promptTokens + newTokens + 8,
+      context: contextOf(promptTokens + newTokens),
       prompts: [promptTokens],
       newTokens,
       streams: 1,
@@ -188,6 +194,11 @@ export function llamaServer(
   };
 }
 
+/** Room for a sequence: contexts come in multiples of 256 positions, and shorter ones are cut. */
+function contextOf(tokens: number): number {
+  return Math.ceil((tokens + 8) / 256) * 256;
+}
+
 interface BatchedRun {
   readonly context: number;
   readonly prompts: readonly number[];
@@ -202,19 +213,18 @@ async function batched(
   run: BatchedRun,
   more: readonly string[] = [],
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const record = await runMeasured({
+  const spec = {
     command: join(folder, programs.batched),
     args: [...batchedArgs(context, run), ...more],
     env,
-  });
-  const lines = record.lines.filter((line) => line.startsWith("{"));
-  if (lines.length !== run.prompts.length) {
-    throw new OctavoError(
-      "engine_failed",
-      `${programs.batched} printed ${lines.length} results: ${record.lines.join("\n")}`,
-    );
+  };
+  // It prints from a thread that is not waited for at its end (common/log.cpp), so its last lines may be lost.
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const { lines } = await runMeasured(spec);
+    const results = lines.filter((line) => line.startsWith("{"));
+    if (results.length > 0) return results.map((line): Readonly<Record<string, unknown>> => JSON.parse(line));
   }
-  return lines.map((line): Readonly<Record<string, unknown>> => JSON.parse(line));
+  throw new OctavoError("engine_failed", `${spec.command} ${spec.args.join(" ")} printed no result`);
 }
 
 function batchedArgs({ model, threads }: MeasureContext, run: BatchedRun): string[] {
