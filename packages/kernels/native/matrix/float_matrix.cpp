@@ -6,16 +6,13 @@
 #include "../core/half.h"
 #include "float_pack.h"
 #include "layout.h"
+#include "tile_tasks.h"
 
 namespace octavo {
 
 namespace {
 
-constexpr int kRowsSlot = 0;
-constexpr int kScratchSlot = 1;
 constexpr int64_t kRowBlock = 256;
-/// Below this many activations, rounding them is not worth waking a thread for.
-constexpr int64_t kSerialActivations = 16384;
 
 FloatMultiply kernel_for(WeightType type, const FloatKernelTable& table) {
     if (type == WeightType::f32) return table.f32;
@@ -50,71 +47,51 @@ int64_t FloatMatrix::packed_cols() const { return type_ == WeightType::bf16 ? (c
 
 int64_t FloatMatrix::column_bytes() const { return (type_ == WeightType::f32 ? 4 : 2) * kPanelRows; }
 
-uint16_t* FloatMatrix::round_rows(const float* x, int64_t ldx, int64_t m, Workspace& workspace, ThreadPool& pool) const {
-    uint16_t* rounded = static_cast<uint16_t*>(workspace.get(kRowsSlot, static_cast<size_t>(m * packed_cols()) * sizeof(uint16_t)));
-    const auto round = [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row) {
-            for (int64_t c = 0; c < cols_; c += kFloatBlock) {
-                const int64_t packed = std::min<int64_t>(kFloatBlock, packed_cols() - c);
-                const int64_t count = std::min<int64_t>(kFloatBlock, cols_ - c);
-                uint16_t* out = rounded + c * m + row * packed;
-                table_.to_bf16(x + row * ldx + c, count, out);
-                if (count < packed) out[count] = 0;
-            }
-        }
-    };
-    if (m * cols_ <= kSerialActivations) {
-        round(0, m, 0);
-    } else {
-        pool.parallel_for(m, std::max<int64_t>(1, kSerialActivations / 2 / cols_), round);
-    }
-    return rounded;
+RowEncoding FloatMatrix::encoding() const {
+    return {type_ == WeightType::bf16 ? RowEncoding::Kind::bf16 : RowEncoding::Kind::plain, 0, cols_, nullptr};
 }
 
-void FloatMatrix::linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, const float* bias,
-                         Workspace& workspace, ThreadPool& pool) const {
+size_t FloatMatrix::encoded_bytes(int64_t m) const { return static_cast<size_t>(m * packed_cols() * activation_bytes()); }
+
+void FloatMatrix::encode(const float* x, int64_t row, int64_t m, void* rows) const {
+    for (int64_t c = 0; c < cols_; c += kFloatBlock) {
+        const int64_t packed = std::min<int64_t>(kFloatBlock, packed_cols() - c);
+        const int64_t count = std::min<int64_t>(kFloatBlock, cols_ - c);
+        uint8_t* out = static_cast<uint8_t*>(rows) + (c * m + row * packed) * activation_bytes();
+        if (type_ != WeightType::bf16) {
+            std::memcpy(out, x + c, static_cast<size_t>(count) * sizeof(float));
+            continue;
+        }
+        uint16_t* rounded = reinterpret_cast<uint16_t*>(out);
+        table_.to_bf16(x + c, count, rounded);
+        if (count < packed) rounded[count] = 0;
+    }
+}
+
+void FloatMatrix::multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace,
+                           ThreadPool& pool) const {
     if (m <= 0) return;
-    const uint16_t* rounded = type_ == WeightType::bf16 ? round_rows(x, ldx, m, workspace, pool) : nullptr;
-
+    const int64_t halves = output.gate != nullptr ? 2 : 1;
     const int64_t tile_panels = table_.tile_panels;
-    const int64_t num_tiles = (panels() + tile_panels - 1) / tile_panels;
-    const int64_t row_block = num_tiles >= 2 * pool.size() ? kRowBlock : kRowBlock / 4;
-    const int64_t num_row_blocks = (m + row_block - 1) / row_block;
-    const int64_t stride = tile_panels * kPanelRows;
-    const int64_t num_sums = std::min(row_block, m) * stride;
+    const bool narrow = panels() < 2 * halves * tile_panels * pool.size();
+    const TilePlan plan{rows_, m, tile_panels, narrow ? kRowBlock / 4 : kRowBlock, 1};
+    const int64_t num_sums = halves * plan.num_sums();
     float* scratch = static_cast<float*>(
-        workspace.get(kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));
+        workspace.get(Workspace::kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));
     const int64_t panel_stride = packed_cols() * column_bytes();
+    const uint8_t* encoded = static_cast<const uint8_t*>(rows);
 
-    pool.parallel_for(num_tiles * num_row_blocks, 1, [&](int64_t task, int64_t, int thread) {
-        const int64_t first_panel = task / num_row_blocks * tile_panels;
-        const int64_t first_row = task % num_row_blocks * row_block;
-        const int64_t num_rows = std::min(row_block, m - first_row);
-        const int num_panels = static_cast<int>(std::min(tile_panels, panels() - first_panel));
-        float* sums = scratch + thread * num_sums;
-        for (int64_t c = 0; c < packed_cols(); c += kFloatBlock) {
-            const int64_t columns = std::min<int64_t>(kFloatBlock, packed_cols() - c);
-            const FloatPanels weights{memory_.data() + first_panel * panel_stride + c * column_bytes(), panel_stride, num_panels};
-            FloatRows rows;
-            if (rounded != nullptr) {
-                rows = {reinterpret_cast<const uint8_t*>(rounded + c * m + first_row * columns), columns * 2};
-            } else {
-                rows = {reinterpret_cast<const uint8_t*>(x + first_row * ldx + c), ldx * 4};
-            }
-            multiply_(weights, rows, num_rows, columns, sums, stride, c == 0);
-        }
-        const int64_t column = first_panel * kPanelRows;
-        const int64_t count = std::min(num_panels * int64_t{kPanelRows}, rows_ - column);
-        for (int64_t row = 0; row < num_rows; ++row) {
-            float* out = y + (first_row + row) * ldy + column;
-            const float* sum = sums + row * stride;
-            if (bias != nullptr) {
-                for (int64_t i = 0; i < count; ++i) out[i] = sum[i] + bias[column + i];
-            } else {
-                std::memcpy(out, sum, static_cast<size_t>(count) * sizeof(float));
-            }
-        }
-    });
+    run_tiles(plan, output, pool, [&](int thread) { return scratch + thread * num_sums; },
+              [&](const Tile& tile, int, float* sums) {
+                  for (int64_t c = 0; c < packed_cols(); c += kFloatBlock) {
+                      const int64_t columns = std::min<int64_t>(kFloatBlock, packed_cols() - c);
+                      const FloatPanels weights{memory_.data() + tile.first_panel * panel_stride + c * column_bytes(),
+                                                panel_stride, static_cast<int>(tile.num_panels)};
+                      const FloatRows block{encoded + (c * m + tile.first_row * columns) * activation_bytes(),
+                                            columns * activation_bytes()};
+                      multiply_(weights, block, tile.num_rows, columns, sums, plan.stride(), c == 0);
+                  }
+              });
 }
 
 void FloatMatrix::row(int64_t r, float* out) const {

@@ -15,8 +15,11 @@ public:
     int64_t rows() const override { return rows_; }
     int64_t cols() const override { return cols_; }
     size_t bytes() const override { return memory_.size(); }
-    void linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, const float* bias, Workspace& workspace,
-                ThreadPool& pool) const override;
+    RowEncoding encoding() const override;
+    size_t encoded_bytes(int64_t m) const override;
+    /// Rows lie block of columns by block of columns: all rows of block 0, then of block 1.
+    void encode(const float* x, int64_t row, int64_t m, void* rows) const override;
+    void multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const override;
     void row(int64_t r, float* out) const override;
 
 private:
@@ -24,8 +27,8 @@ private:
     /// Columns as packed: even for bf16.
     int64_t packed_cols() const;
     int64_t column_bytes() const;
-    /// bf16 copy of the activations, block of columns by block of columns: all rows of block 0, then of block 1.
-    uint16_t* round_rows(const float* x, int64_t ldx, int64_t m, Workspace& workspace, ThreadPool& pool) const;
+    /// Bytes of an encoded activation.
+    int64_t activation_bytes() const { return type_ == WeightType::bf16 ? 2 : 4; }
 
     WeightType type_;
     int64_t rows_;

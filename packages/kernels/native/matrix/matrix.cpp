@@ -1,7 +1,10 @@
 #include "matrix.h"
 
+#include <algorithm>
+
 #include "../core/isa.h"
 #include "float_matrix.h"
+#include "layout.h"
 #include "ordered_matrix.h"
 #include "quantised_matrix.h"
 
@@ -37,6 +40,29 @@ const FloatKernelTable& float_kernels() {
         default:
             return float_kernels_scalar();
     }
+}
+
+bool Matrix::can_gate() const { return rows() % (2 * kPanelRows) == 0; }
+
+void Matrix::encode_all(const float* x, int64_t ldx, int64_t m, void* rows, ThreadPool& pool) const {
+    // Below this many activations, encoding them is not worth waking a thread for.
+    constexpr int64_t kSerialActivations = 16384;
+    const auto encode_some = [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row) encode(x + row * ldx, row, m, rows);
+    };
+    if (m * cols() <= kSerialActivations) {
+        encode_some(0, m, 0);
+    } else {
+        pool.parallel_for(m, std::max<int64_t>(1, kSerialActivations / 2 / cols()), encode_some);
+    }
+}
+
+void Matrix::linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, const float* bias, Workspace& workspace,
+                    ThreadPool& pool) const {
+    if (m <= 0) return;
+    void* rows = workspace.get(Workspace::kRowsSlot, encoded_bytes(m));
+    encode_all(x, ldx, m, rows, pool);
+    multiply(rows, m, {y, ldy, bias, nullptr}, workspace, pool);
 }
 
 std::unique_ptr<Matrix> Matrix::pack(const std::vector<MatrixSource>& sources, ThreadPool& pool) {

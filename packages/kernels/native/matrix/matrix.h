@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../core/mapped_file.h"
+#include "../core/function_ref.h"
 #include "../core/thread_pool.h"
 
 namespace octavo {
@@ -33,8 +34,10 @@ struct MatrixSource {
 /// Scratch that grows to the largest use and is kept, so that steps do not allocate.
 class Workspace {
 public:
-    /// Slots below this number belong to Matrix::linear.
-    static constexpr int kFirstFreeSlot = 4;
+    /// For encoded rows.
+    static constexpr int kRowsSlot = 0;
+    /// For Matrix::multiply.
+    static constexpr int kScratchSlot = 1;
 
     /// 64-byte aligned, at least `bytes` long; contents undefined. Slots are independent buffers.
     void* get(int slot, size_t bytes);
@@ -46,6 +49,33 @@ public:
 
 private:
     std::vector<std::pair<void*, size_t>> slots_;
+};
+
+/// The form in which a matrix multiplies activations. Rows encoded for one matrix serve every other with an equal encoding.
+struct RowEncoding {
+    enum class Kind { plain, bf16, int8 };
+    Kind kind;
+    /// int8: tells apart what is kept beside the codes.
+    int corrections;
+    int64_t cols;
+    /// The permutation that columns were put through first; null when in order.
+    const void* order;
+
+    bool operator==(const RowEncoding& other) const {
+        return kind == other.kind && corrections == other.corrections && cols == other.cols && order == other.order;
+    }
+};
+
+/// out[i] = activation(gate[i]) * up[i]; `out` may be `gate`.
+using GateFunction = FunctionRef<void(const float* gate, const float* up, float* out, int64_t count)>;
+
+/// Where products go: y[m, rows] (+ bias[rows]), ldy floats from row to row. With a gate, the matrix is a stack of two halves,
+/// gate above up, and y[m, rows / 2] = gate(first half, second half).
+struct LinearOutput {
+    float* y;
+    int64_t ldy;
+    const float* bias;
+    const GateFunction* gate;
 };
 
 /// Weights repacked for the active instruction set.
@@ -60,10 +90,22 @@ public:
     virtual int64_t cols() const = 0;
     virtual size_t bytes() const = 0;
 
-    /// y[m, rows] = x[m, cols] * W^T (+ bias[rows]). ldx and ldy are row strides in floats.
-    /// Row i of y depends on row i of x alone, bit for bit, whatever m and the number of threads are.
-    virtual void linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, const float* bias,
-                        Workspace& workspace, ThreadPool& pool) const = 0;
+    virtual RowEncoding encoding() const = 0;
+    /// Bytes of m encoded rows; they start on a cache line.
+    virtual size_t encoded_bytes(int64_t m) const = 0;
+    /// Encodes x[cols] as row `row` of m. Rows may be encoded in any order, on any thread.
+    virtual void encode(const float* x, int64_t row, int64_t m, void* rows) const = 0;
+    void encode_all(const float* x, int64_t ldx, int64_t m, void* rows, ThreadPool& pool) const;
+
+    /// Output row i depends on encoded row i alone, bit for bit, whatever m, the number of threads and the gate are.
+    virtual void multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace,
+                          ThreadPool& pool) const = 0;
+    /// Whether the halves that a gate needs can be multiplied side by side.
+    bool can_gate() const;
+
+    /// y[m, rows] = x[m, cols] * W^T (+ bias[rows]), encoded and multiplied. ldx and ldy are row strides in floats.
+    void linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, const float* bias, Workspace& workspace,
+                ThreadPool& pool) const;
 
     /// Dequantised row r (embedding lookup).
     virtual void row(int64_t r, float* out) const = 0;

@@ -1,16 +1,10 @@
 #include "ordered_matrix.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace octavo {
 
 namespace {
-
-/// Of Matrix::linear's slots, the last: the packed matrix uses the ones before.
-constexpr int kGatheredSlot = Workspace::kFirstFreeSlot - 1;
-/// Below this many activations, gathering them is not worth waking a thread for.
-constexpr int64_t kSerialActivations = 16384;
 
 class OrderedMatrix final : public Matrix {
 public:
@@ -21,24 +15,23 @@ public:
     int64_t cols() const override { return packed_->cols(); }
     size_t bytes() const override { return packed_->bytes() + order_.size() * sizeof(int32_t); }
 
-    void linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, const float* bias, Workspace& workspace,
-                ThreadPool& pool) const override {
-        if (m <= 0) return;
-        const int64_t count = cols();
-        float* gathered = static_cast<float*>(workspace.get(kGatheredSlot, static_cast<size_t>(m * count) * sizeof(float)));
-        const auto gather = [&](int64_t begin, int64_t end, int) {
-            for (int64_t row = begin; row < end; ++row) {
-                const float* from = x + row * ldx;
-                float* to = gathered + row * count;
-                for (int64_t j = 0; j < count; ++j) to[j] = from[order_[static_cast<size_t>(j)]];
-            }
-        };
-        if (m * count <= kSerialActivations) {
-            gather(0, m, 0);
-        } else {
-            pool.parallel_for(m, std::max<int64_t>(1, kSerialActivations / 2 / count), gather);
-        }
-        packed_->linear(gathered, count, m, y, ldy, bias, workspace, pool);
+    RowEncoding encoding() const override {
+        RowEncoding encoding = packed_->encoding();
+        encoding.order = order_.data();
+        return encoding;
+    }
+    size_t encoded_bytes(int64_t m) const override { return packed_->encoded_bytes(m); }
+
+    void encode(const float* x, int64_t row, int64_t m, void* rows) const override {
+        // Kept by the thread, so that steps do not allocate.
+        thread_local std::vector<float> gathered;
+        if (gathered.size() < order_.size()) gathered.resize(order_.size());
+        for (size_t j = 0; j < order_.size(); ++j) gathered[j] = x[order_[j]];
+        packed_->encode(gathered.data(), row, m, rows);
+    }
+
+    void multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const override {
+        packed_->multiply(rows, m, output, workspace, pool);
     }
 
     void row(int64_t r, float* out) const override {

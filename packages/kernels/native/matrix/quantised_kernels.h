@@ -59,7 +59,6 @@ struct QuantisedKernelTable {
 };
 
 constexpr int kMaxStreamPanels = 4;
-constexpr int kMostStreamRows = 64;
 
 const QuantisedKernelTable& quantised_kernels_scalar();
 const QuantisedKernelTable& quantised_kernels_avx2();

@@ -34,15 +34,18 @@ public:
     int64_t rows() const override { return panels_.rows; }
     int64_t cols() const override { return panels_.cols; }
     size_t bytes() const override { return panels_.memory.size(); }
-    void linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, const float* bias, Workspace& workspace,
-                ThreadPool& pool) const override;
+    RowEncoding encoding() const override;
+    size_t encoded_bytes(int64_t m) const override;
+    void encode(const float* x, int64_t row, int64_t m, void* rows) const override;
+    void multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const override;
     void row(int64_t r, float* out) const override;
 
 private:
-    struct Call;
-    void stream(const Call& call) const;
-    void multiply(const Call& call) const;
-    void write(const Call& call, int64_t panel, int64_t first_row, int64_t num_rows, const float* sums, int64_t stride) const;
+    struct Layout;
+    /// Whether m rows are multiplied by the panels as they lie packed.
+    bool streams(int64_t m) const;
+    void multiply_packed(const Layout& rows, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const;
+    void multiply_unpacked(const Layout& rows, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const;
 
     QuantisedPanels panels_;
     const QuantisedKernelTable& table_;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "../ops/rows.h"
+#include "fusion.h"
 
 namespace octavo {
 
@@ -24,8 +25,10 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
     const auto start = std::chrono::steady_clock::now();
     Step step{program, cache, plan, plan.num_tokens, false};
     for (RopeTable& rope : program.ropes()) rope.fill(plan.positions.data(), plan.num_tokens, pool_);
+    encoded_.span = kNoSpan;
     for (const Op& op : program.ops()) {
         if (cancelled.load(std::memory_order_relaxed)) return;
+        if (writes(op, encoded_.span.buffer) || std::holds_alternative<GatherOp>(op)) encoded_.span = kNoSpan;
         if (step.num_rows > 0) std::visit([&](const auto& specific) { run_op(specific, step); }, op);
     }
     head_.run(program.head(), program.rows(program.hidden()), program.hidden().width, step.gathered, plan, result,
@@ -48,19 +51,36 @@ void Executor::run_op(const RmsNormOp& op, Step& step) {
     const Rows out = step.program.rows(op.out);
     const bool has_residual = op.residual.buffer >= 0;
     const Rows residual = has_residual ? step.program.rows(op.residual) : Rows{nullptr, 0};
+    void* encoded = op.reader ? encoded_rows(*op.reader, step) : nullptr;
     for_rows(pool_, step.num_rows, op.in.width / 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; i++) {
             op_kernels().rms_norm(in.row(i), op.weight->data(), op.weight_offset, op.eps, op.in.width, op.group,
                                   has_residual ? residual.row(i) : nullptr, out.row(i));
+            if (encoded != nullptr) op.reader->encode(out.row(i), i, step.num_rows, encoded);
         }
     });
+    if (encoded != nullptr) encoded_ = {op.out, op.reader->encoding()};
+}
+
+void* Executor::encoded_rows(const Matrix& matrix, const Step& step) {
+    return workspace_.get(Workspace::kRowsSlot, matrix.encoded_bytes(step.num_rows));
 }
 
 void Executor::run_op(const LinearOp& op, Step& step) {
     const Rows in = step.program.rows(op.in);
     const Rows out = step.program.rows(op.out);
-    op.weight->linear(in.data, in.stride, step.num_rows, out.data, out.stride, op.bias ? op.bias->data() : nullptr,
-                      workspace_, pool_);
+    const RowEncoding encoding = op.weight->encoding();
+    void* rows = encoded_rows(*op.weight, step);
+    if (!(encoded_.span == op.in && encoded_.encoding == encoding)) {
+        op.weight->encode_all(in.data, in.stride, step.num_rows, rows, pool_);
+        encoded_ = {op.in, encoding};
+    }
+    const auto activate = [&](const float* gate, const float* up, float* to, int64_t count) {
+        op_kernels().gated_activation(*op.gate, gate, up, to, count);
+    };
+    const GateFunction gate(activate);
+    op.weight->multiply(rows, step.num_rows, {out.data, out.stride, op.bias ? op.bias->data() : nullptr, op.gate ? &gate : nullptr},
+                        workspace_, pool_);
 }
 
 void Executor::run_op(const RopeOp& op, Step& step) {

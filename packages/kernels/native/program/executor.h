@@ -21,7 +21,15 @@ public:
 
 private:
     struct Step;
+    /// What the workspace's rows hold: this span's current values, encoded. A buffer below 0 means nothing.
+    struct EncodedSpan {
+        BufferSpan span;
+        RowEncoding encoding;
+    };
+    static constexpr BufferSpan kNoSpan{-1, 0, 0};
 
+    /// Room for the step's rows as `matrix` takes them.
+    void* encoded_rows(const Matrix& matrix, const Step& step);
     void run_op(const EmbeddingOp& op, Step& step);
     void run_op(const RmsNormOp& op, Step& step);
     void run_op(const LinearOp& op, Step& step);
@@ -34,6 +42,7 @@ private:
 
     ThreadPool& pool_;
     Workspace workspace_;
+    EncodedSpan encoded_{kNoSpan, {}};
     Attention attention_;
     HeadRunner head_;
     std::vector<float> gathered_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "fusion.h"
+
 namespace octavo {
 
 namespace {
@@ -21,6 +23,7 @@ Program::Program(const std::vector<int64_t>& widths, std::vector<Op> ops, std::v
         const int64_t stride = stride_of(width);
         buffers_.push_back({AlignedMemory(static_cast<size_t>(stride * max_tokens) * sizeof(float)), stride});
     }
+    fuse(ops_, hidden_);
     for (RopeSpec& spec : ropes) ropes_.emplace_back(std::move(spec));
 }
 

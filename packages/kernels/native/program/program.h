@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -19,9 +20,13 @@ struct BufferSpan {
     int32_t buffer;
     int64_t column;
     int64_t width;
+
+    bool operator==(const BufferSpan& other) const {
+        return buffer == other.buffer && column == other.column && width == other.width;
+    }
 };
 
-// The ops of backend.ts. Shapes have been checked by the caller.
+// The ops of backend.ts. Shapes have been checked by the caller; what only `fuse` sets has a default.
 
 struct EmbeddingOp {
     std::shared_ptr<const Matrix> weight;
@@ -36,12 +41,16 @@ struct RmsNormOp {
     float eps;
     float weight_offset;
     int64_t group;
+    /// Rows are encoded for this matrix while they are at hand; may be null.
+    std::shared_ptr<const Matrix> reader = nullptr;
 };
 struct LinearOp {
     BufferSpan in;
     BufferSpan out;
     std::shared_ptr<const Matrix> weight;
     std::shared_ptr<const Vector> bias;  // may be null
+    /// Gate and up are the halves of what the weight gives; `out` has half its rows.
+    std::optional<Activation> gate = std::nullopt;
 };
 struct RopeOp {
     BufferSpan on;

@@ -215,6 +215,51 @@ void check_mapped(ThreadPool& pool) {
     unlink(path);
 }
 
+/// Gating inside the product equals gating its result; rows encoded once serve a second matrix of the same form.
+void check_gate(const WeightCase& weight, const std::vector<ThreadPool*>& pools, const std::string& label) {
+    const int64_t cols = 2 * weight.column_unit * (weight.column_unit == 1 ? 150 : 1);
+    const auto activate = [](const float* gate, const float* up, float* out, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) out[i] = std::fabs(gate[i]) * up[i];
+    };
+    const GateFunction gate(activate);
+    for (const int64_t half : {int64_t{16}, int64_t{80}}) {
+        const Sample sample = make_sample(weight.type, 2 * half, cols, weight.group, weight.zeros, 88);
+        const Sample other = make_sample(weight.type, 24, cols, weight.group, weight.zeros, 89);
+        const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, *pools.back());
+        const std::unique_ptr<Matrix> second = Matrix::pack({other.source()}, *pools.back());
+        CHECK(matrix->can_gate() && !second->can_gate());
+        CHECK(matrix->encoding() == second->encoding());
+        const std::vector<float> bias = activations(2 * half, 5);
+        for (const int64_t m : {int64_t{1}, int64_t{7}, kManyRows}) {
+            ThreadPool& pool = *pools[static_cast<size_t>(m) % pools.size()];
+            Workspace workspace;
+            const std::vector<float> x = activations(m * cols, 6);
+            std::vector<float> plain(static_cast<size_t>(2 * half * m));
+            matrix->linear(x.data(), cols, m, plain.data(), 2 * half, bias.data(), workspace, pool);
+            std::vector<float> second_alone(static_cast<size_t>(24 * m));
+            second->linear(x.data(), cols, m, second_alone.data(), 24, nullptr, workspace, pool);
+
+            void* rows = workspace.get(Workspace::kRowsSlot, matrix->encoded_bytes(m));
+            for (int64_t row = m - 1; row >= 0; --row) matrix->encode(x.data() + row * cols, row, m, rows);
+            const int64_t ldy = half + 3;
+            constexpr float kUntouched = -12345.0f;
+            std::vector<float> gated(static_cast<size_t>(ldy * m), kUntouched);
+            matrix->multiply(rows, m, {gated.data(), ldy, bias.data(), &gate}, workspace, pool);
+            std::vector<float> second_shared(second_alone.size());
+            second->multiply(rows, m, {second_shared.data(), 24, nullptr, nullptr}, workspace, pool);
+            CHECK_MESSAGE(same_bits(second_shared.data(), second_alone.data(), 24 * m), label + ": shared rows differ");
+            bool equal = true;
+            for (int64_t row = 0; row < m; ++row) {
+                const float* halves = plain.data() + row * 2 * half;
+                std::vector<float> expected(static_cast<size_t>(ldy), kUntouched);
+                activate(halves, halves + half, expected.data(), half);
+                equal = equal && same_bits(gated.data() + row * ldy, expected.data(), ldy);
+            }
+            CHECK_MESSAGE(equal, label + ": gated products differ, m=" + std::to_string(m));
+        }
+    }
+}
+
 /// A row of activations that is not finite turns into NaN and leaves its neighbours alone.
 void check_bad_activations(const WeightCase& weight, ThreadPool& pool) {
     const int64_t cols = 256;
@@ -394,6 +439,7 @@ int main() {
             set_isa_for_test(target.isa, target.bf16);
             check_stacking(weight, two);
             check_bad_activations(weight, two);
+            check_gate(weight, pools, std::string(weight.label) + " " + target.name());
             check_extremes(weight, two, std::string(weight.label) + " " + target.name());
         }
         check_packed_size(weight, two);

@@ -31,7 +31,8 @@ std::shared_ptr<const Matrix> random_matrix(WeightType type, int64_t rows, int64
 
 std::shared_ptr<const Vector> ones(int64_t length) { return std::make_shared<const Vector>(static_cast<size_t>(length), 1.0f); }
 
-std::unique_ptr<Program> make_program(WeightType type, ThreadPool& pool) {
+/// With `apart`, ops that change nothing stand between those that could be joined.
+std::unique_ptr<Program> make_program(WeightType type, ThreadPool& pool, bool apart = false) {
     const auto span = [](int32_t buffer, int64_t column, int64_t width) { return BufferSpan{buffer, column, width}; };
     const BufferSpan none{-1, 0, 0};
     const BufferSpan stream = span(0, 0, hidden);
@@ -47,7 +48,9 @@ std::unique_ptr<Program> make_program(WeightType type, ThreadPool& pool) {
         ops.push_back(AttentionOp{span(2, 0, 64), span(2, 64, 32), span(2, 96, 32), span(3, 0, 64), layer, attention});
         ops.push_back(LinearOp{span(3, 0, 64), normed, random_matrix(type, hidden, 64, seed + 3, pool), nullptr});
         ops.push_back(RmsNormOp{normed, normed, stream, ones(hidden), 1e-5f, 0.0f, hidden});
+        if (apart) ops.push_back(ScaleOp{normed, 1.0f});
         ops.push_back(LinearOp{normed, span(4, 0, 2 * inner), random_matrix(type, 2 * inner, hidden, seed + 4, pool), nullptr});
+        if (apart) ops.push_back(ScaleOp{span(4, 0, 2 * inner), 1.0f});
         ops.push_back(GatedActivationOp{span(4, 0, 2 * inner), span(5, 0, inner), Activation::silu});
         ops.push_back(LinearOp{span(5, 0, inner), normed, random_matrix(type, hidden, inner, seed + 5, pool), nullptr});
     }
@@ -142,6 +145,64 @@ void check_schedules(WeightType type) {
     }
 }
 
+/// Joined ops give the bits that the ops give one by one.
+void check_fusion(WeightType type) {
+    const std::atomic<bool> cancelled{false};
+    ThreadPool pool(2);
+    const KvCache cache({KvDtype::bf16, 24, 16, attention.num_kv_heads, attention.head_dim}, 2);
+    Executor executor(pool);
+    const auto joined = make_program(type, pool);
+    const auto apart = make_program(type, pool, true);
+    CHECK(joined->ops().size() + 6 == apart->ops().size());
+    for (const int64_t count : {int64_t{1}, int64_t{6}, int64_t{100}}) {
+        StepPlan plan = empty_plan();
+        add_tokens(plan, 0, 0, count);
+        StepResult results[2];
+        executor.run(*joined, cache, plan, results[0], cancelled);
+        executor.run(*apart, cache, plan, results[1], cancelled);
+        CHECK(results[0].logits.size() == static_cast<size_t>(count * vocab));
+        CHECK(std::memcmp(results[0].logits.data(), results[1].logits.data(), results[0].logits.size() * sizeof(float)) == 0);
+    }
+}
+
+/// A value that a later op changes or reads again is not taken from rows encoded before, nor swallowed by a joined op.
+void check_fusion_limits() {
+    const std::atomic<bool> cancelled{false};
+    ThreadPool pool(1);
+    const BufferSpan stream{0, 0, hidden};
+    const BufferSpan wide{1, 0, 2 * inner};
+    const BufferSpan gated{2, 0, inner};
+    const BufferSpan last{3, 0, hidden};
+    const auto first = random_matrix(WeightType::q8_0, 2 * inner, hidden, 5, pool);
+    const auto down = random_matrix(WeightType::q8_0, hidden, inner, 6, pool);
+    const auto embedding = random_matrix(WeightType::f32, vocab, hidden, 7, pool);
+    const auto run = [&](bool reads_wide, float factor) {
+        std::vector<Op> ops;
+        ops.push_back(EmbeddingOp{embedding, stream, 1.0f});
+        ops.push_back(RmsNormOp{stream, stream, {-1, 0, 0}, ones(hidden), 1e-5f, 0.0f, hidden});
+        ops.push_back(LinearOp{stream, wide, first, nullptr});
+        ops.push_back(GatedActivationOp{wide, gated, Activation::silu});
+        ops.push_back(ScaleOp{stream, factor});
+        ops.push_back(LinearOp{stream, {1, 0, 2 * inner}, first, nullptr});
+        ops.push_back(GatedActivationOp{{1, 0, 2 * inner}, {2, 0, inner}, Activation::silu});
+        ops.push_back(LinearOp{gated, last, down, nullptr});
+        if (reads_wide) ops.push_back(AddOp{{1, 0, hidden}, last});
+        Program program({hidden, 2 * inner, inner, hidden}, std::move(ops), {}, last, OutputHead{embedding, nullptr, 1.0f, 0.0f},
+                        max_tokens);
+        CHECK(program.ops().size() == (reads_wide ? 9u : 6u));
+        const KvCache cache({KvDtype::f32, 24, 16, 1, 8}, 1);
+        Executor executor(pool);
+        StepPlan plan = empty_plan();
+        add_tokens(plan, 0, 0, 3);
+        StepResult result;
+        executor.run(program, cache, plan, result, cancelled);
+        return result.logits;
+    };
+    CHECK(run(false, 2.0f) != run(false, 1.0f));
+    CHECK(run(true, 1.0f) != run(false, 1.0f));
+    CHECK(run(false, 1.0f) == run(false, 1.0f));
+}
+
 void check_output_rows() {
     const std::atomic<bool> cancelled{false};
     ThreadPool pool(2);
@@ -205,6 +266,8 @@ int main() {
         if (!isa_supported(isa)) continue;
         set_isa_for_test(isa, isa == Isa::avx512);
         for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::q8_0}) test::check_schedules(type);
+        for (const WeightType type : {WeightType::f16, WeightType::bf16, WeightType::q4_0}) test::check_fusion(type);
+        test::check_fusion_limits();
         test::check_output_rows();
     }
     return test::finish("program_test");

@@ -1,0 +1,103 @@
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "../core/thread_pool.h"
+#include "layout.h"
+#include "matrix.h"
+
+namespace octavo {
+
+inline int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/// Carves aligned arrays out of one buffer.
+class Carver {
+public:
+    explicit Carver(void* base) : at_(static_cast<uint8_t*>(base)) {}
+    template <class T>
+    T* take(int64_t count) {
+        T* array = reinterpret_cast<T*>(at_);
+        at_ += bytes<T>(count);
+        return array;
+    }
+    template <class T>
+    static int64_t bytes(int64_t count) {
+        return round_up(count * static_cast<int64_t>(sizeof(T)), 64);
+    }
+
+private:
+    uint8_t* at_;
+};
+
+/// A tile of products: neighbouring panels times neighbouring activation rows.
+struct Tile {
+    int64_t first_panel;
+    int64_t num_panels;
+    int64_t first_row;
+    int64_t num_rows;
+};
+
+/// How the tiles of a product are cut and shared out.
+struct TilePlan {
+    int64_t output_rows;
+    int64_t m;
+    int64_t tile_panels;
+    int64_t row_block;
+    /// Tiles that a thread takes at a time.
+    int64_t grain;
+
+    int64_t stride() const { return tile_panels * kPanelRows; }
+    int64_t num_sums() const { return std::min(row_block, m) * stride(); }
+};
+
+/// Computes every tile and writes it. `compute(tile, thread, sums)` leaves the sum of row r and output i of the tile in
+/// sums[r * stride + i]. `sums_of(thread)` is room for num_sums() floats, twice as many with a gate.
+template <class Compute, class SumsOf>
+void run_tiles(const TilePlan& plan, const LinearOutput& output, ThreadPool& pool, const SumsOf& sums_of, const Compute& compute) {
+    const int64_t stride = plan.stride();
+    const int64_t width = output.gate != nullptr ? plan.output_rows / 2 : plan.output_rows;
+    const int64_t panels = (width + kPanelRows - 1) / kPanelRows;
+    const int64_t num_tiles = (panels + plan.tile_panels - 1) / plan.tile_panels;
+    const int64_t num_row_blocks = (plan.m + plan.row_block - 1) / plan.row_block;
+    const auto add_bias = [&](const Tile& tile, float* sums, int64_t count) {
+        if (output.bias == nullptr) return;
+        const float* bias = output.bias + tile.first_panel * kPanelRows;
+        for (int64_t row = 0; row < tile.num_rows; ++row) {
+            for (int64_t i = 0; i < count; ++i) sums[row * stride + i] += bias[i];
+        }
+    };
+    pool.parallel_for(num_tiles * num_row_blocks, plan.grain, [&](int64_t begin, int64_t end, int thread) {
+        float* sums = sums_of(thread);
+        for (int64_t task = begin; task < end; ++task) {
+            Tile tile;
+            tile.first_panel = task / num_row_blocks * plan.tile_panels;
+            tile.num_panels = std::min(plan.tile_panels, panels - tile.first_panel);
+            tile.first_row = task % num_row_blocks * plan.row_block;
+            tile.num_rows = std::min(plan.row_block, plan.m - tile.first_row);
+            const int64_t column = tile.first_panel * kPanelRows;
+            const int64_t count = std::min(tile.num_panels * kPanelRows, width - column);
+            compute(tile, thread, sums);
+            add_bias(tile, sums, count);
+            if (output.gate != nullptr) {
+                Tile up = tile;
+                up.first_panel += panels;
+                float* up_sums = sums + plan.num_sums();
+                compute(up, thread, up_sums);
+                add_bias(up, up_sums, count);
+                if (count == stride) {
+                    (*output.gate)(sums, up_sums, sums, tile.num_rows * stride);
+                } else {
+                    for (int64_t row = 0; row < tile.num_rows; ++row) {
+                        (*output.gate)(sums + row * stride, up_sums + row * stride, sums + row * stride, count);
+                    }
+                }
+            }
+            for (int64_t row = 0; row < tile.num_rows; ++row) {
+                std::memcpy(output.y + (tile.first_row + row) * output.ldy + column, sums + row * stride,
+                            static_cast<size_t>(count) * sizeof(float));
+            }
+        }
+    });
+}
+
+}  // namespace octavo
