@@ -78,26 +78,15 @@ const toolName = z
   });
 
 /** A function the model may call, as given to its template. */
-export const chatTool = z
-  .looseObject({
-    type: z.literal("function"),
-    function: z.looseObject({
-      name: toolName,
-      description: z.string().nullish(),
-      parameters: z.record(z.string(), z.unknown()).nullish(),
-      strict: z.boolean().nullish(),
-    }),
-  })
-  .superRefine((tool, context) => {
-    if (tool.function.strict !== true) return;
-    const params: IssueParams = { errorCode: "unsupported_parameter" };
-    context.addIssue({
-      code: "custom",
-      message: "strict tools need constrained decoding, which this version does not support",
-      path: ["function", "strict"],
-      params: { ...params },
-    });
-  });
+export const chatTool = z.looseObject({
+  type: z.literal("function"),
+  function: z.looseObject({
+    name: toolName,
+    description: z.string().nullish(),
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+    strict: z.boolean().nullish(),
+  }),
+});
 
 export type ChatTool = z.output<typeof chatTool>;
 

@@ -17,6 +17,11 @@ export const chatPromptFields = {
   add_special_tokens: z.boolean().nullish(),
 } as const;
 
+const toolChoice = z.union([
+  z.enum(["none", "auto", "required"]),
+  z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
+]);
+
 export const chatCompletionRequest = z.object({
   ...samplingFields,
   ...deliveryFields,
@@ -29,10 +34,7 @@ export const chatCompletionRequest = z.object({
   echo: z.boolean().nullish(),
   reasoning_effort: z.string().max(32).nullish(),
   include_reasoning: z.boolean().nullish(),
-  tool_choice: unsupported(
-    'only "auto" and "none" are supported by this version; "required" and named tools need constrained decoding',
-    (value) => value === "auto" || value === "none",
-  ),
+  tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   functions: unsupported("use tools instead of the older functions field"),
   function_call: unsupported(

@@ -40,7 +40,7 @@ export async function startChat(
   service.checkModel(request.model);
   service.checkPriority(request.priority);
   const { model, config } = service;
-  const constraint = outputConstraint(request);
+  const format = outputConstraint(request);
   const prompt = await chatPrompt(model, request, config, caller.signal);
   const promptTokens = truncatePrompt(
     prompt.tokens,
@@ -53,6 +53,7 @@ export async function startChat(
   const budget = { requested, fallback: model.generation.maxNewTokens, field };
   const output = new ChatOutput(service.formats, model.tokenizer, request, prompt.text);
   const { keptSpecialTokens } = output;
+  const constraint = output.constraint(format);
   const plainParams = toSamplingParams(request, {
     defaults: model.generation,
     vocabSize: model.tokenizer.vocabSize,
@@ -108,9 +109,8 @@ export function readAnswer(job: ChatJob, { text, tokens }: SequenceResult): Chat
   return { message: messageOf(job.role, job.echoText, deltas), reader };
 }
 
-/** An answer that ends in calls says so, unless it was cut off. */
 export function finishReason(reason: "stop" | "length", reader: ChatReader | undefined): ChatFinishReason {
-  return reason === "stop" && reader !== undefined && reader.numCalls > 0 ? "tool_calls" : reason;
+  return reader?.finishReason(reason) ?? reason;
 }
 
 /** Of all sequences together; undefined where reasoning is not separated. */

@@ -1,12 +1,20 @@
 import { randomBytes } from "node:crypto";
-import type { DecodeOptions, Tokenizer } from "@octavo/engine";
-import type { ChatAnswerMessage, ChatCompletionRequest, ChatDelta, ChatToolCall } from "@octavo/protocol";
+import type { DecodeOptions, GrammarSpec, Tokenizer } from "@octavo/engine";
+import type {
+  ChatAnswerMessage,
+  ChatCompletionRequest,
+  ChatDelta,
+  ChatFinishReason,
+  ChatToolCall,
+} from "@octavo/protocol";
 import type { OutputEvent } from "../parsers/output-events.js";
 import { OutputParser } from "../parsers/output-parser.js";
 import { type PromptReasoning, promptReasoning } from "../parsers/reasoning/reasoning-format.js";
 import { harmonyTools, type OutputFormats } from "../parsers/registry.js";
+import { untaggedJsonCalls } from "../parsers/shared/json-calls.js";
 import { toolSchemas } from "../parsers/shared/tool-schemas.js";
 import { ReasoningTokens } from "./reasoning-tokens.js";
+import { afterReasoning, toolChoice, type ToolChoice, toolGrammar } from "./tool-grammar.js";
 
 export type ChatOutputFields = Pick<
   ChatCompletionRequest,
@@ -25,14 +33,21 @@ export class ChatOutput {
   readonly #formats: OutputFormats;
   readonly #tokenizer: Tokenizer;
   readonly #promptReasoning: PromptReasoning;
+  readonly #choice: ToolChoice;
 
   constructor(formats: OutputFormats, tokenizer: Tokenizer, fields: ChatOutputFields, prompt: string) {
-    const usesTools = (fields.tools?.length ?? 0) > 0 && fields.tool_choice !== "none";
-    const readsTools = usesTools || formats.tools === harmonyTools;
+    this.#choice = toolChoice(fields);
+    const readsTools = this.#choice !== "none" || formats.tools === harmonyTools;
     this.#formats = { tools: readsTools ? formats.tools : undefined, reasoning: formats.reasoning };
     this.#fields = fields;
     this.#tokenizer = tokenizer;
     this.#promptReasoning = this.#readPrompt(prompt);
+  }
+
+  /** What the answer must look like for the tool choice and for strict tools; undefined where it is free. */
+  get grammar(): GrammarSpec | undefined {
+    const spec = toolGrammar(this.#fields, this.#choice, this.#formats.tools);
+    return spec === undefined ? undefined : afterReasoning(spec, this.#formats.reasoning, this.#promptReasoning);
   }
 
   /** Special tokens whose text the parser needs; undefined when it needs none. */
@@ -50,9 +65,11 @@ export class ChatOutput {
   /** undefined when the text is the content as it is. */
   createReader(promptTokens: Int32Array, decoding: DecodeOptions): ChatReader | undefined {
     const { tools, reasoning } = this.#formats;
-    if (tools === undefined && reasoning === undefined) return undefined;
+    const isForced = this.#choice !== "none" && this.#choice !== "auto";
+    const machine = isForced && tools?.layout === undefined ? untaggedJsonCalls : tools?.machine;
+    if (machine === undefined && reasoning === undefined) return undefined;
     const parser = new OutputParser({
-      machine: tools?.machine,
+      machine,
       reasoning,
       promptReasoning: this.#promptReasoning,
       schemas: toolSchemas(this.#fields.tools ?? []),
@@ -62,6 +79,7 @@ export class ChatOutput {
       tokens: countsTokens ? new ReasoningTokens(this.#tokenizer, promptTokens, decoding) : undefined,
       showsReasoning: this.#fields.include_reasoning !== false,
       maxCalls: this.#fields.parallel_tool_calls === false ? 1 : Number.POSITIVE_INFINITY,
+      isNamed: typeof this.#choice === "object",
       newCallId: tools?.callIds === "nine-characters" ? nineCharacters : callId,
     });
   }
@@ -81,6 +99,8 @@ interface ReaderOptions {
   readonly tokens: ReasoningTokens | undefined;
   readonly showsReasoning: boolean;
   readonly maxCalls: number;
+  /** The one tool to call was named. */
+  readonly isNamed: boolean;
   readonly newCallId: () => string;
 }
 
@@ -104,9 +124,9 @@ export class ChatReader {
     return this.#deltas(this.#parser.finish());
   }
 
-  /** Calls that were delivered. */
-  get numCalls(): number {
-    return this.#numCalls;
+  /** An answer that ends in calls says so, unless it was cut off, or the call is just what was asked for, as in OpenAI's API. */
+  finishReason(reason: "stop" | "length"): ChatFinishReason {
+    return reason === "stop" && this.#numCalls > 0 && !this.#options.isNamed ? "tool_calls" : reason;
   }
 
   /** Tokens of reasoning so far; undefined when the model's reasoning is not separated. */

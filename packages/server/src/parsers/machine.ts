@@ -1,3 +1,4 @@
+import type { GrammarSpec } from "@octavo/engine";
 import type { EventSink } from "./output-events.js";
 import type { Input, Waiting } from "./shared/input.js";
 import type { ToolSchemas } from "./shared/tool-schemas.js";
@@ -13,12 +14,27 @@ export interface MachineContext {
 /** Reads an output to its end: straight-line code that waits wherever the text has not come yet. */
 export type Machine = (context: MachineContext) => Waiting;
 
+/** How calls are written around their JSON arguments: what constrained answers are held to. */
+export interface CallLayout {
+  /** Around all calls of an answer. */
+  readonly open?: string;
+  readonly close?: string;
+  /** What stands before the arguments of a call, and behind them. */
+  readonly begin: (name: string) => readonly GrammarSpec[];
+  readonly end: string;
+  readonly separator: string;
+  /** What an answer's calls begin with and nothing else does; `open`, where there is one. */
+  readonly trigger?: string;
+}
+
 export interface ToolFormat {
   /** vLLM's `--tool-call-parser` name. */
   readonly name: string;
   /** Markup that may be special tokens of the vocabulary, whose text must not be skipped. */
   readonly markers: readonly string[];
   readonly machine: Machine;
+  /** Left out where arguments are not written as JSON. */
+  readonly layout?: CallLayout;
   /** Mistral's templates accept only call ids of nine letters and digits. */
   readonly callIds?: "nine-characters";
 }

@@ -60,5 +60,30 @@ function* readCall({ input, sink }: MachineContext): Waiting {
 
 const markers = [sectionStart, sectionEnd, callStart, callEnd, separator];
 
-export const deepseekV3: ToolFormat = { name: "deepseek_v3", markers, machine };
-export const deepseekV31: ToolFormat = { name: "deepseek_v31", markers, machine };
+const section = { open: sectionStart, close: sectionEnd, trigger: sectionStart } as const;
+
+export const deepseekV3: ToolFormat = {
+  name: "deepseek_v3",
+  markers,
+  machine,
+  layout: {
+    ...section,
+    begin: (name) => [
+      { kind: "literal", text: `${callStart}function${separator}${name}\n\`\`\`json\n` },
+    ],
+    end: `\n\`\`\`${callEnd}`,
+    separator: "\n",
+  },
+};
+
+export const deepseekV31: ToolFormat = {
+  name: "deepseek_v31",
+  markers,
+  machine,
+  layout: {
+    ...section,
+    begin: (name) => [{ kind: "literal", text: callStart + name + separator }],
+    end: callEnd,
+    separator: "",
+  },
+};

@@ -1,5 +1,5 @@
 import type { ToolFormat } from "../machine.js";
-import { taggedJsonCalls } from "../shared/json-calls.js";
+import { jsonArrayLayout, taggedJsonCalls } from "../shared/json-calls.js";
 
 /**
  * `<|tool_call|>[{"name": ..., "arguments": {...}}, ...]` (Granite 3.0 and 3.2), `<tool_call>[...]` (3.1) or one object per
@@ -9,4 +9,5 @@ export const granite: ToolFormat = {
   name: "granite",
   markers: ["<|tool_call|>", "<tool_call>", "</tool_call>"],
   machine: taggedJsonCalls(["<|tool_call|>", "<tool_call>"], ["</tool_call>"]),
+  layout: jsonArrayLayout("<tool_call>"),
 };

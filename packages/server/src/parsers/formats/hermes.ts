@@ -9,4 +9,12 @@ export const hermes: ToolFormat = {
   name: "hermes",
   markers: ["<tool_call>", "</tool_call>"],
   machine: taggedJsonCalls(["<tool_call>"], ["</tool_call>"]),
+  layout: {
+    begin: (name) => [
+      { kind: "literal", text: `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ` },
+    ],
+    end: "}\n</tool_call>",
+    separator: "\n",
+    trigger: "<tool_call>",
+  },
 };

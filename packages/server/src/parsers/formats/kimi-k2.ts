@@ -48,4 +48,16 @@ export const kimiK2: ToolFormat = {
   name: "kimi_k2",
   markers: [sectionStart, sectionEnd, callStart, argumentsStart, callEnd],
   machine,
+  layout: {
+    open: sectionStart,
+    close: sectionEnd,
+    begin: (name) => [
+      { kind: "literal", text: `${callStart}functions.${name}:` },
+      { kind: "regex", pattern: "[0-9]{1,3}" },
+      { kind: "literal", text: argumentsStart },
+    ],
+    end: callEnd,
+    separator: "",
+    trigger: sectionStart,
+  },
 };

@@ -39,4 +39,13 @@ function* takeSeparators(input: Parameters<Machine>[0]["input"]): Waiting<string
   return yield* takeSpace(input);
 }
 
-export const llama3Json: ToolFormat = { name: "llama3_json", markers: [pythonTag], machine };
+export const llama3Json: ToolFormat = {
+  name: "llama3_json",
+  markers: [pythonTag],
+  machine,
+  layout: {
+    begin: (name) => [{ kind: "literal", text: `{"name": ${JSON.stringify(name)}, "parameters": ` }],
+    end: "}",
+    separator: "; ",
+  },
+};

@@ -1,7 +1,7 @@
 import type { Machine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { readCallArguments } from "../shared/call-arguments.js";
-import { readJsonCalls } from "../shared/json-calls.js";
+import { jsonArrayLayout, readJsonCalls } from "../shared/json-calls.js";
 import { nextPiece, untilTag } from "../shared/tags.js";
 
 const start = "[TOOL_CALLS]";
@@ -56,5 +56,6 @@ export const mistral: ToolFormat = {
   name: "mistral",
   markers: [start, idTag, argumentsTag],
   machine,
+  layout: jsonArrayLayout(start),
   callIds: "nine-characters",
 };

@@ -1,5 +1,5 @@
 import type { ToolFormat } from "../machine.js";
-import { taggedJsonCalls } from "../shared/json-calls.js";
+import { jsonArrayLayout, taggedJsonCalls } from "../shared/json-calls.js";
 
 /**
  * `functools[{"name": ..., "arguments": {...}}, ...]`, or the same array between `<|tool_call|>` and `<|/tool_call|>`.
@@ -9,4 +9,5 @@ export const phi4MiniJson: ToolFormat = {
   name: "phi4_mini_json",
   markers: ["<|tool_call|>", "<|/tool_call|>"],
   machine: taggedJsonCalls(["functools", "<|tool_call|>"], ["<|/tool_call|>"]),
+  layout: jsonArrayLayout("functools"),
 };

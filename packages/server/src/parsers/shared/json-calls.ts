@@ -1,7 +1,25 @@
-import type { Machine, MachineContext } from "../machine.js";
+import type { CallLayout, Machine, MachineContext } from "../machine.js";
 import { takeSpace, type Waiting } from "./input.js";
 import { readJsonCall } from "./json-call.js";
 import { untilTag } from "./tags.js";
+
+/** Calls in one array behind a tag, for constrained answers. */
+export function jsonArrayLayout(tag: string): CallLayout {
+  return {
+    open: `${tag}[`,
+    close: "]",
+    begin: (name) => [{ kind: "literal", text: `{"name": ${JSON.stringify(name)}, "arguments": ` }],
+    end: "}",
+    separator: ", ",
+    trigger: `${tag}[`,
+  };
+}
+
+/** Calls in a JSON array without any tag, which only a constrained answer is read as. */
+export const untaggedJsonCalls: Machine = function* (context) {
+  yield* readJsonCalls(context, "", [], []);
+  yield* untilTag(context.input, [], (text) => context.sink.content(text));
+};
 
 /**
  * Calls as JSON objects, alone or in an array, behind one of `startTags`; what does not turn out to be a call is content

@@ -1,0 +1,141 @@
+import type { GrammarSpec } from "@octavo/engine";
+import { type ChatCompletionRequest, type ChatTool, OctavoError } from "@octavo/protocol";
+import type { CallLayout, ToolFormat } from "../parsers/machine.js";
+import { jsonArrayLayout } from "../parsers/shared/json-calls.js";
+import type { PromptReasoning, ReasoningFormat } from "../parsers/reasoning/reasoning-format.js";
+
+export type ToolChoice = "none" | "auto" | "required" | { readonly named: string };
+
+type ToolFields = Pick<ChatCompletionRequest, "tools" | "tool_choice" | "parallel_tool_calls">;
+
+/** What the request wants of its tools. Throws `invalid_request` for a choice that its tools cannot satisfy. */
+export function toolChoice({ tools, tool_choice: choice }: ToolFields): ToolChoice {
+  const names = (tools ?? []).map((tool) => tool.function.name);
+  if (choice === undefined || choice === null || choice === "auto") return names.length === 0 ? "none" : "auto";
+  if (choice === "none") return "none";
+  if (names.length === 0)
+    throw invalid("tool_choice", "a call can only be asked for together with tools; none are given");
+  if (choice === "required") return "required";
+  const { name } = choice.function;
+  if (!names.includes(name))
+    throw invalid("tool_choice.function.name", `no tool has the name ${JSON.stringify(name.slice(0, 64))}`);
+  return { named: name };
+}
+
+/** How calls are written where the format has no layout that can be constrained: a JSON array, as in vLLM. */
+const plainLayout: CallLayout = jsonArrayLayout("");
+
+/**
+ * What keeps an answer to the calls that were asked for: their names, and arguments that match the tools' schemas. With
+ * `auto` only strict tools need it: text stays free, and a call that is begun must be one of the tools'. undefined where
+ * nothing is to be enforced.
+ */
+export function toolGrammar(
+  fields: ToolFields,
+  choice: ToolChoice,
+  format: ToolFormat | undefined,
+): GrammarSpec | undefined {
+  const tools = fields.tools ?? [];
+  if (choice === "none") return undefined;
+  const isSingle = fields.parallel_tool_calls === false;
+  if (choice === "auto") {
+    const strict = tools.findIndex((tool) => tool.function.strict === true);
+    if (strict < 0) return undefined;
+    const trigger = format?.layout?.trigger;
+    if (format?.layout !== undefined && trigger !== undefined)
+      return guardedCalls(tools, format.layout, trigger, isSingle);
+    const param = `tools[${strict}].function.strict`;
+    const message = "this model's calls have no start that could be watched for; set tool_choice to required, or name the tool";
+    throw new OctavoError("unsupported_parameter", `${param}: ${message}`, { param });
+  }
+  const layout = format?.layout ?? plainLayout;
+  const wanted = choice === "required" ? tools : tools.filter((tool) => tool.function.name === choice.named);
+  return section(layout, calls(wanted, layout, isSingle || choice !== "required", true));
+}
+
+/** An answer that may be reasoned about first: the constraint holds from the reasoning's end on. */
+export function afterReasoning(
+  spec: GrammarSpec,
+  reasoning: ReasoningFormat | undefined,
+  prompt: PromptReasoning,
+): GrammarSpec {
+  if (reasoning === undefined || prompt === "closed") return spec;
+  const content: GrammarSpec = { kind: "sequence", parts: [{ kind: "regex", pattern: "\\n{0,2}" }, spec] };
+  const reasoned: GrammarSpec = {
+    kind: "tagged_text",
+    triggers: reasoning.endTags,
+    tags: reasoning.endTags.map((begin) => ({ begin, content, end: "" })),
+    atLeastOne: true,
+    stopAfterFirst: true,
+  };
+  if (prompt === "open") return reasoned;
+  const started = reasoning.startTags.map(
+    (tag): GrammarSpec => ({ kind: "sequence", parts: [literal(tag), reasoned] }),
+  );
+  return { kind: "any_of", options: [spec, ...started] };
+}
+
+function guardedCalls(
+  tools: readonly ChatTool[],
+  layout: CallLayout,
+  trigger: string,
+  isSingle: boolean,
+): GrammarSpec {
+  const tags =
+    layout.open === undefined
+      ? tools.map((tool) => ({
+          begin: trigger,
+          content: call(tool, { ...layout, begin: (name) => withoutLead(layout.begin(name), trigger) }, false),
+          end: "",
+        }))
+      : [{ begin: layout.open, content: calls(tools, layout, isSingle, false), end: layout.close ?? "" }];
+  return { kind: "tagged_text", triggers: [trigger], tags, ...(isSingle ? { stopAfterFirst: true } : {}) };
+}
+
+function section(layout: CallLayout, content: GrammarSpec): GrammarSpec {
+  if (layout.open === undefined) return content;
+  return { kind: "sequence", parts: [literal(layout.open), content, literal(layout.close ?? "")] };
+}
+
+function calls(
+  tools: readonly ChatTool[],
+  layout: CallLayout,
+  isSingle: boolean,
+  enforcesAll: boolean,
+): GrammarSpec {
+  const item: GrammarSpec = { kind: "any_of", options: tools.map((tool) => call(tool, layout, enforcesAll)) };
+  if (isSingle) return item;
+  return { kind: "repeat", item, separator: layout.separator, min: 1 };
+}
+
+function call(tool: ChatTool, layout: CallLayout, enforcesAll: boolean): GrammarSpec {
+  const enforces = enforcesAll || tool.function.strict === true;
+  return {
+    kind: "sequence",
+    parts: [
+      ...layout.begin(tool.function.name),
+      enforces ? { kind: "json_schema", schema: schemaOf(tool) } : { kind: "json_object" },
+      literal(layout.end),
+    ],
+  };
+}
+
+type Schema = Extract<GrammarSpec, { kind: "json_schema" }>["schema"];
+
+/** Arguments are an object, whether the schema says so or not. The schema is JSON: it came in a request's body. */
+function schemaOf({ function: { parameters } }: ChatTool): Schema {
+  return { type: "object", ...(parameters as Schema & object) };
+}
+
+function withoutLead(parts: readonly GrammarSpec[], lead: string): readonly GrammarSpec[] {
+  const [first, ...rest] = parts;
+  return first?.kind === "literal" ? [literal(first.text.slice(lead.length)), ...rest] : parts;
+}
+
+function literal(text: string): GrammarSpec {
+  return { kind: "literal", text };
+}
+
+function invalid(param: string, message: string): OctavoError {
+  return new OctavoError("invalid_request", `${param}: ${message}`, { param });
+}
