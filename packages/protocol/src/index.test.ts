@@ -21,6 +21,7 @@ it("exports these values and no others", () => {
     "messagesRequest",
     "parseWith",
     "requestLimits",
+    "responsesRequest",
     "sseDone",
     "structuralTag",
     "toErrorBody",

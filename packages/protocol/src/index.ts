@@ -43,6 +43,16 @@ export {
   type EmbeddingList,
   type EmbeddingsRequest,
 } from "./embeddings.js";
+export {
+  responsesRequest,
+  type ResponseItem,
+  type ResponseItemStatus,
+  type ResponseObject,
+  type ResponsesInputItem,
+  type ResponsesRequest,
+  type ResponseStatus,
+  type ResponseUsage,
+} from "./responses.js";
 export type { ModelCard, ModelList, ModelPermission } from "./models.js";
 export {
   detokenizeRequest,

@@ -3,6 +3,7 @@ import type { LanguageModel } from "@octavo/engine";
 import { type ChatCompletionRequest, OctavoError, parseWith, unknownFields } from "@octavo/protocol";
 import type { z } from "zod";
 import type { ServerConfig } from "./config.js";
+import { ResponseStore } from "./generation/response-store.js";
 import { TokenTexts } from "./generation/token-text.js";
 import type { RequestContext } from "./http/request-context.js";
 import type { HttpMetrics } from "./metrics/http-metrics.js";
@@ -23,6 +24,8 @@ export class Service {
   readonly tokenTexts: TokenTexts;
   /** How answers are read: tool calls and reasoning. */
   readonly formats: OutputFormats;
+  /** Responses of `/v1/responses` that can be asked for again. */
+  readonly responses = new ResponseStore();
   readonly startedAtSeconds = nowSeconds();
   isDraining = false;
 

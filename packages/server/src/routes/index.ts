@@ -6,6 +6,7 @@ import { handleCompletions } from "./completions.js";
 import { handleEmbeddings } from "./embeddings.js";
 import { handleCountTokens, handleMessages } from "./messages.js";
 import { handleModel, handleModels } from "./models.js";
+import { handleCancelResponse, handleResponse, handleResponses } from "./responses.js";
 import { handleHealth, handleLoad, handleMetrics, handlePing, handleVersion } from "./status.js";
 import { handleDetokenize, handleTokenize } from "./tokenize.js";
 
@@ -25,6 +26,24 @@ export function serverRoutes(service: Service): readonly Route[] {
       path: "/v1/completions",
       access: key,
       handle: (context) => handleCompletions(service, context),
+    },
+    {
+      method: "POST",
+      path: "/v1/responses",
+      access: key,
+      handle: (context) => handleResponses(service, context),
+    },
+    {
+      method: "GET",
+      path: "/v1/responses/*",
+      access: key,
+      handle: (context, id) => handleResponse(service, context, id),
+    },
+    {
+      method: "POST",
+      path: "/v1/responses/*",
+      access: key,
+      handle: (context, rest) => handleCancelResponse(service, context, rest),
     },
     {
       method: "POST",

@@ -1,0 +1,80 @@
+import {
+  chatCompletionRequest,
+  type ChatCompletionRequest,
+  parseWith,
+  type ResponsesInputItem,
+  type ResponsesRequest,
+} from "@octavo/protocol";
+
+/** A chat message on its way into a chat request. */
+export interface DraftMessage {
+  readonly role: string;
+  content: string | null;
+  reasoning?: string;
+  tool_calls?: object[];
+  readonly tool_call_id?: string;
+}
+
+/** A Responses request as the chat request that means the same; `earlier` is the conversation that it goes on with. */
+export function chatFromResponses(
+  request: ResponsesRequest,
+  earlier: readonly DraftMessage[],
+): { readonly chat: ChatCompletionRequest; readonly conversation: readonly DraftMessage[] } {
+  const conversation = [...earlier, ...inputMessages(request.input)];
+  const system = request.instructions ? [{ role: "system", content: request.instructions }] : [];
+  const { tool_choice: choice } = request;
+  const chat = parseWith(chatCompletionRequest, {
+    model: request.model,
+    messages: [...system, ...conversation],
+    tools: request.tools?.map(({ name, description, parameters, strict }) => ({
+      type: "function",
+      function: { name, description, parameters, strict },
+    })),
+    tool_choice: typeof choice === "object" && choice !== null ? { type: "function", function: { name: choice.name } } : choice,
+    parallel_tool_calls: request.parallel_tool_calls,
+    max_completion_tokens: request.max_output_tokens,
+    temperature: request.temperature,
+    top_p: request.top_p,
+    reasoning_effort: request.reasoning?.effort,
+    response_format: responseFormat(request.text?.format),
+  });
+  return { chat, conversation };
+}
+
+/** `json_schema` has its fields in the format itself here, and in an object of its own in chat completions. */
+function responseFormat(format: NonNullable<ResponsesRequest["text"]>["format"]): unknown {
+  if (format?.type !== "json_schema") return format;
+  const { type, ...schema } = format;
+  return { type, json_schema: schema };
+}
+
+function inputMessages(input: ResponsesRequest["input"]): readonly DraftMessage[] {
+  if (typeof input === "string") return [{ role: "user", content: input }];
+  const messages: DraftMessage[] = [];
+  for (const item of input) addItem(messages, item);
+  return messages;
+}
+
+/** What the assistant thought, said and called in one turn are items of their own here, and one message in a chat. */
+function addItem(messages: DraftMessage[], item: ResponsesInputItem): void {
+  const last = messages.at(-1);
+  const turn = last?.role === "assistant" ? last : undefined;
+  if (item.type === "function_call_output") {
+    messages.push({ role: "tool", tool_call_id: item.call_id, content: textOf(item.output) });
+  } else if (item.type === "function_call") {
+    const call = { id: item.call_id, type: "function", function: { name: item.name, arguments: item.arguments } };
+    if (turn === undefined) messages.push({ role: "assistant", content: null, tool_calls: [call] });
+    else (turn.tool_calls ??= []).push(call);
+  } else if (item.type === "reasoning") {
+    const reasoning = textOf(item.content ?? item.summary ?? []);
+    if (reasoning !== "") messages.push({ role: "assistant", content: null, reasoning });
+  } else if (item.role === "assistant" && turn !== undefined && turn.content === null && turn.tool_calls === undefined) {
+    turn.content = textOf(item.content);
+  } else {
+    messages.push({ role: item.role, content: textOf(item.content) });
+  }
+}
+
+function textOf(content: string | readonly { readonly text: string }[]): string {
+  return typeof content === "string" ? content : content.map((part) => part.text).join("\n");
+}

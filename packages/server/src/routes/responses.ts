@@ -1,0 +1,173 @@
+import { OctavoError, responsesRequest, type ResponseObject, type ResponsesRequest } from "@octavo/protocol";
+import { type ChatJob, startChat } from "../generation/chat-job.js";
+import { chatTurn } from "../generation/chat-turn.js";
+import { chatFromResponses, type DraftMessage } from "../generation/from-responses.js";
+import { newId, ResponseBuilder, type ResponseEvent } from "../generation/response-builder.js";
+import { publicError } from "../http/public-error.js";
+import type { RequestContext } from "../http/request-context.js";
+import { sendJson } from "../http/respond.js";
+import { SseWriter } from "../http/sse-writer.js";
+import { nowSeconds, type Service } from "../service.js";
+
+interface Turn {
+  readonly job: ChatJob;
+  readonly builder: ResponseBuilder;
+  readonly conversation: readonly DraftMessage[];
+  readonly isStored: boolean;
+}
+
+/** POST /v1/responses */
+export async function handleResponses(service: Service, context: RequestContext): Promise<void> {
+  const request = await service.readRequest(context, responsesRequest);
+  if (request.background === true) {
+    sendJson(context.response, 200, await startInBackground(service, context, request));
+    return;
+  }
+  const turn = await startTurn(service, request, context);
+  if (request.stream === true) {
+    await streamTurn(service, context, turn);
+    return;
+  }
+  await runTurn(service, turn, context.signal, () => {});
+  sendJson(context.response, 200, turn.builder.response);
+}
+
+/** GET /v1/responses/ID */
+export function handleResponse(service: Service, context: RequestContext, id: string): void {
+  sendJson(context.response, 200, service.responses.get(id).response);
+}
+
+/** POST /v1/responses/ID/cancel */
+export function handleCancelResponse(service: Service, context: RequestContext, rest: string): void {
+  const id = /^([^/]+)\/cancel$/.exec(rest)?.[1];
+  if (id === undefined)
+    throw new OctavoError("not_found", `there is nothing at /v1/responses/${rest.slice(0, 200)}`);
+  const { response, cancel } = service.responses.get(id);
+  const isRunning = response.status === "in_progress" || response.status === "queued";
+  if (cancel === undefined || !isRunning) {
+    const message = `the response ${id} is ${response.status}; only one that runs in the background can be cancelled`;
+    throw new OctavoError("invalid_request", message, { param: "response_id" });
+  }
+  sendJson(context.response, 200, cancel());
+}
+
+async function startTurn(
+  service: Service,
+  request: ResponsesRequest,
+  caller: { readonly signal: AbortSignal; readonly arrivalMs: number },
+): Promise<Turn> {
+  const { chat, conversation } = chatFromResponses(request, earlierTurns(service, request));
+  const job = await startChat(service, chat, caller);
+  const base = { id: newId("resp"), created_at: nowSeconds(), model: job.model };
+  const builder = new ResponseBuilder(base, echoed(request, job));
+  return { job, builder, conversation, isStored: request.store !== false };
+}
+
+function earlierTurns(service: Service, request: ResponsesRequest): readonly DraftMessage[] {
+  const id = request.previous_response_id ?? undefined;
+  if (id === undefined) return [];
+  const { conversation, response } = service.responses.get(id, "previous_response_id");
+  if (conversation !== undefined) return conversation;
+  const message = `previous_response_id: the response ${id} is ${response.status} and cannot be gone on from`;
+  throw new OctavoError("invalid_request", message, { param: "previous_response_id" });
+}
+
+/** Runs a turn to its end and stores it. */
+async function runTurn(
+  service: Service,
+  { job, builder, conversation, isStored }: Turn,
+  signal: AbortSignal,
+  onEvents: (events: readonly ResponseEvent[]) => Promise<void> | void,
+): Promise<void> {
+  const turn = chatTurn(service, job, signal);
+  for (;;) {
+    const { done, value } = await turn.next();
+    if (done === true) {
+      const events = builder.finish(value);
+      const { response } = builder;
+      if (isStored) service.responses.set(response.id, { response, conversation: [...conversation, builder.message] });
+      await onEvents(events);
+      return;
+    }
+    await onEvents(value.flatMap((delta) => builder.push(delta)));
+  }
+}
+
+async function streamTurn(service: Service, context: RequestContext, turn: Turn): Promise<void> {
+  const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
+  const send = (events: readonly ResponseEvent[]): Promise<void> => {
+    for (const event of events) writer.send(event, event.type);
+    return writer.flush();
+  };
+  try {
+    await send(turn.builder.start());
+    await runTurn(service, turn, context.signal, send);
+    writer.close();
+  } catch (thrown) {
+    const error = publicError(thrown, context);
+    context.abort(error);
+    for (const event of turn.builder.fail(error)) writer.send(event, event.type);
+    writer.close();
+    throw error;
+  }
+}
+
+/** The engine works on while the client is gone; the store tells how far it is. */
+async function startInBackground(
+  service: Service,
+  context: RequestContext,
+  request: ResponsesRequest,
+): Promise<ResponseObject> {
+  const refuse = (message: string): never => {
+    throw new OctavoError("invalid_request", `background: ${message}`, { param: "background" });
+  };
+  if (request.store === false) refuse("the answer could not be asked for with store: false");
+  if (request.stream === true) refuse("a stream is answered while it runs; ask for one of the two");
+  const abort = new AbortController();
+  const { signal } = abort;
+  const turn = await startTurn(service, request, { signal, arrivalMs: context.arrivalMs });
+  const { builder } = turn;
+  const { id } = builder.response;
+  const store = (): ResponseObject => {
+    const { response } = builder;
+    service.responses.set(id, { response, conversation: undefined });
+    return response;
+  };
+  const cancel = (): ResponseObject => {
+    abort.abort(new OctavoError("request_cancelled", "the response was cancelled"));
+    builder.cancel();
+    return store();
+  };
+  const { response } = builder;
+  service.responses.set(id, { response, conversation: undefined, cancel });
+  void runTurn(service, turn, signal, () => {}).catch((thrown: unknown) => {
+    if (signal.aborted) return;
+    const error = publicError(thrown, { signal, requestId: context.requestId });
+    context.log.error({ err: error, cause: error.cause }, error.message);
+    builder.fail(error);
+    store();
+  });
+  return response;
+}
+
+/** Fields that OpenAI repeats in the answer. */
+function echoed(request: ResponsesRequest, job: ChatJob): Readonly<Record<string, unknown>> {
+  return {
+    background: request.background ?? false,
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    metadata: request.metadata ?? {},
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    previous_response_id: request.previous_response_id ?? null,
+    reasoning: { effort: request.reasoning?.effort ?? null, summary: null },
+    service_tier: "default",
+    store: request.store ?? true,
+    temperature: job.params.temperature,
+    text: { format: request.text?.format ?? { type: "text" } },
+    tool_choice: request.tool_choice ?? "auto",
+    tools: request.tools ?? [],
+    top_p: job.params.topP,
+    truncation: "disabled",
+    user: request.user ?? null,
+  };
+}
