@@ -38,11 +38,16 @@ const inputItem = z.union(
       content: textParts.nullish(),
     }),
   ],
-  { error: "expected a message, function_call, function_call_output or reasoning item; others are not supported" },
+  {
+    error:
+      "expected a message, function_call, function_call_output or reasoning item; others are not supported",
+  },
 );
 
 const functionTool = z.object({
-  type: z.literal("function", { error: "only function tools are supported; this server has no built-in tools" }),
+  type: z.literal("function", {
+    error: "only function tools are supported; this server has no built-in tools",
+  }),
   name: z.string().min(1),
   description: z.string().nullish(),
   parameters: z.record(z.string(), z.unknown()).nullish(),

@@ -57,4 +57,28 @@ describe("octavo-mini calls tools", () => {
     assert.deepEqual(asked, ["Oslo"]);
     assert.match(answer ?? "", /12/);
   });
+
+  it("because it must, with arguments that match the schema", async () => {
+    const city = { type: "string", enum: ["Lima", "Quito"] };
+    const tools = ["get_weather", "get_time"].map((name) => ({
+      type: "function" as const,
+      function: { name, parameters: { type: "object", properties: { city }, required: ["city"] } },
+    }));
+    const messages = [{ role: "user" as const, content: "Hello!" }];
+    const body = { model: llm.name, max_tokens: 128, messages, tools, temperature: 1, seed: 3, n: 4 };
+    for (const tool_choice of ["required", { type: "function", function: { name: "get_time" } }] as const) {
+      const { choices } = await client.chat.completions.create({
+        ...body,
+        tool_choice,
+        parallel_tool_calls: false,
+      });
+      for (const { message } of choices) {
+        const [call] = message.tool_calls ?? [];
+        assert.ok(call?.type === "function");
+        if (tool_choice !== "required") assert.equal(call.function.name, "get_time");
+        assert.ok(city.enum.includes((JSON.parse(call.function.arguments) as { city: string }).city));
+        assert.equal(message.content, null);
+      }
+    }
+  });
 });

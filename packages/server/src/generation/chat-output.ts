@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { DecodeOptions, GrammarSpec, Tokenizer } from "@octavo/engine";
+import type { DecodeOptions, Tokenizer } from "@octavo/engine";
 import type {
   ChatAnswerMessage,
   ChatCompletionRequest,
@@ -14,7 +14,8 @@ import { harmonyTools, type OutputFormats } from "../parsers/registry.js";
 import { untaggedJsonCalls } from "../parsers/shared/json-calls.js";
 import { toolSchemas } from "../parsers/shared/tool-schemas.js";
 import { ReasoningTokens } from "./reasoning-tokens.js";
-import { afterReasoning, toolChoice, type ToolChoice, toolGrammar } from "./tool-grammar.js";
+import type { OutputConstraint } from "./output-constraint.js";
+import { afterReasoning, toolChoice, type ToolChoice, withTools } from "./tool-grammar.js";
 
 export type ChatOutputFields = Pick<
   ChatCompletionRequest,
@@ -44,10 +45,12 @@ export class ChatOutput {
     this.#promptReasoning = this.#readPrompt(prompt);
   }
 
-  /** What the answer must look like for the tool choice and for strict tools; undefined where it is free. */
-  get grammar(): GrammarSpec | undefined {
-    const spec = toolGrammar(this.#fields, this.#choice, this.#formats.tools);
-    return spec === undefined ? undefined : afterReasoning(spec, this.#formats.reasoning, this.#promptReasoning);
+  /** What the answer must look like: by its tools, by the request's own constraint, or either; undefined where it is free. */
+  constraint(own: OutputConstraint | undefined): OutputConstraint | undefined {
+    const { tools, reasoning } = this.#formats;
+    const constraint = withTools(own, this.#fields, this.#choice, tools);
+    if (constraint === undefined) return undefined;
+    return { ...constraint, spec: afterReasoning(constraint.spec, reasoning, this.#promptReasoning) };
   }
 
   /** Special tokens whose text the parser needs; undefined when it needs none. */

@@ -30,7 +30,10 @@ export function chatFromResponses(
       type: "function",
       function: { name, description, parameters, strict },
     })),
-    tool_choice: typeof choice === "object" && choice !== null ? { type: "function", function: { name: choice.name } } : choice,
+    tool_choice:
+      typeof choice === "object" && choice !== null
+        ? { type: "function", function: { name: choice.name } }
+        : choice,
     parallel_tool_calls: request.parallel_tool_calls,
     max_completion_tokens: request.max_output_tokens,
     temperature: request.temperature,
@@ -62,13 +65,22 @@ function addItem(messages: DraftMessage[], item: ResponsesInputItem): void {
   if (item.type === "function_call_output") {
     messages.push({ role: "tool", tool_call_id: item.call_id, content: textOf(item.output) });
   } else if (item.type === "function_call") {
-    const call = { id: item.call_id, type: "function", function: { name: item.name, arguments: item.arguments } };
+    const call = {
+      id: item.call_id,
+      type: "function",
+      function: { name: item.name, arguments: item.arguments },
+    };
     if (turn === undefined) messages.push({ role: "assistant", content: null, tool_calls: [call] });
     else (turn.tool_calls ??= []).push(call);
   } else if (item.type === "reasoning") {
     const reasoning = textOf(item.content ?? item.summary ?? []);
     if (reasoning !== "") messages.push({ role: "assistant", content: null, reasoning });
-  } else if (item.role === "assistant" && turn !== undefined && turn.content === null && turn.tool_calls === undefined) {
+  } else if (
+    item.role === "assistant" &&
+    turn !== undefined &&
+    turn.content === null &&
+    turn.tool_calls === undefined
+  ) {
     turn.content = textOf(item.content);
   } else {
     messages.push({ role: item.role, content: textOf(item.content) });

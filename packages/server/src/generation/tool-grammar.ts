@@ -1,7 +1,8 @@
-import type { GrammarSpec } from "@octavo/engine";
+import type { GrammarSpec, JsonObject } from "@octavo/engine";
 import { type ChatCompletionRequest, type ChatTool, OctavoError } from "@octavo/protocol";
 import type { CallLayout, ToolFormat } from "../parsers/machine.js";
 import { jsonArrayLayout } from "../parsers/shared/json-calls.js";
+import type { OutputConstraint } from "./output-constraint.js";
 import type { PromptReasoning, ReasoningFormat } from "../parsers/reasoning/reasoning-format.js";
 
 export type ToolChoice = "none" | "auto" | "required" | { readonly named: string };
@@ -11,7 +12,8 @@ type ToolFields = Pick<ChatCompletionRequest, "tools" | "tool_choice" | "paralle
 /** What the request wants of its tools. Throws `invalid_request` for a choice that its tools cannot satisfy. */
 export function toolChoice({ tools, tool_choice: choice }: ToolFields): ToolChoice {
   const names = (tools ?? []).map((tool) => tool.function.name);
-  if (choice === undefined || choice === null || choice === "auto") return names.length === 0 ? "none" : "auto";
+  if (choice === undefined || choice === null || choice === "auto")
+    return names.length === 0 ? "none" : "auto";
   if (choice === "none") return "none";
   if (names.length === 0)
     throw invalid("tool_choice", "a call can only be asked for together with tools; none are given");
@@ -45,12 +47,33 @@ export function toolGrammar(
     if (format?.layout !== undefined && trigger !== undefined)
       return guardedCalls(tools, format.layout, trigger, isSingle);
     const param = `tools[${strict}].function.strict`;
-    const message = "this model's calls have no start that could be watched for; set tool_choice to required, or name the tool";
+    const message =
+      "this model's calls have no start that could be watched for; set tool_choice to required, or name the tool";
     throw new OctavoError("unsupported_parameter", `${param}: ${message}`, { param });
   }
   const layout = format?.layout ?? plainLayout;
   const wanted = choice === "required" ? tools : tools.filter((tool) => tool.function.name === choice.named);
   return section(layout, calls(wanted, layout, isSingle || choice !== "required", true));
+}
+
+/**
+ * A request's own constraint together with its tools: calls that must be made leave no room for it; where the model decides,
+ * an answer is what the constraint allows or calls.
+ */
+export function withTools(
+  own: OutputConstraint | undefined,
+  fields: ToolFields,
+  choice: ToolChoice,
+  format: ToolFormat | undefined,
+): OutputConstraint | undefined {
+  const layout = format?.layout;
+  if (own !== undefined && (choice === "none" || (choice === "auto" && layout === undefined))) return own;
+  if (own === undefined || choice !== "auto" || layout === undefined) {
+    const spec = toolGrammar(fields, choice, format);
+    return spec === undefined ? undefined : { spec, param: "tools" };
+  }
+  const made = calls(fields.tools ?? [], layout, fields.parallel_tool_calls === false, false);
+  return { ...own, spec: { kind: "any_of", options: [own.spec, section(layout, made)] } };
 }
 
 /** An answer that may be reasoned about first: the constraint holds from the reasoning's end on. */
@@ -60,18 +83,16 @@ export function afterReasoning(
   prompt: PromptReasoning,
 ): GrammarSpec {
   if (reasoning === undefined || prompt === "closed") return spec;
-  const content: GrammarSpec = { kind: "sequence", parts: [{ kind: "regex", pattern: "\\n{0,2}" }, spec] };
-  const reasoned: GrammarSpec = {
-    kind: "tagged_text",
-    triggers: reasoning.endTags,
-    tags: reasoning.endTags.map((begin) => ({ begin, content, end: "" })),
-    atLeastOne: true,
-    stopAfterFirst: true,
-  };
+  const ways = reasoning.endTags.map((tag): GrammarSpec => ({
+    kind: "sequence",
+    parts: [{ kind: "any_text", until: tag }, { kind: "regex", pattern: "\\n{0,2}" }, spec],
+  }));
+  const reasoned: GrammarSpec = { kind: "any_of", options: ways };
   if (prompt === "open") return reasoned;
-  const started = reasoning.startTags.map(
-    (tag): GrammarSpec => ({ kind: "sequence", parts: [literal(tag), reasoned] }),
-  );
+  const started = reasoning.startTags.map((tag): GrammarSpec => ({
+    kind: "sequence",
+    parts: [literal(tag), reasoned],
+  }));
   return { kind: "any_of", options: [spec, ...started] };
 }
 
@@ -85,7 +106,11 @@ function guardedCalls(
     layout.open === undefined
       ? tools.map((tool) => ({
           begin: trigger,
-          content: call(tool, { ...layout, begin: (name) => withoutLead(layout.begin(name), trigger) }, false),
+          content: call(
+            tool,
+            { ...layout, begin: (name) => withoutLead(layout.begin(name), trigger) },
+            false,
+          ),
           end: "",
         }))
       : [{ begin: layout.open, content: calls(tools, layout, isSingle, false), end: layout.close ?? "" }];
@@ -120,11 +145,9 @@ function call(tool: ChatTool, layout: CallLayout, enforcesAll: boolean): Grammar
   };
 }
 
-type Schema = Extract<GrammarSpec, { kind: "json_schema" }>["schema"];
-
 /** Arguments are an object, whether the schema says so or not. The schema is JSON: it came in a request's body. */
-function schemaOf({ function: { parameters } }: ChatTool): Schema {
-  return { type: "object", ...(parameters as Schema & object) };
+function schemaOf({ function: { parameters } }: ChatTool): JsonObject {
+  return { type: "object", ...(parameters as JsonObject | null | undefined) };
 }
 
 function withoutLead(parts: readonly GrammarSpec[], lead: string): readonly GrammarSpec[] {

@@ -23,7 +23,7 @@ export interface CallLayout {
   readonly begin: (name: string) => readonly GrammarSpec[];
   readonly end: string;
   readonly separator: string;
-  /** What an answer's calls begin with and nothing else does; `open`, where there is one. */
+  /** What calls begin with (`open`, where there is one) and nothing else does: where it appears, a call must follow. */
   readonly trigger?: string;
 }
 

@@ -129,6 +129,51 @@ describe("tool calls", () => {
   }
 });
 
+describe("tool_choice", () => {
+  const named = { type: "function", function: { name: "get_weather" } };
+
+  it("required and named tools bring a constraint to the engine, auto does not", async () => {
+    await using server = await startTestServer(hermes, { reply: () => call });
+    assert.equal((await answer(server, { tool_choice: "required" })).choices[0]?.finish_reason, "tool_calls");
+    assert.equal((await answer(server, { tool_choice: named })).choices[0]?.finish_reason, "stop");
+    await answer(server, { tool_choice: "auto" });
+    await answer(server, { tool_choice: "none" });
+    const grammars = server.model.engine.requests.map(({ grammar }) => grammar !== undefined);
+    assert.deepEqual(grammars, [true, true, false, false]);
+  });
+
+  it("reads a plain JSON array where the model's own format cannot be constrained", async () => {
+    const array =
+      '[{"name": "get_weather", "arguments": {"city": "Oslo"}}, {"name": "write_file", "arguments": {}}]';
+    for (const toolCallParser of ["pythonic", "none"]) {
+      await using server = await startTestServer({ toolCallParser }, { reply: () => array });
+      const { message } = (await answer(server, { tool_choice: "required" })).choices[0]!;
+      assert.deepEqual(
+        message.tool_calls?.map((made) => made.function),
+        [
+          { name: "get_weather", arguments: '{"city": "Oslo"}' },
+          { name: "write_file", arguments: "{}" },
+        ],
+      );
+    }
+  });
+
+  it("refuses schemas that cannot be enforced, before anything is generated", async () => {
+    await using server = await startTestServer(hermes);
+    const parameters = { type: "object", properties: { a: { type: "nonsense" } } };
+    const response = await server.post("/v1/chat/completions", {
+      messages,
+      tools: [{ type: "function", function: { name: "f", parameters } }],
+      tool_choice: "required",
+    });
+    assert.equal(response.status, 400);
+    const { error } = (await response.json()) as { error: { message: string; param: string } };
+    assert.equal(error.param, "tools");
+    assert.match(error.message, /#\/properties\/a\/type/);
+    assert.equal(server.model.engine.requests.length, 0);
+  });
+});
+
 describe("the openai package's helpers", () => {
   it("stream() puts calls together", async () => {
     await using server = await startTestServer(hermes, { reply: () => `Hm.${call}\n${call}` });
@@ -268,6 +313,13 @@ describe("misuse of tools", () => {
       "messages[0].tool_call_id",
       /no assistant message before it/,
     ],
+    [
+      "a choice that is no tool",
+      { tools: [tool("a")], tool_choice: { type: "function", function: { name: "b" } } },
+      "tool_choice.function.name",
+      /no tool has the name "b"/,
+    ],
+    ["a choice without tools", { tool_choice: "required" }, "tool_choice", /none are given/],
     ["an unknown choice", { tools: [tool("a")], tool_choice: "sometimes" }, "tool_choice", /./],
   ];
   for (const [title, body, param, message] of cases) {

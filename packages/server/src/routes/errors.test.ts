@@ -198,17 +198,17 @@ describe("bad parameters", () => {
       /needs one of/,
     ],
     [
-      "a required tool",
+      "a required tool without tools",
       { messages, tool_choice: "required" },
       "tool_choice",
-      /only "auto" and "none"/,
-      "unsupported_parameter",
+      /none are given/,
+      "invalid_request",
     ],
     [
-      "a strict tool",
+      "a strict tool, left to the model, whose calls cannot be told from text",
       { messages, tools: [{ type: "function", function: { name: "f", strict: true } }] },
       "tools[0].function.strict",
-      /constrained decoding/,
+      /set tool_choice to required/,
       "unsupported_parameter",
     ],
     [

@@ -7,6 +7,7 @@ import {
   detokenizeRequest,
   embeddingRequest,
   messagesRequest,
+  responsesRequest,
   tokenizeRequest,
 } from "@octavo/protocol";
 import { startTestServer } from "../testing/test-server.js";
@@ -43,6 +44,7 @@ describe("the reference page of HTTP", () => {
     const cases = [
       [chatCompletionRequest, [...shared, ...documentedFields("Chat completions")]],
       [completionRequest, [...shared, ...documentedFields("Completions")]],
+      [responsesRequest, documentedFields("Responses")],
       [messagesRequest, documentedFields("Messages")],
       [embeddingRequest, documentedFields("Embeddings")],
       [detokenizeRequest, documentedFields("Detokenize")],

@@ -85,7 +85,8 @@ async function runTurn(
     if (done === true) {
       const events = builder.finish(value);
       const { response } = builder;
-      if (isStored) service.responses.set(response.id, { response, conversation: [...conversation, builder.message] });
+      if (isStored)
+        service.responses.set(response.id, { response, conversation: [...conversation, builder.message] });
       await onEvents(events);
       return;
     }

@@ -68,9 +68,7 @@ export const deepseekV3: ToolFormat = {
   machine,
   layout: {
     ...section,
-    begin: (name) => [
-      { kind: "literal", text: `${callStart}function${separator}${name}\n\`\`\`json\n` },
-    ],
+    begin: (name) => [{ kind: "literal", text: `${callStart}function${separator}${name}\n\`\`\`json\n` }],
     end: `\n\`\`\`${callEnd}`,
     separator: "\n",
   },

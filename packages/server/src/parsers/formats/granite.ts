@@ -9,5 +9,5 @@ export const granite: ToolFormat = {
   name: "granite",
   markers: ["<|tool_call|>", "<tool_call>", "</tool_call>"],
   machine: taggedJsonCalls(["<|tool_call|>", "<tool_call>"], ["</tool_call>"]),
-  layout: jsonArrayLayout("<tool_call>"),
+  layout: jsonArrayLayout("<tool_call>", "<tool_call>"),
 };

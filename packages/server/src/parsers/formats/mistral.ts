@@ -56,6 +56,6 @@ export const mistral: ToolFormat = {
   name: "mistral",
   markers: [start, idTag, argumentsTag],
   machine,
-  layout: jsonArrayLayout(start),
+  layout: jsonArrayLayout(start, start),
   callIds: "nine-characters",
 };

@@ -9,5 +9,5 @@ export const phi4MiniJson: ToolFormat = {
   name: "phi4_mini_json",
   markers: ["<|tool_call|>", "<|/tool_call|>"],
   machine: taggedJsonCalls(["functools", "<|tool_call|>"], ["<|/tool_call|>"]),
-  layout: jsonArrayLayout("functools"),
+  layout: jsonArrayLayout("functools", "functools["),
 };

@@ -3,15 +3,15 @@ import { takeSpace, type Waiting } from "./input.js";
 import { readJsonCall } from "./json-call.js";
 import { untilTag } from "./tags.js";
 
-/** Calls in one array behind a tag, for constrained answers. */
-export function jsonArrayLayout(tag: string): CallLayout {
+/** Calls in one array behind a tag, for constrained answers. `trigger`: the tag itself, where it does not appear in prose. */
+export function jsonArrayLayout(tag: string, trigger?: string): CallLayout {
   return {
     open: `${tag}[`,
     close: "]",
     begin: (name) => [{ kind: "literal", text: `{"name": ${JSON.stringify(name)}, "arguments": ` }],
     end: "}",
     separator: ", ",
-    trigger: `${tag}[`,
+    ...(trigger === undefined ? {} : { trigger }),
   };
 }
 

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { after, describe, it } from "node:test";
+import { type Grammar, GrammarCompiler, type GrammarSpec } from "@octavo/engine";
+import { OutputParser } from "../parsers/output-parser.js";
+import { reasoningFormats } from "../parsers/reasoning/reasoning-format.js";
+import { toolFormats } from "../parsers/registry.js";
+import { untaggedJsonCalls } from "../parsers/shared/json-calls.js";
+import { toolSchemas } from "../parsers/shared/tool-schemas.js";
+import { ByteTokenizer } from "../testing/fake-tokenizer.js";
+import { afterReasoning, toolGrammar, withTools } from "./tool-grammar.js";
+
+const tokenizer = new ByteTokenizer();
+const compiler = new GrammarCompiler(tokenizer, { vocabSize: tokenizer.vocabSize });
+after(() => compiler[Symbol.dispose]());
+
+const tool = (
+  name: string,
+  strict: boolean,
+): { type: "function"; function: { name: string; strict: boolean; parameters: object } } => ({
+  type: "function",
+  function: {
+    name,
+    strict,
+    parameters: {
+      type: "object",
+      properties: { city: { enum: ["Oslo", "Bergen"] } },
+      required: ["city"],
+      additionalProperties: false,
+    },
+  },
+});
+const tools = [tool("get_weather", true), tool("get_time", false)] as never[];
+
+/** Whether a text is a whole answer under the grammar. */
+function allows(grammar: Grammar, text: string): boolean {
+  const matcher = grammar.start();
+  for (const token of tokenizer.encode(text, { addSpecialTokens: false }))
+    if (!matcher.accept(token)) return false;
+  return matcher.isComplete;
+}
+
+/** A random walk through the grammar: what a model that writes anything at all would write. */
+function randomAnswer(grammar: Grammar, seed: number): string {
+  const matcher = grammar.start();
+  const mask = new Uint32Array(grammar.maskWords);
+  const tokens: number[] = [];
+  let state = seed;
+  while (tokens.length < 4000 && !(matcher.isComplete && tokens.length > 200) && !matcher.isFinished) {
+    matcher.fillMask(mask);
+    const allowed = Array.from({ length: tokenizer.vocabSize }, (_, id) => id).filter(
+      (id) => ((mask[id >> 5] ?? 0) >>> (id & 31)) & 1,
+    );
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    const token = allowed[Math.floor((state / 2 ** 32) * allowed.length)] ?? 0;
+    assert.ok(matcher.accept(token));
+    tokens.push(token);
+  }
+  return tokenizer.decode(tokens, { skipSpecialTokens: false });
+}
+
+function compile(spec: GrammarSpec | undefined): Promise<Grammar> {
+  assert.ok(spec !== undefined);
+  return compiler.compile(spec);
+}
+
+describe("a required call", () => {
+  for (const format of [...toolFormats, undefined]) {
+    const name = format?.name ?? "no format";
+    it(`is read back from every answer that the grammar allows: ${name}`, async () => {
+      const grammar = await compile(toolGrammar({ tools }, "required", format));
+      for (let seed = 1; seed <= 6; seed++) {
+        const text = randomAnswer(grammar, seed);
+        const parser = new OutputParser({
+          machine: format?.layout === undefined ? untaggedJsonCalls : format.machine,
+          reasoning: undefined,
+          promptReasoning: "unknown",
+          schemas: toolSchemas(tools),
+        });
+        const events = [...parser.push(text), ...parser.finish()];
+        assert.ok(parser.numCalls >= 1, text);
+        let written = "";
+        for (const event of events) {
+          assert.ok(event.kind !== "content" && event.kind !== "ignored", text);
+          if (event.kind === "call-start") {
+            assert.ok(["get_weather", "get_time"].includes(event.name), text);
+            written = "";
+          } else if (event.kind === "arguments") written += event.text;
+          else if (event.kind === "call-end") {
+            assert.equal(event.problem, undefined, text);
+            const { city } = JSON.parse(written) as { city: string };
+            assert.ok(["Oslo", "Bergen"].includes(city), text);
+          }
+        }
+      }
+    });
+  }
+
+  it("is the named one, once", async () => {
+    const hermes = toolFormats.find(({ name }) => name === "hermes");
+    const grammar = await compile(toolGrammar({ tools }, { named: "get_time" }, hermes));
+    const call = (name: string): string =>
+      `<tool_call>\n{"name": "${name}", "arguments": {"city": "Oslo"}}\n</tool_call>`;
+    assert.ok(allows(grammar, call("get_time")));
+    assert.ok(!allows(grammar, call("get_weather")));
+    assert.ok(!allows(grammar, `${call("get_time")}\n${call("get_time")}`));
+    const several = await compile(toolGrammar({ tools }, "required", hermes));
+    assert.ok(allows(several, `${call("get_time")}\n${call("get_weather")}`));
+    const single = await compile(toolGrammar({ tools, parallel_tool_calls: false }, "required", hermes));
+    assert.ok(!allows(single, `${call("get_time")}\n${call("get_weather")}`));
+  });
+
+  it("may be reasoned about first", async () => {
+    const hermes = toolFormats.find(({ name }) => name === "hermes");
+    const qwen3 = reasoningFormats.find(({ name }) => name === "qwen3");
+    const spec = toolGrammar({ tools }, { named: "get_time" }, hermes);
+    assert.ok(spec !== undefined);
+    const call = '<tool_call>\n{"name": "get_time", "arguments": {"city": "Oslo"}}\n</tool_call>';
+    const open = await compile(afterReasoning(spec, qwen3, "open"));
+    assert.ok(allows(open, `Hm, <tool_call> maybe.</think>\n\n${call}`));
+    assert.ok(!allows(open, call));
+    const unknown = await compile(afterReasoning(spec, qwen3, "unknown"));
+    assert.ok(allows(unknown, call));
+    assert.ok(allows(unknown, `<think>Hm.</think>${call}`));
+    assert.ok(!allows(unknown, `Hm.</think>${call}`));
+  });
+});
+
+describe("a strict tool that is left to the model", () => {
+  for (const name of ["hermes", "mistral", "deepseek_v31", "kimi_k2", "phi4_mini_json", "granite"]) {
+    it(`leaves text free and holds calls to the schema: ${name}`, async () => {
+      const format = toolFormats.find((candidate) => candidate.name === name);
+      const layout = format?.layout;
+      assert.ok(layout !== undefined);
+      const grammar = await compile(toolGrammar({ tools }, "auto", format));
+      assert.ok(allows(grammar, "No call at all, but { and < and [."));
+      const call = (tool_: string, body: string): string =>
+        (layout.open ?? "") +
+        layout
+          .begin(tool_)
+          .map((part) => (part.kind === "literal" ? part.text : "0"))
+          .join("") +
+        body +
+        layout.end +
+        (layout.close ?? "");
+      assert.ok(allows(grammar, `Now: ${call("get_weather", '{"city": "Oslo"}')}`));
+      assert.ok(!allows(grammar, call("get_weather", '{"city": "Rome"}')));
+      assert.ok(allows(grammar, call("get_time", '{"zone": [1]}')), "the other tool is not strict");
+      assert.ok(!allows(grammar, call("get_lost", "{}")));
+    });
+  }
+
+  it("lets a request's own constraint and calls stand beside each other", async () => {
+    const hermes = toolFormats.find(({ name }) => name === "hermes");
+    const own = { spec: { kind: "json_object" }, param: "response_format" } as const;
+    const both = await compile(withTools(own, { tools }, "auto", hermes)?.spec);
+    assert.ok(allows(both, '{"a": 1}'));
+    assert.ok(allows(both, '<tool_call>\n{"name": "get_time", "arguments": {"zone": 1}}\n</tool_call>'));
+    assert.ok(!allows(both, "text"));
+    assert.equal(withTools(own, { tools }, "none", hermes), own);
+    const forced = await compile(withTools(own, { tools }, "required", hermes)?.spec);
+    assert.ok(!allows(forced, '{"a": 1}'));
+  });
+
+  it("needs nothing where no tool is strict", () => {
+    assert.equal(toolGrammar({ tools: tools.slice(1) }, "auto", toolFormats[0]), undefined);
+    assert.equal(toolGrammar({ tools }, "none", toolFormats[0]), undefined);
+  });
+});
