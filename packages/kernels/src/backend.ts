@@ -23,7 +23,12 @@ export type WeightType =
   /** Unsigned nibbles `[rows, cols / 2]`, low nibble first; w = scale * (nibble - zero), `zeros` f32 per group (8 when absent). */
   | "int4";
 
-export type KvDtype = "f32" | "f16" | "bf16";
+/**
+ * Storage of keys and values. `int8` keeps signed bytes and an f32 scale per token and head, beside them in the block:
+ * value = scale * byte, scale = largest magnitude / 127. Where the machine multiplies bf16 in pairs, attention over `bf16` and
+ * `int8` rounds queries and softmax numerators to bf16; it sums in f32 everywhere.
+ */
+export type KvDtype = "f32" | "f16" | "bf16" | "int8";
 
 /** Bytes of a tensor: a range of a mapped file, or memory. */
 export type TensorBytes =

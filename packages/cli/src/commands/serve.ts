@@ -58,6 +58,7 @@ export function serveCommand(): Command {
         "f32",
         "f16",
         "bf16",
+        "int8",
       ]),
     )
     .option("--block-size <tokens>", "tokens in a block of KV cache", parseCount(1, 256))

@@ -18,7 +18,7 @@ export interface ServeFlags {
   readonly gpuMemoryUtilization?: number;
   readonly dtype?: "auto" | "f32" | "f16" | "bf16";
   readonly quantization?: string;
-  readonly kvCacheDtype?: "auto" | "f32" | "f16" | "bf16";
+  readonly kvCacheDtype?: "auto" | "f32" | "f16" | "bf16" | "int8";
   readonly blockSize?: number;
   readonly enablePrefixCaching?: boolean;
   readonly enableChunkedPrefill?: boolean;

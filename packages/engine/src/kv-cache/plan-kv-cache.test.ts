@@ -18,6 +18,8 @@ test("takes the memory it is given, whole blocks", () => {
   const plan = planKvCache({ ...request, kvCacheMemoryBytes: 1_000_000 });
   assert.deepEqual(plan, { numBlocks: 61, bytesPerBlock, byteLength: 61 * bytesPerBlock });
   assert.equal(planKvCache({ ...request, dtype: "f32", kvCacheMemoryBytes: 1_000_000 }).numBlocks, 30);
+  // 36 bytes instead of 64 for each head.
+  assert.equal(planKvCache({ ...request, dtype: "int8", kvCacheMemoryBytes: 1_000_000 }).numBlocks, 108);
 });
 
 test("by default takes a share of what is free, no more than the sequences can fill", () => {

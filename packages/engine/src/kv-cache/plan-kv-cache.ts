@@ -1,4 +1,4 @@
-import { availableMemoryBytes, type KvDtype } from "@octavo/kernels";
+import { availableMemoryBytes, type KvDtype, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 
 /** What one token position of the KV cache consists of. */
@@ -25,7 +25,6 @@ export interface KvCachePlan {
   readonly byteLength: number;
 }
 
-const bytesPerElement: Readonly<Record<KvDtype, number>> = { f32: 4, f16: 2, bf16: 2 };
 const gibibyte = 2 ** 30;
 
 /**
@@ -35,7 +34,7 @@ const gibibyte = 2 ** 30;
 export function planKvCache(request: KvCacheRequest): KvCachePlan {
   const { numLayers, numKvHeads, headDim, dtype, blockSize, maxModelLen, maxNumSeqs, kvCacheMemoryBytes } =
     request;
-  const bytesPerBlock = 2 * numLayers * numKvHeads * headDim * bytesPerElement[dtype] * blockSize;
+  const bytesPerBlock = 2 * numLayers * numKvHeads * kvHeadBytes(dtype, headDim) * blockSize;
   const blocksPerSequence = Math.ceil(maxModelLen / blockSize);
   if (kvCacheMemoryBytes !== undefined && !(Number.isFinite(kvCacheMemoryBytes) && kvCacheMemoryBytes > 0)) {
     throw new OctavoError(

@@ -1,135 +1,283 @@
 #include "attention.h"
 
 #include <algorithm>
-
-#include "float_to_f16.h"
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 namespace octavo {
 
 namespace {
 
-/// Rows of a tile: enough that bringing a chunk of keys and values to f32 costs little beside using it.
-constexpr int64_t rows_per_tile = 48;
 constexpr int64_t tokens_per_store = 64;
 /// Products of query and key elements below which waking the pool costs more than it gives.
 constexpr int64_t worth_sharing = 200000;
+constexpr AttentionState unseen{-std::numeric_limits<float>::infinity(), 0.0f, 0, 0};
 
-template <typename T>
-T* at(const AlignedMemory& memory, int64_t element) {
-    return reinterpret_cast<T*>(memory.data()) + element;
-}
+int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-template <typename T, typename Convert>
-void store_tokens(const KvShape& shape, const KvLayer& layer, const int32_t* slots, Rows k, Rows v, int64_t head,
-                  int64_t begin, int64_t end, Convert&& convert) {
-    for (int64_t t = begin; t < end; t++) {
-        const int64_t block = slots[t] / shape.block_size;
-        const int64_t offset = slots[t] % shape.block_size;
-        const int64_t base = block * shape.block_elements() + head * shape.head_elements();
-        T* keys = at<T>(layer.k, base + offset);
-        T* values = at<T>(layer.v, base + offset * shape.head_dim);
-        const float* from_k = k.row(t) + head * shape.head_dim;
-        const float* from_v = v.row(t) + head * shape.head_dim;
-        for (int64_t d = 0; d < shape.head_dim; d++) keys[d * shape.block_size] = convert(from_k[d]);
-        for (int64_t d = 0; d < shape.head_dim; d++) values[d] = convert(from_v[d]);
-    }
-}
-
-void store_head(const KvShape& shape, const KvLayer& layer, const int32_t* slots, Rows k, Rows v, int64_t head,
-                int64_t begin, int64_t end) {
-    switch (shape.dtype) {
-        case KvDtype::f32:
-            return store_tokens<float>(shape, layer, slots, k, v, head, begin, end, [](float x) { return x; });
-        case KvDtype::f16:
-            return store_tokens<uint16_t>(shape, layer, slots, k, v, head, begin, end, f32_to_f16);
-        case KvDtype::bf16:
-            return store_tokens<uint16_t>(shape, layer, slots, k, v, head, begin, end,
-                                          [](float x) { return f32_to_bf16(x); });
-    }
+void reserve(AlignedMemory& memory, int64_t bytes) {
+    if (memory.size() < static_cast<size_t>(bytes)) memory = AlignedMemory(static_cast<size_t>(bytes));
 }
 
 }  // namespace
 
+/// A thread's view of its memory, for a tile's rows.
+struct Attention::Scratch {
+    float* queries;
+    float* accumulated;  // of the segment at hand
+    float* folded;       // of all before
+    float* keys;
+    float* values;
+    AttentionState* states;
+    AttentionState* folded_states;
+    int32_t* positions;
+
+    static int64_t bytes(int64_t rows, int64_t head_dim) {
+        const int64_t row = attention_stride(head_dim) * static_cast<int64_t>(sizeof(float));
+        return 3 * rows * row + 2 * attention_chunk * row + 2 * aligned(rows * static_cast<int64_t>(sizeof(AttentionState))) +
+               aligned(rows * static_cast<int64_t>(sizeof(int32_t)));
+    }
+};
+
+/// One attention op.
+struct Attention::Job {
+    const AttentionSpec& spec;
+    const KvShape& shape;
+    const KvLayer& layer;
+    const AttentionPlan& plan;
+    Rows q;
+    Rows out;
+    const OpKernels& kernels;
+    int64_t group;
+    int64_t stride;
+    float* partials;
+    AttentionState* partial_states;
+
+    int64_t partial(const AttentionPlan::Tile& tile, int64_t head, int64_t segment) const {
+        return head * plan.num_partials() + tile.first_partial + (segment - tile.first_segment) * tile.num_rows;
+    }
+};
+
 Attention::Attention(ThreadPool& pool) : pool_(pool), scratch_(static_cast<size_t>(pool.size())) {}
 
-void Attention::store(const KvShape& shape, const KvLayer& layer, const StepLayout& step, Rows k, Rows v) {
-    const int64_t runs = (step.num_tokens + tokens_per_store - 1) / tokens_per_store;
+void Attention::begin(const StepLayout& step) {
+    step_ = step;
+    num_plans_ = 0;
+}
+
+void Attention::store(const KvShape& shape, const KvLayer& layer, Rows k, Rows v) {
+    const OpKernels& kernels = op_kernels();
+    const int64_t runs = (step_.num_tokens + tokens_per_store - 1) / tokens_per_store;
     const auto store_units = [&](int64_t first, int64_t last, int) {
         for (int64_t unit = first; unit < last; unit++) {
+            const int64_t head = unit % shape.num_kv_heads;
             const int64_t begin = unit / shape.num_kv_heads * tokens_per_store;
-            const int64_t end = std::min(begin + tokens_per_store, step.num_tokens);
-            store_head(shape, layer, step.slots, k, v, unit % shape.num_kv_heads, begin, end);
+            const int64_t end = std::min(begin + tokens_per_store, step_.num_tokens);
+            for (int64_t t = begin; t < end;) {
+                const int64_t block = step_.slots[t] / shape.block_size;
+                const int64_t offset = step_.slots[t] % shape.block_size;
+                int64_t count = 1;
+                while (t + count < end && offset + count < shape.block_size && step_.slots[t + count] == step_.slots[t] + count) {
+                    count++;
+                }
+                const int64_t at = block * shape.block_bytes() + head * shape.head_bytes();
+                kernels.store_kv(shape.dtype,
+                                 {k.row(t) + head * shape.head_dim, v.row(t) + head * shape.head_dim, k.stride, v.stride,
+                                  layer.k.data() + at, layer.v.data() + at, offset, count, shape.block_size, shape.head_dim});
+                t += count;
+            }
         }
     };
-    if (step.num_tokens * shape.num_kv_heads * shape.head_dim < 8192) {
+    if (step_.num_tokens * shape.num_kv_heads * shape.head_dim < 32768) {
         store_units(0, runs * shape.num_kv_heads, 0);
     } else {
         pool_.parallel_for(runs * shape.num_kv_heads, 1, store_units);
     }
 }
 
-void Attention::cut_tiles(const StepLayout& step, int64_t tokens_per_tile) {
-    tiles_.clear();
-    for (int64_t s = 0; s < step.num_sequences; s++) {
-        const int64_t end = step.query_starts[s + 1];
-        for (int64_t t = step.query_starts[s]; t < end; t += tokens_per_tile) {
-            tiles_.push_back({static_cast<int32_t>(s), static_cast<int32_t>(t),
-                              static_cast<int32_t>(std::min(tokens_per_tile, end - t))});
+const AttentionPlan& Attention::plan_for(const AttentionSpec& spec, const KvShape& shape) {
+    const AttentionCut cut{spec.num_heads, spec.num_kv_heads, spec.head_dim, spec.window, shape.block_size};
+    for (size_t i = 0; i < num_plans_; i++) {
+        if (plans_[i].cut() == cut) return plans_[i];
+    }
+    if (num_plans_ == plans_.size()) plans_.emplace_back();
+    AttentionPlan& plan = plans_[num_plans_++];
+    int64_t products = 0;
+    for (int64_t s = 0; s < step_.num_sequences; s++) {
+        products += int64_t{step_.query_starts[s + 1] - step_.query_starts[s]} * step_.context_lengths[s];
+    }
+    plan.build(step_, cut, products * spec.num_heads * spec.head_dim < worth_sharing ? 1 : pool_.size());
+    return plan;
+}
+
+Attention::Scratch Attention::scratch_of(int thread, int64_t rows, int64_t head_dim) const {
+    uint8_t* next = scratch_[static_cast<size_t>(thread)].data();
+    const auto take = [&](int64_t bytes) {
+        uint8_t* here = next;
+        next += aligned(bytes);
+        return here;
+    };
+    const int64_t row = attention_stride(head_dim) * static_cast<int64_t>(sizeof(float));
+    const auto floats = [&](int64_t count) { return reinterpret_cast<float*>(take(count * row)); };
+    const auto states = [&] { return reinterpret_cast<AttentionState*>(take(rows * static_cast<int64_t>(sizeof(AttentionState)))); };
+    Scratch scratch{};
+    scratch.queries = floats(rows);
+    scratch.accumulated = floats(rows);
+    scratch.folded = floats(rows);
+    scratch.keys = floats(attention_chunk);
+    scratch.values = floats(attention_chunk);
+    scratch.states = states();
+    scratch.folded_states = states();
+    scratch.positions = reinterpret_cast<int32_t*>(take(rows * static_cast<int64_t>(sizeof(int32_t))));
+    return scratch;
+}
+
+void Attention::attend(const AttentionSpec& spec, const KvShape& shape, const KvLayer& layer, Rows q, Rows out) {
+    const AttentionPlan& plan = plan_for(spec, shape);
+    const int64_t stride = attention_stride(spec.head_dim);
+    for (AlignedMemory& scratch : scratch_) reserve(scratch, Scratch::bytes(plan.most_rows(), spec.head_dim));
+    const int64_t num_partials = plan.num_partials() * spec.num_kv_heads;
+    const int64_t sum_bytes = num_partials * stride * static_cast<int64_t>(sizeof(float));
+    reserve(partials_, sum_bytes + num_partials * static_cast<int64_t>(sizeof(AttentionState)));
+    running_spans_.assign(static_cast<size_t>(plan.num_splits() * spec.num_kv_heads), 0);
+    for (const AttentionPlan::Tile& tile : plan.tiles()) {
+        if (tile.split < 0) continue;
+        std::fill_n(running_spans_.begin() + tile.split * spec.num_kv_heads, spec.num_kv_heads, tile.num_spans);
+    }
+    const Job job{spec,
+                  shape,
+                  layer,
+                  plan,
+                  q,
+                  out,
+                  op_kernels(),
+                  spec.num_heads / spec.num_kv_heads,
+                  stride,
+                  reinterpret_cast<float*>(partials_.data()),
+                  reinterpret_cast<AttentionState*>(partials_.data() + sum_bytes)};
+    const auto attend_units = [&](int64_t first, int64_t last, int thread) {
+        const Scratch scratch = scratch_of(thread, plan.most_rows(), spec.head_dim);
+        for (int64_t unit = first; unit < last; unit++) {
+            attend_unit(job, plan.units()[static_cast<size_t>(unit / spec.num_kv_heads)], unit % spec.num_kv_heads, scratch);
+        }
+    };
+    const int64_t num_units = static_cast<int64_t>(plan.units().size()) * spec.num_kv_heads;
+    if (plan.cost() * spec.num_kv_heads * spec.head_dim < worth_sharing) {
+        attend_units(0, num_units, 0);
+    } else {
+        pool_.parallel_for(num_units, 1, attend_units);
+    }
+}
+
+void Attention::gather(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch) const {
+    int64_t row = 0;
+    for (int32_t m = tile.first_member; m < tile.first_member + tile.num_members; m++) {
+        const AttentionPlan::Member& member = job.plan.members()[static_cast<size_t>(m)];
+        const int32_t end = step_.query_starts[member.sequence + 1];
+        for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
+            for (int64_t g = 0; g < job.group; g++, row++) {
+                scratch.positions[row] = step_.context_lengths[member.sequence] - (end - t);
+                job.kernels.pack_query(job.shape.dtype, job.q.row(t) + (head * job.group + g) * job.spec.head_dim,
+                                       job.spec.head_dim, scratch.queries + row * job.stride);
+            }
         }
     }
 }
 
-void Attention::attend(const AttentionSpec& spec, const KvShape& shape, const KvLayer& layer, const StepLayout& step,
-                       Rows q, Rows out) {
-    const OpKernels& kernels = op_kernels();
-    const int64_t group = spec.num_heads / spec.num_kv_heads;
-    const int64_t tokens_per_tile = std::max<int64_t>(1, rows_per_tile / group);
-    cut_tiles(step, tokens_per_tile);
-    const size_t scratch_bytes = sizeof(float) * attention_scratch_floats(tokens_per_tile * group, spec.head_dim);
-    for (AlignedMemory& scratch : scratch_) {
-        if (scratch.size() < scratch_bytes) scratch = AlignedMemory(scratch_bytes);
-    }
-    const int64_t num_tiles = static_cast<int64_t>(tiles_.size());
-    const size_t element_bytes = kv_element_bytes(shape.dtype);
-
-    const auto attend_units = [&](int64_t first, int64_t last, int thread) {
-        for (int64_t unit = first; unit < last; unit++) {
-            // The last tiles of a prompt see the longest context: they go first, so that threads finish together.
-            const Tile& tile = tiles_[static_cast<size_t>(num_tiles - 1 - unit / spec.num_kv_heads)];
-            const int64_t head = unit % spec.num_kv_heads;
-            const int64_t start = step.query_starts[tile.sequence];
-            const int64_t num_queries = step.query_starts[tile.sequence + 1] - start;
-            const size_t head_bytes = static_cast<size_t>(head * shape.head_elements()) * element_bytes;
-            AttentionTile work;
-            work.q = q.row(tile.first_token) + head * group * spec.head_dim;
-            work.out = out.row(tile.first_token) + head * group * spec.head_dim;
-            work.q_stride = q.stride;
-            work.out_stride = out.stride;
-            work.num_tokens = tile.num_tokens;
-            work.group = group;
-            work.head_dim = spec.head_dim;
-            work.first_position = step.context_lengths[tile.sequence] - num_queries + (tile.first_token - start);
-            work.k = layer.k.data() + head_bytes;
-            work.v = layer.v.data() + head_bytes;
-            work.block_stride = shape.block_elements();
-            work.block_table = step.block_tables + step.block_table_starts[tile.sequence];
-            work.block_size = shape.block_size;
-            work.scale = spec.scale;
-            work.soft_cap = spec.soft_cap;
-            work.window = spec.window;
-            work.scratch = reinterpret_cast<float*>(scratch_[static_cast<size_t>(thread)].data());
-            kernels.attend(shape.dtype, work);
+void Attention::attend_unit(const Job& job, const AttentionPlan::Unit& unit, int64_t head, const Scratch& scratch) {
+    const AttentionPlan::Tile& tile = job.plan.tiles()[static_cast<size_t>(unit.tile)];
+    const size_t sum_bytes = static_cast<size_t>(tile.num_rows * job.stride) * sizeof(float);
+    gather(job, tile, head, scratch);
+    const auto clear_folded = [&] {
+        std::memset(scratch.folded, 0, sum_bytes);
+        std::fill_n(scratch.folded_states, tile.num_rows, unseen);
+    };
+    const auto fold_rows = [&](const float* sums, const AttentionState* states) {
+        for (int64_t r = 0; r < tile.num_rows; r++) {
+            job.kernels.fold(scratch.folded_states[r], scratch.folded + r * job.stride, states[r], sums + r * job.stride,
+                             job.spec.head_dim);
         }
     };
-    int64_t products = 0;
-    for (int64_t s = 0; s < step.num_sequences; s++) {
-        products += int64_t{step.query_starts[s + 1] - step.query_starts[s]} * step.context_lengths[s];
+    if (tile.num_spans == 1) clear_folded();
+    for (int64_t segment = unit.first_segment; segment < unit.end_segment; segment++) {
+        constexpr int64_t chunks = attention_segment / attention_chunk;
+        std::memset(scratch.accumulated, 0, sum_bytes);
+        std::fill_n(scratch.states, tile.num_rows, unseen);
+        descend(job, tile, head, scratch, 0, tile.num_members, segment * chunks, (segment + 1) * chunks);
+        if (tile.num_spans == 1) {
+            fold_rows(scratch.accumulated, scratch.states);
+        } else {
+            const int64_t partial = job.partial(tile, head, segment);
+            std::memcpy(job.partials + partial * job.stride, scratch.accumulated, sum_bytes);
+            std::copy_n(scratch.states, tile.num_rows, job.partial_states + partial);
+        }
     }
-    const int64_t num_units = num_tiles * spec.num_kv_heads;
-    if (products * spec.num_heads * spec.head_dim < worth_sharing) {
-        attend_units(0, num_units, 0);
-    } else {
-        pool_.parallel_for(num_units, 1, attend_units);
+    if (tile.num_spans > 1) {
+        // Whoever ends last folds, in the segments' order.
+        int32_t& running = running_spans_[static_cast<size_t>(tile.split * job.spec.num_kv_heads + head)];
+        if (__atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL) > 0) return;
+        clear_folded();
+        for (int64_t segment = tile.first_segment; segment < tile.end_segment; segment++) {
+            const int64_t partial = job.partial(tile, head, segment);
+            fold_rows(job.partials + partial * job.stride, job.partial_states + partial);
+        }
+    }
+    finish(job, tile, head, scratch);
+}
+
+/// Takes members [first, last) of a tile, which have everything before `chunk` in common, through chunks up to `end`.
+void Attention::descend(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch, int32_t first,
+                        int32_t last, int64_t chunk, int64_t end) const {
+    if (chunk == end) return;
+    const AttentionPlan::Member* members = job.plan.members().data() + tile.first_member;
+    int64_t row = 0;
+    for (int32_t m = 0; m < first; m++) row += members[m].num_tokens * job.group;
+    for (int32_t m = first; m < last;) {
+        AttentionRows rows{};
+        int64_t common = end;
+        const int32_t begin = m;
+        do {
+            rows.count += members[m].num_tokens * job.group;
+            m++;
+            if (m < last && members[m].common_chunks > chunk) common = std::min<int64_t>(common, members[m].common_chunks);
+        } while (m < last && members[m].common_chunks > chunk);
+        rows.queries = scratch.queries + row * job.stride;
+        rows.positions = scratch.positions + row;
+        rows.accumulated = scratch.accumulated + row * job.stride;
+        rows.states = scratch.states + row;
+        rows.keys = scratch.keys;
+        rows.values = scratch.values;
+        const int32_t sequence = members[begin].sequence;
+        const int64_t to_head = head * job.shape.head_bytes();
+        const AttentionContext context{job.layer.k.data() + to_head,
+                                       job.layer.v.data() + to_head,
+                                       job.shape.block_bytes(),
+                                       step_.block_tables + step_.block_table_starts[sequence],
+                                       job.shape.block_size,
+                                       job.spec.head_dim,
+                                       step_.context_lengths[sequence],
+                                       job.spec.scale,
+                                       job.spec.soft_cap,
+                                       job.spec.window};
+        job.kernels.attend(job.shape.dtype, rows, context, chunk * attention_chunk, common * attention_chunk);
+        descend(job, tile, head, scratch, begin, m, common, end);
+        row += rows.count;
+    }
+}
+
+void Attention::finish(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch) const {
+    int64_t row = 0;
+    for (int32_t m = tile.first_member; m < tile.first_member + tile.num_members; m++) {
+        const AttentionPlan::Member& member = job.plan.members()[static_cast<size_t>(m)];
+        for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
+            for (int64_t g = 0; g < job.group; g++, row++) {
+                float* sums = scratch.folded + row * job.stride;
+                job.kernels.scale(sums, 1.0f / scratch.folded_states[row].total, job.spec.head_dim);
+                std::memcpy(job.out.row(t) + (head * job.group + g) * job.spec.head_dim, sums,
+                            static_cast<size_t>(job.spec.head_dim) * sizeof(float));
+            }
+        }
     }
 }
 

@@ -1,13 +1,16 @@
 #pragma once
 #include "attention_kernel.h"
 #include "logit_kernels.h"
+#include "store_kernel.h"
 
 // Included last by each instruction-set file, which names the table it fills.
 namespace {
 
-constexpr octavo::OpKernels make_kernel_table() {
-    return {rms_norm,       rope,             gated_activation, add,           scale,        soft_cap, attend,
-            largest_of_row, sum_exponentials, weigh,            count_greater, find_greater, find,     collect};
+constexpr octavo::OpKernels make_kernel_table(decltype(octavo::OpKernels::attend) attend = attend_floats,
+                                              decltype(octavo::OpKernels::pack_query) pack_query = copy_query) {
+    return {rms_norm,      rope,   gated_activation, add,  scale,          soft_cap,         store_kv,
+            pack_query,    attend, fold,             largest_of_row, sum_exponentials, weigh,
+            count_greater, find_greater, find,       collect};
 }
 
 }  // namespace

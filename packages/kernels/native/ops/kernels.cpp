@@ -8,6 +8,7 @@ extern const OpKernels kernels_scalar;
 #if defined(__x86_64__)
 extern const OpKernels kernels_avx2;
 extern const OpKernels kernels_avx512;
+extern const OpKernels kernels_avx512_bf16;
 #elif defined(__aarch64__)
 extern const OpKernels kernels_neon;
 #endif
@@ -16,7 +17,7 @@ const OpKernels& op_kernels() {
     switch (active_isa()) {
 #if defined(__x86_64__)
         case Isa::avx512:
-            return kernels_avx512;
+            return has_avx512_bf16() ? kernels_avx512_bf16 : kernels_avx512;
         case Isa::avx2:
             return kernels_avx2;
 #elif defined(__aarch64__)

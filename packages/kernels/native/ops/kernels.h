@@ -6,46 +6,80 @@ namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
 enum class Activation { silu, gelu, gelu_tanh };
-enum class KvDtype { f32, f16, bf16 };
+enum class KvDtype { f32, f16, bf16, int8 };
 
-inline size_t kv_element_bytes(KvDtype dtype) { return dtype == KvDtype::f32 ? 4 : 2; }
+inline size_t kv_element_bytes(KvDtype dtype) {
+    switch (dtype) {
+        case KvDtype::f32:
+            return 4;
+        case KvDtype::int8:
+            return 1;
+        default:
+            return 2;
+    }
+}
 
 /// Context positions per step of the online softmax. Borders are multiples of it, whatever the block size.
 constexpr int64_t attention_chunk = 64;
+/// Positions whose softmax starts afresh; the results are then folded in ascending order. What may run on several threads.
+constexpr int64_t attention_segment = 4 * attention_chunk;
 
 /// Values summed in f32 before their sum is added in double.
 constexpr int64_t logit_run = 256;
 
-/// Query tokens of one sequence against one kv head.
+/// One kv head of the cache as a sequence sees it.
 ///
-/// Cache layout of one layer, in elements: K `[block][kv_head][head_dim][block_size]`, so that scores of neighbouring
-/// positions are neighbouring lanes; V `[block][kv_head][block_size][head_dim]`. `k` and `v` point at this kv head in block 0.
-struct AttentionTile {
-    const float* q;  // first token's first head of the group
-    float* out;      // likewise
-    int64_t q_stride;
-    int64_t out_stride;
-    int64_t num_tokens;
-    int64_t group;  // query heads per kv head, adjacent in a row
-    int64_t head_dim;
-    int64_t first_position;  // context index of the first token; the others follow
-    const void* k;
-    const void* v;
-    int64_t block_stride;  // elements from a block to the next
+/// Layout of one layer, per block and kv head: K `[head_dim][block_size]`, so that scores of neighbouring positions are
+/// neighbouring lanes; V `[block_size][head_dim]`; each followed, in an int8 cache, by `block_size` scales in f32.
+struct AttentionContext {
+    const uint8_t* k;  // this head in block 0
+    const uint8_t* v;
+    int64_t block_bytes;  // from a block to the next
     const int32_t* block_table;
     int64_t block_size;
+    int64_t head_dim;
+    int64_t length;  // positions that the block table covers
     float scale;
     float soft_cap;  // 0 means none
     int64_t window;  // 0 means the whole context
-    float* scratch;  // attention_scratch_floats(...), 64-byte aligned
 };
 
-/// What the kernels need in `scratch` for a tile of `rows` = num_tokens * group.
-inline size_t attention_scratch_floats(int64_t rows, int64_t head_dim) {
-    const int64_t padded_dim = (head_dim + 15) / 16 * 16;
-    return static_cast<size_t>(rows * (head_dim + padded_dim + attention_chunk + 16) +
-                               attention_chunk * (head_dim + padded_dim));
-}
+/// Online softmax of one row: largest score, sum of numerators (0 while the row has seen nothing), and what it sees of
+/// the chunk at hand.
+struct AttentionState {
+    float largest;
+    float total;
+    int32_t low;
+    int32_t high;
+};
+
+/// Columns of a row of attention buffers.
+constexpr int64_t attention_stride(int64_t head_dim) { return (head_dim + 15) / 16 * 16; }
+
+/// Rows (a token's query head each) that attend together. Buffers are 64-byte aligned.
+struct AttentionRows {
+    int64_t count;
+    const float* queries;  // [count][stride] as `pack_query` left them
+    const int32_t* positions;  // [count] context index
+    float* accumulated;  // [count][stride], sums of numerator * value
+    AttentionState* states;  // [count]
+    float* keys;  // space for attention_chunk * stride
+    float* values;  // likewise
+};
+
+/// Keys and values of consecutive positions of one block and kv head.
+struct KvRun {
+    const float* k;
+    const float* v;
+    int64_t k_stride;
+    int64_t v_stride;
+    uint8_t* to_k;  // the block's head
+    uint8_t* to_v;
+    int64_t offset;  // of the first position in the block
+    int64_t count;
+    int64_t block_size;
+    int64_t head_dim;
+};
 
 /// Row and vector primitives of one instruction set. A result depends on the arguments alone.
 struct OpKernels {
@@ -62,7 +96,14 @@ struct OpKernels {
     void (*scale)(float* on, float factor, int64_t width);
     /// x = cap * tanh(x / cap)
     void (*soft_cap)(float* on, float cap, int64_t width);
-    void (*attend)(KvDtype dtype, const AttentionTile& tile);
+    void (*store_kv)(KvDtype dtype, const KvRun& run);
+    /// Brings a query head to the form that `attend` reads, which depends on the cache's type.
+    void (*pack_query)(KvDtype dtype, const float* query, int64_t head_dim, float* packed);
+    /// Takes the rows through the chunks of [begin, end), `begin` being a chunk's border; what a row does not see leaves it as it is.
+    void (*attend)(KvDtype dtype, const AttentionRows& rows, const AttentionContext& context, int64_t begin, int64_t end);
+    /// Adds the softmax of later positions to that of earlier ones.
+    void (*fold)(AttentionState& state, float* accumulated, const AttentionState& later, const float* later_accumulated,
+                 int64_t head_dim);
 
     /// Largest value; `bad` is set when one is NaN or +infinity.
     float (*largest)(const float* x, int64_t count, bool* bad);

@@ -84,7 +84,20 @@ void rope(float* on, int64_t num_heads, int64_t head_dim, const float* cos, cons
                 store_up_to(x + pairs + i, b * c + a * s, left);
             }
         } else {
-            for (int64_t i = 0; i < pairs; i++) {
+            int64_t i = 0;
+            for (; i + Vec::width <= pairs; i += Vec::width) {
+                Vec a = load(x + 2 * i);
+                Vec b = load(x + 2 * i + Vec::width);
+                deinterleave(a, b);
+                const Vec c = load(cos + i);
+                const Vec s = load(sin + i);
+                Vec first = a * c - b * s;
+                Vec second = b * c + a * s;
+                interleave(first, second);
+                store(x + 2 * i, first);
+                store(x + 2 * i + Vec::width, second);
+            }
+            for (; i < pairs; i++) {
                 const float a = x[2 * i];
                 const float b = x[2 * i + 1];
                 x[2 * i] = a * cos[i] - b * sin[i];

@@ -77,4 +77,47 @@ inline Vec load_bf16(const uint16_t* p) { return from_bf16(load_bits(p)); }
 inline Vec load_some_f16(const uint16_t* p, int count) { return from_f16(load_some_bits(p, count)); }
 inline Vec load_some_bf16(const uint16_t* p, int count) { return from_bf16(load_some_bits(p, count)); }
 
+
+inline Vec from_i8(__m128i bytes) { return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))}; }
+inline Vec load_i8(const int8_t* p) { return from_i8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))); }
+inline Vec load_some_i8(const int8_t* p, int count) {
+    alignas(16) int8_t lanes[16] = {};
+    for (int i = 0; i < count; i++) lanes[i] = p[i];
+    return from_i8(_mm_load_si128(reinterpret_cast<const __m128i*>(lanes)));
+}
+inline __m128i narrow(__m256i words) {
+    const __m256i packed = _mm256_packus_epi32(words, words);
+    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08));
+}
+inline void store_i8(int8_t* p, Vec a) {
+    const __m256i words = _mm256_cvtps_epi32(a.lanes);
+    const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(halves, halves));
+}
+inline void store_f16(uint16_t* p, Vec a) {
+    const __m128i bits = _mm256_cvtps_ph(a.lanes, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bits);
+}
+inline void store_bf16(uint16_t* p, Vec a) {
+    const __m256i bits = _mm256_castps_si256(a.lanes);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const __m256i kept = _mm256_blendv_epi8(rounded, quiet, lane_mask(is_nan(a)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrow(_mm256_srli_epi32(kept, 16)));
+}
+
+inline void deinterleave(Vec& a, Vec& b) {
+    const __m256 low = _mm256_permute2f128_ps(a.lanes, b.lanes, 0x20);
+    const __m256 high = _mm256_permute2f128_ps(a.lanes, b.lanes, 0x31);
+    a.lanes = _mm256_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0));
+    b.lanes = _mm256_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1));
+}
+inline void interleave(Vec& a, Vec& b) {
+    const __m256 low = _mm256_unpacklo_ps(a.lanes, b.lanes);
+    const __m256 high = _mm256_unpackhi_ps(a.lanes, b.lanes);
+    a.lanes = _mm256_permute2f128_ps(low, high, 0x20);
+    b.lanes = _mm256_permute2f128_ps(low, high, 0x31);
+}
+
 }  // namespace

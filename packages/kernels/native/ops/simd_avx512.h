@@ -66,4 +66,45 @@ inline Vec load_some_bf16(const uint16_t* p, int count) {
     return from_bf16(_mm256_maskz_loadu_epi16(lane_mask(count), p));
 }
 
+
+inline Vec load_i8(const int8_t* p) {
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
+}
+inline Vec load_some_i8(const int8_t* p, int count) {
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(lane_mask(count), p)))};
+}
+/// Integral values in [-128, 127].
+inline void store_i8(int8_t* p, Vec a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a.lanes)));
+}
+/// Rounded to nearest, ties to even; NaN stays NaN.
+inline void store_f16(uint16_t* p, Vec a) {
+    const __m256i bits = _mm512_cvtps_ph(a.lanes, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), bits);
+}
+inline void store_bf16(uint16_t* p, Vec a) {
+    const __m512i bits = _mm512_castps_si512(a.lanes);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+    const __m512i kept = _mm512_mask_blend_epi32(static_cast<__mmask16>(is_nan(a)), rounded, quiet);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16)));
+}
+
+/// a and b hold pairs one after another; afterwards a holds the first of each, b the second. `interleave` undoes it.
+inline void deinterleave(Vec& a, Vec& b) {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    const __m512 first = _mm512_permutex2var_ps(a.lanes, even, b.lanes);
+    b.lanes = _mm512_permutex2var_ps(a.lanes, odd, b.lanes);
+    a.lanes = first;
+}
+inline void interleave(Vec& a, Vec& b) {
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    const __m512 first = _mm512_permutex2var_ps(a.lanes, low, b.lanes);
+    b.lanes = _mm512_permutex2var_ps(a.lanes, high, b.lanes);
+    a.lanes = first;
+}
+
 }  // namespace

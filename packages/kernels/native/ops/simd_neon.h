@@ -72,4 +72,38 @@ inline Vec load_bf16(const uint16_t* p) { return from_bf16(vld1_u16(p)); }
 inline Vec load_some_f16(const uint16_t* p, int count) { return from_f16(load_some_bits(p, count)); }
 inline Vec load_some_bf16(const uint16_t* p, int count) { return from_bf16(load_some_bits(p, count)); }
 
+
+inline Vec from_i8(int8x8_t bytes) { return {vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(bytes))))}; }
+inline Vec load_some_i8(const int8_t* p, int count) {
+    int8_t lanes[8] = {};
+    for (int i = 0; i < count; i++) lanes[i] = p[i];
+    return from_i8(vld1_s8(lanes));
+}
+inline Vec load_i8(const int8_t* p) { return load_some_i8(p, 4); }
+inline void store_i8(int8_t* p, Vec a) {
+    const int16x4_t halves = vqmovn_s32(vcvtnq_s32_f32(a.lanes));
+    int8_t lanes[8];
+    vst1_s8(lanes, vqmovn_s16(vcombine_s16(halves, halves)));
+    for (int i = 0; i < 4; i++) p[i] = lanes[i];
+}
+inline void store_f16(uint16_t* p, Vec a) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a.lanes))); }
+inline void store_bf16(uint16_t* p, Vec a) {
+    const uint32x4_t bits = vreinterpretq_u32_f32(a.lanes);
+    const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    const uint32x4_t rounded = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+    const uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+    vst1_u16(p, vshrn_n_u32(vbslq_u32(lane_mask(is_nan(a)), quiet, rounded), 16));
+}
+
+inline void deinterleave(Vec& a, Vec& b) {
+    const float32x4_t first = vuzp1q_f32(a.lanes, b.lanes);
+    b.lanes = vuzp2q_f32(a.lanes, b.lanes);
+    a.lanes = first;
+}
+inline void interleave(Vec& a, Vec& b) {
+    const float32x4_t first = vzip1q_f32(a.lanes, b.lanes);
+    b.lanes = vzip2q_f32(a.lanes, b.lanes);
+    a.lanes = first;
+}
+
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "../core/half.h"
+#include "float_to_f16.h"
 
 // Four lanes in plain C++: the reference for the other instruction sets, and what runs where there is none.
 // The operations are documented in simd_avx512.h.
@@ -92,5 +93,33 @@ inline Vec load_some_bf16(const uint16_t* p, int count) {
 }
 inline Vec load_f16(const uint16_t* p) { return load_some_f16(p, Vec::width); }
 inline Vec load_bf16(const uint16_t* p) { return load_some_bf16(p, Vec::width); }
+
+
+inline Vec load_some_i8(const int8_t* p, int count) {
+    return each_lane([=](int i) { return i < count ? static_cast<float>(p[i]) : 0.0f; });
+}
+inline Vec load_i8(const int8_t* p) { return load_some_i8(p, Vec::width); }
+inline void store_i8(int8_t* p, Vec a) {
+    for (int i = 0; i < Vec::width; i++) p[i] = static_cast<int8_t>(a.lanes[i]);
+}
+inline void store_f16(uint16_t* p, Vec a) {
+    for (int i = 0; i < Vec::width; i++) p[i] = octavo::f32_to_f16(a.lanes[i]);
+}
+inline void store_bf16(uint16_t* p, Vec a) {
+    for (int i = 0; i < Vec::width; i++) p[i] = octavo::f32_to_bf16(a.lanes[i]);
+}
+
+inline void deinterleave(Vec& a, Vec& b) {
+    const Vec first = a;
+    const Vec second = b;
+    a = {{first.lanes[0], first.lanes[2], second.lanes[0], second.lanes[2]}};
+    b = {{first.lanes[1], first.lanes[3], second.lanes[1], second.lanes[3]}};
+}
+inline void interleave(Vec& a, Vec& b) {
+    const Vec first = a;
+    const Vec second = b;
+    a = {{first.lanes[0], second.lanes[0], first.lanes[1], second.lanes[1]}};
+    b = {{first.lanes[2], second.lanes[2], first.lanes[3], second.lanes[3]}};
+}
 
 }  // namespace

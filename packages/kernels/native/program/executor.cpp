@@ -24,6 +24,7 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
                    const std::atomic<bool>& cancelled) {
     const auto start = std::chrono::steady_clock::now();
     Step step{program, cache, plan, plan.num_tokens, false};
+    attention_.begin(plan.layout());
     for (RopeTable& rope : program.ropes()) rope.fill(plan.positions.data(), plan.num_tokens, pool_);
     encoded_.span = kNoSpan;
     for (const Op& op : program.ops()) {
@@ -95,11 +96,10 @@ void Executor::run_op(const RopeOp& op, Step& step) {
 }
 
 void Executor::run_op(const AttentionOp& op, Step& step) {
-    const StepLayout layout = step.plan.layout();
     const KvShape& shape = step.cache.shape();
     const KvLayer& layer = step.cache.layer(op.layer);
-    attention_.store(shape, layer, layout, step.program.rows(op.k), step.program.rows(op.v));
-    attention_.attend(op.spec, shape, layer, layout, step.program.rows(op.q), step.program.rows(op.out));
+    attention_.store(shape, layer, step.program.rows(op.k), step.program.rows(op.v));
+    attention_.attend(op.spec, shape, layer, step.program.rows(op.q), step.program.rows(op.out));
 }
 
 void Executor::run_op(const GatedActivationOp& op, Step& step) {

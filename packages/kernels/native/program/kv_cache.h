@@ -12,7 +12,7 @@ class KvCache {
 public:
     /// Throws std::bad_alloc.
     KvCache(const KvShape& shape, int64_t num_layers) : shape_(shape) {
-        const size_t bytes = static_cast<size_t>(shape.num_blocks * shape.block_elements()) * kv_element_bytes(shape.dtype);
+        const size_t bytes = shape.layer_bytes();
         layers_.reserve(static_cast<size_t>(num_layers));
         for (int64_t i = 0; i < num_layers; i++) layers_.push_back({AlignedMemory(bytes), AlignedMemory(bytes)});
     }

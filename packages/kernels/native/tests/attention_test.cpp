@@ -43,42 +43,97 @@ Sequence make_sequence(const Case& c, uint32_t seed) {
             fill(c.spec.num_kv_heads * c.spec.head_dim)};
 }
 
-/// Runs the sequence in steps of at most `chunk` tokens and returns all output rows.
-Floats run(const Case& c, const Sequence& sequence, int64_t chunk, uint32_t seed, ThreadPool& pool) {
-    const int64_t num_blocks = (c.length + c.block_size - 1) / c.block_size;
-    const KvShape shape{c.dtype, num_blocks + 2, c.block_size, c.spec.num_kv_heads, c.spec.head_dim};
+/// A sequence's next tokens in a step.
+struct Turn {
+    size_t sequence;
+    int64_t count;
+};
+
+/// Runs sequences over given block tables, each from position `starts[s]` on, a list of turns per step; returns all output
+/// rows of each (zero before its start).
+std::vector<Floats> run_steps(const Case& c, const std::vector<Sequence>& sequences,
+                              const std::vector<std::vector<int32_t>>& tables, std::vector<int64_t> done, int32_t num_blocks,
+                              const std::vector<std::vector<Turn>>& steps, ThreadPool& pool) {
+    const KvShape shape{c.dtype, num_blocks, c.block_size, c.spec.num_kv_heads, c.spec.head_dim};
     const KvCache cache(shape, 1);
     // What earlier owners left behind must never be felt: NaN everywhere.
     for (const AlignedMemory* memory : {&cache.layer(0).k, &cache.layer(0).v}) std::memset(memory->data(), 0xff, memory->size());
+    const size_t q_width = static_cast<size_t>(c.spec.num_heads * c.spec.head_dim);
+    const size_t kv_width = static_cast<size_t>(c.spec.num_kv_heads * c.spec.head_dim);
+    std::vector<Floats> outputs;
+    for (const Sequence& sequence : sequences) outputs.emplace_back(sequence.q.size());
+    Attention attention(pool);
+    for (const std::vector<Turn>& turns : steps) {
+        std::vector<int32_t> slots, starts{0}, contexts, block_tables, table_starts{0};
+        Floats q, k, v;
+        for (const Turn& turn : turns) {
+            const Sequence& sequence = sequences[turn.sequence];
+            const std::vector<int32_t>& table = tables[turn.sequence];
+            const auto append = [&](Floats& to, const Floats& from, size_t width) {
+                const auto begin = from.begin() + done[turn.sequence] * static_cast<int64_t>(width);
+                to.insert(to.end(), begin, begin + turn.count * static_cast<int64_t>(width));
+            };
+            append(q, sequence.q, q_width);
+            append(k, sequence.k, kv_width);
+            append(v, sequence.v, kv_width);
+            for (int64_t position = done[turn.sequence]; position < done[turn.sequence] + turn.count; ++position) {
+                slots.push_back(static_cast<int32_t>(table[static_cast<size_t>(position / c.block_size)] * c.block_size +
+                                                     position % c.block_size));
+            }
+            starts.push_back(static_cast<int32_t>(slots.size()));
+            contexts.push_back(static_cast<int32_t>(done[turn.sequence] + turn.count));
+            block_tables.insert(block_tables.end(), table.begin(), table.end());
+            table_starts.push_back(static_cast<int32_t>(block_tables.size()));
+        }
+        const StepLayout step{static_cast<int64_t>(slots.size()), static_cast<int64_t>(turns.size()), slots.data(),
+                              starts.data(),                      contexts.data(),                    block_tables.data(),
+                              table_starts.data()};
+        Floats out(q.size());
+        const auto rows = [](Floats& values, size_t width) { return Rows{values.data(), static_cast<int64_t>(width)}; };
+        attention.begin(step);
+        attention.store(shape, cache.layer(0), rows(k, kv_width), rows(v, kv_width));
+        attention.attend(c.spec, shape, cache.layer(0), rows(q, q_width), rows(out, q_width));
+        size_t row = 0;
+        for (const Turn& turn : turns) {
+            const size_t count = static_cast<size_t>(turn.count);
+            std::copy_n(out.begin() + static_cast<int64_t>(row * q_width), count * q_width,
+                        outputs[turn.sequence].begin() + done[turn.sequence] * static_cast<int64_t>(q_width));
+            done[turn.sequence] += turn.count;
+            row += count;
+        }
+    }
+    return outputs;
+}
+
+/// Runs the sequence in steps of at most `chunk` tokens over shuffled blocks and returns all output rows.
+Floats run(const Case& c, const Sequence& sequence, int64_t chunk, uint32_t seed, ThreadPool& pool) {
+    const int64_t num_blocks = (c.length + c.block_size - 1) / c.block_size;
     std::vector<int32_t> table(static_cast<size_t>(num_blocks));
     for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int32_t>(i + 1);
     std::shuffle(table.begin(), table.end(), std::mt19937(seed));
-    const std::vector<int32_t> table_starts{0, static_cast<int32_t>(num_blocks)};
-
-    const int64_t q_width = c.spec.num_heads * c.spec.head_dim;
-    const int64_t kv_width = c.spec.num_kv_heads * c.spec.head_dim;
-    Floats out(sequence.q.size());
-    Attention attention(pool);
-    for (int64_t begin = 0; begin < c.length; begin += chunk) {
-        const int64_t count = std::min(chunk, c.length - begin);
-        std::vector<int32_t> slots;
-        for (int64_t position = begin; position < begin + count; ++position) {
-            slots.push_back(static_cast<int32_t>(table[static_cast<size_t>(position / c.block_size)] * c.block_size +
-                                                 position % c.block_size));
-        }
-        const std::vector<int32_t> starts{0, static_cast<int32_t>(count)};
-        const std::vector<int32_t> contexts{static_cast<int32_t>(begin + count)};
-        const StepLayout step{count, 1, slots.data(), starts.data(), contexts.data(), table.data(), table_starts.data()};
-        const auto rows = [&](const Floats& values, int64_t width) {
-            return Rows{const_cast<float*>(values.data()) + begin * width, width};
-        };
-        attention.store(shape, cache.layer(0), step, rows(sequence.k, kv_width), rows(sequence.v, kv_width));
-        attention.attend(c.spec, shape, cache.layer(0), step, rows(sequence.q, q_width), rows(out, q_width));
-    }
-    return out;
+    std::vector<std::vector<Turn>> steps;
+    for (int64_t begin = 0; begin < c.length; begin += chunk) steps.push_back({{0, std::min(chunk, c.length - begin)}});
+    return run_steps(c, {sequence}, {table}, {0}, static_cast<int32_t>(num_blocks + 2), steps, pool)[0];
 }
 
-void check_against_reference(const Case& c, const Sequence& sequence, const Floats& out) {
+/// What an int8 cache keeps of rows of `dim` values.
+void quantise(Floats& values, int64_t dim) {
+    for (size_t begin = 0; begin < values.size(); begin += static_cast<size_t>(dim)) {
+        float most = 0.0f;
+        for (size_t i = begin; i < begin + static_cast<size_t>(dim); ++i) most = std::max(most, std::abs(values[i]));
+        const float scale = most / 127.0f;
+        if (scale == 0.0f) continue;
+        for (size_t i = begin; i < begin + static_cast<size_t>(dim); ++i) {
+            values[i] = std::nearbyint(values[i] * (127.0f / most)) * scale;
+        }
+    }
+}
+
+void check_against_reference(const Case& c, Sequence sequence, const Floats& out, double tolerance) {
+    if (c.dtype == KvDtype::int8) {
+        quantise(sequence.k, c.spec.head_dim);
+        quantise(sequence.v, c.spec.head_dim);
+    }
     const AttentionSpec& spec = c.spec;
     const int64_t dim = spec.head_dim;
     const int64_t kv_width = spec.num_kv_heads * dim;
@@ -105,7 +160,7 @@ void check_against_reference(const Case& c, const Sequence& sequence, const Floa
                     expected += weights[i] / total * sequence.v[static_cast<size_t>((first + static_cast<int64_t>(i)) * kv_width + kv + d)];
                 }
                 const float actual = out[static_cast<size_t>((position * spec.num_heads + head) * dim + d)];
-                CHECK(std::abs(actual - expected) < 2e-5);
+                CHECK(std::abs(actual - expected) < tolerance);
             }
         }
     }
@@ -130,6 +185,63 @@ void check_poison(const Case& c, ThreadPool& pool) {
     CHECK(std::isnan(poisoned[before]));
 }
 
+/// Sequences whose first `shared` positions lie in common blocks, some of them with more in common, get the bits that they
+/// get alone, in whatever turns.
+void check_shared_prefix(const Case& c, ThreadPool& alone_pool, ThreadPool& pool) {
+    std::mt19937 generator(17);
+    const size_t count = 7;
+    std::vector<Sequence> sequences;
+    std::vector<std::vector<int32_t>> tables;
+    std::vector<int64_t> starts;
+    std::vector<Floats> alone;
+    int32_t next_block = 0;
+    for (size_t s = 0; s < count; ++s) {
+        // The first is the trunk; the second forks from it late, the others early, the last two from another one.
+        const size_t parent = s >= 5 ? 4 : 0;
+        const int64_t fork = s == 0 ? 0 : (s == 1 ? c.length * 9 / 10 : c.length * (10 + static_cast<int64_t>(s)) / 20) / c.block_size * c.block_size;
+        Sequence sequence = make_sequence(c, static_cast<uint32_t>(100 + s));
+        std::vector<int32_t> table;
+        if (s > 0) {
+            const auto inherit = [&](Floats& to, const Floats& from, int64_t width) {
+                std::copy_n(from.begin(), fork * width, to.begin());
+            };
+            inherit(sequence.q, sequences[parent].q, c.spec.num_heads * c.spec.head_dim);
+            inherit(sequence.k, sequences[parent].k, c.spec.num_kv_heads * c.spec.head_dim);
+            inherit(sequence.v, sequences[parent].v, c.spec.num_kv_heads * c.spec.head_dim);
+            table.assign(tables[parent].begin(), tables[parent].begin() + fork / c.block_size);
+        }
+        while (static_cast<int64_t>(table.size()) * c.block_size < c.length) table.push_back(next_block++);
+        alone.push_back(run(c, sequence, c.length, 1, alone_pool));
+        sequences.push_back(std::move(sequence));
+        tables.push_back(std::move(table));
+        starts.push_back(fork);
+    }
+    std::vector<std::vector<Turn>> steps;
+    std::vector<int64_t> left;
+    for (const int64_t start : starts) left.push_back(c.length - start);
+    // The parents' prefixes first, then everybody in small turns.
+    for (const size_t parent : {size_t{0}, size_t{4}}) {
+        steps.push_back({{parent, left[parent] - 5}});
+        left[parent] = 5;
+    }
+    for (;;) {
+        std::vector<Turn> turns;
+        for (size_t s = 0; s < count; ++s) {
+            const int64_t turn = std::min<int64_t>(left[s], generator() % 4 == 0 ? 20 : static_cast<int64_t>(generator() % 3));
+            if (turn > 0) turns.push_back({s, turn});
+            left[s] -= turn;
+        }
+        std::shuffle(turns.begin(), turns.end(), generator);
+        if (turns.empty() && std::all_of(left.begin(), left.end(), [](int64_t n) { return n == 0; })) break;
+        if (!turns.empty()) steps.push_back(turns);
+    }
+    const std::vector<Floats> shared = run_steps(c, sequences, tables, starts, next_block, steps, pool);
+    for (size_t s = 0; s < count; ++s) {
+        const size_t from = static_cast<size_t>(starts[s] * c.spec.num_heads * c.spec.head_dim);
+        CHECK(std::memcmp(alone[s].data() + from, shared[s].data() + from, (alone[s].size() - from) * sizeof(float)) == 0);
+    }
+}
+
 }  // namespace
 
 }  // namespace octavo::test
@@ -141,23 +253,36 @@ int main() {
         {{4, 2, 16, 0.25f, 0.0f, 0}, KvDtype::f32, 16, 150},   {{7, 1, 8, 0.3f, 0.0f, 0}, KvDtype::bf16, 5, 90},
         {{2, 2, 40, 0.15f, 0.0f, 70}, KvDtype::f16, 32, 200},  {{3, 3, 64, 0.125f, 12.0f, 0}, KvDtype::bf16, 1, 70},
         {{8, 2, 128, 0.09f, 0.0f, 3}, KvDtype::f32, 256, 140}, {{2, 1, 24, 0.2f, 3.0f, 64}, KvDtype::f16, 8, 129},
+        {{7, 1, 64, 0.125f, 0.0f, 0}, KvDtype::bf16, 16, 600}, {{4, 2, 32, 0.2f, 0.0f, 0}, KvDtype::int8, 16, 300},
+        {{3, 1, 24, 0.2f, 8.0f, 290}, KvDtype::int8, 3, 560},  {{2, 1, 16, 0.25f, 0.0f, 75}, KvDtype::bf16, 16, 530},
+        {{5, 1, 16, 0.25f, 0.0f, 0}, KvDtype::f16, 16, 700},
     };
+    const struct {
+        Isa isa;
+        bool bf16;
+    } targets[] = {{Isa::scalar, false}, {Isa::neon, false}, {Isa::avx2, false}, {Isa::avx512, false}, {Isa::avx512, true}};
+    const size_t num_cases = quick() ? 8 : std::size(cases);
     ThreadPool one(1);
     ThreadPool three(3);
-    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
-        if (!isa_supported(isa)) continue;
-        set_isa_for_test(isa, false);
-        for (const Case& c : cases) {
+    ThreadPool five(5);
+    for (const auto& target : targets) {
+        if (!isa_supported(target.isa)) continue;
+        set_isa_for_test(target.isa, target.bf16);
+        for (size_t i = 0; i < num_cases; ++i) {
+            const Case& c = cases[i];
             const Sequence sequence = make_sequence(c, 11);
             const Floats whole = run(c, sequence, c.length, 1, three);
-            check_against_reference(c, sequence, whole);
+            const bool rounds = has_avx512_bf16() && (c.dtype == KvDtype::bf16 || c.dtype == KvDtype::int8);
+            check_against_reference(c, sequence, whole, rounds ? 1.5e-2 : 2e-5);
             for (const int64_t chunk : {int64_t{1}, int64_t{13}, int64_t{64}, int64_t{65}}) {
-                CHECK(same_bits(whole, run(c, sequence, chunk, static_cast<uint32_t>(chunk), chunk % 2 == 0 ? one : three)));
+                CHECK(same_bits(whole, run(c, sequence, chunk, static_cast<uint32_t>(chunk), chunk % 2 == 0 ? one : five)));
             }
             Case other_blocks = c;
             other_blocks.block_size = c.block_size == 16 ? 7 : 16;
             CHECK(same_bits(whole, run(other_blocks, sequence, 50, 3, three)));
             check_poison(c, three);
+            check_shared_prefix(c, one, three);
+            check_shared_prefix(other_blocks, three, one);
         }
     }
     return finish("attention_test");

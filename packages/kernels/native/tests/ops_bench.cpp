@@ -1,4 +1,4 @@
-// Times the ops beside the matrices at the shapes of common models. Usage: ops_bench [threads].
+// Times the ops beside matrices and attention at the shapes of common models. Usage: ops_bench [threads].
 // Figures are the best of several calls: processor time on one thread, which a busy host disturbs little, else wall time.
 #include <algorithm>
 #include <cstdio>
@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "../core/isa.h"
-#include "../ops/attention.h"
 #include "../ops/rows.h"
-#include "../program/kv_cache.h"
 #include "../sampling/logprobs.h"
 #include "../sampling/row_sampler.h"
 
@@ -43,45 +41,6 @@ std::vector<float> noise(size_t count, float scale) {
     std::vector<float> values(count);
     for (float& value : values) value = normal(generator);
     return values;
-}
-
-/// `num_sequences` sequences of `queries` tokens each at the end of `context` positions.
-void bench_attention(ThreadPool& pool, const char* name, AttentionSpec spec, int64_t num_sequences, int64_t queries,
-                     int64_t context) {
-    const int64_t block_size = 16;
-    const int64_t blocks = (context + block_size - 1) / block_size;
-    const KvShape shape{KvDtype::bf16, num_sequences * blocks, block_size, spec.num_kv_heads, spec.head_dim};
-    const KvCache cache(shape, 1);
-    std::vector<int32_t> tables, table_starts, starts, contexts, slots;
-    for (int64_t s = 0; s < num_sequences; s++) {
-        table_starts.push_back(static_cast<int32_t>(s * blocks));
-        starts.push_back(static_cast<int32_t>(s * queries));
-        contexts.push_back(static_cast<int32_t>(context));
-        // Scattered, as blocks are after a while of serving.
-        for (int64_t b = 0; b < blocks; b++) tables.push_back(static_cast<int32_t>((b * 37 + s) % blocks + s * blocks));
-    }
-    table_starts.push_back(static_cast<int32_t>(num_sequences * blocks));
-    starts.push_back(static_cast<int32_t>(num_sequences * queries));
-    const int64_t tokens = num_sequences * queries;
-    for (int64_t t = 0; t < tokens; t++) {
-        const int64_t position = context - queries + t % queries;
-        slots.push_back(static_cast<int32_t>(tables[static_cast<size_t>(t / queries * blocks + position / block_size)] * block_size +
-                                             position % block_size));
-    }
-    const int64_t q_width = spec.num_heads * spec.head_dim;
-    const int64_t kv_width = spec.num_kv_heads * spec.head_dim;
-    auto q = noise(static_cast<size_t>(tokens * q_width), 1.0f);
-    auto kv = noise(static_cast<size_t>(tokens * kv_width), 1.0f);
-    std::vector<float> out(q.size());
-    const StepLayout step{tokens,          num_sequences,  slots.data(),       starts.data(),
-                          contexts.data(), tables.data(), table_starts.data()};
-    Attention attention(pool);
-    const double store = best_ms([&] { attention.store(shape, cache.layer(0), step, {kv.data(), kv_width}, {kv.data(), kv_width}); });
-    const double attend = best_ms([&] { attention.attend(spec, shape, cache.layer(0), step, {q.data(), q_width}, {out.data(), q_width}); });
-    const double pairs = static_cast<double>(num_sequences) * (static_cast<double>(queries) * static_cast<double>(context) -
-                                                               static_cast<double>(queries * (queries - 1)) / 2);
-    const double gflop = pairs * static_cast<double>(q_width) * 4e-9;
-    std::printf("%-34s attend %8.3f ms (%5.1f GFLOP/s)  store %7.3f ms\n", name, attend, gflop / attend * 1e3, store);
 }
 
 void bench_sampling() {
@@ -152,18 +111,6 @@ int main(int argc, char** argv) {
     if (argc > 1) num_threads = std::max(1, std::atoi(argv[1]));
     ThreadPool pool(num_threads);
     std::printf("%s, %d threads\n", isa_name(active_isa()), pool.size());
-    const AttentionSpec llama_1b{32, 8, 64, 0.125f, 0.0f, 0};
-    const AttentionSpec llama_8b{32, 8, 128, 0.088f, 0.0f, 0};
-    const AttentionSpec qwen_05b{14, 2, 64, 0.125f, 0.0f, 0};
-    bench_attention(pool, "llama-1b decode 1 x 256", llama_1b, 1, 1, 256);
-    bench_attention(pool, "llama-1b decode 1 x 2048", llama_1b, 1, 1, 2048);
-    bench_attention(pool, "llama-1b decode 16 x 512", llama_1b, 16, 1, 512);
-    bench_attention(pool, "llama-1b prefill 512 of 512", llama_1b, 1, 512, 512);
-    bench_attention(pool, "llama-1b prefill 512 of 4096", llama_1b, 1, 512, 4096);
-    bench_attention(pool, "llama-8b decode 1 x 2048", llama_8b, 1, 1, 2048);
-    bench_attention(pool, "llama-8b prefill 512 of 512", llama_8b, 1, 512, 512);
-    bench_attention(pool, "qwen-0.5b decode 1 x 2048", qwen_05b, 1, 1, 2048);
-    bench_attention(pool, "qwen-0.5b prefill 512 of 512", qwen_05b, 1, 512, 512);
     bench_rows(pool, 1);
     bench_rows(pool, 512);
     bench_sampling();

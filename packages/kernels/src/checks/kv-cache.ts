@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import type { KvCacheSpec } from "../backend.js";
+import { kvDtypes, kvHeadBytes } from "../kv-bytes.js";
 import { checkInteger, fail } from "./numbers.js";
 
 /** Bytes of a cache with all layers, `invalid_request` or `out_of_memory`. */
@@ -10,16 +11,15 @@ export function checkKvCache(spec: KvCacheSpec): number {
   checkInteger("numKvHeads", spec.numKvHeads, 1, 2 ** 16);
   checkInteger("headDim", spec.headDim, 8, 1024);
   if (spec.headDim % 8 !== 0) fail(`headDim must be a multiple of 8, not ${spec.headDim}.`);
-  if (spec.dtype !== "f32" && spec.dtype !== "f16" && spec.dtype !== "bf16") {
-    fail(`The KV cache knows the types f32, f16 and bf16, not ${String(spec.dtype)}.`);
+  if (!kvDtypes.includes(spec.dtype)) {
+    fail(`The KV cache knows the types ${kvDtypes.join(", ")}, not ${String(spec.dtype)}.`);
   }
   const numSlots = spec.numBlocks * spec.blockSize;
   if (numSlots > 2 ** 31 - 1)
     fail(
       `${spec.numBlocks} blocks of ${spec.blockSize} are ${numSlots} slots; at most ${2 ** 31 - 1} can be addressed.`,
     );
-  const bytes =
-    2 * spec.numLayers * numSlots * spec.numKvHeads * spec.headDim * (spec.dtype === "f32" ? 4 : 2);
+  const bytes = 2 * spec.numLayers * numSlots * spec.numKvHeads * kvHeadBytes(spec.dtype, spec.headDim);
   if (!Number.isSafeInteger(bytes))
     throw new OctavoError("out_of_memory", `A KV cache of ${bytes} bytes is more than any machine has.`);
   return bytes;

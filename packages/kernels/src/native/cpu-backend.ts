@@ -24,6 +24,7 @@ import { checkProgram, spanOf } from "../checks/program.js";
 import { checkSamplerState } from "../checks/sampler-state.js";
 import { checkMatrixSources, checkVectorSources, weightTypes } from "../checks/sources.js";
 import { checkStepPlan } from "../checks/step-plan.js";
+import { kvDtypes } from "../kv-bytes.js";
 import { defaultThreadCount } from "../machine/default-thread-count.js";
 import { fromNative, loadAddon, type NativeAddon, type NativeBytes, type NativeObject } from "./addon.js";
 import { decodeRows } from "./decode-results.js";
@@ -126,7 +127,7 @@ class CpuBackend implements Backend {
   createKvCache(spec: KvCacheSpec): KvCache {
     this.#open();
     const byteLength = checkKvCache(spec);
-    const dtype = weightTypes.indexOf(spec.dtype);
+    const dtype = kvDtypes.indexOf(spec.dtype);
     const handle = this.#call(() => this.#addon.createKvCache({ ...spec, dtype }));
     return new NativeKvCache(this, handle, this.#addon.releaseKvCache, { ...spec }, byteLength);
   }

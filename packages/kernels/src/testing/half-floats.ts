@@ -28,8 +28,12 @@ function roundToF16(value: number): number {
   return Math.sign(value) * rounded * unit;
 }
 
-/** What a KV cache of this type gives back for a value. */
-export function roundToKv(dtype: KvDtype, value: number): number {
-  if (dtype === "bf16") return fromBf16Bits(toBf16Bits(value));
-  return dtype === "f16" ? roundToF16(Math.fround(value)) : Math.fround(value);
+/** What a KV cache of this type gives back for the key or value of one head. */
+export function roundToKv(dtype: KvDtype, head: ArrayLike<number>): number[] {
+  const values = Array.from(head, Math.fround);
+  if (dtype === "bf16") return values.map((value) => fromBf16Bits(toBf16Bits(value)));
+  if (dtype === "f16") return values.map(roundToF16);
+  if (dtype === "f32") return values;
+  const most = Math.max(...values.map(Math.abs));
+  return most === 0 ? values : values.map((value) => (Math.round((value * 127) / most) * most) / 127);
 }

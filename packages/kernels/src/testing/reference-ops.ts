@@ -75,14 +75,15 @@ export function attend(
 ): number[] {
   const { numHeads, numKvHeads, headDim, softCap } = shape;
   const first = shape.slidingWindow === undefined ? 0 : Math.max(0, position - shape.slidingWindow + 1);
-  const stored = (row: ArrayLike<number> | undefined, column: number): number =>
-    roundToKv(dtype, row?.[column] ?? 0);
+  const stored = (rows: readonly ArrayLike<number>[], column: number): number[][] =>
+    rows.slice(0, position + 1).map((row) => roundToKv(dtype, Array.from(row).slice(column, column + headDim)));
   return Array.from({ length: numHeads }, (_, head) => {
     const kv = Math.floor(head / (numHeads / numKvHeads)) * headDim;
+    const [k, v] = [stored(keys, kv), stored(values, kv)];
     const scores: number[] = [];
     for (let at = first; at <= position; at++) {
       let dot = 0;
-      for (let d = 0; d < headDim; d++) dot += (q[head * headDim + d] ?? 0) * stored(keys[at], kv + d);
+      for (let d = 0; d < headDim; d++) dot += (q[head * headDim + d] ?? 0) * (k[at]?.[d] ?? 0);
       const score = dot * shape.scale;
       scores.push(softCap === undefined ? score : softCap * Math.tanh(score / softCap));
     }
@@ -90,7 +91,7 @@ export function attend(
     const weights = scores.map((score) => Math.exp(score - most));
     const total = weights.reduce((sum, weight) => sum + weight, 0);
     return Array.from({ length: headDim }, (_column, d) =>
-      weights.reduce((sum, weight, i) => sum + (weight / total) * stored(values[first + i], kv + d), 0),
+      weights.reduce((sum, weight, i) => sum + (weight / total) * (v[first + i]?.[d] ?? 0), 0),
     );
   }).flat();
 }

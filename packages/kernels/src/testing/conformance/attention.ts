@@ -10,7 +10,7 @@ interface AttentionCase extends AttentionShape {
   readonly dtype: KvDtype;
   readonly blockSize: number;
   readonly lengths: readonly number[];
-  /** Of a row's largest value; default 1e-5. */
+  /** Of a row's largest value; default by the cache's type. */
   readonly tolerance?: number;
 }
 
@@ -103,6 +103,31 @@ export function attentionConformance(open: () => Backend): void {
         { numHeads: 2, numKvHeads: 1, headDim: 256, scale: 0.06, dtype: "f32", blockSize: 16, lengths: [70] },
       ],
       [
+        "bytes, heads of 48",
+        {
+          numHeads: 4,
+          numKvHeads: 2,
+          headDim: 48,
+          scale: 0.15,
+          dtype: "int8",
+          blockSize: 16,
+          lengths: [300, 20],
+        },
+      ],
+      [
+        "bytes, blocks of 7 and a window",
+        {
+          numHeads: 2,
+          numKvHeads: 1,
+          headDim: 24,
+          scale: 0.2,
+          dtype: "int8",
+          blockSize: 7,
+          lengths: [150],
+          slidingWindow: 65,
+        },
+      ],
+      [
         "a sliding window",
         {
           numHeads: 4,
@@ -188,6 +213,9 @@ export function attentionConformance(open: () => Backend): void {
   });
 }
 
+/** Caches in bf16 and int8 allow bf16 queries and softmax numerators: 2^-9 of each, of values that partly cancel. */
+const tolerances: Readonly<Record<KvDtype, number>> = { f32: 1e-5, f16: 1e-5, bf16: 2e-2, int8: 2e-2 };
+
 async function checkAttention(open: () => Backend, shape: AttentionCase, seed: number): Promise<void> {
   using backend = open();
   const random = new SeededRandom(seed);
@@ -245,7 +273,7 @@ async function checkAttention(open: () => Backend, shape: AttentionCase, seed: n
         known.map((row) => row.subarray(qWidth, qWidth + kvWidth)),
         known.map((row) => row.subarray(qWidth + kvWidth)),
       );
-      assertClose(result.rows[index]?.hidden ?? [], expected, shape.tolerance ?? 1e-5);
+      assertClose(result.rows[index]?.hidden ?? [], expected, shape.tolerance ?? tolerances[shape.dtype]);
       numChecked += 1;
     }
   }

@@ -19,7 +19,7 @@ const numTokens = lengths.reduce((sum, length) => sum + length, 0);
 export function determinismConformance(open: (numThreads: number) => Backend): void {
   describe("the same bits under any schedule", () => {
     for (const weights of ["f32", "bf16", "q8_0"] as const) {
-      for (const dtype of ["f32", "bf16"] as const) {
+      for (const dtype of ["f32", "bf16", "int8"] as const) {
         test(`${weights} weights, ${dtype} cache`, async () => {
           const alone = await runAll(open, weights, dtype, { numThreads: 1, blockSize: 16, seed: undefined });
           const variants = [

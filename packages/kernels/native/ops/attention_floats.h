@@ -1,0 +1,143 @@
+#pragma once
+#include "attention_tiles.h"
+
+// Keys and values of a chunk as f32, for caches of every type: where they lie, or brought to f32 first for many rows.
+namespace {
+
+constexpr int64_t chunk_size = octavo::attention_chunk;
+
+struct F32Element {
+    using Type = float;
+    static Vec full(const float* p) { return load(p); }
+    static Vec some(const float* p, int count) { return load_some(p, count); }
+};
+struct F16Element {
+    using Type = uint16_t;
+    static Vec full(const uint16_t* p) { return load_f16(p); }
+    static Vec some(const uint16_t* p, int count) { return load_some_f16(p, count); }
+};
+struct Bf16Element {
+    using Type = uint16_t;
+    static Vec full(const uint16_t* p) { return load_bf16(p); }
+    static Vec some(const uint16_t* p, int count) { return load_some_bf16(p, count); }
+};
+struct Int8Element {
+    using Type = int8_t;
+    static Vec full(const int8_t* p) { return load_i8(p); }
+    static Vec some(const int8_t* p, int count) { return load_some_i8(p, count); }
+};
+
+inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/// Where `position` lies: its block's keys or values of type T, and the offset in the block.
+template <typename T>
+inline const T* block_at(const octavo::AttentionContext& context, const uint8_t* base, int64_t position) {
+    return reinterpret_cast<const T*>(base + context.block_table[position / context.block_size] * context.block_bytes);
+}
+
+/// The position a chunk after `position`, whose block is worth fetching, or `position` where the context ends before.
+inline int64_t chunk_ahead(const octavo::AttentionContext& context, int64_t position) {
+    return position + chunk_size < context.length ? position + chunk_size : position;
+}
+
+inline void prefetch(const void* begin, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const uint8_t*>(begin) + i);
+}
+
+/// Rows of f32 in memory.
+struct FloatRows {
+    using Arithmetic = FloatArithmetic;
+    const float* rows;
+    int64_t stride;
+    Vec at(int64_t k, int64_t column) const { return load(rows + k * stride + column * Vec::width); }
+};
+
+/// Keys where they lie in the cache: row k is dimension k, vector j holds the positions from j * width on. Reading a vector
+/// fetches the one a chunk later.
+template <typename Element>
+struct CachedKeys {
+    using Arithmetic = FloatArithmetic;
+    using Type = typename Element::Type;
+    const Type* vectors[chunk_size / Vec::width];
+    const Type* ahead[chunk_size / Vec::width];
+    int64_t stride;
+
+    CachedKeys(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high) : stride(context.block_size) {
+        for (int64_t j = low / Vec::width; j * Vec::width < high; j++) {
+            const int64_t position = base + j * Vec::width;
+            const int64_t later = chunk_ahead(context, position);
+            vectors[j] = block_at<Type>(context, context.k, position) + position % context.block_size;
+            ahead[j] = block_at<Type>(context, context.k, later) + later % context.block_size;
+        }
+    }
+    Vec at(int64_t k, int64_t column) const {
+        __builtin_prefetch(ahead[column] + k * stride);
+        return Element::full(vectors[column] + k * stride);
+    }
+};
+
+/// Values where they lie in the cache: row k is position k.
+template <typename Element>
+struct CachedValues {
+    using Arithmetic = FloatArithmetic;
+    using Type = typename Element::Type;
+    const Type* rows[chunk_size];
+    const Type* ahead[chunk_size];
+
+    CachedValues(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high) {
+        for (int64_t j = low; j < high; j++) {
+            const int64_t later = chunk_ahead(context, base + j);
+            rows[j] = block_at<Type>(context, context.v, base + j) + (base + j) % context.block_size * context.head_dim;
+            ahead[j] = block_at<Type>(context, context.v, later) + later % context.block_size * context.head_dim;
+        }
+    }
+    Vec at(int64_t k, int64_t column) const {
+        __builtin_prefetch(ahead[k] + column * Vec::width);
+        return Element::full(rows[k] + column * Vec::width);
+    }
+};
+
+template <typename Element>
+inline void widen(const typename Element::Type* from, float* to, int64_t count) {
+    int64_t i = 0;
+    for (; i + Vec::width <= count; i += Vec::width) store(to + i, Element::full(from + i));
+    if (i < count) {
+        const int left = static_cast<int>(count - i);
+        store_some(to + i, Element::some(from + i, left), left);
+    }
+}
+
+/// Attention in f32 over a cache of `Element`.
+template <typename Element>
+struct FloatMode {
+    using Type = typename Element::Type;
+    using Arithmetic = FloatArithmetic;
+    using Keys = CachedKeys<Element>;
+    using Values = CachedValues<Element>;
+    static constexpr bool reads_in_place = true;
+
+    static FloatRows loaded_keys(const octavo::AttentionRows& rows, int64_t) { return {rows.keys, chunk_size}; }
+    static FloatRows loaded_values(const octavo::AttentionRows& rows, int64_t stride) { return {rows.values, stride}; }
+
+    /// Columns of `keys` `[head_dim][chunk_size]` and rows of `values` `[chunk_size][stride]` for context positions
+    /// base + [low, high); what lies outside is left as it was and must not be used.
+    static void load_chunk(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high, float* keys,
+                           float* values, int64_t stride) {
+        const int64_t dim = context.head_dim;
+        for (int64_t j = low; j < high;) {
+            const int64_t offset = (base + j) % context.block_size;
+            const int64_t count = smaller(context.block_size - offset, high - j);
+            const Type* k = block_at<Type>(context, context.k, base + j) + offset;
+            const Type* v = block_at<Type>(context, context.v, base + j) + offset * dim;
+            const int64_t later = chunk_ahead(context, base + j);
+            const int64_t bytes = count * dim * static_cast<int64_t>(sizeof(Type));
+            prefetch(block_at<Type>(context, context.k, later), bytes);
+            for (int64_t d = 0; d < dim; d++) widen<Element>(k + d * context.block_size, keys + d * chunk_size + j, count);
+            prefetch(block_at<Type>(context, context.v, later), bytes);
+            for (int64_t t = 0; t < count; t++) widen<Element>(v + t * dim, values + (j + t) * stride, dim);
+            j += count;
+        }
+    }
+};
+
+}  // namespace

@@ -1,0 +1,195 @@
+// Times paged attention at the shapes of common models. Usage: attention_bench [threads] [dtype] [part of a case's name].
+// A case walks enough layers that no cache holds them; figures are the best pass, divided by its layers: processor time on
+// one thread, which a busy host disturbs little, else wall time. "of read" compares the bytes of K and V that a step must
+// bring in (a shared prefix once) with the read bandwidth that the same threads reach just before.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../core/isa.h"
+#include "../ops/attention.h"
+#include "../program/kv_cache.h"
+
+using namespace octavo;
+
+namespace {
+
+int num_threads = 1;
+
+double now_ms() {
+    timespec now;
+    clock_gettime(num_threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+template <typename F>
+double best_ms(F&& work, double budget_ms) {
+    double best = 1e30;
+    double spent = 0.0;
+    for (int i = 0; i < 2 || (i < 50 && spent < budget_ms); i++) {
+        const double start = now_ms();
+        work();
+        const double took = now_ms() - start;
+        best = std::min(best, took);
+        spent += took;
+    }
+    return best;
+}
+
+std::vector<float> noise(size_t count) {
+    std::mt19937 generator(7);
+    std::uniform_real_distribution<float> uniform(-1.7f, 1.7f);
+    std::vector<float> values(count);
+    for (float& value : values) value = uniform(generator);
+    return values;
+}
+
+/// GB/s of all threads reading memory that no cache holds.
+double read_bandwidth(ThreadPool& pool) {
+    const AlignedMemory memory(size_t{256} << 20);
+    std::memset(memory.data(), 1, memory.size());
+    const int64_t piece = 1 << 20;
+    const int64_t pieces = static_cast<int64_t>(memory.size()) / piece;
+    std::vector<uint64_t> sums(static_cast<size_t>(pieces));
+    const double ms = best_ms(
+        [&] {
+            pool.parallel_for(pieces, 1, [&](int64_t begin, int64_t end, int) {
+                for (int64_t i = begin; i < end; i++) {
+                    const uint64_t* words = reinterpret_cast<const uint64_t*>(memory.data() + i * piece);
+                    uint64_t sum[8] = {};
+                    for (int64_t k = 0; k < piece / 8; k += 8) {
+                        for (int64_t lane = 0; lane < 8; lane++) sum[lane] += words[k + lane];
+                    }
+                    for (const uint64_t lane : sum) sums[static_cast<size_t>(i)] += lane;
+                }
+            });
+        },
+        300);
+    return static_cast<double>(memory.size()) / ms * 1e-6;
+}
+
+struct Shape {
+    const char* name;
+    AttentionSpec spec;
+};
+
+/// `num_sequences` sequences of `queries` tokens each at the end of `context` positions, the first `shared` in common blocks.
+struct Case {
+    int64_t num_sequences;
+    int64_t queries;
+    int64_t context;
+    int64_t shared;
+};
+
+void bench(ThreadPool& pool, const Shape& model, KvDtype dtype, const Case& c, const std::string& name) {
+    const AttentionSpec& spec = model.spec;
+    const int64_t block_size = 16;
+    const int64_t blocks = (c.context + block_size - 1) / block_size;
+    const int64_t shared_blocks = c.shared / block_size;
+    const int64_t num_blocks = shared_blocks + c.num_sequences * (blocks - shared_blocks);
+    const KvShape shape{dtype, num_blocks, block_size, spec.num_kv_heads, spec.head_dim};
+    const int64_t layer_bytes = 2 * static_cast<int64_t>(shape.layer_bytes());
+    const int64_t num_layers = std::clamp<int64_t>((int64_t{160} << 20) / layer_bytes, 1, 16);
+    const KvCache cache(shape, num_layers);
+
+    // Scattered, as blocks are after a while of serving.
+    std::vector<int32_t> order(static_cast<size_t>(num_blocks));
+    for (size_t i = 0; i < order.size(); i++) order[i] = static_cast<int32_t>(i);
+    std::shuffle(order.begin(), order.end(), std::mt19937(3));
+    std::vector<int32_t> tables, table_starts{0}, starts{0}, contexts, slots;
+    size_t next = static_cast<size_t>(shared_blocks);
+    for (int64_t s = 0; s < c.num_sequences; s++) {
+        for (int64_t b = 0; b < blocks; b++) tables.push_back(b < shared_blocks ? order[static_cast<size_t>(b)] : order[next++]);
+        table_starts.push_back(static_cast<int32_t>(tables.size()));
+        starts.push_back(static_cast<int32_t>((s + 1) * c.queries));
+        contexts.push_back(static_cast<int32_t>(c.context));
+        for (int64_t position = c.context - c.queries; position < c.context; position++) {
+            const int32_t block = tables[static_cast<size_t>(s * blocks + position / block_size)];
+            slots.push_back(static_cast<int32_t>(block * block_size + position % block_size));
+        }
+    }
+    const int64_t tokens = c.num_sequences * c.queries;
+    const int64_t q_width = spec.num_heads * spec.head_dim;
+    const int64_t kv_width = spec.num_kv_heads * spec.head_dim;
+    auto q = noise(static_cast<size_t>(tokens * q_width));
+    auto kv = noise(static_cast<size_t>(std::max(tokens, block_size) * kv_width));
+    std::vector<float> out(q.size());
+    Attention attention(pool);
+    // Real values everywhere: what is not finite or subnormal may cost more or less.
+    std::vector<int32_t> block_slots(static_cast<size_t>(block_size));
+    const std::vector<int32_t> block_starts{0, static_cast<int32_t>(block_size)};
+    for (int64_t layer = 0; layer < num_layers; layer++) {
+        for (int64_t b = 0; b < num_blocks; b++) {
+            for (int64_t i = 0; i < block_size; i++) block_slots[static_cast<size_t>(i)] = static_cast<int32_t>(b * block_size + i);
+            const StepLayout fill{block_size, 1, block_slots.data(), block_starts.data(), nullptr, nullptr, nullptr};
+            attention.begin(fill);
+            attention.store(shape, cache.layer(layer), {kv.data(), kv_width}, {kv.data(), kv_width});
+        }
+    }
+
+    const StepLayout step{tokens,          c.num_sequences, slots.data(),       starts.data(),
+                          contexts.data(), tables.data(),   table_starts.data()};
+    attention.begin(step);
+    const double read = read_bandwidth(pool);
+    const auto per_layer = [&](auto&& work) {
+        const auto pass = [&] {
+            for (int64_t layer = 0; layer < num_layers; layer++) work(layer);
+        };
+        return best_ms(pass, 400) / static_cast<double>(num_layers);
+    };
+    const double store = per_layer([&](int64_t layer) {
+        attention.store(shape, cache.layer(layer), {kv.data(), kv_width}, {kv.data(), kv_width});
+    });
+    const double attend = per_layer([&](int64_t layer) {
+        attention.attend(spec, shape, cache.layer(layer), {q.data(), q_width}, {out.data(), q_width});
+    });
+    const double queries = static_cast<double>(c.queries);
+    const double pairs = static_cast<double>(c.num_sequences) * queries * (static_cast<double>(c.context) - (queries - 1) / 2);
+    const double gflops = pairs * static_cast<double>(q_width) * 4e-6 / attend;
+    const double bandwidth = static_cast<double>(layer_bytes) / attend * 1e-6;
+    std::printf("%-38s attend %9.3f ms  %6.1f GFLOP/s  %5.1f GB/s = %.2f of read (%.1f)  store %.3f ms\n", name.c_str(), attend,
+                gflops, bandwidth, bandwidth / read, read, store);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc > 1) num_threads = std::max(1, std::atoi(argv[1]));
+    const std::string wanted = argc > 2 ? argv[2] : "bf16";
+    const std::string part = argc > 3 ? argv[3] : "";
+    const KvDtype dtype = wanted == "f32" ? KvDtype::f32 : wanted == "f16" ? KvDtype::f16 : wanted == "int8" ? KvDtype::int8 : KvDtype::bf16;
+    ThreadPool pool(num_threads);
+    std::printf("%s, %d threads, %s cache\n", isa_name(active_isa()), pool.size(), wanted.c_str());
+    const Shape shapes[] = {
+        {"llama-1b", {32, 8, 64, 0.125f, 0.0f, 0}},
+        {"qwen-0.5b", {14, 2, 64, 0.125f, 0.0f, 0}},
+        {"llama-8b", {32, 8, 128, 0.088f, 0.0f, 0}},
+    };
+    const struct {
+        const char* name;
+        Case run;
+    } cases[] = {
+        {"decode 1 x 8k", {1, 1, 8192, 0}},
+        {"decode 1 x 32k", {1, 1, 32768, 0}},
+        {"decode 8 x 2k", {8, 1, 2048, 0}},
+        {"decode 32 x 640", {32, 1, 640, 0}},
+        {"decode 32 x 640, 448 shared", {32, 1, 640, 448}},
+        {"prefill 512 of 512", {1, 512, 512, 0}},
+        {"prefill 512 of 2048", {1, 512, 2048, 0}},
+        {"prefill 512 of 16k", {1, 512, 16384, 0}},
+        {"prefill 2048 of 2048", {1, 2048, 2048, 0}},
+    };
+    for (const Shape& shape : shapes) {
+        for (const auto& c : cases) {
+            const std::string name = std::string(shape.name) + " " + c.name;
+            if (name.find(part) != std::string::npos) bench(pool, shape, dtype, c.run, name);
+        }
+    }
+    return 0;
+}
