@@ -75,6 +75,30 @@ export class PrefixCache {
     }
   }
 
+  /** How many of the blocks [from, to), which both have in full, belong to a prefix that two chains have in common. */
+  countShared(a: PrefixChain, b: PrefixChain, from: number, to: number): number {
+    // A hash covers all that precedes it: equal up to some block, and different from there on.
+    let shared = from;
+    let end = Math.max(from, to);
+    while (shared < end) {
+      const middle = Math.floor((shared + end) / 2);
+      if (this.#equal(a, b, middle)) shared = middle + 1;
+      else end = middle;
+    }
+    return shared - from;
+  }
+
+  #equal(a: PrefixChain, b: PrefixChain, block: number): boolean {
+    const { blockSize } = this.#pool;
+    const left = a.through(block, blockSize, this.#hasher);
+    const right = b.through(block, blockSize, this.#hasher);
+    const offset = PrefixChain.offset(block);
+    for (let lane = offset; lane < offset + hashLanes; lane += 1) {
+      if (left[lane] !== right[lane]) return false;
+    }
+    return true;
+  }
+
   /** Makes block number `block` of a sequence findable, if what precedes it is. */
   register(chain: PrefixChain, blocks: IntList, block: number): void {
     const parent = block === 0 ? rootContent : this.#pool.contentOf(blocks.at(block - 1) as BlockId);

@@ -25,11 +25,11 @@ class Bench {
     this.scheduler = new Scheduler(this.pool, { ...defaults, ...options });
   }
 
-  add(promptTokens: number | readonly number[], priority = 0): Sequence {
+  add(promptTokens: number | readonly number[], priority = 0, cacheSalt?: string): Sequence {
     const sequences: Sequence[] = [];
     const order = this.#numGroups;
     this.#numGroups += 1;
-    const group: SequenceGroup = { requestId: `r${order}`, order, priority, cacheSalt: undefined, sequences };
+    const group: SequenceGroup = { requestId: `r${order}`, order, priority, cacheSalt, sequences };
     const prompt =
       typeof promptTokens === "number"
         ? Int32Array.from({ length: promptTokens }, (_, position) => order * 100 + position)
@@ -199,6 +199,59 @@ test("wanted rows are computed although they are cached", () => {
   assert.deepEqual(bench.step(scored), [5]);
 });
 
+/** `length` tokens that start with the common ones 1, 2, ... and go on as no other prompt does. */
+function forked(common: number, length: number, own: number): number[] {
+  return Array.from({ length }, (_, index) => (index < common ? index + 1 : own * 1000 + index));
+}
+
+test("of prompts that arrive together, the first computes what they have in common", () => {
+  const bench = new Bench(256, { enablePrefixCaching: true, maxNumBatchedTokens: 64, maxNumSeqs: 16 });
+  const prompts = Array.from({ length: 12 }, (_, own) => bench.add(forked(28, 30, own)));
+  assert.deepEqual(bench.step(...prompts), [30, ...Array.from({ length: 11 }, () => 0)]);
+  assert.deepEqual(bench.step(...prompts), [1, ...Array.from({ length: 11 }, () => 2)]);
+  assert.deepEqual(new Set(prompts.slice(1).map((sequence) => sequence.cachedTokens)), new Set([28]));
+});
+
+test("a chunked prefix is awaited chunk by chunk, and those with another prompt overtake", () => {
+  const bench = new Bench(64, { enablePrefixCaching: true, longPrefillTokenThreshold: 8 });
+  const [first, second] = [bench.add(forked(20, 21, 1)), bench.add(forked(20, 22, 2))];
+  const other = bench.add(3);
+  assert.deepEqual(bench.step(first, second, other), [13, 0, 3]);
+  assert.deepEqual(bench.step(first, second, other), [8, 0, 1]);
+  assert.deepEqual(bench.step(first, second, other), [1, 2, 1]);
+});
+
+test("nobody waits for what is not worth it", () => {
+  const little = new Bench(64, { enablePrefixCaching: true, maxNumBatchedTokens: 64 });
+  const [a, b] = [little.add(forked(4, 12, 1)), little.add(forked(4, 12, 2))];
+  assert.deepEqual(little.step(a, b), [12, 12], "a third of the prompt");
+  const long = new Bench(64, { enablePrefixCaching: true, maxNumBatchedTokens: 128 });
+  const [c, d] = [long.add(forked(4, 100, 1)), long.add(forked(4, 6, 2))];
+  assert.deepEqual(long.step(c, d), [100, 6], "a long step for four tokens");
+  const salted = new Bench(64, { enablePrefixCaching: true, maxNumBatchedTokens: 64 });
+  const e = salted.add(forked(8, 9, 1));
+  const f = salted.add(forked(8, 9, 2), 0, "another tenant");
+  assert.deepEqual(salted.step(e, f), [9, 9], "a prefix under another salt is another prefix");
+});
+
+test("when the one who computes the prefix leaves, the next takes over", () => {
+  const bench = new Bench(64, { enablePrefixCaching: true, maxNumBatchedTokens: 8 });
+  const [a, b, c] = [1, 2, 3].map((own) => bench.add(forked(12, 13, own))) as [Sequence, Sequence, Sequence];
+  assert.deepEqual(bench.step(a, b, c), [8, 0, 0]);
+  bench.scheduler.remove(a);
+  assert.deepEqual(bench.step(a, b, c), [0, 5, 0], "what was cached stays");
+  assert.equal(b.cachedTokens, 8);
+  assert.deepEqual(bench.step(b, c), [1, 1]);
+});
+
+test("a step passes over a bounded number of waiting prompts", () => {
+  const bench = new Bench(4096, { enablePrefixCaching: true, maxNumBatchedTokens: 256, maxNumSeqs: 256 });
+  const prompts = Array.from({ length: 100 }, (_, own) => bench.add(forked(16, 17, own)));
+  const late = bench.add(2);
+  assert.deepEqual(bench.step(prompts[0]!, late), [17, 0]);
+  assert.deepEqual(bench.step(prompts[99]!, late), [1, 2]);
+});
+
 test("siblings wait for the prompt and then share its blocks, without any prefix cache", () => {
   const bench = new Bench(16);
   const leader = bench.add(10);
@@ -221,6 +274,8 @@ test("every load is served to its end: no deadlock, no starvation", () => {
         length: fc.integer({ min: 1, max: 20 }),
         output: fc.integer({ min: 1, max: 12 }),
         priority: fc.nat(2),
+        // Leading tokens in common with all others.
+        common: fc.constantFrom(0, 0, 6, 12, 20),
       }),
       {
         minLength: 1,
@@ -242,7 +297,10 @@ test("every load is served to its end: no deadlock, no starvation", () => {
     fc.property(load, ({ prompts, numBlocks, maxPromptTokens, options }) => {
       const bench = new Bench(numBlocks, options);
       const targets = new Map(
-        prompts.map(({ length, output, priority }) => [bench.add(length, priority), output]),
+        prompts.map(({ length, output, priority, common }, own) => [
+          bench.add(forked(common, length, own + 1), priority),
+          output,
+        ]),
       );
       const totalTokens = prompts.reduce((sum, { length, output }) => sum + length + output, 0);
       for (let steps = 0; targets.size > 0; steps += 1) {

@@ -2,6 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { BlockId, BlockPool } from "../kv-cache/block-pool.js";
 import { IntList } from "../kv-cache/int-list.js";
 import { PrefixCache } from "../kv-cache/prefix-cache.js";
+import { PrefixesInFlight } from "./prefixes-in-flight.js";
 import { type SchedulingPolicyName, type SchedulingPolicy, schedulingPolicies } from "./scheduling-policy.js";
 import type { Sequence } from "./sequence.js";
 import { WaitingQueue } from "./waiting-queue.js";
@@ -27,6 +28,9 @@ export interface ScheduledStep {
   readonly decodeTokens: number;
 }
 
+/** Waiting sequences that a step passes over at most, so that its cost does not grow with the queue. */
+const mostPassedOver = 64;
+
 /**
  * Decides what each step computes, after vLLM V1: there are no phases, each sequence has computed k of its n tokens
  * and gets some of the step's token budget. Sequences that generate come first, since they need one token each and
@@ -42,6 +46,7 @@ export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #policy: SchedulingPolicy;
   readonly #prefixCache: PrefixCache | undefined;
+  readonly #inFlight: PrefixesInFlight | undefined;
   readonly #waiting: WaitingQueue;
   #running: Sequence[] = [];
   readonly #hits = new IntList();
@@ -57,6 +62,7 @@ export class Scheduler {
     this.#options = options;
     this.#policy = schedulingPolicies[options.policy];
     this.#prefixCache = options.enablePrefixCaching ? new PrefixCache(pool) : undefined;
+    this.#inFlight = this.#prefixCache && new PrefixesInFlight(this.#prefixCache, pool.blockSize);
     this.#waiting = new WaitingQueue(this.#policy);
   }
 
@@ -202,15 +208,19 @@ export class Scheduler {
   #admitWaiting(): Sequence[] {
     const admitted: Sequence[] = [];
     const skipped: Sequence[] = [];
+    this.#inFlight?.begin(this.#running);
     while (this.#promptRoom > 0 && this.#running.length < this.#options.maxNumSeqs) {
       const sequence = this.#waiting.peek();
       if (sequence === undefined) break;
-      if (this.#awaitsSharedPrompt(sequence)) {
+      const maxTokens = this.#findComputed(sequence);
+      if (this.#awaitsSharedPrompt(sequence) || this.#awaitsPrefix(sequence, maxTokens)) {
+        if (skipped.length === mostPassedOver) break;
         this.#waiting.remove(sequence);
         skipped.push(sequence);
         continue;
       }
       if (!this.#admit(sequence)) break;
+      this.#inFlight?.add(sequence);
       if (sequence.cachedTokens === undefined) {
         sequence.cachedTokens = sequence.numComputed;
         admitted.push(sequence);
@@ -220,13 +230,18 @@ export class Scheduler {
     return admitted;
   }
 
+  /** While another sequence computes the prefix that this one would compute too, it waits to find it in the cache. */
+  #awaitsPrefix(sequence: Sequence, maxTokens: number): boolean {
+    const stepTokens = this.#options.maxNumBatchedTokens - this.#budget;
+    return this.#inFlight?.isWorthAwaiting(sequence, this.#hits.length, maxTokens, stepTokens) ?? false;
+  }
+
   /**
-   * Admits a sequence if its whole input fits beside what running sequences still need for theirs (vLLM's
-   * `scheduler_reserve_full_isl`). While others run, a hundredth of the pool stays free for them to grow into, since
-   * a sequence admitted into the last block would be preempted with its prompt just computed.
+   * Admits a sequence, whose computed blocks are in `#hits`, if its whole input fits beside what running sequences still
+   * need for theirs (vLLM's `scheduler_reserve_full_isl`). While others run, a hundredth of the pool stays free for them to
+   * grow into, since a sequence admitted into the last block would be preempted with its prompt just computed.
    */
   #admit(sequence: Sequence): boolean {
-    this.#findComputed(sequence);
     const { blockSize, numBlocks } = this.#pool;
     const hits = this.#hits;
     const numHitTokens = hits.length * blockSize;
@@ -278,17 +293,21 @@ export class Scheduler {
     }
   }
 
-  /** Fills `#hits` with blocks that already hold the start of a sequence, all but at least one token of it. */
-  #findComputed(sequence: Sequence): void {
+  /**
+   * Fills `#hits` with blocks that already hold the start of a sequence, all but at least one token of it. Returns how many
+   * tokens may be taken from blocks.
+   */
+  #findComputed(sequence: Sequence): number {
     this.#hits.truncate(0);
     const maxTokens = Math.min(sequence.numTokens - 1, sequence.firstWantedRow);
     this.#prefixCache?.find(sequence.prefix, maxTokens, this.#hits);
     const sibling = this.#siblingWithPrompt(sequence);
-    if (sibling === undefined) return;
+    if (sibling === undefined) return maxTokens;
     const shared = Math.floor(Math.min(maxTokens, sequence.numPromptTokens - 1) / this.#pool.blockSize);
-    if (shared <= this.#hits.length) return;
+    if (shared <= this.#hits.length) return maxTokens;
     this.#hits.truncate(0);
     for (let index = 0; index < shared; index += 1) this.#hits.push(sibling.blocks.at(index));
+    return maxTokens;
   }
 
   /** A running sequence of the same request whose blocks hold the full blocks of the prompt. */
