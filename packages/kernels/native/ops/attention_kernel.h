@@ -20,16 +20,15 @@ inline Lanes visible_lanes(const octavo::AttentionState& row, int64_t j) {
     return static_cast<Lanes>((uint64_t{1} << above) - (uint64_t{1} << below));
 }
 
-/// Turns a row of dot products into softmax numerators (times the values' scales), and rescales what the row has accumulated.
-inline void soften(const octavo::AttentionContext& context, float* scores, const ChunkScales& scales,
-                   octavo::AttentionState& row, float* accumulated, int64_t stride) {
+/// Largest score of a row of dot products, which it turns into scores; -infinity where the row does not see.
+inline float score_row(const octavo::AttentionContext& context, float* scores, const ChunkScales& scales,
+                       const octavo::AttentionState& row) {
     constexpr int64_t w = Vec::width;
     const Vec factor = splat(context.scale);
     const Vec cap = splat(context.soft_cap);
     const Vec hidden = splat(-__builtin_inff());
-    const int64_t first = row.low / w * w;
     Vec best = hidden;
-    for (int64_t j = first; j < row.high; j += w) {
+    for (int64_t j = row.low / w * w; j < row.high; j += w) {
         Vec s = load(scores + j) * factor;
         if (scales.keys != nullptr) s = s * load(scales.keys + j);
         if (context.soft_cap != 0.0f) s = cap * hyperbolic_tangent(s / cap);
@@ -37,12 +36,15 @@ inline void soften(const octavo::AttentionContext& context, float* scores, const
         store(scores + j, s);
         best = maximum(best, s);
     }
-    const float previous = row.largest;
-    const float in_chunk = largest(best);
-    const float next = previous > in_chunk ? previous : in_chunk;
-    const Vec shift = splat(next);
+    return largest(best);
+}
+
+/// Turns scores into softmax numerators (times the values' scales); returns the numerators' sum.
+inline float soften_row(float* scores, const ChunkScales& scales, const octavo::AttentionState& row) {
+    constexpr int64_t w = Vec::width;
+    const Vec shift = splat(row.largest);
     Vec total = zero();
-    for (int64_t j = first; j < row.high; j += w) {
+    for (int64_t j = row.low / w * w; j < row.high; j += w) {
         Vec p = exponential(load(scores + j) - shift);
         total = total + p;
         if (scales.values != nullptr) {
@@ -52,12 +54,39 @@ inline void soften(const octavo::AttentionContext& context, float* scores, const
         }
         store(scores + j, p);
     }
-    // The first chunk leaves -infinity - next, whose exponential is 0.
-    float rescale[Vec::width];
-    store(rescale, exponential(splat(previous - next)));
-    row.largest = next;
-    row.total = row.total * rescale[0] + sum(total);
-    if (rescale[0] != 1.0f) scale(accumulated, rescale[0], stride);
+    return sum(total);
+}
+
+/// Softmax of a few rows of dot products, and the rescaling of what they have accumulated. One thing at a time for all rows:
+/// each is a chain of dependent instructions, and chains of different rows run side by side.
+template <typename Arithmetic>
+inline void soften(const octavo::AttentionContext& context, int64_t count, float* scores, const ChunkScales& scales,
+                   octavo::AttentionState* states, float* accumulated, int64_t stride) {
+    float previous[most_rows];
+    for (int64_t r = 0; r < count; r++) {
+        previous[r] = states[r].largest;
+        if (states[r].low >= states[r].high) continue;
+        const float in_chunk = score_row(context, scores + r * chunk_size, scales, states[r]);
+        states[r].largest = previous[r] > in_chunk ? previous[r] : in_chunk;
+    }
+    float totals[most_rows] = {};
+    for (int64_t r = 0; r < count; r++) {
+        if (states[r].low >= states[r].high) continue;
+        totals[r] = soften_row(scores + r * chunk_size, scales, states[r]);
+        Arithmetic::pack(scores + r * chunk_size, states[r].low, states[r].high);
+    }
+    for (int64_t r = 0; r < count; r++) {
+        if (states[r].low >= states[r].high) continue;
+        if (states[r].largest == previous[r]) {
+            states[r].total = states[r].total + totals[r];
+            continue;
+        }
+        // The first chunk leaves -infinity - largest, whose exponential is 0.
+        float rescale[Vec::width];
+        store(rescale, exponential(splat(previous[r] - states[r].largest)));
+        states[r].total = states[r].total * rescale[0] + totals[r];
+        scale(accumulated + r * stride, rescale[0], stride);
+    }
 }
 
 /// Of each row of `source`, the bits in `mask` alone.
@@ -131,11 +160,7 @@ void attend_rows(const octavo::AttentionRows& rows, const octavo::AttentionConte
     alignas(64) float scores[most_rows * chunk_size];
     multiply(count, rows.queries + first * stride, stride, keys, low / Vec::width, (high + Vec::width - 1) / Vec::width, 0,
              context.head_dim / Keys::Arithmetic::step, scores, chunk_size, false);
-    for (int64_t r = 0; r < count; r++) {
-        if (states[r].low >= states[r].high) continue;
-        soften(context, scores + r * chunk_size, scales, states[r], accumulated + r * stride, stride);
-        Values::Arithmetic::pack(scores + r * chunk_size, states[r].low, states[r].high);
-    }
+    soften<typename Values::Arithmetic>(context, count, scores, scales, states, accumulated, stride);
     weigh_values(count, states, scores, values, stride, accumulated);
 }
 

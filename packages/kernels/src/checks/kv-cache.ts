@@ -12,7 +12,7 @@ export function checkKvCache(spec: KvCacheSpec): number {
   checkInteger("headDim", spec.headDim, 8, 1024);
   if (spec.headDim % 8 !== 0) fail(`headDim must be a multiple of 8, not ${spec.headDim}.`);
   if (!kvDtypes.includes(spec.dtype)) {
-    fail(`The KV cache knows the types ${kvDtypes.join(", ")}, not ${String(spec.dtype)}.`);
+    fail(`The KV cache knows the types ${kvDtypes.join(", ")}, not ${spec.dtype}.`);
   }
   const numSlots = spec.numBlocks * spec.blockSize;
   if (numSlots > 2 ** 31 - 1)

@@ -76,7 +76,9 @@ export function attend(
   const { numHeads, numKvHeads, headDim, softCap } = shape;
   const first = shape.slidingWindow === undefined ? 0 : Math.max(0, position - shape.slidingWindow + 1);
   const stored = (rows: readonly ArrayLike<number>[], column: number): number[][] =>
-    rows.slice(0, position + 1).map((row) => roundToKv(dtype, Array.from(row).slice(column, column + headDim)));
+    rows
+      .slice(0, position + 1)
+      .map((row) => roundToKv(dtype, Array.from(row).slice(column, column + headDim)));
   return Array.from({ length: numHeads }, (_, head) => {
     const kv = Math.floor(head / (numHeads / numKvHeads)) * headDim;
     const [k, v] = [stored(keys, kv), stored(values, kv)];
