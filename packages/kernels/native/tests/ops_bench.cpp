@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../core/isa.h"
+#include "../ops/kernels.h"
 #include "../ops/rows.h"
 #include "../sampling/logprobs.h"
 #include "../sampling/row_sampler.h"
