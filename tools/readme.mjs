@@ -26,38 +26,40 @@ function figures() {
   return results.map((result) => (result.benchmark === "cpu" ? peerTable(result) : table(result))).join("\n");
 }
 
-/** Ratios beside the peers' own figures; targets are bounds on the ratio, on the figure, or on the share of the machine's limit. */
+const limitNames = { readGBps: "read bandwidth", int8Gops: "int8 peak", bf16Gflops: "bf16 peak" };
+
+/** A row per figure: Octavo's own value, its share of the machine's limit, and the ratio to each peer, bounds beside them. */
 export function peerTable({ benchmark, machine, commit, date, cases }) {
   const rounded = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
-  const bound = ({ on, atLeast, atMost }) => {
-    const value = atLeast ?? atMost;
+  const bound = (target, on, scale, unit) => {
+    const value = target?.on === on ? (target.atLeast ?? target.atMost) : undefined;
     if (value === undefined) return "";
-    const text =
-      on === "ratio" ? `${value}×` : on === "octavo" ? `${value}` : `${Math.round(value * 100)} % of limit`;
-    return `${atLeast === undefined ? "≤" : "≥"} ${text}`;
+    return ` (${target.atLeast === undefined ? "≤" : "≥"} ${Number((value * scale).toFixed(2))}${unit})`;
   };
-  const limits = { readGBps: "read bandwidth", int8Gops: "int8 peak", bf16Gflops: "bf16 peak" };
-  const rows = cases.map(({ name, unit, octavo, peer, peerName, ratio, target, limit }) => {
-    const share = limit?.octavoShare;
-    return [
-      "",
+  const peers = [...new Set(cases.flatMap(({ peerName }) => peerName ?? []))].toSorted();
+  const rows = [...new Set(cases.map(({ name }) => name))].map((name) => {
+    const lines = cases.filter((line) => line.name === name);
+    const own = lines.find(({ peerName }) => peerName === undefined) ?? lines[0];
+    const share = own.limit?.octavoShare;
+    const cells = [
       name,
-      `${rounded(octavo)} ${unit}`,
-      peer === undefined ? "" : `${rounded(peer)} (${peerName})`,
-      ratio === undefined ? "" : `${ratio.toFixed(2)}×`,
-      target === undefined ? "" : bound(target),
-      share === undefined ? "" : `${Math.round(share * 100)} % of ${limits[limit.name]}`,
-      "",
-    ]
-      .join(" | ")
-      .trim();
+      `${rounded(own.octavo)} ${own.unit}${bound(own.target, "octavo", 1, "")}`,
+      share === undefined
+        ? ""
+        : `${Math.round(share * 100)} % of ${limitNames[own.limit.name]}${bound(own.target, "share of limit", 100, " %")}`,
+      ...peers.map((peer) => {
+        const line = lines.find(({ peerName }) => peerName === peer);
+        return line === undefined ? "" : `${line.ratio.toFixed(2)}×${bound(line.target, "ratio", 1, "×")}`;
+      }),
+    ];
+    return `| ${cells.join(" | ")} |`;
   });
   const commits = [...new Set(cases.map(({ run }) => run.commit))];
   return [
     `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${date} (${commits.length > 1 ? commits.join(", ") : commit}):`,
     "",
-    "| | Octavo | peer | ratio | bound | of the machine's limit |",
-    "| --- | ---: | ---: | ---: | ---: | ---: |",
+    `| | Octavo | of the machine's limit | ${peers.map((peer) => `ratio to ${peer}`).join(" | ")} |`,
+    `| --- | ---: | ---: |${peers.map(() => " ---: |").join("")}`,
     ...rows,
     "",
   ].join("\n");

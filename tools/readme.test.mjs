@@ -31,27 +31,24 @@ test("links between documents and files lead somewhere", () => {
   }
 });
 
-test("figures beside peers show the ratio, its bound and the share of the machine's limit", () => {
+test("figures beside peers: a row each, with the share of the machine's limit, ratios and bounds", () => {
   const run = { commit: "abc" };
   const machine = { cores: 2, cpu: "X", node: "v20" };
-  const decode = { name: "decode", unit: "tokens/s", octavo: 85.2, run };
-  const peer = {
-    peer: 42.6,
-    peerName: "llama.cpp",
-    ratio: 2,
-    limit: { name: "readGBps", octavoShare: 0.874 },
-  };
+  const limit = { name: "readGBps", octavoShare: 0.874 };
+  const decode = { name: "decode", unit: "tokens/s", octavo: 85.2, limit, run };
   const cases = [
-    { ...decode, ...peer, target: { on: "ratio", atLeast: 1.5 } },
     { ...decode, target: { on: "share of limit", atLeast: 0.85 } },
+    { ...decode, peerName: "node-llama-cpp", ratio: 2.5, target: { on: "ratio", atLeast: 1.8 } },
+    { ...decode, peerName: "llama.cpp", ratio: 2 },
     { name: "step", unit: "%", octavo: 3.14, run, target: { on: "octavo", atMost: 5 } },
   ];
   const lines = peerTable({ benchmark: "cpu", machine, commit: "abc", date: "2026-01-01", cases }).split(
     "\n",
   );
-  assert.deepEqual(lines.slice(4, 7), [
-    "| decode | 85.2 tokens/s | 42.6 (llama.cpp) | 2.00× | ≥ 1.5× | 87 % of read bandwidth |",
-    "| decode | 85.2 tokens/s |  |  | ≥ 85 % of limit |  |",
-    "| step | 3.14 % |  |  | ≤ 5 |  |",
+  assert.deepEqual(lines.slice(2, 6), [
+    "| | Octavo | of the machine's limit | ratio to llama.cpp | ratio to node-llama-cpp |",
+    "| --- | ---: | ---: | ---: | ---: |",
+    "| decode | 85.2 tokens/s | 87 % of read bandwidth (≥ 85 %) | 2.00× | 2.50× (≥ 1.8×) |",
+    "| step | 3.14 % (≤ 5) |  |  |  |",
   ]);
 });

@@ -6,7 +6,7 @@ import { FIRST_TOKEN, type WorkerTask } from "../contenders/worker.js";
 import { stepCostRatio } from "./waiting-requests.js";
 import { median } from "../../support/median.js";
 import { PromptSource } from "./prompts.js";
-import { fullSteps } from "./steps.js";
+import { fullSteps, numFullSteps, WARM_UP } from "./steps.js";
 
 const task: WorkerTask = JSON.parse(process.argv[2] ?? "{}");
 const { job } = task;
@@ -17,7 +17,14 @@ const greedy = { temperature: 0, ignoreEos: true } as const;
 /** Room for the job's sequences and no more: the peers are given the same. */
 function sizes(): LoadOptions {
   const [streams, length] = roomOf(job);
-  return { numThreads: task.threads, maxNumSeqs: Math.max(streams, 1), maxModelLen: length };
+  return {
+    numThreads: task.threads,
+    maxNumSeqs: streams,
+    maxModelLen: length,
+    // Only steps without prompts are counted, so the prompts may go in as fast as they can.
+    ...(job.kind === "decode" && { maxPrefillStepMs: 0 }),
+    ...(job.kind === "waiting" && { maxQueuedRequests: job.waiting + job.streams }),
+  };
 }
 
 function roomOf(of: Job): readonly [streams: number, maxModelLen: number] {
@@ -38,15 +45,15 @@ function roomOf(of: Job): readonly [streams: number, maxModelLen: number] {
   }
 }
 
-/** Streams are admitted over several steps; the first ones run on until the last has joined and its steps are counted. */
-function extraTokens({
-  streams,
-  promptTokens,
-}: {
-  readonly streams: number;
-  readonly promptTokens: number;
-}): number {
-  return streams === 1 ? 4 : 16 + Math.ceil((streams * promptTokens) / 256);
+/** The engine computes at least this many prompt tokens a step beside running streams. */
+const LEAST_PREFILL = 128;
+
+/**
+ * Streams are admitted over several steps; the first ones run on until the last has joined and its steps are counted.
+ * They are stopped then.
+ */
+function extraTokens(of: { readonly streams: number; readonly promptTokens: number }): number {
+  return of.streams === 1 ? 4 : 16 + Math.ceil((of.streams * of.promptTokens) / LEAST_PREFILL);
 }
 
 async function prefill(
@@ -65,9 +72,24 @@ async function prefill(
 
 async function decode(llm: LLM, of: Extract<Job, { kind: "decode" }>): Promise<Measurement> {
   const steps: StepRecord[] = [];
-  using _ = llm.engine.observe({ onStep: (step) => steps.push(step) });
-  const prompts = Array.from({ length: of.streams }, () => prompt(of.promptTokens));
-  await llm.generate(prompts, { ...greedy, maxTokens: of.newTokens + extraTokens(of) });
+  const enough = new AbortController();
+  using _ = llm.engine.observe({
+    onStep(step) {
+      steps.push(step);
+      if (numFullSteps(steps, of.streams) > of.newTokens + WARM_UP) enough.abort();
+    },
+  });
+  const maxTokens = of.newTokens + extraTokens(of);
+  await Promise.all(
+    Array.from({ length: of.streams }, () =>
+      llm
+        .generate(prompt(of.promptTokens), { ...greedy, maxTokens, signal: enough.signal })
+        .result()
+        .catch((error: unknown) => {
+          if (!enough.signal.aborted) throw error;
+        }),
+    ),
+  );
   const full = fullSteps(steps, of.streams, of.newTokens);
   return {
     decodeTokensPerSecond: (of.streams * full.count) / (full.wallMs / 1000),
@@ -120,12 +142,9 @@ async function measure(llm: LLM): Promise<Measurement> {
   }
 }
 
-const kind = job.kind;
-await using llm = await LLM.load(task.modelPath, {
-  ...sizes(),
-  ...(kind === "waiting" && { maxQueuedRequests: job.waiting + job.streams }),
-});
+await using llm = await LLM.load(task.modelPath, sizes());
 // The peers' tools run a first pass before they measure, too.
-if (kind !== "first-token" && kind !== "memory") await llm.generate(prompt(16), { ...greedy, maxTokens: 2 });
+if (job.kind !== "first-token" && job.kind !== "memory")
+  await llm.generate(prompt(16), { ...greedy, maxTokens: 2 });
 const measurement = await measure(llm);
 process.stdout.write(`${JSON.stringify(measurement)}\n`);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { StepRecord } from "@octavo/engine";
 import { median } from "../../support/median.js";
 import { PromptSource } from "./prompts.js";
-import { fullSteps } from "./steps.js";
+import { fullSteps, numFullSteps } from "./steps.js";
 
 const step = (startMs: number, decodeTokens: number, prefillTokens = 0): StepRecord => ({
   step: startMs,
@@ -29,6 +29,12 @@ test("counts the longest stretch in which all streams decode, without its first 
   ];
   assert.deepEqual(fullSteps(steps, 2, 100), { count: 3, wallMs: 30, computeMs: 24 });
   assert.deepEqual(fullSteps(steps, 2, 2), { count: 2, wallMs: 20, computeMs: 16 });
+});
+
+test("knows how many steps ran in full at the end", () => {
+  assert.equal(numFullSteps([step(0, 2), step(1, 1), step(2, 2), step(3, 2)], 2), 2);
+  assert.equal(numFullSteps([step(0, 2), step(1, 2)], 2), 2);
+  assert.equal(numFullSteps([step(0, 1, 5)], 2), 0);
 });
 
 test("streams that never run together are an error", () => {

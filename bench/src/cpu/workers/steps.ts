@@ -9,7 +9,12 @@ export interface FullSteps {
 }
 
 /** Steps at the start of a stretch that are left out: the first decode step of a stream meets cold scratch memory. */
-const WARM_UP = 2;
+export const WARM_UP = 2;
+
+/** Steps at the end in which all streams decode and nothing else runs. */
+export function numFullSteps(steps: readonly StepRecord[], streams: number): number {
+  return steps.length - 1 - steps.findLastIndex((step) => !isFull(step, streams));
+}
 
 /**
  * The longest stretch of steps in which all streams decode and nothing else runs, at most `wanted` steps of it.
@@ -19,7 +24,7 @@ export function fullSteps(steps: readonly StepRecord[], streams: number, wanted:
   let best: readonly StepRecord[] = [];
   let stretch: StepRecord[] = [];
   for (const step of steps) {
-    if (step.prefillTokens === 0 && step.decodeTokens === streams) stretch.push(step);
+    if (isFull(step, streams)) stretch.push(step);
     else stretch = [];
     if (stretch.length > best.length) best = [...stretch];
   }
@@ -33,4 +38,8 @@ export function fullSteps(steps: readonly StepRecord[], streams: number, wanted:
     wallMs: last.startMs - first.startMs,
     computeMs: counted.slice(0, -1).reduce((sum, step) => sum + step.computeMs, 0),
   };
+}
+
+function isFull(step: StepRecord, streams: number): boolean {
+  return step.prefillTokens === 0 && step.decodeTokens === streams;
 }
