@@ -36,7 +36,9 @@ export function peerTable({ benchmark, machine, commit, date, cases }) {
     if (value === undefined) return "";
     return ` (${target.atLeast === undefined ? "≤" : "≥"} ${Number((value * scale).toFixed(2))}${unit})`;
   };
-  const peers = [...new Set(cases.flatMap(({ peerName }) => peerName ?? []))].toSorted();
+  const peers = [...new Set(cases.flatMap(({ peerName }) => peerName ?? []))].toSorted((a, b) =>
+    a < b ? -1 : 1,
+  );
   const rows = [...new Set(cases.map(({ name }) => name))].map((name) => {
     const lines = cases.filter((line) => line.name === name);
     const own = lines.find(({ peerName }) => peerName === undefined) ?? lines[0];
