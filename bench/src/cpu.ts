@@ -8,7 +8,7 @@ import { findPeers, type Peers } from "./cpu/contenders/find-peers.js";
 import { octavo } from "./cpu/contenders/octavo.js";
 import { type CpuOptions, parseFlags, usage } from "./cpu/flags.js";
 import { measureLimits } from "./cpu/limits.js";
-import { type ModelFile, modelFile } from "./cpu/models/model-file.js";
+import { type ModelFile, modelFile, warmFileCache } from "./cpu/models/model-file.js";
 import { type RunRecord, saveResults } from "./cpu/report/results-file.js";
 import { type CaseResult, summarise } from "./cpu/report/summarise.js";
 import { renderTable } from "./cpu/report/table.js";
@@ -67,6 +67,7 @@ async function measureCase(
 ): Promise<{ readonly results: CaseResult[]; readonly hasFailed: boolean }> {
   const env = spec.isa === undefined ? {} : { OCTAVO_ISA: spec.isa };
   const context: MeasureContext = { model, threads: options.threads, env };
+  warmFileCache(model.path);
   const measured = await runCase({
     job: spec.job,
     contenders: [octavo, ...peersOf(spec, peers)],

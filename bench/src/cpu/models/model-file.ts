@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { encodeGgufHeader, type GgufValue } from "@octavo/engine/testing";
@@ -48,6 +48,17 @@ export function modelFile(
     weightBytes: weightBytes(tensors),
     multiplyAddsPerToken: multiplyAddsPerToken(tensors),
   };
+}
+
+/** Reads a file through, so that no contender pays for the disk. */
+export function warmFileCache(path: string): void {
+  const buffer = new Uint8Array(8 << 20);
+  const file = openSync(path, "r");
+  try {
+    while (readSync(file, buffer) > 0);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Streams the tensors to a file beside, which takes the name when it is whole. */
