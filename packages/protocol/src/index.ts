@@ -53,6 +53,15 @@ export {
   type ResponseStatus,
   type ResponseUsage,
 } from "./responses.js";
+export {
+  rerankRequest,
+  scoreRequest,
+  type RerankList,
+  type RerankRequest,
+  type ScoreList,
+  type ScoreRequest,
+  type ScoringUsage,
+} from "./scoring.js";
 export type { ModelCard, ModelList, ModelPermission } from "./models.js";
 export {
   detokenizeRequest,

@@ -7,6 +7,7 @@ import { handleEmbeddings } from "./embeddings.js";
 import { handleCountTokens, handleMessages } from "./messages.js";
 import { handleModel, handleModels } from "./models.js";
 import { handleCancelResponse, handleResponse, handleResponses } from "./responses.js";
+import { handleRerank, handleScore } from "./scoring.js";
 import { handleHealth, handleLoad, handleMetrics, handlePing, handleVersion } from "./status.js";
 import { handleDetokenize, handleTokenize } from "./tokenize.js";
 
@@ -65,6 +66,18 @@ export function serverRoutes(service: Service): readonly Route[] {
       access: key,
       handle: (context) => handleEmbeddings(service, context),
     },
+    ...["/score", "/v1/score"].map((path): Route => ({
+      method: "POST",
+      path,
+      access: key,
+      handle: (context) => handleScore(service, context),
+    })),
+    ...["/rerank", "/v1/rerank", "/v2/rerank"].map((path): Route => ({
+      method: "POST",
+      path,
+      access: key,
+      handle: (context) => handleRerank(service, context),
+    })),
     { method: "GET", path: "/v1/models", access: key, handle: (context) => handleModels(service, context) },
     {
       method: "GET",

@@ -7,7 +7,9 @@ import {
   detokenizeRequest,
   embeddingRequest,
   messagesRequest,
+  rerankRequest,
   responsesRequest,
+  scoreRequest,
   tokenizeRequest,
 } from "@octavo/protocol";
 import { startTestServer } from "../testing/test-server.js";
@@ -47,6 +49,8 @@ describe("the reference page of HTTP", () => {
       [responsesRequest, documentedFields("Responses")],
       [messagesRequest, documentedFields("Messages")],
       [embeddingRequest, documentedFields("Embeddings")],
+      [scoreRequest, documentedFields("Score")],
+      [rerankRequest, documentedFields("Rerank")],
       [detokenizeRequest, documentedFields("Detokenize")],
     ] as const;
     for (const [schema, fields] of cases)

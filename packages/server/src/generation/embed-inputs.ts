@@ -1,0 +1,63 @@
+import { randomUUID } from "node:crypto";
+import type { Usage } from "@octavo/engine";
+import { OctavoError, type EmbeddingsRequest, type PromptInput } from "@octavo/protocol";
+import type { RequestContext } from "../http/request-context.js";
+import type { Service } from "../service.js";
+import { truncatePrompt } from "./context-length.js";
+import { tokenizePrompts } from "./tokenize-prompts.js";
+
+export type EmbedOptions = Pick<
+  EmbeddingsRequest,
+  "add_special_tokens" | "truncate_prompt_tokens" | "truncation_side" | "normalize"
+>;
+
+export interface EmbeddedInput {
+  readonly embedding: Float32Array;
+  readonly usage: Usage;
+}
+
+/** The vectors of texts or token ids, in order, computed together. `fieldOf` names an input in errors. */
+export async function embedInputs(
+  service: Service,
+  context: RequestContext,
+  inputs: readonly PromptInput[],
+  options: EmbedOptions,
+  fieldOf: (index: number) => string,
+): Promise<readonly EmbeddedInput[]> {
+  const { engine } = service.model;
+  const addSpecialTokens = options.add_special_tokens ?? true;
+  const given = await tokenizePrompts(service, context, inputs, addSpecialTokens, fieldOf);
+  const prompts = given.map((tokens, index) => prepareInput(service, options, tokens, fieldOf(index)));
+  const batch = {};
+  const results = await Promise.all(
+    prompts.map((tokens) =>
+      engine.embed(
+        {
+          batch,
+          kind: "embed",
+          requestId: randomUUID(),
+          promptTokens: tokens,
+          pooling: service.config.pooling,
+          normalize: options.normalize ?? true,
+          arrivalMs: context.arrivalMs,
+        },
+        context.signal,
+      ),
+    ),
+  );
+  context.signal.throwIfAborted();
+  return results;
+}
+
+function prepareInput(service: Service, options: EmbedOptions, given: Int32Array, field: string): Int32Array {
+  const { maxModelLen } = service.model.engine;
+  const { truncate_prompt_tokens: wanted, truncation_side: side } = options;
+  const tokens = truncatePrompt(given, wanted === -1 ? maxModelLen : wanted, side, maxModelLen);
+  if (tokens.length === 0)
+    throw new OctavoError("invalid_request", `${field}: the input has no tokens`, { param: field });
+  if (tokens.length > maxModelLen) {
+    const message = `${field}: the input has ${tokens.length} tokens and this model's context length is ${maxModelLen} tokens; shorten it, or set truncate_prompt_tokens`;
+    throw new OctavoError("context_length_exceeded", message, { param: field });
+  }
+  return tokens;
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import {
+  OctavoError,
+  type PromptInput,
+  type RerankList,
+  rerankRequest,
+  type ScoreList,
+  scoreRequest,
+  type ScoringUsage,
+} from "@octavo/protocol";
+import { type EmbeddedInput, embedInputs } from "../generation/embed-inputs.js";
+import type { RequestContext } from "../http/request-context.js";
+import { sendJson } from "../http/respond.js";
+import { nowSeconds, type Service } from "../service.js";
+
+/** POST /score: the cosine of the two texts' embeddings, since these models have no head that scores pairs. */
+export async function handleScore(service: Service, context: RequestContext): Promise<void> {
+  const request = await service.readRequest(context, scoreRequest);
+  service.checkModel(request.model);
+  const left = listOf(request.text_1);
+  const right = listOf(request.text_2);
+  if (left.length !== 1 && left.length !== right.length) {
+    const message = `text_1: has ${left.length} texts and text_2 ${right.length}; give one, or as many as in text_2`;
+    throw new OctavoError("invalid_request", message, { param: "text_1" });
+  }
+  const fieldOf = (index: number): string =>
+    index < left.length
+      ? nameOf("text_1", request.text_1, index)
+      : nameOf("text_2", request.text_2, index - left.length);
+  const vectors = await embedInputs(service, context, [...left, ...right].map(asInput), request, fieldOf);
+  const answer: ScoreList = {
+    id: `score-${request.request_id ?? randomUUID()}`,
+    object: "list",
+    created: nowSeconds(),
+    model: service.modelNames[0],
+    data: right.map((_, index) => ({
+      index,
+      object: "score",
+      score: cosine(vectors[left.length === 1 ? 0 : index], vectors[left.length + index]),
+    })),
+    usage: usageOf(vectors),
+  };
+  sendJson(context.response, 200, answer);
+}
+
+/** POST /rerank: documents by the cosine of their embedding with the query's, best first. */
+export async function handleRerank(service: Service, context: RequestContext): Promise<void> {
+  const request = await service.readRequest(context, rerankRequest);
+  service.checkModel(request.model);
+  const { query, documents } = request;
+  const fieldOf = (index: number): string => (index === 0 ? "query" : `documents[${index - 1}]`);
+  const vectors = await embedInputs(service, context, [query, ...documents].map(asInput), request, fieldOf);
+  const ranked = documents
+    .map((text, index) => ({ index, text, relevance_score: cosine(vectors[0], vectors[index + 1]) }))
+    .toSorted((a, b) => b.relevance_score - a.relevance_score);
+  const count = request.top_n ? request.top_n : ranked.length;
+  const answer: RerankList = {
+    id: `rerank-${request.request_id ?? randomUUID()}`,
+    model: service.modelNames[0],
+    results: ranked.slice(0, count).map(({ index, text, relevance_score }) => ({
+      index,
+      ...(request.return_documents === false ? {} : { document: { text } }),
+      relevance_score,
+    })),
+    usage: usageOf(vectors),
+  };
+  sendJson(context.response, 200, answer);
+}
+
+function listOf(texts: string | readonly string[]): readonly string[] {
+  return typeof texts === "string" ? [texts] : texts;
+}
+
+function nameOf(field: string, texts: string | readonly string[], index: number): string {
+  return typeof texts === "string" ? field : `${field}[${index}]`;
+}
+
+function asInput(text: string): PromptInput {
+  return { kind: "text", text };
+}
+
+/** Of vectors of length 1: their inner product. */
+function cosine(a: EmbeddedInput | undefined, b: EmbeddedInput | undefined): number {
+  if (a === undefined || b === undefined) throw new OctavoError("internal_error", "an embedding is missing");
+  return a.embedding.reduce((sum, value, at) => sum + value * (b.embedding[at] ?? 0), 0);
+}
+
+function usageOf(vectors: readonly EmbeddedInput[]): ScoringUsage {
+  const tokens = vectors.reduce((total, { usage }) => total + usage.promptTokens, 0);
+  return { prompt_tokens: tokens, total_tokens: tokens };
+}
