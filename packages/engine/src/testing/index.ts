@@ -52,3 +52,5 @@ export {
 export type { EngineParts } from "./run-schedule.js";
 export { scheduleProperties, type ModelUnderTest, type ScheduleSuiteOptions } from "./schedule-properties.js";
 export { randomSchema } from "../structured/testing/random-schema.js";
+export { syntheticVocabulary } from "../structured/testing/synthetic-vocabulary.js";
+export type { Vocabulary as GrammarVocabulary } from "../structured/automaton/vocabulary.js";

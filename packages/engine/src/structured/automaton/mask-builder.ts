@@ -3,7 +3,7 @@ import { PlainRuns } from "./plain-runs.js";
 import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
 import type { TokenTrie } from "./token-trie.js";
-import { maskWordsOf, maxPlainLength, type Vocabulary } from "./vocabulary.js";
+import { maskWordsOf, type Vocabulary } from "./vocabulary.js";
 
 /** With more stacks than this the trie is walked once for all of them. */
 const maxSeparateStacks = 8;
@@ -50,8 +50,7 @@ export class MaskBuilder {
     for (const { left, right } of frames) {
       const local = this.#localMask(left!);
       for (let word = 0; word < mask.length; word += 1) mask[word]! |= local.tokens[word]!;
-      const trie = local.ofOddTrie ? this.#vocabulary.oddTrie : this.#vocabulary.trie;
-      for (const exit of local.exits) this.#walk(trie, exit, right!, mask, undefined);
+      for (const exit of local.exits) this.#walk(local.trie, exit, right!, mask, undefined);
     }
     if (frames.length === parts.length) return;
     const rest = frames.length === 0 ? term : this.#store.or(parts.filter(({ kind }) => kind !== "frame"));
@@ -67,12 +66,14 @@ export class MaskBuilder {
     }
     const known = this.#cache.get(key);
     if (known !== undefined && !(known instanceof Uint32Array)) return known;
-    const { trie, oddTrie, plainMasks, size } = this.#vocabulary;
-    const takesPlain = this.#plain.allows(term, maxPlainLength);
-    const tokens = takesPlain ? plainMasks[maxPlainLength]!.slice() : new Uint32Array(maskWordsOf(size));
+    const { tiers, size } = this.#vocabulary;
+    const tier = tiers.find(({ plainLength }) => this.#plain.allows(term, plainLength));
+    const trie = tier?.otherTrie ?? this.#vocabulary.trie;
+    const tokens = new Uint32Array(maskWordsOf(size));
+    if (tier !== undefined) tokens.set(tier.plainMask);
     const exits: number[] = [];
-    this.#walk(takesPlain ? oddTrie : trie, 0, term, tokens, exits);
-    const local = { tokens, exits: Int32Array.from(exits), ofOddTrie: takesPlain };
+    this.#walk(trie, 0, term, tokens, exits);
+    const local = { tokens, exits: Int32Array.from(exits), trie };
     this.#cache.set(key, local);
     return local;
   }

@@ -1,11 +1,12 @@
+import type { TokenTrie } from "./token-trie.js";
+
 /** What a state's own part says of the vocabulary, whatever may follow it. */
 export interface LocalMask {
   /** Tokens that stay within the state's own part, or end where it may. */
   readonly tokens: Uint32Array;
-  /** Nodes of the trie at which the part may be over: what follows decides on the tokens below them. */
+  /** Nodes of `trie` at which the part may be over: what follows decides on the tokens below them. */
   readonly exits: Int32Array;
-  /** The exits are nodes of the trie of odd tokens alone. */
-  readonly ofOddTrie: boolean;
+  readonly trie: TokenTrie;
 }
 
 /** Keeps the most recently used values within a number of bytes. Keys belong to one grammar; the bound is for all together. */

@@ -20,11 +20,13 @@ export interface TokenText {
   readonly text: string;
 }
 
-/** Tokens without bytes are left out. */
-export function buildTokenTrie(given: readonly TokenText[]): TokenTrie {
-  const sorted = given
-    .filter(({ text }) => text !== "")
-    .toSorted((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : a.id - b.id));
+/** In the order in which `buildTokenTrie` wants them. */
+export function sortTokens(tokens: readonly TokenText[]): readonly TokenText[] {
+  return tokens.toSorted((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : a.id - b.id));
+}
+
+/** Of sorted tokens that have bytes. */
+export function buildTokenTrie(sorted: readonly TokenText[]): TokenTrie {
   let numNodes = 1;
   let previous = "";
   for (const { text } of sorted) {

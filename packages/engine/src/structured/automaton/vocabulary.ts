@@ -1,8 +1,11 @@
 import { plainLength } from "./plain-text.js";
-import { buildTokenTrie, type TokenText, type TokenTrie } from "./token-trie.js";
+import { buildTokenTrie, sortTokens, type TokenText, type TokenTrie } from "./token-trie.js";
 
-/** Tokens of more plain characters are rare and looked at one by one. */
-export const maxPlainLength = 24;
+/**
+ * Lengths of plain text, descending, up to which tokens are taken together where all of them may follow: the longest for
+ * most states, shorter ones near the end of a bounded string. The others are looked at one by one.
+ */
+export const plainLengths = [24, 12, 8] as const;
 /**
  * Stands before the text of a special token, so that no ordinary text is one: no UTF-8 has this byte. A grammar that
  * wants a special token says so by a literal that begins with the mark.
@@ -17,10 +20,16 @@ export interface Vocabulary {
   readonly bytes: Uint8Array;
   readonly starts: Int32Array;
   readonly trie: TokenTrie;
-  /** The tokens that are not of 1 to `maxPlainLength` plain characters. */
-  readonly oddTrie: TokenTrie;
-  /** `[maxPlainLength + 1]` masks: the tokens of 1 to k plain characters. */
-  readonly plainMasks: readonly Uint32Array[];
+  /** For each of `plainLengths`. */
+  readonly tiers: readonly VocabularyTier[];
+}
+
+export interface VocabularyTier {
+  readonly plainLength: number;
+  /** The tokens of 1 to `plainLength` plain characters. */
+  readonly plainMask: Uint32Array;
+  /** All others. */
+  readonly otherTrie: TokenTrie;
 }
 
 export function maskWordsOf(size: number): number {
@@ -30,33 +39,26 @@ export function maskWordsOf(size: number): number {
 /** `bytes` and `starts` as in `Vocabulary`. */
 export function buildVocabulary(bytes: Uint8Array, starts: Int32Array): Vocabulary {
   const size = starts.length - 1;
-  const masks = Array.from(
-    { length: maxPlainLength + 1 },
-    () => new Uint32Array(new SharedArrayBuffer(maskWordsOf(size) * 4)),
-  );
   const tokens: TokenText[] = [];
-  const odd: TokenText[] = [];
+  const lengths = new Map<TokenText, number>();
   for (let id = 0; id < size; id += 1) {
     const token = bytes.subarray(starts[id], starts[id + 1]);
     if (token.length === 0) continue;
     const entry = { id, text: Buffer.from(token).toString("latin1") };
     tokens.push(entry);
-    const length = plainLength(token);
-    if (length === undefined || length > maxPlainLength) odd.push(entry);
-    else masks[length]![id >> 5]! |= 1 << (id & 31);
+    lengths.set(entry, plainLength(token) ?? Number.POSITIVE_INFINITY);
   }
-  for (let length = 1; length <= maxPlainLength; length += 1) {
-    const [shorter, mask] = [masks[length - 1]!, masks[length]!];
-    for (let word = 0; word < mask.length; word += 1) mask[word]! |= shorter[word]!;
-  }
-  return {
-    size,
-    bytes,
-    starts,
-    trie: buildTokenTrie(tokens),
-    oddTrie: buildTokenTrie(odd),
-    plainMasks: masks,
-  };
+  const sorted = sortTokens(tokens);
+  const tiers = plainLengths.map((length): VocabularyTier => {
+    const plainMask = new Uint32Array(new SharedArrayBuffer(maskWordsOf(size) * 4));
+    const others = sorted.filter((token) => {
+      if (lengths.get(token)! > length) return true;
+      plainMask[token.id >> 5]! |= 1 << (token.id & 31);
+      return false;
+    });
+    return { plainLength: length, plainMask, otherTrie: buildTokenTrie(others) };
+  });
+  return { size, bytes, starts, trie: buildTokenTrie(sorted), tiers };
 }
 
 /** What a vocabulary is made of: the part of a tokenizer that grammars see. */
