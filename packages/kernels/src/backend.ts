@@ -306,8 +306,35 @@ export interface BackendInfo {
   readonly numThreads: number;
 }
 
+/** What, beside its bytes, makes a packed matrix. */
+export interface PackedForm {
+  readonly type: WeightType;
+  readonly rows: number;
+  readonly cols: number;
+  /** int8, int4 only. */
+  readonly groupSize?: number | undefined;
+  readonly hasZeros?: boolean | undefined;
+}
+
+/** Packed weights as bytes, of a backend that can use those of an earlier process. */
+export interface PackedWeights {
+  /** Names how packed bytes are laid out; those of another layout mean something else. */
+  readonly layout: string;
+  /** The packed bytes, not to be changed; undefined for a matrix that is more than its bytes (`columnOrder`). */
+  bytesOf(matrix: Matrix): Uint8Array | undefined;
+  /** Tells damaged bytes from sound ones, at the speed of memory. */
+  checksumOf(matrix: Matrix): Promise<string>;
+  /**
+   * A matrix over packed bytes in a file, shared with every process that maps them; undefined when their checksum is another.
+   * Rejects with `artifact_invalid` when the file is too short. `offset` is a multiple of 4096.
+   */
+  map(form: PackedForm, file: MappedFile, offset: number, checksum: string): Promise<Matrix | undefined>;
+}
+
 export interface Backend extends Disposable {
   readonly info: BackendInfo;
+  /** Absent where packing is all there is. */
+  readonly packedWeights?: PackedWeights;
   mapFile(path: string): MappedFile;
   /** Repacks the sources, stacked along rows (they share a type and `cols`), in parallel. Rejects non-finite weights with `artifact_invalid`. */
   createMatrix(sources: readonly MatrixSource[]): Promise<Matrix>;

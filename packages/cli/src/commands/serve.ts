@@ -23,6 +23,10 @@ export function serveCommand(): Command {
     .option("--model <model>", "the same as the argument")
     .option("--revision <name>", "branch, tag or commit of a Hugging Face id")
     .option("--download-dir <folder>", "cache of downloaded models (default: Hugging Face's own)")
+    .option(
+      "--weight-cache <folder>",
+      "keep packed weights for faster starts: a folder, auto or off (default: off)",
+    )
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--port <port>", "port to listen on; 0 takes a free one", parseCount(0, 65_535), 8000)
     .option("--api-key <key>", "key that requests must carry; may be given several times", collect)

@@ -6,6 +6,7 @@ export interface ServeFlags {
   readonly model?: string;
   readonly revision?: string;
   readonly downloadDir?: string;
+  readonly weightCache?: string;
   readonly host: string;
   readonly port: number;
   readonly apiKey?: readonly string[];
@@ -51,6 +52,7 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
   return {
     revision: flags.revision,
     downloadDir: flags.downloadDir,
+    weightCache: flags.weightCache,
     numThreads: flags.threads,
     dtype: flags.dtype,
     quantization: flags.quantization,

@@ -16,9 +16,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @throws OctavoError `invalid_option` for an HF_ENDPOINT that is no http(s) URL */
 export function readHubSettings(env: Environment): HubSettings {
-  const home = expand(
-    nonEmpty(env["HF_HOME"]) ?? join(nonEmpty(env["XDG_CACHE_HOME"]) ?? "~/.cache", "huggingface"),
-  );
+  const home = huggingFaceHome(env);
   return {
     endpoint: readEndpoint(nonEmpty(env["HF_ENDPOINT"]) ?? "https://huggingface.co"),
     cacheDir: resolve(
@@ -27,6 +25,13 @@ export function readHubSettings(env: Environment): HubSettings {
     token: readToken(env, home),
     offline: isTrue(env["HF_HUB_OFFLINE"]) || isTrue(env["TRANSFORMERS_OFFLINE"]),
   };
+}
+
+/** Where Hugging Face's tools keep what they keep. */
+export function huggingFaceHome(env: Environment): string {
+  return resolve(
+    expand(nonEmpty(env["HF_HOME"]) ?? join(nonEmpty(env["XDG_CACHE_HOME"]) ?? "~/.cache", "huggingface")),
+  );
 }
 
 function readEndpoint(text: string): string {

@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import type { SequenceDelta } from "../api.js";
-import { fixtureCheckpoint, readGgufFixtures, readModelFixtures } from "../testing/model-fixtures.js";
+import {
+  fixtureCheckpoint,
+  fixtureGguf,
+  readGgufFixtures,
+  readModelFixtures,
+} from "../testing/model-fixtures.js";
 import { relativeDifference } from "../testing/model-oracle-suite.js";
 import type { LoadProgress } from "./load-options.js";
 import { LLM } from "./llm.js";
@@ -181,6 +189,30 @@ describe("LLM on a tiny checkpoint", () => {
 });
 
 describe("LLM.load", () => {
+  test("keeps packed weights for the next start, which answers the same", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-weights-"));
+    try {
+      const answers: string[] = [];
+      for (const isSecond of [false, true]) {
+        const steps: number[] = [];
+        await using one = await LLM.load(fixtureGguf("llama3-q4_0"), {
+          ...sizes,
+          weightCache: folder,
+          onProgress: ({ doneBytes }) => steps.push(doneBytes),
+        });
+        assert.equal(steps.length === 1, isSecond, "a second start has nothing to pack");
+        answers.push((await one.generate("the cat", { temperature: 0, maxTokens: 8 })).text);
+      }
+      assert.equal(answers[0], answers[1]);
+      await assert.rejects(LLM.load(fixtureGguf("llama3-q4_0"), { ...sizes, weightCache: "" }), {
+        code: "invalid_option",
+        param: "weight_cache",
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   test("`dtype` converts the weights, and the cache follows", async () => {
     await using asStored = await LLM.load(fixtureCheckpoint("llama3-bf16"), sizes);
     await using widened = await LLM.load(fixtureCheckpoint("llama3-bf16"), { ...sizes, dtype: "f32" });

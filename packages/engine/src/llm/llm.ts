@@ -258,6 +258,8 @@ export class LLM implements LanguageModel {
   async #dispose(): Promise<void> {
     await this.engine[Symbol.asyncDispose]();
     this.tokenizer[Symbol.dispose]?.();
+    // Checksums are still computed by the backend.
+    await this.#parts.saved;
     for (const part of this.#parts.owned) part[Symbol.dispose]();
   }
 }

@@ -41,6 +41,11 @@ export interface LoadOptions extends EngineSettings {
   readonly revision?: string | undefined;
   /** Cache of downloaded models; default the one that Python's huggingface_hub uses. */
   readonly downloadDir?: string | undefined;
+  /**
+   * Keeps weights as they were packed, so that the next start maps them instead and processes share them: a folder, `auto` for
+   * `octavo-weights` in Hugging Face's cache, or `off`, the default. Takes as much disk as the model.
+   */
+  readonly weightCache?: string | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** What the user should know although the model can be served. */
   readonly onWarning?: ((message: string) => void) | undefined;

@@ -1,12 +1,15 @@
 import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { Engine } from "../api.js";
 import { createEngine } from "../engine/create-engine.js";
+import { huggingFaceHome } from "../hub/hub-settings.js";
 import { resolveModel } from "../hub/resolve-model.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
 import type { ModelConfig } from "../models/model-config.js";
 import { supportedArchitectures } from "../models/registry.js";
+import { WeightCache } from "../models/weight-cache/weight-cache.js";
 import { createTokenizer } from "../tokenizer/create-tokenizer.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
@@ -30,6 +33,8 @@ export interface LoadedParts {
   readonly backend: Backend;
   readonly engine: Engine;
   readonly weightBytes: number;
+  /** Resolves once the weight cache, if any, has been written. */
+  readonly saved: Promise<void>;
   readonly maxNumSeqs: number;
   readonly owned: readonly Disposable[];
 }
@@ -63,6 +68,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       backend,
       engine,
       weightBytes: loaded.weightBytes,
+      saved: loaded.saved,
       maxNumSeqs: sizes.maxNumSeqs,
       owned,
     };
@@ -102,6 +108,14 @@ function withRevision(model: string, revision: string | undefined): string {
     });
   }
   return `${repository}@${revision}${rest}`;
+}
+
+function weightCacheOf({ weightCache = "off", onWarning }: LoadOptions): WeightCache | undefined {
+  if (weightCache === "off") return undefined;
+  if (weightCache === "") throw invalidOption("weight_cache", "a folder, auto or off, not empty");
+  const folder =
+    weightCache === "auto" ? join(huggingFaceHome(process.env), "octavo-weights") : resolve(weightCache);
+  return new WeightCache({ folder, onWarning });
 }
 
 function warnOfMachine({ info }: Backend, { onWarning }: LoadOptions): void {
@@ -146,7 +160,7 @@ async function loadContents(
 
 /** Packings are handed to the backend within the promise jobs of one turn. */
 function untilPackingRuns(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((done) => setImmediate(done));
 }
 
 async function packWeights(
@@ -157,6 +171,7 @@ async function packWeights(
 ): Promise<LoadedModel> {
   const { dtype, onProgress, onWarning, signal } = options;
   const loaded = await loadModel(backend, checkpoint, {
+    cache: weightCacheOf(options),
     maxTokens,
     dtype: dtype === "auto" ? undefined : dtype,
     signal,

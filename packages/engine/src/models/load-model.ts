@@ -16,6 +16,8 @@ export interface LoadedModel extends Disposable {
   readonly weightBytes: number;
   /** Tensors of the checkpoint that the architecture does not read. */
   readonly unusedTensors: readonly string[];
+  /** Resolves once the packed weights are kept for the next start, where a cache was given. */
+  readonly saved: Promise<void>;
 }
 
 /**
@@ -42,6 +44,7 @@ export async function loadModel(
       program,
       weightBytes: weights.byteLength,
       unusedTensors: plan.unusedTensors,
+      saved: weights.saved,
       [Symbol.dispose]: () => {
         program[Symbol.dispose]();
         weights[Symbol.dispose]();

@@ -3,6 +3,7 @@ import type {
   MappedFile,
   Matrix,
   MatrixSource,
+  PackedForm,
   TensorBytes,
   Vector,
   VectorSource,
@@ -13,6 +14,7 @@ import { readTensor } from "../weights/read-tensor.js";
 import { type FloatType, isFloatType } from "../weights/tensor-storage.js";
 import { convertFloats } from "./float-conversion.js";
 import type { MatrixPlan, ModelPlan, VectorPlan } from "./model-plan.js";
+import type { KeptMatrix, WeightCache } from "./weight-cache/weight-cache.js";
 
 export interface PackingOptions {
   /** Type that unquantised matrices are converted to; undefined keeps each as it is stored. */
@@ -20,11 +22,13 @@ export interface PackingOptions {
   /** Bytes of the checkpoint's matrices packed so far, and all that will be. */
   readonly onProgress?: ((packedBytes: number, totalBytes: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Packed weights of earlier starts; what is not there is packed and put there. */
+  readonly cache?: WeightCache | undefined;
 }
 
 /**
  * Each packing already spreads over the backend's threads. Those that wait there keep the threads busy while this one builds the
- * tokenizer; converted tensors lie in memory of their own until they are packed, so of them there are but two.
+ * tokenizer; converted and assembled tensors lie in memory of their own until they are packed, so of them there are but two.
  */
 const MAPPED_IN_FLIGHT = 32;
 const CONVERTED_IN_FLIGHT = 2;
@@ -36,6 +40,8 @@ export class WeightPacker implements Disposable {
   readonly #files = new Map<string, MappedFile>();
   readonly #matrices = new Map<MatrixPlan, Matrix>();
   readonly #vectors = new Map<VectorPlan, Vector>();
+  readonly #forms = new Map<MatrixPlan, PackedForm>();
+  #saving: Promise<void> | undefined;
   #packedBytes = 0;
 
   constructor(backend: Backend, options: PackingOptions) {
@@ -55,7 +61,33 @@ export class WeightPacker implements Disposable {
       if (weight.kind === "matrix") matrices.add(weight);
       else this.#packVector(weight);
     }
-    await this.#packMatrices([...matrices]);
+    const plans = [...matrices];
+    const { cache, dtype, onProgress } = this.#options;
+    const mapped = await cache?.load(this.#backend, plans, dtype);
+    if (mapped === undefined) {
+      await this.#packMatrices(plans);
+      this.#saving = cache?.save(this.#backend, plans, dtype, this.#kept(plans));
+      return;
+    }
+    for (const [i, matrix] of mapped.entries()) {
+      const mappedPlan = plans[i];
+      if (mappedPlan !== undefined) this.#matrices.set(mappedPlan, matrix);
+    }
+    const total = plans.reduce((sum, one) => sum + sourceBytes(one), 0);
+    onProgress?.(total, total);
+  }
+
+  /** Resolves once what was packed is in the cache, or could not be put there. */
+  get saved(): Promise<void> {
+    return this.#saving ?? Promise.resolve();
+  }
+
+  #kept(plans: readonly MatrixPlan[]): KeptMatrix[] {
+    return plans.flatMap((plan) => {
+      const form = this.#forms.get(plan);
+      const matrix = this.#matrices.get(plan);
+      return form === undefined || matrix === undefined ? [] : [{ form, matrix }];
+    });
   }
 
   matrix(plan: MatrixPlan): Matrix {
@@ -97,6 +129,7 @@ export class WeightPacker implements Disposable {
           const sources = await Promise.all(plan.sources.map((tensor) => this.#matrixSource(tensor)));
           const matrix = await this.#backend.createMatrix(sources);
           this.#matrices.set(plan, matrix);
+          this.#forms.set(plan, formOf(plan, sources));
           this.#packedBytes += sourceBytes(plan);
           this.#options.onProgress?.(this.#packedBytes, total);
         } catch (error) {
@@ -104,7 +137,8 @@ export class WeightPacker implements Disposable {
         }
       }
     };
-    const inFlight = this.#options.dtype === undefined ? MAPPED_IN_FLIGHT : CONVERTED_IN_FLIGHT;
+    const copies = this.#options.dtype !== undefined || plans.some(isAssembled);
+    const inFlight = copies ? CONVERTED_IN_FLIGHT : MAPPED_IN_FLIGHT;
     await Promise.all(Array.from({ length: inFlight }, worker));
     if (this.#options.signal?.aborted === true) {
       throw new OctavoError("request_cancelled", "Loading the model was aborted.", { cause: failures[0] });
@@ -172,6 +206,17 @@ function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {
 
 function sourceBytes(plan: MatrixPlan): number {
   return plan.sources.reduce((sum, tensor) => sum + tensor.byteLength, 0);
+}
+
+function isAssembled(plan: MatrixPlan): boolean {
+  return plan.sources.some((tensor) => tensor.recipe !== undefined);
+}
+
+function formOf({ rows, cols }: MatrixPlan, sources: readonly MatrixSource[]): PackedForm {
+  const [first] = sources;
+  if (first === undefined) throw new OctavoError("internal_error", "A matrix was packed from nothing.");
+  const hasZeros = sources.some((source) => source.zeros !== undefined);
+  return { type: first.type, rows, cols, groupSize: first.groupSize, hasZeros };
 }
 
 function expectPacked<T>(handle: T | undefined): T {

@@ -1,5 +1,6 @@
 #include "../core/isa.h"
 #include "../core/mapped_file.h"
+#include "../matrix/layout.h"
 #include "../matrix/matrix.h"
 #include "../program/kv_cache.h"
 #include "../program/program.h"
@@ -7,6 +8,7 @@
 #include "backend_thread.h"
 #include "handles.h"
 #include "node_addon.h"
+#include "packed_binding.h"
 #include "program_binding.h"
 #include "source_binding.h"
 #include "step_binding.h"
@@ -49,6 +51,10 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("closeBackend", Napi::Function::New(env, close_backend));
     exports.Set("mapFile", Napi::Function::New(env, map_file));
     exports.Set("createMatrix", Napi::Function::New(env, create_matrix));
+    exports.Set("packedLayoutVersion", Napi::Number::New(env, kPackedLayoutVersion));
+    exports.Set("packedBytes", Napi::Function::New(env, packed_bytes_of));
+    exports.Set("checksumMatrix", Napi::Function::New(env, checksum_matrix));
+    exports.Set("mapMatrix", Napi::Function::New(env, map_matrix));
     exports.Set("createVector", Napi::Function::New(env, create_vector));
     exports.Set("createKvCache", Napi::Function::New(env, create_kv_cache));
     exports.Set("createSamplerState", Napi::Function::New(env, create_sampler_state));

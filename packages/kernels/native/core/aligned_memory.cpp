@@ -38,11 +38,20 @@ AlignedMemory::AlignedMemory(size_t bytes) : size_(bytes) {
 }
 
 AlignedMemory::~AlignedMemory() {
+    if (file_ != nullptr) return;
     if (mapping_ != nullptr) {
         munmap(mapping_, mapped_);
     } else {
         std::free(data_);
     }
+}
+
+AlignedMemory AlignedMemory::view(std::shared_ptr<const MappedFile> file, size_t offset, size_t bytes) {
+    AlignedMemory memory;
+    memory.data_ = const_cast<uint8_t*>(file->data()) + offset;
+    memory.size_ = bytes;
+    memory.file_ = std::move(file);
+    return memory;
 }
 
 AlignedMemory::AlignedMemory(AlignedMemory&& other) noexcept { *this = std::move(other); }
@@ -52,6 +61,7 @@ AlignedMemory& AlignedMemory::operator=(AlignedMemory&& other) noexcept {
     std::swap(size_, other.size_);
     std::swap(mapping_, other.mapping_);
     std::swap(mapped_, other.mapped_);
+    std::swap(file_, other.file_);
     return *this;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+
+#include "mapped_file.h"
 
 namespace octavo {
 
@@ -10,6 +13,8 @@ public:
     AlignedMemory() = default;
     /// Throws std::bad_alloc.
     explicit AlignedMemory(size_t bytes);
+    /// Bytes of a mapped file in place of memory of its own, to be read only.
+    static AlignedMemory view(std::shared_ptr<const MappedFile> file, size_t offset, size_t bytes);
     ~AlignedMemory();
     AlignedMemory(AlignedMemory&& other) noexcept;
     AlignedMemory& operator=(AlignedMemory&& other) noexcept;
@@ -25,6 +30,8 @@ private:
     /// Start and length of the mapping that holds `data_`.
     void* mapping_ = nullptr;
     size_t mapped_ = 0;
+    /// Set when the bytes are a file's.
+    std::shared_ptr<const MappedFile> file_;
 };
 
 }  // namespace octavo

@@ -53,4 +53,12 @@ void MappedFile::release(size_t offset, size_t bytes) const noexcept {
     if (first < last) madvise(const_cast<uint8_t*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
+void MappedFile::keep(size_t offset, size_t bytes) const noexcept {
+    if (data_ == nullptr || offset >= size_) return;
+    if (bytes > size_ - offset) bytes = size_ - offset;
+    uint8_t* start = const_cast<uint8_t*>(data_) + offset;
+    madvise(start, bytes, MADV_NORMAL);
+    madvise(start, bytes, MADV_WILLNEED);
+}
+
 }  // namespace octavo

@@ -22,6 +22,9 @@ public:
     /// Tells the system that a range has been read and need not stay resident. Reading it again is allowed.
     void release(size_t offset, size_t bytes) const noexcept;
 
+    /// Tells the system that a range, which begins at a page, is wanted now and will be read again and again.
+    void keep(size_t offset, size_t bytes) const noexcept;
+
 private:
     std::string path_;
     const uint8_t* data_ = nullptr;

@@ -41,6 +41,14 @@ FloatMatrix::FloatMatrix(const SourceStack& stack, ThreadPool& pool)
     check.require(stack);
 }
 
+FloatMatrix::FloatMatrix(WeightType type, int64_t rows, int64_t cols, AlignedMemory packed)
+    : type_(type),
+      rows_(rows),
+      cols_(cols),
+      memory_(std::move(packed)),
+      table_(float_kernels()),
+      multiply_(kernel_for(type_, table_)) {}
+
 int64_t FloatMatrix::panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
 
 int64_t FloatMatrix::packed_cols() const { return type_ == WeightType::bf16 ? (cols_ + 1) / 2 * 2 : cols_; }

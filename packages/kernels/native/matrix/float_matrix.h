@@ -11,6 +11,9 @@ class FloatMatrix final : public Matrix {
 public:
     /// Repacks in parallel; throws as Matrix::pack does.
     FloatMatrix(const SourceStack& stack, ThreadPool& pool);
+    /// Of panels already packed.
+    FloatMatrix(WeightType type, int64_t rows, int64_t cols, AlignedMemory packed);
+    const uint8_t* packed() const override { return memory_.data(); }
 
     int64_t rows() const override { return rows_; }
     int64_t cols() const override { return cols_; }

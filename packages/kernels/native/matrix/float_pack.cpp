@@ -21,6 +21,10 @@ Tile read_tile(const PanelRows& rows, int64_t at, int64_t count) {
 
 }  // namespace
 
+int64_t float_panel_bytes(WeightType type, int64_t cols) {
+    return source_row_bytes(type, type == WeightType::bf16 ? (cols + 1) / 2 * 2 : cols) * kPanelRows;
+}
+
 int pack_float_panel(WeightType type, const PanelRows& rows, int64_t cols, uint8_t* out) {
     const int64_t row_bytes = source_row_bytes(type, cols);
     NonFiniteF32 check_f32;

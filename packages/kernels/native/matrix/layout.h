@@ -4,6 +4,9 @@
 
 namespace octavo {
 
+/// To be raised whenever packed bytes come to mean something else: files of packed weights outlive the build that wrote them.
+constexpr int kPackedLayoutVersion = 1;
+
 /// Packed weights are cut into panels of 16 output rows; rows that pad the last panel are zero.
 constexpr int kPanelRows = 16;
 /// Columns that share one activation scale, and the unit in which quantised weights are packed.

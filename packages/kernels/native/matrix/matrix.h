@@ -88,6 +88,8 @@ public:
 
     virtual int64_t rows() const = 0;
     virtual int64_t cols() const = 0;
+    /// The packed bytes, of which there are bytes(); null where they alone do not make the matrix.
+    virtual const uint8_t* packed() const { return nullptr; }
     virtual size_t bytes() const = 0;
 
     virtual RowEncoding encoding() const = 0;

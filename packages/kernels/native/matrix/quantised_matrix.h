@@ -24,12 +24,16 @@ struct QuantisedPanels {
     }
 };
 
+/// Where panels of a type lie, without memory for them.
+QuantisedPanels quantised_panels(WeightType type, bool zeros, int64_t rows, int64_t cols, int64_t group);
+
 /// Repacks in parallel; throws as Matrix::pack does.
 QuantisedPanels pack_quantised(const SourceStack& stack, ThreadPool& pool);
 
 class QuantisedMatrix final : public Matrix {
 public:
     explicit QuantisedMatrix(QuantisedPanels panels);
+    const uint8_t* packed() const override { return panels_.memory.data(); }
 
     int64_t rows() const override { return panels_.rows; }
     int64_t cols() const override { return panels_.cols; }

@@ -8,8 +8,8 @@ namespace octavo {
 
 namespace {
 
-FormatId format_of(const SourceStack& stack) {
-    switch (stack.type()) {
+FormatId format_of(WeightType type, bool zeros) {
+    switch (type) {
         case WeightType::q4_0:
             return FormatId::q4_0;
         case WeightType::q5_0:
@@ -25,7 +25,7 @@ FormatId format_of(const SourceStack& stack) {
         case WeightType::int8:
             return FormatId::int8;
         default:
-            return stack.any_zeros() ? FormatId::int4_zeros : FormatId::int4;
+            return zeros ? FormatId::int4_zeros : FormatId::int4;
     }
 }
 
@@ -210,15 +210,21 @@ PackPanel packer_of(FormatId format) {
 
 }  // namespace
 
-QuantisedPanels pack_quantised(const SourceStack& stack, ThreadPool& pool) {
-    QuantisedPanels panels{format_of(stack), stack.rows(), stack.cols(), 1, 0, AlignedMemory()};
+QuantisedPanels quantised_panels(WeightType type, bool zeros, int64_t rows, int64_t cols, int64_t group) {
+    QuantisedPanels panels{format_of(type, zeros), rows, cols, 1, 0, AlignedMemory()};
     const Format& format = panels.traits();
     if (format.scaling == Scaling::single || format.scaling == Scaling::single_zeros) {
-        panels.groups_per_scale = stack.group() / kGroup;
+        panels.groups_per_scale = group / kGroup;
     }
     const int64_t bytes = panels.groups() * group_code_bytes(format.bits) +
                           panel_meta_bytes(format.scaling, panels.groups(), panels.groups_per_scale);
     panels.panel_stride = (bytes + 63) / 64 * 64;
+    return panels;
+}
+
+QuantisedPanels pack_quantised(const SourceStack& stack, ThreadPool& pool) {
+    QuantisedPanels panels =
+        quantised_panels(stack.type(), stack.any_zeros(), stack.rows(), stack.cols(), stack.group());
     panels.memory = AlignedMemory(static_cast<size_t>(panels.panels() * panels.panel_stride));
 
     const PackPanel pack = packer_of(panels.format);

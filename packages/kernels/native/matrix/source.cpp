@@ -13,21 +13,6 @@ namespace {
     throw std::runtime_error("tensor " + source.name + ": " + what);
 }
 
-int64_t column_unit(WeightType type) {
-    switch (type) {
-        case WeightType::f32:
-        case WeightType::f16:
-        case WeightType::bf16:
-            return 1;
-        case WeightType::q4_k:
-        case WeightType::q5_k:
-        case WeightType::q6_k:
-            return kSuperColumns;
-        default:
-            return kGroup;
-    }
-}
-
 void check(const MatrixSource& source, const MatrixSource& first) {
     if (source.rows < 1 || source.cols < 1 || source.values == nullptr) fail(source, "is empty");
     if (source.type != first.type || source.cols != first.cols || source.group != first.group) {
@@ -52,6 +37,21 @@ const char* weight_type_name(WeightType type) {
     static constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "q4_0", "q5_0", "q8_0",
                                              "q4_k", "q5_k", "q6_k", "int8", "int4"};
     return kNames[static_cast<int>(type)];
+}
+
+int64_t column_unit(WeightType type) {
+    switch (type) {
+        case WeightType::f32:
+        case WeightType::f16:
+        case WeightType::bf16:
+            return 1;
+        case WeightType::q4_k:
+        case WeightType::q5_k:
+        case WeightType::q6_k:
+            return kSuperColumns;
+        default:
+            return kGroup;
+    }
 }
 
 int64_t source_row_bytes(WeightType type, int64_t cols) {

@@ -10,6 +10,9 @@ namespace octavo {
 
 const char* weight_type_name(WeightType type);
 
+/// Columns come in multiples of this.
+int64_t column_unit(WeightType type);
+
 /// Bytes of one row of `values`.
 int64_t source_row_bytes(WeightType type, int64_t cols);
 

@@ -81,6 +81,22 @@ export interface NativeAddon {
     backend: NativeObject<"backend">,
     sources: readonly NativeMatrixSource[],
   ): Promise<{ readonly handle: NativeObject<"matrix">; readonly byteLength: number }>;
+  readonly packedLayoutVersion: number;
+  packedBytes(matrix: NativeObject<"matrix">): Uint8Array | undefined;
+  checksumMatrix(backend: NativeObject<"backend">, matrix: NativeObject<"matrix">): Promise<string>;
+  mapMatrix(
+    backend: NativeObject<"backend">,
+    spec: {
+      readonly type: number;
+      readonly rows: number;
+      readonly cols: number;
+      readonly groupSize: number;
+      readonly hasZeros: boolean;
+      readonly file: NativeObject<"mapped-file">;
+      readonly offset: number;
+      readonly checksum: string;
+    },
+  ): Promise<{ readonly handle: NativeObject<"matrix">; readonly byteLength: number } | undefined>;
   createVector(sources: readonly NativeVectorSource[]): NativeObject<"vector">;
   createKvCache(spec: object): NativeObject<"kv-cache">;
   createSamplerState(spec: object): NativeObject<"sampler-state">;

@@ -9,6 +9,8 @@ import type {
   Matrix,
   MatrixSource,
   Op,
+  PackedForm,
+  PackedWeights,
   Program,
   ProgramSpec,
   SamplerState,
@@ -66,6 +68,7 @@ export function createCpuBackend(options: CpuBackendOptions = {}): Backend {
 
 class CpuBackend implements Backend {
   readonly info: BackendInfo;
+  readonly packedWeights: PackedWeights;
   readonly #addon: NativeAddon;
   readonly #encoder = new OutputEncoder();
   #backend: NativeObject<"backend"> | undefined;
@@ -75,6 +78,12 @@ class CpuBackend implements Backend {
     this.#backend = addon.createBackend(numThreads);
     const { name, bf16 } = addon.instructionSet;
     this.info = { name: "cpu", instructionSet: name, features: bf16 ? ["avx512_bf16"] : [], numThreads };
+    this.packedWeights = {
+      layout: `cpu-${addon.packedLayoutVersion}`,
+      bytesOf: (matrix) => this.#call(() => addon.packedBytes(this.#matrix(matrix))),
+      checksumOf: (matrix) => addon.checksumMatrix(this.#open(), this.#matrix(matrix)),
+      map: (form, file, offset, checksum) => this.#mapMatrix(form, file, offset, checksum),
+    };
   }
 
   mapFile(path: string): MappedFile {
@@ -104,6 +113,27 @@ class CpuBackend implements Backend {
     const cols = sources[0]?.cols ?? 0;
     try {
       const { handle, byteLength } = await this.#addon.createMatrix(backend, native);
+      return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
+    } catch (thrown) {
+      throw fromNative(thrown);
+    }
+  }
+
+  async #mapMatrix(
+    form: PackedForm,
+    file: MappedFile,
+    offset: number,
+    checksum: string,
+  ): Promise<Matrix | undefined> {
+    const backend = this.#open();
+    if (!(file instanceof NativeMappedFile)) throw foreign("mapped file");
+    const { rows, cols, groupSize = 0, hasZeros = false } = form;
+    const type = weightTypes.indexOf(form.type);
+    const spec = { type, rows, cols, groupSize, hasZeros, file: file.objectFor(this), offset, checksum };
+    try {
+      const mapped = await this.#addon.mapMatrix(backend, spec);
+      if (mapped === undefined) return undefined;
+      const { handle, byteLength } = mapped;
       return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
     } catch (thrown) {
       throw fromNative(thrown);

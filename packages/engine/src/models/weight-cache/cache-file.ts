@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import { type FileHandle, open } from "node:fs/promises";
+import type { PackedForm } from "@octavo/kernels";
+import { z } from "zod";
+
+/**
+ * A file of packed matrices:
+ *
+ *     "OCTAVOPW"  8 bytes
+ *     length      u32, little-endian, of the index
+ *     digest      32 bytes, SHA-256 of the index
+ *     index       JSON, see below
+ *     matrices    each at a multiple of 4096 from the file's start, gaps zero
+ *
+ * Offsets in the index count from the first matrix.
+ */
+export interface CachedMatrix {
+  readonly form: PackedForm;
+  readonly offset: number;
+  readonly byteLength: number;
+  readonly checksum: string;
+}
+
+const magic = Buffer.from("OCTAVOPW", "latin1");
+const fixedBytes = magic.length + 4 + 32;
+const maxIndexBytes = 16 * 2 ** 20;
+const page = 4096;
+const writeBytes = 8 * 2 ** 20;
+
+const size = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+const indexSchema = z.object({
+  key: z.string(),
+  matrices: z.array(
+    z.object({
+      form: z.object({
+        type: z.enum(["f32", "f16", "bf16", "q4_0", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k", "int8", "int4"]),
+        rows: size,
+        cols: size,
+        groupSize: size.optional(),
+        hasZeros: z.boolean().optional(),
+      }),
+      offset: z.number().int().min(0),
+      byteLength: size,
+      checksum: z.string(),
+    }),
+  ),
+});
+
+export interface CacheIndex {
+  /** Offsets from the file's start. */
+  readonly matrices: readonly CachedMatrix[];
+}
+
+export function roundToPage(bytes: number): number {
+  return Math.ceil(bytes / page) * page;
+}
+
+/** The index of a file written under `key` that is whole as far as its length tells; undefined for any other file. */
+export async function readCacheIndex(path: string, key: string): Promise<CacheIndex | undefined> {
+  let file: FileHandle;
+  try {
+    file = await open(path);
+  } catch {
+    return undefined;
+  }
+  try {
+    const head = await readExactly(file, 0, fixedBytes);
+    if (head === undefined || !head.subarray(0, magic.length).equals(magic)) return undefined;
+    const length = head.readUInt32LE(magic.length);
+    if (length > maxIndexBytes) return undefined;
+    const text = await readExactly(file, fixedBytes, length);
+    if (text === undefined || !sha256(text).equals(head.subarray(magic.length + 4))) return undefined;
+    const index = indexSchema.safeParse(JSON.parse(text.toString("utf8")));
+    if (!index.success || index.data.key !== key) return undefined;
+    const start = roundToPage(fixedBytes + length);
+    const matrices = index.data.matrices.map((one) => ({ ...one, offset: start + one.offset }));
+    const end = matrices.reduce((last, { offset, byteLength }) => Math.max(last, offset + byteLength), start);
+    return (await file.stat()).size === end ? { matrices } : undefined;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Writes a whole file under a name that nobody reads yet. Fails as `node:fs` does. */
+export async function writeCacheFile(
+  path: string,
+  key: string,
+  matrices: readonly Omit<CachedMatrix & { readonly bytes: Uint8Array }, "offset" | "byteLength">[],
+): Promise<void> {
+  let end = 0;
+  const entries = matrices.map(({ form, checksum, bytes }) => {
+    const offset = roundToPage(end);
+    end = offset + bytes.byteLength;
+    return { form, offset, byteLength: bytes.byteLength, checksum };
+  });
+  const index = Buffer.from(JSON.stringify({ key, matrices: entries }));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(index.length);
+  const head = Buffer.concat([magic, length, sha256(index), index]);
+  const start = roundToPage(head.length);
+  const file = await open(path, "wx", 0o644);
+  try {
+    await writeAt(file, head, 0);
+    for (const [i, { bytes }] of matrices.entries())
+      await writeAt(file, bytes, start + (entries[i]?.offset ?? 0));
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeAt(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.byteLength;) {
+    const count = Math.min(writeBytes, bytes.byteLength - done);
+    done += (await file.write(bytes, done, count, position + done)).bytesWritten;
+  }
+}
+
+async function readExactly(file: FileHandle, position: number, length: number): Promise<Buffer | undefined> {
+  const buffer = Buffer.alloc(length);
+  for (let done = 0; done < length;) {
+    const { bytesRead } = await file.read(buffer, done, length - done, position + done);
+    if (bytesRead === 0) return undefined;
+    done += bytesRead;
+  }
+  return buffer;
+}
+
+function sha256(data: Uint8Array): Buffer {
+  return createHash("sha256").update(data).digest();
+}

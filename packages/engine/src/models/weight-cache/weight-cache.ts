@@ -1,0 +1,193 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, rename, stat, statfs, unlink, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import type { Backend, MappedFile, Matrix, PackedForm, PackedWeights } from "@octavo/kernels";
+import type { MatrixPlan } from "../model-plan.js";
+import { type CachedMatrix, readCacheIndex, writeCacheFile } from "./cache-file.js";
+import { type CacheKey, cacheKey } from "./cache-key.js";
+
+export interface WeightCacheOptions {
+  /** Made when it is missing. */
+  readonly folder: string;
+  /** Bytes of all files together; beyond, those that were not used for longest go. */
+  readonly maxBytes?: number;
+  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Bytes that the folder's disk has left; asked of the system when absent. */
+  readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
+}
+
+type PackingBackend = Pick<Backend, "packedWeights" | "mapFile">;
+
+/** A matrix as it was packed. */
+export interface KeptMatrix {
+  readonly form: PackedForm;
+  readonly matrix: Matrix;
+}
+
+const defaultMaxBytes = 64 * 2 ** 30;
+/** A disk is not filled to its last byte. */
+const spareFactor = 1.1;
+const suffix = ".octavo-weights";
+const draftSuffix = ".octavo-draft";
+/** Drafts this old were left by a process that died. */
+const abandonedMs = 3_600_000;
+
+/**
+ * Packed weights of earlier starts, one file for each set of source files and layout. Whatever is not exactly what would be
+ * packed now is not used; whatever goes wrong costs the time of packing and a warning, never the start. For one model's start.
+ */
+export class WeightCache {
+  readonly #folder: string;
+  readonly #maxBytes: number;
+  readonly #onWarning: (message: string) => void;
+  readonly #freeBytes: (folder: string) => Promise<number>;
+  #wanted: CacheKey | undefined;
+
+  constructor({ folder, maxBytes = defaultMaxBytes, onWarning, freeBytes }: WeightCacheOptions) {
+    this.#freeBytes = freeBytes ?? freeBytesOf;
+    this.#folder = folder;
+    this.#maxBytes = maxBytes;
+    this.#onWarning = onWarning ?? (() => undefined);
+  }
+
+  /** The matrices of `plans`, in their order, mapped and verified; undefined when they have to be packed. */
+  async load(
+    backend: PackingBackend,
+    plans: readonly MatrixPlan[],
+    dtype: string | undefined,
+  ): Promise<Matrix[] | undefined> {
+    const packed = backend.packedWeights;
+    if (packed === undefined || !isCacheable(plans)) return undefined;
+    const key = await cacheKey(plans, packed.layout, dtype);
+    this.#wanted = key;
+    const path = this.#pathOf(key);
+    const index = await readCacheIndex(path, key.digest).catch(() => undefined);
+    if (index === undefined || !fits(index.matrices, plans)) return undefined;
+    using file = backend.mapFile(path);
+    const matrices = await mapAll(packed, file, index.matrices);
+    if (matrices === undefined) {
+      this.#onWarning(`${path} is damaged; the weights are packed anew.`);
+      await unlink(path).catch(() => undefined);
+      return undefined;
+    }
+    const now = new Date();
+    await utimes(path, now, now).catch(() => undefined);
+    return matrices;
+  }
+
+  /** After `load` had nothing: writes what was packed for the next start. Never fails: what could not be written is a warning. */
+  async save(
+    backend: PackingBackend,
+    plans: readonly MatrixPlan[],
+    dtype: string | undefined,
+    kept: readonly KeptMatrix[],
+  ): Promise<void> {
+    const packed = backend.packedWeights;
+    if (packed === undefined || !isCacheable(plans)) return;
+    try {
+      // Taken at once: the arrays keep the bytes when the model is disposed meanwhile.
+      const views = kept.map(({ form, matrix }) => ({ form, matrix, bytes: packed.bytesOf(matrix) }));
+      const matrices = await Promise.all(
+        views.map(async ({ form, matrix, bytes = new Uint8Array(0) }) => ({
+          form,
+          bytes,
+          checksum: await packed.checksumOf(matrix),
+        })),
+      );
+      if (matrices.some(({ bytes }) => bytes.byteLength === 0)) return;
+      const key = await cacheKey(plans, packed.layout, dtype);
+      // Files that changed since `load` may have changed while they were packed.
+      if (key.digest === this.#wanted?.digest) await this.#write(key, matrices);
+    } catch (error) {
+      this.#onWarning(`The packed weights could not be kept in ${this.#folder}: ${reasonOf(error)}`);
+    }
+  }
+
+  async #write(key: CacheKey, matrices: Parameters<typeof writeCacheFile>[2]): Promise<void> {
+    await mkdir(this.#folder, { recursive: true });
+    const path = this.#pathOf(key);
+    const byteLength = matrices.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+    if (byteLength > this.#maxBytes) return;
+    await this.#removeOthers(key, byteLength);
+    const free = await this.#freeBytes(this.#folder);
+    if (free < byteLength * spareFactor) {
+      this.#onWarning(
+        `The packed weights (${byteLength} bytes) are not kept: ${this.#folder} has ${free} bytes free.`,
+      );
+      return;
+    }
+    const draft = `${path}.${randomUUID()}${draftSuffix}`;
+    try {
+      await writeCacheFile(draft, key.digest, matrices);
+      await rename(draft, path);
+    } catch (error) {
+      await unlink(draft).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Earlier states of the same files, abandoned drafts, and the least recently used until `byteLength` more fit. */
+  async #removeOthers(key: CacheKey, byteLength: number): Promise<void> {
+    const names = await readdir(this.#folder);
+    const files = await Promise.all(
+      names
+        .filter((name) => name.endsWith(suffix) || name.endsWith(draftSuffix))
+        .map(async (name) => {
+          const facts = await stat(join(this.#folder, name)).catch(() => undefined);
+          return { name, usedMs: facts?.mtimeMs ?? 0, byteLength: facts?.size ?? 0 };
+        }),
+    );
+    let total = byteLength;
+    for (const file of files.toSorted((a, b) => b.usedMs - a.usedMs)) {
+      const isDraft = file.name.endsWith(draftSuffix);
+      if (!isDraft) total += file.byteLength;
+      const goes = isDraft
+        ? Date.now() - file.usedMs > abandonedMs
+        : file.name.startsWith(`${key.place}-`) || total > this.#maxBytes;
+      if (goes) await unlink(join(this.#folder, file.name)).catch(() => undefined);
+    }
+  }
+
+  #pathOf({ place, digest }: CacheKey): string {
+    return join(this.#folder, `${place}-${digest.slice(0, 32)}${suffix}`);
+  }
+}
+
+/** Matrices that are put together from several tensors are not named by the bytes of one range. */
+function isCacheable(plans: readonly MatrixPlan[]): boolean {
+  return plans.every((plan) => plan.sources.every((tensor) => tensor.recipe === undefined));
+}
+
+function fits(matrices: readonly CachedMatrix[], plans: readonly MatrixPlan[]): boolean {
+  return (
+    matrices.length === plans.length &&
+    matrices.every(({ form }, i) => form.rows === plans[i]?.rows && form.cols === plans[i]?.cols)
+  );
+}
+
+/** All or none; every mapping is awaited, so that none is born after the others were given back. */
+async function mapAll(
+  packed: PackedWeights,
+  file: MappedFile,
+  matrices: readonly CachedMatrix[],
+): Promise<Matrix[] | undefined> {
+  const mapped = await Promise.all(
+    matrices.map(({ form, offset, checksum }) =>
+      packed.map(form, file, offset, checksum).catch(() => undefined),
+    ),
+  );
+  const sound = mapped.filter((matrix) => matrix !== undefined);
+  if (sound.length === matrices.length) return sound;
+  for (const matrix of sound) matrix[Symbol.dispose]();
+  return undefined;
+}
+
+async function freeBytesOf(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : (message ?? String(error));
+}

@@ -1,0 +1,123 @@
+#include "packed_binding.h"
+
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "../core/mapped_file.h"
+#include "../matrix/packed_form.h"
+#include "backend_thread.h"
+#include "failure.h"
+#include "handles.h"
+
+namespace octavo {
+
+namespace {
+
+std::string checksum_text(const Matrix& matrix, ThreadPool& pool) {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(packed_checksum(matrix.packed(), matrix.bytes(), pool)));
+    return text;
+}
+
+class ChecksumJob final : public Job {
+public:
+    ChecksumJob(Napi::Env env, std::shared_ptr<Matrix> matrix)
+        : deferred_(Napi::Promise::Deferred::New(env)), matrix_(std::move(matrix)) {}
+
+    void run(BackendThread& backend) noexcept override { checksum_ = checksum_text(*matrix_, backend.pool()); }
+    void settle(napi_env env) override {
+        const Napi::HandleScope scope(env);
+        deferred_.Resolve(Napi::String::New(env, checksum_));
+    }
+    void abandon() override {}
+    Napi::Value promise() const { return deferred_.Promise(); }
+
+private:
+    Napi::Promise::Deferred deferred_;
+    std::shared_ptr<Matrix> matrix_;
+    std::string checksum_;
+};
+
+class MapJob final : public Job {
+public:
+    MapJob(Napi::Env env, const Napi::Object& spec) : deferred_(Napi::Promise::Deferred::New(env)) {
+        form_.type = static_cast<WeightType>(spec.Get("type").As<Napi::Number>().Int32Value());
+        form_.rows = spec.Get("rows").As<Napi::Number>().Int64Value();
+        form_.cols = spec.Get("cols").As<Napi::Number>().Int64Value();
+        form_.group = spec.Get("groupSize").As<Napi::Number>().Int64Value();
+        form_.zeros = spec.Get("hasZeros").As<Napi::Boolean>().Value();
+        file_ = unwrap<MappedFile>(spec.Get("file"));
+        offset_ = static_cast<size_t>(spec.Get("offset").As<Napi::Number>().Int64Value());
+        expected_ = spec.Get("checksum").As<Napi::String>().Utf8Value();
+    }
+
+    void run(BackendThread& backend) noexcept override {
+        try {
+            file_->keep(offset_, packed_bytes(form_));
+            std::shared_ptr<Matrix> matrix = map_packed(form_, file_, offset_);
+            if (checksum_text(*matrix, backend.pool()) == expected_) matrix_ = std::move(matrix);
+        } catch (const std::exception& error) {
+            failure_ = {"artifact_invalid", error.what()};
+        }
+    }
+
+    void settle(napi_env raw_env) override {
+        const Napi::Env env(raw_env);
+        const Napi::HandleScope scope(env);
+        if (failure_.happened()) {
+            deferred_.Reject(failure_.to_error(env).Value());
+        } else if (matrix_ == nullptr) {
+            deferred_.Resolve(env.Undefined());
+        } else {
+            Napi::Object result = Napi::Object::New(env);
+            result.Set("byteLength", Napi::Number::New(env, static_cast<double>(matrix_->bytes())));
+            result.Set("handle", wrap<Matrix>(env, std::move(matrix_)));
+            deferred_.Resolve(result);
+        }
+    }
+    void abandon() override {}
+    Napi::Value promise() const { return deferred_.Promise(); }
+
+private:
+    Napi::Promise::Deferred deferred_;
+    PackedForm form_{};
+    std::shared_ptr<MappedFile> file_;
+    size_t offset_ = 0;
+    std::string expected_;
+    std::shared_ptr<Matrix> matrix_;
+    Failure failure_;
+};
+
+}  // namespace
+
+/// (matrix) -> Uint8Array over the packed bytes, or undefined for a matrix that is more than its bytes. The array keeps them alive.
+Napi::Value packed_bytes_of(const Napi::CallbackInfo& info) {
+    using Holder = std::shared_ptr<Matrix>;
+    const std::shared_ptr<Matrix> matrix = unwrap<Matrix>(info[0]);
+    if (matrix->packed() == nullptr) return info.Env().Undefined();
+    const Napi::ArrayBuffer memory = Napi::ArrayBuffer::New(
+        info.Env(), const_cast<uint8_t*>(matrix->packed()), matrix->bytes(),
+        [](Napi::Env, void*, Holder* holder) { delete holder; }, new Holder(matrix));
+    return Napi::Uint8Array::New(info.Env(), matrix->bytes(), memory, 0);
+}
+
+/// (backend, matrix) -> Promise<sixteen hexadecimal digits>
+Napi::Value checksum_matrix(const Napi::CallbackInfo& info) {
+    auto job = std::make_unique<ChecksumJob>(info.Env(), unwrap<Matrix>(info[1]));
+    const Napi::Value promise = job->promise();
+    unwrap<BackendThread>(info[0])->submit(info.Env(), std::move(job));
+    return promise;
+}
+
+/// (backend, spec) -> Promise<{ handle, byteLength } | undefined when the bytes have another checksum>
+Napi::Value map_matrix(const Napi::CallbackInfo& info) {
+    auto job = std::make_unique<MapJob>(info.Env(), info[1].As<Napi::Object>());
+    const Napi::Value promise = job->promise();
+    unwrap<BackendThread>(info[0])->submit(info.Env(), std::move(job));
+    return promise;
+}
+
+}  // namespace octavo

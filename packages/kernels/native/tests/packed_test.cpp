@@ -1,0 +1,145 @@
+// Packed matrices as bytes: mapped from a file, checked by their checksums, and the same from one build to the next.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../core/isa.h"
+#include "../matrix/layout.h"
+#include "../matrix/packed_form.h"
+#include "check.h"
+#include "samples.h"
+
+namespace octavo::test {
+
+namespace {
+
+/// A file of these bytes that goes with its owner.
+class TemporaryFile {
+public:
+    TemporaryFile(size_t offset, const uint8_t* data, size_t size) {
+        std::vector<uint8_t> bytes(offset);
+        bytes.insert(bytes.end(), data, data + size);
+        const int fd = mkstemp(path_);
+        CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+        close(fd);
+    }
+    ~TemporaryFile() { unlink(path_); }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    std::string path() const { return path_; }
+
+private:
+    char path_[32] = "/tmp/octavo-packed-test-XXXXXX";
+};
+
+PackedForm form_of(const Sample& sample, const WeightCase& weight) {
+    return {sample.type, sample.rows, sample.cols, sample.group, weight.zeros};
+}
+
+Sample sample_of(const WeightCase& weight) {
+    return make_sample(weight.type, 37, weight.column_unit == 1 ? 33 : 2 * weight.column_unit, weight.group, weight.zeros, 17);
+}
+
+void check_mapping(const WeightCase& weight, ThreadPool& pool) {
+    constexpr size_t kOffset = 4096;
+    const Sample sample = sample_of(weight);
+    const PackedForm form = form_of(sample, weight);
+    const std::unique_ptr<Matrix> packed = Matrix::pack({sample.source()}, pool);
+    CHECK_MESSAGE(packed->bytes() == packed_bytes(form), std::string(weight.label) + ": another size than its form says");
+    const TemporaryFile file(kOffset, packed->packed(), packed->bytes());
+    const auto mapping = std::make_shared<MappedFile>(file.path());
+    const std::unique_ptr<Matrix> mapped = map_packed(form, mapping, kOffset);
+    CHECK(packed_checksum(mapped->packed(), mapped->bytes(), pool) == packed_checksum(packed->packed(), packed->bytes(), pool));
+    std::vector<float> row(static_cast<size_t>(sample.cols));
+    bool equal = true;
+    for (int64_t r = 0; r < sample.rows; ++r) {
+        mapped->row(r, row.data());
+        equal = equal && std::memcmp(row.data(), sample.weights.data() + r * sample.cols, row.size() * sizeof(float)) == 0;
+    }
+    CHECK_MESSAGE(equal, std::string(weight.label) + ": a mapped row differs");
+    CHECK(message_of([&] { map_packed(form, mapping, kOffset + 64); }).find("holds no packed matrix") != std::string::npos);
+    CHECK(message_of([&] { map_packed(form, mapping, kOffset - 1); }).find("holds no packed matrix") != std::string::npos);
+    PackedForm wrong = form;
+    wrong.cols = 0;
+    CHECK(packed_bytes(wrong) == 0 && !message_of([&] { map_packed(wrong, mapping, kOffset); }).empty());
+}
+
+/// Every bit counts, wherever it stands, and threads do not.
+void check_checksums(ThreadPool& one, ThreadPool& three) {
+    std::vector<uint8_t> bytes((size_t{2} << 20) + 77);
+    Random random(5);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.next());
+    const uint64_t sound = packed_checksum(bytes.data(), bytes.size(), one);
+    CHECK(packed_checksum(bytes.data(), bytes.size(), three) == sound);
+    for (const size_t at : {size_t{0}, size_t{63}, size_t{64}, (size_t{1} << 20) - 1, size_t{1} << 20, bytes.size() - 1}) {
+        bytes[at] ^= 0x10;
+        CHECK(packed_checksum(bytes.data(), bytes.size(), three) != sound);
+        bytes[at] ^= 0x10;
+    }
+    CHECK(packed_checksum(bytes.data(), bytes.size() - 1, one) != sound);
+    std::swap(bytes[100], bytes[101]);
+    CHECK(bytes[100] == bytes[101] || packed_checksum(bytes.data(), bytes.size(), one) != sound);
+}
+
+struct KnownLayout {
+    const char* label;
+    uint64_t checksum;
+};
+
+/// Of version 1. Files of packed weights outlive builds: when one of these changes because the layout was meant to, raise
+/// kPackedLayoutVersion and write down the new values.
+constexpr int kKnownVersion = 1;
+constexpr KnownLayout kKnownLayouts[] = {
+    {"f32", 0x99d347c514e1b8f2},
+    {"f16", 0x8a6d24a7fa2ab6d3},
+    {"bf16", 0xb189d4fca22b3ccc},
+    {"q4_0", 0xdd2601cf65f5d936},
+    {"q5_0", 0xb135d03852d12e4b},
+    {"q8_0", 0xa157851d8a81432c},
+    {"q4_k", 0x02fc1ef1d6446192},
+    {"q5_k", 0xd3dac8bd7a8d4b03},
+    {"q6_k", 0xe5eac3fded6f4348},
+    {"int8/32", 0x891b64cd20f8dbcb},
+    {"int8/128", 0x7691a3b5e72c4c03},
+    {"int4/32", 0x29786befa0cf0eb6},
+    {"int4z/64", 0x21cea2aab136c03b},
+    {"int4z/128", 0x0894f04f10969705},
+};
+
+void check_layout(ThreadPool& pool) {
+    CHECK(kPackedLayoutVersion == kKnownVersion);
+    for (const KnownLayout& known : kKnownLayouts) {
+        for (const WeightCase& weight : kWeightCases) {
+            if (std::strcmp(weight.label, known.label) != 0) continue;
+            for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
+                if (!isa_supported(isa)) continue;
+                set_isa_for_test(isa, false);
+                const std::unique_ptr<Matrix> matrix = Matrix::pack({sample_of(weight).source()}, pool);
+                const uint64_t sum = packed_checksum(matrix->packed(), matrix->bytes(), pool);
+                char text[20];
+                std::snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(sum));
+                CHECK_MESSAGE(sum == known.checksum, std::string(weight.label) + " on " + isa_name(isa) + " now packs as " + text);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+}  // namespace octavo::test
+
+int main() {
+    using namespace octavo;
+    using namespace octavo::test;
+    ThreadPool one(1);
+    ThreadPool three(3);
+    for (const WeightCase& weight : kWeightCases) check_mapping(weight, three);
+    check_checksums(one, three);
+    check_layout(three);
+    return finish("packed_test");
+}
