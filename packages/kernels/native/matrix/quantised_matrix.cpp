@@ -8,7 +8,7 @@ namespace octavo {
 
 namespace {
 
-/// Rows whose sums one task keeps; with 4 panels they fit an eighth of a megabyte.
+/// Rows whose sums one task keeps; with 2 panels they take 64 KB.
 constexpr int64_t kRowBlock = 512;
 /// Packed bytes that a thread takes at a time when weights are read once.
 constexpr int64_t kStreamBytes = int64_t{96} << 10;

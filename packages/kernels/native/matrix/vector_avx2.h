@@ -66,7 +66,10 @@ struct V {
     static V_INLINE __m256i dot(__m256i sum, __m256i w, Quad a) {
         const __m256i pairs = Bits == 8 ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w))
                                         : _mm256_maddubs_epi16(w, a);
-        return _mm256_add_epi16(sum, pairs);
+        __m256i total = _mm256_add_epi16(sum, pairs);
+        // GCC would add the products of a run up in a tree, which takes more registers than there are.
+        asm("" : "+x"(total));
+        return total;
     }
     template <int Bits>
     static V_INLINE Ints dot(Ints sum, Bytes w, Quad a) {

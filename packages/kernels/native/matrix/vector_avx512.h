@@ -2,8 +2,8 @@
 
 struct V {
     static constexpr bool kCentredBytes = false;
-    static constexpr int kTilePanels = 4;
-    static constexpr int kTileRows = 2;
+    static constexpr int kTilePanels = 2;
+    static constexpr int kTileRows = 4;
     static constexpr int kBlockGroups = 16;
     static constexpr int kStreamPanels = 2;
     static constexpr int kStreamRows = 4;
