@@ -80,9 +80,7 @@ void FloatMatrix::multiply(const void* rows, int64_t m, const LinearOutput& outp
                            ThreadPool& pool) const {
     if (m <= 0) return;
     const int64_t halves = output.gate != nullptr ? 2 : 1;
-    const int64_t tile_panels = table_.tile_panels;
-    const bool narrow = panels() < 2 * halves * tile_panels * pool.size();
-    const TilePlan plan{rows_, m, tile_panels, narrow ? kRowBlock / 4 : kRowBlock, 1};
+    const TilePlan plan = plan_tiles(rows_, m, table_.tile_panels, kRowBlock, output.gate != nullptr, pool.size());
     const int64_t num_sums = halves * plan.num_sums();
     float* scratch = static_cast<float*>(
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));

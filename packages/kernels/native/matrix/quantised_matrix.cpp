@@ -8,7 +8,7 @@ namespace octavo {
 
 namespace {
 
-/// Rows whose sums one task keeps; with 2 panels they take 64 KB.
+/// Rows whose sums one task keeps; with 8 panels they take a quarter of a megabyte.
 constexpr int64_t kRowBlock = 512;
 /// Packed bytes that a thread takes at a time when weights are read once.
 constexpr int64_t kStreamBytes = int64_t{96} << 10;
@@ -107,13 +107,11 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
 
 void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& output, Workspace& workspace,
                                         ThreadPool& pool) const {
-    const int64_t tile_panels = table_.tile_panels;
     const int64_t block = rows.groups_per_block;
     const Correction correction = correction_of(panels_.traits().scaling);
     const int64_t halves = output.gate != nullptr ? 2 : 1;
-    // Few tiles (a narrow matrix): cut the rows finer, so that every thread has work.
-    const bool narrow = panels_.panels() < 2 * halves * tile_panels * pool.size();
-    const TilePlan plan{panels_.rows, rows.m, tile_panels, narrow ? kRowBlock / 4 : kRowBlock, 1};
+    const TilePlan plan = plan_tiles(panels_.rows, rows.m, table_.tile_panels, kRowBlock, output.gate != nullptr, pool.size());
+    const int64_t tile_panels = plan.tile_panels;
 
     const int64_t num_codes = tile_panels * block * kGroupCodes;
     const int64_t num_scales = tile_panels * block * scales_per_group(correction) * kPanelRows;

@@ -50,6 +50,15 @@ struct TilePlan {
     int64_t num_sums() const { return std::min(row_block, m) * stride(); }
 };
 
+/// Cuts a product of many rows. `unit` panels are what a kernel takes at a time; four times as many read the activations,
+/// which may outgrow the second-level cache, a quarter as often. A narrow matrix is cut finer, so that every thread has work.
+inline TilePlan plan_tiles(int64_t output_rows, int64_t m, int64_t unit, int64_t row_block, bool gated, int num_threads) {
+    const int64_t panels = (output_rows + kPanelRows - 1) / kPanelRows / (gated ? 2 : 1);
+    const auto tiles = [&](int64_t tile_panels) { return panels / tile_panels * ((m + row_block - 1) / row_block); };
+    const int64_t tile_panels = tiles(4 * unit) >= 4 * num_threads ? 4 * unit : unit;
+    return {output_rows, m, tile_panels, panels < 2 * tile_panels * num_threads ? row_block / 4 : row_block, 1};
+}
+
 /// Computes every tile and writes it. `compute(tile, thread, sums)` leaves the sum of row r and output i of the tile in
 /// sums[r * stride + i]. `sums_of(thread)` is room for num_sums() floats, twice as many with a gate.
 template <class Compute, class SumsOf>
