@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOf, requestLimits } from "./fields.js";
+import { listOf, requestLimits, withWireForm } from "./fields.js";
 import type { IssueParams } from "./validation.js";
 
 export const chatRoles = ["system", "developer", "user", "assistant", "tool"] as const;
@@ -131,3 +131,7 @@ export const chatMessages = listOf(chatMessage, { min: 1, max: requestLimits.mes
     }
   },
 );
+
+// the checks above hide the lists' own forms
+withWireForm(chatTools, { items: chatTool, maxItems: requestLimits.tools });
+withWireForm(chatMessages, { items: chatMessage, minItems: 1, maxItems: requestLimits.messages });

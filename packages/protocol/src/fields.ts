@@ -24,9 +24,31 @@ export const requestLimits = {
 
 export const maxTokenId = 2 ** 31 - 1;
 
+/** How a schema whose check is a function of ours looks on the wire; for the OpenAPI document. */
+export interface WireForm {
+  readonly description?: string;
+  /** An array of this. */
+  readonly items?: z.ZodType;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  /** One of these. */
+  readonly anyOf?: readonly z.ZodType[];
+}
+
+const wireForms = new WeakMap<object, WireForm>();
+
+export function withWireForm<Schema extends z.ZodType>(schema: Schema, form: WireForm): Schema {
+  wireForms.set(schema, form);
+  return schema;
+}
+
+export function wireFormOf(schema: object): WireForm | undefined {
+  return wireForms.get(schema);
+}
+
 /** Refuses a field that would change the answer, when it asks for something Octavo does not do. */
 export function unsupported(reason: string, isHarmless: (value: unknown) => boolean = () => false) {
-  return z
+  const schema = z
     .unknown()
     .superRefine((value, context) => {
       if (value === undefined || value === null || isHarmless(value)) return;
@@ -34,6 +56,7 @@ export function unsupported(reason: string, isHarmless: (value: unknown) => bool
       context.addIssue({ code: "custom", message: reason, params: { ...params } });
     })
     .optional();
+  return withWireForm(schema, { description: `Refused when it asks for something: ${reason}.` });
 }
 
 const isFalse = (value: unknown): boolean => value === false;
@@ -47,7 +70,7 @@ const tokenId = z.int().min(0).max(maxTokenId);
  */
 export function listOf<Entry extends z.ZodType>(entry: Entry, bounds: { min?: number; max: number }) {
   const { min = 0, max } = bounds;
-  return z.unknown().transform((value, context): z.output<Entry>[] => {
+  const list = z.unknown().transform((value, context): z.output<Entry>[] => {
     if (!Array.isArray(value)) {
       context.addIssue({ code: "invalid_type", expected: "array", message: "Invalid input: expected array" });
       return z.NEVER;
@@ -69,23 +92,28 @@ export function listOf<Entry extends z.ZodType>(entry: Entry, bounds: { min?: nu
     }
     return entries;
   });
+  return withWireForm(list, { items: entry, minItems: min, maxItems: max });
 }
 
 /** `logit_bias` as sent: token ids are the keys. Values outside -100..100 are an error. */
-const logitBias = z
-  .unknown()
-  .superRefine((bias, context) => {
-    const keys = typeof bias === "object" && bias !== null ? Object.keys(bias) : [];
-    const bad = keys.find((key) => !/^\d{1,10}$/.test(key));
-    const message =
-      keys.length > requestLimits.logitBias
-        ? `at most ${requestLimits.logitBias} entries are allowed, got ${keys.length}`
-        : bad === undefined
-          ? undefined
-          : `keys must be token ids, got ${JSON.stringify(bad.slice(0, 48))}`;
-    if (message !== undefined) context.addIssue({ code: "custom", message, continue: false });
-  })
-  .pipe(z.record(z.string(), finite.min(-100).max(100)));
+const biases = z.record(z.string(), finite.min(-100).max(100));
+const logitBias = withWireForm(
+  z
+    .unknown()
+    .superRefine((bias, context) => {
+      const keys = typeof bias === "object" && bias !== null ? Object.keys(bias) : [];
+      const bad = keys.find((key) => !/^\d{1,10}$/.test(key));
+      const message =
+        keys.length > requestLimits.logitBias
+          ? `at most ${requestLimits.logitBias} entries are allowed, got ${keys.length}`
+          : bad === undefined
+            ? undefined
+            : `keys must be token ids, got ${JSON.stringify(bad.slice(0, 48))}`;
+      if (message !== undefined) context.addIssue({ code: "custom", message, continue: false });
+    })
+    .pipe(biases),
+  { anyOf: [biases] },
+);
 
 /** Clients draw seeds of 64 bits, of which JSON's numbers keep the upper 53: what arrives is taken as it is. */
 const seed = finite
@@ -97,7 +125,7 @@ const stopString = z.string().min(1).max(requestLimits.stopStringLength);
 
 /** A list of token ids, checked in one pass. */
 function tokenIds(least: number, most: number) {
-  return z.unknown().transform((value, context): readonly number[] => {
+  const list = z.unknown().transform((value, context): readonly number[] => {
     const fail = (message: string, path: PropertyKey[] = []): never => {
       context.addIssue({ code: "custom", message, path });
       return z.NEVER;
@@ -110,6 +138,7 @@ function tokenIds(least: number, most: number) {
     if (bad >= 0) return fail(`token ids must be integers from 0 to ${maxTokenId}`, [bad]);
     return ids as readonly number[];
   });
+  return withWireForm(list, { items: tokenId, minItems: least, maxItems: most });
 }
 
 export function isTokenId(value: unknown): value is number {

@@ -31,5 +31,6 @@ it("exports these values and no others", () => {
     "tokenizeRequest",
     "unknownFields",
     "usageInfo",
+    "wireSchema",
   ]);
 });

@@ -1,6 +1,7 @@
 export { errorCodes, OctavoError, type ErrorCode, type OctavoErrorOptions } from "./errors.js";
 export { errorCodeHeader, toErrorBody, type ErrorBody } from "./error-body.js";
 export { describeValue, parseWith, unknownFields } from "./validation.js";
+export { wireSchema } from "./wire-schema.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";
 export { chatRoles, type ChatMessage, type ChatRole, type ChatTool } from "./chat-messages.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isTokenId, requestLimits } from "./fields.js";
+import { isTokenId, maxTokenId, requestLimits, withWireForm } from "./fields.js";
 
 /** One prompt of a completions or embeddings request: text, or ids that are taken as they are. */
 export type PromptInput =
@@ -23,6 +23,8 @@ export const tokenIdArray = z.unknown().transform((value, context): Int32Array =
   }
   return new Int32Array(value as number[]);
 });
+const tokenId = z.int().min(0).max(maxTokenId);
+withWireForm(tokenIdArray, { items: tokenId });
 
 /**
  * OpenAI's four forms (string, strings, ids, arrays of ids) as one list of prompts.
@@ -59,6 +61,15 @@ export const promptInputs = z.unknown().transform((value, context): readonly Pro
     }
   }
   return prompts;
+});
+
+withWireForm(promptInputs, {
+  anyOf: [
+    z.string(),
+    z.array(z.string()).min(1).max(requestLimits.prompts),
+    z.array(tokenId).min(1),
+    z.array(z.array(tokenId)).min(1).max(requestLimits.prompts),
+  ],
 });
 
 function findBadTokenId(items: readonly unknown[]): number | undefined {

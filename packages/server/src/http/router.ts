@@ -1,4 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
+import type { z } from "zod";
 import type { RequestContext } from "./request-context.js";
 
 export interface Route {
@@ -7,6 +8,10 @@ export interface Route {
   readonly path: string;
   /** `open` needs no API key and answers while the server drains. */
   readonly access: "open" | "key";
+  /** What it does, in one sentence. */
+  readonly summary: string;
+  /** What its body must be. */
+  readonly request?: z.ZodObject;
   /** The shape of errors on this path; OpenAI's where it is left out. */
   readonly errorBody?: (error: OctavoError) => unknown;
   readonly handle: (context: RequestContext, rest: string) => Promise<void> | void;

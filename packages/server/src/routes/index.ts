@@ -1,10 +1,24 @@
-import { toMessagesErrorBody } from "@octavo/protocol";
+import {
+  chatCompletionRequest,
+  completionRequest,
+  countTokensRequest,
+  detokenizeRequest,
+  embeddingRequest,
+  messagesRequest,
+  rerankRequest,
+  responsesRequest,
+  scoreRequest,
+  tokenizeRequest,
+  toMessagesErrorBody,
+} from "@octavo/protocol";
+import { sendJson } from "../http/respond.js";
 import type { Route } from "../http/router.js";
 import type { Service } from "../service.js";
 import { handleChat } from "./chat.js";
 import { handleCompletions } from "./completions.js";
 import { handleEmbeddings } from "./embeddings.js";
 import { handleCountTokens, handleMessages } from "./messages.js";
+import { openApiDocument } from "./openapi.js";
 import { handleModel, handleModels } from "./models.js";
 import { handleCancelResponse, handleResponse, handleResponses } from "./responses.js";
 import { handleRerank, handleScore } from "./scoring.js";
@@ -15,41 +29,51 @@ import { handleDetokenize, handleTokenize } from "./tokenize.js";
 export function serverRoutes(service: Service): readonly Route[] {
   const key = "key";
   const open = "open";
-  return [
+  const routes: readonly Route[] = [
     {
       method: "POST",
       path: "/v1/chat/completions",
       access: key,
+      summary: "Answers a conversation, at once or as a stream.",
+      request: chatCompletionRequest,
       handle: (context) => handleChat(service, context),
     },
     {
       method: "POST",
       path: "/v1/completions",
       access: key,
+      summary: "Continues one prompt or many.",
+      request: completionRequest,
       handle: (context) => handleCompletions(service, context),
     },
     {
       method: "POST",
       path: "/v1/responses",
       access: key,
+      summary: "OpenAI's Responses API, at once, as a stream or in the background.",
+      request: responsesRequest,
       handle: (context) => handleResponses(service, context),
     },
     {
       method: "GET",
       path: "/v1/responses/*",
       access: key,
+      summary: "A stored response by its id.",
       handle: (context, id) => handleResponse(service, context, id),
     },
     {
       method: "POST",
       path: "/v1/responses/*",
       access: key,
+      summary: "`ID/cancel`: ends one that runs in the background.",
       handle: (context, rest) => handleCancelResponse(service, context, rest),
     },
     {
       method: "POST",
       path: "/v1/messages",
       access: key,
+      summary: "Anthropic's Messages API, at once or as a stream.",
+      request: messagesRequest,
       errorBody: toMessagesErrorBody,
       handle: (context) => handleMessages(service, context),
     },
@@ -57,6 +81,8 @@ export function serverRoutes(service: Service): readonly Route[] {
       method: "POST",
       path: "/v1/messages/count_tokens",
       access: key,
+      summary: '`{"input_tokens": n}` of such a request.',
+      request: countTokensRequest,
       errorBody: toMessagesErrorBody,
       handle: (context) => handleCountTokens(service, context),
     },
@@ -64,39 +90,129 @@ export function serverRoutes(service: Service): readonly Route[] {
       method: "POST",
       path: "/v1/embeddings",
       access: key,
+      summary: "Vectors for one input or many.",
+      request: embeddingRequest,
       handle: (context) => handleEmbeddings(service, context),
     },
-    ...["/score", "/v1/score"].map((path): Route => ({
+    {
       method: "POST",
-      path,
+      path: "/score",
       access: key,
+      summary: "How alike texts are.",
+      request: scoreRequest,
       handle: (context) => handleScore(service, context),
-    })),
-    ...["/rerank", "/v1/rerank", "/v2/rerank"].map((path): Route => ({
+    },
+    {
       method: "POST",
-      path,
+      path: "/v1/score",
       access: key,
+      summary: "As `/score`.",
+      request: scoreRequest,
+      handle: (context) => handleScore(service, context),
+    },
+    {
+      method: "POST",
+      path: "/rerank",
+      access: key,
+      summary: "Documents by how well they fit a query.",
+      request: rerankRequest,
       handle: (context) => handleRerank(service, context),
-    })),
-    { method: "GET", path: "/v1/models", access: key, handle: (context) => handleModels(service, context) },
+    },
+    {
+      method: "POST",
+      path: "/v1/rerank",
+      access: key,
+      summary: "As `/rerank`.",
+      request: rerankRequest,
+      handle: (context) => handleRerank(service, context),
+    },
+    {
+      method: "POST",
+      path: "/v2/rerank",
+      access: key,
+      summary: "As `/rerank`.",
+      request: rerankRequest,
+      handle: (context) => handleRerank(service, context),
+    },
+    {
+      method: "GET",
+      path: "/v1/models",
+      access: key,
+      summary: "The served names, with `max_model_len`.",
+      handle: (context) => handleModels(service, context),
+    },
     {
       method: "GET",
       path: "/v1/models/*",
       access: key,
+      summary: "One of them; slashes in the name may be escaped or not.",
       handle: (context, id) => handleModel(service, context, id),
     },
-    { method: "POST", path: "/tokenize", access: key, handle: (context) => handleTokenize(service, context) },
+    {
+      method: "POST",
+      path: "/tokenize",
+      access: key,
+      summary: "Text or messages to token ids.",
+      request: tokenizeRequest,
+      handle: (context) => handleTokenize(service, context),
+    },
     {
       method: "POST",
       path: "/detokenize",
       access: key,
+      summary: "Token ids to text, special tokens kept.",
+      request: detokenizeRequest,
       handle: (context) => handleDetokenize(service, context),
     },
-    { method: "GET", path: "/health", access: open, handle: (context) => handleHealth(service, context) },
-    { method: "GET", path: "/ping", access: open, handle: (context) => handlePing(service, context) },
-    { method: "POST", path: "/ping", access: open, handle: (context) => handlePing(service, context) },
-    { method: "GET", path: "/version", access: open, handle: (context) => handleVersion(service, context) },
-    { method: "GET", path: "/load", access: open, handle: (context) => handleLoad(service, context) },
-    { method: "GET", path: "/metrics", access: open, handle: (context) => handleMetrics(service, context) },
+    {
+      method: "GET",
+      path: "/health",
+      access: open,
+      summary: "200 while requests are taken; 503 while draining and after the engine failed.",
+      handle: (context) => handleHealth(service, context),
+    },
+    {
+      method: "GET",
+      path: "/ping",
+      access: open,
+      summary: "As `/health`.",
+      handle: (context) => handlePing(service, context),
+    },
+    {
+      method: "POST",
+      path: "/ping",
+      access: open,
+      summary: "As `/health`.",
+      handle: (context) => handlePing(service, context),
+    },
+    {
+      method: "GET",
+      path: "/version",
+      access: open,
+      summary: '`{"version": "..."}`',
+      handle: (context) => handleVersion(service, context),
+    },
+    {
+      method: "GET",
+      path: "/load",
+      access: open,
+      summary: '`{"server_load": n}`: requests being answered.',
+      handle: (context) => handleLoad(service, context),
+    },
+    {
+      method: "GET",
+      path: "/metrics",
+      access: open,
+      summary: "Prometheus' text format.",
+      handle: (context) => handleMetrics(service, context),
+    },
+    {
+      method: "GET",
+      path: "/openapi.json",
+      access: open,
+      summary: "This list as an OpenAPI 3.1 document, with every request's fields.",
+      handle: (context) => sendJson(context.response, 200, openApiDocument(routes)),
+    },
   ];
+  return routes;
 }

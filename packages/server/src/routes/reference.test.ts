@@ -28,11 +28,12 @@ function documentedFields(section: string): readonly string[] {
 }
 
 describe("the reference page of HTTP", () => {
-  it("lists every endpoint and whether it wants a key", () => {
-    const rows = [...page.matchAll(/^\| (GET|POST) \| `([^`]+)` \| (yes|no) \| .+ \|$/gm)];
-    const documented = rows.map(([, method, path, key]) => `${method} ${path} ${key}`);
+  it("lists every endpoint, whether it wants a key, and what it does", () => {
+    const rows = [...page.matchAll(/^\| (GET|POST) \| `([^`]+)` \| (yes|no) \| (.+) \|$/gm)];
+    const documented = rows.map(([, method, path, key, summary]) => `${method} ${path} ${key} ${summary}`);
     const routes = serverRoutes({} as Service).map(
-      ({ method, path, access }) => `${method} ${path} ${access === "key" ? "yes" : "no"}`,
+      ({ method, path, access, summary }) =>
+        `${method} ${path} ${access === "key" ? "yes" : "no"} ${summary}`,
     );
     assert.deepEqual(documented, routes);
   });
