@@ -22,7 +22,7 @@ void reserve(AlignedMemory& memory, int64_t bytes) {
 
 }  // namespace
 
-/// A thread's view of its memory, for a tile's rows.
+/// A thread's view of its memory, for the rows of a unit: those of its first head, then those of the next.
 struct Attention::Scratch {
     float* queries;
     float* accumulated;  // of the segment at hand
@@ -54,6 +54,9 @@ struct Attention::Job {
     float* partials;
     AttentionState* partial_states;
 
+    const AttentionPlan::Tile& tile_of(const AttentionPlan::Unit& unit) const {
+        return plan.tiles()[static_cast<size_t>(unit.tile)];
+    }
     int64_t partial(const AttentionPlan::Tile& tile, int64_t head, int64_t segment) const {
         return head * plan.num_partials() + tile.first_partial + (segment - tile.first_segment) * tile.num_rows;
     }
@@ -159,10 +162,10 @@ void Attention::attend(const AttentionSpec& spec, const KvShape& shape, const Kv
     const auto attend_units = [&](int64_t first, int64_t last, int thread) {
         const Scratch scratch = scratch_of(thread, plan.most_rows(), spec.head_dim);
         for (int64_t unit = first; unit < last; unit++) {
-            attend_unit(job, plan.units()[static_cast<size_t>(unit / spec.num_kv_heads)], unit % spec.num_kv_heads, scratch);
+            attend_unit(job, plan.units()[static_cast<size_t>(unit)], scratch);
         }
     };
-    const int64_t num_units = static_cast<int64_t>(plan.units().size()) * spec.num_kv_heads;
+    const int64_t num_units = static_cast<int64_t>(plan.units().size());
     if (plan.cost() * spec.num_kv_heads * spec.head_dim < worth_sharing) {
         attend_units(0, num_units, 0);
     } else {
@@ -170,66 +173,76 @@ void Attention::attend(const AttentionSpec& spec, const KvShape& shape, const Kv
     }
 }
 
-void Attention::gather(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch) const {
+void Attention::gather(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch) const {
+    const AttentionPlan::Tile& tile = job.tile_of(unit);
     int64_t row = 0;
-    for (int32_t m = tile.first_member; m < tile.first_member + tile.num_members; m++) {
-        const AttentionPlan::Member& member = job.plan.members()[static_cast<size_t>(m)];
-        const int32_t end = step_.query_starts[member.sequence + 1];
-        for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
-            for (int64_t g = 0; g < job.group; g++, row++) {
-                scratch.positions[row] = step_.context_lengths[member.sequence] - (end - t);
-                job.kernels.pack_query(job.shape.dtype, job.q.row(t) + (head * job.group + g) * job.spec.head_dim,
-                                       job.spec.head_dim, scratch.queries + row * job.stride);
+    for (int64_t head = unit.first_head; head < unit.end_head; head++) {
+        for (int32_t m = tile.first_member; m < tile.first_member + tile.num_members; m++) {
+            const AttentionPlan::Member& member = job.plan.members()[static_cast<size_t>(m)];
+            const int32_t end = step_.query_starts[member.sequence + 1];
+            for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
+                for (int64_t g = 0; g < job.group; g++, row++) {
+                    scratch.positions[row] = step_.context_lengths[member.sequence] - (end - t);
+                    job.kernels.pack_query(job.shape.dtype, job.q.row(t) + (head * job.group + g) * job.spec.head_dim,
+                                           job.spec.head_dim, scratch.queries + row * job.stride);
+                }
             }
         }
     }
 }
 
-void Attention::attend_unit(const Job& job, const AttentionPlan::Unit& unit, int64_t head, const Scratch& scratch) {
-    const AttentionPlan::Tile& tile = job.plan.tiles()[static_cast<size_t>(unit.tile)];
-    const size_t sum_bytes = static_cast<size_t>(tile.num_rows * job.stride) * sizeof(float);
-    gather(job, tile, head, scratch);
+void Attention::attend_unit(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch) {
+    const AttentionPlan::Tile& tile = job.tile_of(unit);
+    const int64_t num_rows = int64_t{tile.num_rows} * (unit.end_head - unit.first_head);
+    const size_t sum_bytes = static_cast<size_t>(num_rows * job.stride) * sizeof(float);
+    const size_t head_bytes = static_cast<size_t>(tile.num_rows * job.stride) * sizeof(float);
+    gather(job, unit, scratch);
     const auto clear_folded = [&] {
         std::memset(scratch.folded, 0, sum_bytes);
-        std::fill_n(scratch.folded_states, tile.num_rows, unseen);
+        std::fill_n(scratch.folded_states, num_rows, unseen);
     };
-    const auto fold_rows = [&](const float* sums, const AttentionState* states) {
-        for (int64_t r = 0; r < tile.num_rows; r++) {
-            job.kernels.fold(scratch.folded_states[r], scratch.folded + r * job.stride, states[r], sums + r * job.stride,
-                             job.spec.head_dim);
+    const auto fold_rows = [&](int64_t first, int64_t count, const float* sums, const AttentionState* states) {
+        for (int64_t r = 0; r < count; r++) {
+            job.kernels.fold(scratch.folded_states[first + r], scratch.folded + (first + r) * job.stride, states[r],
+                             sums + r * job.stride, job.spec.head_dim);
         }
     };
     if (tile.num_spans == 1) clear_folded();
     for (int64_t segment = unit.first_segment; segment < unit.end_segment; segment++) {
         constexpr int64_t chunks = attention_segment / attention_chunk;
         std::memset(scratch.accumulated, 0, sum_bytes);
-        std::fill_n(scratch.states, tile.num_rows, unseen);
-        descend(job, tile, head, scratch, 0, tile.num_members, segment * chunks, (segment + 1) * chunks);
+        std::fill_n(scratch.states, num_rows, unseen);
+        descend(job, unit, scratch, 0, tile.num_members, segment * chunks, (segment + 1) * chunks);
         if (tile.num_spans == 1) {
-            fold_rows(scratch.accumulated, scratch.states);
-        } else {
+            fold_rows(0, num_rows, scratch.accumulated, scratch.states);
+            continue;
+        }
+        for (int64_t head = unit.first_head, first = 0; head < unit.end_head; head++, first += tile.num_rows) {
             const int64_t partial = job.partial(tile, head, segment);
-            std::memcpy(job.partials + partial * job.stride, scratch.accumulated, sum_bytes);
-            std::copy_n(scratch.states, tile.num_rows, job.partial_states + partial);
+            std::memcpy(job.partials + partial * job.stride, scratch.accumulated + first * job.stride, head_bytes);
+            std::copy_n(scratch.states + first, tile.num_rows, job.partial_states + partial);
         }
     }
     if (tile.num_spans > 1) {
         // Whoever ends last folds, in the segments' order.
-        int32_t& running = running_spans_[static_cast<size_t>(tile.split * job.spec.num_kv_heads + head)];
+        int32_t& running = running_spans_[static_cast<size_t>(tile.split * job.spec.num_kv_heads + unit.first_head)];
         if (__atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL) > 0) return;
         clear_folded();
-        for (int64_t segment = tile.first_segment; segment < tile.end_segment; segment++) {
-            const int64_t partial = job.partial(tile, head, segment);
-            fold_rows(job.partials + partial * job.stride, job.partial_states + partial);
+        for (int64_t head = unit.first_head, first = 0; head < unit.end_head; head++, first += tile.num_rows) {
+            for (int64_t segment = tile.first_segment; segment < tile.end_segment; segment++) {
+                const int64_t partial = job.partial(tile, head, segment);
+                fold_rows(first, tile.num_rows, job.partials + partial * job.stride, job.partial_states + partial);
+            }
         }
     }
-    finish(job, tile, head, scratch);
+    finish(job, unit, scratch);
 }
 
 /// Takes members [first, last) of a tile, which have everything before `chunk` in common, through chunks up to `end`.
-void Attention::descend(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch, int32_t first,
-                        int32_t last, int64_t chunk, int64_t end) const {
+void Attention::descend(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch, int32_t first, int32_t last,
+                        int64_t chunk, int64_t end) const {
     if (chunk == end) return;
+    const AttentionPlan::Tile& tile = job.tile_of(unit);
     const AttentionPlan::Member* members = job.plan.members().data() + tile.first_member;
     int64_t row = 0;
     for (int32_t m = 0; m < first; m++) row += members[m].num_tokens * job.group;
@@ -242,40 +255,53 @@ void Attention::descend(const Job& job, const AttentionPlan::Tile& tile, int64_t
             m++;
             if (m < last && members[m].common_chunks > chunk) common = std::min<int64_t>(common, members[m].common_chunks);
         } while (m < last && members[m].common_chunks > chunk);
-        rows.queries = scratch.queries + row * job.stride;
-        rows.positions = scratch.positions + row;
-        rows.accumulated = scratch.accumulated + row * job.stride;
-        rows.states = scratch.states + row;
         rows.keys = scratch.keys;
         rows.values = scratch.values;
         const int32_t sequence = members[begin].sequence;
-        const int64_t to_head = head * job.shape.head_bytes();
-        const AttentionContext context{job.layer.k.data() + to_head,
-                                       job.layer.v.data() + to_head,
-                                       job.shape.block_bytes(),
-                                       step_.block_tables + step_.block_table_starts[sequence],
-                                       job.shape.block_size,
-                                       job.spec.head_dim,
-                                       step_.context_lengths[sequence],
-                                       job.spec.scale,
-                                       job.spec.soft_cap,
-                                       job.spec.window};
-        job.kernels.attend(job.shape.dtype, rows, context, chunk * attention_chunk, common * attention_chunk);
-        descend(job, tile, head, scratch, begin, m, common, end);
+        AttentionContext context{};
+        context.block_bytes = job.shape.block_bytes();
+        context.block_table = step_.block_tables + step_.block_table_starts[sequence];
+        context.block_size = job.shape.block_size;
+        context.head_dim = job.spec.head_dim;
+        context.length = step_.context_lengths[sequence];
+        context.scale = job.spec.scale;
+        context.soft_cap = job.spec.soft_cap;
+        context.window = job.spec.window;
+        for (int64_t c = chunk; c < common; c++) {
+            for (int64_t head = unit.first_head; head < unit.end_head; head++) {
+                const int64_t first_row = row + (head - unit.first_head) * tile.num_rows;
+                rows.queries = scratch.queries + first_row * job.stride;
+                rows.positions = scratch.positions + first_row;
+                rows.accumulated = scratch.accumulated + first_row * job.stride;
+                rows.states = scratch.states + first_row;
+                context.k = job.layer.k.data() + head * job.shape.head_bytes();
+                context.v = job.layer.v.data() + head * job.shape.head_bytes();
+                const bool is_last = head + 1 == unit.end_head;
+                const int64_t to_next = (is_last ? unit.first_head : head + 1) * job.shape.head_bytes();
+                context.next_k = job.layer.k.data() + to_next;
+                context.next_v = job.layer.v.data() + to_next;
+                context.next_offset = is_last ? attention_chunk : 0;
+                job.kernels.attend(job.shape.dtype, rows, context, c * attention_chunk, (c + 1) * attention_chunk);
+            }
+        }
+        descend(job, unit, scratch, begin, m, common, end);
         row += rows.count;
     }
 }
 
-void Attention::finish(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch) const {
+void Attention::finish(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch) const {
+    const AttentionPlan::Tile& tile = job.tile_of(unit);
     int64_t row = 0;
-    for (int32_t m = tile.first_member; m < tile.first_member + tile.num_members; m++) {
-        const AttentionPlan::Member& member = job.plan.members()[static_cast<size_t>(m)];
-        for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
-            for (int64_t g = 0; g < job.group; g++, row++) {
-                float* sums = scratch.folded + row * job.stride;
-                job.kernels.scale(sums, 1.0f / scratch.folded_states[row].total, job.spec.head_dim);
-                std::memcpy(job.out.row(t) + (head * job.group + g) * job.spec.head_dim, sums,
-                            static_cast<size_t>(job.spec.head_dim) * sizeof(float));
+    for (int64_t head = unit.first_head; head < unit.end_head; head++) {
+        for (int32_t m = tile.first_member; m < tile.first_member + tile.num_members; m++) {
+            const AttentionPlan::Member& member = job.plan.members()[static_cast<size_t>(m)];
+            for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
+                for (int64_t g = 0; g < job.group; g++, row++) {
+                    float* sums = scratch.folded + row * job.stride;
+                    job.kernels.scale(sums, 1.0f / scratch.folded_states[row].total, job.spec.head_dim);
+                    std::memcpy(job.out.row(t) + (head * job.group + g) * job.spec.head_dim, sums,
+                                static_cast<size_t>(job.spec.head_dim) * sizeof(float));
+                }
             }
         }
     }

@@ -65,11 +65,11 @@ private:
     struct Job;
 
     const AttentionPlan& plan_for(const AttentionSpec& spec, const KvShape& shape);
-    void gather(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch) const;
-    void attend_unit(const Job& job, const AttentionPlan::Unit& unit, int64_t head, const Scratch& scratch);
-    void descend(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch, int32_t first,
-                 int32_t last, int64_t chunk, int64_t end) const;
-    void finish(const Job& job, const AttentionPlan::Tile& tile, int64_t head, const Scratch& scratch) const;
+    void gather(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch) const;
+    void attend_unit(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch);
+    void descend(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch, int32_t first, int32_t last,
+                 int64_t chunk, int64_t end) const;
+    void finish(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch) const;
     Scratch scratch_of(int thread, int64_t rows, int64_t head_dim) const;
 
     ThreadPool& pool_;
@@ -80,7 +80,7 @@ private:
     std::vector<AlignedMemory> scratch_;
     /// Results of segments, `[head][partial row]`: attention_stride sums each, and behind them all states.
     AlignedMemory partials_;
-    /// Spans of each split tile and head that are still at work.
+    /// Spans of each split tile and first head of a unit that are still at work.
     std::vector<int32_t> running_spans_;
 };
 

@@ -76,9 +76,9 @@ struct CachedValuePairs {
     CachedValuePairs(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high) : dim(context.head_dim) {
         for (int64_t k = low / 2; 2 * k < high; k++) {
             const int64_t position = base + 2 * k;
-            const int64_t later = chunk_ahead(context, position);
+            const int64_t later = next_position(context, position);
             rows[k] = block_at<uint16_t>(context, context.v, position) + position % context.block_size * dim;
-            ahead[k] = block_at<uint16_t>(context, context.v, later) + later % context.block_size * dim;
+            ahead[k] = block_at<uint16_t>(context, context.next_v, later) + later % context.block_size * dim;
         }
     }
     __m512i at(int64_t k, int64_t column) const {
@@ -109,14 +109,14 @@ struct PairMode {
             const int64_t offset = (base + j) % block_size;
             const Type* k = block_at<Type>(context, context.k, base + j) + offset;
             const Type* v = block_at<Type>(context, context.v, base + j) + offset * dim;
-            const int64_t later = chunk_ahead(context, base + j);
+            const int64_t later = next_position(context, base + j);
             const int64_t bytes = 16 * dim * static_cast<int64_t>(sizeof(Type));
-            prefetch(block_at<Type>(context, context.k, later) + later % block_size, bytes);
+            prefetch(block_at<Type>(context, context.next_k, later) + later % block_size, bytes);
             for (int64_t d = 0; d < dim; d += 2) {
                 const __m512i pairs = pair_up(Pairs::sixteen(k + d * block_size), Pairs::sixteen(k + (d + 1) * block_size));
                 _mm512_storeu_si512(keys + d / 2 * chunk_size + j, pairs);
             }
-            prefetch(block_at<Type>(context, context.v, later) + later % block_size * dim, bytes);
+            prefetch(block_at<Type>(context, context.next_v, later) + later % block_size * dim, bytes);
             for (int64_t t = 0; t < 16; t += 2) {
                 for (int64_t i = 0; i < dim; i += 16) {
                     const __m512i pairs = pair_up(Pairs::sixteen(v + t * dim + i), Pairs::sixteen(v + (t + 1) * dim + i));

@@ -35,9 +35,9 @@ inline const T* block_at(const octavo::AttentionContext& context, const uint8_t*
     return reinterpret_cast<const T*>(base + context.block_table[position / context.block_size] * context.block_bytes);
 }
 
-/// The position a chunk after `position`, whose block is worth fetching, or `position` where the context ends before.
-inline int64_t chunk_ahead(const octavo::AttentionContext& context, int64_t position) {
-    return position + chunk_size < context.length ? position + chunk_size : position;
+/// Of what comes next, the position that corresponds to `position`; the same one where the context ends before.
+inline int64_t next_position(const octavo::AttentionContext& context, int64_t position) {
+    return position + context.next_offset < context.length ? position + context.next_offset : position;
 }
 
 inline void prefetch(const void* begin, int64_t bytes) {
@@ -53,7 +53,7 @@ struct FloatRows {
 };
 
 /// Keys where they lie in the cache: row k is dimension k, vector j holds the positions from j * width on. Reading a vector
-/// fetches the one a chunk later.
+/// fetches its counterpart of what comes next.
 template <typename Element>
 struct CachedKeys {
     using Arithmetic = FloatArithmetic;
@@ -65,9 +65,9 @@ struct CachedKeys {
     CachedKeys(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high) : stride(context.block_size) {
         for (int64_t j = low / Vec::width; j * Vec::width < high; j++) {
             const int64_t position = base + j * Vec::width;
-            const int64_t later = chunk_ahead(context, position);
+            const int64_t later = next_position(context, position);
             vectors[j] = block_at<Type>(context, context.k, position) + position % context.block_size;
-            ahead[j] = block_at<Type>(context, context.k, later) + later % context.block_size;
+            ahead[j] = block_at<Type>(context, context.next_k, later) + later % context.block_size;
         }
     }
     Vec at(int64_t k, int64_t column) const {
@@ -86,9 +86,9 @@ struct CachedValues {
 
     CachedValues(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high) {
         for (int64_t j = low; j < high; j++) {
-            const int64_t later = chunk_ahead(context, base + j);
+            const int64_t later = next_position(context, base + j);
             rows[j] = block_at<Type>(context, context.v, base + j) + (base + j) % context.block_size * context.head_dim;
-            ahead[j] = block_at<Type>(context, context.v, later) + later % context.block_size * context.head_dim;
+            ahead[j] = block_at<Type>(context, context.next_v, later) + later % context.block_size * context.head_dim;
         }
     }
     Vec at(int64_t k, int64_t column) const {
@@ -129,11 +129,11 @@ struct FloatMode {
             const int64_t count = smaller(context.block_size - offset, high - j);
             const Type* k = block_at<Type>(context, context.k, base + j) + offset;
             const Type* v = block_at<Type>(context, context.v, base + j) + offset * dim;
-            const int64_t later = chunk_ahead(context, base + j);
+            const int64_t later = next_position(context, base + j);
             const int64_t bytes = count * dim * static_cast<int64_t>(sizeof(Type));
-            prefetch(block_at<Type>(context, context.k, later), bytes);
+            prefetch(block_at<Type>(context, context.next_k, later), bytes);
             for (int64_t d = 0; d < dim; d++) widen<Element>(k + d * context.block_size, keys + d * chunk_size + j, count);
-            prefetch(block_at<Type>(context, context.v, later), bytes);
+            prefetch(block_at<Type>(context, context.next_v, later), bytes);
             for (int64_t t = 0; t < count; t++) widen<Element>(v + t * dim, values + (j + t) * stride, dim);
             j += count;
         }

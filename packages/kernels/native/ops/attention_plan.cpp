@@ -10,6 +10,8 @@ namespace {
 /// Rows of a tile: enough that bringing a chunk of keys and values to the kernel's form costs little beside using it, few
 /// enough that their queries and sums stay in a core's cache.
 constexpr int64_t tile_bytes = 80 << 10;
+/// Rows of one head up to which a unit takes all heads.
+constexpr int64_t most_rows_of_all_heads = 16;
 /// Units for each thread, so that threads end together.
 constexpr int64_t units_per_thread = 4;
 
@@ -102,21 +104,26 @@ void AttentionPlan::add_tile(const StepLayout& step, size_t first) {
         tile.end_segment = std::max(tile.end_segment, static_cast<int32_t>((end + attention_segment - 1) / attention_segment));
         cost_ += (end - oldest) * member.num_tokens * cut_.group();
     }
-    most_rows_ = std::max<int64_t>(most_rows_, tile.num_rows);
     tiles_.push_back(tile);
 }
 
 void AttentionPlan::cut_spans(int num_threads) {
-    // Of one segment of one tile. Reading it costs about as much as a few rows.
+    // Of one segment of one tile and head. Reading it costs about as much as a few rows.
     const auto segment_cost = [](const Tile& tile) { return (tile.num_rows + 8) * attention_segment; };
+    const int32_t num_heads = static_cast<int32_t>(cut_.num_kv_heads);
     int64_t total = 0;
-    for (const Tile& tile : tiles_) total += segment_cost(tile) * (tile.end_segment - tile.first_segment);
-    const int64_t most = std::max<int64_t>(1, total * cut_.num_kv_heads / (units_per_thread * num_threads));
+    for (const Tile& tile : tiles_) total += segment_cost(tile) * (tile.end_segment - tile.first_segment) * num_heads;
+    const int64_t most = std::max<int64_t>(1, total / (units_per_thread * num_threads));
     for (size_t i = 0; i < tiles_.size(); i++) {
         Tile& tile = tiles_[i];
         const int64_t num_segments = tile.end_segment - tile.first_segment;
-        const int64_t wanted = num_threads == 1 ? 1 : (segment_cost(tile) * num_segments + most - 1) / most;
-        tile.num_spans = static_cast<int32_t>(std::clamp<int64_t>(wanted, 1, num_segments));
+        const auto spans_wanted = [&](int64_t heads) {
+            return num_threads == 1 ? 1 : (segment_cost(tile) * num_segments * heads + most - 1) / most;
+        };
+        const bool all_heads = tile.num_rows <= most_rows_of_all_heads && spans_wanted(num_heads) <= num_segments;
+        const int32_t heads = all_heads ? num_heads : 1;
+        most_rows_ = std::max<int64_t>(most_rows_, int64_t{tile.num_rows} * heads);
+        tile.num_spans = static_cast<int32_t>(std::clamp<int64_t>(spans_wanted(heads), 1, num_segments));
         if (tile.num_spans > 1) {
             tile.split = static_cast<int32_t>(num_splits_++);
             tile.first_partial = num_partials_;
@@ -125,7 +132,9 @@ void AttentionPlan::cut_spans(int num_threads) {
         for (int64_t span = 0; span < tile.num_spans; span++) {
             const int32_t begin = static_cast<int32_t>(tile.first_segment + span * num_segments / tile.num_spans);
             const int32_t end = static_cast<int32_t>(tile.first_segment + (span + 1) * num_segments / tile.num_spans);
-            units_.push_back({static_cast<int32_t>(i), begin, end, segment_cost(tile) * (end - begin)});
+            for (int32_t head = 0; head < num_heads; head += heads) {
+                units_.push_back({static_cast<int32_t>(i), begin, end, head, head + heads, segment_cost(tile) * (end - begin) * heads});
+            }
         }
     }
     std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) { return a.cost > b.cost; });

@@ -35,7 +35,8 @@ struct AttentionCut {
 /// How one step's attention is cut into work for threads. Consecutive tokens of a sequence form a member, members that
 /// attend together form a tile; a tile of several shares each block that its members have in common (as cascade attention
 /// does, Ye et al. 2024). A tile's context is taken whole by one thread or, to spread few tiles over the threads, in spans of
-/// segments whose results are folded in order afterwards: the bits are the same.
+/// segments whose results are folded in order afterwards: the bits are the same. Where there are few rows, one
+/// unit takes all kv heads, which lie side by side in a block: memory is then read in long runs.
 class AttentionPlan {
 public:
     struct Member {
@@ -60,6 +61,8 @@ public:
         int32_t tile;
         int32_t first_segment;
         int32_t end_segment;
+        int32_t first_head;
+        int32_t end_head;
         int64_t cost;
     };
 
@@ -71,6 +74,7 @@ public:
     const std::vector<Tile>& tiles() const { return tiles_; }
     /// Costliest first.
     const std::vector<Unit>& units() const { return units_; }
+    /// Rows, of all its heads, that a unit has at most.
     int64_t most_rows() const { return most_rows_; }
     int64_t num_splits() const { return num_splits_; }
     /// Rows of partial results that the split tiles need for one kv head.

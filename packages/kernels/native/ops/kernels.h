@@ -42,6 +42,10 @@ struct AttentionContext {
     float scale;
     float soft_cap;  // 0 means none
     int64_t window;  // 0 means the whole context
+    /// What comes next, to be fetched meanwhile: another head, as `k` and `v`, and how many positions later.
+    const uint8_t* next_k;
+    const uint8_t* next_v;
+    int64_t next_offset;
 };
 
 /// Online softmax of one row: largest score, sum of numerators (0 while the row has seen nothing), and what it sees of
