@@ -23,7 +23,7 @@ export interface LoadOptions extends EngineSettings {
   readonly dtype?: "auto" | "f32" | "f16" | "bf16" | undefined;
   /** Quantisation scheme of a safetensors checkpoint; `auto`, the default, takes the one its configuration names. */
   readonly quantization?: string | undefined;
-  /** Storage of keys and values; `auto`, the default, follows the weights (f16 for quantised ones). */
+  /** Storage of keys and values; `auto`, the default, follows the weights (f16 for quantised ones); int8 keeps a scale per token and head. */
   readonly kvCacheDtype?: KvDtype | "auto" | undefined;
   /** Bytes of the KV cache; default 40 % of the free memory, at most 4 GiB. */
   readonly kvCacheMemoryBytes?: number | undefined;
