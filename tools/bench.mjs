@@ -6,7 +6,7 @@ import { fail, root, run } from "./lib/steps.mjs";
 import { setup } from "./setup.mjs";
 
 /** Native measuring programs that a benchmark runs. */
-const nativePrograms = { cpu: ["machine_bench"], kernels: ["matrix_bench", "ops_bench"] };
+const nativePrograms = { cpu: ["machine_bench"], kernels: ["matrix_bench", "attention_bench", "ops_bench"] };
 
 const names = readdirSync(join(root, "bench/src"))
   .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))

@@ -1,4 +1,4 @@
-// Every kernel alone, as JSON lines: the linear kernels over the table of cases that the native tests walk, then the other ops.
+// Every kernel alone, as JSON lines, over the tables of cases that the native tests walk: matrices, attention, the other ops.
 // Arguments go to matrix_bench: [threads] [weight type or "all"] [rows of activations ...].
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,6 +8,7 @@ import { defaultThreadCount } from "@octavo/kernels";
 const [threads = String(defaultThreadCount()), ...rest] = process.argv.slice(2);
 for (const [program, args] of [
   ["matrix_bench", [threads, ...rest]],
+  ["attention_bench", [threads]],
   ["ops_bench", [threads]],
 ] as const) {
   const path = fileURLToPath(new URL(`../../packages/kernels/build/bench/${program}`, import.meta.url));

@@ -1,11 +1,10 @@
-// Times paged attention at the shapes of common models. Usage: attention_bench [threads] [dtype] [part of a case's name].
+// Times paged attention at the shapes of common models, one JSON line a case. Usage: attention_bench [threads] [dtype] [part of a case's name].
 // A case walks enough layers that no cache holds them; figures are the best pass, divided by its layers: processor time on
 // one thread, which a busy host disturbs little, else wall time. "of read" compares the bytes of K and V that a step must
 // bring in (a shared prefix once) with the read bandwidth that the same threads reach just before.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <random>
 #include <string>
@@ -14,6 +13,8 @@
 #include "../core/isa.h"
 #include "../ops/attention.h"
 #include "../program/kv_cache.h"
+#include "op_cases.h"
+#include "read_bandwidth.h"
 
 using namespace octavo;
 
@@ -49,35 +50,6 @@ std::vector<float> noise(size_t count) {
     return values;
 }
 
-/// GB/s of all threads reading memory that no cache holds.
-double read_bandwidth(ThreadPool& pool) {
-    const AlignedMemory memory(size_t{256} << 20);
-    std::memset(memory.data(), 1, memory.size());
-    const int64_t piece = 1 << 20;
-    const int64_t pieces = static_cast<int64_t>(memory.size()) / piece;
-    std::vector<uint64_t> sums(static_cast<size_t>(pieces));
-    const double ms = best_ms(
-        [&] {
-            pool.parallel_for(pieces, 1, [&](int64_t begin, int64_t end, int) {
-                for (int64_t i = begin; i < end; i++) {
-                    const uint64_t* words = reinterpret_cast<const uint64_t*>(memory.data() + i * piece);
-                    uint64_t sum[8] = {};
-                    for (int64_t k = 0; k < piece / 8; k += 8) {
-                        for (int64_t lane = 0; lane < 8; lane++) sum[lane] += words[k + lane];
-                    }
-                    for (const uint64_t lane : sum) sums[static_cast<size_t>(i)] += lane;
-                }
-            });
-        },
-        300);
-    return static_cast<double>(memory.size()) / ms * 1e-6;
-}
-
-struct Shape {
-    const char* name;
-    AttentionSpec spec;
-};
-
 /// `num_sequences` sequences of `queries` tokens each at the end of `context` positions, the first `shared` in common blocks.
 struct Case {
     int64_t num_sequences;
@@ -86,7 +58,7 @@ struct Case {
     int64_t shared;
 };
 
-void bench(ThreadPool& pool, const Shape& model, KvDtype dtype, const Case& c, const std::string& name) {
+void bench(ThreadPool& pool, const test::AttentionCase& model, KvDtype dtype, const Case& c, const std::string& name) {
     const AttentionSpec& spec = model.spec;
     const int64_t block_size = 16;
     const int64_t blocks = (c.context + block_size - 1) / block_size;
@@ -135,7 +107,7 @@ void bench(ThreadPool& pool, const Shape& model, KvDtype dtype, const Case& c, c
     const StepLayout step{tokens,          c.num_sequences, slots.data(),       starts.data(),
                           contexts.data(), tables.data(),   table_starts.data()};
     attention.begin(step);
-    const double read = read_bandwidth(pool);
+    const double read = test::read_bandwidth(pool, 8) * 1e-9;
     const auto per_layer = [&](auto&& work) {
         const auto pass = [&] {
             for (int64_t layer = 0; layer < num_layers; layer++) work(layer);
@@ -152,8 +124,9 @@ void bench(ThreadPool& pool, const Shape& model, KvDtype dtype, const Case& c, c
     const double pairs = static_cast<double>(c.num_sequences) * queries * (static_cast<double>(c.context) - (queries - 1) / 2);
     const double gflops = pairs * static_cast<double>(q_width) * 4e-6 / attend;
     const double bandwidth = static_cast<double>(layer_bytes) / attend * 1e-6;
-    std::printf("%-38s attend %9.3f ms  %6.1f GFLOP/s  %5.1f GB/s = %.2f of read (%.1f)  store %.3f ms\n", name.c_str(), attend,
-                gflops, bandwidth, bandwidth / read, read, store);
+    std::printf("{\"kernel\":\"attention\",\"case\":\"%s\",\"isa\":\"%s\",\"threads\":%d,\"us\":%.1f,\"gflops\":%.1f,\"gbps\":%.2f,"
+                "\"of_read_bandwidth\":%.3f,\"store_us\":%.1f}\n",
+                name.c_str(), isa_name(active_isa()), pool.size(), attend * 1e3, gflops, bandwidth, bandwidth / read, store * 1e3);
     std::fflush(stdout);
 }
 
@@ -165,12 +138,6 @@ int main(int argc, char** argv) {
     const std::string part = argc > 3 ? argv[3] : "";
     const KvDtype dtype = wanted == "f32" ? KvDtype::f32 : wanted == "f16" ? KvDtype::f16 : wanted == "int8" ? KvDtype::int8 : KvDtype::bf16;
     ThreadPool pool(num_threads);
-    std::printf("%s, %d threads, %s cache\n", isa_name(active_isa()), pool.size(), wanted.c_str());
-    const Shape shapes[] = {
-        {"llama-1b", {32, 8, 64, 0.125f, 0.0f, 0}},
-        {"qwen-0.5b", {14, 2, 64, 0.125f, 0.0f, 0}},
-        {"llama-8b", {32, 8, 128, 0.088f, 0.0f, 0}},
-    };
     const struct {
         const char* name;
         Case run;
@@ -185,10 +152,10 @@ int main(int argc, char** argv) {
         {"prefill 512 of 16k", {1, 512, 16384, 0}},
         {"prefill 2048 of 2048", {1, 2048, 2048, 0}},
     };
-    for (const Shape& shape : shapes) {
+    for (const test::AttentionCase& model : test::kAttentionModels) {
         for (const auto& c : cases) {
-            const std::string name = std::string(shape.name) + " " + c.name;
-            if (name.find(part) != std::string::npos) bench(pool, shape, dtype, c.run, name);
+            const std::string name = std::string(model.name) + " " + wanted + " " + c.name;
+            if (name.find(part) != std::string::npos) bench(pool, model, dtype, c.run, name);
         }
     }
     return 0;

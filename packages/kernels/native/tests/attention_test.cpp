@@ -9,6 +9,7 @@
 #include "../ops/attention.h"
 #include "../program/kv_cache.h"
 #include "check.h"
+#include "op_cases.h"
 
 namespace octavo::test {
 
@@ -249,7 +250,7 @@ void check_shared_prefix(const Case& c, ThreadPool& alone_pool, ThreadPool& pool
 int main() {
     using namespace octavo;
     using namespace octavo::test;
-    const Case cases[] = {
+    std::vector<Case> cases = {
         {{4, 2, 16, 0.25f, 0.0f, 0}, KvDtype::f32, 16, 150},   {{7, 1, 8, 0.3f, 0.0f, 0}, KvDtype::bf16, 5, 90},
         {{2, 2, 40, 0.15f, 0.0f, 70}, KvDtype::f16, 32, 200},  {{3, 3, 64, 0.125f, 12.0f, 0}, KvDtype::bf16, 1, 70},
         {{8, 2, 128, 0.09f, 0.0f, 3}, KvDtype::f32, 256, 140}, {{2, 1, 24, 0.2f, 3.0f, 64}, KvDtype::f16, 8, 129},
@@ -257,11 +258,12 @@ int main() {
         {{3, 1, 24, 0.2f, 8.0f, 290}, KvDtype::int8, 3, 560},  {{2, 1, 16, 0.25f, 0.0f, 75}, KvDtype::bf16, 16, 530},
         {{5, 1, 16, 0.25f, 0.0f, 0}, KvDtype::f16, 16, 700},
     };
+    for (const AttentionCase& model : kAttentionModels) cases.push_back({model.spec, KvDtype::bf16, 16, 70});
     const struct {
         Isa isa;
         bool bf16;
     } targets[] = {{Isa::scalar, false}, {Isa::neon, false}, {Isa::avx2, false}, {Isa::avx512, false}, {Isa::avx512, true}};
-    const size_t num_cases = quick() ? 8 : std::size(cases);
+    const size_t num_cases = quick() ? 8 : cases.size();
     ThreadPool one(1);
     ThreadPool three(3);
     ThreadPool five(5);

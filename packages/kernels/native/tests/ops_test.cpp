@@ -12,6 +12,7 @@
 #include "../ops/kernels.h"
 #include "../ops/rope_table.h"
 #include "check.h"
+#include "op_cases.h"
 
 namespace octavo::test {
 
@@ -56,7 +57,7 @@ void test_half_conversions() {
 }
 
 void test_row_kernels(const OpKernels& kernels) {
-    for (const int64_t width : {1, 3, 8, 16, 17, 31, 64, 100, 257}) {
+    for (const auto& [width, name] : kRowWidths) {
         const size_t count = static_cast<size_t>(width);
         const Floats x = noise(count, 1);
         const Floats weight = noise(count, 2);
@@ -133,7 +134,8 @@ void test_rope(const OpKernels& kernels, ThreadPool& pool) {
 
 void test_logit_kernels(const OpKernels& kernels) {
     const float infinity = std::numeric_limits<float>::infinity();
-    for (const int64_t count : {1, 5, 16, 255, 256, 257, 1000}) {
+    for (const auto& [count, name] : kLogitCounts) {
+        if (quick() && name != nullptr) continue;
         const size_t size = static_cast<size_t>(count);
         Floats x = noise(size, 9, 4.0f);
         if (count > 4) x[2] = -infinity;
