@@ -1,15 +1,14 @@
 // What a step costs beside the native call, by number of streams and of waiting requests.
-import { type GenerationEvent, type LanguageModel, LLM, type SchedulingPolicyName } from "@octavo/engine";
-import { median } from "./support/median.js";
+import { LLM } from "@octavo/engine";
+import { defaultModelFolder, modelFile } from "./cpu/models/model-file.js";
+import { stepCostRatio } from "./cpu/workers/waiting-requests.js";
+import { decode, stepCosts, type StepCosts } from "./steps/step-costs.js";
 import { type BenchCase, report } from "./support/results.js";
 import { checkAnswers, closedLoop, embeddedModel, loadFromOutside, serve } from "./support/served-model.js";
-import { halfBillionModel } from "./steps/half-billion-model.js";
-import { decode, decodeRequest, stepCosts, type StepCosts } from "./steps/step-costs.js";
 
-const waitingCounts = [0, 100, 1000, 10_000];
-const promptTokens = Int32Array.from({ length: 24 }, (_, index) => 300 + index);
+const promptOf = (length: number): Int32Array => Int32Array.from({ length }, (_, index) => 300 + index);
 
-function streamCases(name: string, costs: StepCosts, target?: BenchCase["target"]): BenchCase[] {
+function casesOf(name: string, costs: StepCosts, target?: BenchCase["target"]): BenchCase[] {
   const { stepMs, betweenCallsMs, threadMs, heapBytesPerToken, numSteps } = costs;
   return [
     {
@@ -29,93 +28,55 @@ function streamCases(name: string, costs: StepCosts, target?: BenchCase["target"
   ];
 }
 
-async function ofStreams(
-  title: string,
-  model: LanguageModel,
-  streams: number,
-  tokens: number,
-): Promise<BenchCase[]> {
-  const { engine } = model;
-  await decode(engine, promptTokens, streams, 16);
-  const costs = await stepCosts(engine, streams, () => decode(engine, promptTokens, streams, tokens));
-  return streamCases(`${title}, ${streams} streams`, costs);
+async function ofStreams(title: string, llm: LLM, streams: number, tokens: number): Promise<BenchCase[]> {
+  const { engine } = llm;
+  await decode(engine, promptOf(24), streams, 16);
+  const costs = await stepCosts(engine, streams, () => decode(engine, promptOf(24), streams, tokens));
+  return casesOf(`${title}, ${streams} ${streams === 1 ? "stream" : "streams"}`, costs);
 }
 
-async function overHttp(title: string, model: LanguageModel, outputTokens: number): Promise<BenchCase[]> {
+async function overHttp(title: string, llm: LLM, outputTokens: number): Promise<BenchCase[]> {
   const streams = 32;
-  return serve(model, async (baseUrl) => {
-    const load = (requests: number) =>
-      loadFromOutside(
-        closedLoop(baseUrl, streams, {
-          numRequests: requests,
-          inputTokens: 24,
-          outputTokens,
-          warmupRequests: 0,
-        }),
-      );
-    await load(streams);
-    const costs = await stepCosts(model.engine, streams, async () => void (await load(2 * streams)));
-    return streamCases(`${title}, ${streams} streams over HTTP`, costs, { atMost: 5 });
+  return serve(llm, async (baseUrl) => {
+    const load = { numRequests: streams, inputTokens: 24, outputTokens, warmupRequests: 0 };
+    const run = () => loadFromOutside(closedLoop(baseUrl, streams, load));
+    await run();
+    const costs = await stepCosts(llm.engine, streams, async () => void (await run()));
+    return casesOf(`${title}, ${streams} streams over HTTP`, costs, { atMost: 5 });
   });
 }
 
-async function drain(events: AsyncIterable<GenerationEvent>): Promise<void> {
-  for await (const event of events) if (event.kind === "done") return;
-}
-
-/** Step cost with requests waiting, over that with none: the median of rounds that measure all. */
-async function ofWaiting(schedulingPolicy: SchedulingPolicyName): Promise<BenchCase[]> {
+async function ofWaiting(schedulingPolicy: "fcfs" | "priority"): Promise<BenchCase[]> {
   const streams = 32;
   await using llm = await LLM.load(embeddedModel, {
     schedulingPolicy,
     maxNumSeqs: streams,
-    maxQueuedRequests: 20_000,
+    maxQueuedRequests: 10_000,
   });
-  const { engine } = llm;
-  const priorityOf = (index: number): number =>
-    schedulingPolicy === "priority" ? 1 + ((index * 7919) % 10) : 0;
-  const stepMs = async (waiting: number): Promise<number> => {
-    const stop = new AbortController();
-    const costs = await stepCosts(engine, streams, async () => {
-      const running = decode(engine, promptTokens, streams, 256);
-      const later = Array.from({ length: waiting }, (_, index) =>
-        engine.generate(decodeRequest(promptTokens, 1, priorityOf(index)), stop.signal),
-      );
-      await running;
-      stop.abort();
-      for (const events of later) await drain(events);
-    });
-    return costs.stepMs;
-  };
-  await stepMs(0);
-  const rounds: Map<number, number>[] = [];
-  for (let round = 0; round < 3; round += 1) {
-    const order = round % 2 === 0 ? waitingCounts : waitingCounts.toReversed();
-    const costs = new Map<number, number>();
-    for (const waiting of order) costs.set(waiting, await stepMs(waiting));
-    rounds.push(costs);
-  }
-  return waitingCounts.slice(1).map((waiting): BenchCase => {
-    const ratios = rounds.map((costs) => (costs.get(waiting) ?? 0) / (costs.get(0) ?? 0));
-    return {
-      name: `${schedulingPolicy}, ${waiting} waiting: a step`,
+  const cases: BenchCase[] = [];
+  for (const waiting of [100, 1000, 10_000]) {
+    cases.push({
+      name: `step with ${waiting} waiting requests (${schedulingPolicy})`,
       unit: "of one with none",
-      octavo: median(ratios),
+      octavo: await stepCostRatio(llm, { kind: "waiting", streams, waiting, steps: 100 }, promptOf),
       target: { atMost: 1.05 },
-      details: { ratios },
-    };
-  });
+    });
+  }
+  return cases;
 }
 
 const cases: BenchCase[] = [];
 {
-  await using llm = await LLM.load(embeddedModel, { maxNumSeqs: 256 });
+  await using llm = await LLM.load(embeddedModel);
   await checkAnswers(llm);
   for (const streams of [1, 8, 32, 256]) cases.push(...(await ofStreams("octavo-mini", llm, streams, 200)));
   cases.push(...(await overHttp("octavo-mini", llm, 200)));
-  await using large = await halfBillionModel(llm);
-  for (const streams of [1, 8, 32]) cases.push(...(await ofStreams("0.5B Q4_0", large, streams, 24)));
-  cases.push(...(await overHttp("0.5B Q4_0", large, 24)));
+}
+{
+  const { path } = modelFile(defaultModelFolder(), "qwen2.5-0.5b", "q4_0");
+  await using llm = await LLM.load(path, { maxModelLen: 1024 });
+  for (const streams of [1, 32]) cases.push(...(await ofStreams("Qwen2.5-0.5B Q4_0", llm, streams, 40)));
+  cases.push(...(await overHttp("Qwen2.5-0.5B Q4_0", llm, 40)));
 }
 for (const policy of ["fcfs", "priority"] as const) cases.push(...(await ofWaiting(policy)));
 report("steps", cases);
