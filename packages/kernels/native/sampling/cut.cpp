@@ -1,6 +1,7 @@
 #include "cut.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "../core/half.h"
 
@@ -57,6 +58,32 @@ uint32_t border_pattern(const float* weights, int64_t count, Bucket& before, Rea
     return prefix;
 }
 
+/// So few weights are sorted in less time than it takes to clear the histograms.
+constexpr int64_t few = 256;
+
+Cut cut_few_at_count(const float* weights, int64_t count, int64_t keep) {
+    float sorted[few];
+    std::copy(weights, weights + count, sorted);
+    std::nth_element(sorted, sorted + keep - 1, sorted + count, std::greater<float>());
+    const float weight = sorted[keep - 1];
+    const int64_t above = std::count_if(weights, weights + count, [weight](float other) { return other > weight; });
+    return {weight, keep - above};
+}
+
+Cut cut_few_at_mass(const float* weights, int64_t count, double mass) {
+    float sorted[few];
+    std::copy(weights, weights + count, sorted);
+    std::sort(sorted, sorted + count, std::greater<float>());
+    int64_t last = 0;
+    int64_t ties = 1;
+    for (double reached = static_cast<double>(sorted[0]); reached < mass && last + 1 < count; ties++) {
+        last++;
+        if (sorted[last] != sorted[last - 1]) ties = 0;
+        reached += static_cast<double>(sorted[last]);
+    }
+    return {sorted[last], ties};
+}
+
 int64_t equal_count(const float* weights, int64_t count, float weight) {
     return std::count(weights, weights + count, weight);
 }
@@ -64,6 +91,7 @@ int64_t equal_count(const float* weights, int64_t count, float weight) {
 }  // namespace
 
 Cut cut_at_count(const float* weights, int64_t count, int64_t keep) {
+    if (count <= few) return cut_few_at_count(weights, count, keep);
     Bucket before{0.0, 0};
     const uint32_t pattern = border_pattern(weights, count, before, [&](const Bucket& above, const Bucket& bucket) {
         return above.count + bucket.count >= keep;
@@ -72,6 +100,7 @@ Cut cut_at_count(const float* weights, int64_t count, int64_t keep) {
 }
 
 Cut cut_at_mass(const float* weights, int64_t count, double mass) {
+    if (count <= few) return cut_few_at_mass(weights, count, mass);
     Bucket before{0.0, 0};
     const uint32_t pattern = border_pattern(weights, count, before, [&](const Bucket& above, const Bucket& bucket) {
         return above.mass + bucket.mass >= mass;

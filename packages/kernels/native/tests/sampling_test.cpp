@@ -49,7 +49,7 @@ Floats weights_of_kind(int kind, size_t count, std::mt19937& generator) {
 void test_cuts() {
     std::mt19937 generator(1);
     for (int round = 0; round < (quick() ? 200 : 2000); ++round) {
-        const size_t count = 1 + generator() % 300;
+        const size_t count = 1 + generator() % 600;
         const Floats weights = weights_of_kind(round % 4, count, generator);
         const std::vector<int32_t> order = best_first(weights);
         const auto members = [&](const Cut& cut) {
