@@ -48,6 +48,7 @@ function* readCall({ input, sink }: MachineContext): Waiting {
     else if (piece === "{" && hasType) {
       const written = name.replace(/```(?:json)?\s*$/, "").trim();
       input.unread("{");
+      if (written !== "" && type.trim() !== "function") sink.ignore(type);
       sink.beginCall(written === "" ? type.trim() : written);
       if ((yield* readCallArguments(input, sink, [callEnd])) === undefined)
         yield* closeMarkup({ input, sink }, [callEnd], [callEnd]);

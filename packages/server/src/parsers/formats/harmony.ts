@@ -42,7 +42,7 @@ const machine: Machine = function* (context) {
 
 /** Everything a header consists of; the type of content may stand without its tag. */
 const headerParts =
-  /<\|(?:start|message)\|>|(?<=<\|start\|>)assistant|<\|channel\|>\s*\w+|(?:^|\s|(?<=>))to=[^\s<]+|<\|constrain\|>\s*\w*|\bjson\b/g;
+  /<\|(?:start|message)\|>|(?<=<\|start\|>)assistant|<\|channel\|>\s*(?:(?:analysis|commentary|final)\b)?|(?:^|\s|(?<=>))to=[^\s<]+|<\|constrain\|>|\bjson\b/g;
 
 /** One message; returns whether another one's header follows at once. */
 function* readMessage({ input, sink }: MachineContext): Waiting<boolean> {
@@ -64,7 +64,7 @@ function* readMessage({ input, sink }: MachineContext): Waiting<boolean> {
   if (unknown !== "") sink.ignore(unknown);
   let tag: string | undefined;
   if (recipient !== undefined && recipient !== "assistant" && recipient !== "user") {
-    sink.beginCall(recipient.replace(/^functions\./, ""));
+    sink.beginCall(recipient.replace(/^functions\.(?=.)/, ""));
     tag = yield* readCallArguments(input, sink, bodyEnds);
     if (tag === undefined) tag = yield* untilTag(input, bodyEnds, (text) => sink.content(text));
   } else {
