@@ -232,13 +232,14 @@ const memory: Maker = (shape, type, { promptTokens }) => [
   },
 ];
 
-const start: Maker = (shape, type) => [
-  {
+/** Packed weights kept on disk make every start but the first one a mapping of a file. */
+const start: Maker = (shape, type) =>
+  [false, true].map((keepsPacked) => ({
     group: "start",
-    name: "process start to first token",
+    name: `process start to first token${keepsPacked ? ", packed weights kept" : ""}`,
     shape,
     type,
-    job: { kind: "first-token", promptTokens: 8 },
+    job: { kind: "first-token", promptTokens: 8, keepsPacked },
     figures: [
       {
         label: "",
@@ -246,11 +247,11 @@ const start: Maker = (shape, type) => [
         unit: "ms",
         isBetter: "lower",
         peers: { "llama.cpp": atMost(1), "node-llama-cpp": atMost(0.7) },
+        ...(keepsPacked && type.startsWith("q4") && { own: [atMost(1000, "octavo")] }),
       },
     ],
     peers: peerNames,
-  },
-];
+  }));
 
 const server: Maker = (shape, type, { isQuick }) => {
   if (type !== "q4_0") return [];

@@ -12,7 +12,7 @@ export function longestMatch({ trie }: GrammarVocabulary, text: string): number[
       const next = childOf(trie, node, bytes[at + depth]!);
       if (next === undefined) break;
       node = next;
-      if (trie.tokenStarts[node]! === trie.tokenStarts[node + 1]!) continue;
+      if (trie.tokenStarts[node] === trie.tokenStarts[node + 1]) continue;
       best = trie.tokens[trie.tokenStarts[node]!];
       length = depth + 1;
     }

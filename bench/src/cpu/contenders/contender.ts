@@ -16,7 +16,12 @@ export type Job =
       readonly promptTokens: number;
       readonly newTokens: number;
     }
-  | { readonly kind: "first-token"; readonly promptTokens: number }
+  | {
+      readonly kind: "first-token";
+      readonly promptTokens: number;
+      /** Whether Octavo may keep its packed weights beside the models; the first sample then makes them. */
+      readonly keepsPacked: boolean;
+    }
   | { readonly kind: "memory"; readonly promptTokens: number; readonly newTokens: number }
   | {
       readonly kind: "server";

@@ -1,4 +1,5 @@
 // Measures one job on the engine in this process and prints the measurement as JSON. The task is the only argument.
+import { dirname, join } from "node:path";
 import { LLM, type LoadOptions, type StepRecord } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { Job, Measurement } from "../contenders/contender.js";
@@ -23,6 +24,8 @@ function sizes(): LoadOptions {
     maxModelLen: length,
     // Only steps without prompts are counted, so the prompts may go in as fast as they can.
     ...(job.kind === "decode" && { maxPrefillStepMs: 0 }),
+    ...(job.kind === "first-token" &&
+      job.keepsPacked && { weightCache: join(dirname(task.modelPath), "packed") }),
     ...(job.kind === "waiting" && { maxQueuedRequests: job.waiting + job.streams }),
   };
 }
