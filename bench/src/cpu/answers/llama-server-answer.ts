@@ -25,28 +25,40 @@ export async function llamaServerAnswer(server: ServerProcess, vocabSize: number
       }),
     });
     const body: unknown = await response.json();
-    const steps = stepsOf(body);
-    if (!response.ok || steps === undefined || steps.length !== GREEDY_TOKENS) {
+    const answer = answerOf(body);
+    if (!response.ok || answer === undefined || answer.tokens.length !== GREEDY_TOKENS) {
       throw new OctavoError(
         "engine_failed",
         `llama-server gave no token probabilities: ${JSON.stringify(body).slice(0, 300)}`,
       );
     }
-    return {
-      prompt,
-      greedy: steps.map((step) => step.id),
-      top: steps.map((step) => step.top_logprobs.map(({ id, logprob }) => [id, logprob] as const)),
-    };
+    return { prompt, greedy: answer.tokens, top: alignSteps(answer.tokens, answer.steps) };
   });
 }
 
-interface Step {
+/** The server leaves out the probabilities of tokens that end within a character; such steps have none here. */
+export function alignSteps(tokens: readonly number[], steps: readonly Step[]): PeerAnswer["top"] {
+  let next = 0;
+  return tokens.map((token) => {
+    const step = steps[next];
+    if (step?.id !== token) return [];
+    next += 1;
+    return step.top_logprobs.map(({ id, logprob }) => [id, logprob] as const);
+  });
+}
+
+export interface Step {
   readonly id: number;
   readonly top_logprobs: readonly { readonly id: number; readonly logprob: number }[];
 }
 
-function stepsOf(body: unknown): readonly Step[] | undefined {
-  if (typeof body !== "object" || body === null || !("completion_probabilities" in body)) return undefined;
-  const { completion_probabilities: steps } = body;
-  return Array.isArray(steps) ? (steps as readonly Step[]) : undefined;
+function answerOf(
+  body: unknown,
+): { readonly tokens: readonly number[]; readonly steps: readonly Step[] } | undefined {
+  if (typeof body !== "object" || body === null) return undefined;
+  if (!("completion_probabilities" in body) || !("tokens" in body)) return undefined;
+  const { completion_probabilities: steps, tokens } = body;
+  return Array.isArray(steps) && Array.isArray(tokens)
+    ? { tokens: tokens as readonly number[], steps: steps as readonly Step[] }
+    : undefined;
 }

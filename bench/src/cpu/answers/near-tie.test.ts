@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { alignSteps } from "./llama-server-answer.js";
 import { checkAnswer, type PeerAnswer } from "./near-tie.js";
 
 const answer: PeerAnswer = {
@@ -38,4 +39,20 @@ test("a wrong choice on the peer's prefix does not, even after a near tie", () =
     code: "engine_failed",
     message: /step 2/,
   });
+});
+
+test("steps of which the peer tells nothing are not judged", () => {
+  const silent = { ...answer, top: [answer.top[0] ?? [], [], answer.top[2] ?? []] };
+  checkAnswer(silent, [5, 99, 7], [5, 99, 7]);
+  assert.throws(() => checkAnswer(silent, [5, 99, 7], [5, 99, 2]), { code: "engine_failed" });
+});
+
+test("llama-server's probabilities find their steps where some are left out", () => {
+  const step = (id: number) => ({ id, top_logprobs: [{ id, logprob: -0.5 }] });
+  assert.deepEqual(alignSteps([4, 9, 4, 7], [step(4), step(4), step(7)]), [
+    [[4, -0.5]],
+    [],
+    [[4, -0.5]],
+    [[7, -0.5]],
+  ]);
 });

@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 
-/** A peer's greedy continuation of a prompt, with its most likely tokens at each step, best first. */
+/** A peer's greedy continuation of a prompt, with its most likely tokens at each step, best first; none where it does not tell. */
 export interface PeerAnswer {
   readonly prompt: readonly number[];
   readonly greedy: readonly number[];
@@ -25,6 +25,7 @@ export function checkAnswer(answer: PeerAnswer, greedy: readonly number[], choic
 
 function checkNearTie({ top }: PeerAnswer, step: number, token: number | undefined): void {
   const best = top[step] ?? [];
+  if (best.length === 0) return;
   const [bestToken, bestLogprob] = best[0] ?? [undefined, 0];
   const gap = bestLogprob - (best.find(([candidate]) => candidate === token)?.[1] ?? -Infinity);
   if (gap <= NEAR_TIE_NATS) return;
