@@ -4,8 +4,9 @@ import { decodeRequest } from "../../steps/step-costs.js";
 import { median } from "../../support/median.js";
 
 /**
- * How much longer a step takes with `waiting` requests in the queue than with none: stretches of steps with and without them
- * alternate behind the same running streams, so that what else the machine does falls on both.
+ * How much longer a step takes with `waiting` requests in the queue than with none. Stretches of steps with and without them
+ * alternate behind the same running streams, and each crowded one is held against the mean of those before and after it: steps
+ * grow longer all the while, as the streams' contexts do.
  */
 export async function stepCostRatio(
   llm: LLM,
@@ -27,17 +28,19 @@ export async function stepCostRatio(
   );
   await observeSteps(llm, 16);
   const ratios: number[] = [];
+  let before = await observeSteps(llm, steps);
   for (let round = 0; round < rounds; round++) {
-    const without = await observeSteps(llm, steps);
     const crowd = new AbortController();
     const queued = Array.from({ length: waiting }, () => untilDropped(llm, prompt(16), crowd.signal));
     while (llm.engine.stats.waiting < waiting) await new Promise((resolve) => setImmediate(resolve));
     await observeSteps(llm, 16);
-    const withCrowd = await observeSteps(llm, steps);
+    const crowded = await observeSteps(llm, steps);
     crowd.abort();
     await Promise.all(queued);
     await observeSteps(llm, 16);
-    ratios.push(withCrowd / without);
+    const after = await observeSteps(llm, steps);
+    ratios.push((2 * crowded) / (before + after));
+    before = after;
   }
   stop.abort();
   await Promise.all(running);
