@@ -176,6 +176,60 @@ def compressed_config(fmt: str, bits: int, symmetric: bool) -> dict:
     }
 
 
+def float8_layer(scheme: str):
+    """Scales are maxima over 448: of the tensor, of each row, or of tiles, 128 square in practice and here of a size that does not divide."""
+
+    def layer(name: str, weight: torch.Tensor) -> tuple[Tensors, torch.Tensor]:
+        rows, cols = weight.shape
+        tile = {"tensor": (rows, cols), "row": (1, cols), "block": (32, 48)}[scheme]
+        padded = nn.functional.pad(weight, (0, -cols % tile[1], 0, -rows % tile[0]))
+        tiles = padded.reshape(padded.shape[0] // tile[0], tile[0], padded.shape[1] // tile[1], tile[1])
+        scale = tiles.abs().amax((1, 3)) / 448
+        spread = scale.repeat_interleave(tile[0], 0).repeat_interleave(tile[1], 1)[:rows, :cols]
+        codes = (weight / spread).to(torch.float8_e4m3fn)
+        leaf = "weight_scale_inv" if scheme == "block" else "weight_scale"
+        return {"weight": codes, leaf: scale.reshape(()) if scheme == "tensor" else scale}, codes.float() * spread
+
+    return layer
+
+
+def bnb_layer(kind: str, nested: bool = False):
+    from bitsandbytes import functional
+
+    def layer(name: str, weight: torch.Tensor) -> tuple[Tensors, torch.Tensor]:
+        if kind == "int8":
+            codes, scale, _ = functional.int8_vectorwise_quant(weight.half())
+            reference = codes.float() * scale[:, None] / 127
+            return {"weight": codes, "SCB": scale.float(), "weight_format": torch.tensor(0, dtype=torch.uint8)}, reference
+        codes, state = functional.quantize_4bit(weight, blocksize=64, compress_statistics=nested, quant_type=kind)
+        tensors = {f"weight.{part}": value for part, value in state.as_dict(packed=True).items()}
+        return {"weight": codes, **tensors}, functional.dequantize_4bit(codes, state).float()
+
+    return layer
+
+
+def hqq_layer(bits: int, axis: int):
+    from hqq.core.quantize import Quantizer
+    from hqq.core.utils import encode_safetensor_type
+
+    def layer(name: str, weight: torch.Tensor) -> tuple[Tensors, torch.Tensor]:
+        codes, meta = Quantizer.quantize(weight, nbits=bits, group_size=32, axis=axis, optimize=False, device="cpu", compute_dtype=torch.float32)
+        meta["scale"], meta["zero"] = meta["scale"].half(), meta["zero"].half()
+        reference = Quantizer.dequantize(codes, {**meta, "scale": meta["scale"].float(), "zero": meta["zero"].float(), "compute_dtype": torch.float32})
+        meta |= {"quant_scale": False, "quant_zero": False}
+        tensors = {key: encode_safetensor_type(value) for key, value in meta.items()}
+        return {"W_q": codes, **{key: value for key, value in tensors.items() if value is not None}}, reference.float()
+
+    return layer
+
+
+def hqq_config(bits: int, axis: int) -> dict:
+    return {"quant_method": "hqq", "skip_modules": ["lm_head"], "quant_config": {
+        "weight_quant_params": {"nbits": bits, "group_size": 32, "axis": axis}, "scale_quant_params": None, "zero_quant_params": None}}
+
+
+FP8 = {"quant_method": "fp8", "activation_scheme": "dynamic"}
+BNB = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
 GPTQ = {"quant_method": "gptq", "group_size": 32, "desc_act": False, "sym": False, "checkpoint_format": "gptq"}
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True}
 
@@ -193,6 +247,17 @@ SCHEMES = {
     "ct-w4a16": (lambda: compressed_layer(4), compressed_config("pack-quantized", 4, True)),
     "ct-w4a16-asymmetric": (lambda: compressed_layer(4, symmetric=False), compressed_config("pack-quantized", 4, False)),
     "ct-w8a16": (lambda: compressed_layer(8), compressed_config("pack-quantized", 8, True)),
+    "fp8-tensor": (lambda: float8_layer("tensor"), FP8),
+    "fp8-block": (lambda: float8_layer("block"), {**FP8, "weight_block_size": [32, 48]}),
+    "ct-fp8": (lambda: float8_layer("row"), {"quant_method": "compressed-tensors", "format": "float-quantized", "ignore": ["lm_head"]}),
+    "bnb-nf4": (lambda: bnb_layer("nf4"), BNB),
+    "bnb-nf4-nested": (lambda: bnb_layer("nf4", nested=True), {**BNB, "bnb_4bit_use_double_quant": True}),
+    "bnb-fp4": (lambda: bnb_layer("fp4"), {**BNB, "bnb_4bit_quant_type": "fp4"}),
+    "bnb-int8": (lambda: bnb_layer("int8"), {"quant_method": "bitsandbytes", "load_in_8bit": True}),
+    "hqq-4bit": (lambda: hqq_layer(4, 1), hqq_config(4, 1)),
+    "hqq-4bit-axis0": (lambda: hqq_layer(4, 0), hqq_config(4, 0)),
+    "hqq-8bit": (lambda: hqq_layer(8, 1), hqq_config(8, 1)),
+    "hqq-8bit-axis0": (lambda: hqq_layer(8, 0), hqq_config(8, 0)),
     "ct-w8a8": (lambda: compressed_layer(8, fmt="int-quantized"), compressed_config("int-quantized", 8, True)),
 }
 

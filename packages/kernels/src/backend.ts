@@ -21,7 +21,13 @@ export type WeightType =
   /** Signed bytes `[rows, cols]`, one f32 scale per `groupSize` columns of a row. */
   | "int8"
   /** Unsigned nibbles `[rows, cols / 2]`, low nibble first; w = scale * (nibble - zero), `zeros` f32 per group (8 when absent). */
-  | "int4";
+  | "int4"
+  /** Bytes `[rows, cols]` of E4M3 (NVIDIA's and OCP's: no infinities), one f32 scale per `groupSize` columns of a row. */
+  | "f8_e4m3"
+  /** Unsigned bytes `[rows, cols]`; w = scale * (byte - zero), `zeros` f32 per group and of any value (0 when absent). */
+  | "uint8"
+  /** Nibbles `[rows, cols / 2]`, low nibble first, that index `table`; w = scale * (table[nibble] - zero), `zeros` as for uint8. */
+  | "table4";
 
 /**
  * Storage of keys and values. `int8` keeps signed bytes and an f32 scale per token and head, beside them in the block:
@@ -41,13 +47,20 @@ export interface MatrixSource {
   readonly rows: number;
   readonly cols: number;
   readonly bytes: TensorBytes;
-  /** int8, int4 only: f32 `[rows, cols / groupSize]`. */
+  /** int8, int4, f8_e4m3, uint8, table4 only: f32 `[rows, cols / groupSize]`, rounded up. */
   readonly scales?: TensorBytes;
-  /** int4 only: f32 `[rows, cols / groupSize]`. */
+  /** int4, uint8, table4 only: f32 `[rows, cols / groupSize]`, rounded up. */
   readonly zeros?: TensorBytes;
-  /** int8, int4 only: a multiple of 32 that divides `cols`. */
+  /** int8, int4: a multiple of 32 that divides `cols`; f8_e4m3, uint8, table4: any, the last group may be shorter. */
   readonly groupSize?: number;
-  /** int8, int4 only: stored column j multiplies input `columnOrder[j]`; a permutation of the columns. Default: in order. */
+  /**
+   * f8_e4m3, uint8, table4 only: how many rows `scales` and `zeros` have, row r taking those of row `r % scaleRows`; such a
+   * source is not stacked. Default: as many as `rows`.
+   */
+  readonly scaleRows?: number;
+  /** table4 only: the values of the 16 codes. */
+  readonly table?: Float32Array;
+  /** Types with scales only: stored column j multiplies input `columnOrder[j]`; a permutation of the columns. Default: in order. */
   readonly columnOrder?: Int32Array;
   /** Used in error messages. */
   readonly name: string;

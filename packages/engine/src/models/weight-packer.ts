@@ -159,13 +159,12 @@ export class WeightPacker implements Disposable {
   }
 
   async #assemble(recipe: MatrixRecipe): Promise<Omit<MatrixSource, "type" | "rows" | "cols" | "name">> {
-    const { values, scales, zeros, groupSize, columnOrder } = await recipe.assemble();
+    const { values, scales, zeros, ...rest } = await recipe.assemble();
     return {
+      ...rest,
       bytes: values instanceof Uint8Array ? { data: values } : this.#bytes(values),
       scales: { data: bytesOf(scales) },
       ...(zeros !== undefined && { zeros: { data: bytesOf(zeros) } }),
-      groupSize,
-      ...(columnOrder !== undefined && { columnOrder }),
     };
   }
 

@@ -4,16 +4,34 @@ import { parseForm } from "../weights/bounded-json.js";
 import type { MatrixParts, TensorInfo } from "../weights/checkpoint.js";
 import { readTensor, readTensorNow } from "../weights/read-tensor.js";
 import { bitField, packNibbles, reorderBytes, reorderNibbles, unpackRows } from "./bit-layouts.js";
+import { readFloat8 } from "./fp8.js";
 import { columnOrder, orderKey } from "./group-index.js";
 import { floatDtypes, type QuantizedModule, readFloats, readWords } from "./quantized-module.js";
 import type { QuantizationScheme } from "./quantization-scheme.js";
 
 const settingsSchema = z.looseObject({
   format: z.string().nullish(),
+  config_groups: z
+    .record(
+      z.string(),
+      z.looseObject({
+        weights: z
+          .looseObject({ block_structure: z.array(z.number().int().positive()).length(2).nullish() })
+          .nullish(),
+      }),
+    )
+    .nullish(),
   sparsity_config: z.looseObject({ format: z.string().nullish() }).nullish(),
 });
 
-const formats = ["pack-quantized", "int-quantized", "naive-quantized", "mixed-precision", "dense"];
+const formats = [
+  "pack-quantized",
+  "int-quantized",
+  "float-quantized",
+  "naive-quantized",
+  "mixed-precision",
+  "dense",
+];
 
 /**
  * compressed-tensors, as llm-compressor writes it. What a layer is follows from its tensors, so layers of several precisions
@@ -21,7 +39,7 @@ const formats = ["pack-quantized", "int-quantized", "naive-quantized", "mixed-pr
  *
  * pack-quantized: weight_packed I32 `[out, in * bits / 32]`, a dense bit stream along each row holding q + 2^(bits - 1);
  * weight_scale `[out, groups]`; weight_shape `[2]`; weight_zero_point, packed the same way along the rows of each column.
- * int-quantized: weight I8 `[out, in]`, weight_scale `[out, 1]` or `[1]`. w = (q - z) * s
+ * float-quantized: as `fp8.ts` says. int-quantized: weight I8 `[out, in]`, weight_scale `[out, 1]` or `[1]`. w = (q - z) * s
  *
  * Activations are quantised by the kernels themselves, per 32 columns of a token: finer than either of the format's ways,
  * so static `input_scale`s are not read.
@@ -54,7 +72,13 @@ export const compressedTensors: QuantizationScheme = {
         `has the compressed-tensors format ${JSON.stringify(settings.format.slice(0, 50))}; supported are ${formats.join(", ")}`,
       );
     }
-    return (module) => (module.has("weight_packed") ? readPacked(module) : readBytes(module));
+    const blocks = Object.values(settings.config_groups ?? {}).map((group) => group.weights?.block_structure);
+    const [rows = 128, cols = 128] = blocks.find((block) => block) ?? [];
+    return (module) => {
+      if (module.has("weight_packed")) return readPacked(module);
+      const isFloat8 = module.find("weight")?.dtype === "F8_E4M3";
+      return isFloat8 ? readFloat8(module, [rows, cols]) : readBytes(module);
+    };
   },
 };
 

@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { createCpuBackend } from "@octavo/kernels";
 import type { ErrorCode } from "@octavo/protocol";
 import { OctavoError } from "@octavo/protocol";
 import { type EditableTensor, editSafetensors } from "../testing/edit-safetensors.js";
@@ -253,6 +254,58 @@ describe("a quantised checkpoint that cannot be read", () => {
       /"gemv_fast"; gemm and gemv/,
     ],
     [
+      "lacks scales",
+      "fp8-tensor",
+      { tensors: (tensors) => void tensors.delete(`${down}.weight_scale`) },
+      "artifact_invalid",
+      /lacks tensor "model\.layers\.1\.mlp\.down_proj\.weight_scale"/,
+    ],
+    [
+      "has scales for other tiles",
+      "fp8-block",
+      { config: settings({ weight_block_size: [64, 64] }) },
+      "artifact_invalid",
+      /weight_scale_inv" has the shape \[\d+, \d+\]; weight \[\d+, \d+\] with one scale per tile of 64 by 64/,
+    ],
+    [
+      "lacks block maxima",
+      "bnb-nf4",
+      { tensors: (tensors) => void tensors.delete(`${down}.weight.absmax`) },
+      "artifact_invalid",
+      /lacks tensor "model\.layers\.1\.mlp\.down_proj\.weight\.absmax"/,
+    ],
+    [
+      "has a quantisation state that is no JSON",
+      "bnb-nf4-nested",
+      {
+        tensors: (tensors) =>
+          void tensor(tensors, `${down}.weight.quant_state.bitsandbytes__nf4`).data.fill(0x7b),
+      },
+      "artifact_invalid",
+      /down_proj\.weight\.quant_state\.bitsandbytes__nf4" is not JSON/,
+    ],
+    [
+      "has another number of scales than rows",
+      "bnb-int8",
+      { tensors: (tensors) => addRow(tensor(tensors, `${down}.SCB`)) },
+      "artifact_invalid",
+      /down_proj\.SCB" has the shape \[65\]/,
+    ],
+    [
+      "says another group size than its scales have",
+      "hqq-4bit",
+      { tensors: (tensors) => void tensor(tensors, `${down}.group_size`).data.writeInt32LE(64) },
+      "artifact_invalid",
+      /down_proj\.scale" has the shape \[256, 1\].* groups of 64/,
+    ],
+    [
+      "says another shape than its codes have",
+      "hqq-8bit",
+      { tensors: (tensors) => void tensor(tensors, `${down}.shape`).data.writeBigInt64LE(65n) },
+      "artifact_invalid",
+      /down_proj\.W_q" has 8192 bytes; \[65, 128\] at 8 bits takes 8320/,
+    ],
+    [
       "is sparse",
       "ct-w4a16",
       { config: settings({ sparsity_config: { format: "sparse-24-bitmask" } }) },
@@ -275,6 +328,19 @@ describe("a quantised checkpoint that cannot be read", () => {
       ModelRunner.load(backend, checkpoint, 8, "f32"),
       "artifact_invalid",
       /gate_proj\.weight".*\[128, 64\].*\[256, 64\]/,
+    );
+  });
+
+  it("because a code is NaN is refused when it is packed", async () => {
+    const path = changed("ct-fp8", {
+      tensors: (tensors) => void (tensor(tensors, `${down}.weight`).data[7] = 0xff),
+    });
+    const checkpoint = await openCheckpoint(path);
+    using backend = createCpuBackend({ numThreads: 1 });
+    await assertRefused(
+      ModelRunner.load(backend, checkpoint, 8, "f32"),
+      "artifact_invalid",
+      /down_proj\.weight.*not finite/,
     );
   });
 

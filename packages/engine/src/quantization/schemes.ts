@@ -4,13 +4,16 @@ import { artifactInvalid, artifactUnsupported } from "../weights/artifact-file.j
 import type { StoredTensor, TensorInfo } from "../weights/checkpoint.js";
 import { floatTypeOf, plainTensor } from "../weights/safetensors-file.js";
 import { awq } from "./awq.js";
+import { bitsandbytes } from "./bitsandbytes.js";
 import { compressedTensors } from "./compressed-tensors.js";
+import { fp8 } from "./fp8.js";
 import { gptq } from "./gptq.js";
+import { hqq } from "./hqq.js";
 import type { QuantizationScheme } from "./quantization-scheme.js";
 import { QuantizedModule } from "./quantized-module.js";
 
 /** A new scheme enters here: one file beside this one and one row. */
-const schemes: readonly QuantizationScheme[] = [awq, gptq, compressedTensors];
+const schemes: readonly QuantizationScheme[] = [awq, gptq, fp8, compressedTensors, bitsandbytes, hqq];
 
 const schemeOf: ReadonlyMap<string, QuantizationScheme> = new Map(
   schemes.flatMap((scheme) => scheme.methods.map((method) => [method, scheme] as const)),
@@ -116,14 +119,12 @@ function groupByModule(
   }
   const grouped: (QuantizedModule | StoredTensor)[] = others;
   for (const [name, leaves] of modules) {
-    const weight = leaves.get("weight");
-    // A float weight alone is a layer that was left as it was; scales of its inputs or outputs decide nothing here.
-    if (weight !== undefined && floatTypeOf(weight.dtype) !== undefined) grouped.push(weight);
-    else if (!isActivationScale(leaves)) grouped.push(new QuantizedModule(name, leaves));
+    const { weight, ...scales } = Object.fromEntries(leaves);
+    const isLeftAsItWas = weight !== undefined && floatTypeOf(weight.dtype) !== undefined;
+    // Scales of inputs or outputs decide nothing here.
+    const isScaled = Object.keys(scales).some((leaf) => !/^(?:input|output|activation)_/.test(leaf));
+    if (isLeftAsItWas && !isScaled) grouped.push(weight);
+    else if (weight !== undefined || isScaled) grouped.push(new QuantizedModule(name, leaves));
   }
   return grouped;
-}
-
-function isActivationScale(leaves: ReadonlyMap<string, StoredTensor>): boolean {
-  return [...leaves.keys()].every((leaf) => leaf.startsWith("input_") || leaf.startsWith("output_"));
 }

@@ -1,3 +1,4 @@
+import type { WeightType } from "@octavo/kernels";
 import { fromBfloat16, fromHalf } from "./float-bits.js";
 import type { GroupedType, StoredType } from "./quantize.js";
 
@@ -20,6 +21,12 @@ export interface GroupedMatrix {
   readonly cols: number;
   readonly groupSize?: number;
   readonly columnOrder?: Int32Array;
+  readonly table?: Float32Array;
+  readonly scaleRows?: number;
+}
+
+export function isGrouped(type: WeightType): type is GroupedType {
+  return ["int8", "int4", "f8_e4m3", "uint8", "table4"].includes(type);
 }
 
 /** Its values, columns in the order of the inputs. */
@@ -28,18 +35,48 @@ export function dequantizeGroups(
   bytes: Uint8Array,
   meta: { readonly scales: Float32Array; readonly zeros?: Float32Array | undefined },
 ): Float32Array {
-  const { rows, cols, groupSize = cols, columnOrder } = matrix;
+  const { type, rows, cols, groupSize = cols, scaleRows = rows, columnOrder, table } = matrix;
+  const groups = Math.ceil(cols / groupSize);
   const out = new Float32Array(rows * cols);
   for (let at = 0; at < out.length; at++) {
-    const group = Math.floor(at / groupSize);
-    const scale = meta.scales[group] ?? NaN;
     const column = at % cols;
-    const to = at - column + (columnOrder?.[column] ?? column);
-    const byte = (index: number): number => bytes[index] ?? NaN;
-    if (matrix.type === "int8") out[to] = scale * ((byte(at) << 24) >> 24);
-    else out[to] = scale * (((byte(at >> 1) >> (4 * (at & 1))) & 15) - (meta.zeros?.[group] ?? 8));
+    const group = (Math.floor(at / cols) % scaleRows) * groups + Math.floor(column / groupSize);
+    const zero = meta.zeros?.[group] ?? (type === "int4" ? 8 : 0);
+    const code = codeValue(type, bytes, at, table);
+    out[at - column + (columnOrder?.[column] ?? column)] = (meta.scales[group] ?? NaN) * (code - zero);
   }
   return out;
+}
+
+function codeValue(
+  type: GroupedType,
+  bytes: Uint8Array,
+  at: number,
+  table: Float32Array | undefined,
+): number {
+  const byte = bytes[at] ?? NaN;
+  const code = ((bytes[at >> 1] ?? NaN) >> (4 * (at & 1))) & 15;
+  switch (type) {
+    case "int8":
+      return (byte << 24) >> 24;
+    case "uint8":
+      return byte;
+    case "int4":
+      return code;
+    case "table4":
+      return table?.[code] ?? NaN;
+    case "f8_e4m3":
+      return fromE4m3(byte);
+  }
+}
+
+/** 1 sign, 4 exponent bits of bias 7, 3 mantissa bits; all ones are NaN, and there is no infinity. */
+export function fromE4m3(byte: number): number {
+  const exponent = (byte >> 3) & 15;
+  const mantissa = byte & 7;
+  if ((byte & 0x7f) === 0x7f) return NaN;
+  const magnitude = exponent === 0 ? mantissa / 512 : (1 + mantissa / 8) * 2 ** (exponent - 7);
+  return byte >= 128 ? -magnitude : magnitude;
 }
 
 interface Decoder {

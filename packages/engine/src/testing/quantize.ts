@@ -5,7 +5,7 @@ import { fromHalf, toBfloat16, toHalf } from "./float-bits.js";
 /** Types whose scales stand among the values. */
 export type StoredType = Exclude<WeightType, GroupedType>;
 /** Types whose scales are arrays of their own. */
-export type GroupedType = "int8" | "int4";
+export type GroupedType = "int8" | "int4" | "f8_e4m3" | "uint8" | "table4";
 
 /**
  * Values in a storage type, as they lie in a file. Block layouts are GGUF's (ggml-common.h); `q4_0`, `q5_0` and `q8_0`

@@ -14,7 +14,7 @@ import type {
   VectorSource,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import { dequantize, dequantizeGroups } from "./dequantize.js";
+import { dequantize, dequantizeGroups, isGrouped } from "./dequantize.js";
 import {
   ReferenceFile,
   ReferenceKvCache,
@@ -76,7 +76,7 @@ export class ReferenceBackend implements Backend {
 
 function readMatrix(source: MatrixSource): Float32Array {
   const { type, bytes } = source;
-  if (type !== "int8" && type !== "int4") return readValues(type, bytes);
+  if (!isGrouped(type)) return readValues(type, bytes);
   return dequantizeGroups({ ...source, type }, bytesOf(bytes), {
     scales: floatsOf(source.scales),
     zeros: source.zeros && floatsOf(source.zeros),

@@ -41,6 +41,8 @@ export interface MatrixParts {
   readonly zeros?: Float32Array;
   readonly groupSize: number;
   readonly columnOrder?: Int32Array;
+  readonly table?: Float32Array;
+  readonly scaleRows?: number;
 }
 
 /** Where a tokenizer is built from. */

@@ -66,6 +66,12 @@ public:
             const Napi::Int32Array columns = order.As<Napi::Int32Array>();
             matrix.column_order.assign(columns.Data(), columns.Data() + columns.ElementLength());
         }
+        matrix.scale_rows = source.Get("scaleRows").As<Napi::Number>().Int64Value();
+        const Napi::Value table = source.Get("table");
+        if (!table.IsUndefined()) {
+            const Napi::Float32Array values = table.As<Napi::Float32Array>();
+            matrix.table.assign(values.Data(), values.Data() + values.ElementLength());
+        }
         sources_.push_back(std::move(matrix));
     }
 

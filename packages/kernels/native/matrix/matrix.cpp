@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../core/isa.h"
+#include "coded_matrix.h"
 #include "float_matrix.h"
 #include "layout.h"
 #include "ordered_matrix.h"
@@ -72,6 +73,10 @@ std::unique_ptr<Matrix> Matrix::pack(const std::vector<MatrixSource>& sources, T
         case WeightType::f16:
         case WeightType::bf16:
             return std::make_unique<FloatMatrix>(stack, pool);
+        case WeightType::f8_e4m3:
+        case WeightType::uint8:
+        case WeightType::table4:
+            return in_column_order(std::make_unique<CodedMatrix>(stack, pool), sources.front().column_order);
         default:
             return in_column_order(std::make_unique<QuantisedMatrix>(pack_quantised(stack, pool)),
                                    sources.front().column_order);

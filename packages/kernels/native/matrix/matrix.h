@@ -12,7 +12,7 @@
 
 namespace octavo {
 
-enum class WeightType { f32, f16, bf16, q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4 };
+enum class WeightType { f32, f16, bf16, q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4, f8_e4m3, uint8, table4 };
 
 /// A matrix [rows, cols] as it lies on disk, row-major; `scales`, `zeros` and `group` as backend.ts says.
 /// Pointers need no alignment.
@@ -21,14 +21,18 @@ struct MatrixSource {
     int64_t rows;
     int64_t cols;
     const uint8_t* values;
-    const uint8_t* scales;  // f32, unaligned; null unless int8 or int4
-    const uint8_t* zeros;   // f32, unaligned; null unless int4 with zero points
+    const uint8_t* scales;  // f32, unaligned; null for other types than int8, int4, f8_e4m3, uint8 and table4
+    const uint8_t* zeros;   // f32, unaligned; null unless int4, uint8 or table4 with zero points
     int64_t group;
     std::string name;
     /// The mapping that `values` lie in, whose pages need not stay resident once packed; null for other memory.
     const MappedFile* file = nullptr;
     /// Stored column j multiplies input column_order[j]; empty when in order.
     std::vector<int32_t> column_order = {};
+    /// table4 only: the values of the 16 codes.
+    std::vector<float> table = {};
+    /// Rows of scales and zeros, which row r takes from row r % scale_rows; 0: as many as rows. f8_e4m3, uint8 and table4 only.
+    int64_t scale_rows = 0;
 };
 
 /// Scratch that grows to the largest use and is kept, so that steps do not allocate.

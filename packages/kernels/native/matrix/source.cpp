@@ -29,13 +29,21 @@ void check(const MatrixSource& source, const MatrixSource& first) {
                              std::to_string(source.cols) + " columns");
         }
     }
+    if (source.type == WeightType::f8_e4m3 || source.type == WeightType::uint8 || source.type == WeightType::table4) {
+        if (source.scales == nullptr) fail(source, "has no scales");
+        if (source.group < 1) fail(source, "has no group size");
+        if (source.scale_rows > 0 && &source != &first) fail(source, "shares scales between rows and cannot be stacked");
+        if (source.table != first.table) fail(source, "cannot be stacked on " + first.name + ": their tables differ");
+        if (source.type == WeightType::table4 && source.table.size() != 16) fail(source, "needs a table of 16 values");
+    }
 }
 
 }  // namespace
 
 const char* weight_type_name(WeightType type) {
     static constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "q4_0", "q5_0", "q8_0",
-                                             "q4_k", "q5_k", "q6_k", "int8", "int4"};
+                                             "q4_k", "q5_k", "q6_k", "int8", "int4",
+                                             "f8_e4m3", "uint8", "table4"};
     return kNames[static_cast<int>(type)];
 }
 
@@ -44,7 +52,11 @@ int64_t column_unit(WeightType type) {
         case WeightType::f32:
         case WeightType::f16:
         case WeightType::bf16:
+        case WeightType::f8_e4m3:
+        case WeightType::uint8:
             return 1;
+        case WeightType::table4:
+            return 2;
         case WeightType::q4_k:
         case WeightType::q5_k:
         case WeightType::q6_k:
@@ -74,8 +86,11 @@ int64_t source_row_bytes(WeightType type, int64_t cols) {
         case WeightType::q6_k:
             return cols / kSuperColumns * BlocksQ6_K::kBytes;
         case WeightType::int8:
+        case WeightType::f8_e4m3:
+        case WeightType::uint8:
             return cols;
         case WeightType::int4:
+        case WeightType::table4:
             return cols / 2;
     }
     return 0;

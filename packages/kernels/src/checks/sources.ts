@@ -14,6 +14,9 @@ const storageUnits: Record<WeightType, { readonly elements: number; readonly byt
   q6_k: { elements: 256, bytes: 210 },
   int8: { elements: 1, bytes: 1 },
   int4: { elements: 2, bytes: 1 },
+  f8_e4m3: { elements: 1, bytes: 1 },
+  uint8: { elements: 1, bytes: 1 },
+  table4: { elements: 2, bytes: 1 },
 };
 
 /** In the order of the C++ enumeration. */
@@ -42,10 +45,19 @@ export function checkMatrixSources(sources: readonly MatrixSource[]): void {
         `it and ${first.name} are stacked, so both or neither must have zero points`,
       );
     }
-    if (!haveEqualOrder(source.columnOrder, first.columnOrder)) {
+    if (!areEqual(source.columnOrder, first.columnOrder)) {
       throw invalid(
         source.name,
         `it and ${first.name} are stacked, so their columns must be in the same order`,
+      );
+    }
+    if (!areEqual(source.table, first.table)) {
+      throw invalid(source.name, `it and ${first.name} are stacked, so they must have one table`);
+    }
+    if (source.scaleRows !== undefined && (sources.length > 1 || isPlainScaled(source.type))) {
+      throw invalid(
+        source.name,
+        `it shares scales between rows, which ${source.type} or stacking does not allow`,
       );
     }
     rows += source.rows;
@@ -67,28 +79,47 @@ function checkMatrixSource(source: MatrixSource): void {
     );
   }
   checkBytes(name, "values", source.bytes, ((rows * cols) / unit.elements) * unit.bytes);
-  if (type !== "int8" && type !== "int4") return;
-
-  const { groupSize, scales, zeros } = source;
-  if (
-    groupSize === undefined ||
-    !Number.isInteger(groupSize) ||
-    groupSize < 32 ||
-    groupSize % 32 !== 0 ||
-    cols % groupSize !== 0
-  ) {
-    throw invalid(
-      name,
-      `its group size must be a multiple of 32 that divides its ${cols} columns, not ${groupSize}`,
-    );
-  }
+  if (!groupedTypes.has(type)) return;
+  const { scales, zeros } = source;
+  const groupSize = checkGroupSize(source);
   if (scales === undefined) throw invalid(name, `${type} needs scales`);
   checkColumnOrder(source);
-  const scaleBytes = rows * (cols / groupSize) * 4;
+  checkTable(source);
+  const { scaleRows = rows } = source;
+  checkCount(name, "rows of scales", scaleRows);
+  const scaleBytes = scaleRows * Math.ceil(cols / groupSize) * 4;
   checkBytes(name, "scales", scales, scaleBytes);
   if (zeros === undefined) return;
-  if (type === "int8") throw invalid(name, "int8 has no zero points");
+  if (type === "int8" || type === "f8_e4m3") throw invalid(name, `${type} has no zero points`);
   checkBytes(name, "zeros", zeros, scaleBytes);
+}
+
+/** Types whose scales are arrays of their own. */
+const groupedTypes: ReadonlySet<WeightType> = new Set(["int8", "int4", "f8_e4m3", "uint8", "table4"]);
+
+/** Types whose every row has scales of its own. */
+function isPlainScaled(type: WeightType): boolean {
+  return type === "int8" || type === "int4" || !groupedTypes.has(type);
+}
+
+function checkGroupSize({ name, type, cols, groupSize }: MatrixSource): number {
+  const isWhole = groupSize !== undefined && Number.isInteger(groupSize) && groupSize >= 1;
+  if (type !== "int8" && type !== "int4") {
+    if (isWhole) return groupSize;
+    throw invalid(name, `its group size must be a positive integer, not ${groupSize}`);
+  }
+  if (isWhole && groupSize % 32 === 0 && cols % groupSize === 0) return groupSize;
+  throw invalid(
+    name,
+    `its group size must be a multiple of 32 that divides its ${cols} columns, not ${groupSize}`,
+  );
+}
+
+function checkTable({ name, type, table }: MatrixSource): void {
+  if (type !== "table4") return;
+  if (table?.length !== 16 || !table.every(Number.isFinite)) {
+    throw invalid(name, "table4 needs a table of 16 finite values");
+  }
 }
 
 function checkColumnOrder({ name, cols, columnOrder }: MatrixSource): void {
@@ -105,9 +136,9 @@ function checkColumnOrder({ name, cols, columnOrder }: MatrixSource): void {
   }
 }
 
-function haveEqualOrder(a: Int32Array | undefined, b: Int32Array | undefined): boolean {
+function areEqual<T extends Int32Array | Float32Array>(a: T | undefined, b: T | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  return a.length === b.length && a.every((column, i) => column === b[i]);
+  return a.length === b.length && a.every((value, i) => value === b[i]);
 }
 
 export function checkVectorSources(sources: readonly VectorSource[]): void {

@@ -27,6 +27,9 @@ export interface NativeMatrixSource {
   readonly scales: NativeBytes | undefined;
   readonly zeros: NativeBytes | undefined;
   readonly columnOrder: Int32Array | undefined;
+  readonly table: Float32Array | undefined;
+  /** 0 when every row has its own. */
+  readonly scaleRows: number;
 }
 
 export interface NativeVectorSource {

@@ -108,6 +108,8 @@ class CpuBackend implements Backend {
       scales: source.scales && this.#bytes(source.scales),
       zeros: source.zeros && this.#bytes(source.zeros),
       columnOrder: source.columnOrder,
+      table: source.table,
+      scaleRows: source.scaleRows ?? 0,
     }));
     const rows = sources.reduce((sum, source) => sum + source.rows, 0);
     const cols = sources[0]?.cols ?? 0;
