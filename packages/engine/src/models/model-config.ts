@@ -21,6 +21,21 @@ export interface ModelConfig {
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
+  /** Gemma's norms multiply by 1 + weight. */
+  readonly normWeightOffset?: number;
+  /** Of the embedded tokens, of what a block adds to the residual stream, and of the logits; 1 when absent. */
+  readonly embeddingScale?: number;
+  readonly residualScale?: number;
+  readonly logitScale?: number;
+  /** Of the attention scores; 1 / sqrt(head size) when absent. */
+  readonly attentionScale?: number;
+  /** cap * tanh(x / cap) of scores and logits. */
+  readonly attentionSoftCap?: number;
+  readonly logitSoftCap?: number;
+  /** Rotation of layers with a sliding window, where it is another one (Gemma 3). */
+  readonly localRope?: RopeConfig;
+  /** True for layers whose queries and keys are not rotated (SmolLM3). */
+  readonly layersWithoutRope?: readonly boolean[];
   /** The checkpoint's own dtype. */
   readonly dtype: "f32" | "f16" | "bf16" | "quantized";
   readonly bosTokenId: number | undefined;
@@ -58,5 +73,10 @@ export type RopeScaling =
       readonly mscaleAllDim: number | undefined;
       readonly truncate: boolean;
     }
-  /** GGUF's `rope_freqs` tensor: each inverse frequency divided by its factor. */
-  | { readonly kind: "factors"; readonly factors: Float32Array };
+  /** GGUF's `rope_freqs` tensor, and longrope: each inverse frequency divided by its factor. */
+  | {
+      readonly kind: "factors";
+      readonly factors: Float32Array;
+      /** Multiplies cos and sin (longrope); 1 when absent. */
+      readonly attentionFactor?: number;
+    };

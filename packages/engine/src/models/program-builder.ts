@@ -53,6 +53,19 @@ export class ProgramBuilder {
     return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
   }
 
+  /** An RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */
+  norm(
+    name: string,
+    input: BufferRef,
+    out: BufferRef,
+    options: { readonly groupSize?: number; readonly residual?: BufferRef } = {},
+  ): void {
+    const { rmsNormEps: eps, normWeightOffset } = this.config;
+    const weight = this.vector(name, options.groupSize ?? input.width ?? 0);
+    const offset = normWeightOffset !== undefined && { weightOffset: normWeightOffset };
+    this.add({ op: "rms_norm", in: input, weight, out, eps, ...options, ...offset });
+  }
+
   /**
    * Several projections of one input into neighbouring columns of `out`: one stacked matrix where the storage types
    * agree, otherwise one matrix each (mixed quantisations keep some of them in a finer type).

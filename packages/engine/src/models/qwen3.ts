@@ -7,7 +7,7 @@ export const qwen3: ModelFamily = {
   plan: (builder) => {
     const { attentionBias, attentionOutputBias } = builder.config;
     return decoder(builder, (layer) => {
-      layer.attention({ qkvBias: attentionBias, outputBias: attentionOutputBias, queryKeyNorm: true });
+      layer.attention({ qkvBias: attentionBias, outputBias: attentionOutputBias, queryKeyNorm: "head" });
       layer.gatedMlp();
     });
   },

@@ -11,9 +11,14 @@ import type { RopeConfig, RopeScaling } from "./model-config.js";
 export function ropeSpec(rope: RopeConfig): RopeSpec {
   return {
     inverseFrequencies: Float32Array.from(scaledFrequencies(rope)),
-    attentionFactor: rope.scaling.kind === "yarn" ? yarnAttentionFactor(rope.scaling) : 1,
+    attentionFactor: attentionFactor(rope.scaling),
     layout: rope.layout,
   };
+}
+
+function attentionFactor(scaling: RopeScaling): number {
+  if (scaling.kind === "yarn") return yarnAttentionFactor(scaling);
+  return scaling.kind === "factors" ? (scaling.attentionFactor ?? 1) : 1;
 }
 
 function scaledFrequencies(rope: RopeConfig): number[] {

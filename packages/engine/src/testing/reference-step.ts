@@ -85,6 +85,10 @@ class ReferenceStep {
       if (output.kind === "hidden") return { token: -1, hidden: state.slice() };
       const logits = new Float32Array(head.weight.rows);
       multiply(matrixOf(head.weight), state, logits);
+      const { scale = 1, softCap } = head;
+      for (const [id, logit] of logits.entries()) {
+        logits[id] = softCap === undefined ? logit * scale : softCap * Math.tanh((logit * scale) / softCap);
+      }
       const token =
         output.kind === "score" ? output.target : logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
       return this.#plan.wantLogits === true ? { token, logits } : { token };

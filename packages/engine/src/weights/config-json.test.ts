@@ -227,7 +227,8 @@ describe("rope", () => {
 
   it("refuses scalings that are unknown or incomplete", () => {
     const scaled = (rope_scaling: unknown) => () => read({ ...base, rope_scaling });
-    assertRefused(scaled({ type: "longrope", factor: 2 }), "artifact_unsupported", /"longrope"/);
+    assertRefused(scaled({ type: "spiral", factor: 2 }), "artifact_unsupported", /"spiral"/);
+    assertRefused(scaled({ type: "longrope", factor: 2 }), "artifact_invalid", /longrope .* without short_factor/);
     assertRefused(scaled({ type: "linear" }), "artifact_invalid", /linear rope scaling without factor/);
     assertRefused(scaled({ type: "linear", factor: 0 }), "artifact_invalid", /factor 0/);
     assertRefused(scaled({ type: "yarn", factor: -1 }), "artifact_invalid", /factor -1/);
@@ -255,6 +256,28 @@ describe("a config.json that cannot be served", () => {
     assertRefused(() => read({ architectures: ["constructor"] }), "artifact_unsupported", /constructor/);
     assertRefused(() => read({}), "artifact_invalid", /neither an architecture/);
   });
+
+  const brokenFamilies: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
+    ["gemma2", { query_pre_attn_scalar: -1 }, /query_pre_attn_scalar -1; a positive number/],
+    ["gemma2", { final_logit_softcapping: 0 }, /final_logit_softcapping 0/],
+    ["gemma3_text", { rope_local_base_freq: 0 }, /rope_local_base_freq 0/],
+    ["granite", { logits_scaling: 0 }, /logits_scaling 0/],
+    ["smollm3", { no_rope_layers: [1] }, /says of 1 layers whether they rotate, but has 2/],
+    [
+      "phi3",
+      { max_position_embeddings: 128, original_max_position_embeddings: 64, rope_scaling: { type: "longrope", long_factor: [1] } },
+      /has 1 rope factors for \d+ frequencies/,
+    ],
+  ];
+  for (const [model_type, change, message] of brokenFamilies) {
+    it(`of ${model_type} is refused for ${JSON.stringify(change)}`, () => {
+      assertRefused(
+        () => read({ ...small, model_type, num_hidden_layers: 2, ...change }),
+        "artifact_invalid",
+        message,
+      );
+    });
+  }
 
   const broken: readonly (readonly [Record<string, unknown>, RegExp])[] = [
     [{ hidden_size: "big" }, /hidden_size: .*number/],

@@ -1,89 +1,22 @@
 import { z } from "zod";
-import type { ModelConfig } from "../models/model-config.js";
+import type { ModelConfig, RopeConfig } from "../models/model-config.js";
 import { artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import { parseForm } from "./bounded-json.js";
+import { type ArchitectureDefaults, architectures } from "./config-architectures.js";
+import { familySettings } from "./config-families.js";
 import { checkModelConfig } from "./model-sizes.js";
 import { readRopeScaling, ropeParametersSchema, usablePositions } from "./rope-config.js";
-
-/** What transformers' config class of an architecture assumes for a field that config.json leaves out. */
-interface ArchitectureDefaults {
-  readonly modelType: string;
-  readonly vocabSize: number;
-  readonly intermediateSize: number;
-  readonly maxPositionEmbeddings: number;
-  /** undefined: as many as heads. */
-  readonly numKvHeads: number | undefined;
-  /** undefined: hidden size / heads. */
-  readonly headDim: number | undefined;
-  readonly bosTokenId: number | undefined;
-  readonly eosTokenId: number | undefined;
-  /** Biases of q, k, v and of the output projection: `config` where attention_bias decides. */
-  readonly attentionBias: { readonly qkv: boolean | "config"; readonly output: boolean | "config" };
-  readonly mlpBias: boolean | "config";
-  /** `always`: every layer has `sliding_window`; `by layer`: layer_types, or use_sliding_window from max_window_layers on. */
-  readonly window: "none" | "always" | "by layer";
-}
-
-/** Sources: configuration_llama.py, _mistral.py, _qwen2.py, _qwen3.py of transformers, and the modeling files for biases. */
-const architectures: Readonly<Record<string, ArchitectureDefaults>> = {
-  LlamaForCausalLM: {
-    modelType: "llama",
-    vocabSize: 32_000,
-    intermediateSize: 11_008,
-    maxPositionEmbeddings: 2_048,
-    numKvHeads: undefined,
-    headDim: undefined,
-    bosTokenId: 1,
-    eosTokenId: 2,
-    attentionBias: { qkv: "config", output: "config" },
-    mlpBias: "config",
-    window: "none",
-  },
-  MistralForCausalLM: {
-    modelType: "mistral",
-    vocabSize: 32_000,
-    intermediateSize: 14_336,
-    maxPositionEmbeddings: 131_072,
-    numKvHeads: 8,
-    headDim: undefined,
-    bosTokenId: 1,
-    eosTokenId: 2,
-    attentionBias: { qkv: false, output: false },
-    mlpBias: false,
-    window: "always",
-  },
-  Qwen2ForCausalLM: {
-    modelType: "qwen2",
-    vocabSize: 151_936,
-    intermediateSize: 22_016,
-    maxPositionEmbeddings: 32_768,
-    numKvHeads: 32,
-    headDim: undefined,
-    bosTokenId: undefined,
-    eosTokenId: undefined,
-    attentionBias: { qkv: true, output: false },
-    mlpBias: false,
-    window: "by layer",
-  },
-  Qwen3ForCausalLM: {
-    modelType: "qwen3",
-    vocabSize: 151_936,
-    intermediateSize: 22_016,
-    maxPositionEmbeddings: 32_768,
-    numKvHeads: 32,
-    headDim: 128,
-    bosTokenId: undefined,
-    eosTokenId: undefined,
-    attentionBias: { qkv: "config", output: "config" },
-    mlpBias: false,
-    window: "by layer",
-  },
-};
 
 /** Architectures whose config.json this file can read. */
 export const knownArchitectures: readonly string[] = Object.keys(architectures);
 
 const tokenIds = z.union([z.number().int(), z.array(z.number().int()).max(1024)]);
+
+/** Of one kind, or since transformers 5 of each kind of layer. */
+const layeredRopeSchema = ropeParametersSchema.extend({
+  full_attention: ropeParametersSchema.nullish(),
+  sliding_attention: ropeParametersSchema.nullish(),
+});
 
 const configSchema = z.looseObject({
   architectures: z.array(z.string()).nullish(),
@@ -104,17 +37,29 @@ const configSchema = z.looseObject({
   hidden_activation: z.string().nullish(),
   rope_theta: z.number().nullish(),
   rope_scaling: ropeParametersSchema.nullish(),
-  rope_parameters: ropeParametersSchema.nullish(),
+  rope_parameters: layeredRopeSchema.nullish(),
+  original_max_position_embeddings: z.number().nullish(),
   partial_rotary_factor: z.number().nullish(),
   use_sliding_window: z.boolean().nullish(),
   sliding_window: z.number().nullish(),
   max_window_layers: z.number().nullish(),
+  sliding_window_pattern: z.number().nullish(),
+  rope_local_base_freq: z.number().nullish(),
+  query_pre_attn_scalar: z.number().nullish(),
+  attn_logit_softcapping: z.number().nullish(),
+  final_logit_softcapping: z.number().nullish(),
+  embedding_multiplier: z.number().nullish(),
+  residual_multiplier: z.number().nullish(),
+  attention_multiplier: z.number().nullish(),
+  logits_scaling: z.number().nullish(),
+  no_rope_layers: z.array(z.number()).max(1024).nullish(),
+  no_rope_layer_interval: z.number().nullish(),
   layer_types: z.array(z.string()).max(1024).nullish(),
   bos_token_id: tokenIds.nullish(),
   eos_token_id: tokenIds.nullish(),
 });
 
-type ConfigJson = z.infer<typeof configSchema>;
+export type ConfigJson = z.infer<typeof configSchema>;
 
 /**
  * A model's config.json. `dtype` is left to the tensors, which cannot disagree with themselves.
@@ -134,11 +79,19 @@ export function readConfigJson(
   const numHeads = config.num_attention_heads ?? 32;
   const headDim = config.head_dim ?? headDimDefault(path, defaults, config, hiddenSize, numHeads);
   const maxPositionEmbeddings = config.max_position_embeddings ?? defaults.maxPositionEmbeddings;
-  const rope = config.rope_parameters ?? config.rope_scaling ?? undefined;
+  const layered = config.rope_parameters ?? undefined;
+  const rope = layered?.full_attention ?? layered ?? config.rope_scaling ?? undefined;
   const partial = rope?.partial_rotary_factor ?? config.partial_rotary_factor ?? 1;
-  const scaling = readRopeScaling(path, rope, maxPositionEmbeddings);
+  const scaling = readRopeScaling(path, rope, maxPositionEmbeddings, config.original_max_position_embeddings);
   const bias = (rule: boolean | "config", given: boolean | null | undefined): boolean =>
     rule === "config" ? (given ?? false) : rule;
+
+  const globalRope: RopeConfig = {
+    theta: rope?.rope_theta ?? config.rope_theta ?? defaults.ropeTheta ?? 10_000,
+    rotaryDim: Math.trunc(headDim * partial),
+    layout: "neox",
+    scaling,
+  };
 
   return checkModelConfig(path, {
     architecture,
@@ -149,19 +102,15 @@ export function readConfigJson(
     numHeads,
     numKvHeads: config.num_key_value_heads ?? kvHeadsDefault(defaults, config, numHeads),
     headDim,
-    rmsNormEps: config.rms_norm_eps ?? 1e-6,
+    rmsNormEps: config.rms_norm_eps ?? defaults.rmsNormEps ?? 1e-6,
     maxPositionEmbeddings: usablePositions(maxPositionEmbeddings, scaling),
-    tieWordEmbeddings: config.tie_word_embeddings ?? false,
+    tieWordEmbeddings: config.tie_word_embeddings ?? defaults.tieWordEmbeddings ?? false,
     attentionBias: bias(defaults.attentionBias.qkv, config.attention_bias),
     attentionOutputBias: bias(defaults.attentionBias.output, config.attention_bias),
     mlpBias: bias(defaults.mlpBias, config.mlp_bias),
-    hiddenActivation: readActivation(path, config.hidden_activation ?? config.hidden_act ?? "silu"),
-    rope: {
-      theta: rope?.rope_theta ?? config.rope_theta ?? 10_000,
-      rotaryDim: Math.trunc(headDim * partial),
-      layout: "neox",
-      scaling,
-    },
+    hiddenActivation: readActivation(path, config.hidden_activation ?? config.hidden_act ?? defaults.hiddenActivation ?? "silu"),
+    rope: globalRope,
+    ...familySettings(path, architecture, config, globalRope),
     slidingWindows: readWindows(path, config, defaults, numLayers),
     dtype,
     bosTokenId: config.bos_token_id === undefined ? defaults.bosTokenId : toIds(config.bos_token_id)[0],
@@ -244,7 +193,8 @@ function readWindows(
   defaults: ArchitectureDefaults,
   numLayers: number,
 ): (number | undefined)[] {
-  const window = config.sliding_window === undefined ? 4_096 : (config.sliding_window ?? undefined);
+  const absent = defaults.slidingWindow === undefined ? 4_096 : defaults.slidingWindow;
+  const window = (config.sliding_window === undefined ? absent : config.sliding_window) ?? undefined;
   const layers = Array.from(
     { length: Math.min(Math.max(Math.trunc(numLayers), 0), 1_024) },
     (_, layer) => layer,
@@ -265,6 +215,10 @@ function readWindows(
     });
   }
   if (defaults.window === "always") return layers.map(() => window);
+  if (defaults.window === "by pattern") {
+    const pattern = config.sliding_window_pattern ?? defaults.slidingPattern ?? 1;
+    return layers.map((layer) => ((layer + 1) % pattern === 0 ? undefined : window));
+  }
   const firstWindowed = config.use_sliding_window === true ? (config.max_window_layers ?? 28) : Infinity;
   return layers.map((layer) => (layer >= firstWindowed ? window : undefined));
 }

@@ -46,6 +46,13 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
   if (!(rope.theta > 0 && Number.isFinite(rope.theta)))
     throw artifactInvalid(path, `has the rope base ${rope.theta}`);
   checkScaling(path, rope.scaling, rope.rotaryDim);
+  if (config.localRope !== undefined) checkScaling(path, config.localRope.scaling, config.localRope.rotaryDim);
+  if (config.layersWithoutRope !== undefined && config.layersWithoutRope.length !== config.numLayers) {
+    throw artifactInvalid(
+      path,
+      `says of ${config.layersWithoutRope.length} layers whether they rotate, but has ${config.numLayers}`,
+    );
+  }
   if (config.slidingWindows.length !== config.numLayers) {
     throw artifactInvalid(
       path,
@@ -73,6 +80,10 @@ function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): vo
     }
     if (!scaling.factors.every((factor) => Number.isFinite(factor) && factor > 0)) {
       throw artifactInvalid(path, "has a rope factor that is not a positive number");
+    }
+    const { attentionFactor = 1 } = scaling;
+    if (!(attentionFactor > 0 && Number.isFinite(attentionFactor))) {
+      throw artifactInvalid(path, `has the rope attention factor ${attentionFactor}`);
     }
     return;
   }

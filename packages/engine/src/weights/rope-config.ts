@@ -21,6 +21,8 @@ export const ropeParametersSchema = z.looseObject({
   mscale: z.number().nullish(),
   mscale_all_dim: z.number().nullish(),
   truncate: z.boolean().nullish(),
+  short_factor: z.array(z.number()).max(4096).nullish(),
+  long_factor: z.array(z.number()).max(4096).nullish(),
 });
 
 export type RopeParameters = z.infer<typeof ropeParametersSchema>;
@@ -30,10 +32,12 @@ export function readRopeScaling(
   path: string,
   parameters: RopeParameters | undefined,
   maxPositions: number,
+  originalPositions?: number | null,
 ): RopeScaling {
   const kind = parameters?.rope_type ?? parameters?.type ?? "default";
   if (parameters === undefined || kind === "default") return { kind: "none" };
-  const originalMaxPositions = parameters.original_max_position_embeddings ?? maxPositions;
+  const originalMaxPositions =
+    parameters.original_max_position_embeddings ?? originalPositions ?? maxPositions;
   const need = (name: "factor" | "low_freq_factor" | "high_freq_factor"): number => {
     const value = parameters[name];
     if (value === undefined || value === null)
@@ -68,12 +72,35 @@ export function readRopeScaling(
         mscaleAllDim: parameters.mscale_all_dim ?? undefined,
         truncate: parameters.truncate ?? true,
       };
+    case "longrope":
+    case "su":
+      return longRope(path, parameters, maxPositions, originalMaxPositions);
     default:
       throw artifactUnsupported(
         path,
-        `has rope scaling of type ${JSON.stringify(kind)}; supported are default, linear, dynamic, llama3 and yarn`,
+        `has rope scaling of type ${JSON.stringify(kind)}; supported are default, linear, dynamic, llama3, yarn and longrope`,
       );
   }
+}
+
+/**
+ * LongRoPE (arXiv 2402.13753) as Phi-3 has it. transformers switches from the short to the long factors when a sequence grows beyond
+ * the original length; cached keys would no longer fit, so the model's full length decides, as in vLLM.
+ */
+function longRope(
+  path: string,
+  parameters: RopeParameters,
+  maxPositions: number,
+  originalMaxPositions: number,
+): RopeScaling {
+  const extended = maxPositions / originalMaxPositions;
+  const name = extended > 1 ? "long_factor" : "short_factor";
+  const factors = parameters[name];
+  if (!factors) throw artifactInvalid(path, `has longrope rope scaling without ${name}`);
+  const attentionFactor =
+    parameters.attention_factor ??
+    (extended > 1 ? Math.sqrt(1 + Math.log(extended) / Math.log(originalMaxPositions)) : 1);
+  return { kind: "factors", factors: Float32Array.from(factors), attentionFactor };
 }
 
 /**
