@@ -192,7 +192,12 @@ describe("planModel", () => {
       "Phi3ForCausalLM",
       "Olmo2ForCausalLM",
     ]);
-    for (const architecture of ["LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"]) {
+    for (const architecture of [
+      "LlamaForCausalLM",
+      "MistralForCausalLM",
+      "Qwen2ForCausalLM",
+      "Qwen3ForCausalLM",
+    ]) {
       const model = { ...config, architecture };
       const plan = planModel(model, tensorsOf(model));
       assert.equal(plan.ops.filter((op) => op.op === "attention").length, 2);

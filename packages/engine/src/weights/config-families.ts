@@ -31,7 +31,12 @@ function gemma(
   caps: { readonly attention?: number; readonly logits?: number },
 ): Partial<ModelConfig> {
   const scalar = positive(path, "query_pre_attn_scalar", config.query_pre_attn_scalar ?? 256);
-  const attentionSoftCap = capOf(path, "attn_logit_softcapping", config.attn_logit_softcapping, caps.attention);
+  const attentionSoftCap = capOf(
+    path,
+    "attn_logit_softcapping",
+    config.attn_logit_softcapping,
+    caps.attention,
+  );
   const logitSoftCap = capOf(path, "final_logit_softcapping", config.final_logit_softcapping, caps.logits);
   return {
     normWeightOffset: 1,

@@ -228,7 +228,11 @@ describe("rope", () => {
   it("refuses scalings that are unknown or incomplete", () => {
     const scaled = (rope_scaling: unknown) => () => read({ ...base, rope_scaling });
     assertRefused(scaled({ type: "spiral", factor: 2 }), "artifact_unsupported", /"spiral"/);
-    assertRefused(scaled({ type: "longrope", factor: 2 }), "artifact_invalid", /longrope .* without short_factor/);
+    assertRefused(
+      scaled({ type: "longrope", factor: 2 }),
+      "artifact_invalid",
+      /longrope .* without short_factor/,
+    );
     assertRefused(scaled({ type: "linear" }), "artifact_invalid", /linear rope scaling without factor/);
     assertRefused(scaled({ type: "linear", factor: 0 }), "artifact_invalid", /factor 0/);
     assertRefused(scaled({ type: "yarn", factor: -1 }), "artifact_invalid", /factor -1/);
@@ -265,7 +269,11 @@ describe("a config.json that cannot be served", () => {
     ["smollm3", { no_rope_layers: [1] }, /says of 1 layers whether they rotate, but has 2/],
     [
       "phi3",
-      { max_position_embeddings: 128, original_max_position_embeddings: 64, rope_scaling: { type: "longrope", long_factor: [1] } },
+      {
+        max_position_embeddings: 128,
+        original_max_position_embeddings: 64,
+        rope_scaling: { type: "longrope", long_factor: [1] },
+      },
       /has 1 rope factors for \d+ frequencies/,
     ],
   ];

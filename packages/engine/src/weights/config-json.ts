@@ -108,7 +108,10 @@ export function readConfigJson(
     attentionBias: bias(defaults.attentionBias.qkv, config.attention_bias),
     attentionOutputBias: bias(defaults.attentionBias.output, config.attention_bias),
     mlpBias: bias(defaults.mlpBias, config.mlp_bias),
-    hiddenActivation: readActivation(path, config.hidden_activation ?? config.hidden_act ?? defaults.hiddenActivation ?? "silu"),
+    hiddenActivation: readActivation(
+      path,
+      config.hidden_activation ?? config.hidden_act ?? defaults.hiddenActivation ?? "silu",
+    ),
     rope: globalRope,
     ...familySettings(path, architecture, config, globalRope),
     slidingWindows: readWindows(path, config, defaults, numLayers),

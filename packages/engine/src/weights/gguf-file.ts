@@ -1,6 +1,7 @@
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import type { TensorInfo } from "./checkpoint.js";
 import { GgufCursor } from "./gguf-cursor.js";
+import { repackingRecipe } from "./gguf-repack.js";
 import { ggmlLayouts, ggmlTypeName, supportedGgmlTypes } from "./gguf-types.js";
 
 /**
@@ -248,7 +249,7 @@ function placeTensor(path: string, entry: Entry, alignment: number, dataStart: n
   if (columns % layout.blockElements !== 0) {
     throw artifactInvalid(
       path,
-      `${label} has rows of ${columns} elements, not a multiple of the ${layout.blockElements} in a ${layout.type.toUpperCase()} block`,
+      `${label} has rows of ${columns} elements, not a multiple of the ${layout.blockElements} in a ${layout.name} block`,
     );
   }
   let byteLength = (columns / layout.blockElements) * layout.blockBytes;
@@ -260,5 +261,8 @@ function placeTensor(path: string, entry: Entry, alignment: number, dataStart: n
   if (!Number.isSafeInteger(byteLength) || !Number.isSafeInteger(offset + byteLength)) {
     throw artifactInvalid(path, `${label} has an impossible shape [${entry.shape.join(", ")}]`);
   }
-  return { name: entry.name, type: layout.type, shape: entry.shape, path, offset, byteLength };
+  const tensor = { name: entry.name, type: layout.type, shape: entry.shape, path, offset, byteLength };
+  if (layout.repacking === undefined) return tensor;
+  const numElements = (byteLength / layout.blockBytes) * layout.blockElements;
+  return { ...tensor, recipe: repackingRecipe(layout.repacking, tensor, numElements) };
 }

@@ -1,41 +1,44 @@
 import type { WeightType } from "@octavo/kernels";
+import { type GgufRepacking, ggufRepackings } from "./gguf-repack.js";
 
 /** Block layout of a ggml tensor type that the kernels take. */
 export interface GgmlLayout {
+  /** ggml's, as users know it. */
+  readonly name: string;
   readonly type: WeightType;
+  /** Undefined when the kernels take the blocks as they are. */
+  readonly repacking?: GgufRepacking;
   readonly blockElements: number;
   readonly blockBytes: number;
 }
 
 /** Keyed by ggml's type number (enum ggml_type in ggml.h). */
 export const ggmlLayouts: ReadonlyMap<number, GgmlLayout> = new Map<number, GgmlLayout>([
-  [0, { type: "f32", blockElements: 1, blockBytes: 4 }],
-  [1, { type: "f16", blockElements: 1, blockBytes: 2 }],
-  [2, { type: "q4_0", blockElements: 32, blockBytes: 18 }],
-  [6, { type: "q5_0", blockElements: 32, blockBytes: 22 }],
-  [8, { type: "q8_0", blockElements: 32, blockBytes: 34 }],
-  [12, { type: "q4_k", blockElements: 256, blockBytes: 144 }],
-  [13, { type: "q5_k", blockElements: 256, blockBytes: 176 }],
-  [14, { type: "q6_k", blockElements: 256, blockBytes: 210 }],
-  [30, { type: "bf16", blockElements: 1, blockBytes: 2 }],
+  [0, { name: "F32", type: "f32", blockElements: 1, blockBytes: 4 }],
+  [1, { name: "F16", type: "f16", blockElements: 1, blockBytes: 2 }],
+  [2, { name: "Q4_0", type: "q4_0", blockElements: 32, blockBytes: 18 }],
+  [6, { name: "Q5_0", type: "q5_0", blockElements: 32, blockBytes: 22 }],
+  [8, { name: "Q8_0", type: "q8_0", blockElements: 32, blockBytes: 34 }],
+  [12, { name: "Q4_K", type: "q4_k", blockElements: 256, blockBytes: 144 }],
+  [13, { name: "Q5_K", type: "q5_k", blockElements: 256, blockBytes: 176 }],
+  [14, { name: "Q6_K", type: "q6_k", blockElements: 256, blockBytes: 210 }],
+  [30, { name: "BF16", type: "bf16", blockElements: 1, blockBytes: 2 }],
+  ...Array.from(ggufRepackings, ([id, [name, repacking]]) => {
+    const { type, blockElements, blockBytes } = repacking;
+    return [id, { name, type, blockElements, blockBytes, repacking }] as const;
+  }),
 ]);
 
 /** Names of the other types, for the message that refuses them. */
 const otherTypes: ReadonlyMap<number, string> = new Map([
-  [3, "Q4_1"],
-  [7, "Q5_1"],
   [9, "Q8_1"],
-  [10, "Q2_K"],
-  [11, "Q3_K"],
   [15, "Q8_K"],
   [16, "IQ2_XXS"],
   [17, "IQ2_XS"],
   [18, "IQ3_XXS"],
   [19, "IQ1_S"],
-  [20, "IQ4_NL"],
   [21, "IQ3_S"],
   [22, "IQ2_S"],
-  [23, "IQ4_XS"],
   [24, "I8"],
   [25, "I16"],
   [26, "I32"],
@@ -44,15 +47,12 @@ const otherTypes: ReadonlyMap<number, string> = new Map([
   [29, "IQ1_M"],
   [34, "TQ1_0"],
   [35, "TQ2_0"],
-  [39, "MXFP4"],
   [40, "NVFP4"],
 ]);
 
 export function ggmlTypeName(typeId: number): string {
-  const known = ggmlLayouts.get(typeId)?.type.toUpperCase() ?? otherTypes.get(typeId);
+  const known = ggmlLayouts.get(typeId)?.name ?? otherTypes.get(typeId);
   return known === undefined ? `type ${typeId}` : `${known} (type ${typeId})`;
 }
 
-export const supportedGgmlTypes: string = [...ggmlLayouts.values()]
-  .map((layout) => layout.type.toUpperCase())
-  .join(", ");
+export const supportedGgmlTypes: string = [...ggmlLayouts.values()].map((layout) => layout.name).join(", ");

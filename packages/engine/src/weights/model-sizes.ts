@@ -46,7 +46,8 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
   if (!(rope.theta > 0 && Number.isFinite(rope.theta)))
     throw artifactInvalid(path, `has the rope base ${rope.theta}`);
   checkScaling(path, rope.scaling, rope.rotaryDim);
-  if (config.localRope !== undefined) checkScaling(path, config.localRope.scaling, config.localRope.rotaryDim);
+  if (config.localRope !== undefined)
+    checkScaling(path, config.localRope.scaling, config.localRope.rotaryDim);
   if (config.layersWithoutRope !== undefined && config.layersWithoutRope.length !== config.numLayers) {
     throw artifactInvalid(
       path,
