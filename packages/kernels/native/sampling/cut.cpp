@@ -62,7 +62,7 @@ uint32_t border_pattern(const float* weights, int64_t count, Bucket& before, Rea
 constexpr int64_t few = 256;
 
 Cut cut_few_at_count(const float* weights, int64_t count, int64_t keep) {
-    float sorted[few];
+    float sorted[few] = {};
     std::copy(weights, weights + count, sorted);
     std::nth_element(sorted, sorted + keep - 1, sorted + count, std::greater<float>());
     const float weight = sorted[keep - 1];
@@ -71,7 +71,7 @@ Cut cut_few_at_count(const float* weights, int64_t count, int64_t keep) {
 }
 
 Cut cut_few_at_mass(const float* weights, int64_t count, double mass) {
-    float sorted[few];
+    float sorted[few] = {};
     std::copy(weights, weights + count, sorted);
     std::sort(sorted, sorted + count, std::greater<float>());
     int64_t last = 0;
