@@ -58,9 +58,10 @@ describe("renderInWorker", () => {
   });
 
   it("leaves other renderings alone", async () => {
-    const bad = assertFails("{{ missing.attribute }}", {}, /undefined/);
+    const patient: RenderLimits = { timeoutMs: 60_000 };
+    const bad = assertFails("{{ missing.attribute }}", patient, /undefined/);
     const good = Promise.all(
-      Array.from({ length: 3 }, (_, index) => renderInWorker(`${index}{{ greeting }}`, input)),
+      Array.from({ length: 3 }, (_, index) => renderInWorker(`${index}{{ greeting }}`, input, patient)),
     );
     assert.deepEqual(await good, ["0Hello", "1Hello", "2Hello"]);
     await bad;
