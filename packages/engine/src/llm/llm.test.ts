@@ -45,6 +45,17 @@ describe("LLM on a tiny checkpoint", () => {
     assert.deepEqual(llm.generation, { temperature: 0.7, topP: 0.9, topK: 20 });
   });
 
+  test("keeps to a constraint, or says what is wrong with it", async () => {
+    const prompt = Int32Array.from(fixture.prompt);
+    const constraint = { kind: "choice", choices: ["yes", "no"] } as const;
+    const { text } = await llm.generate(prompt, { ...greedy, ignoreEos: false, constraint });
+    assert.ok(text === "yes" || text === "no", text);
+    const wrong = { kind: "regex", pattern: "(" } as const;
+    await assert.rejects(async () => await llm.generate(prompt, { ...greedy, constraint: wrong }), {
+      code: "invalid_request",
+    });
+  });
+
   test("greedy tokens from ids are transformers'", async () => {
     const result = await llm.generate(Int32Array.from(fixture.prompt), { ...greedy, maxTokens: 64 });
     assert.deepEqual(result.sequences[0]?.tokens, fixture.greedy);

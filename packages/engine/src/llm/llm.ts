@@ -4,6 +4,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { Engine, GenerationRequest } from "../api.js";
 import type { LanguageModel } from "../language-model.js";
 import type { ModelConfig } from "../models/model-config.js";
+import type { GrammarSpec } from "../structured/grammar.js";
 import { resolveSamplingParams, type SamplingInput } from "../sampling/resolve-sampling-params.js";
 import type { ChatTemplate, TemplateInput, TemplateMessage } from "../template/chat-template.js";
 import { renderInWorker } from "../template/render-in-worker.js";
@@ -27,6 +28,8 @@ export interface GenerateOptions extends SamplingInput {
   readonly priority?: number | undefined;
   /** Default a random one; with several prompts, their index is appended. */
   readonly requestId?: string | undefined;
+  /** What the output must look like: JSON under a schema, a regular expression, a grammar, ... Compiled once per content. */
+  readonly constraint?: GrammarSpec | undefined;
   /** Whether text gets what the tokenizer adds, a BOS token for example; default true, false for text from `renderChat`. */
   readonly addSpecialTokens?: boolean | undefined;
 }
@@ -174,7 +177,7 @@ export class LLM implements LanguageModel {
     options: GenerateOptions,
   ): Generation {
     return new Generation(async (): Promise<StartedGeneration> => {
-      const { signal, cacheSalt, priority, requestId = randomUUID(), ...sampling } = options;
+      const { signal, cacheSalt, priority, constraint, requestId = randomUUID(), ...sampling } = options;
       const arrivalMs = performance.now();
       const promptTokens = await encode(signal);
       const params = resolveSamplingParams(sampling, {
@@ -184,12 +187,14 @@ export class LLM implements LanguageModel {
         numPromptTokens: promptTokens.length,
         maxLogprobs: -1,
       });
+      const grammar = constraint && (await this.engine.compileGrammar(constraint, signal));
       const request: GenerationRequest = {
         kind: "generate",
         requestId,
         promptTokens,
         params,
         arrivalMs,
+        ...(grammar !== undefined && { grammar }),
         ...(cacheSalt !== undefined && { cacheSalt }),
         ...(priority !== undefined && { priority }),
       };

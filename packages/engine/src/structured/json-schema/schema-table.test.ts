@@ -400,7 +400,7 @@ describe("the grammar of a JSON schema", () => {
 
 describe("a schema that cannot be kept", () => {
   const refused: readonly (readonly [schema: JsonValue, message: RegExp])[] = [
-    [{ type: "object", properties: { a: { if: {}, then: {} } } }, /#\/properties\/a\/if is not supported/],
+    [{ type: "object", properties: { a: { if: {}, else: {} } } }, /#\/properties\/a\/if is not supported/],
     [{ type: "array", contains: {} }, /#\/contains/],
     [{ type: "array", uniqueItems: true }, /#\/uniqueItems is supported for items with an enum/],
     [{ dependentRequired: { a: ["b"] } }, /#\/dependentRequired/],
