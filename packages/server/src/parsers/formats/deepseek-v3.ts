@@ -1,8 +1,9 @@
-import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { MachineContext, ToolFormat } from "../machine.js";
 import { readCallArguments } from "../shared/call-arguments.js";
 import type { Waiting } from "../shared/input.js";
 import { closeMarkup } from "../shared/json-calls.js";
-import { nextPiece, untilTag, untilTagPassingSpace } from "../shared/tags.js";
+import { sectionedCalls } from "../shared/sectioned-calls.js";
+import { nextPiece } from "../shared/tags.js";
 
 const sectionStart = "<｜tool▁calls▁begin｜>";
 const sectionEnd = "<｜tool▁calls▁end｜>";
@@ -16,21 +17,7 @@ const maxHeadLength = 1024;
  * name, separator, arguments (V3.1). Both are read, whichever was chosen. Format: the chat templates of deepseek-ai/DeepSeek-V3,
  * DeepSeek-R1 and DeepSeek-V3.1.
  */
-const machine: Machine = function* (context) {
-  const { input, sink } = context;
-  const toContent = (text: string): void => sink.content(text);
-  let tag = yield* untilTag(input, [sectionStart, callStart], toContent);
-  while (tag !== undefined) {
-    const inSection = [callStart, sectionEnd];
-    if (tag === sectionStart) tag = yield* untilTagPassingSpace(input, inSection, toContent);
-    while (tag === callStart) {
-      yield* readCall(context);
-      tag = yield* untilTagPassingSpace(input, inSection, toContent);
-    }
-    if (tag === undefined) return;
-    tag = yield* untilTag(input, [sectionStart, callStart], toContent);
-  }
-};
+const machine = sectionedCalls({ sectionStart, sectionEnd, callStart }, readCall);
 
 function* readCall({ input, sink }: MachineContext): Waiting {
   let raw = "";

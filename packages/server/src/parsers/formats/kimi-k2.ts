@@ -1,8 +1,9 @@
-import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { MachineContext, ToolFormat } from "../machine.js";
 import { readCallArguments } from "../shared/call-arguments.js";
 import type { Waiting } from "../shared/input.js";
 import { closeMarkup } from "../shared/json-calls.js";
-import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
+import { sectionedCalls } from "../shared/sectioned-calls.js";
+import { readUntilTag } from "../shared/tags.js";
 
 const sectionStart = "<|tool_calls_section_begin|>";
 const sectionEnd = "<|tool_calls_section_end|>";
@@ -15,21 +16,7 @@ const maxIdLength = 1024;
  * Between section tags, per call: an id `functions.NAME:INDEX`, the arguments' tag, JSON. The id goes back to the client,
  * since later turns must repeat it. Format: moonshotai/Kimi-K2's tool calling guide and chat template.
  */
-const machine: Machine = function* (context) {
-  const { input, sink } = context;
-  const toContent = (text: string): void => sink.content(text);
-  let tag = yield* untilTag(input, [sectionStart, callStart], toContent);
-  while (tag !== undefined) {
-    const inSection = [callStart, sectionEnd];
-    if (tag === sectionStart) tag = yield* untilTagPassingSpace(input, inSection, toContent);
-    while (tag === callStart) {
-      yield* readCall(context);
-      tag = yield* untilTagPassingSpace(input, inSection, toContent);
-    }
-    if (tag === undefined) return;
-    tag = yield* untilTag(input, [sectionStart, callStart], toContent);
-  }
-};
+const machine = sectionedCalls({ sectionStart, sectionEnd, callStart }, readCall);
 
 function* readCall({ input, sink }: MachineContext): Waiting {
   const { text, tag } = yield* readUntilTag(input, [argumentsStart, callEnd], maxIdLength);

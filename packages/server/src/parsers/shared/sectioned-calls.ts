@@ -1,0 +1,31 @@
+import type { Machine, MachineContext } from "../machine.js";
+import type { Waiting } from "./input.js";
+import { untilTag, untilTagPassingSpace } from "./tags.js";
+
+export interface SectionTags {
+  readonly sectionStart: string;
+  readonly sectionEnd: string;
+  readonly callStart: string;
+}
+
+/** Calls one after another between section tags, or without their section; `readCall` reads one from after its tag. */
+export function sectionedCalls(
+  { sectionStart, sectionEnd, callStart }: SectionTags,
+  readCall: (context: MachineContext) => Waiting,
+): Machine {
+  return function* (context) {
+    const { input, sink } = context;
+    const toContent = (text: string): void => sink.content(text);
+    let tag = yield* untilTag(input, [sectionStart, callStart], toContent);
+    while (tag !== undefined) {
+      const inSection = [callStart, sectionEnd];
+      if (tag === sectionStart) tag = yield* untilTagPassingSpace(input, inSection, toContent);
+      while (tag === callStart) {
+        yield* readCall(context);
+        tag = yield* untilTagPassingSpace(input, inSection, toContent);
+      }
+      if (tag === undefined) return;
+      tag = yield* untilTag(input, [sectionStart, callStart], toContent);
+    }
+  };
+}
