@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import type { Engine, GenerationRequest, StepRecord } from "@octavo/engine";
+import { plainParams } from "@octavo/engine/testing";
 import { median } from "../support/median.js";
 
 /** What a run's steps cost beside the native call; medians over those that decoded one token for each stream. */
@@ -78,30 +79,7 @@ export function decodeRequest(promptTokens: Int32Array, maxTokens: number, prior
     requestId: `steps-${numRequests}`,
     promptTokens,
     priority,
-    params: {
-      n: 1,
-      maxTokens,
-      minTokens: 0,
-      temperature: 0,
-      topP: 1,
-      topK: 0,
-      minP: 0,
-      presencePenalty: 0,
-      frequencyPenalty: 0,
-      repetitionPenalty: 1,
-      logitBias: undefined,
-      allowedTokenIds: undefined,
-      badWords: [],
-      stop: [],
-      stopTokenIds: [],
-      includeStopStrInOutput: false,
-      ignoreEos: true,
-      seed: 1n,
-      logprobs: undefined,
-      promptLogprobs: undefined,
-      logprobTokenIds: undefined,
-      skipSpecialTokens: true,
-    },
+    params: { ...plainParams, maxTokens },
   };
 }
 
