@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 namespace octavo {
 
@@ -137,7 +138,10 @@ void AttentionPlan::cut_spans(int num_threads) {
             }
         }
     }
-    std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) { return a.cost > b.cost; });
+    // Ties in the order of making, without the memory that a stable sort would take.
+    std::sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) {
+        return std::tie(b.cost, a.tile, a.first_segment, a.first_head) < std::tie(a.cost, b.tile, b.first_segment, b.first_head);
+    });
 }
 
 }  // namespace octavo

@@ -1,10 +1,12 @@
 // A small decoder through the executor: the same bits whole, chunked, beside neighbours and on any number of threads;
-// every kind of output row; cancellation.
+// every kind of output row; cancellation; steps that allocate nothing.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,21 @@
 #include "../program/executor.h"
 #include "check.h"
 #include "samples.h"
+
+namespace {
+
+std::atomic<int64_t> num_allocations{0};
+
+}  // namespace
+
+void* operator new(size_t size) {
+    num_allocations.fetch_add(1, std::memory_order_relaxed);
+    if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+    throw std::bad_alloc();
+}
+
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace octavo::test {
 
@@ -256,6 +273,35 @@ void check_output_rows() {
     executor.run(*program, cache, plan, result, stopped);
 }
 
+/// Decode steps of a batch that has been there before: greedy, sampled and with logprobs.
+void check_allocations() {
+    const std::atomic<bool> cancelled{false};
+    ThreadPool pool(2);
+    const auto program = make_program(WeightType::q8_0, pool);
+    const KvCache cache({KvDtype::f16, 24, 16, attention.num_kv_heads, attention.head_dim}, 2);
+    Executor executor(pool);
+    StepResult result;
+    for (int64_t position = 0; position < 100; ++position) {
+        StepPlan plan = empty_plan();
+        plan.wants_logits = false;
+        for (int64_t sequence = 0; sequence < 3; ++sequence) {
+            add_tokens(plan, sequence, position, 1);
+            OutputRow& row = plan.outputs.back();
+            row.kind = OutputRow::Kind::sample;
+            row.wants_logprobs = sequence == 1;
+            row.num_top = sequence == 1 ? 5 : 0;
+            row.sampling.temperature = sequence == 0 ? 0.0f : 0.8f;
+            row.sampling.top_k = sequence == 1 ? 20 : 0;
+            row.sampling.top_p = sequence == 2 ? 0.9f : 1.0f;
+            row.sampling.index = static_cast<uint64_t>(position);
+        }
+        const int64_t before = num_allocations.load();
+        executor.run(*program, cache, plan, result, cancelled);
+        const int64_t after = num_allocations.load();
+        if (position > 0) CHECK(after == before);
+    }
+}
+
 }  // namespace
 
 }  // namespace octavo::test
@@ -269,6 +315,7 @@ int main() {
         for (const WeightType type : {WeightType::f16, WeightType::bf16, WeightType::q4_0}) test::check_fusion(type);
         test::check_fusion_limits();
         test::check_output_rows();
+        test::check_allocations();
     }
     return test::finish("program_test");
 }
