@@ -1,4 +1,7 @@
 import type { OctavoError } from "@octavo/protocol";
+import type { Explanation, SlowGap } from "./evidence/explanation.js";
+import type { Spread } from "./evidence/spread.js";
+import type { LoggedStep } from "./evidence/step-log.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "./structured/grammar.js";
 
@@ -27,6 +30,8 @@ export interface GenerationRequest {
   readonly batch?: RequestBatch;
   /** `performance.now()` at arrival. */
   readonly arrivalMs?: number;
+  /** Of the time since, what compiling the grammar took. */
+  readonly grammarMs?: number;
 }
 
 export interface EmbeddingRequest {
@@ -82,13 +87,65 @@ export interface Usage {
 
 /** Evidence of how a request was served. Times in ms. */
 export interface ServingRecord {
+  /** From arrival to being admitted. */
   readonly queueMs: number;
   readonly timeToFirstTokenMs: number | undefined;
   readonly prefillMs: number;
   readonly decodeMs: number;
   readonly e2eMs: number;
-  readonly preemptions: number;
+  /** Its part of the backend's time; the parts of all requests add up to it. */
+  readonly kernelMs: number;
+  /** Output waited for its reader so long, all together. */
+  readonly readerLagMs: number;
+  /** Between the steps that gave a sequence output. */
+  readonly gaps: GapSummary;
+  /** Steps that computed some of its tokens. */
+  readonly numSteps: number;
+  /** Sequences in those steps, its own included. */
+  readonly batchSize: Spread;
+  /** Prompt tokens of others in those steps. */
+  readonly sharedPrefillTokens: Spread;
   readonly cachedTokens: number;
+  /** Of the prompt's tokens. */
+  readonly cacheHitRatio: number;
+  /** Prompt tokens whose blocks had been cached, and were evicted before it came. */
+  readonly evictedPrefixTokens: number;
+  readonly blocksHit: number;
+  readonly blocksAllocated: number;
+  /** Cached blocks of other content that it took. */
+  readonly blocksEvicted: number;
+  readonly preemptions: number;
+  /** Tokens computed again since a preemption lost them. */
+  readonly recomputedTokens: number;
+}
+
+export interface GapSummary {
+  readonly count: number;
+  readonly meanMs: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+/** What the engine knows of a request, running or over. */
+export interface RequestEvidence {
+  readonly requestId: string;
+  readonly isOver: boolean;
+  readonly record: ServingRecord;
+  /** Where the time to the first token went; undefined before there is one. */
+  readonly firstToken: Explanation | undefined;
+  /** Gaps of more than twice the usual length, slowest first; at most 16. */
+  readonly slowGaps: readonly SlowGap[];
+}
+
+/** What the engine remembers: its latest steps, about 16,000, and its latest requests, about 2,000. */
+export interface Evidence {
+  /** Oldest first. */
+  readonly steps: readonly LoggedStep[];
+  /** Undefined for a step that was forgotten or has not ended. */
+  step(number: number): LoggedStep | undefined;
+  /** Undefined for a request that was forgotten or never was; of several with one id, the latest. */
+  request(requestId: string): RequestEvidence | undefined;
 }
 
 export interface EngineStats {
@@ -144,6 +201,7 @@ export interface FinishedRequest {
 /** The running engine: one per artifact. */
 export interface Engine extends AsyncDisposable {
   readonly stats: EngineStats;
+  readonly evidence: Evidence;
   readonly maxModelLen: number;
   /**
    * Queues a request. Throws `context_length_exceeded`, `queue_full`, `invalid_request` or `shutting_down` at once.

@@ -1,5 +1,8 @@
 export type * from "./api.js";
 export type * from "./language-model.js";
+export type { Cause, Culprit, Explanation, ExplanationPart, SlowGap } from "./evidence/explanation.js";
+export type { Spread } from "./evidence/spread.js";
+export type { LoggedStep, StepShare } from "./evidence/step-log.js";
 export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config.js";
 export type { SamplingParams } from "./sampling/sampling-params.js";
 export type * from "./structured/grammar.js";

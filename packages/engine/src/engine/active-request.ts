@@ -1,6 +1,8 @@
 import type { Backend, OutputRow, RowResult, SamplerState } from "@octavo/kernels";
 import type { OctavoError } from "@octavo/protocol";
 import type { FinishedRequest, ServingRecord, Usage } from "../api.js";
+import type { EvidenceLog, ObservedRequest } from "../evidence/evidence-log.js";
+import { RequestTimeline } from "../evidence/request-timeline.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
 import type { ObserverList } from "./observer-list.js";
 import type { StopAutomaton } from "./stop-matcher.js";
@@ -14,6 +16,7 @@ export interface EngineContext {
   readonly stopAutomatonOf: (stops: readonly string[]) => StopAutomaton;
   readonly badWordsOf: (words: readonly string[]) => readonly Int32Array[];
   readonly observers: ObserverList;
+  readonly evidence: EvidenceLog;
 }
 
 /** Takes the output rows that a sequence wants of a step, in order of position. */
@@ -21,38 +24,14 @@ export interface RowSink {
   addRow(position: number, row: OutputRow): void;
 }
 
-/** When the parts of a request's life began, on `performance.now()`'s clock. */
-export class RequestTimes {
-  readonly arrivalMs: number;
-  admittedMs: number | undefined;
-  firstTokenMs: number | undefined;
-  lastTokenMs: number | undefined;
-
-  constructor(arrivalMs: number) {
-    this.arrivalMs = arrivalMs;
-  }
-
-  record(endMs: number, preemptions: number, cachedTokens: number): ServingRecord {
-    const { arrivalMs, admittedMs, firstTokenMs, lastTokenMs } = this;
-    return {
-      queueMs: (admittedMs ?? endMs) - arrivalMs,
-      timeToFirstTokenMs: firstTokenMs === undefined ? undefined : firstTokenMs - arrivalMs,
-      prefillMs: admittedMs === undefined ? 0 : (firstTokenMs ?? endMs) - admittedMs,
-      decodeMs: firstTokenMs === undefined ? 0 : (lastTokenMs ?? firstTokenMs) - firstTokenMs,
-      e2eMs: endMs - arrivalMs,
-      preemptions,
-      cachedTokens,
-    };
-  }
-}
-
 /** A request inside the engine: what its sequences want of each step and what becomes of the answers. */
-export abstract class ActiveRequest implements SequenceGroup {
+export abstract class ActiveRequest implements SequenceGroup, ObservedRequest {
   readonly requestId: string;
   readonly order: number;
   readonly priority: number;
   readonly cacheSalt: string | undefined;
-  readonly times: RequestTimes;
+  readonly timeline: RequestTimeline;
+  readonly #evidence: EvidenceLog;
   abstract readonly sequences: readonly Sequence[];
   /** Called once, when the request is over. */
   onOver: (() => void) | undefined;
@@ -65,14 +44,17 @@ export abstract class ActiveRequest implements SequenceGroup {
       readonly arrivalMs?: number;
       readonly priority?: number;
       readonly cacheSalt?: string;
+      readonly grammarMs?: number;
     },
     order: number,
+    evidence: EvidenceLog,
   ) {
     this.requestId = request.requestId;
     this.order = order;
     this.priority = request.priority ?? 0;
     this.cacheSalt = request.cacheSalt;
-    this.times = new RequestTimes(request.arrivalMs ?? performance.now());
+    this.timeline = new RequestTimeline(request, order);
+    this.#evidence = evidence;
   }
 
   get isOver(): boolean {
@@ -85,6 +67,10 @@ export abstract class ActiveRequest implements SequenceGroup {
       completionTokens: this.sequences.reduce((sum, sequence) => sum + sequence.numOutputTokens, 0),
       cachedTokens: this.sequences[0]?.cachedTokens ?? 0,
     };
+  }
+
+  get record(): ServingRecord {
+    return this.timeline.record(this.sequences, this.#evidence.blockSize);
   }
 
   /** Makes what a sequence needs to run; called once, when it is first admitted. */
@@ -108,9 +94,7 @@ export abstract class ActiveRequest implements SequenceGroup {
   finish(isAborted: boolean, observers: ObserverList): void {
     if (this.#isOver) return;
     this.#end();
-    const preemptions = this.sequences.reduce((sum, sequence) => sum + sequence.numPreemptions, 0);
-    const { usage } = this;
-    const record = this.times.record(performance.now(), preemptions, usage.cachedTokens);
+    const { usage, record } = this;
     const finished = this.conclude(isAborted, usage, record);
     const maxSequenceTokens = this.sequences.reduce(
       (most, { numOutputTokens }) => Math.max(most, numOutputTokens),
@@ -140,6 +124,8 @@ export abstract class ActiveRequest implements SequenceGroup {
 
   #end(): void {
     this.#isOver = true;
+    this.timeline.endMs = performance.now();
+    this.#evidence.end(this);
     this.onOver?.();
   }
 }

@@ -7,6 +7,7 @@ import type {
   GenerationEvent,
   GenerationRequest,
 } from "../api.js";
+import { EvidenceLog } from "../evidence/evidence-log.js";
 import { BlockPool } from "../kv-cache/block-pool.js";
 import { tokenizeBadWords } from "../sampling/bad-words.js";
 import { PrefillPacer } from "../scheduler/prefill-pacer.js";
@@ -49,13 +50,13 @@ class StepEngine implements RunningEngine {
   readonly #plans: StepPlanBuilder;
   readonly #context: EngineContext;
   readonly #observers = new ObserverList();
+  readonly evidence: EvidenceLog;
   readonly #queue: AdmissionQueue;
   readonly #requests: RequestRegistry;
   readonly #grammars: GrammarCompiler;
   readonly #loop: Promise<void>;
   #wake: (() => void) | undefined;
   #numRequests = 0;
-  #numSteps = 0;
   #isDraining = false;
   #isStopped = false;
   #disposal: Promise<void> | undefined;
@@ -79,6 +80,7 @@ class StepEngine implements RunningEngine {
       vocabSize: options.vocabSize,
       onCompiled: (seconds, cached) => this.#observers.notify("onGrammarCompiled", seconds, cached),
     });
+    this.evidence = new EvidenceLog(options.hiddenSize, blockSize);
     this.#context = {
       backend,
       vocabSize: options.vocabSize,
@@ -87,6 +89,7 @@ class StepEngine implements RunningEngine {
       stopAutomatonOf: oncePerList((stops) => new StopAutomaton(stops)),
       badWordsOf: oncePerList((words) => tokenizeBadWords(words, options.tokenizer)),
       observers: this.#observers,
+      evidence: this.evidence,
     };
     this.#cache = backend.createKvCache({ ...options.kv, numBlocks, blockSize });
     this.#loop = this.#run();
@@ -131,7 +134,7 @@ class StepEngine implements RunningEngine {
     this.#checkOpen();
     checkEmbeddingRequest(request, this.#limits);
     this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length, request.batch);
-    const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize);
+    const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize, this.evidence);
     this.#add(task, signal);
     return task.result;
   }
@@ -180,6 +183,7 @@ class StepEngine implements RunningEngine {
 
   #add(request: ActiveRequest, signal: AbortSignal | undefined): void {
     this.#numRequests += 1;
+    this.evidence.add(request);
     this.#requests.add(request, signal);
     this.#wake?.();
   }
@@ -211,6 +215,11 @@ class StepEngine implements RunningEngine {
     if (step.sequences.length === 0) return;
     const plan = this.#plans.build(step.sequences, (sequence) => this.#requests.of(sequence));
     const blocksUsed = this.#pool.numUsed;
+    this.evidence.beginStep(
+      step.sequences,
+      step.prefillTokens,
+      (sequence) => this.#requests.of(sequence).timeline,
+    );
     const turn = eventLoopTurn();
     const pending = backend.execute(program, this.#cache, plan);
     this.#requests.deliver();
@@ -218,21 +227,25 @@ class StepEngine implements RunningEngine {
     // A backend that answers at once must not keep timers and sockets waiting.
     await turn;
     this.#pacer.observe(step.prefillTokens, result.computeMs);
+    this.evidence.measureStep(result.computeMs);
     const generatedTokens = this.#apply(step, result);
-    this.#observers.notify("onStep", {
-      step: this.#numSteps,
+    const end = {
       startMs,
       durationMs: performance.now() - startMs,
+      blocksUsed,
+      blocksEvicted: this.#pool.numEvictions - evictionsBefore,
+      preemptions: step.preempted.length,
+    };
+    this.#observers.notify("onStep", {
+      step: this.evidence.currentStep,
       computeMs: result.computeMs,
       numSequences: step.sequences.length,
       prefillTokens: step.prefillTokens,
       decodeTokens: step.decodeTokens,
       generatedTokens,
-      blocksUsed,
-      blocksEvicted: this.#pool.numEvictions - evictionsBefore,
-      preemptions: step.preempted.length,
+      ...end,
     });
-    this.#numSteps += 1;
+    this.evidence.endStep(end);
     hooks.afterStep?.(this);
   }
 
@@ -254,7 +267,14 @@ class StepEngine implements RunningEngine {
     const step = this.#scheduler.schedule(this.#pacer.maxTokens);
     if (step.sequences.length === 0)
       throw new OctavoError("internal_error", "requests are waiting, but none can run");
-    for (const sequence of step.preempted) this.#observers.notify("onPreemption", sequence.group.requestId);
+    for (const sequence of step.preempted) {
+      this.#observers.notify("onPreemption", sequence.group.requestId);
+      this.#requests.of(sequence).timeline.notePreemption({
+        sequence: sequence.index,
+        step: this.evidence.currentStep,
+        byOrder: sequence.preemptedBy,
+      });
+    }
     const nowMs = performance.now();
     for (const sequence of step.admitted) {
       const request = this.#requests.of(sequence);
@@ -272,8 +292,9 @@ class StepEngine implements RunningEngine {
 
   #admitted(request: ActiveRequest, sequence: Sequence, nowMs: number): void {
     this.#queue.leave(request);
-    if (request.times.admittedMs === undefined) {
-      request.times.admittedMs = nowMs;
+    if (request.timeline.admittedMs === undefined) {
+      request.timeline.admittedMs = nowMs;
+      request.timeline.evictedPrefixTokens = sequence.evictedPrefixTokens;
       if (this.#options.enablePrefixCaching && sequence.firstWantedRow > 0) {
         this.#observers.notify("onPrefixLookup", sequence.numPromptTokens, sequence.numComputed);
       }

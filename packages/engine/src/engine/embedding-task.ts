@@ -1,6 +1,7 @@
 import type { RowResult } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { EmbeddingRequest, FinishedRequest, ServingRecord, Usage } from "../api.js";
+import type { EvidenceLog } from "../evidence/evidence-log.js";
 import { Sequence } from "../scheduler/sequence.js";
 import { ActiveRequest, type RowSink } from "./active-request.js";
 import { checkRowError } from "./token-logprob.js";
@@ -24,8 +25,8 @@ export class EmbeddingTask extends ActiveRequest {
   #resolve!: (result: EmbeddingResult) => void;
   #reject!: (error: OctavoError) => void;
 
-  constructor(request: EmbeddingRequest, order: number, hiddenSize: number) {
-    super(request, order);
+  constructor(request: EmbeddingRequest, order: number, hiddenSize: number, evidence: EvidenceLog) {
+    super(request, order, evidence);
     this.#request = request;
     this.#sum = new Float64Array(hiddenSize);
     this.result = new Promise((resolve, reject) => {
@@ -74,8 +75,8 @@ export class EmbeddingTask extends ActiveRequest {
     if (!this.#sum.every(Number.isFinite)) {
       throw new OctavoError("internal_error", "The model's numbers for this request are not finite.");
     }
-    this.times.firstTokenMs = nowMs;
-    this.times.lastTokenMs = nowMs;
+    this.timeline.firstTokenMs = nowMs;
+    this.timeline.lastTokenMs = nowMs;
     return true;
   }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import type { GenerationEvent } from "../api.js";
+import { plainServingRecord } from "../testing/serving-record.js";
 import { EventChannel, type PendingDelta } from "./event-channel.js";
 
 function delta(index: number, token: number, finishReason?: "stop"): PendingDelta {
@@ -18,15 +19,7 @@ function delta(index: number, token: number, finishReason?: "stop"): PendingDelt
 const done = {
   kind: "done",
   usage: { promptTokens: 1, completionTokens: 1, cachedTokens: 0 },
-  record: {
-    queueMs: 0,
-    timeToFirstTokenMs: 0,
-    prefillMs: 0,
-    decodeMs: 0,
-    e2eMs: 0,
-    preemptions: 0,
-    cachedTokens: 0,
-  },
+  record: plainServingRecord,
 } satisfies GenerationEvent;
 
 async function read(channel: EventChannel): Promise<GenerationEvent[]> {

@@ -17,6 +17,9 @@ interface Waiter {
  */
 export class EventChannel implements AsyncIterableIterator<GenerationEvent, undefined> {
   readonly #onReturn: () => void;
+  readonly #onLag: ((lagMs: number) => void) | undefined;
+  /** Since when output has been waiting for its reader. */
+  #waitingSinceMs: number | undefined;
   #prompt: GenerationEvent | undefined;
   /** Not taken yet, at most one per sequence. */
   #deltas: PendingDelta[] | undefined;
@@ -29,9 +32,10 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
     this.#serve();
   };
 
-  /** `onReturn` runs when the reader leaves before the end. */
-  constructor(onReturn: () => void) {
+  /** `onReturn` runs when the reader leaves before the end, `onLag` when it takes output that had to wait for it. */
+  constructor(onReturn: () => void, onLag?: (lagMs: number) => void) {
     this.#onReturn = onReturn;
+    this.#onLag = onLag;
   }
 
   [Symbol.asyncIterator](): this {
@@ -64,6 +68,7 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
     if (this.#deltas === undefined) this.#deltas = deltas;
     else mergeAll(this.#deltas, deltas);
     this.#serve();
+    if (this.#deltas !== undefined) this.#waitingSinceMs ??= performance.now();
   }
 
   close(event: GenerationEvent & { kind: "done" }): void {
@@ -100,6 +105,10 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
     if (this.#deltas !== undefined) {
       const deltas = this.#deltas;
       this.#deltas = undefined;
+      if (this.#waitingSinceMs !== undefined) {
+        this.#onLag?.(performance.now() - this.#waitingSinceMs);
+        this.#waitingSinceMs = undefined;
+      }
       return { kind: "delta", deltas };
     }
     const event = this.#done;

@@ -29,7 +29,6 @@ interface Stream {
   /** Reused for every step: only the index and the state change. */
   readonly row: SampleRow;
   readonly constraint: GrammarConstraint | undefined;
-  lastTokenMs: number | undefined;
   finishReason: FinishReason | undefined;
   /** Rows that the step in flight computes. */
   numScoreRows: number;
@@ -58,13 +57,18 @@ export class GenerationTask extends ActiveRequest {
     tokenizer: Tokenizer,
     onReaderLeft: (task: GenerationTask) => void,
   ) {
-    super(request, order);
+    super(request, order, context.evidence);
     const { params } = request;
     // One copy for all sequences, which the caller cannot change any more.
     const promptTokens = request.promptTokens.slice();
     this.#context = context;
     this.#request = { ...request, promptTokens };
-    this.events = new EventChannel(() => onReaderLeft(this));
+    this.events = new EventChannel(
+      () => onReaderLeft(this),
+      (lagMs) => {
+        this.timeline.readerLagMs += lagMs;
+      },
+    );
     this.#badWords = context.badWordsOf(params.badWords);
     this.#stopTokenIds = new Set(params.stopTokenIds);
     this.#numPromptLogprobs = params.promptLogprobs === -1 ? context.vocabSize : params.promptLogprobs;
@@ -75,7 +79,6 @@ export class GenerationTask extends ActiveRequest {
       output: new SequenceOutput(index, params, tokenizer, promptTokens, stops),
       row: sampleRow(request, sequenceSeed(seed, index), context.vocabSize),
       constraint: this.#constraint(),
-      lastTokenMs: undefined,
       finishReason: undefined,
       numScoreRows: 0,
       samples: false,
@@ -220,16 +223,12 @@ export class GenerationTask extends ActiveRequest {
   }
 
   #accept(sequence: Sequence, stream: Stream, sampled: RowResult, nowMs: number): boolean {
-    const { observers } = this.#context;
-    const { times } = this;
-    if (times.firstTokenMs === undefined) {
-      times.firstTokenMs = nowMs;
-      observers.notify("onFirstToken", this.requestId, nowMs - times.arrivalMs);
-    }
-    if (stream.lastTokenMs !== undefined)
-      observers.notify("onInterToken", this.requestId, nowMs - stream.lastTokenMs);
-    stream.lastTokenMs = nowMs;
-    times.lastTokenMs = nowMs;
+    const { observers, evidence } = this.#context;
+    const { timeline } = this;
+    if (timeline.firstTokenMs === undefined)
+      observers.notify("onFirstToken", this.requestId, nowMs - timeline.arrivalMs);
+    const gapMs = timeline.noteOutput(sequence.index, evidence.currentStep, nowMs);
+    if (gapMs !== undefined) observers.notify("onInterToken", this.requestId, gapMs);
 
     sequence.tokens.push(sampled.token);
     const { logprobTokenIds } = this.#request.params;

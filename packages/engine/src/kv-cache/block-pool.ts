@@ -36,6 +36,8 @@ export class BlockPool {
   readonly #buckets: Int32Array;
   readonly #bucketNext: Int32Array;
   readonly #sentinel: number;
+  /** The second lane of evicted blocks' hashes, at a place that the first lane says; later ones overwrite. */
+  readonly #evicted: Uint32Array;
   #numFree: number;
   #numCached = 0;
   #numEvictions = 0;
@@ -68,6 +70,7 @@ export class BlockPool {
     this.#tokens = new Int32Array(numBlocks * blockSize);
     this.#buckets = new Int32Array(2 ** Math.ceil(Math.log2(numBlocks * 2))).fill(-1);
     this.#bucketNext = new Int32Array(numBlocks).fill(-1);
+    this.#evicted = new Uint32Array(Math.max(4096, this.#buckets.length * 4));
     this.#sentinel = numBlocks;
     this.#numFree = numBlocks;
     for (let block = 0; block <= numBlocks; block += 1) {
@@ -118,6 +121,8 @@ export class BlockPool {
     const block = this.#next[this.#sentinel] as BlockId;
     if (this.#contents[block] === 0) this.#numFree -= 1;
     else {
+      const lane = block * hashLanes;
+      this.#evicted[this.#hashes[lane]! & (this.#evicted.length - 1)] = this.#hashes[lane + 1]!;
       this.#unhash(block);
       this.#numCached -= 1;
       this.#numEvictions += 1;
@@ -177,6 +182,14 @@ export class BlockPool {
       block = this.#bucketNext[block] ?? -1;
     }
     return undefined;
+  }
+
+  /**
+   * Whether a block with this hash was evicted not long ago. Of a bounded memory: it forgets, and once in four thousand
+   * million times takes one prefix for another. For evidence only.
+   */
+  wasEvicted(hash: Uint32Array, hashOffset: number): boolean {
+    return this.#evicted[(hash[hashOffset] ?? 0) & (this.#evicted.length - 1)] === hash[hashOffset + 1];
   }
 
   /** Makes a used, full block findable. Blocks with equal content may coexist; they get one content id. */

@@ -75,6 +75,23 @@ export class PrefixCache {
     }
   }
 
+  /**
+   * Tokens of the full blocks behind the first `numCached` tokens, up to `maxTokens`, that were evicted and not cached
+   * again since: what was in the cache once. A guess as `BlockPool.wasEvicted` is.
+   */
+  countEvicted(chain: PrefixChain, numCached: number, maxTokens: number): number {
+    const { blockSize } = this.#pool;
+    const maxBlocks = Math.floor(maxTokens / blockSize);
+    let block = Math.floor(numCached / blockSize);
+    const first = block;
+    while (block < maxBlocks) {
+      const lanes = chain.through(block, blockSize, this.#hasher);
+      if (!this.#pool.wasEvicted(lanes, PrefixChain.offset(block))) break;
+      block += 1;
+    }
+    return (block - first) * blockSize;
+  }
+
   /** How many of the blocks [from, to), which both have in full, belong to a prefix that two chains have in common. */
   countShared(a: PrefixChain, b: PrefixChain, from: number, to: number): number {
     // A hash covers all that precedes it: equal up to some block, and different from there on.

@@ -1,18 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol";
-import type { FinishReason, GenerationEvent, ServingRecord } from "../api.js";
+import type { FinishReason, GenerationEvent } from "../api.js";
+import { plainServingRecord } from "../testing/serving-record.js";
 import { Generation } from "./generation.js";
-
-const record: ServingRecord = {
-  queueMs: 0,
-  timeToFirstTokenMs: 1,
-  prefillMs: 1,
-  decodeMs: 1,
-  e2eMs: 2,
-  preemptions: 0,
-  cachedTokens: 0,
-};
 
 function delta(index: number, text: string, token: number, finishReason?: FinishReason): GenerationEvent {
   return {
@@ -26,7 +17,7 @@ function delta(index: number, text: string, token: number, finishReason?: Finish
 const done: GenerationEvent = {
   kind: "done",
   usage: { promptTokens: 2, completionTokens: 4, cachedTokens: 0 },
-  record,
+  record: plainServingRecord,
 };
 
 function generationOf(events: readonly (GenerationEvent | Error)[]): {

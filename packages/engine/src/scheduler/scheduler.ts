@@ -88,13 +88,15 @@ export class Scheduler {
   }
 
   /** Makes a running sequence give its blocks back and wait for recomputation. Not while a step computes it. */
-  preempt(sequence: Sequence): void {
+  preempt(sequence: Sequence, by?: Sequence): void {
     this.#budget += sequence.numScheduled;
     if (!sequence.isDecoding) this.#promptBudget += sequence.numScheduled;
     sequence.numScheduled = 0;
     this.#running.splice(this.#running.indexOf(sequence), 1);
+    sequence.numLost = sequence.numComputed;
     this.#releaseBlocks(sequence);
     sequence.numPreemptions += 1;
+    sequence.preemptedBy = by?.group.order;
     sequence.status = "waiting";
     this.#waiting.add(sequence);
     this.#preempted.push(sequence);
@@ -197,7 +199,7 @@ export class Scheduler {
     if (numTokens === 0 || (numTokens < wanted && !this.#options.enableChunkedPrefill)) return;
     while (!this.#grow(sequence, sequence.numComputed + numTokens)) {
       const victim = this.#running.reduce((last, other) => (this.#policy.before(last, other) ? other : last));
-      this.preempt(victim);
+      this.preempt(victim, sequence);
       if (victim === sequence) return;
     }
     sequence.numScheduled = numTokens;
@@ -223,6 +225,8 @@ export class Scheduler {
       this.#inFlight?.add(sequence);
       if (sequence.cachedTokens === undefined) {
         sequence.cachedTokens = sequence.numComputed;
+        sequence.evictedPrefixTokens =
+          this.#prefixCache?.countEvicted(sequence.prefix, sequence.numComputed, maxTokens) ?? 0;
         admitted.push(sequence);
       }
     }
@@ -264,6 +268,8 @@ export class Scheduler {
       sequence.blocks.push(block);
     }
     sequence.numComputed = numHitTokens;
+    sequence.numRecomputed += Math.max(0, sequence.numLost - numHitTokens);
+    sequence.numLost = 0;
     sequence.numRegistered = hits.length;
     if (!this.#grow(sequence, numHitTokens + numTokens)) {
       throw new OctavoError("internal_error", "scheduler: an admitted sequence does not fit");
@@ -336,11 +342,16 @@ export class Scheduler {
   #grow(sequence: Sequence, numTokens: number): boolean {
     const missing = this.#pool.blocksFor(numTokens) - sequence.blocks.length;
     if (missing > this.#pool.numAvailable) return false;
+    const evictionsBefore = this.#pool.numEvictions;
     for (let count = 0; count < missing; count += 1) {
       const block = this.#pool.allocate();
       if (block === undefined)
         throw new OctavoError("internal_error", "block pool: fewer blocks than counted");
       sequence.blocks.push(block);
+    }
+    if (missing > 0) {
+      sequence.numBlocksAllocated += missing;
+      sequence.numBlocksEvicted += this.#pool.numEvictions - evictionsBefore;
     }
     return true;
   }

@@ -36,6 +36,17 @@ export class Sequence {
   /** Blocks, from the first on, that were offered to the prefix cache. */
   numRegistered = 0;
   numPreemptions = 0;
+  /** Number of the request that needed its blocks when it was last preempted; undefined when nobody did. */
+  preemptedBy: number | undefined;
+  /** Tokens computed again since preemptions lost them. */
+  numRecomputed = 0;
+  /** Tokens that the last preemption lost. */
+  numLost = 0;
+  numBlocksAllocated = 0;
+  /** Of them, those that were taken from cached content. */
+  numBlocksEvicted = 0;
+  /** Prompt tokens that would have been found in the cache, had they not been evicted; set with `cachedTokens`. */
+  evictedPrefixTokens = 0;
   /** Prompt tokens found in the cache when first admitted; undefined before. */
   cachedTokens: number | undefined;
   /** Every position from here on must be computed although it may be cached, since its output is wanted. */

@@ -25,6 +25,8 @@ export interface FakeBackendOptions {
   readonly answersAtOnce?: boolean;
   /** Replaces a row's greedy outcome: what comes after `context`; undefined keeps it. */
   readonly script?: (context: readonly number[]) => number | undefined;
+  /** Milliseconds that a step keeps the processor busy; such a step says how long it really took. */
+  readonly busyMs?: (plan: StepPlan) => number;
   /** Called before each step's computation; a rejection is the backend's failure. */
   readonly beforeStep?: (plan: StepPlan) => Promise<void> | void;
   /** Why the row that ends with `context` fails; undefined lets it be. */
@@ -97,8 +99,12 @@ export class FakeBackend implements Backend {
       await this.#options.beforeStep?.(plan);
       if (this.#options.answersAtOnce !== true) await new Promise((resolve) => setImmediate(resolve));
       this.#numSteps += 1;
+      const startMs = performance.now();
       const rows = cache.run(plan, (row, context, hash) => this.#row(plan, row, context, hash));
-      return { rows, computeMs: 0.01 * plan.numTokens };
+      const busyMs = this.#options.busyMs?.(plan);
+      if (busyMs === undefined) return { rows, computeMs: 0.01 * plan.numTokens };
+      while (performance.now() < startMs + busyMs);
+      return { rows, computeMs: performance.now() - startMs };
     } finally {
       this.#isExecuting = false;
     }

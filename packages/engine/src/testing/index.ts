@@ -23,6 +23,7 @@ export {
 } from "./mock-hub.js";
 export { quantize, type StoredType } from "./quantize.js";
 export { Random } from "./random.js";
+export { plainServingRecord } from "./serving-record.js";
 export {
   tinyConfigJson,
   tinyGgufMetadata,

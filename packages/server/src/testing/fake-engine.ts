@@ -4,16 +4,19 @@ import type {
   Engine,
   EngineObserver,
   EngineStats,
+  Evidence,
   FinishReason,
   GenerationEvent,
   GenerationRequest,
   Grammar,
   GrammarSpec,
   SequenceDelta,
+  ServingRecord,
   TokenLogprob,
   Usage,
 } from "@octavo/engine";
 import { GrammarCompiler } from "@octavo/engine";
+import { plainServingRecord } from "@octavo/engine/testing";
 import { OctavoError } from "@octavo/protocol";
 import type { ByteTokenizer } from "./fake-tokenizer.js";
 
@@ -39,6 +42,15 @@ export class FakeEngine implements Engine {
   /** Requests that ended because their signal aborted or their reader left. */
   readonly aborted: string[] = [];
   readonly behaviour: FakeBehaviour;
+  readonly #records = new Map<string, ServingRecord>();
+  readonly evidence: Evidence = {
+    steps: [],
+    step: () => undefined,
+    request: (requestId) => {
+      const record = this.#records.get(requestId);
+      return record && { requestId, isOver: true, record, firstToken: undefined, slowGaps: [] };
+    },
+  };
   failure: OctavoError | undefined;
   readonly #tokenizer: ByteTokenizer;
   readonly #observers = new Set<EngineObserver>();
@@ -161,14 +173,12 @@ export class FakeEngine implements Engine {
       };
       const elapsedMs = performance.now() - startMs;
       const record = {
-        queueMs: 0,
-        timeToFirstTokenMs: 1,
-        prefillMs: 1,
+        ...plainServingRecord,
         decodeMs: elapsedMs,
         e2eMs: elapsedMs,
-        preemptions: 0,
         cachedTokens: usage.cachedTokens,
       };
+      this.#records.set(request.requestId, record);
       isComplete = true;
       const reasons = sequences.map((sequence) => sequence.finishReason ?? "abort");
       for (const observer of this.#observers) {

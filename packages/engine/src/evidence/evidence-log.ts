@@ -1,0 +1,145 @@
+import type { Evidence, RequestEvidence, ServingRecord } from "../api.js";
+import type { Sequence } from "../scheduler/sequence.js";
+import { Explainer } from "./explain.js";
+import type { RequestTimeline } from "./request-timeline.js";
+import { type LoggedStep, type StepEnd, StepLog } from "./step-log.js";
+
+/** A request as the log needs it. */
+export interface ObservedRequest {
+  readonly requestId: string;
+  readonly timeline: RequestTimeline;
+  readonly sequences: readonly Sequence[];
+  readonly record: ServingRecord;
+}
+
+/** Ended requests that are remembered... */
+const mostEnded = 2048;
+/** ...as long as their outputs are not more than this, at 8 bytes each. */
+const mostOutputs = 1_000_000;
+
+/** What one ended request leaves behind. */
+interface Ended {
+  readonly timeline: RequestTimeline;
+  readonly record: ServingRecord;
+  readonly numUncachedTokens: number;
+}
+
+/**
+ * The engine's evidence: the latest steps and requests, and why their tokens were slow. A step's compute time is shared
+ * out to its sequences by their arithmetic: for every token twice the weights (12 h² a layer) plus attention over its
+ * context (2 h a layer and position for scores, as much for values), Kaplan et al. 2020, §2.1.
+ */
+export class EvidenceLog implements Evidence {
+  readonly blockSize: number;
+  readonly #steps = new StepLog();
+  readonly #hiddenSize: number;
+  readonly #active = new Map<string, ObservedRequest>();
+  readonly #ended = new Map<string, Ended>();
+  #numEndedOutputs = 0;
+  readonly #namesByOrder = new Map<number, string>();
+  /** Timelines of the step's shares. */
+  readonly #running: RequestTimeline[] = [];
+
+  constructor(hiddenSize: number, blockSize: number) {
+    this.#hiddenSize = hiddenSize;
+    this.blockSize = blockSize;
+  }
+
+  /** Number of the step that runs, or runs next. */
+  get currentStep(): number {
+    return this.#steps.current;
+  }
+
+  get steps(): readonly LoggedStep[] {
+    const steps: LoggedStep[] = [];
+    for (let step = this.#steps.oldest; step < this.#steps.current; step += 1) {
+      const logged = this.#steps.at(step);
+      if (logged !== undefined) steps.push(logged);
+    }
+    return steps;
+  }
+
+  step(number: number): LoggedStep | undefined {
+    return this.#steps.at(number);
+  }
+
+  request(requestId: string): RequestEvidence | undefined {
+    const active = this.#active.get(requestId);
+    const known =
+      active === undefined
+        ? this.#ended.get(requestId)
+        : { timeline: active.timeline, record: active.record, numUncachedTokens: uncachedTokens(active) };
+    if (known === undefined) return undefined;
+    const explainer = new Explainer(this.#steps, (order) => this.#namesByOrder.get(order) ?? "unknown");
+    const { kernelMs, readerLagMs } = known.timeline;
+    return {
+      requestId,
+      isOver: active === undefined,
+      // When it ended, its reader may not have had all yet and, if it was aborted, a step may have been computing it.
+      record: { ...known.record, kernelMs, readerLagMs },
+      firstToken: explainer.firstToken(known.timeline, known.numUncachedTokens),
+      slowGaps: explainer.slowGaps(known.timeline),
+    };
+  }
+
+  add(request: ObservedRequest): void {
+    this.#active.set(request.requestId, request);
+    this.#namesByOrder.set(request.timeline.order, request.requestId);
+  }
+
+  /** Keeps what an ended request leaves behind, and forgets the oldest. */
+  end(request: ObservedRequest): void {
+    const { requestId, timeline, record } = request;
+    if (this.#active.get(requestId) === request) this.#active.delete(requestId);
+    this.#forget(requestId);
+    this.#ended.set(requestId, { timeline, record, numUncachedTokens: uncachedTokens(request) });
+    this.#numEndedOutputs += timeline.numOutputs;
+    for (const oldest of this.#ended.keys()) {
+      if (this.#ended.size <= mostEnded && this.#numEndedOutputs <= mostOutputs) break;
+      this.#forget(oldest);
+    }
+  }
+
+  /** Takes note of who runs in the step that was planned. */
+  beginStep(
+    sequences: readonly Sequence[],
+    prefillTokens: number,
+    timelineOf: (sequence: Sequence) => RequestTimeline,
+  ): void {
+    this.#running.length = 0;
+    for (const sequence of sequences) {
+      const { numScheduled, numComputed, isDecoding } = sequence;
+      const timeline = timelineOf(sequence);
+      const meanContext = numComputed + numScheduled / 2;
+      const work = numScheduled * (1 + meanContext / (6 * this.#hiddenSize));
+      this.#steps.add(timeline.order, sequence.index, numScheduled, !isDecoding, work);
+      this.#running.push(timeline);
+      timeline.noteStep(sequences.length, prefillTokens - (isDecoding ? 0 : numScheduled));
+    }
+  }
+
+  /** Shares out what the step took in the backend, before its results are applied: a request may end with them. */
+  measureStep(computeMs: number): void {
+    this.#steps.measure(computeMs);
+    for (let index = 0; index < this.#running.length; index += 1) {
+      this.#running[index]!.kernelMs += this.#steps.shareMs(index);
+    }
+  }
+
+  endStep(step: StepEnd): void {
+    this.#steps.end(step);
+  }
+
+  #forget(requestId: string): void {
+    const ended = this.#ended.get(requestId);
+    if (ended === undefined) return;
+    this.#ended.delete(requestId);
+    this.#numEndedOutputs -= ended.timeline.numOutputs;
+    this.#namesByOrder.delete(ended.timeline.order);
+  }
+}
+
+function uncachedTokens({ sequences }: ObservedRequest): number {
+  const first = sequences[0];
+  return first === undefined ? 0 : first.numPromptTokens - (first.cachedTokens ?? 0);
+}

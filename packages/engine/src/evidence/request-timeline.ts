@@ -1,0 +1,145 @@
+import type { GapSummary, ServingRecord } from "../api.js";
+import { IntList } from "../kv-cache/int-list.js";
+import type { Sequence } from "../scheduler/sequence.js";
+import { FloatList } from "./float-list.js";
+import { SpreadCounter } from "./spread.js";
+
+/** When a sequence got output: entry i is its i-th step with output. */
+export class SequenceTimeline {
+  /** Number of the step that gave the output. */
+  readonly steps = new IntList();
+  /** Entry i: ms between outputs i and i + 1. */
+  readonly gaps = new FloatList();
+  #lastMs: number | undefined;
+
+  /** Takes note of output; returns the ms since the output before, undefined for the first. */
+  note(step: number, nowMs: number): number | undefined {
+    const gapMs = this.#lastMs === undefined ? undefined : nowMs - this.#lastMs;
+    this.steps.push(step);
+    if (gapMs !== undefined) this.gaps.push(gapMs);
+    this.#lastMs = nowMs;
+    return gapMs;
+  }
+}
+
+/** A sequence gave its blocks back. */
+export interface Preemption {
+  readonly sequence: number;
+  /** The step that was planned. */
+  readonly step: number;
+  /** Number of the request that needed the blocks; undefined when nobody did. */
+  readonly byOrder: number | undefined;
+}
+
+/** What happened to one request, on `performance.now()`'s clock; its evidence from arrival to the last token. */
+export class RequestTimeline {
+  readonly requestId: string;
+  /** The request's number in the engine. */
+  readonly order: number;
+  /** When it reached the server. */
+  readonly arrivalMs: number;
+  /** When it reached the engine: rendered, tokenised, its grammar compiled. */
+  readonly queuedMs = performance.now();
+  /** Of the time before, what its grammar took. */
+  readonly grammarMs: number;
+  admittedMs: number | undefined;
+  firstTokenMs: number | undefined;
+  lastTokenMs: number | undefined;
+  endMs: number | undefined;
+  /** Its part of the backend's time. */
+  kernelMs = 0;
+  /** Output waited for its reader so long, all together. */
+  readerLagMs = 0;
+  /** Prompt tokens whose blocks had been cached and were evicted before it came. */
+  evictedPrefixTokens = 0;
+  numSteps = 0;
+  readonly #preemptions: Preemption[] = [];
+  readonly #batchSizes = new SpreadCounter();
+  readonly #foreignPrefill = new SpreadCounter();
+  readonly #sequences: SequenceTimeline[] = [];
+
+  constructor(
+    request: { readonly requestId: string; readonly arrivalMs?: number; readonly grammarMs?: number },
+    order: number,
+  ) {
+    this.requestId = request.requestId;
+    this.order = order;
+    this.arrivalMs = Math.min(request.arrivalMs ?? this.queuedMs, this.queuedMs);
+    this.grammarMs = request.grammarMs ?? 0;
+  }
+
+  get sequences(): readonly SequenceTimeline[] {
+    return this.#sequences;
+  }
+
+  /** In the order in which they happened. */
+  get preemptions(): readonly Preemption[] {
+    return this.#preemptions;
+  }
+
+  /** Outputs that are remembered. */
+  get numOutputs(): number {
+    return this.#sequences.reduce((sum, { steps }) => sum + steps.length, 0);
+  }
+
+  /** Takes note of output of a sequence; returns the ms since its output before, undefined for the first. */
+  noteOutput(sequence: number, step: number, nowMs: number): number | undefined {
+    this.firstTokenMs ??= nowMs;
+    this.lastTokenMs = nowMs;
+    while (this.#sequences.length <= sequence) this.#sequences.push(new SequenceTimeline());
+    return this.#sequences[sequence]!.note(step, nowMs);
+  }
+
+  /** Takes note of a step that computed some of its tokens. */
+  noteStep(batchSize: number, foreignPrefillTokens: number): void {
+    this.numSteps += 1;
+    this.#batchSizes.add(batchSize);
+    this.#foreignPrefill.add(foreignPrefillTokens);
+  }
+
+  notePreemption(preemption: Preemption): void {
+    this.#preemptions.push(preemption);
+  }
+
+  record(sequences: readonly Sequence[], blockSize: number): ServingRecord {
+    const { arrivalMs, admittedMs, firstTokenMs, lastTokenMs } = this;
+    const endMs = this.endMs ?? performance.now();
+    const promptTokens = sequences[0]?.numPromptTokens ?? 0;
+    const cachedTokens = sequences[0]?.cachedTokens ?? 0;
+    const sum = (of: (sequence: Sequence) => number): number =>
+      sequences.reduce((total, sequence) => total + of(sequence), 0);
+    return {
+      queueMs: (admittedMs ?? endMs) - arrivalMs,
+      timeToFirstTokenMs: firstTokenMs === undefined ? undefined : firstTokenMs - arrivalMs,
+      prefillMs: admittedMs === undefined ? 0 : (firstTokenMs ?? endMs) - admittedMs,
+      decodeMs: firstTokenMs === undefined ? 0 : (lastTokenMs ?? firstTokenMs) - firstTokenMs,
+      e2eMs: endMs - arrivalMs,
+      kernelMs: this.kernelMs,
+      readerLagMs: this.readerLagMs,
+      gaps: this.#gapSummary(),
+      numSteps: this.numSteps,
+      batchSize: this.#batchSizes.spread,
+      sharedPrefillTokens: this.#foreignPrefill.spread,
+      cachedTokens,
+      cacheHitRatio: promptTokens === 0 ? 0 : cachedTokens / promptTokens,
+      evictedPrefixTokens: this.evictedPrefixTokens,
+      blocksHit: Math.floor(cachedTokens / blockSize),
+      blocksAllocated: sum(({ numBlocksAllocated }) => numBlocksAllocated),
+      blocksEvicted: sum(({ numBlocksEvicted }) => numBlocksEvicted),
+      preemptions: sum(({ numPreemptions }) => numPreemptions),
+      recomputedTokens: sum(({ numRecomputed }) => numRecomputed),
+    };
+  }
+
+  #gapSummary(): GapSummary {
+    const all = this.#sequences.map(({ gaps }) => gaps.sorted());
+    const only = all.length === 1 ? all[0] : undefined;
+    const sorted = only ?? Float32Array.from(all.flatMap((gaps) => [...gaps])).sort();
+    const count = sorted.length;
+    if (count === 0) return { count: 0, meanMs: 0, p50Ms: 0, p99Ms: 0, maxMs: 0 };
+    const at = (share: number): number => sorted[Math.max(0, Math.ceil(share * count) - 1)]!;
+    let totalMs = 0;
+    for (const gapMs of sorted) totalMs += gapMs;
+    return { count, meanMs: totalMs / count, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) };
+  }
+}

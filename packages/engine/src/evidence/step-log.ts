@@ -1,0 +1,220 @@
+/** What one sequence had of a step. */
+export interface StepShare {
+  /** The request's number in the engine, in order of arrival. */
+  readonly order: number;
+  /** The sequence's position among its request's. */
+  readonly sequence: number;
+  /** Tokens that the step computed of it. */
+  readonly tokens: number;
+  /** It computed its prompt, or what a preemption had made it lose. */
+  readonly isPrefill: boolean;
+  /** Its part of the step's `computeMs`. */
+  readonly ms: number;
+}
+
+/** A step as the log remembers it. Times in ms, on `performance.now()`'s clock. */
+export interface LoggedStep {
+  readonly step: number;
+  readonly startMs: number;
+  /** Until its results were applied. */
+  readonly durationMs: number;
+  /** Spent in the backend; the shares' `ms` add up to it. */
+  readonly computeMs: number;
+  readonly prefillTokens: number;
+  readonly decodeTokens: number;
+  readonly blocksUsed: number;
+  readonly blocksEvicted: number;
+  readonly preemptions: number;
+  readonly shares: readonly StepShare[];
+}
+
+/** What is known of a step when it ends. */
+export type StepEnd = Pick<
+  LoggedStep,
+  "startMs" | "durationMs" | "blocksUsed" | "blocksEvicted" | "preemptions"
+>;
+
+/** Prompt tokens from which on a step says what they cost. */
+const tellingTokens = 64;
+const tellingSteps = 64;
+
+/**
+ * The latest steps and who ran in them: rings of typed arrays, so that a step costs no garbage. A step is remembered
+ * as long as neither ring has come round to it.
+ */
+export class StepLog {
+  readonly #maxSteps: number;
+  readonly #maxShares: number;
+  readonly #startMs: Float64Array;
+  readonly #durationMs: Float64Array;
+  readonly #computeMs: Float64Array;
+  readonly #prefillTokens: Uint32Array;
+  readonly #decodeTokens: Uint32Array;
+  readonly #blocksUsed: Uint32Array;
+  readonly #blocksEvicted: Uint32Array;
+  readonly #preemptions: Uint32Array;
+  /** Number of the step's first share, of all that ever were. */
+  readonly #firstShare: Float64Array;
+  readonly #order: Float64Array;
+  readonly #sequence: Uint32Array;
+  readonly #tokens: Uint32Array;
+  readonly #isPrefill: Uint8Array;
+  /** A share's work until its step is measured, its ms from then on. */
+  readonly #shareMs: Float64Array;
+  #numSteps = 0;
+  #numShares = 0;
+
+  constructor(maxSteps = 16_384, maxShares = 131_072) {
+    this.#maxSteps = maxSteps;
+    this.#maxShares = maxShares;
+    this.#startMs = new Float64Array(maxSteps);
+    this.#durationMs = new Float64Array(maxSteps);
+    this.#computeMs = new Float64Array(maxSteps);
+    this.#prefillTokens = new Uint32Array(maxSteps);
+    this.#decodeTokens = new Uint32Array(maxSteps);
+    this.#blocksUsed = new Uint32Array(maxSteps);
+    this.#blocksEvicted = new Uint32Array(maxSteps);
+    this.#preemptions = new Uint32Array(maxSteps);
+    this.#firstShare = new Float64Array(maxSteps + 1);
+    this.#order = new Float64Array(maxShares);
+    this.#sequence = new Uint32Array(maxShares);
+    this.#tokens = new Uint32Array(maxShares);
+    this.#isPrefill = new Uint8Array(maxShares);
+    this.#shareMs = new Float64Array(maxShares);
+  }
+
+  /** Number of the step that runs, or runs next. */
+  get current(): number {
+    return this.#numSteps;
+  }
+
+  /** Adds a sequence to the step that runs; `work` says what it costs beside the others, in any unit. */
+  add(order: number, sequence: number, tokens: number, isPrefill: boolean, work: number): void {
+    const at = this.#numShares % this.#maxShares;
+    this.#order[at] = order;
+    this.#sequence[at] = sequence;
+    this.#tokens[at] = tokens;
+    this.#isPrefill[at] = isPrefill ? 1 : 0;
+    this.#shareMs[at] = work;
+    this.#numShares += 1;
+  }
+
+  /** Gives the compute time of the step that runs to its shares, in proportion to their work. */
+  measure(computeMs: number): void {
+    const at = this.#numSteps % this.#maxSteps;
+    const first = this.#startOf(this.#numSteps);
+    let work = 0;
+    for (let share = first; share < this.#numShares; share += 1)
+      work += this.#shareMs[share % this.#maxShares]!;
+    const msPerWork = work > 0 ? computeMs / work : 0;
+    let prefillTokens = 0;
+    let decodeTokens = 0;
+    for (let share = first; share < this.#numShares; share += 1) {
+      const index = share % this.#maxShares;
+      this.#shareMs[index]! *= msPerWork;
+      if (this.#isPrefill[index] === 1) prefillTokens += this.#tokens[index]!;
+      else decodeTokens += this.#tokens[index]!;
+    }
+    this.#computeMs[at] = computeMs;
+    this.#prefillTokens[at] = prefillTokens;
+    this.#decodeTokens[at] = decodeTokens;
+  }
+
+  /** Ms of the `index`-th share of the step that runs, once it is measured. */
+  shareMs(index: number): number {
+    return this.#shareMs[(this.#startOf(this.#numSteps) + index) % this.#maxShares] ?? 0;
+  }
+
+  /** Ends the step, which has been measured. */
+  end(step: StepEnd): void {
+    const at = this.#numSteps % this.#maxSteps;
+    this.#startMs[at] = step.startMs;
+    this.#durationMs[at] = step.durationMs;
+    this.#blocksUsed[at] = step.blocksUsed;
+    this.#blocksEvicted[at] = step.blocksEvicted;
+    this.#preemptions[at] = step.preemptions;
+    this.#numSteps += 1;
+    this.#firstShare[this.#numSteps % (this.#maxSteps + 1)] = this.#numShares;
+  }
+
+  /** Oldest step that is remembered whole. */
+  get oldest(): number {
+    let oldest = Math.max(0, this.#numSteps - this.#maxSteps);
+    while (oldest < this.#numSteps && this.#startOf(oldest) < this.#numShares - this.#maxShares) oldest += 1;
+    return oldest;
+  }
+
+  /** Undefined for a step that was forgotten or has not ended. */
+  at(step: number): LoggedStep | undefined {
+    if (
+      !Number.isInteger(step) ||
+      step < 0 ||
+      step >= this.#numSteps ||
+      step < this.#numSteps - this.#maxSteps
+    )
+      return undefined;
+    const first = this.#startOf(step);
+    if (first < this.#numShares - this.#maxShares) return undefined;
+    const at = step % this.#maxSteps;
+    const shares: StepShare[] = [];
+    for (let share = first; share < this.#startOf(step + 1); share += 1) {
+      const index = share % this.#maxShares;
+      shares.push({
+        order: this.#order[index]!,
+        sequence: this.#sequence[index]!,
+        tokens: this.#tokens[index]!,
+        isPrefill: this.#isPrefill[index] === 1,
+        ms: this.#shareMs[index]!,
+      });
+    }
+    return {
+      step,
+      startMs: this.#startMs[at]!,
+      durationMs: this.#durationMs[at]!,
+      computeMs: this.#computeMs[at]!,
+      prefillTokens: this.#prefillTokens[at]!,
+      decodeTokens: this.#decodeTokens[at]!,
+      blocksUsed: this.#blocksUsed[at]!,
+      blocksEvicted: this.#blocksEvicted[at]!,
+      preemptions: this.#preemptions[at]!,
+      shares,
+    };
+  }
+
+  /** The remembered steps that were under way in a span of time, oldest first. */
+  *between(fromMs: number, toMs: number): Generator<LoggedStep> {
+    let low = this.oldest;
+    let high = this.#numSteps;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const at = middle % this.#maxSteps;
+      if (this.#startMs[at]! + this.#durationMs[at]! <= fromMs) low = middle + 1;
+      else high = middle;
+    }
+    for (let step = low; step < this.#numSteps; step += 1) {
+      const logged = this.at(step);
+      if (logged === undefined || logged.startMs >= toMs) return;
+      yield logged;
+    }
+  }
+
+  /**
+   * What a prompt token costs in steps that are full of them: the median of the latest ones. Undefined while none was
+   * seen.
+   */
+  get msPerPromptToken(): number | undefined {
+    const rates: number[] = [];
+    const { oldest } = this;
+    for (let step = this.#numSteps - 1; step >= oldest && rates.length < tellingSteps; step -= 1) {
+      const at = step % this.#maxSteps;
+      const tokens = this.#prefillTokens[at]!;
+      if (tokens >= tellingTokens) rates.push(this.#computeMs[at]! / tokens);
+    }
+    rates.sort((a, b) => a - b);
+    return rates[Math.floor((rates.length - 1) / 2)];
+  }
+
+  #startOf(step: number): number {
+    return this.#firstShare[step % (this.#maxSteps + 1)]!;
+  }
+}
