@@ -13,7 +13,8 @@ const allowed = {
   engine: ["protocol", "kernels"],
   server: ["protocol", "engine"],
   loadtest: ["protocol"],
-  cli: ["protocol", "kernels", "engine", "server", "loadtest"],
+  plan: ["protocol", "kernels", "engine"],
+  cli: ["protocol", "kernels", "engine", "server", "loadtest", "plan"],
 };
 
 const importPattern =

@@ -50,6 +50,10 @@ test("what cannot be served ends with one line that names the cause and its code
       [["serve", "nobody/nothing"], /\[(artifact_not_found|hub_unreachable)\]/],
       [["serve", "nobody/nothing", "--max-body-size", "10"], /maxBodyBytes.*\[invalid_option\]/],
       [["serve", "--chat-template", "missing.jinja"], /--chat-template.*\[invalid_option\]/],
+      [["plan", folder], /\[artifact_(not_found|invalid)\]/],
+      [["plan", truncated], /\[artifact_invalid\]/],
+      [["plan", "nobody/nothing"], /HF_HUB_OFFLINE.*\[artifact_not_found\]/],
+      [["plan", "nobody/nothing", "--api-price", "1/2"], /--rate.*\[invalid_option\]/],
       [["bench", "serve", "--base-url", "http://127.0.0.1:9"], /no server answers/],
       [["bench", "serve", "--dataset", "file"], /--dataset-path/],
     ] as const) {
@@ -63,6 +67,26 @@ test("what cannot be served ends with one line that names the cause and its code
   }
 });
 
+test("plans come from a config.json alone, as tables or JSON", async () => {
+  const model = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
+  const table = await octavo(
+    "plan",
+    model,
+    "--hardware",
+    "h100,m3-max",
+    "--context",
+    "2048",
+    "--rate",
+    "2.5",
+  );
+  assert.equal(table.code, 0, table.err);
+  assert.match(table.out, /5\.771 M[^]*NVIDIA H100[^]*as stored[^]*Apple M3 Max[^]*Assumed/);
+  const json = await octavo("plan", join(model, "config.json"), "--context", "2048", "--json");
+  const plan = JSON.parse(json.out) as { parameters: number; machines: { formats: unknown[] }[] };
+  assert.equal(plan.parameters, 5_771_264);
+  assert.ok((plan.machines[0]?.formats.length ?? 0) > 5);
+});
+
 test("flags that make no sense are refused before anything is loaded", async () => {
   for (const args of [
     ["serve", "--port", "70000"],
@@ -73,6 +97,9 @@ test("flags that make no sense are refused before anything is loaded", async () 
     ["serve", "--drain-timeout", "1e9"],
     ["serve", "--no-such-flag"],
     ["bench", "serve", "--request-rate", "-1"],
+    ["plan"],
+    ["plan", "model", "--hardware", "abacus"],
+    ["plan", "model", "--api-price", "1/2/3"],
     ["bench", "serve", "--goodput", "speed:3"],
     ["no-such-command"],
   ]) {

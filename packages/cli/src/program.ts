@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { benchServeCommand } from "./commands/bench-serve.js";
+import { planCommand } from "./commands/plan.js";
 import { serveCommand } from "./commands/serve.js";
 
 /** The whole command line. */
@@ -11,6 +12,7 @@ export function createProgram(): Command {
     .version(version(), "-V, --version")
     .showHelpAfterError("(--help lists the flags)")
     .addCommand(serveCommand())
+    .addCommand(planCommand())
     .addCommand(bench);
 }
 

@@ -11,6 +11,7 @@ test("exports these values and no others", () => {
     "createEngine",
     "createProgressBar",
     "createTokenizer",
+    "describeModel",
     "detectContentFormat",
     "openCheckpoint",
     "planKvCache",

@@ -33,6 +33,8 @@ export {
 export type { SchedulingPolicyName } from "./scheduler/scheduling-policy.js";
 export { createTokenizer } from "./tokenizer/create-tokenizer.js";
 export { resolveModel, type ResolveModelOptions, type ResolvedModel } from "./hub/resolve-model.js";
+export { describeModel, type DescribeModelOptions } from "./hub/describe-model.js";
+export type { ModelDescription, TensorSize } from "./weights/describe-files.js";
 export { createProgressBar, type ProgressStream } from "./hub/progress-bar.js";
 export type { DownloadProgress } from "./hub/download-progress.js";
 export {

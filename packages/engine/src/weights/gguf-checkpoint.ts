@@ -56,7 +56,8 @@ export function openGguf(path: string, name: string, supported: readonly string[
   };
 }
 
-function readSplits(path: string): GgufHeader[] {
+/** The headers of a GGUF file, or of all files of the set it is a split of. */
+export function readSplits(path: string): GgufHeader[] {
   const split = parseSplitName(basename(path));
   if (split === undefined) {
     const header = readGgufHeader(path);

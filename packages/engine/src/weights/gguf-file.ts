@@ -30,17 +30,22 @@ const maxDimensions = 4;
 const maxPlainArray = 16 * 1024 * 1024;
 const maxAlignment = 1024 * 1024;
 
+export interface GgufHeaderOptions {
+  /** The file may end behind its header, as the first part of one does; its tensors are then not looked for. */
+  readonly withoutData?: boolean;
+}
+
 /** @throws OctavoError `artifact_invalid`, `artifact_unsupported` or `artifact_not_found` */
-export function readGgufHeader(path: string): GgufHeader {
+export function readGgufHeader(path: string, { withoutData = false }: GgufHeaderOptions = {}): GgufHeader {
   const file = ArtifactFile.open(path);
   try {
-    return parse(file, new GgufCursor(file));
+    return parse(file, new GgufCursor(file), withoutData ? Number.MAX_SAFE_INTEGER : file.byteLength);
   } finally {
     file[Symbol.dispose]();
   }
 }
 
-function parse(file: ArtifactFile, cursor: GgufCursor): GgufHeader {
+function parse(file: ArtifactFile, cursor: GgufCursor, dataEnd: number): GgufHeader {
   const { path } = file;
   if (file.byteLength < 24) throw artifactInvalid(path, "is too short to be a GGUF file");
   if (cursor.bytes(4).toString("latin1") !== "GGUF")
@@ -66,7 +71,7 @@ function parse(file: ArtifactFile, cursor: GgufCursor): GgufHeader {
   const entries = readEntries(path, cursor, numTensors);
   const alignment = readAlignment(path, metadata);
   const dataStart = Math.ceil(cursor.position / alignment) * alignment;
-  return { path, version, metadata, tensors: placeTensors(file, entries, alignment, dataStart) };
+  return { path, version, metadata, tensors: placeTensors(path, entries, alignment, dataStart, dataEnd) };
 }
 
 function readMetadata(cursor: GgufCursor, numKeys: number): Map<string, unknown> {
@@ -212,12 +217,12 @@ function readAlignment(path: string, metadata: GgufMetadata): number {
 
 /** Alignment leaves gaps between tensors, which is the format's rule; overlaps and data beyond the end are refused. */
 function placeTensors(
-  file: ArtifactFile,
+  path: string,
   entries: readonly Entry[],
   alignment: number,
   dataStart: number,
+  dataEnd: number,
 ): TensorInfo[] {
-  const { path } = file;
   const tensors = entries.map((entry) => placeTensor(path, entry, alignment, dataStart));
   let end = dataStart;
   let previous = "";
@@ -226,11 +231,8 @@ function placeTensors(
     if (tensor.offset < end) throw artifactInvalid(path, `${label} overlaps ${previous}`);
     end = tensor.offset + tensor.byteLength;
     previous = label;
-    if (end > file.byteLength) {
-      throw artifactInvalid(
-        path,
-        `is truncated: ${label} ends at byte ${end}, the file has ${file.byteLength}`,
-      );
+    if (end > dataEnd) {
+      throw artifactInvalid(path, `is truncated: ${label} ends at byte ${end}, the file has ${dataEnd}`);
     }
   }
   return tensors;

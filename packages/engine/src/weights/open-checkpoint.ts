@@ -112,7 +112,7 @@ function readQuantizationConfig(
 }
 
 /** Projectors of multimodal models lie beside the model they belong to. */
-function chooseGguf(folder: string, files: readonly string[]): string | undefined {
+export function chooseGguf(folder: string, files: readonly string[]): string | undefined {
   const models = files.filter((file) => /\.gguf$/i.test(file) && !/^mmproj/i.test(file));
   const heads = models.filter((file) => (parseSplitName(file)?.index ?? 1) === 1);
   if (heads.length > 1) {
