@@ -11,6 +11,7 @@ const allowed = {
   protocol: [],
   kernels: ["protocol"],
   engine: ["protocol", "kernels"],
+  tracing: ["protocol"],
   server: ["protocol", "engine"],
   loadtest: ["protocol"],
   plan: ["protocol", "kernels", "engine"],

@@ -1,0 +1,218 @@
+import type { ConventionName } from "../conventions/convention.js";
+import type { Attributes, LlmSpan } from "../span/llm-span.js";
+import { HttpPoster, type PostAnswer } from "./http-post.js";
+import { otlpSpan, otlpTraceBody } from "./otlp-json.js";
+import type { SinkCounts, SpanSink } from "./span-sink.js";
+
+export interface OtlpExporterOptions {
+  /** OTLP over HTTP with JSON: a collector's base address, or the full one of its traces. */
+  readonly endpoint: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Describes the process: `service.name` and its like. */
+  readonly resource: Attributes;
+  readonly conventions: readonly ConventionName[];
+  /** Spans that may wait; more are dropped and counted. Default 4096. */
+  readonly maxWaiting?: number;
+  /** Default 256. */
+  readonly maxBatch?: number;
+  /** A batch goes out when it is full, or this long after its first span. Default 1000. */
+  readonly maxDelayMs?: number;
+  /** For one attempt. Default 10000. */
+  readonly timeoutMs?: number;
+  /** Default 5. */
+  readonly maxAttempts?: number;
+  /** Before the second attempt; doubles with each. Default 500. */
+  readonly retryDelayMs?: number;
+  /** Told of a batch that was given up, at most once a minute. */
+  readonly onProblem?: (message: string) => void;
+}
+
+/** Spans encoded without letting anything else run. */
+const encodeSlice = 64;
+const problemEveryMs = 60_000;
+const maxRetryWaitMs = 60_000;
+const retryableStatus: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+
+/**
+ * Sends spans to an OpenTelemetry collector, one batch at a time. Whoever adds spans is never slowed by a collector that
+ * is down, slow or refuses: what waits is bounded, what is dropped is counted, and no timer keeps a process alive.
+ */
+export class OtlpExporter implements SpanSink {
+  readonly #options: Required<Omit<OtlpExporterOptions, "onProblem">> &
+    Pick<OtlpExporterOptions, "onProblem">;
+  readonly #poster: HttpPoster;
+  #waiting: LlmSpan[] = [];
+  #sending: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #wake: (() => void) | undefined;
+  #inFlight = 0;
+  #delivered = 0;
+  #droppedFull = 0;
+  #droppedFailed = 0;
+  #isHurried = false;
+  #isClosed = false;
+  #lastProblemMs = Number.NEGATIVE_INFINITY;
+
+  /** Throws `invalid_option` for an address that is none. */
+  constructor(options: OtlpExporterOptions) {
+    this.#options = {
+      headers: {},
+      maxWaiting: 4096,
+      maxBatch: 256,
+      maxDelayMs: 1000,
+      timeoutMs: 10_000,
+      maxAttempts: 5,
+      retryDelayMs: 500,
+      ...options,
+    };
+    this.#poster = new HttpPoster(tracesAddress(options.endpoint), this.#options.headers, "otlpEndpoint");
+  }
+
+  /** Where batches go. */
+  get url(): string {
+    return this.#poster.url;
+  }
+
+  get counts(): SinkCounts {
+    return {
+      delivered: this.#delivered,
+      droppedFull: this.#droppedFull,
+      droppedFailed: this.#droppedFailed,
+      waiting: this.#waiting.length + this.#inFlight,
+    };
+  }
+
+  add(span: LlmSpan): void {
+    if (this.#isClosed || this.#waiting.length + this.#inFlight >= this.#options.maxWaiting) {
+      this.#droppedFull += 1;
+      return;
+    }
+    this.#waiting.push(span);
+    if (this.#waiting.length >= this.#options.maxBatch) this.#start();
+    else this.#timer ??= setTimeout(() => this.#start(), this.#options.maxDelayMs).unref();
+  }
+
+  async flush(deadlineMs: number): Promise<void> {
+    this.#isHurried = true;
+    this.#start();
+    this.#wake?.();
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, deadlineMs);
+    });
+    await Promise.race([this.#sending ?? Promise.resolve(), deadline]);
+    clearTimeout(timer);
+    this.#isHurried = false;
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    await this.flush(deadlineMs);
+    this.#isClosed = true;
+    this.#droppedFailed += this.#waiting.length;
+    this.#waiting = [];
+    this.#wake?.();
+    this.#poster.close();
+    await this.#sending;
+  }
+
+  #start(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#sending !== undefined || this.#waiting.length === 0) return;
+    this.#sending = this.#sendAll().finally(() => {
+      this.#sending = undefined;
+      if (this.#waiting.length > 0 && !this.#isClosed) {
+        this.#timer ??= setTimeout(() => this.#start(), this.#options.maxDelayMs).unref();
+      }
+    });
+  }
+
+  /** Sends what waits, however little, and goes on while there are full batches or a flush wants the rest. */
+  async #sendAll(): Promise<void> {
+    const { maxBatch } = this.#options;
+    do {
+      const batch = this.#waiting.splice(0, maxBatch);
+      this.#inFlight = batch.length;
+      await this.#deliver(batch);
+      this.#inFlight = 0;
+    } while (this.#waiting.length >= maxBatch || (this.#isHurried && this.#waiting.length > 0));
+  }
+
+  async #deliver(batch: readonly LlmSpan[]): Promise<void> {
+    const { resource, maxAttempts, retryDelayMs, timeoutMs } = this.#options;
+    const body = otlpTraceBody(await this.#encode(batch), resource);
+    let reason = "";
+    for (let attempt = 1; attempt <= maxAttempts && !this.#isClosed; attempt++) {
+      let waitMs = retryDelayMs * 2 ** (attempt - 1);
+      try {
+        const answer = await this.#poster.post(body, timeoutMs);
+        if (answer.status >= 200 && answer.status < 300) {
+          const rejected = Math.min(batch.length, rejectedSpans(answer));
+          this.#delivered += batch.length - rejected;
+          this.#droppedFailed += rejected;
+          if (rejected > 0) this.#report(`the collector rejected ${rejected} of ${batch.length} spans`);
+          return;
+        }
+        reason = `the collector answered ${answer.status}`;
+        if (!retryableStatus.has(answer.status)) break;
+        waitMs = answer.retryAfterMs ?? waitMs;
+      } catch (thrown) {
+        reason = thrown instanceof Error ? thrown.message : String(thrown);
+      }
+      if (attempt < maxAttempts && !this.#isClosed) await this.#pause(Math.min(waitMs, maxRetryWaitMs));
+    }
+    this.#droppedFailed += batch.length;
+    this.#report(`${batch.length} spans were dropped: ${reason || "the exporter was closed"}`);
+  }
+
+  async #encode(batch: readonly LlmSpan[]): Promise<readonly string[]> {
+    const encoded: string[] = [];
+    for (const [index, span] of batch.entries()) {
+      if (index > 0 && index % encodeSlice === 0) await new Promise((resolve) => setImmediate(resolve));
+      encoded.push(JSON.stringify(otlpSpan(span, this.#options.conventions)));
+    }
+    return encoded;
+  }
+
+  /** Waits before another attempt; cut short when the exporter closes. */
+  #pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        clearTimeout(timer);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = setTimeout(finish, milliseconds);
+      timer.unref();
+      this.#wake = finish;
+    });
+  }
+
+  #report(message: string): void {
+    const now = performance.now();
+    if (now - this.#lastProblemMs < problemEveryMs) return;
+    this.#lastProblemMs = now;
+    this.#options.onProblem?.(`traces to ${this.url}: ${message}`);
+  }
+}
+
+/** OpenTelemetry's rule for base addresses: the signal's path is added to them. */
+export function tracesAddress(endpoint: string): string {
+  if (!URL.canParse(endpoint)) return endpoint;
+  const url = new URL(endpoint);
+  if (url.pathname === "/" || url.pathname === "") url.pathname = "/v1/traces";
+  return url.href;
+}
+
+function rejectedSpans({ text }: PostAnswer): number {
+  try {
+    const answer: unknown = JSON.parse(text);
+    if (typeof answer !== "object" || answer === null || !("partialSuccess" in answer)) return 0;
+    const { partialSuccess } = answer;
+    if (typeof partialSuccess !== "object" || partialSuccess === null) return 0;
+    const count = "rejectedSpans" in partialSuccess ? Number(partialSuccess.rejectedSpans) : 0;
+    return Number.isFinite(count) && count > 0 ? count : 0;
+  } catch {
+    return 0;
+  }
+}

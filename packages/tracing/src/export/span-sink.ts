@@ -1,0 +1,20 @@
+import type { LlmSpan } from "../span/llm-span.js";
+
+/** Takes finished spans. `add` never throws, never waits and keeps a bounded amount. */
+export interface SpanSink {
+  add(span: LlmSpan): void;
+  readonly counts: SinkCounts;
+  /** Resolves when everything taken so far has been delivered or dropped, at the latest after `deadlineMs`. */
+  flush(deadlineMs: number): Promise<void>;
+  /** Flushes, then takes no more. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+export interface SinkCounts {
+  readonly delivered: number;
+  /** The buffer was full. */
+  readonly droppedFull: number;
+  /** Refused by whoever was to take them, or given up after retries. */
+  readonly droppedFailed: number;
+  readonly waiting: number;
+}

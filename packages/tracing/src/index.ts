@@ -1,0 +1,22 @@
+export {
+  usingAttributes,
+  usingTraceParent,
+  type CallScope,
+  type UsingAttributes,
+} from "./context/using-attributes.js";
+export {
+  conventionNames,
+  conventions,
+  renderAttributes,
+  spanName,
+  type Convention,
+  type ConventionName,
+} from "./conventions/convention.js";
+export { OtlpExporter, type OtlpExporterOptions } from "./export/otlp-exporter.js";
+export type { SinkCounts, SpanSink } from "./export/span-sink.js";
+export { instrumentOpenAI, type OpenAIClass } from "./openai/instrument-openai.js";
+export { register, type ForeignSpanContext, type RegisterOptions } from "./register.js";
+export type * from "./span/llm-span.js";
+export { GapSketch } from "./span/gap-sketch.js";
+export { formatTraceParent, parseTraceContext, type TraceContext } from "./span/trace-context.js";
+export { Tracing, type OpenCall, type TracingOptions } from "./tracing.js";

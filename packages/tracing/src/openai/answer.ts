@@ -1,0 +1,121 @@
+import type { CapturedMessage, LlmResponseFacts, SpanOutcome, TokenUsage } from "../span/llm-span.js";
+import type { CallKind } from "./call-kind.js";
+import { chatMessage, responsesItem } from "./captured-request.js";
+import type { ContentBudget } from "./content-budget.js";
+import { defined, type Fields, fieldsOf, listOf, numberOf, objectsOf, textOf } from "./fields.js";
+
+/** What an answer says of itself. */
+export interface Answer {
+  readonly response: LlmResponseFacts;
+  readonly usage: TokenUsage;
+  readonly outputMessages: readonly CapturedMessage[];
+  /** Set when the answer itself reports a failure. */
+  readonly failure: SpanOutcome | undefined;
+}
+
+const maxNames = 64;
+
+/** Reads a whole answer. `budget` undefined: no content is taken. */
+export function readAnswer(kind: CallKind, body: unknown, budget: ContentBudget | undefined): Answer {
+  const fields = fieldsOf(body) ?? {};
+  return kind === "responses" ? responsesAnswer(fields, budget) : choicesAnswer(kind, fields, budget);
+}
+
+function choicesAnswer(kind: CallKind, fields: Fields, budget: ContentBudget | undefined): Answer {
+  const choices = objectsOf(fields["choices"]);
+  const messages = choices.map((choice) => fieldsOf(choice["message"]));
+  const embedding = kind === "embeddings" ? objectsOf(fields["data"])[0]?.["embedding"] : undefined;
+  return {
+    response: defined<LlmResponseFacts>({
+      ...commonFacts(fields),
+      finishReasons: someOf(choices.flatMap((choice) => textOf(choice["finish_reason"]) ?? [])),
+      toolNames: someOf(
+        messages
+          .flatMap((message) => objectsOf(message?.["tool_calls"]))
+          .flatMap((call) => textOf(fieldsOf(call["function"])?.["name"]) ?? []),
+      ),
+      embeddingDimensions: embedding === undefined ? undefined : dimensions(embedding),
+    }),
+    usage: readUsage(fields["usage"]),
+    outputMessages:
+      budget === undefined
+        ? []
+        : choices.map((choice, index) => outputMessage(choice, messages[index], budget)),
+    failure: undefined,
+  };
+}
+
+function outputMessage(choice: Fields, message: Fields | undefined, budget: ContentBudget): CapturedMessage {
+  const finishReason = textOf(choice["finish_reason"]);
+  const content: CapturedMessage =
+    message === undefined
+      ? { role: "assistant", parts: [{ type: "text", content: budget.take(textOf(choice["text"]) ?? "") }] }
+      : chatMessage(message, budget);
+  return finishReason === undefined ? content : { ...content, finishReason };
+}
+
+/** OpenAI's clients ask for base64 of 32-bit floats unless told otherwise. */
+function dimensions(embedding: unknown): number | undefined {
+  if (typeof embedding === "string") return Math.floor((embedding.length * 3) / 4 / 4);
+  return Array.isArray(embedding) ? embedding.length : undefined;
+}
+
+function responsesAnswer(fields: Fields, budget: ContentBudget | undefined): Answer {
+  const output = objectsOf(fields["output"]);
+  const status = textOf(fields["status"]);
+  const error = fieldsOf(fields["error"]);
+  const reason = textOf(fieldsOf(fields["incomplete_details"])?.["reason"]) ?? status;
+  return {
+    response: defined<LlmResponseFacts>({
+      ...commonFacts(fields),
+      finishReasons: reason === undefined ? undefined : [reason],
+      toolNames: someOf(
+        output
+          .filter((item) => item["type"] === "function_call")
+          .flatMap((item) => textOf(item["name"]) ?? []),
+      ),
+    }),
+    usage: readUsage(fields["usage"]),
+    outputMessages: budget === undefined ? [] : output.map((item) => responsesItem(item, budget)),
+    failure:
+      status === "failed"
+        ? {
+            kind: "error",
+            errorType: textOf(error?.["code"]) ?? "response_failed",
+            message: textOf(error?.["message"]),
+          }
+        : undefined,
+  };
+}
+
+export function commonFacts(fields: Fields): LlmResponseFacts {
+  return defined<LlmResponseFacts>({
+    id: textOf(fields["id"]),
+    model: textOf(fields["model"]),
+    systemFingerprint: textOf(fields["system_fingerprint"]),
+    serviceTier: textOf(fields["service_tier"]),
+  });
+}
+
+/** Both of OpenAI's spellings: chat's and the Responses API's. */
+export function readUsage(value: unknown): TokenUsage {
+  const usage = fieldsOf(value) ?? {};
+  const input = fieldsOf(usage["prompt_tokens_details"]) ?? fieldsOf(usage["input_tokens_details"]);
+  const output = fieldsOf(usage["completion_tokens_details"]) ?? fieldsOf(usage["output_tokens_details"]);
+  return defined<TokenUsage>({
+    inputTokens: numberOf(usage["prompt_tokens"] ?? usage["input_tokens"]),
+    outputTokens: numberOf(usage["completion_tokens"] ?? usage["output_tokens"]),
+    cacheReadInputTokens: numberOf(input?.["cached_tokens"]),
+    cacheWriteInputTokens: numberOf(input?.["cache_write_tokens"]),
+    reasoningOutputTokens: numberOf(output?.["reasoning_tokens"]),
+  });
+}
+
+export function someOf(names: readonly string[]): readonly string[] | undefined {
+  return names.length === 0 ? undefined : names.slice(0, maxNames);
+}
+
+/** Whether a list of that name holds anything. */
+export function hasItems(fields: Fields | undefined, name: string): boolean {
+  return listOf(fields?.[name]).length > 0;
+}

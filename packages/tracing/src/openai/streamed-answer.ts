@@ -1,0 +1,136 @@
+import type { CapturedMessage, LlmResponseFacts, MessagePart, TokenUsage } from "../span/llm-span.js";
+import { type Answer, commonFacts, hasItems, readAnswer, readUsage, someOf } from "./answer.js";
+import type { CallKind } from "./call-kind.js";
+import type { ContentBudget } from "./content-budget.js";
+import { type Fields, fieldsOf, numberOf, objectsOf, textOf } from "./fields.js";
+
+/** Puts an answer together from the chunks of its stream. */
+export interface StreamedAnswer {
+  /** Whether the chunk brought output: text, reasoning or a part of a tool call. */
+  push(chunk: unknown): boolean;
+  /** What has come so far. */
+  answer(): Answer;
+}
+
+export function streamedAnswer(kind: CallKind, budget: ContentBudget | undefined): StreamedAnswer {
+  return kind === "responses" ? new ResponsesStream(budget) : new ChoicesStream(budget);
+}
+
+interface StreamedCall {
+  id: string | undefined;
+  name: string;
+  arguments: string;
+}
+
+interface StreamedChoice {
+  text: string;
+  reasoning: string;
+  finishReason: string | undefined;
+  readonly calls: Map<number, StreamedCall>;
+}
+
+/** A server that numbers choices or calls without end gets no memory for them. */
+const maxParts = 256;
+const maxNameLength = 256;
+
+/** Chunks of `chat/completions` and `completions`. */
+class ChoicesStream implements StreamedAnswer {
+  readonly #budget: ContentBudget | undefined;
+  readonly #choices = new Map<number, StreamedChoice>();
+  #facts: LlmResponseFacts = {};
+  #usage: TokenUsage = {};
+
+  constructor(budget: ContentBudget | undefined) {
+    this.#budget = budget;
+  }
+
+  push(chunk: unknown): boolean {
+    const fields = fieldsOf(chunk);
+    if (fields === undefined) return false;
+    if (this.#facts.id === undefined) this.#facts = commonFacts(fields);
+    if (fieldsOf(fields["usage"]) !== undefined) this.#usage = readUsage(fields["usage"]);
+    let hasOutput = false;
+    for (const choice of objectsOf(fields["choices"])) {
+      if (this.#pushChoice(choice)) hasOutput = true;
+    }
+    return hasOutput;
+  }
+
+  answer(): Answer {
+    const choices = [...this.#choices]
+      .toSorted(([left], [right]) => left - right)
+      .map(([, choice]) => choice);
+    const finishReasons = someOf(choices.flatMap(({ finishReason }) => finishReason ?? []));
+    const toolNames = someOf(choices.flatMap(({ calls }) => [...calls.values()].map(({ name }) => name)));
+    return {
+      response: {
+        ...this.#facts,
+        ...(finishReasons === undefined ? {} : { finishReasons }),
+        ...(toolNames === undefined ? {} : { toolNames }),
+      },
+      usage: this.#usage,
+      outputMessages: this.#budget === undefined ? [] : choices.map(streamedMessage),
+      failure: undefined,
+    };
+  }
+
+  #pushChoice(fields: Fields): boolean {
+    const index = numberOf(fields["index"]) ?? 0;
+    const choice = this.#choices.get(index) ?? {
+      text: "",
+      reasoning: "",
+      finishReason: undefined,
+      calls: new Map<number, StreamedCall>(),
+    };
+    if (this.#choices.size < maxParts) this.#choices.set(index, choice);
+    choice.finishReason = textOf(fields["finish_reason"]) ?? choice.finishReason;
+    const delta = fieldsOf(fields["delta"]);
+    const text = textOf(fields["text"]) ?? textOf(delta?.["content"]) ?? textOf(delta?.["refusal"]) ?? "";
+    const reasoning = textOf(delta?.["reasoning_content"]) ?? textOf(delta?.["reasoning"]) ?? "";
+    if (this.#budget !== undefined) {
+      if (text !== "") choice.text += this.#budget.take(text);
+      if (reasoning !== "") choice.reasoning += this.#budget.take(reasoning);
+    }
+    for (const call of objectsOf(delta?.["tool_calls"])) this.#pushCall(choice, call);
+    return text !== "" || reasoning !== "" || hasItems(delta, "tool_calls");
+  }
+
+  #pushCall({ calls }: StreamedChoice, fields: Fields): void {
+    const index = numberOf(fields["index"]) ?? calls.size;
+    const called = fieldsOf(fields["function"]);
+    const call = calls.get(index) ?? { id: undefined, name: "", arguments: "" };
+    if (calls.size < maxParts) calls.set(index, call);
+    call.id ??= textOf(fields["id"]);
+    if (call.name.length < maxNameLength) call.name += textOf(called?.["name"]) ?? "";
+    if (this.#budget !== undefined) call.arguments += this.#budget.take(textOf(called?.["arguments"]) ?? "");
+  }
+}
+
+function streamedMessage({ text, reasoning, calls, finishReason }: StreamedChoice): CapturedMessage {
+  const parts: MessagePart[] = [];
+  if (reasoning !== "") parts.push({ type: "reasoning", content: reasoning });
+  if (text !== "") parts.push({ type: "text", content: text });
+  for (const call of calls.values()) parts.push({ type: "tool_call", ...call });
+  return { role: "assistant", parts, ...(finishReason === undefined ? {} : { finishReason }) };
+}
+
+/** Events of `responses`: deltas tell when output came, the last event holds the whole response. */
+class ResponsesStream implements StreamedAnswer {
+  readonly #budget: ContentBudget | undefined;
+  #response: unknown;
+
+  constructor(budget: ContentBudget | undefined) {
+    this.#budget = budget;
+  }
+
+  push(event: unknown): boolean {
+    const fields = fieldsOf(event);
+    const response = fieldsOf(fields?.["response"]);
+    if (response !== undefined) this.#response = response;
+    return textOf(fields?.["type"])?.endsWith(".delta") === true;
+  }
+
+  answer(): Answer {
+    return readAnswer("responses", this.#response, this.#budget);
+  }
+}
