@@ -86,6 +86,33 @@ CHECKPOINTS |= {
     }, torch.float32, None),
 }
 
+# Mixtures of experts. OLMoE's experts are stored as transformers 5 holds them, the others' as they were published.
+CHECKPOINTS |= {
+    "mixtral": ({
+        **COMMON, "model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "intermediate_size": 48, "num_local_experts": 4,
+        "num_experts_per_tok": 2, "sliding_window": None, "rope_theta": 1000000.0,
+    }, torch.float32, None),
+    "qwen2-moe": ({
+        **COMMON, "model_type": "qwen2_moe", "architectures": ["Qwen2MoeForCausalLM"], "num_experts": 6, "num_experts_per_tok": 3,
+        "moe_intermediate_size": 32, "shared_expert_intermediate_size": 48, "norm_topk_prob": False, "use_sliding_window": False,
+        "mlp_only_layers": [], "decoder_sparse_step": 1,
+    }, torch.float32, None),
+    "qwen3-moe": ({
+        **COMMON, "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "num_hidden_layers": 3, "num_experts": 8,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 24, "norm_topk_prob": True, "mlp_only_layers": [1], "head_dim": 16,
+        "attention_bias": False,
+    }, torch.float32, None),
+    "olmoe": ({
+        **COMMON, "model_type": "olmoe", "architectures": ["OlmoeForCausalLM"], "num_experts": 8, "num_experts_per_tok": 3,
+        "intermediate_size": 24, "norm_topk_prob": False, "attention_bias": False, "pad_token_id": 0,
+    }, torch.float32, None),
+    "granite-moe": ({
+        **COMMON, "model_type": "granitemoe", "architectures": ["GraniteMoeForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2,
+        "intermediate_size": 40, "attention_bias": False, "embedding_multiplier": 3.0, "residual_multiplier": 0.6,
+        "attention_multiplier": 0.2, "logits_scaling": 2.0,
+    }, torch.float32, None),
+}
+
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 
 # case -> (checkpoint, changes of its config.json)
@@ -133,7 +160,26 @@ def draw(shape: torch.Size, name: str, tied: bool, generator: torch.Generator, f
     gain = 3.0 if name == "lm_head.weight" else 2.0 if "q_proj" in name or "k_proj" in name else 1.0
     if tied and ("o_proj" in name or "down_proj" in name):
         gain = 4.0
-    return values * gain / math.sqrt(shape[1])
+    if name.endswith(("mlp.gate.weight", "router.weight")):
+        gain = 2.0
+    return values * gain / math.sqrt(shape[-1])
+
+
+def published(model_type: str, name: str, value: torch.Tensor) -> dict[str, torch.Tensor]:
+    """A tensor of transformers' module under the names, and in the pieces, that checkpoints of the family have on the hub."""
+    if model_type == "granitemoe":
+        renamed = {"experts.gate_up_proj": "input_linear.weight", "experts.down_proj": "output_linear.weight", "router.weight": "router.layer.weight"}
+        for inside, outside in renamed.items():
+            name = name.replace(f"block_sparse_moe.{inside}", f"block_sparse_moe.{outside}")
+        return {name: value}
+    block, gate, up, down = ("block_sparse_moe", "w1", "w3", "w2") if model_type == "mixtral" else ("mlp", "gate_proj", "up_proj", "down_proj")
+    stem = name.split(".mlp.")[0] + f".{block}.experts"
+    if model_type == "olmoe" or ".mlp.experts." not in name:
+        return {name.replace(".mlp.gate.", f".{block}.gate."): value}
+    if name.endswith("down_proj"):
+        return {f"{stem}.{index}.{down}.weight": expert for index, expert in enumerate(value)}
+    pairs = [(f"{stem}.{index}.{part}.weight", half) for index, expert in enumerate(value) for part, half in zip((gate, up), expert.chunk(2))]
+    return dict(pairs)
 
 
 def weights_of(config: dict, seed: int) -> dict[str, torch.Tensor]:
@@ -155,7 +201,10 @@ def save_checkpoint(folder: Path, config: dict, dtype: torch.dtype, shard_bytes:
     folder.mkdir(parents=True)
     weights = {name: value.to(dtype).contiguous() for name, value in weights_of(config, seed).items()}
     if shard_bytes is None:
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        pieces = {}
+        for name, value in weights.items():
+            pieces |= published(config["model_type"], name, value)
+        save_file({name: value.contiguous() for name, value in pieces.items()}, folder / "model.safetensors", metadata={"format": "pt"})
     else:
         save_shards(folder, weights, shard_bytes)
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")

@@ -125,6 +125,17 @@ export interface RopeSpec {
 
 export type Activation = "silu" | "gelu" | "gelu_tanh";
 
+/** One expert's gated MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
+export interface ExpertWeights {
+  readonly gate: Matrix;
+  readonly up?: Matrix;
+  /** `[hidden, inner]` */
+  readonly down: Matrix;
+  readonly gateBias?: Vector;
+  readonly upBias?: Vector;
+  readonly downBias?: Vector;
+}
+
 /** One instruction. Rows run over the step's tokens until `gather`, then over its output rows. */
 export type Op =
   | { readonly op: "embedding"; readonly weight: Matrix; readonly out: BufferRef; readonly scale?: number }
@@ -173,6 +184,24 @@ export type Op =
       readonly out: BufferRef;
       readonly activation: Activation;
     }
+  | {
+      /**
+       * A mixture of experts. A row goes to the `topK` experts with the highest scores (the lower index where scores are equal);
+       * out = sum over them, in ascending order, of weight * down(activation(gate(in)) * up(in)).
+       */
+      readonly op: "experts";
+      readonly in: BufferRef;
+      /** One column per expert. */
+      readonly scores: BufferRef;
+      readonly out: BufferRef;
+      readonly experts: readonly ExpertWeights[];
+      readonly topK: number;
+      /** What the softmax that gives the weights runs over: the chosen experts' scores, so that the weights add up to 1, or all. */
+      readonly softmaxOver: "chosen" | "all";
+      readonly activation: Activation;
+    }
+  /** Multiplies `on` by the logistic sigmoid of `in`, which is one column wide. */
+  | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }
   | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
   | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
   | {

@@ -1,4 +1,5 @@
 import type { BufferRef } from "@octavo/kernels";
+import { type ExpertNames, expertBuffers, mixtureOfExperts } from "./mixture-of-experts.js";
 import { ropeSpec } from "./rope.js";
 import type { ModelPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
@@ -48,6 +49,8 @@ export interface LayerBlocks {
   attention(options?: AttentionOptions): void;
   /** Default norm: `post_attention_layernorm` before. */
   gatedMlp(options?: GatedMlpOptions): void;
+  /** Norm: `post_attention_layernorm` before. */
+  experts(names: ExpertNames): void;
 }
 
 /**
@@ -69,6 +72,7 @@ export function decoder(
     gateUp: builder.buffer(2 * config.intermediateSize),
     activated: builder.buffer(config.intermediateSize),
   };
+  const forExperts = config.experts === undefined ? undefined : expertBuffers(builder, config.experts);
   const embedding = builder.matrix("model.embed_tokens.weight", vocabSize, hiddenSize);
   builder.add({
     op: "embedding",
@@ -110,6 +114,12 @@ export function decoder(
           const { before, after } = options.norms ?? { before: "post_attention_layernorm" };
           gatedMlp(builder, buffers, enter(named(before)), index, options);
           leave(named(after));
+        },
+        experts: (names) => {
+          const input = enter(named("post_attention_layernorm"));
+          if (forExperts !== undefined)
+            mixtureOfExperts(builder, forExperts, names, index, input, buffers.update);
+          leave(undefined);
         },
       },
       index,

@@ -185,12 +185,17 @@ describe("planModel", () => {
       "GraniteForCausalLM",
       "SmolLM3ForCausalLM",
       "MistralForCausalLM",
+      "MixtralForCausalLM",
       "Qwen2ForCausalLM",
+      "Qwen2MoeForCausalLM",
       "Qwen3ForCausalLM",
+      "Qwen3MoeForCausalLM",
       "Gemma2ForCausalLM",
       "Gemma3ForCausalLM",
       "Phi3ForCausalLM",
       "Olmo2ForCausalLM",
+      "OlmoeForCausalLM",
+      "GraniteMoeForCausalLM",
     ]);
     for (const architecture of [
       "LlamaForCausalLM",

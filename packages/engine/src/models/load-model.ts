@@ -1,6 +1,6 @@
-import type { Backend, Matrix, Op, Program, Vector } from "@octavo/kernels";
+import type { Backend, ExpertWeights, Matrix, Op, Program, Vector } from "@octavo/kernels";
 import type { Checkpoint } from "../weights/checkpoint.js";
-import type { MatrixPlan, PlannedOp, VectorPlan } from "./model-plan.js";
+import type { MatrixPlan, PlannedExpert, PlannedOp, VectorPlan } from "./model-plan.js";
 import { planModel } from "./registry.js";
 import { type PackingOptions, WeightPacker } from "./weight-packer.js";
 
@@ -62,7 +62,21 @@ function realize(op: PlannedOp, weights: WeightPacker): Op {
   if (op.op === "linear") return realizeFields(op, weights);
   if (op.op === "embedding") return { ...op, weight: weights.matrix(op.weight) };
   if (op.op === "rms_norm") return { ...op, weight: weights.vector(op.weight) };
+  if (op.op === "experts")
+    return { ...op, experts: op.experts.map((expert) => realizeExpert(expert, weights)) };
   return op;
+}
+
+function realizeExpert(planned: PlannedExpert, weights: WeightPacker): ExpertWeights {
+  const { gate, up, down, gateBias, upBias, downBias } = planned;
+  return {
+    gate: weights.matrix(gate),
+    down: weights.matrix(down),
+    ...(up !== undefined && { up: weights.matrix(up) }),
+    ...(gateBias !== undefined && { gateBias: weights.vector(gateBias) }),
+    ...(upBias !== undefined && { upBias: weights.vector(upBias) }),
+    ...(downBias !== undefined && { downBias: weights.vector(downBias) }),
+  };
 }
 
 function realizeFields<T extends { readonly weight: MatrixPlan; readonly bias?: VectorPlan }>(

@@ -36,10 +36,25 @@ export interface ModelConfig {
   readonly localRope?: RopeConfig;
   /** True for layers whose queries and keys are not rotated (SmolLM3). */
   readonly layersWithoutRope?: readonly boolean[];
+  /** Mixtures of experts alone. */
+  readonly experts?: ExpertsConfig;
   /** The checkpoint's own dtype. */
   readonly dtype: "f32" | "f16" | "bf16" | "quantized";
   readonly bosTokenId: number | undefined;
   readonly eosTokenIds: readonly number[];
+}
+
+export interface ExpertsConfig {
+  readonly count: number;
+  /** How many of them a token goes to. */
+  readonly perToken: number;
+  readonly intermediateSize: number;
+  /** Whether a token's weights are made to add up to 1. */
+  readonly normalizeWeights: boolean;
+  /** Of the expert that every token goes to; absent means there is none. */
+  readonly sharedIntermediateSize?: number;
+  /** True for layers with one plain MLP of `ModelConfig.intermediateSize`. */
+  readonly denseLayers: readonly boolean[];
 }
 
 export interface RopeConfig {

@@ -1,4 +1,4 @@
-import type { BufferRef, Matrix, Op, ProgramSpec, Vector } from "@octavo/kernels";
+import type { BufferRef, ExpertWeights, Matrix, Op, ProgramSpec, Vector } from "@octavo/kernels";
 import type { TensorInfo } from "../weights/checkpoint.js";
 
 /**
@@ -31,8 +31,15 @@ export interface VectorPlan {
   readonly sources: readonly TensorInfo[];
 }
 
-type PlannedField<F> = F extends Matrix ? MatrixPlan : F extends Vector ? VectorPlan : F;
+type PlannedField<F> = F extends Matrix
+  ? MatrixPlan
+  : F extends Vector
+    ? VectorPlan
+    : F extends readonly ExpertWeights[]
+      ? readonly PlannedExpert[]
+      : F;
 type Planned<T> = T extends unknown ? { readonly [K in keyof T]: PlannedField<T[K]> } : never;
 
+export type PlannedExpert = Planned<ExpertWeights>;
 export type PlannedOp = Planned<Op>;
 export type PlannedHead = Planned<ProgramSpec["head"]>;

@@ -20,5 +20,10 @@ scheduleProperties(
   () => openNativeModel(fixtureCheckpoint("qwen3-f16"), "f16"),
   options,
 );
+scheduleProperties(
+  "a mixture of experts with a shared one",
+  () => openNativeModel(fixtureCheckpoint("qwen2-moe"), "f16"),
+  options,
+);
 scheduleProperties("GGUF q4_0", () => openNativeModel(fixtureGguf("llama3-q4_0"), "f16"), options);
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);

@@ -3,13 +3,26 @@ import { OctavoError } from "@octavo/protocol";
 import type { TensorInfo } from "../weights/checkpoint.js";
 import { isFloatType } from "../weights/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
-import type { MatrixPlan, ModelPlan, PlannedHead, PlannedOp, VectorPlan } from "./model-plan.js";
+import type {
+  MatrixPlan,
+  ModelPlan,
+  PlannedExpert,
+  PlannedHead,
+  PlannedOp,
+  VectorPlan,
+} from "./model-plan.js";
 
 /** One of the tensors that share an input: its name without `.weight`, and how many outputs it gives. */
 export interface Projection {
   readonly name: string;
   readonly rows: number;
   readonly bias?: boolean;
+}
+
+/** Projections of one input as one matrix. */
+export interface ProjectionGroup {
+  readonly weight: MatrixPlan;
+  readonly bias?: VectorPlan;
 }
 
 /** Records a model's ops and looks its tensors up, checking each shape against what the configuration implies. */
@@ -71,6 +84,60 @@ export class ProgramBuilder {
    * agree, otherwise one matrix each (mixed quantisations keep some of them in a finer type).
    */
   project(input: BufferRef, projections: readonly Projection[], cols: number, out: BufferRef): void {
+    let column = out.column ?? 0;
+    for (const group of this.#group(projections, cols)) {
+      const { rows } = group.weight;
+      this.add({ op: "linear", in: input, ...group, out: { buffer: out.buffer, column, width: rows } });
+      column += rows;
+    }
+  }
+
+  /** An expert's gated MLP of three tensors, named without `.weight`. */
+  expert(
+    names: { readonly gate: string; readonly up: string; readonly down: string },
+    inner: number,
+  ): PlannedExpert {
+    const { hiddenSize } = this.config;
+    const gateAndUp = [names.gate, names.up].map((name) => ({ name, rows: inner }));
+    const [gate, up] = this.#group(gateAndUp, hiddenSize).map((group) => group.weight);
+    const [down] = this.#group([{ name: names.down, rows: hiddenSize }], inner).map((group) => group.weight);
+    if (gate === undefined || down === undefined)
+      throw new OctavoError("internal_error", "An expert was planned without matrices.");
+    return { gate, ...(up !== undefined && { up }), down };
+  }
+
+  /** All experts' gated MLPs of two tensors, named in full, `[count, 2 * inner, hidden]` (gate above up) and `[count, hidden, inner]`. */
+  fusedExperts(
+    names: { readonly gateUp: string; readonly down: string },
+    count: number,
+    inner: number,
+  ): PlannedExpert[] {
+    const { hiddenSize } = this.config;
+    const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize);
+    const downs = this.#slices(names.down, count, hiddenSize, inner);
+    return gates.flatMap((gate, index) => {
+      const down = downs[index];
+      return down === undefined ? [] : [{ gate, down }];
+    });
+  }
+
+  #slices(name: string, count: number, rows: number, cols: number): MatrixPlan[] {
+    const whole = this.#tensor(name, [count, rows, cols]);
+    if (whole.recipe !== undefined) {
+      throw new OctavoError(
+        "artifact_unsupported",
+        `Tensor "${name}" in ${whole.path} holds the quantised weights of ${count} experts; Octavo reads those one by one.`,
+      );
+    }
+    const byteLength = whole.byteLength / count;
+    return Array.from({ length: count }, (_, index) => {
+      const offset = whole.offset + index * byteLength;
+      const slice = { ...whole, name: `${name}[${index}]`, shape: [rows, cols], offset, byteLength };
+      return { kind: "matrix", rows, cols, sources: [slice] };
+    });
+  }
+
+  #group(projections: readonly Projection[], cols: number): ProjectionGroup[] {
     const parts = projections.map((projection) => ({
       ...projection,
       weight: this.#tensor(`${projection.name}.weight`, [projection.rows, cols]),
@@ -84,19 +151,14 @@ export class ProgramBuilder {
         part.weight.recipe?.layout === first.weight.recipe?.layout &&
         (part.biasTensor === undefined) === (first.biasTensor === undefined),
     );
-    let column = out.column ?? 0;
-    for (const group of stackable ? [parts] : parts.map((part) => [part])) {
+    return (stackable ? [parts] : parts.map((part) => [part])).map((group) => {
       const rows = group.reduce((sum, part) => sum + part.rows, 0);
       const biases = group.flatMap((part) => part.biasTensor ?? []);
-      this.add({
-        op: "linear",
-        in: input,
+      return {
         weight: { kind: "matrix", rows, cols, sources: group.map((part) => part.weight) },
-        ...(biases.length > 0 && { bias: { kind: "vector" as const, length: rows, sources: biases } }),
-        out: { buffer: out.buffer, column, width: rows },
-      });
-      column += rows;
-    }
+        ...(biases.length > 0 && { bias: { kind: "vector", length: rows, sources: biases } }),
+      };
+    });
   }
 
   finish(hidden: BufferRef, head: PlannedHead): ModelPlan {

@@ -2,19 +2,37 @@ import { OctavoError } from "@octavo/protocol";
 import type { TensorInfo } from "../weights/checkpoint.js";
 import { gemma2 } from "./gemma2.js";
 import { gemma3 } from "./gemma3.js";
+import { graniteMoe } from "./granite-moe.js";
 import { llama } from "./llama.js";
 import { mistral } from "./mistral.js";
+import { mixtral } from "./mixtral.js";
 import type { ModelConfig } from "./model-config.js";
 import type { ModelFamily } from "./model-family.js";
 import type { ModelPlan } from "./model-plan.js";
 import { olmo2 } from "./olmo2.js";
+import { olmoe } from "./olmoe.js";
 import { phi3 } from "./phi3.js";
 import { ProgramBuilder } from "./program-builder.js";
+import { qwen2Moe, qwen3Moe } from "./qwen-moe.js";
 import { qwen2 } from "./qwen2.js";
 import { qwen3 } from "./qwen3.js";
 
 /** A new family enters here: one file beside this one and one row. */
-const families: readonly ModelFamily[] = [llama, mistral, qwen2, qwen3, gemma2, gemma3, phi3, olmo2];
+const families: readonly ModelFamily[] = [
+  llama,
+  mistral,
+  mixtral,
+  qwen2,
+  qwen2Moe,
+  qwen3,
+  qwen3Moe,
+  gemma2,
+  gemma3,
+  phi3,
+  olmo2,
+  olmoe,
+  graniteMoe,
+];
 
 const familyOf: ReadonlyMap<string, ModelFamily> = new Map(
   families.flatMap((family) => family.architectures.map((architecture) => [architecture, family] as const)),

@@ -195,6 +195,10 @@ function bytesOf(values: Float32Array): Uint8Array {
 
 function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {
   for (const op of plan.ops) {
+    if (op.op === "experts") {
+      for (const expert of op.experts) yield* Object.values(expert);
+      continue;
+    }
     if (op.op !== "embedding" && op.op !== "linear" && op.op !== "rms_norm") continue;
     yield op.weight;
     if (op.op === "linear" && op.bias !== undefined) yield op.bias;

@@ -1,4 +1,13 @@
-import type { Activation, BufferRef, Op, ProgramSpec, RopeSpec, RowResult, StepPlan } from "@octavo/kernels";
+import type {
+  Activation,
+  BufferRef,
+  ExpertWeights,
+  Op,
+  ProgramSpec,
+  RopeSpec,
+  RowResult,
+  StepPlan,
+} from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { type ReferenceKvCache, ReferenceMatrix, ReferenceVector } from "./reference-handles.js";
 
@@ -60,6 +69,14 @@ class ReferenceStep {
               (_, i) => activate(op.activation, input[i] ?? 0) * (input[half + i] ?? 0),
             ),
           );
+        });
+      case "experts":
+        return this.#eachRow((row) => this.#experts(op, row));
+      case "sigmoid_gate":
+        return this.#eachRow((row) => {
+          const values = this.#row(op.on, row);
+          const factor = 1 / (1 + Math.exp(-(this.#row(op.in, row)[0] ?? 0)));
+          values.set(values.map((value) => value * factor));
         });
       case "add":
         return this.#eachRow((row) => addInto(this.#row(op.out, row), this.#row(op.in, row)));
@@ -136,6 +153,29 @@ class ReferenceStep {
     }
   }
 
+  #experts(op: Extract<Op, { op: "experts" }>, row: number): void {
+    const scores = Array.from(this.#row(op.scores, row));
+    const ranked = scores.map((_, index) => index).toSorted((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0));
+    const chosen = ranked.slice(0, op.topK).toSorted((a, b) => a - b);
+    const weightOf = (index: number): number => Math.exp((scores[index] ?? 0) - Math.max(...scores));
+    const total = (op.softmaxOver === "chosen" ? chosen : ranked).reduce(
+      (sum, index) => sum + weightOf(index),
+      0,
+    );
+    const input = this.#row(op.in, row);
+    const sum = new Float64Array(this.#row(op.out, row).length);
+    for (const index of chosen) {
+      const expert = op.experts[index];
+      if (expert === undefined)
+        throw new OctavoError("internal_error", `The mixture has no expert ${index}.`);
+      const output = runExpert(expert, input, op.activation);
+      output.forEach(
+        (value, column) => (sum[column] = (sum[column] ?? 0) + (weightOf(index) / total) * value),
+      );
+    }
+    this.#row(op.out, row).set(sum);
+  }
+
   #attention(op: Extract<Op, { op: "attention" }>): void {
     const { headDim, numKvHeads } = op;
     const kvWidth = numKvHeads * headDim;
@@ -202,6 +242,27 @@ function dot(left: Float32Array, right: Float32Array, offset: number): number {
 
 function multiply(matrix: ReferenceMatrix, input: Float32Array, out: Float32Array): void {
   for (let row = 0; row < out.length; row++) out[row] = dot(input, matrix.values, row * matrix.cols);
+}
+
+function runExpert(expert: ExpertWeights, input: Float32Array, activation: Activation): Float32Array {
+  const inner = expert.down.cols;
+  const gateUp = new Float32Array(2 * inner);
+  for (const [matrix, bias, at] of [
+    [expert.gate, expert.gateBias, 0],
+    [expert.up, expert.upBias, inner],
+  ] as const) {
+    if (matrix === undefined) continue;
+    const part = gateUp.subarray(at, at + matrix.rows);
+    multiply(matrixOf(matrix), input, part);
+    if (bias !== undefined) addInto(part, vectorOf(bias));
+  }
+  const activated = gateUp
+    .slice(0, inner)
+    .map((gate, i) => activate(activation, gate) * (gateUp[inner + i] ?? 0));
+  const output = new Float32Array(expert.down.rows);
+  multiply(matrixOf(expert.down), activated, output);
+  if (expert.downBias !== undefined) addInto(output, vectorOf(expert.downBias));
+  return output;
 }
 
 function addInto(target: Float32Array, values: Float32Array): void {

@@ -24,8 +24,22 @@ export interface ArchitectureDefaults {
   readonly slidingWindow?: number | null;
   /** Every so many layers, the last has full attention and the others a window, where `layer_types` is absent. */
   readonly slidingPattern?: number;
-  /** `always`: every layer has `sliding_window`; `by layer`: layer_types, or use_sliding_window from max_window_layers on. */
-  readonly window: "none" | "always" | "by layer" | "by pattern";
+  /**
+   * `always`: every layer has `sliding_window`; `by layer`: layer_types, or use_sliding_window from max_window_layers on;
+   * `when used`: every layer under use_sliding_window; `alternating when used`: then every other one below max_window_layers.
+   */
+  readonly window: "none" | "always" | "by layer" | "by pattern" | "when used" | "alternating when used";
+  /** Mixtures of experts alone. */
+  readonly experts?: {
+    readonly count: number;
+    readonly perToken: number;
+    /** undefined: `intermediate_size` is the experts'. */
+    readonly intermediateSize?: number;
+    /** undefined: no expert is shared. */
+    readonly sharedIntermediateSize?: number;
+    /** `config` where norm_topk_prob decides. */
+    readonly normalizeWeights: boolean | "config";
+  };
 }
 
 /** Sources: configuration_*.py of transformers, and the modeling files for biases. */
@@ -81,6 +95,86 @@ export const architectures: Readonly<Record<string, ArchitectureDefaults>> = {
     attentionBias: { qkv: "config", output: "config" },
     mlpBias: false,
     window: "by layer",
+  },
+  MixtralForCausalLM: {
+    modelType: "mixtral",
+    vocabSize: 32_000,
+    intermediateSize: 14_336,
+    maxPositionEmbeddings: 131_072,
+    numKvHeads: 8,
+    headDim: undefined,
+    bosTokenId: 1,
+    eosTokenId: 2,
+    attentionBias: { qkv: false, output: false },
+    mlpBias: false,
+    ropeTheta: 1_000_000,
+    rmsNormEps: 1e-5,
+    slidingWindow: null,
+    window: "always",
+    experts: { count: 8, perToken: 2, normalizeWeights: true },
+  },
+  Qwen2MoeForCausalLM: {
+    modelType: "qwen2_moe",
+    vocabSize: 151_936,
+    intermediateSize: 5_632,
+    maxPositionEmbeddings: 32_768,
+    numKvHeads: 16,
+    headDim: undefined,
+    bosTokenId: undefined,
+    eosTokenId: undefined,
+    attentionBias: { qkv: true, output: false },
+    mlpBias: false,
+    window: "alternating when used",
+    experts: {
+      count: 60,
+      perToken: 4,
+      intermediateSize: 1_408,
+      sharedIntermediateSize: 5_632,
+      normalizeWeights: "config",
+    },
+  },
+  Qwen3MoeForCausalLM: {
+    modelType: "qwen3_moe",
+    vocabSize: 151_936,
+    intermediateSize: 6_144,
+    maxPositionEmbeddings: 32_768,
+    numKvHeads: 4,
+    headDim: undefined,
+    bosTokenId: undefined,
+    eosTokenId: undefined,
+    attentionBias: { qkv: "config", output: "config" },
+    mlpBias: false,
+    window: "when used",
+    experts: { count: 128, perToken: 8, intermediateSize: 768, normalizeWeights: "config" },
+  },
+  OlmoeForCausalLM: {
+    modelType: "olmoe",
+    vocabSize: 50_304,
+    intermediateSize: 2_048,
+    maxPositionEmbeddings: 4_096,
+    numKvHeads: undefined,
+    headDim: undefined,
+    bosTokenId: undefined,
+    eosTokenId: 50_279,
+    attentionBias: { qkv: "config", output: "config" },
+    mlpBias: false,
+    rmsNormEps: 1e-5,
+    window: "none",
+    experts: { count: 64, perToken: 8, normalizeWeights: "config" },
+  },
+  GraniteMoeForCausalLM: {
+    modelType: "granitemoe",
+    vocabSize: 32_000,
+    intermediateSize: 11_008,
+    maxPositionEmbeddings: 2_048,
+    numKvHeads: undefined,
+    headDim: undefined,
+    bosTokenId: 1,
+    eosTokenId: 2,
+    attentionBias: { qkv: "config", output: "config" },
+    mlpBias: false,
+    window: "none",
+    experts: { count: 8, perToken: 2, normalizeWeights: true },
   },
   GraniteForCausalLM: {
     modelType: "granite",

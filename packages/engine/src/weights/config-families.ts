@@ -1,5 +1,5 @@
 import type { ModelConfig, RopeConfig } from "../models/model-config.js";
-import { artifactInvalid } from "./artifact-file.js";
+import { artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import type { ConfigJson } from "./config-json.js";
 import { readRopeScaling } from "./rope-config.js";
 
@@ -16,9 +16,20 @@ export function familySettings(
     case "Gemma3ForCausalLM":
       return { ...gemma(path, config, {}), localRope: localRope(path, config, rope) };
     case "GraniteForCausalLM":
+    case "GraniteMoeForCausalLM":
       return granite(path, config);
     case "SmolLM3ForCausalLM":
       return { layersWithoutRope: withoutRope(config) };
+    case "Qwen2MoeForCausalLM":
+      return { attentionBias: config.qkv_bias ?? true };
+    case "OlmoeForCausalLM":
+      if (typeof config.clip_qkv === "number") {
+        throw artifactUnsupported(
+          path,
+          `has clip_qkv ${config.clip_qkv}; queries, keys and values are not clipped here`,
+        );
+      }
+      return {};
     default:
       return {};
   }

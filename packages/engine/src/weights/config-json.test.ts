@@ -57,6 +57,7 @@ const qwen2 = {
   vocab_size: 151936,
 };
 const small = { hidden_size: 64, num_attention_heads: 4, num_hidden_layers: 3, vocab_size: 100 };
+const experts = { ...small, num_key_value_heads: 2 };
 
 describe("config.json", () => {
   it("reads Llama 3.2", () => {
@@ -104,6 +105,84 @@ describe("config.json", () => {
     const windowed = read({ ...qwen2, use_sliding_window: true, sliding_window: 4096 });
     assert.deepEqual(new Set(windowed.slidingWindows.slice(0, 21)), new Set([undefined]));
     assert.deepEqual(windowed.slidingWindows.slice(21), [4096, 4096, 4096]);
+  });
+
+  it("reads mixtures of experts", () => {
+    // As published with Mixtral 8x7B, Qwen1.5-MoE A2.7B and Qwen3 30B-A3B, as far as it concerns experts.
+    const large = read({
+      ...experts,
+      architectures: ["MixtralForCausalLM"],
+      num_local_experts: 8,
+      num_experts_per_tok: 2,
+    });
+    assert.deepEqual(large.experts, {
+      count: 8,
+      perToken: 2,
+      intermediateSize: 14336,
+      normalizeWeights: true,
+      denseLayers: [false, false, false],
+    });
+    assert.equal(large.rope.theta, 1e6);
+    const shared = read({
+      ...experts,
+      architectures: ["Qwen2MoeForCausalLM"],
+      num_experts: 60,
+      num_experts_per_tok: 4,
+      moe_intermediate_size: 1408,
+      shared_expert_intermediate_size: 5632,
+      norm_topk_prob: false,
+      decoder_sparse_step: 1,
+    });
+    assert.equal(shared.experts?.sharedIntermediateSize, 5632);
+    assert.equal(shared.experts?.normalizeWeights, false);
+    assert.equal(shared.attentionBias, true);
+    const many = read({
+      ...experts,
+      architectures: ["Qwen3MoeForCausalLM"],
+      num_experts: 128,
+      num_experts_per_tok: 8,
+      moe_intermediate_size: 768,
+      norm_topk_prob: true,
+      decoder_sparse_step: 2,
+      mlp_only_layers: [1],
+    });
+    assert.deepEqual(many.experts?.denseLayers, [true, true, true]);
+    assert.equal(many.experts?.normalizeWeights, true);
+    assert.equal(
+      read({ ...experts, architectures: ["Qwen3ForCausalLM"], num_experts: 8 }).experts,
+      undefined,
+    );
+  });
+
+  it("refuses mixtures that cannot be, by the key", () => {
+    const mixture = {
+      ...experts,
+      architectures: ["Qwen3MoeForCausalLM"],
+      num_experts: 8,
+      num_experts_per_tok: 2,
+    };
+    const refused = (changes: Record<string, unknown>, message: RegExp): void =>
+      assertRefused(() => read({ ...mixture, ...changes }), "artifact_invalid", message);
+    refused({ num_experts_per_tok: 9 }, /num_experts_per_tok 9, but num_experts is 8/);
+    refused({ num_experts_per_tok: 0 }, /num_experts_per_tok 0/);
+    refused({ num_experts: 0 }, /num_experts 0/);
+    refused({ num_experts: 1e9 }, /num_experts 1000000000/);
+    refused({ moe_intermediate_size: 0.5 }, /moe_intermediate_size 0\.5/);
+    refused({ decoder_sparse_step: 0 }, /decoder_sparse_step 0/);
+    assertRefused(
+      () => read({ ...experts, architectures: ["OlmoeForCausalLM"], clip_qkv: 8 }),
+      "artifact_unsupported",
+      /clip_qkv 8/,
+    );
+  });
+
+  it("gives Qwen's mixtures a window only when used, each by its own rule", () => {
+    const windows = (architecture: string, changes: object): readonly (number | undefined)[] =>
+      read({ ...experts, architectures: [architecture], sliding_window: 16, ...changes }).slidingWindows;
+    for (const architecture of ["Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM"])
+      assert.deepEqual(windows(architecture, {}), [undefined, undefined, undefined]);
+    assert.deepEqual(windows("Qwen3MoeForCausalLM", { use_sliding_window: true }), [16, 16, 16]);
+    assert.deepEqual(windows("Qwen2MoeForCausalLM", { use_sliding_window: true }), [16, undefined, 16]);
   });
 
   it("assumes what transformers' config classes assume", () => {

@@ -3,6 +3,7 @@ import type { ModelConfig, RopeConfig } from "../models/model-config.js";
 import { artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import { parseForm } from "./bounded-json.js";
 import { type ArchitectureDefaults, architectures } from "./config-architectures.js";
+import { readExperts } from "./config-experts.js";
 import { familySettings } from "./config-families.js";
 import { checkModelConfig } from "./model-sizes.js";
 import { readRopeScaling, ropeParametersSchema, usablePositions } from "./rope-config.js";
@@ -54,6 +55,16 @@ const configSchema = z.looseObject({
   logits_scaling: z.number().nullish(),
   no_rope_layers: z.array(z.number()).max(1024).nullish(),
   no_rope_layer_interval: z.number().nullish(),
+  qkv_bias: z.boolean().nullish(),
+  clip_qkv: z.number().nullish(),
+  num_local_experts: z.number().optional(),
+  num_experts: z.number().nullish(),
+  num_experts_per_tok: z.number().nullish(),
+  moe_intermediate_size: z.number().nullish(),
+  shared_expert_intermediate_size: z.number().nullish(),
+  norm_topk_prob: z.boolean().nullish(),
+  decoder_sparse_step: z.number().nullish(),
+  mlp_only_layers: z.array(z.number()).max(1024).nullish(),
   layer_types: z.array(z.string()).max(1024).nullish(),
   bos_token_id: tokenIds.nullish(),
   eos_token_id: tokenIds.nullish(),
@@ -77,6 +88,7 @@ export function readConfigJson(
   const hiddenSize = config.hidden_size ?? 4_096;
   const numLayers = config.num_hidden_layers ?? 32;
   const numHeads = config.num_attention_heads ?? 32;
+  const intermediateSize = config.intermediate_size ?? defaults.intermediateSize;
   const headDim = config.head_dim ?? headDimDefault(path, defaults, config, hiddenSize, numHeads);
   const maxPositionEmbeddings = config.max_position_embeddings ?? defaults.maxPositionEmbeddings;
   const layered = config.rope_parameters ?? undefined;
@@ -97,7 +109,7 @@ export function readConfigJson(
     architecture,
     vocabSize: config.vocab_size ?? defaults.vocabSize,
     hiddenSize,
-    intermediateSize: config.intermediate_size ?? defaults.intermediateSize,
+    intermediateSize,
     numLayers,
     numHeads,
     numKvHeads: config.num_key_value_heads ?? kvHeadsDefault(defaults, config, numHeads),
@@ -114,6 +126,7 @@ export function readConfigJson(
     ),
     rope: globalRope,
     ...familySettings(path, architecture, config, globalRope),
+    ...readExperts(path, config, defaults, intermediateSize, numLayers),
     slidingWindows: readWindows(path, config, defaults, numLayers),
     dtype,
     bosTokenId: config.bos_token_id === undefined ? defaults.bosTokenId : toIds(config.bos_token_id)[0],
@@ -221,6 +234,12 @@ function readWindows(
   if (defaults.window === "by pattern") {
     const pattern = config.sliding_window_pattern ?? defaults.slidingPattern ?? 1;
     return layers.map((layer) => ((layer + 1) % pattern === 0 ? undefined : window));
+  }
+  if (defaults.window === "when used" || defaults.window === "alternating when used") {
+    if (config.use_sliding_window !== true) return layers.map(() => undefined);
+    if (defaults.window === "when used") return layers.map(() => window);
+    const end = config.max_window_layers ?? 28;
+    return layers.map((layer) => (layer % 2 === 0 && layer < end ? window : undefined));
   }
   const firstWindowed = config.use_sliding_window === true ? (config.max_window_layers ?? 28) : Infinity;
   return layers.map((layer) => (layer >= firstWindowed ? window : undefined));

@@ -64,6 +64,8 @@ public:
         if (name == "gated_activation") {
             return GatedActivationOp{span(op, "in"), span(op, "out"), static_cast<Activation>(integer(op, "activation"))};
         }
+        if (name == "experts") return experts(op);
+        if (name == "sigmoid_gate") return SigmoidGateOp{span(op, "in"), span(op, "on")};
         if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
         if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor")};
         return GatherOp{span(op, "in"), span(op, "out")};
@@ -72,6 +74,20 @@ public:
     std::vector<RopeSpec> take_ropes() { return std::move(ropes_); }
 
 private:
+    static ExpertsOp experts(const Napi::Object& op) {
+        ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, integer(op, "topK"), op.Get("amongChosen").ToBoolean(),
+                       static_cast<Activation>(integer(op, "activation"))};
+        const Napi::Array list = op.Get("experts").As<Napi::Array>();
+        for (uint32_t i = 0; i < list.Length(); i++) {
+            const Napi::Object expert = list.Get(i).As<Napi::Object>();
+            read.experts.push_back({unwrap<Matrix>(expert.Get("gate")), unwrap_or_null<Matrix>(expert.Get("up")),
+                                    unwrap<Matrix>(expert.Get("down")), unwrap_or_null<const Vector>(expert.Get("gateBias")),
+                                    unwrap_or_null<const Vector>(expert.Get("upBias")),
+                                    unwrap_or_null<const Vector>(expert.Get("downBias"))});
+        }
+        return read;
+    }
+
     int32_t table(const Napi::Object& rope) {
         const Napi::Float32Array frequencies = rope.Get("inverseFrequencies").As<Napi::Float32Array>();
         RopeSpec spec{{frequencies.Data(), frequencies.Data() + frequencies.ElementLength()},

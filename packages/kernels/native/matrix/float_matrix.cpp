@@ -80,7 +80,8 @@ void FloatMatrix::multiply(const void* rows, int64_t m, const LinearOutput& outp
                            ThreadPool& pool) const {
     if (m <= 0) return;
     const int64_t halves = output.gate != nullptr ? 2 : 1;
-    const TilePlan plan = plan_tiles(rows_, m, table_.tile_panels, kRowBlock, output.gate != nullptr, pool.size());
+    const TilePlan plan = plan_tiles(rows_, m, table_.tile_panels, kRowBlock, output.gate != nullptr,
+                                     pool.size() * static_cast<int>(output.share.count));
     const int64_t num_sums = halves * plan.num_sums();
     float* scratch = static_cast<float*>(
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));

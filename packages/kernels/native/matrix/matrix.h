@@ -80,6 +80,12 @@ struct LinearOutput {
     int64_t ldy;
     const float* bias;
     const GateFunction* gate;
+    /// The part of the product to compute, one of `count` of about the same work; together they write all of y.
+    struct Share {
+        int64_t index;
+        int64_t count;
+    };
+    Share share{0, 1};
 };
 
 /// Weights repacked for the active instruction set.

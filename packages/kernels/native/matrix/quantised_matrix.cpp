@@ -110,7 +110,8 @@ void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& 
     const int64_t block = rows.groups_per_block;
     const Correction correction = correction_of(panels_.traits().scaling);
     const int64_t halves = output.gate != nullptr ? 2 : 1;
-    const TilePlan plan = plan_tiles(panels_.rows, rows.m, table_.tile_panels, kRowBlock, output.gate != nullptr, pool.size());
+    const TilePlan plan = plan_tiles(panels_.rows, rows.m, table_.tile_panels, kRowBlock, output.gate != nullptr,
+                                     pool.size() * static_cast<int>(output.share.count));
     const int64_t tile_panels = plan.tile_panels;
 
     const int64_t num_codes = tile_panels * block * kGroupCodes;

@@ -75,9 +75,12 @@ void run_tiles(const TilePlan& plan, const LinearOutput& output, ThreadPool& poo
             for (int64_t i = 0; i < count; ++i) sums[row * stride + i] += bias[i];
         }
     };
-    pool.parallel_for(num_tiles * num_row_blocks, plan.grain, [&](int64_t begin, int64_t end, int thread) {
+    const int64_t num_tasks = num_tiles * num_row_blocks;
+    const int64_t first_task = num_tasks * output.share.index / output.share.count;
+    const int64_t end_task = num_tasks * (output.share.index + 1) / output.share.count;
+    pool.parallel_for(end_task - first_task, plan.grain, [&](int64_t begin, int64_t end, int thread) {
         float* sums = sums_of(thread);
-        for (int64_t task = begin; task < end; ++task) {
+        for (int64_t task = first_task + begin; task < first_task + end; ++task) {
             Tile tile;
             tile.first_panel = task / num_row_blocks * plan.tile_panels;
             tile.num_panels = std::min(plan.tile_panels, panels - tile.first_panel);

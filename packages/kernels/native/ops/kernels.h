@@ -97,6 +97,8 @@ struct OpKernels {
     void (*gated_activation)(Activation activation, const float* gate, const float* up, float* out, int64_t width);
     /// out += in
     void (*add)(const float* in, float* out, int64_t width);
+    /// out += factor * in, each product rounded before it is added
+    void (*add_scaled)(const float* in, float factor, float* out, int64_t width);
     void (*scale)(float* on, float factor, int64_t width);
     /// x = cap * tanh(x / cap)
     void (*soft_cap)(float* on, float cap, int64_t width);

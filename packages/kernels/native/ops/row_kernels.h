@@ -38,6 +38,14 @@ void add(const float* in, float* out, int64_t width) {
     }
 }
 
+void add_scaled(const float* in, float factor, float* out, int64_t width) {
+    const Vec f = splat(factor);
+    for (int64_t i = 0; i < width; i += Vec::width) {
+        const int64_t left = width - i;
+        store_up_to(out + i, load_up_to(out + i, left) + load_up_to(in + i, left) * f, left);
+    }
+}
+
 void scale(float* on, float factor, int64_t width) {
     const Vec f = splat(factor);
     for (int64_t i = 0; i < width; i += Vec::width) store_up_to(on + i, load_up_to(on + i, width - i) * f, width - i);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 #include "../ops/rows.h"
@@ -18,7 +19,7 @@ struct Executor::Step {
     bool gathered;
 };
 
-Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), head_(pool) {}
+Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), experts_(pool), head_(pool) {}
 
 void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan, StepResult& result,
                    const std::atomic<bool>& cancelled) {
@@ -115,6 +116,19 @@ void Executor::run_op(const GatedActivationOp& op, Step& step) {
             op_kernels().gated_activation(op.activation, gate, gate + op.out.width, out.row(unit / pieces) + column,
                                           std::min(piece, op.out.width - column));
         }
+    });
+}
+
+void Executor::run_op(const ExpertsOp& op, Step& step) {
+    const Program& program = step.program;
+    experts_.run(op, program.rows(op.in), program.rows(op.scores), program.rows(op.out), step.num_rows);
+}
+
+void Executor::run_op(const SigmoidGateOp& op, Step& step) {
+    const Rows in = step.program.rows(op.in);
+    const Rows on = step.program.rows(op.on);
+    for_rows(pool_, step.num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) op_kernels().scale(on.row(i), 1.0f / (1.0f + std::exp(-*in.row(i))), op.on.width);
     });
 }
 

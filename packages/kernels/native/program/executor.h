@@ -3,6 +3,7 @@
 
 #include "../core/thread_pool.h"
 #include "../matrix/matrix.h"
+#include "expert_runner.h"
 #include "kv_cache.h"
 #include "output_head.h"
 #include "program.h"
@@ -36,6 +37,8 @@ private:
     void run_op(const RopeOp& op, Step& step);
     void run_op(const AttentionOp& op, Step& step);
     void run_op(const GatedActivationOp& op, Step& step);
+    void run_op(const ExpertsOp& op, Step& step);
+    void run_op(const SigmoidGateOp& op, Step& step);
     void run_op(const AddOp& op, Step& step);
     void run_op(const ScaleOp& op, Step& step);
     void run_op(const GatherOp& op, Step& step);
@@ -44,6 +47,7 @@ private:
     Workspace workspace_;
     EncodedSpan encoded_{kNoSpan, {}};
     Attention attention_;
+    ExpertRunner experts_;
     HeadRunner head_;
     std::vector<float> gathered_;
 };

@@ -20,6 +20,8 @@ struct Reads {
     bool operator()(const RopeOp& op) const { return among({op.on}, buffer); }
     bool operator()(const AttentionOp& op) const { return among({op.q, op.k, op.v}, buffer); }
     bool operator()(const GatedActivationOp& op) const { return among({op.in}, buffer); }
+    bool operator()(const ExpertsOp& op) const { return among({op.in, op.scores}, buffer); }
+    bool operator()(const SigmoidGateOp& op) const { return among({op.in, op.on}, buffer); }
     bool operator()(const AddOp& op) const { return among({op.in, op.out}, buffer); }
     bool operator()(const ScaleOp& op) const { return among({op.on}, buffer); }
     bool operator()(const GatherOp& op) const { return among({op.in}, buffer); }
@@ -29,6 +31,7 @@ struct Writes {
     int32_t buffer;
     bool operator()(const RmsNormOp& op) const { return among({op.out, op.residual}, buffer); }
     bool operator()(const RopeOp& op) const { return among({op.on}, buffer); }
+    bool operator()(const SigmoidGateOp& op) const { return among({op.on}, buffer); }
     bool operator()(const ScaleOp& op) const { return among({op.on}, buffer); }
     template <class Other>
     bool operator()(const Other& op) const {

@@ -70,6 +70,29 @@ struct GatedActivationOp {
     BufferSpan out;
     Activation activation;
 };
+/// The gated MLP of one expert. Gate and up are two matrices, or one stack of them, gate above up.
+struct ExpertWeights {
+    std::shared_ptr<const Matrix> gate;
+    std::shared_ptr<const Matrix> up;  // null when stacked
+    std::shared_ptr<const Matrix> down;
+    std::shared_ptr<const Vector> gate_bias;  // biases may be null; stacked as the matrices are
+    std::shared_ptr<const Vector> up_bias;
+    std::shared_ptr<const Vector> down_bias;
+};
+struct ExpertsOp {
+    BufferSpan in;
+    BufferSpan scores;
+    BufferSpan out;
+    std::vector<ExpertWeights> experts;
+    int64_t top_k;
+    /// The weights of a row's experts are a softmax over their scores, not over all.
+    bool among_chosen;
+    Activation activation;
+};
+struct SigmoidGateOp {
+    BufferSpan in;  // one column
+    BufferSpan on;
+};
 struct AddOp {
     BufferSpan in;
     BufferSpan out;
@@ -83,7 +106,8 @@ struct GatherOp {
     BufferSpan out;
 };
 
-using Op = std::variant<EmbeddingOp, RmsNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, AddOp, ScaleOp, GatherOp>;
+using Op = std::variant<EmbeddingOp, RmsNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ExpertsOp, SigmoidGateOp, AddOp,
+                        ScaleOp, GatherOp>;
 
 struct OutputHead {
     std::shared_ptr<const Matrix> weight;

@@ -38,6 +38,7 @@ namespace {
 constexpr int64_t hidden = 32;
 constexpr int64_t vocab = 96;
 constexpr int64_t inner = 64;
+constexpr int64_t num_experts = 5;
 constexpr int64_t max_tokens = 256;
 constexpr AttentionSpec attention{4, 2, 16, 0.25f, 0.0f, 0};
 
@@ -47,6 +48,15 @@ std::shared_ptr<const Matrix> random_matrix(WeightType type, int64_t rows, int64
 }
 
 std::shared_ptr<const Vector> ones(int64_t length) { return std::make_shared<const Vector>(static_cast<size_t>(length), 1.0f); }
+
+ExpertsOp mixture(WeightType type, BufferSpan in, BufferSpan scores, BufferSpan out, ThreadPool& pool) {
+    ExpertsOp op{in, scores, out, {}, 2, true, Activation::silu};
+    for (uint64_t seed = 60; seed < 60 + 3 * num_experts; seed += 3) {
+        op.experts.push_back({random_matrix(type, 2 * inner, hidden, seed, pool), nullptr, random_matrix(type, hidden, inner, seed + 1, pool),
+                              nullptr, nullptr, ones(hidden)});
+    }
+    return op;
+}
 
 /// With `apart`, ops that change nothing stand between those that could be joined.
 std::unique_ptr<Program> make_program(WeightType type, ThreadPool& pool, bool apart = false) {
@@ -70,13 +80,19 @@ std::unique_ptr<Program> make_program(WeightType type, ThreadPool& pool, bool ap
         if (apart) ops.push_back(ScaleOp{span(4, 0, 2 * inner), 1.0f});
         ops.push_back(GatedActivationOp{span(4, 0, 2 * inner), span(5, 0, inner), Activation::silu});
         ops.push_back(LinearOp{span(5, 0, inner), normed, random_matrix(type, hidden, inner, seed + 5, pool), nullptr});
+        if (layer == 0) continue;
+        ops.push_back(LinearOp{normed, span(6, 0, num_experts + 1), random_matrix(type, num_experts + 1, hidden, 50, pool), nullptr});
+        ops.push_back(mixture(type, normed, span(6, 0, num_experts), span(7, 0, hidden), pool));
+        ops.push_back(SigmoidGateOp{span(6, num_experts, 1), normed});
+        ops.push_back(AddOp{span(7, 0, hidden), normed});
     }
     ops.push_back(AddOp{normed, stream});
     ops.push_back(GatherOp{stream, stream});
     ops.push_back(ScaleOp{stream, 0.5f});
     ops.push_back(RmsNormOp{stream, normed, none, ones(hidden), 1e-5f, 0.0f, hidden});
     RopeSpec rope{{1.0f, 0.3f, 0.1f, 0.03f, 0.01f, 0.003f, 0.001f, 0.0003f}, 1.0f, RopeLayout::neox};
-    return std::make_unique<Program>(std::vector<int64_t>{hidden, hidden, 128, 64, 2 * inner, inner}, std::move(ops),
+    return std::make_unique<Program>(std::vector<int64_t>{hidden, hidden, 128, 64, 2 * inner, inner, num_experts + 1, hidden},
+                                     std::move(ops),
                                      std::vector<RopeSpec>{rope}, normed,
                                      OutputHead{random_matrix(type, vocab, hidden, 99, pool), nullptr, 1.0f, 25.0f}, max_tokens);
 }

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import type { BufferRef, Op, ProgramSpec } from "../backend.js";
+import type { Activation, BufferRef, ExpertWeights, Op, ProgramSpec } from "../backend.js";
 
 /** A buffer reference with its defaults filled in. */
 export interface Span {
@@ -22,7 +22,8 @@ export interface CheckedProgram {
     | undefined;
 }
 
-const activations = ["silu", "gelu", "gelu_tanh"];
+/** In the order of the C++ enumeration. */
+export const activations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisfies Activation[];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
@@ -107,6 +108,11 @@ class ProgramChecker {
         this.#equal("twice the width of out", 2 * out.width, "the width of in", input.width);
         return this.#apart("in", input, "out", out);
       }
+      case "experts":
+        return this.#checkExperts(op);
+      case "sigmoid_gate":
+        this.#read("on", op.on);
+        return this.#equal("the width of in", this.#read("in", op.in).width, "the columns of a gate", 1);
       case "add": {
         const input = this.#read("in", op.in);
         return this.#equal(
@@ -198,6 +204,51 @@ class ProgramChecker {
       );
     }
     this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
+  }
+
+  #checkExperts(op: Extract<Op, { op: "experts" }>): void {
+    const { experts, topK } = op;
+    const input = this.#read("in", op.in);
+    const scores = this.#read("scores", op.scores);
+    this.#equal("the width of scores", scores.width, "the experts", experts.length);
+    this.#positive("topK", topK);
+    if (topK > experts.length) this.#fail(`chooses ${topK} of ${experts.length} experts`);
+    if (!activations.includes(op.activation)) this.#fail(`knows no activation ${op.activation}`);
+    const out = this.#write("out", op.out);
+    const inner = experts[0]?.down.cols ?? 0;
+    for (const [index, expert] of experts.entries())
+      this.#checkExpert(index, expert, input.width, inner, out.width);
+    this.#apart("in", input, "out", out);
+    this.#apart("scores", scores, "out", out);
+  }
+
+  #checkExpert(index: number, expert: ExpertWeights, hidden: number, inner: number, outWidth: number): void {
+    const { gate, up, down } = expert;
+    const check = (
+      name: string,
+      rows: number,
+      cols: number,
+      weights: Pick<ExpertWeights["gate"], "rows" | "cols">,
+    ): void => {
+      this.#equal(`the number of rows of expert ${index}'s ${name}`, weights.rows, "the rows it needs", rows);
+      this.#equal(
+        `the number of columns of expert ${index}'s ${name}`,
+        weights.cols,
+        "the columns it needs",
+        cols,
+      );
+    };
+    check("gate", up === undefined ? 2 * inner : inner, hidden, gate);
+    if (up !== undefined) check("up", inner, hidden, up);
+    check("down", outWidth, inner, down);
+    for (const [bias, weights] of [
+      [expert.gateBias, gate],
+      [expert.upBias, up],
+      [expert.downBias, down],
+    ] as const) {
+      if (bias !== undefined)
+        this.#equal(`a bias of expert ${index}`, bias.length, "the rows of its weight", weights?.rows ?? 0);
+    }
   }
 
   #read(name: string, ref: BufferRef): Span {

@@ -22,7 +22,7 @@ import type {
   VectorSource,
 } from "../backend.js";
 import { checkKvCache } from "../checks/kv-cache.js";
-import { checkProgram, spanOf } from "../checks/program.js";
+import { activations, checkProgram, spanOf } from "../checks/program.js";
 import { checkSamplerState } from "../checks/sampler-state.js";
 import { checkMatrixSources, checkVectorSources, weightTypes } from "../checks/sources.js";
 import { checkStepPlan } from "../checks/step-plan.js";
@@ -297,8 +297,28 @@ class CpuBackend implements Backend {
           op: op.op,
           in: span(op.in),
           out: span(op.out),
-          activation: ["silu", "gelu", "gelu_tanh"].indexOf(op.activation),
+          activation: activations.indexOf(op.activation),
         };
+      case "experts":
+        return {
+          op: op.op,
+          in: span(op.in),
+          scores: span(op.scores),
+          out: span(op.out),
+          experts: op.experts.map(({ gate, up, down, gateBias, upBias, downBias }) => ({
+            gate: this.#matrix(gate),
+            up: up && this.#matrix(up),
+            down: this.#matrix(down),
+            gateBias: gateBias && this.#vector(gateBias),
+            upBias: upBias && this.#vector(upBias),
+            downBias: downBias && this.#vector(downBias),
+          })),
+          topK: op.topK,
+          amongChosen: op.softmaxOver === "chosen",
+          activation: activations.indexOf(op.activation),
+        };
+      case "sigmoid_gate":
+        return { op: op.op, in: span(op.in), on: span(op.on) };
       case "add":
       case "gather":
         return { op: op.op, in: span(op.in), out: span(op.out) };

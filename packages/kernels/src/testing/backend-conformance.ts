@@ -2,6 +2,7 @@ import { describe } from "node:test";
 import type { Backend } from "../backend.js";
 import { attentionConformance } from "./conformance/attention.js";
 import { determinismConformance } from "./conformance/determinism.js";
+import { expertsConformance } from "./conformance/experts.js";
 import { logprobsConformance } from "./conformance/logprobs.js";
 import { rowOpsConformance } from "./conformance/row-ops.js";
 import { samplerStateConformance } from "./conformance/sampler-state.js";
@@ -12,6 +13,7 @@ import { misuseConformance } from "./conformance/misuse.js";
 export function backendConformance(name: string, open: (numThreads: number) => Backend): void {
   describe(`${name} backend`, () => {
     rowOpsConformance(() => open(2));
+    expertsConformance(() => open(2));
     attentionConformance(() => open(2));
     determinismConformance(open);
     samplingConformance(() => open(2));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Backend, KvDtype, MatrixSource, Program, WeightType } from "../../backend.js";
+import type { Backend, ExpertWeights, KvDtype, MatrixSource, Program, WeightType } from "../../backend.js";
 import { toBf16Bits } from "../half-floats.js";
 import { assertSameBits, floatBytes, vector } from "../op-harness.js";
 import { RandomSchedule } from "../random-schedule.js";
@@ -12,6 +12,7 @@ const numKvHeads = 2;
 const headDim = 16;
 const innerSize = 96;
 const numLayers = 2;
+const numExperts = 5;
 const lengths = [150, 1, 37, 64, 12];
 const numTokens = lengths.reduce((sum, length) => sum + length, 0);
 
@@ -92,6 +93,7 @@ async function transformer(backend: Backend, weights: WeightType): Promise<Progr
   const [stream, normed, qkv, attended, gateUp, activated, last] = [0, 1, 2, 3, 4, 5, 6].map((buffer) => ({
     buffer,
   }));
+  const mixed = { buffer: 8 };
   const embedding = await matrix(numTokens, hiddenSize);
   const layers = [];
   for (let layer = 0; layer < numLayers; layer++) {
@@ -143,13 +145,54 @@ async function transformer(backend: Backend, weights: WeightType): Promise<Progr
         out: normed!,
         eps: 1e-5,
       } as const,
-      { op: "linear", in: normed!, weight: await matrix(2 * innerSize, hiddenSize), out: gateUp! } as const,
-      { op: "gated_activation", in: gateUp!, out: activated!, activation: "silu" } as const,
-      { op: "linear", in: activated!, weight: await matrix(hiddenSize, innerSize), out: normed! } as const,
+    );
+    if (layer === 0) {
+      layers.push(
+        { op: "linear", in: normed!, weight: await matrix(2 * innerSize, hiddenSize), out: gateUp! } as const,
+        { op: "gated_activation", in: gateUp!, out: activated!, activation: "silu" } as const,
+        { op: "linear", in: activated!, weight: await matrix(hiddenSize, innerSize), out: normed! } as const,
+      );
+      continue;
+    }
+    const experts: ExpertWeights[] = [];
+    while (experts.length < numExperts) {
+      const [gate, down] = [await matrix(2 * innerSize, hiddenSize), await matrix(hiddenSize, innerSize)];
+      experts.push({ gate, down });
+    }
+    const scores = { buffer: 7, column: 0, width: numExperts };
+    layers.push(
+      {
+        op: "linear",
+        in: normed!,
+        weight: await matrix(numExperts + 1, hiddenSize),
+        out: { buffer: 7 },
+      } as const,
+      {
+        op: "experts",
+        in: normed!,
+        scores,
+        out: mixed,
+        experts,
+        topK: 2,
+        softmaxOver: "all",
+        activation: "silu",
+      } as const,
+      { op: "sigmoid_gate", in: { buffer: 7, column: numExperts }, on: normed! } as const,
+      { op: "add", in: mixed, out: normed! } as const,
     );
   }
   return backend.compile({
-    buffers: [hiddenSize, hiddenSize, qWidth + 2 * kvWidth, qWidth, 2 * innerSize, innerSize, hiddenSize],
+    buffers: [
+      hiddenSize,
+      hiddenSize,
+      qWidth + 2 * kvWidth,
+      qWidth,
+      2 * innerSize,
+      innerSize,
+      hiddenSize,
+      numExperts + 1,
+      hiddenSize,
+    ],
     ops: [
       { op: "embedding", weight: embedding, out: stream! },
       ...layers,

@@ -1,0 +1,117 @@
+import type { BufferRef } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { ExpertsConfig } from "./model-config.js";
+import type { PlannedExpert } from "./model-plan.js";
+import type { ProgramBuilder } from "./program-builder.js";
+
+/** Names within the layer. */
+export interface ExpertNames {
+  readonly router: string;
+  /** Of one expert's tensors, without `.weight`. */
+  readonly expert: (index: number) => { readonly gate: string; readonly up: string; readonly down: string };
+  /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
+  readonly fused: { readonly gateUp: string; readonly down: string };
+  /** Of the expert that every token goes to and of its gate. */
+  readonly shared?: { readonly mlp: string; readonly gate: string };
+}
+
+/** Qwen's names, which most later families took over. */
+export const qwenExpertNames: ExpertNames = {
+  router: "mlp.gate",
+  expert: (index) => ({
+    gate: `mlp.experts.${index}.gate_proj`,
+    up: `mlp.experts.${index}.up_proj`,
+    down: `mlp.experts.${index}.down_proj`,
+  }),
+  fused: { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj" },
+};
+
+/** Activation buffers of a mixture's layers. */
+export interface ExpertBuffers {
+  /** The router's scores, then that of the shared expert's gate. */
+  readonly scores: BufferRef;
+  readonly shared:
+    | { readonly gateUp: BufferRef; readonly activated: BufferRef; readonly out: BufferRef }
+    | undefined;
+}
+
+export function expertBuffers(builder: ProgramBuilder, experts: ExpertsConfig): ExpertBuffers {
+  const { count, sharedIntermediateSize: shared } = experts;
+  return {
+    scores: builder.buffer(shared === undefined ? count : count + 1),
+    shared:
+      shared === undefined
+        ? undefined
+        : {
+            gateUp: builder.buffer(2 * shared),
+            activated: builder.buffer(shared),
+            out: builder.buffer(builder.config.hiddenSize),
+          },
+  };
+}
+
+/**
+ * Σ weight * expert(x) over the experts that the router scores highest, plus sigmoid(gate(x)) * shared expert(x) where there is one
+ * (Shazeer et al., arXiv 1701.06538; Mixtral, arXiv 2401.04088).
+ */
+export function mixtureOfExperts(
+  builder: ProgramBuilder,
+  buffers: ExpertBuffers,
+  names: ExpertNames,
+  layer: number,
+  input: BufferRef,
+  out: BufferRef,
+): void {
+  const { hiddenSize, hiddenActivation: activation, experts } = builder.config;
+  if (experts === undefined)
+    throw new OctavoError("internal_error", "A mixture was planned for a dense model.");
+  const { count, perToken: topK } = experts;
+  const at = (name: string): string => `model.layers.${layer}.${name}`;
+  const { scores, shared } = buffers;
+
+  const router = { name: at(names.router), rows: count };
+  const sharedGate = names.shared && shared ? [{ name: at(names.shared.gate), rows: 1 }] : [];
+  builder.project(input, [router, ...sharedGate], hiddenSize, scores);
+  builder.add({
+    op: "experts",
+    in: input,
+    scores: { ...scores, width: count },
+    out,
+    experts: plannedExperts(builder, names, layer, experts),
+    topK,
+    softmaxOver: experts.normalizeWeights ? "chosen" : "all",
+    activation,
+  });
+  if (names.shared === undefined || shared === undefined) return;
+  const inner = experts.sharedIntermediateSize ?? 0;
+  const mlp = at(names.shared.mlp);
+  builder.project(
+    input,
+    [
+      { name: `${mlp}.gate_proj`, rows: inner },
+      { name: `${mlp}.up_proj`, rows: inner },
+    ],
+    hiddenSize,
+    shared.gateUp,
+  );
+  builder.add({ op: "gated_activation", in: shared.gateUp, out: shared.activated, activation });
+  builder.project(shared.activated, [{ name: `${mlp}.down_proj`, rows: hiddenSize }], inner, shared.out);
+  builder.add({ op: "sigmoid_gate", in: { ...scores, column: count, width: 1 }, on: shared.out });
+  builder.add({ op: "add", in: shared.out, out });
+}
+
+function plannedExperts(
+  builder: ProgramBuilder,
+  names: ExpertNames,
+  layer: number,
+  { count, intermediateSize }: ExpertsConfig,
+): readonly PlannedExpert[] {
+  const at = (name: string): string => `model.layers.${layer}.${name}`;
+  const gateUp = at(names.fused.gateUp);
+  if (builder.has(gateUp))
+    return builder.fusedExperts({ gateUp, down: at(names.fused.down) }, count, intermediateSize);
+  return Array.from({ length: count }, (_, index) => {
+    const { gate, up, down } = names.expert(index);
+    return builder.expert({ gate: at(gate), up: at(up), down: at(down) }, intermediateSize);
+  });
+}
