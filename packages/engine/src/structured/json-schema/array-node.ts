@@ -1,22 +1,35 @@
 import type { JsonValue } from "../grammar.js";
 import { choice, type Node, nothing, optional, repeat, sequence, text } from "../node.js";
+import { containsCounts, countedItems } from "./array-contains.js";
+import { type Conjunction, isVisible, kindsIn } from "./combine.js";
 import { allowedValues, canonical } from "./enumerated.js";
 import { valueNode } from "./json-text.js";
-import { booleanOf, countOf, type Located, schemaList } from "./keywords.js";
-import type { Conjunction, SchemaCompiler } from "./schema-compiler.js";
+import { booleanOf, countOf, kinds, type Located, schemaList } from "./keywords.js";
+import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
 const maxPrefix = 1024;
 /** Values that a list without repetitions may be drawn from: there is a rule for each set of those left. */
 const maxUniqueValues = 10;
 
+/** What may stand at each place of an array, and how many places it may have. */
+export interface ArrayShape {
+  readonly least: number;
+  readonly most: number;
+  /** Places with schemas of their own. */
+  readonly numPrefix: number;
+  readonly schemasAt: (index: number) => Conjunction | undefined;
+}
+
 /** An array under all of the schemas. */
 export function arrayNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
-  const { spaces } = compiler;
   let least = 0;
   let most = Number.POSITIVE_INFINITY;
   let unique: Located | undefined;
-  const shapes = conjunction.map(itemSchemas);
+  const shapes = [
+    ...conjunction.map(itemSchemas),
+    ...conjunction.flatMap((located) => unevaluated(located, conjunction)),
+  ];
   for (const located of conjunction) {
     least = Math.max(least, countOf(located, "minItems") ?? 0);
     most = Math.min(most, countOf(located, "maxItems") ?? most);
@@ -25,16 +38,29 @@ export function arrayNode(conjunction: Conjunction, compiler: SchemaCompiler): N
   const numPrefix = Math.max(0, ...shapes.map(({ prefix }) => prefix.length));
   const schemasAt = (index: number): Conjunction | undefined =>
     compiler.conjunction(
-      shapes.map(({ prefix, rest }) => prefix[index] ?? rest).filter((part) => part !== undefined),
+      shapes
+        .map(({ prefix, rest }) => (index < prefix.length ? prefix[index] : rest))
+        .filter((part) => part !== undefined),
     );
-  const after = schemasAt(numPrefix);
-  if (after === undefined) most = Math.min(most, numPrefix);
+  if (schemasAt(numPrefix) === undefined) most = Math.min(most, numPrefix);
   for (let index = 0; index < numPrefix; index += 1)
     if (schemasAt(index) === undefined) most = Math.min(most, index);
   if (most < least) return nothing;
+  const shape: ArrayShape = { least, most, numPrefix, schemasAt };
+  const counts = containsCounts(conjunction);
+  if (most === 0) return counts.some((count) => count.least > 0) ? nothing : text("[]");
+  if (unique !== undefined && most > 1) {
+    if (counts.length > 0)
+      throw schemaError(pathOf(unique.path, "uniqueItems"), "is not supported beside contains");
+    return uniqueArray(unique, shape, compiler);
+  }
+  return counts.length > 0 ? countedItems(counts, shape, compiler) : plainArray(shape, compiler);
+}
+
+function plainArray({ least, most, numPrefix, schemasAt }: ArrayShape, compiler: SchemaCompiler): Node {
+  const { spaces } = compiler;
+  const after = schemasAt(numPrefix);
   const close = text("]");
-  if (most === 0) return text("[]");
-  if (unique !== undefined && most > 1) return uniqueArray(unique, after, numPrefix, least, most, compiler);
   const comma = sequence(text(","), spaces.afterComma);
   const item = after === undefined ? nothing : compiler.value(after);
   // From the last place of the prefix backwards: what may follow it, and whether the array may end before it.
@@ -54,7 +80,7 @@ export function arrayNode(conjunction: Conjunction, compiler: SchemaCompiler): N
 }
 
 interface ItemSchemas {
-  readonly prefix: readonly (readonly [JsonValue, string])[];
+  readonly prefix: readonly (readonly [JsonValue, string] | undefined)[];
   readonly rest: readonly [JsonValue, string] | undefined;
 }
 
@@ -75,17 +101,54 @@ function itemSchemas(located: Located): ItemSchemas {
   };
 }
 
-function uniqueArray(
-  located: Located,
-  items: Conjunction | undefined,
-  numPrefix: number,
-  least: number,
-  most: number,
-  compiler: SchemaCompiler,
-): Node {
+/** What `unevaluatedItems` says of the places that no schema it can see speaks of. */
+function unevaluated(holder: Located, conjunction: Conjunction): ItemSchemas[] {
+  const { schema, path } = holder;
+  const rest = schema["unevaluatedItems"];
+  if (rest === undefined || rest === true) return [];
+  let numEvaluated = 0;
+  for (const located of conjunction) {
+    if (!isVisible(located, holder)) continue;
+    if (located.schema["contains"] !== undefined)
+      throw schemaError(pathOf(path, "unevaluatedItems"), "is not supported beside contains");
+    const own = itemSchemas(located);
+    const goesOn =
+      own.rest !== undefined || (located !== holder && located.schema["unevaluatedItems"] !== undefined);
+    numEvaluated = goesOn ? Number.POSITIVE_INFINITY : Math.max(numEvaluated, own.prefix.length);
+    if (goesOn) break;
+  }
+  if (numEvaluated === Number.POSITIVE_INFINITY) return [];
+  return [
+    {
+      prefix: Array.from({ length: numEvaluated }, () => undefined),
+      rest: [rest, pathOf(path, "unevaluatedItems")],
+    },
+  ];
+}
+
+/** The values that an item may have where they are few: listed ones, booleans and null. */
+function fewValues(items: Conjunction, compiler: SchemaCompiler): readonly JsonValue[] | undefined {
+  const branches = compiler.combinations.branches(items);
+  const values: JsonValue[] = [];
+  for (const branch of branches) {
+    const listed = allowedValues(branch);
+    if (listed !== undefined) {
+      values.push(...listed);
+      continue;
+    }
+    const bits = kindsIn(branch);
+    if ((bits & ~(kinds.boolean | kinds.null)) !== 0) return undefined;
+    if (bits & kinds.boolean) values.push(true, false);
+    if (bits & kinds.null) values.push(null);
+  }
+  return [...new Map(values.map((value) => [canonical(value), value])).values()];
+}
+
+function uniqueArray(located: Located, shape: ArrayShape, compiler: SchemaCompiler): Node {
+  const { least, most, numPrefix, schemasAt } = shape;
   const path = pathOf(located.path, "uniqueItems");
-  const flat = items === undefined ? undefined : compiler.flatten(items);
-  const values = flat === undefined ? undefined : allowedValues(flat);
+  const items = schemasAt(numPrefix);
+  const values = items === undefined ? undefined : fewValues(items, compiler);
   if (values === undefined || numPrefix > 0 || values.length > maxUniqueValues)
     throw schemaError(path, `is supported for items with an enum of at most ${maxUniqueValues} values`);
   const { spaces } = compiler;

@@ -1,13 +1,14 @@
 import type { JsonValue } from "../grammar.js";
 import { allowedValues, canonical } from "./enumerated.js";
 import { kinds, schemaMap } from "./keywords.js";
-import { type Conjunction, kindsIn, type SchemaCompiler } from "./schema-compiler.js";
+import { allKindsIn, type Combinations, type Conjunction, hasChoice, kindsIn } from "./combine.js";
 
 /** Whether it is certain that no value is good under both. Conservative: false means not known. */
-export function areDisjoint(first: Conjunction, second: Conjunction, compiler: SchemaCompiler): boolean {
-  const common = kindsIn(first) & kindsIn(second);
+export function areDisjoint(first: Conjunction, second: Conjunction, compiler: Combinations): boolean {
+  // What is generated under one is of the kinds that its keywords speak of; what is good under the other may be of any.
+  const common = (kindsIn(first) & allKindsIn(second)) | (allKindsIn(first) & kindsIn(second));
   if (common === 0) return true;
-  if (hasBranches(first) || hasBranches(second)) return false;
+  if (first.some(hasChoice) || second.some(hasChoice)) return false;
   const values = allowedValues(first);
   const others = allowedValues(second);
   if (values !== undefined && others !== undefined) return !overlap(values, others);
@@ -33,10 +34,6 @@ function excludes(first: Conjunction, second: Conjunction): boolean {
   );
 }
 
-function hasBranches(conjunction: Conjunction): boolean {
-  return conjunction.some(({ schema }) => schema["anyOf"] !== undefined || schema["oneOf"] !== undefined);
-}
-
 function requiredIn(conjunction: Conjunction): Set<string> {
   return new Set(
     conjunction.flatMap(({ schema }) => {
@@ -51,7 +48,7 @@ function requiredIn(conjunction: Conjunction): Set<string> {
 function valuesOf(
   conjunction: Conjunction,
   name: string,
-  compiler: SchemaCompiler,
+  compiler: Combinations,
 ): readonly JsonValue[] | undefined {
   const schemas = conjunction.flatMap((located) =>
     schemaMap(located, "properties")
@@ -60,7 +57,7 @@ function valuesOf(
   );
   const parts = compiler.conjunction(schemas);
   const flat = parts === undefined ? undefined : compiler.flatten(parts);
-  return flat === undefined || hasBranches(flat) ? undefined : allowedValues(flat);
+  return flat === undefined || flat.some(hasChoice) ? undefined : allowedValues(flat);
 }
 
 function overlap(first: readonly JsonValue[], second: readonly JsonValue[]): boolean {

@@ -1,6 +1,10 @@
-import type { JsonObject, JsonValue } from "../grammar.js";
-import { isObject, kindOf, type Located, numberOf, countOf } from "./keywords.js";
-import { type Conjunction, kindsIn } from "./schema-compiler.js";
+import type { JsonValue } from "../grammar.js";
+import { nodeMatcher } from "../automaton/node-matcher.js";
+import { formatPatterns } from "./formats.js";
+import { isObject, kindOf, type Located, numberOf } from "./keywords.js";
+import { stringContent } from "./string-node.js";
+import { allKindsIn, type Conjunction } from "./combine.js";
+import { restrictionOf } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
 const maxValues = 10_000;
@@ -22,9 +26,11 @@ export function allowedValues(conjunction: Conjunction): readonly JsonValue[] | 
   }
   if (values === undefined) return undefined;
   // `type` given says more than what keywords imply: an enum of strings beside `minimum` is one of strings.
-  const bits = kindsIn(conjunction.filter(({ schema }) => schema["type"] !== undefined));
+  const bits = allKindsIn(conjunction);
+  const checks = conjunction.map((located) => [located, textCheck(located)] as const);
   return values.filter(
-    (value) => (kindOf(value) & bits) !== 0 && conjunction.every((located) => satisfies(value, located)),
+    (value) =>
+      (kindOf(value) & bits) !== 0 && checks.every(([located, isText]) => satisfies(value, located, isText)),
   );
 }
 
@@ -61,23 +67,31 @@ const structural = [
   "minItems",
   "maxItems",
   "uniqueItems",
-  "not",
+  "contains",
+  "unevaluatedItems",
+  "unevaluatedProperties",
 ];
 
 /** Checks a listed value against the keywords beside it. */
-function satisfies(value: JsonValue, located: Located): boolean {
+function satisfies(value: JsonValue, located: Located, isText: (text: string) => boolean): boolean {
   const { schema, path } = located;
-  if (typeof value === "string") return stringSatisfies(value, schema, located);
+  if (typeof value === "string") return isText(JSON.stringify(value).slice(1, -1));
   if (typeof value === "number") {
+    const divisor = restrictionOf(schema)?.divisor;
+    if (divisor !== undefined && Number.isInteger(value / divisor.value)) return false;
+    const [isAboveStrict, isBelowStrict] = [
+      schema["exclusiveMinimum"] === true,
+      schema["exclusiveMaximum"] === true,
+    ];
     const checks: readonly (readonly [string, (bound: number) => boolean])[] = [
-      ["minimum", (bound) => value >= bound],
-      ["maximum", (bound) => value <= bound],
+      ["minimum", (bound) => (isAboveStrict ? value > bound : value >= bound)],
+      ["maximum", (bound) => (isBelowStrict ? value < bound : value <= bound)],
       ["exclusiveMinimum", (bound) => value > bound],
       ["exclusiveMaximum", (bound) => value < bound],
       ["multipleOf", (bound) => Number.isInteger(value / bound)],
     ];
     return checks.every(([keyword, check]) => {
-      const bound = numberOf(located, keyword);
+      const bound = typeof schema[keyword] === "boolean" ? undefined : numberOf(located, keyword);
       return bound === undefined || check(bound);
     });
   }
@@ -88,16 +102,13 @@ function satisfies(value: JsonValue, located: Located): boolean {
   return true;
 }
 
-function stringSatisfies(value: string, schema: JsonObject, located: Located): boolean {
-  const length = Array.from(value).length;
-  if (length < (countOf(located, "minLength") ?? 0)) return false;
-  if (length > (countOf(located, "maxLength") ?? length)) return false;
-  for (const keyword of ["pattern", "not"]) {
-    if (schema[keyword] !== undefined)
-      throw schemaError(
-        pathOf(located.path, keyword),
-        "is not supported beside enum or const; leave out the values that it excludes",
-      );
-  }
-  return true;
+/** Tells which strings are good under the keywords for strings. A format that is not known says nothing of listed values. */
+function textCheck(located: Located): (text: string) => boolean {
+  const { schema } = located;
+  const { format, ...others } = schema;
+  const says = ["minLength", "maxLength", "pattern"].some((word) => schema[word] !== undefined);
+  const hasFormat = typeof format === "string" && formatPatterns.has(format);
+  if (!says && !hasFormat && restrictionOf(schema) === undefined) return () => true;
+  const isLeftOut = format !== undefined && !hasFormat;
+  return nodeMatcher(stringContent([isLeftOut ? { ...located, schema: others } : located]));
 }

@@ -3,13 +3,28 @@ const leapYear = "(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13
 const date = `(?:\\d{4}-(?:(?:0[13578]|1[02])-${day}|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))|${leapYear}-02-29)`;
 const clock = "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?";
 const zone = "(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)";
-const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
-const hostname = `${label}(?:\\.${label}){0,7}`;
+// No hyphens as third and fourth character: those are names in another alphabet, of which few are good (RFC 5891).
+const letterOrDigit = "[A-Za-z0-9]";
+const inner = "[A-Za-z0-9-]";
+const thirdAndFourth = `(?:${letterOrDigit}${inner}|-${letterOrDigit})`;
+const labelUpTo = (length: number): string =>
+  `${letterOrDigit}(?:${inner}{0,2}${letterOrDigit}|${inner}${thirdAndFourth}${inner}{0,${length - 5}}${letterOrDigit})?`;
+// At most 253 characters: few labels of full length, or more shorter ones.
+const hostname = `(?:${labelUpTo(63)}(?:\\.${labelUpTo(63)}){0,2}|${labelUpTo(30)}(?:\\.${labelUpTo(30)}){3,7})`;
 const octet = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const ipv4 = `${octet}(?:\\.${octet}){3}`;
 const group = "[0-9A-Fa-f]{1,4}";
 const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
-const uriCharacters = "(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})";
+const escaped = "%[0-9A-Fa-f]{2}";
+const uriCharacter = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@]|${escaped})`;
+const nameCharacter = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=]|${escaped})`;
+const authority = `(?:(?:${nameCharacter}|:)*@)?${nameCharacter}+(?::\\d{0,5})?`;
+const segments = `(?:/${uriCharacter}*)*`;
+const absolutePath = `/(?:${uriCharacter}+${segments})?`;
+const ending = `(?:\\?(?:${uriCharacter}|[/?])*)?(?:#(?:${uriCharacter}|[/?])*)?`;
+const uri = `[A-Za-z][A-Za-z0-9+.\\-]*:(?://${authority}${segments}|${absolutePath}|${uriCharacter}+${segments})${ending}`;
+// A relative path whose first segment has no colon, which would make it a scheme.
+const relative = `(?://${authority}${segments}|${absolutePath}|(?:${nameCharacter}|@)+${segments})${ending}`;
 const duration =
   "P(?:\\d+W|(?:\\d+Y(?:\\d+M(?:\\d+D)?)?|\\d+M(?:\\d+D)?|\\d+D)(?:T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S))?|" +
   "T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S))";
@@ -37,15 +52,10 @@ export const formatPatterns: ReadonlyMap<string, string> = new Map([
   ["ipv4", ipv4],
   ["ipv6", ipv6()],
   ["uuid", "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"],
-  [
-    "uri",
-    `[A-Za-z][A-Za-z0-9+.\\-]*:${uriCharacters}+(?:\\?(?:${uriCharacters}|\\?)*)?(?:#(?:${uriCharacters}|\\?)*)?`,
-  ],
-  [
-    "iri",
-    `[A-Za-z][A-Za-z0-9+.\\-]*:${uriCharacters}+(?:\\?(?:${uriCharacters}|\\?)*)?(?:#(?:${uriCharacters}|\\?)*)?`,
-  ],
-  ["uri-reference", `${uriCharacters}+(?:\\?(?:${uriCharacters}|\\?)*)?(?:#(?:${uriCharacters}|\\?)*)?`],
+  ["uri", uri],
+  ["iri", uri],
+  ["uri-reference", `(?:${uri}|${relative})`],
+  ["iri-reference", `(?:${uri}|${relative})`],
   ["json-pointer", "(?:/(?:[^~/]|~[01])*)*"],
   ["byte", "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"],
 ]);
@@ -60,7 +70,6 @@ export const freeFormats: ReadonlySet<string> = new Set([
   "json-string",
   "textarea",
   "text",
-  "regex",
 ]);
 
 /** Formats of numbers: bounds for those that have them. */

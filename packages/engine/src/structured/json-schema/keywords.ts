@@ -1,10 +1,15 @@
 import type { JsonObject, JsonValue } from "../grammar.js";
+import { restrictionOf } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
 /** A schema and where it stands. Objects keep their identity, by which rules are shared. */
 export interface Located {
   readonly schema: JsonObject;
   readonly path: string;
+  /** The schema as it was before keywords were taken out of it. */
+  readonly origin?: JsonObject;
+  /** Schemas that apply this one to their own value, by `allOf` and its like, the outermost first. */
+  readonly within?: readonly JsonObject[];
 }
 
 /** Kinds of JSON value as bits; a number is an integer or one with a fraction. */
@@ -20,34 +25,13 @@ export const kinds = {
 } as const;
 export const anyKind = 127;
 
-/** Keywords that constrain in a way Octavo does not keep to, and what to do instead. */
-const refused: ReadonlyMap<string, string> = new Map([
-  ["if", "is not supported; write the cases as anyOf"],
-  ["then", "is not supported; write the cases as anyOf"],
-  ["else", "is not supported; write the cases as anyOf"],
-  ["contains", "is not supported"],
-  ["minContains", "is not supported"],
-  ["maxContains", "is not supported"],
-  ["dependentRequired", "is not supported; write the cases as anyOf"],
-  ["dependentSchemas", "is not supported; write the cases as anyOf"],
-  ["dependencies", "is not supported; write the cases as anyOf"],
-  ["unevaluatedItems", "is not supported; use items"],
-  ["$dynamicRef", "is not supported; use $ref"],
-  ["$recursiveRef", "is not supported; use $ref"],
-]);
-
-/** Throws for keywords that constrain in a way Octavo does not keep to. Words outside the specification are annotations. */
+/** Checks keywords that are read where it would be too late to say what is wrong with them. */
 export function checkKeywords({ schema, path }: Located): void {
-  for (const keyword of Object.keys(schema)) {
-    const reason = refused.get(keyword);
-    if (reason !== undefined) throw schemaError(pathOf(path, keyword), reason);
+  for (const keyword of ["if", "then", "else"]) {
+    const value = schema[keyword];
+    if (value !== undefined && typeof value !== "boolean" && !isObject(value))
+      throw schemaError(pathOf(path, keyword), "must be an object, true or false");
   }
-  const { unevaluatedProperties } = schema;
-  if (unevaluatedProperties !== undefined && typeof unevaluatedProperties !== "boolean")
-    throw schemaError(
-      pathOf(path, "unevaluatedProperties"),
-      "must be true or false here; use additionalProperties",
-    );
 }
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {
@@ -106,6 +90,8 @@ export function schemaMap({ schema, path }: Located, keyword: string): [string, 
 export function kindsOf(located: Located): number {
   const { schema, path } = located;
   const { type } = schema;
+  const restriction = restrictionOf(schema);
+  if (restriction !== undefined) return restriction.kinds;
   if (type === undefined) return impliedKinds(schema);
   const names: readonly JsonValue[] = Array.isArray(type) ? type : [type];
   let bits = 0;
@@ -132,9 +118,13 @@ const wordsOfKind: readonly (readonly [number, readonly string[]])[] = [
       "propertyNames",
       "minProperties",
       "maxProperties",
+      "unevaluatedProperties",
     ],
   ],
-  [kinds.array, ["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]],
+  [
+    kinds.array,
+    ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"],
+  ],
   [kinds.string, ["minLength", "maxLength", "pattern"]],
   [kinds.number, ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]],
 ];

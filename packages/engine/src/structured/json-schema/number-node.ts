@@ -1,6 +1,5 @@
 import {
   all,
-  type AutomatonTable,
   byteRange,
   choice,
   empty,
@@ -17,11 +16,11 @@ import { type Decimal, decimalOf } from "./decimal.js";
 const maxIntegerDigits = 20;
 const maxFractionDigits = 20;
 /** Digits that doubles keep apart: a bounded number has no more, or a validator would see it rounded onto the bound. */
-const exactDigits = 15;
+export const exactDigits = 15;
 const maxExponentDigits = 2;
 
 const digit = byteRange(0x30, 0x39);
-const nonZero = byteRange(0x31, 0x39);
+export const nonZero = byteRange(0x31, 0x39);
 
 export interface NumberBounds {
   readonly minimum?: number | undefined;
@@ -30,7 +29,7 @@ export interface NumberBounds {
   readonly exclusiveMaximum?: number | undefined;
 }
 
-function digits(min: number, max: number): Node {
+export function digits(min: number, max: number): Node {
   return repeat(digit, min, max);
 }
 
@@ -187,22 +186,4 @@ function atMost({ integer, fraction }: Decimal, isStrict: boolean): Node {
           )
       : sequence(text(integer), optional(sequence(text("."), rest(fraction))));
   return choice(less, equal);
-}
-
-/** States of the automaton that divides; more would make masks slow. */
-export const maxDivisor = 2048;
-
-/** Decimal integers, with or without a sign, that `divisor` divides. */
-export function multiplesOf(divisor: number): Node {
-  // State 0: before the first digit; 1 + r: remainder r.
-  const next = new Int32Array((divisor + 1) * 256).fill(-1);
-  const accepts = new Uint8Array(divisor + 1);
-  accepts[1] = 1;
-  for (let state = 0; state <= divisor; state += 1) {
-    const remainder = Math.max(0, state - 1);
-    for (let value = 0; value < 10; value += 1)
-      next[state * 256 + 0x30 + value] = 1 + ((remainder * 10 + value) % divisor);
-  }
-  const table: AutomatonTable = { next, accepts };
-  return sequence(optional(text("-")), { op: "automaton", table, state: 0 });
 }

@@ -1,20 +1,15 @@
-import { all, type Node } from "../node.js";
+import { all, choice, type Node, nothing } from "../node.js";
+import type { Conjunction } from "./combine.js";
 import { numberFormats } from "./formats.js";
-import { numberOf, stringOf } from "./keywords.js";
-import {
-  anyInteger,
-  anyNumber,
-  boundedNumber,
-  hasBounds,
-  maxDivisor,
-  multiplesOf,
-  type NumberBounds,
-} from "./number-node.js";
-import type { Conjunction, SchemaCompiler } from "./schema-compiler.js";
-import { pathOf, schemaError } from "./schema-error.js";
+import { kinds, numberOf, stringOf } from "./keywords.js";
+import { type Divisor, fractional, multipleNode } from "./multiple-of.js";
+import { anyInteger, anyNumber, boundedNumber, hasBounds, type NumberBounds } from "./number-node.js";
+import { restrictionOf } from "./restriction.js";
+import { pathOf } from "./schema-error.js";
+import type { SchemaCompiler } from "./schema-compiler.js";
 
-/** A number, or with `isInteger` an integer, under all of the schemas. */
-export function numberNode(conjunction: Conjunction, isInteger: boolean, compiler: SchemaCompiler): Node {
+/** A number of the given kinds (integers, fractions or both) under all of the schemas. */
+export function numberNode(conjunction: Conjunction, bits: number, compiler: SchemaCompiler): Node {
   const bounds: { -readonly [Key in keyof NumberBounds]: NumberBounds[Key] } = {};
   const raise = (key: "minimum" | "exclusiveMinimum", value: number | undefined): void => {
     if (value !== undefined) bounds[key] = Math.max(bounds[key] ?? value, value);
@@ -22,7 +17,8 @@ export function numberNode(conjunction: Conjunction, isInteger: boolean, compile
   const lower = (key: "maximum" | "exclusiveMaximum", value: number | undefined): void => {
     if (value !== undefined) bounds[key] = Math.min(bounds[key] ?? value, value);
   };
-  const divisors: number[] = [];
+  const divisors: Divisor[] = [];
+  const nonDivisors: Divisor[] = [];
   for (const located of conjunction) {
     const { schema, path } = located;
     const isDraft4 = (keyword: string): boolean => typeof schema[keyword] === "boolean";
@@ -37,17 +33,28 @@ export function numberNode(conjunction: Conjunction, isInteger: boolean, compile
     const range = format === undefined ? undefined : numberFormats.get(format);
     raise("minimum", range?.minimum);
     lower("maximum", range?.maximum);
-    const divisor = numberOf(located, "multipleOf");
-    if (divisor === undefined) continue;
-    // Fractions are refused: a validator divides doubles, where 0.07 is no multiple of 0.01.
-    if (!Number.isInteger(divisor) || divisor < 1 || divisor > maxDivisor)
-      throw schemaError(
-        pathOf(path, "multipleOf"),
-        `is supported for integers from 1 to ${maxDivisor}, not ${divisor}`,
-      );
-    divisors.push(divisor);
+    const value = numberOf(located, "multipleOf");
+    if (value !== undefined) divisors.push({ value, path: pathOf(path, "multipleOf") });
+    const absent = restrictionOf(schema)?.divisor;
+    if (absent !== undefined) nonDivisors.push(absent);
   }
-  const plain = hasBounds(bounds) ? boundedNumber(bounds, isInteger) : isInteger ? anyInteger : anyNumber;
-  const key = `number:${isInteger},${JSON.stringify(bounds)},${divisors.join()}`;
-  return compiler.rules.rule(key, "number", () => all(plain, ...divisors.map(multiplesOf)));
+  const of = (isInteger: boolean): Node =>
+    all(
+      hasBounds(bounds) ? boundedNumber(bounds, isInteger) : isInteger ? anyInteger : anyNumber,
+      ...divisors.map((divisor) => multipleNode(divisor, bounds, false)),
+    );
+  const shown = [divisors, nonDivisors].map((list) => list.map(({ value }) => value).join()).join(";");
+  const key = `number:${bits & kinds.number},${JSON.stringify(bounds)},${shown}`;
+  return compiler.rules.rule(key, "number", () => {
+    const isInteger = (bits & kinds.fraction) === 0;
+    if (nonDivisors.length === 0 && (isInteger || (bits & kinds.integer) !== 0)) return of(isInteger);
+    const opposites = (wanted: (value: number) => boolean): Node[] =>
+      nonDivisors.filter(({ value }) => wanted(value)).map((divisor) => multipleNode(divisor, bounds, true));
+    // Divided apart: no fraction is a multiple of an integer.
+    const whole = (bits & kinds.integer) === 0 ? nothing : all(of(true), ...opposites(() => true));
+    const broken = isInteger
+      ? nothing
+      : all(of(false), fractional, ...opposites((value) => !Number.isInteger(value)));
+    return choice(whole, broken);
+  });
 }

@@ -1,8 +1,12 @@
+import { nodeMatcher } from "../automaton/node-matcher.js";
 import type { JsonValue } from "../grammar.js";
 import { all, choice, type Node, not, nothing, repeat, sequence, text } from "../node.js";
+import { type Conjunction, isVisible, kindsIn } from "./combine.js";
+import { allowedValues } from "./enumerated.js";
 import { canonicalText } from "./json-text.js";
-import { countOf, isObject, type Located, schemaMap } from "./keywords.js";
-import type { Conjunction, SchemaCompiler } from "./schema-compiler.js";
+import { countOf, kinds, type Located, schemaMap } from "./keywords.js";
+import { restrictionOf } from "./restriction.js";
+import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 import { patternNode, stringContent } from "./string-node.js";
 
@@ -24,29 +28,45 @@ interface OtherMembers {
 
 /** An object under all of the schemas, its properties in the order in which they are declared. */
 export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
-  const declared = [
-    ...new Set(conjunction.flatMap((located) => schemaMap(located, "properties").map(([name]) => name))),
-  ];
+  const own = conjunction.filter(({ schema }) => restrictionOf(schema) === undefined);
+  const namesIn = (part: Conjunction): Set<string> =>
+    new Set(part.flatMap((located) => schemaMap(located, "properties").map(([name]) => name)));
   const required = new Map<string, Located>();
   for (const located of conjunction) for (const name of requiredNames(located)) required.set(name, located);
+  // A property that may not be there declares nothing.
+  const isDeclared =
+    own.some((located) => schemaMap(located, "properties").some(([, schema]) => schema !== false)) ||
+    conjunction.some(({ schema }) => schema["unevaluatedProperties"] === false);
+  const isClosed =
+    isDeclared &&
+    conjunction.every(
+      ({ schema }) =>
+        schema["additionalProperties"] === undefined && (schema["unevaluatedProperties"] ?? false) === false,
+    );
+  const patterns = patternsOf(conjunction);
+  // What conditions speak of is a member of a closed object only where a schema of its own allows it.
+  const declared = [...namesIn(own)];
+  for (const name of namesIn(conjunction)) {
+    if (declared.includes(name)) continue;
+    if (!isClosed || patterns.some(({ matches }) => matches(name))) declared.push(name);
+  }
   const names = [...declared, ...[...required.keys()].filter((name) => !declared.includes(name))];
   if (names.length > maxProperties) {
     const where = conjunction.find(({ schema }) => schema["properties"] !== undefined) ?? conjunction[0]!;
     throw schemaError(pathOf(where.path, "properties"), `has more than ${maxProperties} properties`);
   }
-  const isDeclared =
-    declared.length > 0 || conjunction.some(({ schema }) => schema["unevaluatedProperties"] === false);
-  const isClosed =
-    isDeclared && conjunction.every(({ schema }) => schema["additionalProperties"] === undefined);
-  const patterns = patternsOf(conjunction);
+  const keyConditions = conjunction.flatMap((located) => namesCondition(located, compiler));
+  const isName = keyConditions.length === 0 ? undefined : nodeMatcher(all(...keyConditions));
   const properties: Property[] = [];
   for (const name of names) {
-    const schemas = conjunction.flatMap((located) => schemasOfMember(located, name));
-    const isUnnamed = conjunction.some(({ schema }) => isObject(schema["propertyNames"])) && !nameAllowed();
-    const good = isUnnamed ? undefined : compiler.conjunction(schemas);
+    const schemas = schemasOf(conjunction, (located) => schemasOfMember(located, name, patterns));
+    const isAllowed = isName === undefined || isName(JSON.stringify(name).slice(1, -1));
+    const good = isAllowed ? compiler.conjunction(schemas) : undefined;
     const origin = required.get(name);
     if (good === undefined) {
       if (origin === undefined) continue;
+      // One of several ways that turns out to be none, or a schema at odds with itself.
+      if (conjunction.length > 1) return nothing;
       throw schemaError(
         pathOf(origin.path, "required"),
         `asks for ${JSON.stringify(name.slice(0, 60))}, which the schema does not allow`,
@@ -55,15 +75,32 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
     properties.push({ name, value: compiler.value(good), isRequired: origin !== undefined });
   }
   const others =
-    isClosed && patterns.length === 0 ? [] : otherMembers(conjunction, names, patterns, isClosed, compiler);
+    isClosed && patterns.length === 0
+      ? []
+      : otherMembers(conjunction, names, patterns, isClosed, keyConditions, compiler);
   return members(properties, others, countBounds(conjunction, properties, others), compiler);
+}
 
-  function nameAllowed(): boolean {
-    throw schemaError(
-      pathOf(conjunction.find(({ schema }) => schema["propertyNames"] !== undefined)!.path, "propertyNames"),
-      "is not supported beside properties or required",
+/**
+ * What all schemas say of a member. `say` tells what one says of it, undefined for nothing: `unevaluatedProperties` speaks
+ * of members of which none that it can see has anything to say.
+ */
+function schemasOf(
+  conjunction: Conjunction,
+  say: (located: Located) => [JsonValue, string][] | undefined,
+): [JsonValue, string][] {
+  const said = conjunction.map((located) => [located, say(located)] as const);
+  return said.flatMap(([holder, own]) => {
+    const rest = holder.schema["unevaluatedProperties"];
+    if (rest === undefined || rest === true) return own ?? [];
+    const isEvaluated = said.some(
+      ([located, schemas]) =>
+        isVisible(located, holder) &&
+        (schemas !== undefined ||
+          (located !== holder && located.schema["unevaluatedProperties"] !== undefined)),
     );
-  }
+    return isEvaluated ? (own ?? []) : [[rest, pathOf(holder.path, "unevaluatedProperties")]];
+  });
 }
 
 function requiredNames({ schema, path }: Located): readonly string[] {
@@ -76,37 +113,59 @@ function requiredNames({ schema, path }: Located): readonly string[] {
 }
 
 /** What one schema says of a member: its property's schema, those of patterns, or that of additional ones. */
-function schemasOfMember(located: Located, name: string): [JsonValue, string][] {
-  const { schema, path } = located;
+function schemasOfMember(
+  located: Located,
+  name: string,
+  patterns: readonly KeyPattern[],
+): [JsonValue, string][] | undefined {
   const own = schemaMap(located, "properties").filter(([property]) => property === name);
-  const matching = schemaMap(located, "patternProperties").filter(([pattern]) =>
-    matches(pattern, name, path),
+  const matching = schemaMap(located, "patternProperties").filter(
+    ([pattern]) => patterns.find((known) => known.pattern === pattern)?.matches(name) === true,
   );
   const found = [...own, ...matching].map(([, value, at]): [JsonValue, string] => [value, at]);
-  if (found.length > 0 || schema["additionalProperties"] === undefined) return found;
-  return [[schema["additionalProperties"], pathOf(path, "additionalProperties")]];
+  return found.length > 0 ? found : additional(located);
 }
 
-function matches(pattern: string, name: string, path: string): boolean {
-  // Checked by the same rules as everything else before JavaScript's own engine, which may backtrack, sees it.
-  patternNode(pattern, pathOf(pathOf(path, "patternProperties"), pattern), true);
-  return new RegExp(pattern, "u").test(name);
+function additional({ schema, path }: Located): [JsonValue, string][] | undefined {
+  const value = schema["additionalProperties"];
+  return value === undefined ? undefined : [[value, pathOf(path, "additionalProperties")]];
 }
 
 interface KeyPattern {
   readonly pattern: string;
   readonly node: Node;
+  readonly matches: (name: string) => boolean;
 }
 
 function patternsOf(conjunction: Conjunction): readonly KeyPattern[] {
   const found = new Map<string, KeyPattern>();
   for (const located of conjunction) {
-    for (const [pattern, , path] of schemaMap(located, "patternProperties"))
-      found.set(pattern, { pattern, node: patternNode(pattern, path, true) });
+    for (const [pattern, , path] of schemaMap(located, "patternProperties")) {
+      if (found.has(pattern)) continue;
+      const node = patternNode(pattern, path, true);
+      const isMatch = nodeMatcher(node);
+      found.set(pattern, { pattern, node, matches: (name) => isMatch(JSON.stringify(name).slice(1, -1)) });
+    }
     if (found.size > maxPatterns)
       throw schemaError(pathOf(located.path, "patternProperties"), `has more than ${maxPatterns} patterns`);
   }
   return [...found.values()];
+}
+
+/** What `propertyNames` asks of every key. */
+function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler): Node[] {
+  const { propertyNames } = schema;
+  if (propertyNames === undefined || propertyNames === true) return [];
+  const path = pathOf(at, "propertyNames");
+  const names = compiler.conjunction([[propertyNames, path]]);
+  const branches = names === undefined ? [] : compiler.combinations.branches(names);
+  const options = branches.flatMap((branch): Node[] => {
+    const values = allowedValues(branch);
+    if (values === undefined) return kindsIn(branch) & kinds.string ? [stringContent(branch)] : [];
+    const strings = values.filter((value) => typeof value === "string");
+    return strings.map((value) => text(JSON.stringify(value).slice(1, -1)));
+  });
+  return [all(canonicalText, choice(...options))];
 }
 
 /** One kind of other member for each set of patterns that a key may match. */
@@ -115,46 +174,20 @@ function otherMembers(
   names: readonly string[],
   patterns: readonly KeyPattern[],
   isClosed: boolean,
+  keyConditions: readonly Node[],
   compiler: SchemaCompiler,
 ): OtherMembers[] {
   const taken = choice(...names.map((name) => text(JSON.stringify(name).slice(1, -1))));
-  const keyConditions = conjunction.flatMap((located) => {
-    const { propertyNames } = located.schema;
-    if (propertyNames === undefined || propertyNames === true) return [];
-    const path = pathOf(located.path, "propertyNames");
-    if (!isObject(propertyNames)) throw schemaError(path, "must be a schema for strings");
-    const flat = compiler.flatten([{ schema: propertyNames, path }]);
-    if (
-      flat === undefined ||
-      flat.some(({ schema }) => schema["anyOf"] !== undefined || schema["oneOf"] !== undefined)
-    )
-      throw schemaError(path, "must be a plain schema for strings");
-    const listed = flat.flatMap(({ schema }) =>
-      Array.isArray(schema["enum"]) ? [schema["enum"] as readonly JsonValue[]] : [],
-    );
-    const enums = listed.map((values) =>
-      choice(
-        ...values
-          .filter((value) => typeof value === "string")
-          .map((value) => text(JSON.stringify(value).slice(1, -1))),
-      ),
-    );
-    return [...enums, all(canonicalText, stringContent(flat))];
-  });
   const result: OtherMembers[] = [];
   for (let set = 0; set < 1 << patterns.length; set += 1) {
     if (set === 0 && isClosed) continue;
     const inSet = (index: number): boolean => (set & (1 << index)) !== 0;
-    const schemas = conjunction.flatMap((located): [JsonValue, string][] => {
-      const own = schemaMap(located, "patternProperties");
-      const found = own.filter(([pattern]) =>
+    const schemas = schemasOf(conjunction, (located) => {
+      const matching = schemaMap(located, "patternProperties").filter(([pattern]) =>
         inSet(patterns.findIndex((known) => known.pattern === pattern)),
       );
-      const { additionalProperties } = located.schema;
-      if (found.length > 0) return found.map(([, value, path]) => [value, path]);
-      return additionalProperties === undefined
-        ? []
-        : [[additionalProperties, pathOf(located.path, "additionalProperties")]];
+      const found = matching.map(([, value, path]): [JsonValue, string] => [value, path]);
+      return found.length > 0 ? found : additional(located);
     });
     const good = compiler.conjunction(schemas);
     if (good === undefined) continue;

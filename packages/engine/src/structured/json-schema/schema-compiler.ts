@@ -2,26 +2,16 @@ import type { JsonLayout, JsonObject, JsonValue } from "../grammar.js";
 import { choice, type Node, nothing, text } from "../node.js";
 import type { RuleBuilder } from "../rule-builder.js";
 import { arrayNode } from "./array-node.js";
-import { areDisjoint } from "./disjoint.js";
+import { Combinations, type Conjunction, kindsIn } from "./combine.js";
 import { allowedValues } from "./enumerated.js";
 import { type JsonSpaces, jsonSpaces, valueNode } from "./json-text.js";
-import { anyKind, checkKeywords, isObject, kinds, kindsOf, type Located, schemaList } from "./keywords.js";
+import { kinds } from "./keywords.js";
 import { numberNode } from "./numeric.js";
 import { objectNode } from "./object-node.js";
-import { References } from "./references.js";
-import { pathOf, schemaError } from "./schema-error.js";
+import { schemaError } from "./schema-error.js";
 import { stringNode } from "./string-node.js";
 
 const maxNesting = 256;
-/** Combinations of `anyOf`, `oneOf` branches that one value may have. */
-const maxBranches = 1024;
-const maxConjuncts = 256;
-
-/**
- * A value's schemas: it has to be good under each of them. `undefined` where nothing is good. Conjunctions rather than
- * merged schemas, so that a schema that refers to itself gives finitely many of them.
- */
-export type Conjunction = readonly Located[];
 
 /**
  * JSON schema (2020-12, and what drafts 4 to 7 spell differently) as rules. Objects whose `additionalProperties` is not
@@ -31,18 +21,17 @@ export type Conjunction = readonly Located[];
 export class SchemaCompiler {
   readonly rules: RuleBuilder;
   readonly spaces: JsonSpaces;
+  readonly combinations: Combinations;
   readonly #prefix: string;
-  readonly #references: References;
   readonly #root: JsonValue;
   readonly #ids = new Map<JsonObject, number>();
-  readonly #without = new Map<string, Map<JsonObject, JsonObject>>();
   #nesting = 0;
 
   constructor(root: JsonValue, layout: JsonLayout, rules: RuleBuilder, prefix: string) {
     this.#root = root;
     this.rules = rules;
     this.spaces = jsonSpaces(layout);
-    this.#references = new References(root);
+    this.combinations = new Combinations(root);
     this.#prefix = prefix;
   }
 
@@ -52,14 +41,7 @@ export class SchemaCompiler {
 
   /** Schemas as given, `true` left out; undefined when one is `false`. */
   conjunction(schemas: readonly (readonly [JsonValue, string])[]): Conjunction | undefined {
-    const result: Located[] = [];
-    for (const [schema, path] of schemas) {
-      if (schema === false) return undefined;
-      if (schema === true) continue;
-      if (!isObject(schema)) throw schemaError(path, "must be an object, true or false");
-      result.push({ schema, path });
-    }
-    return result;
+    return this.combinations.conjunction(schemas);
   }
 
   /** The rule for a value under all of these schemas. */
@@ -92,128 +74,21 @@ export class SchemaCompiler {
   }
 
   #alternatives(conjunction: Conjunction): Node {
-    const branches = this.#branches(conjunction);
+    const branches = this.combinations.branches(conjunction);
     return choice(...branches.map((branch) => this.#plainValue(branch)));
-  }
-
-  /** Resolves `$ref`, `allOf`, `anyOf` and `oneOf`: each result is a conjunction without any of them. */
-  #branches(conjunction: Conjunction): Conjunction[] {
-    const done: Conjunction[] = [];
-    const pending: Conjunction[] = [conjunction];
-    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      const flat = this.flatten(next);
-      if (flat === undefined) continue;
-      const open = flat.find(({ schema }) => schema["anyOf"] !== undefined || schema["oneOf"] !== undefined);
-      if (open === undefined) {
-        done.push(flat);
-        continue;
-      }
-      const keyword = open.schema["anyOf"] === undefined ? "oneOf" : "anyOf";
-      const options = schemaList(open, keyword)!;
-      const others = flat.map((located) =>
-        located === open ? { ...open, schema: this.#stripped(open.schema, keyword) } : located,
-      );
-      const branches = options
-        .map((option) => this.conjunction([option]))
-        .filter((option) => option !== undefined)
-        .map((option) => [...others, ...option]);
-      if (keyword === "oneOf") this.#checkExclusive(open, branches);
-      if (done.length + pending.length + branches.length > maxBranches)
-        throw schemaError(pathOf(open.path, keyword), `makes more than ${maxBranches} combinations`);
-      // Taken from the end: the first option is to be looked at first.
-      pending.push(...branches.toReversed());
-    }
-    return done;
-  }
-
-  #checkExclusive(open: Located, branches: readonly Conjunction[]): void {
-    const flat = branches.map((branch) => this.flatten(branch));
-    for (const [index, first] of flat.entries()) {
-      for (let other = 0; other < index; other += 1) {
-        const second = flat[other];
-        if (first === undefined || second === undefined || areDisjoint(first, second, this)) continue;
-        throw schemaError(
-          pathOf(open.path, "oneOf"),
-          `has branches ${other} and ${index}, which a value might match both; use anyOf, or give them different types or a ` +
-            "required property with different const values",
-        );
-      }
-    }
-  }
-
-  /** The conjunction with `$ref` and `allOf` resolved; undefined when nothing is good. */
-  flatten(conjunction: Conjunction): Conjunction | undefined {
-    const result = new Map<JsonObject, Located>();
-    const pending = [...conjunction].toReversed();
-    const seen = new Set<JsonObject>();
-    for (let located = pending.pop(); located !== undefined; located = pending.pop()) {
-      if (seen.has(located.schema)) continue;
-      seen.add(located.schema);
-      if (seen.size > maxConjuncts)
-        throw schemaError(located.path, `combines more than ${maxConjuncts} schemas by allOf and $ref`);
-      checkKeywords(located);
-      const { schema } = located;
-      const parts: (readonly [JsonValue, string])[] = [];
-      if (schema["$ref"] !== undefined) {
-        const target = this.#references.resolve(located);
-        if (target[0] === schema) throw schemaError(pathOf(located.path, "$ref"), "refers to itself");
-        parts.push(target);
-      }
-      parts.push(...(schemaList(located, "allOf") ?? []));
-      const more = this.conjunction(parts);
-      if (more === undefined) return undefined;
-      const plain = this.#stripped(this.#stripped(schema, "$ref"), "allOf");
-      if (Object.keys(plain).length > 0) result.set(plain, { schema: plain, path: located.path });
-      pending.push(...more.toReversed());
-    }
-    return [...result.values()];
-  }
-
-  /** The schema without a keyword: the same object every time. */
-  #stripped(schema: JsonObject, keyword: string): JsonObject {
-    if (schema[keyword] === undefined) return schema;
-    let known = this.#without.get(keyword);
-    if (known === undefined) {
-      known = new Map();
-      this.#without.set(keyword, known);
-    }
-    let rest = known.get(schema);
-    if (rest === undefined) {
-      const { [keyword]: _, ...others } = schema;
-      rest = others;
-      known.set(schema, rest);
-    }
-    return rest;
   }
 
   #plainValue(conjunction: Conjunction): Node {
     const values = allowedValues(conjunction);
     if (values !== undefined) return choice(...values.map((value) => valueNode(value, this.spaces)));
-    for (const located of conjunction) {
-      const { not } = located.schema;
-      if (not !== undefined && !isStringCondition(conjunction)) {
-        throw schemaError(
-          pathOf(located.path, "not"),
-          "is supported beside type: string alone, with enum, const or pattern in it",
-        );
-      }
-    }
     const bits = kindsIn(conjunction);
     const options: Node[] = [];
     if (bits & kinds.object) options.push(objectNode(conjunction, this));
     if (bits & kinds.array) options.push(arrayNode(conjunction, this));
     if (bits & kinds.string) options.push(stringNode(conjunction, this));
-    if (bits & kinds.number) options.push(numberNode(conjunction, (bits & kinds.fraction) === 0, this));
+    if (bits & kinds.number) options.push(numberNode(conjunction, bits, this));
     if (bits & kinds.boolean) options.push(text("true"), text("false"));
     if (bits & kinds.null) options.push(text("null"));
     return choice(...options);
   }
-}
-
-export function kindsIn(conjunction: Conjunction): number {
-  return conjunction.reduce((bits, located) => bits & kindsOf(located), anyKind);
-}
-
-function isStringCondition(conjunction: Conjunction): boolean {
-  return kindsIn(conjunction) === kinds.string;
 }

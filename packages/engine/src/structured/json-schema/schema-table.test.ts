@@ -2,8 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { OctavoError } from "@octavo/protocol";
-import type { JsonValue } from "../grammar.js";
+import type { JsonObject, JsonValue } from "../grammar.js";
 import { schemaGrammar } from "../testing/byte-grammar.js";
+
+/** `then` of a schema, a key that an object that could be awaited must not be written with. */
+const consequence = (schema: JsonValue): JsonObject =>
+  JSON.parse(`{"then":${JSON.stringify(schema)}}`) as JsonObject;
 
 /** Cases in the manner of the JSON Schema Test Suite: a schema, texts that it must take, texts that it must not. */
 const cases: readonly (readonly [
@@ -378,6 +382,145 @@ const cases: readonly (readonly [
     ['{"a\\"b\\\\":1}', '{"a\\"b\\\\":1,"":null}'],
     ['{"a\\"b\\\\":"x"}'],
   ],
+  [
+    "if, then, else",
+    {
+      type: "object",
+      properties: { kind: { enum: ["a", "b"] }, size: { type: "integer" } },
+      required: ["kind"],
+      if: { properties: { kind: { const: "a" } } },
+      ...consequence({ required: ["size"] }),
+      else: { properties: { size: false } },
+    },
+    ['{"kind":"a","size":1}', '{"kind":"b"}'],
+    ['{"kind":"a"}', '{"kind":"b","size":1}', '{"kind":"c"}'],
+  ],
+  [
+    "if without else",
+    { type: "integer", if: { minimum: 10 }, ...consequence({ multipleOf: 10 }) },
+    ["3", "10", "120", "-7"],
+    ["11", "25"],
+  ],
+  [
+    "dependentRequired",
+    {
+      type: "object",
+      properties: { a: { type: "null" }, b: { type: "null" }, c: { type: "null" } },
+      dependentRequired: { a: ["b", "c"] },
+    },
+    ["{}", '{"b":null}', '{"a":null,"b":null,"c":null}'],
+    ['{"a":null}', '{"a":null,"b":null}'],
+  ],
+  [
+    "dependentSchemas",
+    {
+      type: "object",
+      properties: { card: { type: "string" }, street: { type: "string" } },
+      dependentSchemas: { card: { required: ["street"], properties: { street: { minLength: 1 } } } },
+    },
+    ["{}", '{"street":""}', '{"card":"1","street":"x"}'],
+    ['{"card":"1"}', '{"card":"1","street":""}'],
+  ],
+  [
+    "contains",
+    { type: "array", items: { type: "integer" }, contains: { minimum: 5 }, minContains: 2, maxContains: 3 },
+    ["[5,6]", "[1,5,2,7,3]", "[5,5,5]"],
+    ["[]", "[5]", "[5,6,7,8]", "[1,2,3]"],
+  ],
+  [
+    "contains beside places of their own",
+    { type: "array", prefixItems: [{ type: "null" }], items: { type: "integer" }, contains: { const: 7 } },
+    ["[null,7]", "[null,1,7,2]"],
+    ["[null]", "[7]", "[null,1]", "[]"],
+  ],
+  [
+    "not a type",
+    { not: { type: ["string", "object", "array"] } },
+    ["1", "null", "true", "0.5"],
+    ['"a"', "[]"],
+  ],
+  ["not integers", { type: "number", not: { type: "integer" } }, ["0.5", "-12.25"], ["1", "1.0", "-3"]],
+  [
+    "not an object with a member",
+    { type: "object", not: { required: ["a"] } },
+    ["{}", '{"b":1}'],
+    ['{"a":1}'],
+  ],
+  [
+    "not a list of one",
+    { type: "array", items: { type: "integer" }, not: { const: [1, 2] } },
+    ["[]", "[1]", "[2,1]", "[1,2,3]"],
+    ["[1,2]", "[1, 2]"],
+  ],
+  [
+    "not one object",
+    { type: "object", not: { const: { a: 1 } } },
+    ["{}", '{"a":2}', '{"b":1}', '{"a":1,"b":2}'],
+    ['{"a":1}', '{"a": 1}'],
+  ],
+  ["not a number", { type: "integer", not: { enum: [3, 5] } }, ["2", "4", "6", "-3"], ["3", "5"]],
+  ["not a multiple", { type: "integer", not: { multipleOf: 3 } }, ["1", "-5", "100"], ["3", "0", "-6"]],
+  ["not a pattern", { type: "string", not: { pattern: "\\d" } }, ['"abc"'], ['"a1"']],
+  ["one of two numbers", { oneOf: [{ type: "number" }, { type: "integer" }] }, ["1.5"], ["1", "1.0", '"a"']],
+  [
+    "one of two divisors",
+    { type: "integer", oneOf: [{ multipleOf: 3 }, { multipleOf: 5 }] },
+    ["3", "5", "-9"],
+    ["15", "1", "0"],
+  ],
+  [
+    "one of what no type keeps apart",
+    { oneOf: [{ minimum: 2 }, { type: "string" }] },
+    ["2", "3.5"],
+    ['"a"', "1"],
+  ],
+  [
+    "multiples of a quarter",
+    { type: "number", multipleOf: 0.25 },
+    ["1.25", "-0.5", "3", "0.50"],
+    ["0.3", "1.125"],
+  ],
+  [
+    "multiples of a hundredth in a range",
+    { type: "number", multipleOf: 0.01, minimum: 0, maximum: 1 },
+    ["0.5", "0.99", "1", "0"],
+    ["0.07", "1.01", "0.005"],
+  ],
+  [
+    "propertyNames beside properties",
+    {
+      type: "object",
+      properties: { a: { type: "null" }, bb: { type: "null" } },
+      propertyNames: { maxLength: 1 },
+      additionalProperties: { type: "integer" },
+    },
+    ["{}", '{"a":null}', '{"a":null,"c":1}'],
+    ['{"bb":null}', '{"cc":1}'],
+  ],
+  [
+    "unevaluated members of another branch",
+    {
+      type: "object",
+      allOf: [{ properties: { a: { type: "null" } } }],
+      properties: { b: { type: "null" } },
+      unevaluatedProperties: { type: "integer" },
+    },
+    ['{"b":null,"a":null,"c":1}', "{}"],
+    ['{"c":null}', '{"a":1}'],
+  ],
+  [
+    "unevaluated members of a cousin",
+    { type: "object", allOf: [{ properties: { a: true } }, { unevaluatedProperties: false }] },
+    ["{}"],
+    ['{"a":1}'],
+  ],
+  [
+    "unevaluatedItems",
+    { type: "array", prefixItems: [{ type: "null" }], unevaluatedItems: { type: "integer" } },
+    ["[]", "[null]", "[null,1,2]"],
+    ["[1]", "[null,null]"],
+  ],
+  ["an enum beside a pattern", { enum: ["ab", "b", 3], pattern: "^a" }, ['"ab"', "3"], ['"b"']],
 ];
 
 describe("the grammar of a JSON schema", () => {
@@ -400,13 +543,18 @@ describe("the grammar of a JSON schema", () => {
 
 describe("a schema that cannot be kept", () => {
   const refused: readonly (readonly [schema: JsonValue, message: RegExp])[] = [
-    [{ type: "object", properties: { a: { if: {}, else: {} } } }, /#\/properties\/a\/if is not supported/],
-    [{ type: "array", contains: {} }, /#\/contains/],
+    [{ type: "object", properties: { a: { if: 3 } } }, /#\/properties\/a\/if must be an object/],
+    [{ type: "array", contains: {}, minContains: 3, maxContains: 2 }, /No text/],
+    [{ type: "array", contains: { type: "null" }, maxContains: 9000 }, /#\/contains needs 18002 states/],
     [{ type: "array", uniqueItems: true }, /#\/uniqueItems is supported for items with an enum/],
-    [{ dependentRequired: { a: ["b"] } }, /#\/dependentRequired/],
+    [{ dependentRequired: { a: [3] } }, /#\/dependentRequired\/a must be a list of property names/],
+    [{ not: {} }, /No text/],
+    [{ not: { not: { enum: [] } } }, /#\/not\/not\/enum|#\/enum|enum must be a list/],
     [{ type: "number", multipleOf: 0.01 }, /#\/multipleOf/],
     [{ type: "integer", multipleOf: 0 }, /#\/multipleOf/],
-    [{ not: { type: "string" } }, /#\/not/],
+    [{ not: { uniqueItems: true } }, /#\/not\/uniqueItems is not supported where its opposite/],
+    [{ not: { $ref: "#" } }, /makes more than 1024 combinations|No text/],
+    [{ anyOf: [{ $ref: "#" }, { $ref: "#" }] }, /No text|combinations/],
     [{ type: "string", format: "postcode" }, /#\/format names "postcode"/],
     [{ type: "string", pattern: "(a)\\1" }, /#\/pattern cannot be used: .*refers back/],
     [{ type: "string", pattern: "(?<=a)b" }, /looks behind/],
@@ -425,7 +573,7 @@ describe("a schema that cannot be kept", () => {
     [{ $ref: "#/$defs/missing" }, /#\/\$ref refers to "#\/\$defs\/missing"/],
     [{ $ref: "https://example.test/schema.json" }, /outside the schema/],
     [{ type: "object", properties: { next: { $ref: "#" } }, required: ["next"] }, /No text/],
-    [{ oneOf: [{ type: "number" }, { type: "integer" }] }, /#\/oneOf has branches 0 and 1/],
+    [{ oneOf: [{ type: "array", uniqueItems: true }, { type: "array" }] }, /#\/oneOf has branches 0 and 1/],
     [{ allOf: [] }, /#\/allOf must be a list/],
     [{ type: "strnig" }, /#\/type must be/],
     [{ type: 5 }, /#\/type must be/],

@@ -1,11 +1,12 @@
-import type { JsonValue } from "../grammar.js";
 import { all, choice, type Node, not, repeat, sequence, text } from "../node.js";
 import { lowerRegex } from "../regex/lower-regex.js";
 import { parseRegex } from "../regex/regex-syntax.js";
 import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
 import { anyCanonicalCharacter, anyCharacter, canonicalText, jsonStringEncoding } from "./json-text.js";
-import { countOf, isObject, type Located, stringOf } from "./keywords.js";
-import type { Conjunction, SchemaCompiler } from "./schema-compiler.js";
+import type { Conjunction } from "./combine.js";
+import { countOf, type Located, stringOf } from "./keywords.js";
+import { restrictionOf } from "./restriction.js";
+import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 import { OctavoError } from "@octavo/protocol";
 
@@ -20,7 +21,7 @@ export function stringNode(conjunction: Conjunction, compiler: SchemaCompiler): 
       schema["maxLength"],
       schema["pattern"],
       schema["format"],
-      schema["not"],
+      restrictionOf(schema),
     ]),
   );
   return compiler.rules.rule(`string:${key}`, "string", () =>
@@ -42,8 +43,10 @@ export function stringContent(conjunction: Conjunction): Node {
     if (pattern !== undefined) conditions.push(patternNode(pattern, pathOf(located.path, "pattern"), true));
     const format = stringOf(located, "format");
     if (format !== undefined) conditions.push(...formatNode(format, located));
-    const { not: excluded } = located.schema;
-    if (excluded !== undefined) conditions.push(not(excludedContent(excluded, pathOf(located.path, "not"))));
+    const { strings = [], pattern: absent } = restrictionOf(located.schema) ?? {};
+    if (strings.length > 0)
+      conditions.push(not(choice(...strings.map((item) => text(JSON.stringify(item).slice(1, -1))))));
+    if (absent !== undefined) conditions.push(not(patternNode(absent.pattern, absent.path, true)));
   }
   if (most > maxStringLength) most = Number.POSITIVE_INFINITY;
   const hasLength = least > 0 || most !== Number.POSITIVE_INFINITY;
@@ -71,27 +74,4 @@ function formatNode(format: string, { path }: Located): Node[] {
     pathOf(path, "format"),
     `names ${JSON.stringify(format.slice(0, 40))}, which is not known; known are ${[...formatPatterns.keys()].join(", ")}`,
   );
-}
-
-function excludedContent(schema: JsonValue, path: string): Node {
-  const keys = isObject(schema) ? Object.keys(schema).filter((key) => key !== "type") : [];
-  if (
-    isObject(schema) &&
-    keys.length === 1 &&
-    (schema["type"] === undefined || schema["type"] === "string")
-  ) {
-    const { enum: values, const: value, pattern } = schema;
-    if (pattern !== undefined && typeof pattern === "string")
-      return patternNode(pattern, pathOf(path, "pattern"), true);
-    const excluded = Array.isArray(values)
-      ? (values as readonly JsonValue[])
-      : value === undefined
-        ? undefined
-        : [value];
-    if (excluded !== undefined) {
-      const strings = excluded.filter((item) => typeof item === "string");
-      return choice(...strings.map((item) => text(JSON.stringify(item).slice(1, -1))));
-    }
-  }
-  throw schemaError(path, "is supported with enum, const or pattern alone");
 }

@@ -1,0 +1,116 @@
+import type { JsonValue } from "../grammar.js";
+import { choice, type Node, nothing, sequence, text } from "../node.js";
+import type { ArrayShape } from "./array-node.js";
+import type { Conjunction } from "./combine.js";
+import { countOf } from "./keywords.js";
+import type { SchemaCompiler } from "./schema-compiler.js";
+import { pathOf, schemaError } from "./schema-error.js";
+
+/** `contains` that one array may be under, and states that counting may take: places times counts. */
+const maxContains = 3;
+const maxStates = 4096;
+
+/** How many items have to be good under a schema. */
+export interface ContainsCount {
+  readonly schema: JsonValue;
+  readonly path: string;
+  readonly least: number;
+  readonly most: number;
+}
+
+export function containsCounts(conjunction: Conjunction): ContainsCount[] {
+  const counts: ContainsCount[] = [];
+  for (const located of conjunction) {
+    const { schema, path } = located;
+    const { contains } = schema;
+    if (contains === undefined) continue;
+    const least = countOf(located, "minContains") ?? 1;
+    const most = countOf(located, "maxContains") ?? Number.POSITIVE_INFINITY;
+    if (least === 0 && most === Number.POSITIVE_INFINITY) continue;
+    counts.push({ schema: contains, path: pathOf(path, "contains"), least, most });
+    if (counts.length > maxContains)
+      throw schemaError(pathOf(path, "contains"), `stands beside more than ${maxContains - 1} others`);
+  }
+  return counts;
+}
+
+/**
+ * Items of which some are good under the schemas of `contains`. Each item is taken either as one that is counted, and is
+ * good under the schema, or as one that is not: which it then may be as well, unless there is an upper bound to count for.
+ */
+export function countedItems(
+  counts: readonly ContainsCount[],
+  { least, most, numPrefix, schemasAt }: ArrayShape,
+  compiler: SchemaCompiler,
+): Node {
+  const { spaces, rules } = compiler;
+  const lastPlace = most === Number.POSITIVE_INFINITY ? Math.max(numPrefix, least, 1) : most;
+  const hasUpper = counts.map((count) => count.most !== Number.POSITIVE_INFINITY);
+  const highest = counts.map((count, index) => (hasUpper[index] ? count.most : count.least));
+  if (counts.some((count) => count.most < count.least)) return nothing;
+  const numStates = highest.reduce((product, value) => product * (value + 1), lastPlace + 1);
+  if (numStates > maxStates)
+    throw schemaError(
+      counts[0]!.path,
+      `needs ${numStates} states with these counts; at most ${maxStates} are made`,
+    );
+  const comma = sequence(text(","), spaces.afterComma);
+  const known = new Map<string, Node>();
+  const from = (place: number, seen: readonly number[]): Node => {
+    const key = `${place}:${seen.join()}`;
+    let node = known.get(key);
+    if (node === undefined) {
+      const rule = rules.reserve("contains");
+      node = { op: "rule", rule };
+      known.set(key, node);
+      rules.define(rule, make(place, seen));
+    }
+    return node;
+  };
+  const isEnough = (place: number, seen: readonly number[]): boolean =>
+    place >= least && counts.every((count, index) => seen[index]! >= count.least);
+  const make = (place: number, seen: readonly number[]): Node => {
+    const options: Node[] = [];
+    if (place > 0 && isEnough(place, seen)) options.push(sequence(spaces.inside, text("]")));
+    if (place >= most) return choice(...options);
+    const lead = place === 0 ? sequence() : comma;
+    for (let set = 0; set < 1 << counts.length; set += 1) {
+      const next = [...seen];
+      const schemas: (readonly [JsonValue, string])[] = [];
+      let isPossible = true;
+      for (const [index, count] of counts.entries()) {
+        const isCounted = (set & (1 << index)) !== 0;
+        if (isCounted) {
+          isPossible &&= seen[index]! < highest[index]!;
+          next[index]! += 1;
+          schemas.push([count.schema, count.path]);
+        } else if (hasUpper[index]) schemas.push([opposite(count.schema), count.path]);
+      }
+      if (!isPossible) continue;
+      const own = schemasAt(place);
+      const counted = compiler.conjunction(schemas);
+      if (own === undefined || counted === undefined) continue;
+      const following = from(Math.min(place + 1, lastPlace), next);
+      options.push(sequence(lead, compiler.value([...own, ...counted]), following));
+    }
+    return choice(...options);
+  };
+  const filled = sequence(
+    text("["),
+    spaces.inside,
+    from(
+      0,
+      counts.map(() => 0),
+    ),
+  );
+  return isEnough(
+    0,
+    counts.map(() => 0),
+  )
+    ? choice(text("[]"), filled)
+    : filled;
+
+  function opposite(schema: JsonValue): JsonValue {
+    return compiler.combinations.not(schema);
+  }
+}

@@ -1,0 +1,229 @@
+import { OctavoError } from "@octavo/protocol";
+import type { JsonObject, JsonValue } from "../grammar.js";
+import { areDisjoint } from "./disjoint.js";
+import { anyKind, checkKeywords, isObject, kindsOf, type Located, schemaList } from "./keywords.js";
+import { dependencies, Negation, withoutMember } from "./negation.js";
+import { References } from "./references.js";
+import { restrictionOf } from "./restriction.js";
+import { pathOf, schemaError } from "./schema-error.js";
+
+/** Combinations of branches that one value may have, and steps on the way to them. */
+const maxBranches = 1024;
+const maxSteps = 8 * maxBranches;
+const maxConjuncts = 256;
+
+/**
+ * A value's schemas: it has to be good under each of them. `undefined` where nothing is good. Conjunctions rather than
+ * merged schemas, so that a schema that refers to itself gives finitely many of them.
+ */
+export type Conjunction = readonly Located[];
+
+/** Keywords that apply other schemas to the same value without a choice; resolved before anything else is looked at. */
+const inPlace = [
+  "$ref",
+  "$dynamicRef",
+  "$recursiveRef",
+  "allOf",
+  "not",
+  "if",
+  "then",
+  "else",
+  "dependentRequired",
+  "dependentSchemas",
+  "dependencies",
+] as const;
+const choices = ["anyOf", "oneOf"] as const;
+
+/** Resolves the keywords that combine schemas. */
+export class Combinations {
+  readonly #references: References;
+  readonly #negation: Negation;
+  /** The same object every time, as rules are shared by the identity of schemas. */
+  readonly #without = new Map<string, Map<JsonObject, JsonObject>>();
+  readonly #made = new Map<JsonObject, JsonValue[]>();
+
+  constructor(root: JsonValue) {
+    this.#references = new References(root);
+    this.#negation = new Negation((located) => this.#references.resolve(located));
+  }
+
+  /** Schemas as given, `true` left out; undefined when one is `false`. `parent` is the schema that applies them to its own value. */
+  conjunction(schemas: readonly (readonly [JsonValue, string])[], parent?: Located): Conjunction | undefined {
+    const within =
+      parent === undefined ? undefined : [...(parent.within ?? []), parent.origin ?? parent.schema];
+    const result: Located[] = [];
+    for (const [schema, path] of schemas) {
+      if (schema === false) return undefined;
+      if (schema === true) continue;
+      if (!isObject(schema)) throw schemaError(path, "must be an object, true or false");
+      result.push({ schema, path, ...(within !== undefined && { within }) });
+    }
+    return result;
+  }
+
+  /** The opposite of a schema: the same object every time. */
+  not(schema: JsonValue): JsonValue {
+    return this.#negation.not(schema);
+  }
+
+  /** Each result is a conjunction without any of the combining keywords; a value is good under at least one of them. */
+  branches(conjunction: Conjunction): Conjunction[] {
+    const done: Conjunction[] = [];
+    const pending: Conjunction[] = [conjunction];
+    let numSteps = 0;
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      const flat = this.flatten(next);
+      if (flat === undefined) continue;
+      const open = flat.find(hasChoice);
+      if (open === undefined) {
+        done.push(flat);
+        continue;
+      }
+      const keyword = open.schema["anyOf"] === undefined ? "oneOf" : "anyOf";
+      const others = flat.map((located) =>
+        located === open
+          ? { ...open, schema: this.#stripped(open.schema, [keyword]), origin: open.origin ?? open.schema }
+          : located,
+      );
+      const branches = this.#options(open, keyword)
+        .filter((option) => option !== undefined)
+        .map((option) => [...others, ...option]);
+      numSteps += 1;
+      if (done.length + pending.length + branches.length > maxBranches || numSteps > maxSteps)
+        throw schemaError(pathOf(open.path, keyword), `makes more than ${maxBranches} combinations`);
+      // Taken from the end: the first option is to be looked at first.
+      pending.push(...branches.toReversed());
+    }
+    return done;
+  }
+
+  /** The conjunction with everything but choices resolved; undefined when nothing is good. */
+  flatten(conjunction: Conjunction): Conjunction | undefined {
+    const result = new Map<JsonObject, Located>();
+    const pending = [...conjunction].toReversed();
+    const seen = new Set<JsonObject>();
+    for (let located = pending.pop(); located !== undefined; located = pending.pop()) {
+      if (seen.has(located.schema)) continue;
+      seen.add(located.schema);
+      if (seen.size > maxConjuncts)
+        throw schemaError(located.path, `combines more than ${maxConjuncts} schemas by allOf and $ref`);
+      checkKeywords(located);
+      const { schema } = located;
+      const targets = this.#references.resolve(located);
+      if (targets.some(([target]) => target === schema))
+        throw schemaError(pathOf(located.path, "$ref"), "refers to itself");
+      const applied = this.conjunction(
+        [...targets, ...(schemaList(located, "allOf") ?? []), ...this.#conditions(located)],
+        located,
+      );
+      const opposite = schema["not"];
+      const path = pathOf(located.path, "not");
+      // Nothing within a negation counts as evaluated, so what it makes has no parents.
+      const negated =
+        opposite === undefined ? [] : this.conjunction([[this.#negation.opposite(opposite, path), path]]);
+      if (applied === undefined || negated === undefined) return undefined;
+      const plain = this.#stripped(schema, inPlace);
+      if (Object.keys(plain).length > 0 || restrictionOf(plain) !== undefined)
+        result.set(plain, { ...located, schema: plain, origin: located.origin ?? schema });
+      pending.push(...[...applied, ...negated].toReversed());
+    }
+    return [...result.values()];
+  }
+
+  /** `if` and dependencies as choices. */
+  #conditions(located: Located): [JsonValue, string][] {
+    const { schema, path } = located;
+    let made = this.#made.get(schema);
+    if (made === undefined) {
+      made = dependencies(located).map(([name, need]): JsonValue => ({
+        anyOf: [withoutMember(name), { allOf: [{ required: [name] }, need] }],
+      }));
+      const { if: condition, then = true, else: otherwise = true } = schema;
+      if (condition !== undefined && (then !== true || otherwise !== true))
+        made.push({
+          anyOf: [{ allOf: [condition, then] }, { allOf: [this.#negation.not(condition), otherwise] }],
+        });
+      this.#made.set(schema, made);
+    }
+    return made.map((part) => [part, path]);
+  }
+
+  #options(open: Located, keyword: "anyOf" | "oneOf"): (Conjunction | undefined)[] {
+    const options = schemaList(open, keyword)!;
+    const branches = options.map((option) => this.conjunction([option], open));
+    if (keyword === "anyOf") return branches;
+    const flat = branches.map((branch) => branch && this.flatten(branch));
+    return branches.map((branch, index) => {
+      const first = flat[index];
+      if (branch === undefined || first === undefined) return undefined;
+      const opposites: Located[] = [];
+      for (const [other, second] of flat.entries()) {
+        if (other === index || second === undefined || areDisjoint(first, second, this)) continue;
+        const opposite = this.#exclude(options[other]!, open, [
+          Math.min(index, other),
+          Math.max(index, other),
+        ]);
+        if (opposite === undefined) return undefined;
+        opposites.push(...opposite);
+      }
+      return [...branch, ...opposites];
+    });
+  }
+
+  #exclude(
+    [schema, path]: readonly [JsonValue, string],
+    open: Located,
+    [first, second]: readonly [number, number],
+  ): Conjunction | undefined {
+    try {
+      return this.conjunction([[this.#negation.opposite(schema, path), path]]);
+    } catch (thrown) {
+      if (!(thrown instanceof OctavoError) || thrown.code !== "invalid_request") throw thrown;
+      throw schemaError(
+        pathOf(open.path, "oneOf"),
+        `has branches ${first} and ${second}, which a value might match both; use anyOf, or give them different types or a ` +
+          `required property with different const values (${thrown.message.replace(/\.$/, "")})`,
+      );
+    }
+  }
+
+  #stripped(schema: JsonObject, keywords: readonly string[]): JsonObject {
+    if (!keywords.some((keyword) => schema[keyword] !== undefined)) return schema;
+    const key = keywords.join();
+    let known = this.#without.get(key);
+    if (known === undefined) {
+      known = new Map();
+      this.#without.set(key, known);
+    }
+    let rest = known.get(schema);
+    if (rest === undefined) {
+      rest = Object.fromEntries(Object.entries(schema).filter(([word]) => !keywords.includes(word)));
+      known.set(schema, rest);
+    }
+    return rest;
+  }
+}
+
+export function hasChoice({ schema }: Located): boolean {
+  return choices.some((keyword) => schema[keyword] !== undefined);
+}
+
+export function kindsIn(conjunction: Conjunction): number {
+  return conjunction.reduce((bits, located) => bits & kindsOf(located), anyKind);
+}
+
+/** Kinds by what `type` says alone: values of kinds that no keyword speaks of are good under it. */
+export function allKindsIn(conjunction: Conjunction): number {
+  return kindsIn(
+    conjunction.filter(({ schema }) => schema["type"] !== undefined || restrictionOf(schema) !== undefined),
+  );
+}
+
+/** Whether members or items that a schema speaks of count as evaluated for `unevaluatedProperties` and its like in `holder`. */
+export function isVisible(located: Located, holder: Located): boolean {
+  if (located === holder) return true;
+  return (
+    restrictionOf(located.schema) === undefined &&
+    (located.within ?? []).includes(holder.origin ?? holder.schema)
+  );
+}
