@@ -12,10 +12,10 @@ const allowed = {
   kernels: ["protocol"],
   engine: ["protocol", "kernels"],
   tracing: ["protocol"],
-  server: ["protocol", "engine"],
+  server: ["protocol", "engine", "tracing"],
   loadtest: ["protocol"],
   plan: ["protocol", "kernels", "engine"],
-  cli: ["protocol", "kernels", "engine", "server", "loadtest", "plan"],
+  cli: ["protocol", "kernels", "engine", "server", "loadtest", "plan", "tracing"],
 };
 
 const importPattern =

@@ -1,5 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
+import type { ConventionName } from "@octavo/tracing";
 import { resolveFormats } from "./parsers/registry.js";
+import { checkTracingConfig } from "./tracing/tracing-config.js";
 
 /** Names follow vLLM's flags; times in ms, sizes in bytes. 0 turns a limit off where that is said. */
 export interface ServerConfig {
@@ -54,6 +56,12 @@ export interface ServerConfig {
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   /** One line per finished request. */
   readonly accessLog: boolean;
+  /** Where spans go: OTLP over HTTP; a base address or that of its traces. Empty: nowhere. */
+  readonly otlpEndpoint: string;
+  readonly otlpHeaders: Readonly<Record<string, string>>;
+  readonly traceConventions: readonly ConventionName[];
+  /** Share of the traces that begin here which are kept, 0 to 1. */
+  readonly traceSampleRatio: number;
 }
 
 export const defaultServerConfig: ServerConfig = {
@@ -85,6 +93,10 @@ export const defaultServerConfig: ServerConfig = {
   corsOrigins: [],
   logLevel: "info",
   accessLog: true,
+  otlpEndpoint: "",
+  otlpHeaders: {},
+  traceConventions: ["opentelemetry"],
+  traceSampleRatio: 1,
 };
 
 /** Defaults filled in and every value checked; throws `invalid_option` naming the option. */
@@ -102,6 +114,7 @@ export function resolveServerConfig(options: Partial<ServerConfig> = {}): Server
   checkInteger("maxConnections", config.maxConnections, 0, 2 ** 31 - 1);
   checkInteger("maxLogprobs", config.maxLogprobs, -1, 2 ** 31 - 1);
   resolveFormats(config, []);
+  checkTracingConfig(config);
   if (config.apiKeys.some((key) => key.length === 0)) {
     throw new OctavoError("invalid_option", "apiKeys: an API key must not be empty", { param: "apiKeys" });
   }

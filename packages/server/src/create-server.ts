@@ -12,6 +12,8 @@ import { registerProcessMetrics } from "./metrics/process-metrics.js";
 import { Registry } from "./metrics/registry.js";
 import { serverRoutes } from "./routes/index.js";
 import { Service } from "./service.js";
+import { createServerTracing } from "./tracing/tracing-config.js";
+import { registerTraceMetrics } from "./metrics/trace-metrics.js";
 
 export interface CreateServerOptions {
   readonly model: LanguageModel;
@@ -34,6 +36,9 @@ export interface OctavoServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** For the last spans to be delivered when the server closes. */
+const lastSpansMs = 3000;
+
 /** Wires a model, its metrics and the endpoints into a server that is not listening yet. */
 export function createServer({ model, config: options, logger }: CreateServerOptions): OctavoServer {
   const config = resolveServerConfig(options);
@@ -45,6 +50,8 @@ export function createServer({ model, config: options, logger }: CreateServerOpt
   });
   const observer = registerEngineMetrics(engineRegistry, model.engine, config);
   const metrics = new HttpMetrics(registry);
+  const tracing = createServerTracing(model, config, log);
+  registerTraceMetrics(registry, tracing);
   const service = new Service(model, config, registry, metrics);
   const dispatcher = new Dispatcher({
     router: new Router(serverRoutes(service)),
@@ -53,13 +60,18 @@ export function createServer({ model, config: options, logger }: CreateServerOpt
     isDraining: () => service.isDraining,
     accessLog: config.accessLog,
   });
-  const listener = new HttpListener(config, dispatcher, metrics, log);
-  const resources: readonly Disposable[] = [registerProcessMetrics(registry), model.engine.observe(observer)];
+  const listener = new HttpListener(config, dispatcher, metrics, log, tracing);
+  const resources: readonly Disposable[] = [
+    registerProcessMetrics(registry),
+    model.engine.observe(observer),
+    ...(tracing === undefined ? [] : [model.engine.observe(tracing.observer)]),
+  ];
   let closing: Promise<void> | undefined;
 
   const close = async (): Promise<void> => {
     service.isDraining = true;
     await listener.close();
+    await tracing?.close(Math.min(lastSpansMs, config.drainTimeoutMs));
     for (const resource of resources) resource[Symbol.dispose]();
   };
   const server: OctavoServer = {

@@ -2,11 +2,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { LLM, quantizationNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
+import { conventionNames } from "@octavo/tracing";
 import { createServer, resolveServerConfig, type OctavoServer } from "@octavo/server";
 import { Command, Option } from "commander";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
-import { collect, parseBytes, parseCount, parseNumber } from "../options/parse.js";
+import { collect, parseBytes, parseCount, parseHeader, parseNumber } from "../options/parse.js";
 import { loadOptionsOf, type ServeFlags, serverConfigOf } from "../options/serve-options.js";
 
 /** The model that ships with the repository; what is served when none is named. */
@@ -137,6 +138,20 @@ export function serveCommand(): Command {
       ]),
     )
     .option("--disable-access-log", "no line per request")
+    .optionsGroup("Traces:")
+    .option(
+      "--otlp-endpoint <url>",
+      "send a span per request to this OpenTelemetry collector (OTLP over HTTP)",
+    )
+    .option("--otlp-traces-endpoint <url>", "the same, by vLLM's name")
+    .option("--otlp-headers <name=value...>", "headers of what is sent there, such as a key", parseHeader)
+    .addOption(
+      new Option(
+        "--trace-conventions <name...>",
+        "vocabularies of the spans (default: opentelemetry)",
+      ).choices(conventionNames),
+    )
+    .option("--trace-sample-ratio <share>", "share of traces begun here that are kept", parseNumber(0, 1))
     .action((argument: string | undefined, flags: ServeFlags) => serve(argument ?? flags.model, flags));
 }
 

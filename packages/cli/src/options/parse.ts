@@ -48,6 +48,16 @@ export function collect(value: string, earlier: readonly string[] | undefined): 
   return [...(earlier ?? []), value];
 }
 
+/** `name=value` given once or several times. */
+export function parseHeader(
+  text: string,
+  earlier: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
+  const at = text.indexOf("=");
+  if (at <= 0) throw new InvalidArgumentError(`expected NAME=VALUE, not "${text}".`);
+  return { ...earlier, [text.slice(0, at).trim()]: text.slice(at + 1).trim() };
+}
+
 /** A JSON object, for flags such as --extra-body. */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
   let value: unknown;

@@ -45,6 +45,11 @@ export interface ServeFlags {
   readonly drainTimeout?: number;
   readonly logLevel?: ServerConfig["logLevel"];
   readonly disableAccessLog?: boolean;
+  readonly otlpEndpoint?: string;
+  readonly otlpTracesEndpoint?: string;
+  readonly otlpHeaders?: Readonly<Record<string, string>>;
+  readonly traceConventions?: ServerConfig["traceConventions"];
+  readonly traceSampleRatio?: number;
 }
 
 /** What the engine is loaded with. */
@@ -94,6 +99,10 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     maxLogprobs: flags.maxLogprobs,
     pooling: flags.pooling,
     schedulingPolicy: flags.schedulingPolicy,
+    otlpEndpoint: flags.otlpEndpoint ?? flags.otlpTracesEndpoint,
+    otlpHeaders: flags.otlpHeaders,
+    traceConventions: flags.traceConventions,
+    traceSampleRatio: flags.traceSampleRatio,
     enableLegacyMetricNames: flags.enableLegacyMetricNames,
     corsOrigins: flags.allowedOrigins,
     logLevel: flags.logLevel,

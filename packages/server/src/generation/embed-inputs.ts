@@ -3,6 +3,7 @@ import type { Usage } from "@octavo/engine";
 import { OctavoError, type EmbeddingsRequest, type PromptInput } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
+import { traceOf } from "../tracing/request-trace.js";
 import { truncatePrompt } from "./context-length.js";
 import { tokenizePrompts } from "./tokenize-prompts.js";
 
@@ -29,21 +30,24 @@ export async function embedInputs(
   const given = await tokenizePrompts(service, context, inputs, addSpecialTokens, fieldOf);
   const prompts = given.map((tokens, index) => prepareInput(service, options, tokens, fieldOf(index)));
   const batch = {};
+  const trace = traceOf(context.signal);
   const results = await Promise.all(
-    prompts.map((tokens) =>
-      engine.embed(
+    prompts.map((tokens) => {
+      const requestId = randomUUID();
+      trace?.adopt(requestId);
+      return engine.embed(
         {
           batch,
           kind: "embed",
-          requestId: randomUUID(),
+          requestId,
           promptTokens: tokens,
           pooling: service.config.pooling,
           normalize: options.normalize ?? true,
           arrivalMs: context.arrivalMs,
         },
         context.signal,
-      ),
-    ),
+      );
+    }),
   );
   context.signal.throwIfAborted();
   return results;

@@ -7,6 +7,7 @@ import type {
   Usage,
 } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
+import { traceOf } from "../tracing/request-trace.js";
 
 /**
  * Queues requests and lets refusals (queue full, context too long) surface before anything is answered: the promise
@@ -19,7 +20,9 @@ export async function startGenerations(
   signal: AbortSignal,
 ): Promise<readonly AsyncIterable<GenerationEvent>[]> {
   const admitted = new Promise<void>((resolve) => setImmediate(resolve));
+  const trace = traceOf(signal);
   const started = requests.map((request) => {
+    trace?.adopt(request.requestId);
     const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
     const first = iterator.next();
     // nobody may be waiting for it any more when it fails: a later request was refused, or another one is being read

@@ -5,6 +5,7 @@ import { OctavoError, toErrorBody, type ErrorCode } from "@octavo/protocol";
 import type { Logger } from "pino";
 import { readJsonBody, type BodyLimits } from "./read-body.js";
 import type { RequestContext } from "./request-context.js";
+import { bindTrace, type RequestTrace } from "../tracing/request-trace.js";
 import { resolveRequestId } from "./request-id.js";
 
 export interface ExchangeLimits extends BodyLimits {
@@ -19,6 +20,8 @@ export class Exchange implements RequestContext {
   readonly requestId: string;
   readonly arrivalMs = performance.now();
   readonly log: Logger;
+  /** Undefined when tracing is off or the request is not sampled. */
+  readonly trace: RequestTrace | undefined;
   /** The route's pattern, for metrics; paths themselves would make endless series. */
   handler = "unmatched";
   errorCode: ErrorCode | undefined;
@@ -28,11 +31,20 @@ export class Exchange implements RequestContext {
   readonly #limits: ExchangeLimits;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse, log: Logger, limits: ExchangeLimits) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    log: Logger,
+    limits: ExchangeLimits,
+    trace?: RequestTrace,
+  ) {
     this.request = request;
     this.response = response;
     this.requestId = resolveRequestId(request.headers["x-request-id"]);
-    this.log = log.child({ requestId: this.requestId });
+    this.trace = trace;
+    const traceId = trace?.context.traceId;
+    this.log = log.child({ requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) });
+    if (trace !== undefined) bindTrace(this.signal, trace);
     this.#limits = limits;
     // each prompt of a request listens
     setMaxListeners(0, this.#abort.signal);
@@ -48,6 +60,15 @@ export class Exchange implements RequestContext {
 
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** Of the answer as the client saw it; 499 when it left before there was one. */
+  get httpStatus(): number {
+    return this.response.headersSent ? this.response.statusCode : 499;
+  }
+
+  get isStream(): boolean {
+    return String(this.response.getHeader("content-type")).startsWith("text/event-stream");
   }
 
   abort(reason: OctavoError): void {

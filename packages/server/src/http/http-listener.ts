@@ -5,6 +5,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import type { HttpMetrics } from "../metrics/http-metrics.js";
+import { type ServerTracing, traceResponse, traceResponseHeader } from "../tracing/server-tracing.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
@@ -24,16 +25,24 @@ export class HttpListener {
   readonly #dispatcher: Dispatcher;
   readonly #metrics: HttpMetrics;
   readonly #log: Logger;
+  readonly #tracing: ServerTracing | undefined;
   readonly #server: Server;
   readonly #exchanges = new Set<Exchange>();
   readonly #exchangesBySocket = new WeakMap<Socket, Set<Exchange>>();
   readonly #idleWaiters = new Set<() => void>();
 
-  constructor(config: ServerConfig, dispatcher: Dispatcher, metrics: HttpMetrics, log: Logger) {
+  constructor(
+    config: ServerConfig,
+    dispatcher: Dispatcher,
+    metrics: HttpMetrics,
+    log: Logger,
+    tracing?: ServerTracing,
+  ) {
     this.#config = config;
     this.#dispatcher = dispatcher;
     this.#metrics = metrics;
     this.#log = log;
+    this.#tracing = tracing;
     this.#server = this.#createServer();
   }
 
@@ -128,11 +137,13 @@ export class HttpListener {
   }
 
   #accept(request: IncomingMessage, response: ServerResponse): void {
-    const exchange = new Exchange(request, response, this.#log, this.#config);
+    const trace = this.#tracing?.begin(request.headers);
+    const exchange = new Exchange(request, response, this.#log, this.#config, trace);
     this.#exchanges.add(exchange);
     this.#exchangesBySocket.get(request.socket)?.add(exchange);
     this.#metrics.started();
     response.setHeader("x-request-id", exchange.requestId);
+    if (trace !== undefined) response.setHeader(traceResponseHeader, traceResponse(trace.context));
     response.once("close", () => this.#finish(exchange));
     response.once("prefinish", () => this.#limitLastBytes(response));
     response.on("error", (error) => exchange.log.debug({ err: error }, "response failed"));
@@ -164,10 +175,11 @@ export class HttpListener {
     this.#metrics.finished(
       request.method ?? "",
       exchange.handler,
-      response.headersSent ? response.statusCode : 499,
+      exchange.httpStatus,
       performance.now() - exchange.arrivalMs,
     );
     this.#dispatcher.log(exchange);
+    this.#tracing?.finish(exchange);
     if (this.#exchanges.size === 0) for (const waiter of this.#idleWaiters) waiter();
   }
 

@@ -13,6 +13,7 @@ import { collectGeneration } from "../generation/run.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { Service } from "../service.js";
+import { traceOf } from "../tracing/request-trace.js";
 import { streamChat } from "./chat-stream.js";
 
 /** POST /v1/chat/completions */
@@ -20,6 +21,7 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   const request = await service.readRequest(context, chatCompletionRequest);
   checkCombinations(request);
   const job = await startChat(service, request, context);
+  traceOf(context.signal)?.answersAs(job.id);
   if (request.stream === true) {
     await streamChat(service, context, job);
     return;

@@ -19,6 +19,7 @@ import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
+import { traceOf } from "../tracing/request-trace.js";
 import { joinLogprobs } from "./join-logprobs.js";
 import { streamCompletions } from "./completions-stream.js";
 
@@ -89,6 +90,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     prompts,
     promptOnly: request.max_tokens === 0,
   };
+  traceOf(context.signal)?.answersAs(job.id);
   if (request.stream === true) {
     await streamCompletions(service, context, job);
     return;

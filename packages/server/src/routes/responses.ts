@@ -8,6 +8,7 @@ import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { SseWriter } from "../http/sse-writer.js";
 import { nowSeconds, type Service } from "../service.js";
+import { traceOf } from "../tracing/request-trace.js";
 
 interface Turn {
   readonly job: ChatJob;
@@ -24,6 +25,7 @@ export async function handleResponses(service: Service, context: RequestContext)
     return;
   }
   const turn = await startTurn(service, request, context);
+  traceOf(context.signal)?.answersAs(turn.builder.response.id);
   if (request.stream === true) {
     await streamTurn(service, context, turn);
     return;

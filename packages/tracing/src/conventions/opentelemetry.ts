@@ -55,12 +55,16 @@ export function openTelemetryAttributes(span: LlmSpan): Attributes {
       .setSeconds("gen_ai.response.time_to_first_chunk", stream.timeToFirstChunkMs)
       .set("octavo.stream.chunks", stream.chunks)
       .setSeconds("octavo.stream.time_to_first_token", stream.timeToFirstTokenMs)
-      .set("octavo.gap.count", stream.gaps.count)
-      .setSeconds("octavo.gap.mean", stream.gaps.meanMs)
-      .setSeconds("octavo.gap.p50", stream.gaps.p50Ms)
-      .setSeconds("octavo.gap.p99", stream.gaps.p99Ms)
-      .setSeconds("octavo.gap.max", stream.gaps.maxMs)
       .setSeconds("octavo.stream.reader_wait", stream.readerMs);
+  }
+  const gaps = stream?.gaps ?? span.serving?.gaps;
+  if (gaps !== undefined) {
+    list
+      .set("octavo.gap.count", gaps.count)
+      .setSeconds("octavo.gap.mean", gaps.meanMs)
+      .setSeconds("octavo.gap.p50", gaps.p50Ms)
+      .setSeconds("octavo.gap.p99", gaps.p99Ms)
+      .setSeconds("octavo.gap.max", gaps.maxMs);
   }
   addServing(list, span);
   addContent(list, span);
@@ -78,7 +82,17 @@ function addServing(list: AttributeList, { serving, durationMs }: LlmSpan): void
     .set("octavo.engine.version", serving.engineVersion)
     .set("octavo.engine.quantization", serving.quantization)
     .set("octavo.cache_hit_ratio", serving.cacheHitRatio)
-    .set("octavo.preemptions", serving.preemptions);
+    .set("octavo.preemptions", serving.preemptions)
+    .set("octavo.recomputed_tokens", serving.recomputedTokens)
+    .set("octavo.blocks_evicted", serving.blocksEvicted)
+    .set("octavo.evicted_prefix_tokens", serving.evictedPrefixTokens)
+    .setSeconds("octavo.kernel_time", serving.kernelMs)
+    .setSeconds("octavo.reader_lag", serving.readerLagMs)
+    .set("octavo.first_token.cause", serving.firstTokenCause)
+    .set("octavo.slowest_gap.cause", serving.slowestGap?.cause)
+    .setSeconds("octavo.slowest_gap.duration", serving.slowestGap?.ms)
+    .setSeconds("octavo.slowest_gap.usual", serving.slowestGap?.usualMs)
+    .set("octavo.slowest_gap.culprit", serving.slowestGap?.culprit);
   addSpread(list, "octavo.batch_size", serving.batchSize);
   addSpread(list, "octavo.prefill_in_batch", serving.prefillTokensInBatch);
 }

@@ -20,11 +20,7 @@ export class HttpPoster {
 
   /** Throws `invalid_option` for anything but an http or https address. */
   constructor(url: string, headers: Readonly<Record<string, string>>, param: string) {
-    const parsed = URL.canParse(url) ? new URL(url) : undefined;
-    if (parsed === undefined || (parsed.protocol !== "http:" && parsed.protocol !== "https:")) {
-      const message = `${param}: expected an http or https address such as http://localhost:4318, got ${JSON.stringify(url.slice(0, 200))}`;
-      throw new OctavoError("invalid_option", message, { param });
-    }
+    const parsed = httpAddress(url, param);
     this.#url = parsed;
     this.#headers = headers;
     const options = { keepAlive: true, maxSockets: 1 };
@@ -83,6 +79,14 @@ export class HttpPoster {
   close(): void {
     this.#agent.destroy();
   }
+}
+
+/** Throws `invalid_option` for anything but an http or https address. */
+export function httpAddress(url: string, param: string): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed !== undefined && (parsed.protocol === "http:" || parsed.protocol === "https:")) return parsed;
+  const message = `${param}: expected an http or https address such as http://localhost:4318, got ${JSON.stringify(url.slice(0, 200))}`;
+  throw new OctavoError("invalid_option", message, { param });
 }
 
 function retryAfter(value: string | undefined): number | undefined {

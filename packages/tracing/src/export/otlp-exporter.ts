@@ -1,6 +1,6 @@
 import type { ConventionName } from "../conventions/convention.js";
 import type { Attributes, LlmSpan } from "../span/llm-span.js";
-import { HttpPoster, type PostAnswer } from "./http-post.js";
+import { httpAddress, HttpPoster, type PostAnswer } from "./http-post.js";
 import { otlpSpan, otlpTraceBody } from "./otlp-json.js";
 import type { SinkCounts, SpanSink } from "./span-sink.js";
 
@@ -194,6 +194,11 @@ export class OtlpExporter implements SpanSink {
     this.#lastProblemMs = now;
     this.#options.onProblem?.(`traces to ${this.url}: ${message}`);
   }
+}
+
+/** Throws `invalid_option` for what is no address that spans can be sent to. */
+export function checkOtlpEndpoint(endpoint: string): void {
+  httpAddress(endpoint, "otlpEndpoint");
 }
 
 /** OpenTelemetry's rule for base addresses: the signal's path is added to them. */

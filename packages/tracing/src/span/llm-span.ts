@@ -123,13 +123,34 @@ export interface ServingFacts {
   readonly timeToFirstTokenMs: number | undefined;
   readonly prefillMs: number | undefined;
   readonly decodeMs: number | undefined;
+  /** The request's part of the backend's computing time. */
+  readonly kernelMs: number | undefined;
+  /** Output waited for its reader so long. */
+  readonly readerLagMs: number | undefined;
+  readonly gaps: GapSummary | undefined;
   readonly preemptions: number | undefined;
+  readonly recomputedTokens: number | undefined;
+  readonly blocksEvicted: number | undefined;
+  /** Prompt tokens that had been cached, and were evicted before the request came. */
+  readonly evictedPrefixTokens: number | undefined;
   /** Cached prompt tokens over prompt tokens, 0 to 1. */
   readonly cacheHitRatio: number | undefined;
-  /** Sequences in the steps that ran while the request did. */
+  /** Sequences in the steps that computed the request. */
   readonly batchSize: Spread | undefined;
-  /** Prompt tokens, of whomever, in those steps. */
+  /** Prompt tokens of others in those steps. */
   readonly prefillTokensInBatch: Spread | undefined;
+  /** What most of the time to the first token went to. */
+  readonly firstTokenCause: string | undefined;
+  readonly slowestGap: SlowestGap | undefined;
+}
+
+/** The gap that was furthest beyond what is usual, and why. */
+export interface SlowestGap {
+  readonly ms: number;
+  readonly usualMs: number;
+  readonly cause: string;
+  /** The engine's id of the other request that had the greatest hand in it. */
+  readonly culprit: string | undefined;
 }
 
 export interface Spread {

@@ -1,0 +1,63 @@
+import type { Engine, FinishedRequest, RequestEvidence } from "@octavo/engine";
+import type { ServingFacts, TokenUsage } from "@octavo/tracing";
+
+export interface EngineIdentity {
+  readonly engine: Engine;
+  readonly engineVersion: string;
+  readonly quantization: string | undefined;
+}
+
+/** Of all the engine's requests that one of ours became. */
+export function requestUsage(finished: readonly FinishedRequest[]): TokenUsage {
+  if (finished.length === 0) return {};
+  const sum = (count: (request: FinishedRequest) => number): number =>
+    finished.reduce((total, request) => total + count(request), 0);
+  return {
+    inputTokens: sum(({ usage }) => usage.promptTokens),
+    outputTokens: sum(({ usage }) => usage.completionTokens),
+    cacheReadInputTokens: sum(({ usage }) => usage.cachedTokens),
+  };
+}
+
+/** How the engine served a request. Where it became several, times are those of the one that took longest. */
+export function servingFacts(finished: readonly FinishedRequest[], identity: EngineIdentity): ServingFacts {
+  const { engine, engineVersion, quantization } = identity;
+  const slowest = finished.reduce<FinishedRequest | undefined>(
+    (worst, request) => (worst === undefined || request.record.e2eMs > worst.record.e2eMs ? request : worst),
+    undefined,
+  );
+  const record = slowest?.record;
+  const evidence = slowest === undefined ? undefined : engine.evidence.request(slowest.requestId);
+  return {
+    engineVersion,
+    quantization,
+    queueMs: record?.queueMs,
+    timeToFirstTokenMs: record?.timeToFirstTokenMs,
+    prefillMs: record?.prefillMs,
+    decodeMs: record?.decodeMs,
+    kernelMs: evidence?.record.kernelMs ?? record?.kernelMs,
+    readerLagMs: evidence?.record.readerLagMs ?? record?.readerLagMs,
+    gaps: record?.gaps,
+    preemptions: record?.preemptions,
+    recomputedTokens: record?.recomputedTokens,
+    blocksEvicted: record?.blocksEvicted,
+    evictedPrefixTokens: record?.evictedPrefixTokens,
+    cacheHitRatio: record?.cacheHitRatio,
+    batchSize: record?.batchSize,
+    prefillTokensInBatch: record?.sharedPrefillTokens,
+    firstTokenCause: evidence?.firstToken?.cause,
+    slowestGap: slowestGap(evidence),
+  };
+}
+
+function slowestGap(evidence: RequestEvidence | undefined): ServingFacts["slowestGap"] {
+  const gap = evidence?.slowGaps[0];
+  if (gap === undefined) return undefined;
+  const part = gap.parts.find(({ cause }) => cause === gap.cause);
+  return {
+    ms: gap.ms,
+    usualMs: gap.usualMs,
+    cause: gap.cause,
+    culprit: part?.requests?.[0]?.requestId,
+  };
+}

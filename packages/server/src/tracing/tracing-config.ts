@@ -1,0 +1,59 @@
+import type { LanguageModel } from "@octavo/engine";
+import { OctavoError } from "@octavo/protocol";
+import { checkOtlpEndpoint, conventionNames, OtlpExporter } from "@octavo/tracing";
+import type { Logger } from "pino";
+import type { ServerConfig } from "../config.js";
+import { serverVersion } from "../version.js";
+import { ServerTracing } from "./server-tracing.js";
+
+type TracingConfig = Pick<
+  ServerConfig,
+  "otlpEndpoint" | "otlpHeaders" | "traceConventions" | "traceSampleRatio"
+>;
+
+/** Throws `invalid_option` naming the option. */
+export function checkTracingConfig(config: TracingConfig): void {
+  const refuse = (param: string, message: string): never => {
+    throw new OctavoError("invalid_option", `${param}: ${message}`, { param });
+  };
+  const { otlpEndpoint, otlpHeaders, traceConventions, traceSampleRatio } = config;
+  if (!(traceSampleRatio >= 0 && traceSampleRatio <= 1))
+    refuse("traceSampleRatio", `expected a share from 0 to 1, got ${traceSampleRatio}`);
+  const unknown = traceConventions.find((name) => !conventionNames.includes(name));
+  if (unknown !== undefined || traceConventions.length === 0)
+    refuse("traceConventions", `expected some of ${conventionNames.join(", ")}, got ${unknown ?? "none"}`);
+  for (const [name, value] of Object.entries(otlpHeaders)) {
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(value))
+      refuse("otlpHeaders", `${JSON.stringify(name.slice(0, 100))} is no header`);
+  }
+  if (otlpEndpoint !== "") checkOtlpEndpoint(otlpEndpoint);
+}
+
+/** Undefined when no place for spans is configured. */
+export function createServerTracing(
+  model: LanguageModel,
+  config: ServerConfig,
+  log: Logger,
+): ServerTracing | undefined {
+  if (config.otlpEndpoint === "") return undefined;
+  const exporter = new OtlpExporter({
+    endpoint: config.otlpEndpoint,
+    headers: config.otlpHeaders,
+    conventions: config.traceConventions,
+    resource: {
+      "service.name": process.env["OTEL_SERVICE_NAME"] ?? "octavo",
+      "service.version": serverVersion,
+      "process.pid": process.pid,
+    },
+    onProblem: (message) => log.warn(message),
+  });
+  return new ServerTracing({
+    sinks: [exporter],
+    sampleRatio: config.traceSampleRatio,
+    engine: model.engine,
+    engineVersion: serverVersion,
+    quantization: model.config.dtype,
+    modelName: config.servedModelNames[0] ?? model.name,
+    server: { host: config.host, port: config.port === 0 ? undefined : config.port },
+  });
+}
