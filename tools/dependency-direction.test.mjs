@@ -11,11 +11,12 @@ const allowed = {
   protocol: [],
   kernels: ["protocol"],
   engine: ["protocol", "kernels"],
+  quantize: ["protocol", "kernels", "engine"],
   tracing: ["protocol"],
   server: ["protocol", "engine", "tracing"],
   loadtest: ["protocol"],
   plan: ["protocol", "kernels", "engine"],
-  cli: ["protocol", "kernels", "engine", "server", "loadtest", "plan", "tracing"],
+  cli: ["protocol", "kernels", "engine", "server", "loadtest", "plan", "tracing", "quantize"],
 };
 
 const importPattern =

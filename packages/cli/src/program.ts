@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { benchServeCommand } from "./commands/bench-serve.js";
 import { planCommand } from "./commands/plan.js";
+import { quantizeCommand } from "./commands/quantize.js";
 import { serveCommand } from "./commands/serve.js";
 
 /** The whole command line. */
@@ -13,6 +14,7 @@ export function createProgram(): Command {
     .showHelpAfterError("(--help lists the flags)")
     .addCommand(serveCommand())
     .addCommand(planCommand())
+    .addCommand(quantizeCommand())
     .addCommand(bench);
 }
 

@@ -31,7 +31,8 @@ function bfloat16Bits(single: number): number {
   return (single + 0x7fff + ((single >>> 16) & 1)) >>> 16;
 }
 
-function halfBits(single: number): number {
+/** The bits of the f16 nearest to a single's bits. */
+export function halfBits(single: number): number {
   const sign = (single >>> 16) & 0x8000;
   const magnitude = single & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00;
@@ -53,7 +54,8 @@ function shiftRounded(value: number, shift: number): number {
   return rest > half || (rest === half && (whole & 1) === 1) ? whole + 1 : whole;
 }
 
-function singleBitsOfHalf(half: number): number {
+/** An f16's bits as a single's. */
+export function singleBitsOfHalf(half: number): number {
   const sign = (half & 0x8000) << 16;
   const exponent = (half >>> 10) & 31;
   const mantissa = half & 0x3ff;

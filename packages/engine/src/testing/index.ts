@@ -9,7 +9,8 @@ export {
   type CollectedSequence,
   type FixtureOptions,
 } from "./engine-fixture.js";
-export { dequantize } from "./dequantize.js";
+export { dequantize, dequantizeGroups, isGrouped } from "./dequantize.js";
+export { editSafetensors, type EditableTensor } from "./edit-safetensors.js";
 export { FakeBackend, type FakeBackendOptions } from "./fake-backend.js";
 export { FakeTokenizer, type FakeTokenizerOptions } from "./fake-tokenizer.js";
 export { fromBfloat16, fromHalf, toBfloat16, toHalf } from "./float-bits.js";
@@ -21,6 +22,7 @@ export {
   type MockRepository,
   type MockRequest,
 } from "./mock-hub.js";
+export { ModelRunner } from "./model-runner.js";
 export { quantize, type StoredType } from "./quantize.js";
 export { Random } from "./random.js";
 export { plainServingRecord } from "./serving-record.js";

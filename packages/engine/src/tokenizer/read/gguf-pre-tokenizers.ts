@@ -148,3 +148,23 @@ const byName = new Map<string, GgufPreTokenizer>(
 export function ggufPreTokenizer(name: string): GgufPreTokenizer | undefined {
   return byName.get(name);
 }
+
+/**
+ * The name under which GGUF knows a cut by these patterns, one after the other; undefined when it has none. Families that cut alike
+ * but add a beginning-of-text token, or look words up whole, have names of their own.
+ */
+export function ggufPreTokenizerName(
+  patterns: readonly string[],
+  { ignoreMerges, addBos }: Omit<GgufPreTokenizer, "patterns">,
+): string | undefined {
+  const alike = families.filter(
+    (family) =>
+      family.patterns.length === patterns.length &&
+      family.patterns.every((pattern, index) => pattern === patterns[index]),
+  );
+  const exact = alike.find(
+    (family) => (family.ignoreMerges ?? false) === ignoreMerges && (family.addBos ?? false) === addBos,
+  );
+  const sameMerges = alike.find((family) => (family.ignoreMerges ?? false) === ignoreMerges);
+  return (exact ?? sameMerges)?.names[0];
+}

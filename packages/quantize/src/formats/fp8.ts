@@ -1,0 +1,59 @@
+import { bytesOf, type EncodedMatrix } from "../output/output-tensor.js";
+import { roundEven } from "./half.js";
+
+/** Largest magnitude of E4M3. */
+const largest = 448;
+/** One sign, four exponent bits of bias 7, three of mantissa: ulp of values below 2^-6, which are subnormal. */
+const smallestStep = 2 ** -9;
+
+/**
+ * FP8 as compressed-tensors' `float-quantized`: weight F8_E4M3 `[out, in]`, weight_scale F32 `[out, 1]`, w = q * s. Activations are
+ * quantised while the model runs, one scale per token.
+ */
+export function encodeFp8(module: string, weight: Float32Array, rows: number, cols: number): EncodedMatrix {
+  const codes = new Uint8Array(rows * cols);
+  const scales = new Float32Array(rows);
+  const values = new Float32Array(rows * cols);
+  for (let row = 0; row < rows; row++) {
+    const start = row * cols;
+    let extreme = 0;
+    for (let at = start; at < start + cols; at++) extreme = Math.max(extreme, Math.abs(weight[at] ?? 0));
+    // A row of zeros keeps a scale that can be divided by.
+    const scale = extreme === 0 ? 1 : Math.fround(extreme / largest);
+    scales[row] = scale;
+    for (let at = start; at < start + cols; at++) {
+      const code = toE4m3((weight[at] ?? 0) / scale);
+      codes[at] = code;
+      values[at] = e4m3Values[code]! * scale;
+    }
+  }
+  return {
+    tensors: [
+      { name: `${module}.weight`, dtype: "F8_E4M3", shape: [rows, cols], bytes: codes },
+      { name: `${module}.weight_scale`, dtype: "F32", shape: [rows, 1], bytes: bytesOf(scales) },
+    ],
+    values,
+  };
+}
+
+/** The nearest code, ties to even; larger magnitudes take the largest. */
+export function toE4m3(value: number): number {
+  const sign = value < 0 || Object.is(value, -0) ? 0x80 : 0;
+  const magnitude = Math.min(Math.abs(value), largest);
+  if (magnitude < 2 ** -6) return sign | roundEven(magnitude / smallestStep);
+  const exponent = Math.floor(Math.log2(magnitude));
+  // log2 may be off by one at powers of two.
+  const exact =
+    magnitude < 2 ** exponent ? exponent - 1 : magnitude >= 2 ** (exponent + 1) ? exponent + 1 : exponent;
+  const mantissa = roundEven((magnitude / 2 ** exact - 1) * 8);
+  return sign | Math.min(((exact + 7) << 3) + mantissa, 0x7e);
+}
+
+/** What each code stands for. */
+export const e4m3Values: Float64Array = Float64Array.from({ length: 256 }, (_, code) => {
+  const exponent = (code >> 3) & 15;
+  const mantissa = code & 7;
+  if ((code & 0x7f) === 0x7f) return Number.NaN;
+  const magnitude = exponent === 0 ? mantissa * smallestStep : (1 + mantissa / 8) * 2 ** (exponent - 7);
+  return code >= 128 ? -magnitude : magnitude;
+});

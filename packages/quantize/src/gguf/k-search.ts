@@ -1,0 +1,185 @@
+/**
+ * How ggml finds the scale of a group of weights: rounds at several scales around the obvious one, solves for the best scale (and
+ * offset) of each rounding by least squares, and keeps the best. Own statement of the methods in ggml-quants.c
+ * (make_qkx2_quants, make_qx_quants, make_q3_quants).
+ */
+
+export interface AffineSearch {
+  /** Highest code; the lowest is 0. */
+  readonly most: number;
+  /** The tried scales stretch the range to `most + first + step * i` codes. */
+  readonly first: number;
+  readonly steps: number;
+  /** Compare roundings by weighted absolute instead of squared errors. */
+  readonly absolute: boolean;
+}
+
+export interface AffineFit {
+  scale: number;
+  /** w = scale * code - minimum, never negative. */
+  minimum: number;
+}
+
+const step = 0.1;
+const codes = new Float64Array(32);
+
+/** The best `scale` and `minimum` for values under weights; both 0 for values that are all 0. */
+export function fitAffine(
+  values: Float32Array,
+  weights: Float64Array,
+  search: AffineSearch,
+  fit: AffineFit,
+): void {
+  const n = values.length;
+  let low = 0;
+  let high = -Infinity;
+  let sumW = 0;
+  let sumX = 0;
+  for (let i = 0; i < n; i++) {
+    const x = values[i]!;
+    const w = weights[i]!;
+    if (x < low) low = x;
+    if (x > high) high = x;
+    sumW += w;
+    sumX += w * x;
+  }
+  fit.scale = 0;
+  fit.minimum = -low;
+  if (!(high > low)) return;
+  fit.scale = (high - low) / search.most;
+  let best = roundAt(values, weights, search, search.most / (high - low), low, fit.scale, low);
+  for (let i = 0; i <= search.steps; i++) {
+    const inverse = (search.first + step * i + search.most) / (high - low);
+    let sumL = 0;
+    let sumL2 = 0;
+    let sumXL = 0;
+    for (let j = 0; j < n; j++) {
+      const x = values[j]!;
+      const w = weights[j]!;
+      const code = Math.min(search.most, Math.max(0, Math.round(inverse * (x - low))));
+      codes[j] = code;
+      sumL += w * code;
+      sumL2 += w * code * code;
+      sumXL += w * code * x;
+    }
+    const determinant = sumW * sumL2 - sumL * sumL;
+    if (determinant <= 0) continue;
+    let scale = (sumW * sumXL - sumX * sumL) / determinant;
+    let offset = (sumL2 * sumX - sumL * sumXL) / determinant;
+    if (offset > 0) {
+      offset = 0;
+      scale = sumXL / sumL2;
+    }
+    const error = errorOf(values, weights, search.absolute, scale, offset);
+    if (error < best) {
+      best = error;
+      fit.scale = scale;
+      fit.minimum = -offset;
+    }
+  }
+}
+
+/** Fills `codes` and gives the error of reading them back. */
+function roundAt(
+  values: Float32Array,
+  weights: Float64Array,
+  search: AffineSearch,
+  inverse: number,
+  low: number,
+  scale: number,
+  offset: number,
+): number {
+  for (let i = 0; i < values.length; i++) {
+    codes[i] = Math.min(search.most, Math.max(0, Math.round(inverse * (values[i]! - low))));
+  }
+  return errorOf(values, weights, search.absolute, scale, offset);
+}
+
+function errorOf(
+  values: Float32Array,
+  weights: Float64Array,
+  absolute: boolean,
+  scale: number,
+  offset: number,
+): number {
+  let error = 0;
+  for (let i = 0; i < values.length; i++) {
+    const gap = scale * codes[i]! + offset - values[i]!;
+    error += weights[i]! * (absolute ? Math.abs(gap) : gap * gap);
+  }
+  return error;
+}
+
+/** The value of largest magnitude, its sign kept. */
+export function extremeOf(values: ArrayLike<number>): number {
+  let extreme = 0;
+  for (let i = 0; i < values.length; i++) if (Math.abs(values[i]!) > Math.abs(extreme)) extreme = values[i]!;
+  return extreme;
+}
+
+/** Magnitudes below which a group counts as zero. */
+const vanishing = 1e-15;
+
+/** The best scale for codes from -half to half - 1, large values counting by their squares. */
+export function fitSymmetric(values: Float32Array, half: number): number {
+  const extreme = extremeOf(values);
+  if (Math.abs(extreme) < vanishing) return 0;
+  let best = -Infinity;
+  let bestScale = 0;
+  for (let i = -9; i <= 9; i++) {
+    const inverse = -(half + step * i) / extreme;
+    let sumXL = 0;
+    let sumL2 = 0;
+    for (let j = 0; j < values.length; j++) {
+      const x = values[j]!;
+      const w = x * x;
+      const code = Math.min(half - 1, Math.max(-half, Math.round(inverse * x)));
+      sumXL += w * x * code;
+      sumL2 += w * code * code;
+    }
+    if (sumL2 > 0 && sumXL * sumXL > best * sumL2) {
+      bestScale = sumXL / sumL2;
+      best = bestScale * sumXL;
+    }
+  }
+  return bestScale;
+}
+
+/** The same for few codes: one rounding, then single codes are moved for as long as that helps. */
+export function descendSymmetric(values: Float32Array, half: number): number {
+  const extreme = extremeOf(values);
+  if (Math.abs(extreme) < vanishing) return 0;
+  const n = values.length;
+  const inverse = -half / extreme;
+  let sumXL = 0;
+  let sumL2 = 0;
+  for (let i = 0; i < n; i++) {
+    const x = values[i]!;
+    const code = Math.min(half - 1, Math.max(-half, Math.round(inverse * x)));
+    codes[i] = code;
+    sumXL += x * x * x * code;
+    sumL2 += x * x * code * code;
+  }
+  for (let round = 0; round < 5; round++) {
+    let moved = false;
+    for (let i = 0; i < n; i++) {
+      const x = values[i]!;
+      const w = x * x;
+      const code = codes[i]!;
+      let othersXL = sumXL - w * x * code;
+      let othersL2 = sumL2 - w * code * code;
+      if (othersXL <= 0) continue;
+      const next = Math.min(half - 1, Math.max(-half, Math.round((x * othersL2) / othersXL)));
+      if (next === code) continue;
+      othersXL += w * x * next;
+      othersL2 += w * next * next;
+      if (othersL2 <= 0 || othersXL * othersXL * sumL2 <= sumXL * sumXL * othersL2) continue;
+      codes[i] = next;
+      sumXL = othersXL;
+      sumL2 = othersL2;
+      moved = true;
+    }
+    if (!moved) break;
+  }
+  return sumL2 > 0 ? sumXL / sumL2 : 0;
+}

@@ -1,0 +1,14 @@
+import type { Unit } from "../source/source-model.js";
+import type { UnitRecord, UnitToWrite, WorkFolder } from "./work-folder.js";
+
+/** Turns units of a model, in their order, into what is written. */
+export interface UnitConverter {
+  /**
+   * Takes up the work after `finished` units of an earlier run, and says how many of them it can build on: what it needs beside
+   * the artifact may be gone.
+   */
+  resume(finished: readonly UnitRecord[], work: WorkFolder): Promise<number>;
+  convert(unit: Unit, index: number, work: WorkFolder): Promise<UnitToWrite>;
+  /** Writes what stands beside the weights, once all units are in the artifact. */
+  finish(work: WorkFolder): Promise<void>;
+}

@@ -1,0 +1,228 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { open, rename, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { OctavoError } from "@octavo/protocol";
+import { invalidOption } from "../options.js";
+
+/** A quantised matrix as the card lists it. */
+export interface ModuleRecord {
+  readonly name: string;
+  /** E.g. "int4", "Q6_K". */
+  readonly type: string;
+  /** Squared error relative to the original: of the output on the calibration texts, or of the weights where there are none. */
+  readonly error: number;
+}
+
+/** What a finished unit left in the artifact, and what vouches for it. */
+export interface UnitRecord {
+  readonly file: string;
+  readonly offset: number;
+  readonly byteLength: number;
+  readonly sha256: string;
+  readonly tensors: readonly { readonly name: string; readonly byteLength: number }[];
+  readonly modules: readonly ModuleRecord[];
+}
+
+export interface UnitToWrite extends Omit<UnitRecord, "byteLength" | "sha256"> {
+  readonly chunks: Iterable<Uint8Array>;
+}
+
+interface Progress {
+  readonly fingerprint: string;
+  readonly units: readonly UnitRecord[];
+}
+
+/**
+ * Where an artifact grows: `OUT.partial`, beside OUT. A unit counts once its bytes are on the disk and recorded with their digest, so a
+ * run that was killed goes on after its last whole unit. OUT itself appears by one rename of the finished folder.
+ */
+export class WorkFolder {
+  /** The artifact so far. */
+  readonly artifact: string;
+  readonly #out: string;
+  readonly #folder: string;
+  readonly #fingerprint: string;
+  readonly #units: UnitRecord[] = [];
+
+  private constructor(out: string, fingerprint: string) {
+    this.#out = resolve(out);
+    this.#folder = `${this.#out}.partial`;
+    this.#fingerprint = fingerprint;
+    this.artifact = join(this.#folder, "artifact");
+  }
+
+  /**
+   * Begins, or goes on where a run of the same fingerprint stopped.
+   * @throws OctavoError `invalid_option` when OUT is taken, or OUT.partial holds another run's work
+   */
+  static async open(out: string, fingerprint: string): Promise<WorkFolder> {
+    const work = new WorkFolder(out, fingerprint);
+    if (existsSync(work.#out) && !isEmptyFolder(work.#out)) {
+      throw invalidOption("out", `is ${out}, which exists already; name another folder or remove it`);
+    }
+    await guardDisk(work.#folder, async () => {
+      mkdirSync(dirname(work.#out), { recursive: true });
+      await work.#resume();
+      mkdirSync(work.artifact, { recursive: true });
+    });
+    return work;
+  }
+
+  get units(): readonly UnitRecord[] {
+    return this.#units;
+  }
+
+  /** Forgets the units after the first `count`; they are written again. */
+  keep(count: number): void {
+    this.#units.length = Math.min(this.#units.length, count);
+  }
+
+  /** A file of the run that is no part of the artifact. */
+  scratch(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  /** Writes a unit's bytes and records it. */
+  async add(unit: UnitToWrite): Promise<void> {
+    const { chunks, ...rest } = unit;
+    const path = join(this.artifact, unit.file);
+    const written = await guardDisk(path, () => writeAt(path, unit.offset, chunks));
+    this.#units.push({ ...rest, ...written });
+    await this.#save();
+  }
+
+  /** A small file beside the weights. */
+  async file(name: string, content: string | Uint8Array): Promise<void> {
+    const path = join(this.artifact, name);
+    await guardDisk(path, async () => {
+      mkdirSync(dirname(path), { recursive: true });
+      await writeFile(path, content, { flush: true });
+    });
+  }
+
+  /** Gives the artifact its name. */
+  async publish(): Promise<void> {
+    await guardDisk(this.#out, async () => {
+      await rename(this.artifact, this.#out);
+      rmSync(this.#folder, { recursive: true, force: true });
+    });
+  }
+
+  async #resume(): Promise<void> {
+    const progress = readProgress(join(this.#folder, "progress.json"));
+    if (progress === undefined) {
+      // Nothing was ever finished there, or it is not a run's folder at all.
+      if (existsSync(this.#folder) && !isEmptyFolder(this.#folder) && !existsSync(this.artifact)) {
+        throw invalidOption("out", `needs ${this.#folder} to work in, which holds something else`);
+      }
+      return;
+    }
+    if (progress.fingerprint !== this.#fingerprint) {
+      throw invalidOption(
+        "out",
+        `has ${this.#folder} beside it, the unfinished work of a run with other options or another model; remove it to begin anew`,
+      );
+    }
+    for (const unit of progress.units) {
+      if ((await digestOf(join(this.artifact, unit.file), unit)) !== unit.sha256) break;
+      this.#units.push(unit);
+    }
+  }
+
+  async #save(): Promise<void> {
+    const path = join(this.#folder, "progress.json");
+    const progress: Progress = { fingerprint: this.#fingerprint, units: this.#units };
+    await guardDisk(path, async () => {
+      await writeFile(`${path}.new`, JSON.stringify(progress), { flush: true });
+      await rename(`${path}.new`, path);
+    });
+  }
+}
+
+/** A full disk and other refusals of the file system as errors of ours. */
+export async function guardDisk<T>(path: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof OctavoError || code === undefined) throw error;
+    if (code === "ENOSPC" || code === "EDQUOT") {
+      throw new OctavoError(
+        "disk_full",
+        `The disk is full: ${path} could not be written. Make room and run the command again; it goes on where it stopped.`,
+        { cause: error },
+      );
+    }
+    throw new OctavoError("invalid_option", `${path} cannot be written (${code}).`, {
+      param: "out",
+      cause: error,
+    });
+  }
+}
+
+async function writeAt(
+  path: string,
+  offset: number,
+  chunks: Iterable<Uint8Array>,
+): Promise<{ byteLength: number; sha256: string }> {
+  const hash = createHash("sha256");
+  const file = await open(path, existsSync(path) ? "r+" : "w");
+  try {
+    if ((await file.stat()).size > offset) await file.truncate(offset);
+    let at = offset;
+    for (const chunk of chunks) {
+      hash.update(chunk);
+      for (let done = 0; done < chunk.byteLength;) {
+        const { bytesWritten } = await file.write(chunk, done, chunk.byteLength - done, at + done);
+        done += bytesWritten;
+      }
+      at += chunk.byteLength;
+    }
+    await file.sync();
+    return { byteLength: at - offset, sha256: hash.digest("hex") };
+  } finally {
+    await file.close();
+  }
+}
+
+async function digestOf(
+  path: string,
+  range: { offset: number; byteLength: number },
+): Promise<string | undefined> {
+  if (!existsSync(path)) return undefined;
+  const hash = createHash("sha256");
+  const file = await open(path);
+  try {
+    const buffer = new Uint8Array(Math.min(range.byteLength, 4 << 20));
+    for (let done = 0; done < range.byteLength;) {
+      const wanted = Math.min(buffer.byteLength, range.byteLength - done);
+      const { bytesRead } = await file.read(buffer, 0, wanted, range.offset + done);
+      if (bytesRead === 0) return undefined;
+      hash.update(buffer.subarray(0, bytesRead));
+      done += bytesRead;
+    }
+    return hash.digest("hex");
+  } finally {
+    await file.close();
+  }
+}
+
+/** Our own file, but one that a crash or a person may have left in any state: what cannot be read counts as no progress. */
+function readProgress(path: string): Progress | undefined {
+  try {
+    const progress = JSON.parse(readFileSync(path, "utf8")) as Partial<Progress> | null;
+    if (typeof progress?.fingerprint !== "string" || !Array.isArray(progress.units)) return undefined;
+    return { fingerprint: progress.fingerprint, units: progress.units };
+  } catch {
+    return undefined;
+  }
+}
+
+function isEmptyFolder(path: string): boolean {
+  try {
+    return readdirSync(path).length === 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { editSafetensors, writeTinyFolder } from "@octavo/engine/testing";
+import { type ErrorCode, OctavoError } from "@octavo/protocol";
+import type { QuantizeOptions } from "./options.js";
+import { quantize } from "./quantize.js";
+
+const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-"));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+const tiny = join(scratch, "tiny");
+writeTinyFolder(tiny, { type: "bf16", numLayers: 3 });
+const texts = join(scratch, "texts.txt");
+writeFileSync(texts, "The quick brown fox jumps over the lazy dog; 0123456789 times, or more. ".repeat(40));
+let counter = 0;
+const nextOut = (): string => join(scratch, `out-${counter++}`);
+
+async function assertRefused(
+  options: Partial<QuantizeOptions>,
+  code: ErrorCode,
+  message: RegExp,
+  model = tiny,
+): Promise<void> {
+  const out = nextOut();
+  await assert.rejects(quantize(model, { method: "fp8", out, ...options }), (error: unknown) => {
+    assert.ok(error instanceof OctavoError, String(error));
+    assert.equal(error.code, code, error.message);
+    assert.match(error.message, message);
+    return true;
+  });
+  assert.ok(!existsSync(out), "nothing may stand under the final name");
+}
+
+/** Every file of a folder. */
+function contents(folder: string): Record<string, string> {
+  const names = readdirSync(folder).toSorted();
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "latin1")]));
+}
+
+/** Stops a run once so many units are written. */
+async function stopAfter(units: number, options: QuantizeOptions): Promise<void> {
+  const stop = new AbortController();
+  const run = quantize(tiny, options, {
+    signal: stop.signal,
+    onProgress: ({ doneUnits }) => doneUnits >= units && stop.abort(),
+  });
+  await assert.rejects(run, { code: "request_cancelled" });
+}
+
+const resumable: readonly Partial<QuantizeOptions>[] = [{ method: "int8" }, { method: "gguf:Q8_0" }];
+
+describe("a run that was ended goes on", () => {
+  for (const options of resumable) {
+    test(`${options.method}: the same bytes as without a stop, from the last whole unit`, async () => {
+      const method = options.method ?? "";
+      const whole = nextOut();
+      await quantize(tiny, { ...options, method, out: whole });
+      const out = nextOut();
+      await stopAfter(2, { ...options, method, out });
+      assert.ok(!existsSync(out));
+      const seen: number[] = [];
+      await quantize(
+        tiny,
+        { ...options, method, out },
+        { onProgress: ({ doneUnits }) => seen.push(doneUnits) },
+      );
+      assert.equal(seen[0], 2);
+      assert.deepEqual(contents(out), contents(whole));
+      assert.ok(!existsSync(`${out}.partial`));
+    });
+
+    test(`${options.method}: what a kill left of a unit, or damaged, is written again`, async () => {
+      const method = options.method ?? "";
+      const whole = nextOut();
+      await quantize(tiny, { ...options, method, out: whole });
+      const out = nextOut();
+      await stopAfter(3, { ...options, method, out });
+      const artifact = join(`${out}.partial`, "artifact");
+      const [last = ""] = readdirSync(artifact).toSorted().reverse();
+      const bytes = readFileSync(join(artifact, last));
+      bytes[bytes.length - 5] = (bytes[bytes.length - 5] ?? 0) ^ 1;
+      writeFileSync(join(artifact, last), bytes);
+      const seen: number[] = [];
+      await quantize(
+        tiny,
+        { ...options, method, out },
+        { onProgress: ({ doneUnits }) => seen.push(doneUnits) },
+      );
+      assert.equal(seen[0], 2);
+      assert.deepEqual(contents(out), contents(whole));
+    });
+  }
+
+  test("with other options it is refused, and says which folder is in the way", async () => {
+    const out = nextOut();
+    await stopAfter(1, { method: "fp8", out });
+    await assert.rejects(quantize(tiny, { method: "int8", out }), {
+      code: "invalid_option",
+      message: /\.partial/,
+    });
+  });
+
+  test("progress runs from nothing to all, with the time left in between", async () => {
+    const seen: { share: number; leftMs: number | undefined }[] = [];
+    await quantize(
+      tiny,
+      { method: "fp8", out: nextOut() },
+      { onProgress: (progress) => seen.push(progress) },
+    );
+    assert.equal(seen[0]?.share, 0);
+    assert.equal(seen[0]?.leftMs, undefined);
+    assert.ok(seen.slice(1).every(({ leftMs }) => leftMs !== undefined && leftMs >= 0));
+    assert.equal(seen.at(-1)?.share, 1);
+  });
+});
+
+describe("refusals", () => {
+  test("options that do not exist or mean nothing", async () => {
+    await assertRefused({ method: "int3" }, "invalid_option", /one of awq, gptq/);
+    await assertRefused({ method: "gguf:Q9_K" }, "invalid_option", /Q4_K_M/);
+    await assertRefused({ method: "fp8", bits: 4 }, "invalid_option", /bits/);
+    await assertRefused({ method: "gptq", bits: 5 }, "invalid_option", /2, 3, 4 or 8/);
+    await assertRefused({ method: "nf4", groupSize: 32 }, "invalid_option", /group_size/);
+    await assertRefused({ ignore: ["re:("] }, "invalid_option", /regular expression/);
+    await assertRefused({ ignore: ["model.layers", "lm_head"] }, "invalid_option", /nothing to quantise/);
+  });
+
+  test("awq and gptq without texts, or with too few", async () => {
+    await assertRefused({ method: "awq" }, "invalid_option", /calibration/);
+    await assertRefused({ method: "gptq" }, "invalid_option", /calibration/);
+    const short = join(scratch, "short.txt");
+    writeFileSync(short, "Hello.");
+    await assertRefused(
+      { method: "awq", groupSize: 32, calibration: short },
+      "invalid_option",
+      /holds 6 tokens/,
+    );
+    await assertRefused(
+      { method: "awq", groupSize: 32, calibration: join(scratch, "none") },
+      "artifact_not_found",
+      /no such file/,
+    );
+    const broken = join(scratch, "broken.jsonl");
+    writeFileSync(broken, '{"text": "a"}\n{"txt": "b"}\n');
+    await assertRefused({ calibration: broken }, "invalid_option", /line 2/);
+    writeFileSync(broken, "\n{");
+    await assertRefused({ calibration: broken }, "invalid_option", /no JSON in line 2/);
+    writeFileSync(broken, Buffer.from([0xff, 0xfe]));
+    await assertRefused({ calibration: broken }, "invalid_option", /UTF-8/);
+  });
+
+  test("a group size that does not divide names the tensor", async () => {
+    await assertRefused(
+      { method: "gptq", roundToNearest: true, groupSize: 64 },
+      "artifact_unsupported",
+      /"model\.layers\.0\.mlp\.down_proj\.weight" has 96 inputs/,
+    );
+    const out = nextOut();
+    await quantize(tiny, {
+      method: "gptq",
+      roundToNearest: true,
+      groupSize: 64,
+      ignore: ["lm_head", "down_proj"],
+      out,
+    });
+    const config = JSON.parse(readFileSync(join(out, "config.json"), "utf8")) as {
+      quantization_config: { modules_to_not_convert: string[] };
+    };
+    assert.deepEqual(config.quantization_config.modules_to_not_convert.toSorted(), [
+      "lm_head",
+      ...[0, 1, 2].map((layer) => `model.layers.${layer}.mlp.down_proj`),
+    ]);
+  });
+
+  test("models that are quantised already, or GGUF files", async () => {
+    const once = nextOut();
+    await quantize(tiny, { method: "fp8", out: once });
+    await assertRefused({}, "artifact_unsupported", /quantised already/, once);
+    const gguf = nextOut();
+    await quantize(tiny, { method: "gguf:F16", out: gguf });
+    await assertRefused({}, "artifact_unsupported", /GGUF/, gguf);
+  });
+
+  test("a folder that exists is left alone", async () => {
+    const out = nextOut();
+    mkdirSync(out);
+    writeFileSync(join(out, "mine"), "");
+    await assert.rejects(quantize(tiny, { method: "fp8", out }), {
+      code: "invalid_option",
+      message: /exists already/,
+    });
+    assert.deepEqual(readdirSync(out), ["mine"]);
+  });
+
+  test("a full disk leaves nothing under the final name", { skip: !existsSync("/dev/full") }, async () => {
+    const out = nextOut();
+    const artifact = join(`${out}.partial`, "artifact");
+    mkdirSync(artifact, { recursive: true });
+    const { symlinkSync } = await import("node:fs");
+    symlinkSync("/dev/full", join(artifact, "model-00002-of-00005.safetensors"));
+    await assert.rejects(quantize(tiny, { method: "fp8", out }), { code: "disk_full", message: /goes on/ });
+    assert.ok(!existsSync(out));
+    rmSync(join(artifact, "model-00002-of-00005.safetensors"));
+    const whole = nextOut();
+    await quantize(tiny, { method: "fp8", out: whole });
+    await quantize(tiny, { method: "fp8", out });
+    assert.deepEqual(contents(out), contents(whole));
+  });
+
+  test("weights that are not finite are named", async () => {
+    const broken = join(scratch, "broken");
+    writeTinyFolder(broken, { type: "bf16", numLayers: 1 });
+    const name = "model.layers.0.mlp.up_proj.weight";
+    editSafetensors(join(broken, "model.safetensors"), (tensors) => {
+      const found = tensors.get(name);
+      assert.ok(found);
+      found.data.set([0x80, 0x7f], 10);
+    });
+    for (const method of ["fp8", "int8", "nf4", "gguf:Q4_K_M"]) {
+      await assertRefused({ method }, "artifact_invalid", /"model\.layers\.0\.mlp\.up_proj\.weight"/, broken);
+    }
+  });
+});

@@ -1,0 +1,124 @@
+import {
+  artifactInvalid,
+  artifactUnsupported,
+  convertFloats,
+  isFloatType,
+  type MatrixPlan,
+  type ModelPlan,
+  planModel,
+  readTensor,
+} from "@octavo/engine/artifacts";
+import type { Checkpoint, TensorInfo } from "@octavo/engine";
+
+/** Tensors converted and written together: what comes before the layers, each layer, what comes after. */
+export interface Unit {
+  readonly name: string;
+  readonly layer: number | undefined;
+  readonly tensors: readonly TensorInfo[];
+}
+
+/** An unquantised checkpoint, cut into units. */
+export interface SourceModel {
+  readonly checkpoint: Checkpoint;
+  readonly plan: ModelPlan;
+  readonly units: readonly Unit[];
+  /** Names of the tensors that multiply activations and may be quantised, the output head included. */
+  readonly linears: ReadonlySet<string>;
+}
+
+/** @throws OctavoError `artifact_unsupported` for a checkpoint that is quantised already or no safetensors folder */
+export function openSource(checkpoint: Checkpoint): SourceModel {
+  const { path, format, config, tensors } = checkpoint;
+  if (format !== "safetensors") {
+    throw artifactUnsupported(path, "is a GGUF file; quantise from the model's unquantised safetensors");
+  }
+  for (const tensor of tensors.values()) {
+    if (isFloatType(tensor.type) && tensor.recipe === undefined) continue;
+    throw artifactUnsupported(
+      path,
+      `is quantised already (tensor ${JSON.stringify(tensor.name)}); quantise from the original weights`,
+    );
+  }
+  const plan = planModel(config, tensors);
+  return { checkpoint, plan, units: cutIntoUnits(tensors), linears: linearNames(plan) };
+}
+
+/** The module that a weight belongs to: its name without `.weight`. */
+export function moduleOf(tensorName: string): string {
+  return tensorName.replace(/\.weight$/, "");
+}
+
+export function layerOf(tensorName: string): number | undefined {
+  const match = /^model\.layers\.(\d+)\./.exec(tensorName);
+  return match === null ? undefined : Number(match[1]);
+}
+
+/**
+ * A tensor's values in single precision.
+ * @throws OctavoError `artifact_invalid` for values that are not finite
+ */
+export async function readFloats(tensor: TensorInfo): Promise<Float32Array> {
+  const bytes = await readTensor(tensor);
+  const single = convertFloats(bytes, floatType(tensor), "f32");
+  const values = new Float32Array(single.buffer, single.byteOffset, single.byteLength / 4);
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isFinite(values[i])) {
+      throw artifactInvalid(
+        tensor.path,
+        `tensor ${JSON.stringify(tensor.name)} holds ${values[i]} at element ${i}`,
+      );
+    }
+  }
+  return values;
+}
+
+export function floatType(tensor: TensorInfo): "f32" | "f16" | "bf16" {
+  if (isFloatType(tensor.type)) return tensor.type;
+  throw artifactUnsupported(tensor.path, `tensor ${JSON.stringify(tensor.name)} is ${tensor.type}`);
+}
+
+function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): Unit[] {
+  const before: TensorInfo[] = [];
+  const after: TensorInfo[] = [];
+  const layers = new Map<number, TensorInfo[]>();
+  for (const tensor of tensors.values()) {
+    const layer = layerOf(tensor.name);
+    if (layer === undefined) (tensor.name.startsWith("model.embed_tokens.") ? before : after).push(tensor);
+    else {
+      const known = layers.get(layer) ?? [];
+      known.push(tensor);
+      layers.set(layer, known);
+    }
+  }
+  const byNumber = [...layers].toSorted(([a], [b]) => a - b);
+  return [
+    { name: "embeddings", layer: undefined, tensors: before },
+    ...byNumber.map(([layer, own]) => ({ name: `layer ${layer}`, layer, tensors: own })),
+    { name: "head", layer: undefined, tensors: after },
+  ].filter((unit) => unit.tensors.length > 0);
+}
+
+/** Routers of mixtures of experts decide by small differences and are kept; so does everyone else. */
+const router = /\.(?:gate|router)(?:\.[a-z_]+)?$/;
+
+function linearNames(plan: ModelPlan): ReadonlySet<string> {
+  const names = new Set<string>();
+  const add = (matrix: MatrixPlan): void => {
+    for (const source of matrix.sources) if (!router.test(moduleOf(source.name))) names.add(source.name);
+  };
+  const embeddings = new Set<MatrixPlan>();
+  for (const op of plan.ops) {
+    if (op.op === "embedding") embeddings.add(op.weight);
+    else for (const field of Object.values(op)) for (const matrix of matricesIn(field)) add(matrix);
+  }
+  if (!embeddings.has(plan.head.weight)) add(plan.head.weight);
+  return names;
+}
+
+function matricesIn(field: unknown): MatrixPlan[] {
+  const values: unknown[] = Array.isArray(field) ? field : [field];
+  return values.filter(
+    (value): value is MatrixPlan =>
+      typeof value === "object" && value !== null && "kind" in value && value.kind === "matrix",
+  );
+}
