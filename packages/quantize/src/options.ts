@@ -54,7 +54,7 @@ const blockSizes: readonly number[] = [64, 128, 256, 512, 1024, 2048, 4096];
 export function readMethod(options: QuantizeOptions): MethodSettings {
   const [name, type, ...rest] = options.method.split(":");
   if (rest.length > 0 || (type !== undefined && name !== "gguf")) throw unknownMethod(options.method);
-  switch (name) {
+  switch (name ?? "") {
     case "awq":
       return { kind: "awq", ...awqSettings(options) };
     case "gptq":
@@ -62,7 +62,7 @@ export function readMethod(options: QuantizeOptions): MethodSettings {
     case "fp8":
     case "int8":
       refuse(options, ["groupSize", "bits", "actOrder", "doubleQuant", "roundToNearest"]);
-      return { kind: name };
+      return { kind: name === "fp8" ? "fp8" : "int8" };
     case "nf4": {
       refuse(options, ["bits", "actOrder", "roundToNearest"]);
       const blockSize = options.groupSize ?? 64;

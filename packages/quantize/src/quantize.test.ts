@@ -86,7 +86,7 @@ describe("a run that was ended goes on", () => {
       const out = nextOut();
       await stopAfter(3, { ...options, method, out });
       const artifact = join(`${out}.partial`, "artifact");
-      const [last = ""] = readdirSync(artifact).toSorted().reverse();
+      const [last = ""] = readdirSync(artifact).toSorted().toReversed();
       const bytes = readFileSync(join(artifact, last));
       bytes[bytes.length - 5] = (bytes[bytes.length - 5] ?? 0) ^ 1;
       writeFileSync(join(artifact, last), bytes);
@@ -219,7 +219,7 @@ describe("refusals", () => {
 
   test("weights that are not finite are named", async () => {
     const broken = join(scratch, "broken");
-    writeTinyFolder(broken, { type: "bf16", numLayers: 1 });
+    writeTinyFolder(broken, { type: "bf16", intermediateSize: 64, numLayers: 1 });
     const name = "model.layers.0.mlp.up_proj.weight";
     editSafetensors(join(broken, "model.safetensors"), (tensors) => {
       const found = tensors.get(name);

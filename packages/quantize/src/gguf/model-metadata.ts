@@ -74,7 +74,8 @@ function ropeScaling(path: string, kind: string, { rope }: ModelConfig): Record<
         [`${key}.factor`]: f32(scaling.factor),
         [`${key}.original_context_length`]: u32(scaling.originalMaxPositions),
       };
-    default:
+    case "dynamic":
+    case "factors":
       throw artifactUnsupported(
         path,
         `scales its rotary embedding by ${scaling.kind}, which GGUF files cannot say`,

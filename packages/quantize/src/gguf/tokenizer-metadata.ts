@@ -103,7 +103,7 @@ export function tokenizerMetadata(checkpoint: Checkpoint): Record<string, GgufVa
 /** Every id of the embedding has a token: those without one are called after their id, as llama.cpp's converter does. */
 function listTokens(json: TokenizerJson, vocabSize: number): { tokens: string[]; types: number[] } {
   const tokens = Array.from({ length: vocabSize }, (_, id) => `[PAD${id}]`);
-  const types = new Array<number>(vocabSize).fill(tokenType.unused);
+  const types = tokens.map((): number => tokenType.unused);
   const sentencePiece = json.model.byte_fallback === true;
   for (const [token, id] of Object.entries(json.model.vocab)) {
     tokens[id] = token;
@@ -127,7 +127,7 @@ function scoresOf(
   tokens: readonly string[],
   idOf: ReadonlyMap<string, number>,
 ): number[] {
-  const scores = new Array<number>(tokens.length).fill(-1e6);
+  const scores = Array.from(tokens, () => -1e6);
   for (const [rank, merge] of merges.entries()) {
     const [left = "", right = ""] = typeof merge === "string" ? merge.split(" ") : merge;
     const id = idOf.get(left + right);
