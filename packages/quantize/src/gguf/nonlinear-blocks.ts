@@ -9,8 +9,9 @@ export function encodeIq4Nl(values: Float32Array, target: DataView): void {
   const extreme = extremeOf(values);
   let bestScale = 0;
   let best = -Infinity;
-  for (let i = -7; i <= 7 && extreme !== 0; i++) {
-    const inverse = (i + levels[0]) / extreme;
+  const tries = extreme === 0 ? 0 : 15;
+  for (let attempt = 0; attempt < tries; attempt++) {
+    const inverse = (attempt - 7 + levels[0]) / extreme;
     let sumXQ = 0;
     let sumQ2 = 0;
     for (const value of values) {
