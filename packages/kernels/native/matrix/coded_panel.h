@@ -1,32 +1,118 @@
-// The decoding of coded panels, 16 rows at a time. An instruction set's source file defines the two functions that compilers do not
-// turn into vectors by themselves, and includes this, all inside an anonymous namespace: `Table`, whose `lookup(codes, out)` gives
-// the 16 entries that 8 bytes of nibbles name, and `from_e4m3(codes, out)`. Without `restrict` the codes, being bytes, might be what
-// is written to, and the rest would not become vectors either.
+// The decoding of coded panels in plain loops over the 16 rows, which compilers turn into vectors of any instruction set. An
+// instruction set's source file defines what they do not, and includes this, all inside an anonymous namespace:
+//   widen_halves(halves, out): 16 f16 as f32
+//   Table(table).lookup(codes, even, odd): the entries that the low and the high nibbles of 16 bytes name
+//   kPairs: see CodedKernelTable
+// Without `restrict` the codes, being bytes, might be what is written to, and the loops would stay scalar.
 
-void decode_f8_e4m3(const uint8_t* __restrict codes, int64_t columns, const float*, const float* __restrict scales,
-                    const float* __restrict zeros, float* __restrict out) {
-    for (int64_t c = 0; c < columns; ++c, codes += kPanelRows, out += kPanelRows) {
-        float values[kPanelRows];
-        from_e4m3(codes, values);
-        for (int i = 0; i < kPanelRows; ++i) out[i] = scales[i] * (values[i] - zeros[i]);
+struct CodesF8 {
+    static constexpr bool kNibbles = false;
+    explicit CodesF8(const float*) {}
+    void load(const uint8_t* __restrict codes, float* __restrict even, float* __restrict odd) const {
+        // Moved to the places of an f16's fields, a code means 2^-8 of its value, subnormals included.
+        uint16_t low[kPanelRows];
+        uint16_t high[kPanelRows];
+        uint16_t pairs[kPanelRows];
+        std::memcpy(pairs, codes, sizeof pairs);
+        for (int i = 0; i < kPanelRows; ++i) {
+            low[i] = static_cast<uint16_t>((pairs[i] & 0x80) << 8 | (pairs[i] & 0x7f) << 7);
+            high[i] = static_cast<uint16_t>((pairs[i] & 0x8000) | (pairs[i] & 0x7f00) >> 1);
+        }
+        widen_halves(low, even);
+        widen_halves(high, odd);
+        for (int i = 0; i < kPanelRows; ++i) {
+            even[i] *= 256.0f;
+            odd[i] *= 256.0f;
+        }
+    }
+};
+
+struct CodesU8 {
+    static constexpr bool kNibbles = false;
+    explicit CodesU8(const float*) {}
+    void load(const uint8_t* __restrict codes, float* __restrict even, float* __restrict odd) const {
+        uint16_t pairs[kPanelRows];
+        std::memcpy(pairs, codes, sizeof pairs);
+        for (int i = 0; i < kPanelRows; ++i) {
+            even[i] = static_cast<float>(pairs[i] & 0xff);
+            odd[i] = static_cast<float>(pairs[i] >> 8);
+        }
+    }
+};
+
+struct CodesTable4 {
+    static constexpr bool kNibbles = true;
+    Table table;
+    explicit CodesTable4(const float* entries) : table(entries) {}
+    void load(const uint8_t* __restrict codes, float* __restrict even, float* __restrict odd) const {
+        table.lookup(codes, even, odd);
+    }
+};
+
+/// f32_to_bf16 for finite values, in the upper half of the word.
+inline uint32_t rounded_bits(float value) {
+    const uint32_t bits = float_bits(value);
+    return (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+}
+
+/// One pair of columns of a tile.
+inline void store_pair(const float* __restrict even, const float* __restrict odd, uint8_t* __restrict out) {
+    if constexpr (kPairs) {
+        uint32_t words[kPanelRows];
+        for (int i = 0; i < kPanelRows; ++i) words[i] = rounded_bits(even[i]) >> 16 | rounded_bits(odd[i]);
+        std::memcpy(out, words, sizeof words);
+    } else {
+        float rounded[2 * kPanelRows];
+        for (int i = 0; i < kPanelRows; ++i) rounded[i] = float_from_bits(rounded_bits(even[i]));
+        for (int i = 0; i < kPanelRows; ++i) rounded[kPanelRows + i] = float_from_bits(rounded_bits(odd[i]));
+        std::memcpy(out, rounded, sizeof rounded);
     }
 }
 
-void decode_uint8(const uint8_t* __restrict codes, int64_t columns, const float*, const float* __restrict scales,
-                    const float* __restrict zeros, float* __restrict out) {
-    for (int64_t c = 0; c < columns; ++c, codes += kPanelRows, out += kPanelRows) {
-        for (int i = 0; i < kPanelRows; ++i) out[i] = scales[i] * (static_cast<float>(codes[i]) - zeros[i]);
+constexpr int64_t kTilePairBytes = (kPairs ? 4 : 8) * kPanelRows;
+
+template <class Codes>
+void decode_values(const uint8_t* codes, int64_t pairs, const float* table, const uint8_t* next, void* tile) {
+    const Codes source(table);
+    uint8_t* out = static_cast<uint8_t*>(tile);
+    for (int64_t p = 0; p < pairs; ++p, out += kTilePairBytes) {
+        constexpr int64_t kBytes = coded_pair_bytes(Codes::kNibbles);
+        __builtin_prefetch(next + p * kBytes);
+        if constexpr (kPairs) {
+            float even[kPanelRows];
+            float odd[kPanelRows];
+            source.load(codes + p * kBytes, even, odd);
+            store_pair(even, odd, out);
+        } else {
+            float* columns = reinterpret_cast<float*>(out);
+            source.load(codes + p * kBytes, columns, columns + kPanelRows);
+        }
     }
 }
 
-void decode_table4(const uint8_t* __restrict codes, int64_t columns, const float* table, const float* __restrict scales,
-                   const float* __restrict zeros, float* __restrict out) {
-    const Table entries(table);
-    for (int64_t c = 0; c < columns; ++c, codes += kPanelRows / 2, out += kPanelRows) {
-        float values[kPanelRows];
-        entries.lookup(codes, values);
-        for (int i = 0; i < kPanelRows; ++i) out[i] = scales[i] * (values[i] - zeros[i]);
+template <class Codes>
+void decode_weights(const uint8_t* codes, int64_t pairs, const float* table, const CodedScaling& scaling, int64_t first, void* tile) {
+    const Codes source(table);
+    uint8_t* out = static_cast<uint8_t*>(tile);
+    const float* meta = scaling.meta + first / scaling.group * 2 * kPanelRows;
+    int64_t left = scaling.group - first % scaling.group;
+    // Scales and zeros of the next column.
+    const auto next_column = [&] {
+        if (left == 0) {
+            meta += 2 * kPanelRows;
+            left = scaling.group;
+        }
+        --left;
+        return meta;
+    };
+    for (int64_t p = 0; p < pairs; ++p, out += kTilePairBytes) {
+        float even[kPanelRows];
+        float odd[kPanelRows];
+        source.load(codes + p * coded_pair_bytes(Codes::kNibbles), even, odd);
+        const float* of_even = next_column();
+        for (int i = 0; i < kPanelRows; ++i) even[i] = of_even[i] * (even[i] - of_even[kPanelRows + i]);
+        const float* of_odd = next_column();
+        for (int i = 0; i < kPanelRows; ++i) odd[i] = of_odd[i] * (odd[i] - of_odd[kPanelRows + i]);
+        store_pair(even, odd, out);
     }
 }
-
-constexpr CodedKernelTable kCodedTable{decode_f8_e4m3, decode_uint8, decode_table4};

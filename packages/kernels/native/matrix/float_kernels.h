@@ -11,6 +11,11 @@ struct FloatPanels {
     /// Bytes from one panel to the next.
     int64_t stride;
     int panels;
+    /// What multiplies the partial sums of the first panel's 16 rows, those of the next `scale_stride` further on; null for none.
+    const float* scales = nullptr;
+    int64_t scale_stride = 0;
+    /// Whether the nearest caches hold the panels already.
+    bool cached = false;
 };
 
 /// Activations: f32 rows for f32 and f16 weights, bf16 rows (even number of columns) for bf16 weights.
@@ -20,7 +25,7 @@ struct FloatRows {
     int64_t stride;
 };
 
-/// sums[row * stride + panel * 16 + i] += partial sum over `columns` <= kFloatBlock columns, or = when `first`.
+/// sums[row * stride + panel * 16 + i] += scale * partial sum over `columns` <= kFloatBlock columns, or = when `first`.
 /// `columns` is even for bf16.
 using FloatMultiply = void (*)(const FloatPanels& weights, const FloatRows& rows, int64_t num_rows, int64_t columns, float* sums,
                                int64_t stride, bool first);

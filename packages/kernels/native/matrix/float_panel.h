@@ -47,8 +47,9 @@ struct CodecBf16 {
 };
 
 template <class Codec, int R, int C, bool Prefetch>
-void float_tile(const uint8_t* weights, int64_t panel_stride, const FloatRows& rows, int64_t columns, float* sums, int64_t stride,
-                bool first) {
+void float_tile(const FloatPanels& panels, const FloatRows& rows, int64_t columns, float* sums, int64_t stride, bool first) {
+    const uint8_t* weights = panels.data;
+    const int64_t panel_stride = panels.stride;
     typename V::Floats sum[R][C];
     V_UNROLL
     for (int r = 0; r < R; ++r) {
@@ -72,6 +73,14 @@ void float_tile(const uint8_t* weights, int64_t panel_stride, const FloatRows& r
         weights += Codec::kWeightBytes;
         activations += Codec::kActivationBytes;
     }
+    if (panels.scales != nullptr) {
+        V_UNROLL
+        for (int r = 0; r < R; ++r) {
+            const typename V::Floats scale = V::load_f32(reinterpret_cast<const uint8_t*>(panels.scales + r * panels.scale_stride));
+            V_UNROLL
+            for (int c = 0; c < C; ++c) sum[r][c] = V::mul(sum[r][c], scale);
+        }
+    }
     V_UNROLL
     for (int r = 0; r < R; ++r) {
         V_UNROLL
@@ -83,31 +92,32 @@ void float_tile(const uint8_t* weights, int64_t panel_stride, const FloatRows& r
 }
 
 template <class Codec, int R, int C>
-void float_rows(const uint8_t* weights, int64_t panel_stride, const FloatRows& rows, int64_t columns, float* sums, int64_t stride,
-                bool first, bool from_memory) {
+void float_rows(const FloatPanels& panels, const FloatRows& rows, int64_t columns, float* sums, int64_t stride, bool first,
+                bool from_memory) {
     if (from_memory) {
-        float_tile<Codec, R, C, true>(weights, panel_stride, rows, columns, sums, stride, first);
+        float_tile<Codec, R, C, true>(panels, rows, columns, sums, stride, first);
     } else {
-        float_tile<Codec, R, C, false>(weights, panel_stride, rows, columns, sums, stride, first);
+        float_tile<Codec, R, C, false>(panels, rows, columns, sums, stride, first);
     }
 }
 
 template <class Codec, int R>
-void float_panels(const uint8_t* weights, int64_t panel_stride, const FloatRows& rows, int64_t num_rows, int64_t columns,
-                  float* sums, int64_t stride, bool first) {
+void float_panels(const FloatPanels& panels, const FloatRows& rows, int64_t num_rows, int64_t columns, float* sums,
+                  int64_t stride, bool first) {
     // The first tile brings the block into cache; the others find it there.
     for (int64_t row = 0; row < num_rows;) {
         const FloatRows at{rows.data + row * rows.stride, rows.stride};
+        const bool from_memory = row == 0 && !panels.cached;
         float* out = sums + row * stride;
         const int64_t left = num_rows - row;
         if (left >= V::kFloatTileRows) {
-            float_rows<Codec, R, V::kFloatTileRows>(weights, panel_stride, at, columns, out, stride, first, row == 0);
+            float_rows<Codec, R, V::kFloatTileRows>(panels, at, columns, out, stride, first, from_memory);
             row += V::kFloatTileRows;
         } else if (left >= 2) {
-            float_rows<Codec, R, 2>(weights, panel_stride, at, columns, out, stride, first, row == 0);
+            float_rows<Codec, R, 2>(panels, at, columns, out, stride, first, from_memory);
             row += 2;
         } else {
-            float_rows<Codec, R, 1>(weights, panel_stride, at, columns, out, stride, first, row == 0);
+            float_rows<Codec, R, 1>(panels, at, columns, out, stride, first, from_memory);
             row += 1;
         }
     }
@@ -116,14 +126,18 @@ void float_panels(const uint8_t* weights, int64_t panel_stride, const FloatRows&
 template <class Codec>
 void float_multiply(const FloatPanels& weights, const FloatRows& rows, int64_t num_rows, int64_t columns, float* sums,
                     int64_t stride, bool first) {
+    const auto from = [&](int panel) {
+        FloatPanels panels = weights;
+        panels.data += panel * weights.stride;
+        if (panels.scales != nullptr) panels.scales += panel * weights.scale_stride;
+        return panels;
+    };
     int panel = 0;
     for (; panel + V::kFloatTilePanels <= weights.panels; panel += V::kFloatTilePanels) {
-        float_panels<Codec, V::kFloatTilePanels>(weights.data + panel * weights.stride, weights.stride, rows, num_rows, columns,
-                                                 sums + panel * kPanelRows, stride, first);
+        float_panels<Codec, V::kFloatTilePanels>(from(panel), rows, num_rows, columns, sums + panel * kPanelRows, stride, first);
     }
     for (; panel < weights.panels; ++panel) {
-        float_panels<Codec, 1>(weights.data + panel * weights.stride, weights.stride, rows, num_rows, columns,
-                               sums + panel * kPanelRows, stride, first);
+        float_panels<Codec, 1>(from(panel), rows, num_rows, columns, sums + panel * kPanelRows, stride, first);
     }
 }
 

@@ -57,7 +57,8 @@ private:
 
 /// The form in which a matrix multiplies activations. Rows encoded for one matrix serve every other with an equal encoding.
 struct RowEncoding {
-    enum class Kind { plain, bf16, int8 };
+    /// `rounded`: f32 that bf16 holds.
+    enum class Kind { plain, rounded, bf16, int8 };
     Kind kind;
     /// int8: tells apart what is kept beside the codes.
     int corrections;

@@ -45,13 +45,13 @@ bool answers_right(const Sample& sample, const Matrix& matrix, int64_t m, Thread
     for (int64_t r = 0; r < sample.rows; ++r) {
         const size_t at = static_cast<size_t>(r);
         const double error = std::fabs(y[static_cast<size_t>(row * sample.rows + r)] - reference.y[at]);
-        if (!(error <= 1e-5 * (reference.magnitude[at] + 1))) return false;
+        if (!(error <= (1e-5 + sample.rounding) * (reference.magnitude[at] + 1))) return false;
     }
     return true;
 }
 
 void measure(const WeightCase& weight, const std::vector<int64_t>& batches, ThreadPool& pool, double bandwidth) {
-    const Sample sample = make_sample(weight.type, kRows, kCols, weight.group, weight.zeros, 1);
+    const Sample sample = make_sample(weight, kRows, kCols, 1);
     std::vector<std::unique_ptr<Matrix>> matrices;
     const Clock::time_point pack_start = Clock::now();
     size_t packed = 0;

@@ -87,7 +87,7 @@ void check_values(const Sample& sample, const Matrix& matrix, ThreadPool& pool, 
                 if (!(error <= worst)) worst = error;
             }
         }
-        CHECK_MESSAGE(worst <= kTolerance, label + " m=" + std::to_string(m) + ": error " + std::to_string(worst * 1e6) + "e-6");
+        CHECK_MESSAGE(worst <= kTolerance + sample.rounding, label + " m=" + std::to_string(m) + ": error " + std::to_string(worst * 1e6) + "e-6");
         CHECK_MESSAGE(padding_untouched, label + ": wrote beyond its columns");
     }
     matrix.linear(nullptr, ldx, 0, nullptr, ldy, nullptr, workspace, pool);
@@ -101,6 +101,27 @@ void check_rows(const Sample& sample, const Matrix& matrix, const std::string& l
         equal = equal && same_bits(row.data(), sample.weights.data() + r * sample.cols, sample.cols);
     }
     CHECK_MESSAGE(equal, label + ": a dequantised row differs");
+}
+
+/// Rows r and r + 32 share their scales and zero points, of which there is one for every column (HQQ along columns).
+void check_shared_scales(ThreadPool& pool, const std::string& label) {
+    const WeightCase weight{WeightType::table4, 1, true, "", 2, 0, kPlainValues, kBf16Rounding};
+    Sample sample = make_sample(weight, 96, 66, 71);
+    const size_t shared = 32 * 66;
+    for (size_t i = 0; i < sample.weights.size(); ++i) {
+        float scale;
+        float zero;
+        std::memcpy(&scale, sample.scales.data() + 4 * (i % shared), sizeof scale);
+        std::memcpy(&zero, sample.zeros.data() + 4 * (i % shared), sizeof zero);
+        const float code = static_cast<float>(sample.values[i / 2] >> (i % 2 * 4) & 15);
+        sample.weights[i] = scale * (code - zero);
+    }
+    MatrixSource source = sample.source();
+    source.scale_rows = 32;
+    const std::unique_ptr<Matrix> matrix = Matrix::pack({source}, pool);
+    check_rows(sample, *matrix, label);
+    check_values(sample, *matrix, pool, label);
+    CHECK_MESSAGE(matrix->bytes() < sample.values.size() + 9 * shared, label + ": shared scales are held more than once");
 }
 
 /// Any number of rows, threads and any neighbours leave a row's bits alone.
@@ -133,12 +154,12 @@ void check_schedule_independence(const Sample& sample, const Matrix& matrix, con
 
 void check_type(const WeightCase& weight, const std::vector<Target>& isas, const std::vector<ThreadPool*>& pools) {
     std::vector<Shape> shapes = {{1, 1}, {16, 2}, {37, 3}, {100, weight.column_unit > 64 ? 4 : 20}};
-    if (weight.column_unit == 1) shapes = {{1, 1}, {5, 33}, {37, 257}, {100, 600}, {16, 256}};
-    if (!quick()) shapes.push_back({272, weight.column_unit == 1 ? 1027 : 2080 / weight.column_unit});
+    if (weight.column_unit <= 2) shapes = {{1, 1}, {5, 33}, {37, 257}, {100, 600}, {16, 256}};
+    if (!quick()) shapes.push_back({272, weight.column_unit <= 2 ? 1027 : 2080 / weight.column_unit});
     uint64_t seed = 100;
     for (const Shape& shape : shapes) {
         const Sample sample =
-            make_sample(weight.type, shape.rows, shape.column_units * weight.column_unit, weight.group, weight.zeros, ++seed);
+            make_sample(weight, shape.rows, shape.column_units * weight.column_unit, ++seed);
         for (const Target& target : isas) {
             set_isa_for_test(target.isa, target.bf16);
             const std::string label = std::string(weight.label) + " " + std::to_string(sample.rows) + "x" +
@@ -153,22 +174,24 @@ void check_type(const WeightCase& weight, const std::vector<Target>& isas, const
 }
 
 void check_packed_size(const WeightCase& weight, ThreadPool& pool) {
-    const Sample sample = make_sample(weight.type, 64, 1024, weight.group, weight.zeros, 5);
+    const Sample sample = make_sample(weight, 64, 1024, 5);
     const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
-    CHECK_MESSAGE(static_cast<double>(matrix->bytes()) <= 1.03 * static_cast<double>(sample.source_bytes()),
+    // Narrow groups keep zero points beside their scales, whether they have any or not.
+    const size_t none = is_coded(weight.type) && weight.group < 32 && !weight.zeros ? sample.scales.size() : 0;
+    CHECK_MESSAGE(static_cast<double>(matrix->bytes()) <= 1.03 * static_cast<double>(sample.source_bytes() + none),
                   std::string(weight.label) + ": packed form takes " + std::to_string(matrix->bytes()) + " bytes for " +
                       std::to_string(sample.source_bytes()));
 }
 
 /// Unaligned sources stacked along rows equal the same rows packed apart.
 void check_stacking(const WeightCase& weight, ThreadPool& pool) {
-    const int64_t cols = 2 * weight.column_unit * (weight.column_unit == 1 ? 33 : 1);
+    const int64_t cols = 2 * weight.column_unit * (weight.column_unit <= 2 ? 33 : 1);
     Sample parts[3];
     std::vector<MatrixSource> sources;
     std::vector<std::vector<uint8_t>> shifted;
     int64_t rows = 0;
     for (int i = 0; i < 3; ++i) {
-        parts[i] = make_sample(weight.type, 5 + 14 * i, cols, weight.group, weight.zeros, 50 + static_cast<uint64_t>(i));
+        parts[i] = make_sample(weight, 5 + 14 * i, cols, 50 + static_cast<uint64_t>(i));
         rows += parts[i].rows;
         shifted.emplace_back(parts[i].values.size() + 1);
         std::memcpy(shifted.back().data() + 1, parts[i].values.data(), parts[i].values.size());
@@ -217,14 +240,14 @@ void check_mapped(ThreadPool& pool) {
 
 /// Gating inside the product equals gating its result; rows encoded once serve a second matrix of the same form.
 void check_gate(const WeightCase& weight, const std::vector<ThreadPool*>& pools, const std::string& label) {
-    const int64_t cols = 2 * weight.column_unit * (weight.column_unit == 1 ? 150 : 1);
+    const int64_t cols = 2 * weight.column_unit * (weight.column_unit <= 2 ? 150 : 1);
     const auto activate = [](const float* gate, const float* up, float* out, int64_t count) {
         for (int64_t i = 0; i < count; ++i) out[i] = std::fabs(gate[i]) * up[i];
     };
     const GateFunction gate(activate);
     for (const int64_t half : {int64_t{16}, int64_t{80}}) {
-        const Sample sample = make_sample(weight.type, 2 * half, cols, weight.group, weight.zeros, 88);
-        const Sample other = make_sample(weight.type, 24, cols, weight.group, weight.zeros, 89);
+        const Sample sample = make_sample(weight, 2 * half, cols, 88);
+        const Sample other = make_sample(weight, 24, cols, 89);
         const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, *pools.back());
         const std::unique_ptr<Matrix> second = Matrix::pack({other.source()}, *pools.back());
         CHECK(matrix->can_gate() && !second->can_gate());
@@ -263,7 +286,7 @@ void check_gate(const WeightCase& weight, const std::vector<ThreadPool*>& pools,
 /// A row of activations that is not finite turns into NaN and leaves its neighbours alone.
 void check_bad_activations(const WeightCase& weight, ThreadPool& pool) {
     const int64_t cols = 256;
-    const Sample sample = make_sample(weight.type, 20, cols, weight.group, weight.zeros, 77);
+    const Sample sample = make_sample(weight, 20, cols, 77);
     const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
     Workspace workspace;
     for (const int64_t m : {int64_t{3}, int64_t{12}}) {
@@ -302,7 +325,7 @@ void check_rejections(const WeightCase& weight, ThreadPool& pool) {
                       std::string(weight.label) + ": a weight that is not finite was taken; message: " + message);
         CHECK_MESSAGE(message.find("row 20") != std::string::npos, std::string(weight.label) + ": wrong row in: " + message);
     };
-    const Sample sample = make_sample(weight.type, 21, cols, weight.group, weight.zeros, 41);
+    const Sample sample = make_sample(weight, 21, cols, 41);
     const size_t row_bytes = sample.values.size() / 21;
     std::vector<uint8_t> values = sample.values;
     std::vector<uint8_t> scales = sample.scales;
@@ -336,6 +359,15 @@ void check_rejections(const WeightCase& weight, ThreadPool& pool) {
             rejected(sample, scales, scales.size() - 4, {0, 0, 0xc0, 0x7f});
             rejected(sample, scales = sample.scales, scales.size() - 4, {0xff, 0xff, 0x7f, 0x7f});
             break;
+        case WeightType::f8_e4m3:
+            rejected(sample, values, last_row + 300, {0xff});
+            rejected(sample, values = sample.values, last_row, {0x7f});
+            rejected(sample, scales, scales.size() - 4, {0, 0, 0xc0, 0x7f});
+            break;
+        case WeightType::uint8:
+        case WeightType::table4:
+            rejected(sample, scales, scales.size() - 4, {0, 0, 0xc0, 0x7f});
+            break;
     }
 }
 
@@ -364,11 +396,12 @@ void check_bad_shapes(ThreadPool& pool) {
 
 /// The largest codes against the largest activations, where narrow integer sums would saturate or wrap.
 void check_extremes(const WeightCase& weight, ThreadPool& pool, const std::string& label) {
-    if (is_float(weight.type)) return;
+    // An E4M3 code of all ones is no number.
+    if (is_float(weight.type) || weight.type == WeightType::f8_e4m3) return;
     const int64_t cols = 512;
     const int64_t rows = 16;
     for (const uint8_t fill : {uint8_t{0xff}, uint8_t{0x80}, uint8_t{0x7f}, uint8_t{0x00}}) {
-        Sample sample = make_sample(weight.type, rows, cols, weight.group, weight.zeros, 15);
+        Sample sample = make_sample(weight, rows, cols, 15);
         const Sample scales = sample;
         std::memset(sample.values.data(), fill, sample.values.size());
         // Block scales must stay numbers: they come back from the random sample.
@@ -392,7 +425,7 @@ void check_extremes(const WeightCase& weight, ThreadPool& pool, const std::strin
             bool right = true;
             for (size_t i = 0; i < y.size(); ++i) {
                 const size_t r = i % static_cast<size_t>(rows);
-                right = right && std::fabs(y[i] - reference.y[r]) <= kTolerance * (reference.magnitude[r] + 1.0);
+                right = right && std::fabs(y[i] - reference.y[r]) <= (kTolerance + weight.rounding) * (reference.magnitude[r] + 1.0);
             }
             CHECK_MESSAGE(right, label + ": extreme codes " + std::to_string(fill) + " give a wrong sum");
         }
@@ -402,7 +435,7 @@ void check_extremes(const WeightCase& weight, ThreadPool& pool, const std::strin
 /// Sums of integer products are exact, so instruction sets differ in the last bits of the float combination alone.
 void check_agreement(const WeightCase& weight, const std::vector<Target>& isas, ThreadPool& pool) {
     const int64_t cols = 512;
-    const Sample sample = make_sample(weight.type, 48, cols, weight.group, weight.zeros, 61);
+    const Sample sample = make_sample(weight, 48, cols, 61);
     const std::vector<float> x = activations(9 * cols, 62);
     const Reference scale = reference_linear(sample, x.data(), cols, 9);
     std::vector<float> first;
@@ -444,6 +477,10 @@ int main() {
         }
         check_packed_size(weight, two);
         check_rejections(weight, two);
+    }
+    for (const Target& target : isas) {
+        set_isa_for_test(target.isa, target.bf16);
+        check_shared_scales(two, "shared scales " + target.name());
     }
     check_mapped(three);
     check_bad_shapes(two);

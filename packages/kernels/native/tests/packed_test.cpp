@@ -42,7 +42,7 @@ PackedForm form_of(const Sample& sample, const WeightCase& weight) {
 }
 
 Sample sample_of(const WeightCase& weight) {
-    return make_sample(weight.type, 37, weight.column_unit == 1 ? 33 : 2 * weight.column_unit, weight.group, weight.zeros, 17);
+    return make_sample(weight, 37, weight.column_unit == 1 ? 33 : 2 * weight.column_unit, 17);
 }
 
 void check_mapping(const WeightCase& weight, ThreadPool& pool) {
@@ -138,7 +138,13 @@ int main() {
     using namespace octavo::test;
     ThreadPool one(1);
     ThreadPool three(3);
-    for (const WeightCase& weight : kWeightCases) check_mapping(weight, three);
+    for (const WeightCase& weight : kWeightCases) {
+        if (is_coded(weight.type)) {
+            CHECK(packed_bytes(form_of(sample_of(weight), weight)) == 0);
+        } else {
+            check_mapping(weight, three);
+        }
+    }
     check_checksums(one, three);
     check_layout(three);
     return finish("packed_test");

@@ -159,6 +159,39 @@ public:
         }
     }
 
+    /// f8_e4m3, uint8, table4; the last group of a row may be shorter.
+    void coded(bool with_zeros) {
+        for (int64_t row = 0; row < sample_.rows; ++row) {
+            float step = 0;
+            float zero = 0;
+            int previous = 0;
+            for (int64_t c = 0; c < sample_.cols; ++c) {
+                if (c % sample_.group == 0) {
+                    step = 0.001f + std::fabs(random_.uniform()) * 0.02f;
+                    append(sample_.scales, step);
+                    if (with_zeros) append(sample_.zeros, zero = 7.0f + 4 * random_.uniform());
+                }
+                const int code = random_.below(sample_.type == WeightType::table4 ? 16 : 256);
+                if (sample_.type == WeightType::table4) {
+                    if (c % 2 == 1) append(sample_.values, static_cast<uint8_t>(previous | code << 4));
+                    previous = code;
+                    note(step * (sample_.table[static_cast<size_t>(code)] - zero));
+                } else if (sample_.type == WeightType::uint8) {
+                    append(sample_.values, static_cast<uint8_t>(code));
+                    note(step * (static_cast<float>(code) - zero));
+                } else {
+                    // Codes of NaN lose their last bit.
+                    const int number = (code & 0x7f) == 0x7f ? code - 1 : code;
+                    append(sample_.values, static_cast<uint8_t>(number));
+                    const int exponent = number >> 3 & 15;
+                    const double mantissa = exponent == 0 ? (number & 7) / 8.0 : 1 + (number & 7) / 8.0;
+                    const double magnitude = std::ldexp(mantissa, exponent == 0 ? -6 : exponent - 7);
+                    note(step * static_cast<float>(number < 128 ? magnitude : -magnitude));
+                }
+            }
+        }
+    }
+
 private:
     void note(float weight) { sample_.weights.push_back(weight); }
     uint16_t scale() { return to_f16(random_.uniform() * 0.02f); }
@@ -201,13 +234,22 @@ MatrixSource Sample::source() const {
             scales.empty() ? nullptr : scales.data(),
             zeros.empty() ? nullptr : zeros.data(),
             group,
-            name};
+            name,
+            nullptr,
+            {},
+            table};
 }
 
 Sample make_sample(WeightType type, int64_t rows, int64_t cols, int64_t group, bool with_zeros, uint64_t seed) {
-    Sample sample{type, rows, cols, group, {}, {}, {}, {}, "layer." + std::to_string(seed) + ".weight"};
+    return make_sample({type, group, with_zeros, "", 1, 0}, rows, cols, seed);
+}
+
+Sample make_sample(const WeightCase& weight, int64_t rows, int64_t cols, uint64_t seed) {
+    Sample sample{weight.type, rows, cols, weight.group, {}, {}, {}, {}, "layer." + std::to_string(seed) + ".weight"};
+    if (weight.table != nullptr) sample.table.assign(weight.table, weight.table + 16);
+    sample.rounding = weight.rounding;
     Encoder encoder(sample, seed);
-    switch (type) {
+    switch (weight.type) {
         case WeightType::f32:
         case WeightType::f16:
         case WeightType::bf16:
@@ -233,7 +275,12 @@ Sample make_sample(WeightType type, int64_t rows, int64_t cols, int64_t group, b
             break;
         case WeightType::int8:
         case WeightType::int4:
-            encoder.groups(with_zeros);
+            encoder.groups(weight.zeros);
+            break;
+        case WeightType::f8_e4m3:
+        case WeightType::uint8:
+        case WeightType::table4:
+            encoder.coded(weight.zeros);
             break;
     }
     return sample;
