@@ -185,7 +185,8 @@ void CodedMatrix::multiply(const void* rows, int64_t m, const LinearOutput& outp
     if (m <= 0) return;
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const int64_t unit = products_.tile_panels;
-    const TilePlan plan = plan_tiles(rows_, m, unit, kRowBlock, output.gate != nullptr, pool.size());
+    const TilePlan plan = plan_tiles(rows_, m, unit, kRowBlock, output.gate != nullptr,
+                                     pool.size() * static_cast<int>(output.share.count));
     const int64_t sums_bytes = Carver::bytes<float>(halves * plan.num_sums());
     const int64_t thread_bytes = sums_bytes + Carver::bytes<uint8_t>(unit * decoded_stride());
     uint8_t* scratch = static_cast<uint8_t*>(
