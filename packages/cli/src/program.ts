@@ -4,6 +4,7 @@ import { benchServeCommand } from "./commands/bench-serve.js";
 import { planCommand } from "./commands/plan.js";
 import { quantizeCommand } from "./commands/quantize.js";
 import { serveCommand } from "./commands/serve.js";
+import { tracesCommand } from "./commands/traces.js";
 
 /** The whole command line. */
 export function createProgram(): Command {
@@ -15,6 +16,7 @@ export function createProgram(): Command {
     .addCommand(serveCommand())
     .addCommand(planCommand())
     .addCommand(quantizeCommand())
+    .addCommand(tracesCommand())
     .addCommand(bench);
 }
 

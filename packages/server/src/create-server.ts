@@ -1,4 +1,5 @@
 import type { LanguageModel } from "@octavo/engine";
+import type { SpanSink } from "@octavo/tracing";
 import { pino, type Logger } from "pino";
 import { resolveServerConfig, type ServerConfig } from "./config.js";
 import { ApiKeys } from "./http/api-keys.js";
@@ -20,6 +21,8 @@ export interface CreateServerOptions {
   readonly config?: Partial<ServerConfig>;
   /** Default: JSON lines on standard output at `config.logLevel`. */
   readonly logger?: Logger;
+  /** Takers of spans beside `config.otlpEndpoint`; the server closes them. */
+  readonly spanSinks?: readonly SpanSink[];
 }
 
 /** OpenAI-compatible HTTP over one language model. The model stays its creator's to dispose. */
@@ -40,7 +43,12 @@ export interface OctavoServer extends AsyncDisposable {
 const lastSpansMs = 3000;
 
 /** Wires a model, its metrics and the endpoints into a server that is not listening yet. */
-export function createServer({ model, config: options, logger }: CreateServerOptions): OctavoServer {
+export function createServer({
+  model,
+  config: options,
+  logger,
+  spanSinks = [],
+}: CreateServerOptions): OctavoServer {
   const config = resolveServerConfig(options);
   const log = logger ?? pino({ level: config.logLevel });
   const registry = Registry.create();
@@ -50,7 +58,7 @@ export function createServer({ model, config: options, logger }: CreateServerOpt
   });
   const observer = registerEngineMetrics(engineRegistry, model.engine, config);
   const metrics = new HttpMetrics(registry);
-  const tracing = createServerTracing(model, config, log);
+  const tracing = createServerTracing(model, config, log, spanSinks);
   registerTraceMetrics(registry, tracing);
   const service = new Service(model, config, registry, metrics);
   const dispatcher = new Dispatcher({

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { LLM, quantizationNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { conventionNames } from "@octavo/tracing";
+import { defaultStoreFolder, SpanStore } from "@octavo/tracing/store";
 import { createServer, resolveServerConfig, type OctavoServer } from "@octavo/server";
 import { Command, Option } from "commander";
 import { createLoadingLine } from "../output/loading-line.js";
@@ -144,6 +145,10 @@ export function serveCommand(): Command {
       "send a span per request to this OpenTelemetry collector (OTLP over HTTP)",
     )
     .option("--otlp-traces-endpoint <url>", "the same, by vLLM's name")
+    .option(
+      "--trace-store <folder>",
+      "keep a span per request in this folder, for octavo traces; auto: where that looks",
+    )
     .option("--otlp-headers <name=value...>", "headers of what is sent there, such as a key", parseHeader)
     .addOption(
       new Option(
@@ -181,7 +186,11 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     loading.end();
     process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
   });
-  const server = createServer({ model, config });
+  const store = await openTraceStore(flags.traceStore).catch(async (error: unknown) => {
+    await model[Symbol.asyncDispose]();
+    throw error;
+  });
+  const server = createServer({ model, config, spanSinks: store === undefined ? [] : [store] });
   const address = await server.listen().catch(async (error: unknown) => {
     await model[Symbol.asyncDispose]();
     throw error;
@@ -199,6 +208,13 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
   );
   await stopped;
   await model[Symbol.asyncDispose]();
+}
+
+/** Warnings of a store that cannot be written go where a person looks. */
+async function openTraceStore(flag: string | undefined): Promise<SpanStore | undefined> {
+  if (flag === undefined) return undefined;
+  const folder = flag === "auto" ? defaultStoreFolder() : flag;
+  return SpanStore.open({ folder, onProblem: (message) => process.stderr.write(`octavo: ${message}\n`) });
 }
 
 /** Ends on SIGTERM or SIGINT: running requests may finish; a second signal drops them. */

@@ -47,6 +47,7 @@ export interface ServeFlags {
   readonly disableAccessLog?: boolean;
   readonly otlpEndpoint?: string;
   readonly otlpTracesEndpoint?: string;
+  readonly traceStore?: string;
   readonly otlpHeaders?: Readonly<Record<string, string>>;
   readonly traceConventions?: ServerConfig["traceConventions"];
   readonly traceSampleRatio?: number;

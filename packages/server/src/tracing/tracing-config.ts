@@ -1,6 +1,6 @@
 import type { LanguageModel } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
-import { checkOtlpEndpoint, conventionNames, OtlpExporter } from "@octavo/tracing";
+import { checkOtlpEndpoint, conventionNames, OtlpExporter, type SpanSink } from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import { serverVersion } from "../version.js";
@@ -34,9 +34,23 @@ export function createServerTracing(
   model: LanguageModel,
   config: ServerConfig,
   log: Logger,
+  spanSinks: readonly SpanSink[],
 ): ServerTracing | undefined {
-  if (config.otlpEndpoint === "") return undefined;
-  const exporter = new OtlpExporter({
+  const sinks = [...(config.otlpEndpoint === "" ? [] : [createExporter(config, log)]), ...spanSinks];
+  if (sinks.length === 0) return undefined;
+  return new ServerTracing({
+    sinks,
+    sampleRatio: config.traceSampleRatio,
+    engine: model.engine,
+    engineVersion: serverVersion,
+    quantization: model.config.dtype,
+    modelName: config.servedModelNames[0] ?? model.name,
+    server: { host: config.host, port: config.port === 0 ? undefined : config.port },
+  });
+}
+
+function createExporter(config: ServerConfig, log: Logger): OtlpExporter {
+  return new OtlpExporter({
     endpoint: config.otlpEndpoint,
     headers: config.otlpHeaders,
     conventions: config.traceConventions,
@@ -46,14 +60,5 @@ export function createServerTracing(
       "process.pid": process.pid,
     },
     onProblem: (message) => log.warn(message),
-  });
-  return new ServerTracing({
-    sinks: [exporter],
-    sampleRatio: config.traceSampleRatio,
-    engine: model.engine,
-    engineVersion: serverVersion,
-    quantization: model.config.dtype,
-    modelName: config.servedModelNames[0] ?? model.name,
-    server: { host: config.host, port: config.port === 0 ? undefined : config.port },
   });
 }

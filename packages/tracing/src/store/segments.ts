@@ -1,0 +1,73 @@
+import { readdir, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+
+/**
+ * A store is a folder of segments: `spans-START-HOST-PID-N.jsonl` while a process writes it, the same name with `.parquet`
+ * once it is full. A segment is whole under one of its names at any moment; where both exist, the Parquet file counts.
+ */
+export interface Segment {
+  /** Path without the ending. */
+  readonly stem: string;
+  readonly isParquet: boolean;
+  /** When it was begun, ms since 1970. */
+  readonly startMs: number;
+  readonly pid: number;
+  readonly host: string;
+}
+
+const pattern = /^spans-(\d{13})-([A-Za-z0-9_.]+)-(\d+)-(\d+)\.(jsonl|parquet)$/;
+
+export const thisHost = hostname().replaceAll(/[^A-Za-z0-9_.]/g, "_") || "host";
+
+export function segmentName(startMs: number, number: number): string {
+  return `spans-${String(Math.floor(startMs)).padStart(13, "0")}-${thisHost}-${process.pid}-${number}`;
+}
+
+/** Oldest first. A folder that is not there has none. */
+export async function listSegments(folder: string): Promise<readonly Segment[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const byStem = new Map<string, Segment>();
+  for (const name of names.toSorted((left, right) => (left < right ? -1 : 1))) {
+    const [, startMs, host, pid, , ending] = pattern.exec(name) ?? [];
+    if (startMs === undefined || host === undefined || pid === undefined) continue;
+    const stem = join(folder, name.slice(0, name.lastIndexOf(".")));
+    const isParquet = ending === "parquet";
+    if (!isParquet && byStem.has(stem)) continue;
+    byStem.set(stem, { stem, isParquet, startMs: Number(startMs), pid: Number(pid), host });
+  }
+  return [...byStem.values()].toSorted((left, right) => left.startMs - right.startMs);
+}
+
+/** Whether whoever began the segment may still write to it. Of other machines nobody here can tell. */
+export function mayBeWritten({ isParquet, pid, host }: Segment): boolean {
+  if (isParquet) return false;
+  if (host !== thisHost) return true;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return thrown instanceof Error && "code" in thrown && thrown.code === "EPERM";
+  }
+}
+
+export interface StoreLimits {
+  /** All segments together; the oldest are removed beyond it. */
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+}
+
+/** Removes the oldest full segments beyond the limits. */
+export async function removeOld(folder: string, limits: StoreLimits, nowMs: number): Promise<void> {
+  const segments = (await listSegments(folder)).filter(({ isParquet }) => isParquet);
+  let total = 0;
+  for (const { stem, startMs } of segments.toReversed()) {
+    const path = `${stem}.parquet`;
+    const { size, mtimeMs } = await stat(path).catch(() => ({ size: 0, mtimeMs: startMs }));
+    total += size;
+    if (total > limits.maxBytes || nowMs - mtimeMs > limits.maxAgeMs) await rm(path, { force: true });
+  }
+}

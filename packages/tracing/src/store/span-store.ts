@@ -1,0 +1,177 @@
+import { appendFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { OctavoError } from "@octavo/protocol";
+import type { SinkCounts, SpanSink } from "../export/span-sink.js";
+import type { LlmSpan } from "../span/llm-span.js";
+import { rowLine } from "./columns.js";
+import { listSegments, mayBeWritten, removeOld, segmentName } from "./segments.js";
+
+export interface SpanStoreOptions {
+  readonly folder: string;
+  /** Rows of a segment before it becomes Parquet. Default 20000. */
+  readonly maxSegmentRows?: number;
+  /** Spans that may wait for the disk; more are dropped and counted. Default 16384. */
+  readonly maxWaiting?: number;
+  /** Spans are written this often. Default 1000. */
+  readonly writeEveryMs?: number;
+  /** Default 4 GiB. */
+  readonly maxBytes?: number;
+  /** Default 7 days. */
+  readonly maxAgeMs?: number;
+  readonly onProblem?: (message: string) => void;
+}
+
+const gibibyte = 1024 ** 3;
+const dayMs = 86_400_000;
+
+/**
+ * Writes spans to a folder: lines of JSON that become Parquet on a thread of its own. Many processes may write to one
+ * folder, and what they wrote can be read at any time. A disk that is slow or full costs spans, counted, and nothing else.
+ */
+export class SpanStore implements SpanSink {
+  readonly #options: Required<Omit<SpanStoreOptions, "onProblem">> & Pick<SpanStoreOptions, "onProblem">;
+  #waiting: LlmSpan[] = [];
+  #writing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #stem: string;
+  #rows = 0;
+  #segments = 0;
+  #inFlight = 0;
+  #delivered = 0;
+  #droppedFull = 0;
+  #droppedFailed = 0;
+  #isClosed = false;
+  #hasReported = false;
+  readonly #conversions = new Set<Promise<void>>();
+
+  private constructor(options: SpanStoreOptions) {
+    this.#options = {
+      maxSegmentRows: 20_000,
+      maxWaiting: 16_384,
+      writeEveryMs: 1000,
+      maxBytes: 4 * gibibyte,
+      maxAgeMs: 7 * dayMs,
+      ...options,
+    };
+    this.#stem = this.#newStem();
+  }
+
+  /** Makes the folder, and finishes segments of processes that ended. Throws `invalid_option` where it cannot be written. */
+  static async open(options: SpanStoreOptions): Promise<SpanStore> {
+    try {
+      await mkdir(options.folder, { recursive: true });
+    } catch (cause) {
+      const message = `traceStore: ${options.folder} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`;
+      throw new OctavoError("invalid_option", message, { param: "traceStore", cause });
+    }
+    const store = new SpanStore(options);
+    for (const segment of await listSegments(options.folder)) {
+      if (!segment.isParquet && !mayBeWritten(segment)) store.#convert(segment.stem);
+    }
+    return store;
+  }
+
+  get counts(): SinkCounts {
+    return {
+      delivered: this.#delivered,
+      droppedFull: this.#droppedFull,
+      droppedFailed: this.#droppedFailed,
+      waiting: this.#waiting.length + this.#inFlight,
+    };
+  }
+
+  add(span: LlmSpan): void {
+    if (this.#isClosed || this.#waiting.length + this.#inFlight >= this.#options.maxWaiting) {
+      this.#droppedFull += 1;
+      return;
+    }
+    this.#waiting.push(span);
+    this.#timer ??= setTimeout(() => void this.#write(), this.#options.writeEveryMs).unref();
+  }
+
+  async flush(deadlineMs: number): Promise<void> {
+    await within(deadlineMs, this.#write());
+  }
+
+  /** What was being turned into Parquet and is not done by the deadline is done by whoever opens the store next. */
+  async close(deadlineMs: number): Promise<void> {
+    const isIdle = this.#write().then(() => Promise.all(this.#conversions));
+    await within(deadlineMs, isIdle);
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#droppedFailed += this.#waiting.length;
+    this.#waiting = [];
+  }
+
+  async #write(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#waiting.length === 0) return;
+    this.#writing = this.#writeWaiting().finally(() => {
+      this.#writing = undefined;
+    });
+    await this.#writing;
+  }
+
+  async #writeWaiting(): Promise<void> {
+    const { maxSegmentRows } = this.#options;
+    while (this.#waiting.length > 0) {
+      const spans = this.#waiting.splice(0, Math.min(slice, maxSegmentRows - this.#rows));
+      this.#inFlight = spans.length;
+      try {
+        await appendFile(`${this.#stem}.jsonl`, spans.map(rowLine).join(""));
+        this.#delivered += spans.length;
+      } catch (thrown) {
+        this.#droppedFailed += spans.length;
+        this.#report(thrown);
+      }
+      this.#inFlight = 0;
+      this.#rows += spans.length;
+      if (this.#rows >= maxSegmentRows) this.#roll();
+    }
+  }
+
+  #roll(): void {
+    this.#convert(this.#stem);
+    this.#stem = this.#newStem();
+    this.#rows = 0;
+  }
+
+  #newStem(): string {
+    return join(this.#options.folder, segmentName(Date.now(), this.#segments++));
+  }
+
+  #convert(stem: string): void {
+    const worker = new Worker(new URL("segment-worker.js", import.meta.url), { workerData: stem });
+    worker.unref();
+    const done = new Promise<void>((resolve) => {
+      worker.on("error", (error) => this.#report(error));
+      worker.on("exit", () => resolve());
+    })
+      .then(() => removeOld(this.#options.folder, this.#options, Date.now()))
+      .catch((thrown: unknown) => this.#report(thrown))
+      .finally(() => void this.#conversions.delete(done));
+    this.#conversions.add(done);
+  }
+
+  #report(thrown: unknown): void {
+    if (this.#hasReported) return;
+    this.#hasReported = true;
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    this.#options.onProblem?.(`traces in ${this.#options.folder}: ${reason}`);
+  }
+}
+
+/** Rows rendered without letting anything else run. */
+const slice = 256;
+
+async function within(deadlineMs: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, deadlineMs);
+  });
+  await Promise.race([work, deadline]);
+  clearTimeout(timer);
+}
