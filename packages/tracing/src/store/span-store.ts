@@ -43,7 +43,8 @@ export class SpanStore implements SpanSink {
   #droppedFailed = 0;
   #isClosed = false;
   #hasReported = false;
-  readonly #conversions = new Set<Promise<void>>();
+  /** One segment after the other: each is whole in its worker's memory. */
+  #converting: Promise<void> = Promise.resolve();
 
   private constructor(options: SpanStoreOptions) {
     this.#options = {
@@ -96,7 +97,7 @@ export class SpanStore implements SpanSink {
 
   /** What was being turned into Parquet and is not done by the deadline is done by whoever opens the store next. */
   async close(deadlineMs: number): Promise<void> {
-    const isIdle = this.#write().then(() => Promise.all(this.#conversions));
+    const isIdle = this.#write().then(() => this.#converting);
     await within(deadlineMs, isIdle);
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -144,16 +145,19 @@ export class SpanStore implements SpanSink {
   }
 
   #convert(stem: string): void {
+    this.#converting = this.#converting
+      .then(() => this.#runWorker(stem))
+      .then(() => removeOld(this.#options.folder, this.#options, Date.now()))
+      .catch((thrown: unknown) => this.#report(thrown));
+  }
+
+  #runWorker(stem: string): Promise<void> {
     const worker = new Worker(new URL("segment-worker.js", import.meta.url), { workerData: stem });
     worker.unref();
-    const done = new Promise<void>((resolve) => {
+    return new Promise((resolve) => {
       worker.on("error", (error) => this.#report(error));
       worker.on("exit", () => resolve());
-    })
-      .then(() => removeOld(this.#options.folder, this.#options, Date.now()))
-      .catch((thrown: unknown) => this.#report(thrown))
-      .finally(() => void this.#conversions.delete(done));
-    this.#conversions.add(done);
+    });
   }
 
   #report(thrown: unknown): void {
