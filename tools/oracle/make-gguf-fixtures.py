@@ -1,29 +1,42 @@
-"""Tiny GGUF files of the llama, qwen2 and qwen3 architectures in every weight type -> packages/engine/fixtures/gguf/.
+"""Tiny GGUF files of every architecture and weight type that Octavo reads -> packages/engine/fixtures/gguf/.
 
 Files named after a checkpoint of fixtures/models hold its weights as llama.cpp's converter would write them (q and k rows
 of llama permuted for interleaved rotation, llama3 scaling as a `rope_freqs` tensor), so that the unquantised ones can be held
-against the same logits. Files with K-quants need rows of 256 and get random weights of their own.
+against the same logits. Files with K-quants need rows of 256 and get random weights of their own. Names of files as arguments
+make those alone anew.
 """
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import gguf
 import numpy as np
 import torch
 from gguf import GGMLQuantizationType as Type
-from k_quants import ENCODERS
+from k_quants import ENCODERS, WORST_ERRORS
 from safetensors.torch import load_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "packages/engine/fixtures"
 OUT = FIXTURES / "gguf"
-FILE_TYPES = {"F32": 0, "F16": 1, "BF16": 32, "Q4_0": 2, "Q5_0": 8, "Q8_0": 7, "Q4_K": 15, "Q5_K": 17, "Q6_K": 18, "Q4_K_M": 15}
+FILE_TYPES = {
+    "F32": 0, "F16": 1, "BF16": 32, "Q4_0": 2, "Q5_0": 8, "Q8_0": 7, "Q4_K": 15, "Q5_K": 17, "Q6_K": 18, "Q4_K_M": 15,
+    "Q4_1": 3, "Q5_1": 9, "Q2_K": 10, "Q3_K": 12, "IQ4_NL": 25, "IQ4_XS": 30, "MXFP4": 38,
+}
 LAYER_NAMES = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
-    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "self_attn.qkv_proj": "attn_qkv",
+    "mlp.gate_up_proj": "ffn_up", "mlp.gate": "ffn_gate_inp", "block_sparse_moe.gate": "ffn_gate_inp",
+    "block_sparse_moe.router.layer": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp",
 }
+POST_NORM_NAMES = {
+    "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+}
+PERMUTED = ("llama", "granite", "granitemoe", "smollm3")
 WIDE = {
     "vocab_size": 272, "hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "max_position_embeddings": 512, "bos_token_id": 269, "eos_token_id": 270,
@@ -44,10 +57,31 @@ FILES = {
     "llama-q6_k": ("llama", 13, "Q6_K"),
     "qwen2-q4_k_m": ("qwen2", 24, "Q4_K_M"),
     "qwen3-q4_k_m": ("qwen3", 28, "Q4_K_M"),
+    "llama3-q4_1": ("llama", "llama3", "Q4_1"),
+    "llama3-q5_1": ("llama", "llama3", "Q5_1"),
+    "llama3-iq4_nl": ("llama", "llama3", "IQ4_NL"),
+    "llama3-mxfp4": ("llama", "llama3", "MXFP4"),
+    "llama-q2_k": ("llama", 31, "Q2_K"),
+    "llama-iq4_xs": ("llama", 32, "IQ4_XS"),
+    "mixtral-f16": ("llama", "mixtral", "F16"),
+    "qwen2moe-f16": ("qwen2moe", "qwen2-moe", "F16"),
+    "olmoe-f16": ("olmoe", "olmoe", "F16"),
+    "granitemoe-f16": ("granitemoe", "granite-moe", "F16"),
+    "qwen3moe-q3_k": ("qwen3moe", 33, "Q3_K"),
+    "qwen3moe-q4_0": ("qwen3moe", 34, "Q4_0"),
+    "gemma2-f16": ("gemma2", "gemma2", "F16"),
+    "gemma3-q8_0": ("gemma3", "gemma3", "Q8_0"),
+    "phi3-f16": ("phi3", "phi3", "F16"),
+    "olmo2-f16": ("olmo2", "olmo2", "F16"),
+    "granite-f16": ("granite", "granite", "F16"),
+    "smollm3-q8_0": ("smollm3", "smollm3", "Q8_0"),
 }
+# Layers beyond the checkpoint's are its own again: these architectures treat every fourth, or every sixth, in another way.
+NUM_LAYERS = {"smollm3": 4, "gemma3": 6}
+LONG_FACTORS = [1.0 + 0.5 * index for index in range(8)]
 
 
-def gguf_name(name: str) -> str:
+def gguf_name(name: str, architecture: str) -> str:
     """Hugging Face's tensor name as llama.cpp's converter writes it."""
     if name == "model.embed_tokens.weight":
         return "token_embd.weight"
@@ -57,22 +91,54 @@ def gguf_name(name: str) -> str:
         return "output.weight"
     _, _, layer, rest = name.split(".", 3)
     stem, kind = rest.rsplit(".", 1)
-    return f"blk.{layer}.{LAYER_NAMES[stem]}.{kind}"
+    names = LAYER_NAMES | POST_NORM_NAMES if architecture in ("gemma2", "gemma3", "olmo2") else LAYER_NAMES
+    return f"blk.{layer}.{names[stem]}.{kind}"
 
 
-def read_checkpoint(name: str) -> tuple[dict, dict[str, np.ndarray]]:
+def merge_experts(weights: dict[str, np.ndarray], layer: int) -> dict[str, np.ndarray]:
+    """A layer's experts as GGUF holds them: gate, up and down, each of all experts."""
+    merged = {}
+    prefix = f"model.layers.{layer}."
+    taken = [name for name in weights if name.startswith(prefix) and (".experts." in name or "put_linear." in name)]
+    parts = {name: weights.pop(name) for name in taken}
+    for name, value in parts.items():
+        if name.endswith(("gate_up_proj", "input_linear.weight")):
+            merged["gate"], merged["up"] = np.split(value, 2, axis=1)
+        elif name.endswith(("experts.down_proj", "output_linear.weight")):
+            merged["down"] = value
+    for part, leaves in {"gate": (".w1.", ".gate_proj."), "up": (".w3.", ".up_proj."), "down": (".w2.", ".down_proj.")}.items():
+        single = {int(name.split(".experts.")[1].split(".")[0]): value for name, value in parts.items() if any(leaf in name for leaf in leaves)}
+        if single:
+            merged[part] = np.stack([single[index] for index in range(len(single))])
+    return {f"blk.{layer}.ffn_{part}_exps.weight": value for part, value in merged.items()}
+
+
+def read_checkpoint(name: str, architecture: str) -> tuple[dict, dict[str, np.ndarray]]:
     folder = FIXTURES / "models/checkpoints" / name
     config = json.loads((folder / "config.json").read_text())
     config.setdefault("head_dim", config["hidden_size"] // config["num_attention_heads"])
     weights = {}
     for file in sorted(folder.glob("*.safetensors")):
         weights |= {key: value.float().numpy() for key, value in load_file(file).items()}
-    return config, {gguf_name(key): value for key, value in weights.items()}
+    experts = {}
+    for layer in range(config["num_hidden_layers"]):
+        experts |= merge_experts(weights, layer)
+    if architecture.startswith("gemma"):
+        # The converter adds the 1 of (1 + weight), and Gemma's embeddings are its head.
+        weights = {key: value + 1 if key.endswith("norm.weight") else value for key, value in weights.items() if key != "lm_head.weight"}
+    named = {gguf_name(key, architecture): value for key, value in weights.items()} | experts
+    stored = config["num_hidden_layers"]
+    config["num_hidden_layers"] = NUM_LAYERS.get(architecture, stored)
+    for layer in range(stored, config["num_hidden_layers"]):
+        of_layer = f"blk.{layer % stored}."
+        named |= {key.replace(of_layer, f"blk.{layer}."): value for key, value in named.items() if key.startswith(of_layer)}
+    return config, named
 
 
-def random_weights(architecture: str, seed: int) -> tuple[dict, dict[str, np.ndarray]]:
+def random_weights(architecture: str, seed: int, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     generator = torch.Generator().manual_seed(seed)
-    hidden, inner, heads, kv_heads, head_dim = 256, 256, 4, 2, 64
+    size = 64 if kind == "Q4_0" else 256
+    hidden, inner, heads, kv_heads, head_dim = size, size, 4, 2, size // 4
 
     def matrix(rows: int, columns: int, gain: float = 1.0) -> np.ndarray:
         return (torch.randn(rows, columns, generator=generator) * gain / math.sqrt(columns)).numpy()
@@ -80,7 +146,7 @@ def random_weights(architecture: str, seed: int) -> tuple[dict, dict[str, np.nda
     def vector(length: int, mean: float, deviation: float) -> np.ndarray:
         return (mean + deviation * torch.randn(length, generator=generator)).numpy()
 
-    tied = architecture != "llama"
+    tied = architecture not in ("llama", "qwen3moe")
     embedding, update = (6.0, 4.0) if tied else (16.0, 1.0)
     weights = {"token_embd.weight": matrix(WIDE["vocab_size"], hidden, embedding), "output_norm.weight": vector(hidden, 0.5, 0.05)}
     if not tied:
@@ -94,10 +160,16 @@ def random_weights(architecture: str, seed: int) -> tuple[dict, dict[str, np.nda
         }
         if architecture == "qwen2":
             block |= {"attn_q.bias": vector(heads * head_dim, 0, 0.2), "attn_k.bias": vector(kv_heads * head_dim, 0, 0.2), "attn_v.bias": vector(kv_heads * head_dim, 0, 0.2)}
-        if architecture == "qwen3":
+        if architecture == "qwen3moe":
+            for part in ("gate", "up", "down"):
+                del block[f"ffn_{part}.weight"]
+                block[f"ffn_{part}_exps.weight"] = np.stack([matrix(size, size) for _ in range(4)])
+            block["ffn_gate_inp.weight"] = matrix(4, hidden, 2.0)
+        if architecture.startswith("qwen3"):
             block |= {"attn_q_norm.weight": vector(head_dim, 1.0, 0.1), "attn_k_norm.weight": vector(head_dim, 1.0, 0.1)}
         weights |= {f"blk.{layer}.{name}": value for name, value in block.items()}
-    return WIDE, weights
+    mixture = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": inner} if architecture == "qwen3moe" else {}
+    return WIDE | mixture | {"hidden_size": hidden, "intermediate_size": inner, "head_dim": head_dim}, weights
 
 
 def interleave(weight: np.ndarray, heads: int) -> np.ndarray:
@@ -116,7 +188,7 @@ def llama3_factors(config: dict) -> np.ndarray:
 
 def type_of(name: str, value: np.ndarray, kind: str) -> str:
     """Vectors stay f32. Q4_K_M keeps value and down projections of some layers, and the head, in Q6_K (llama-quant.cpp)."""
-    if value.ndim == 1:
+    if value.ndim == 1 or "ffn_gate_inp" in name:
         return "F32"
     if kind != "Q4_K_M":
         return kind
@@ -127,17 +199,18 @@ def type_of(name: str, value: np.ndarray, kind: str) -> str:
 def encode(value: np.ndarray, kind: str) -> np.ndarray:
     if kind not in ENCODERS:
         return gguf.quants.quantize(np.ascontiguousarray(value), Type[kind])
-    data = ENCODERS[kind](value.astype(np.float32)).reshape(value.shape[0], -1)
+    data = ENCODERS[kind](value.astype(np.float32)).reshape(*value.shape[:-1], -1)
     decoded = gguf.quants.dequantize(data, Type[kind])
     error = np.abs(decoded - value).max() / np.abs(value).max()
-    assert error < 0.08, f"{kind}: decoding differs by {error:.3f} of the largest weight"
+    assert error < WORST_ERRORS.get(kind, 0.08), f"{kind}: decoding differs by {error:.3f} of the largest weight"
     return data
 
 
 def write(file: str, architecture: str, source: str | int, kind: str) -> None:
-    config, weights = read_checkpoint(source) if isinstance(source, str) else random_weights(architecture, source)
+    config, weights = read_checkpoint(source, architecture) if isinstance(source, str) else random_weights(architecture, source, kind)
     writer = gguf.GGUFWriter(OUT / f"{file}.gguf", architecture)
-    writer.add_name(file)
+    # llama.cpp expects Phi-3's own tokens of a model that is called so.
+    writer.add_name(file.replace("phi3", "phi"))
     writer.add_file_type(FILE_TYPES[kind])
     writer.add_quantization_version(2)
     writer.add_block_count(config["num_hidden_layers"])
@@ -152,13 +225,18 @@ def write(file: str, architecture: str, source: str | int, kind: str) -> None:
     writer.add_key_length(config["head_dim"])
     writer.add_value_length(config["head_dim"])
     writer.add_vocab_size(config["vocab_size"])
+    add_family(writer, architecture, config)
     add_tokenizer(writer, architecture)
-    if "rope_scaling" in config:
+    if config.get("rope_scaling", {}).get("rope_type") == "llama3":
         weights["rope_freqs.weight"] = llama3_factors(config)
+    if architecture == "phi3":
+        weights |= {"rope_factors_long.weight": np.array(LONG_FACTORS, np.float32), "rope_factors_short.weight": np.ones(8, np.float32)}
     for name, value in weights.items():
-        if architecture == "llama" and "attn_q." in name:
+        if name.endswith("ffn_gate_inp_shexp.weight"):
+            value = value.reshape(-1)
+        if architecture in PERMUTED and "attn_q." in name:
             value = interleave(value, config["num_attention_heads"])
-        if architecture == "llama" and "attn_k." in name:
+        if architecture in PERMUTED and "attn_k." in name:
             value = interleave(value, config["num_key_value_heads"])
         stored = type_of(name, value, kind)
         writer.add_tensor(name, encode(value, stored), raw_dtype=Type[stored])
@@ -169,13 +247,41 @@ def write(file: str, architecture: str, source: str | int, kind: str) -> None:
     print(f"{file}.gguf: {(OUT / f'{file}.gguf').stat().st_size} bytes")
 
 
+def add_family(writer: gguf.GGUFWriter, architecture: str, config: dict) -> None:
+    """The keys that an architecture's converter writes beside those of every file."""
+    if experts := config.get("num_local_experts", config.get("num_experts")):
+        writer.add_expert_count(experts)
+        writer.add_expert_used_count(config["num_experts_per_tok"])
+    if "moe_intermediate_size" in config:
+        writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
+    if "shared_expert_intermediate_size" in config:
+        writer.add_expert_shared_feed_forward_length(config["shared_expert_intermediate_size"])
+    if architecture.startswith("gemma"):
+        writer.add_sliding_window(config["sliding_window"])
+        writer.add_final_logit_softcapping(config.get("final_logit_softcapping", 0.0))
+    if architecture == "gemma2":
+        writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
+    if architecture == "gemma3":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(config["rope_scaling"]["factor"])
+    if architecture == "phi3":
+        writer.add_sliding_window(0)
+        writer.add_rope_scaling_orig_ctx_len(64)
+        writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(config["max_position_embeddings"] / 64) / math.log(64)))
+    if architecture.startswith("granite"):
+        writer.add_attention_scale(config["attention_multiplier"])
+        writer.add_embedding_scale(config["embedding_multiplier"])
+        writer.add_residual_scale(config["residual_multiplier"])
+        writer.add_logit_scale(config["logits_scaling"])
+
+
 def add_tokenizer(writer: gguf.GGUFWriter, architecture: str) -> None:
     folder = FIXTURES / "models/checkpoints/llama3"
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     special = {token["id"]: token["content"] for token in tokenizer["added_tokens"]}
     by_id = {index: token for token, index in tokenizer["model"]["vocab"].items()} | special
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("llama-bpe" if architecture == "llama" else "qwen2")
+    writer.add_tokenizer_pre("qwen2" if architecture.startswith("qwen") else "llama-bpe")
     writer.add_token_list([by_id[index] for index in range(len(by_id))])
     writer.add_token_types([gguf.TokenType.CONTROL if index in special else gguf.TokenType.NORMAL for index in range(len(by_id))])
     writer.add_token_merges([merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]])
@@ -187,4 +293,6 @@ def add_tokenizer(writer: gguf.GGUFWriter, architecture: str) -> None:
 
 OUT.mkdir(parents=True, exist_ok=True)
 for file, (architecture, source, kind) in FILES.items():
+    if len(sys.argv) > 1 and file not in sys.argv[1:]:
+        continue
     write(file, architecture, source, kind)

@@ -104,7 +104,7 @@ CHECKPOINTS |= {
     }, torch.float32, None),
     "olmoe": ({
         **COMMON, "model_type": "olmoe", "architectures": ["OlmoeForCausalLM"], "num_experts": 8, "num_experts_per_tok": 3,
-        "intermediate_size": 24, "norm_topk_prob": False, "attention_bias": False, "pad_token_id": 0,
+        "num_key_value_heads": 4, "intermediate_size": 24, "norm_topk_prob": False, "attention_bias": False, "pad_token_id": 0,
     }, torch.float32, None),
     "granite-moe": ({
         **COMMON, "model_type": "granitemoe", "architectures": ["GraniteMoeForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2,

@@ -26,4 +26,9 @@ scheduleProperties(
   options,
 );
 scheduleProperties("GGUF q4_0", () => openNativeModel(fixtureGguf("llama3-q4_0"), "f16"), options);
+scheduleProperties(
+  "GGUF q4_0, a mixture of experts",
+  () => openNativeModel(fixtureGguf("qwen3moe-q4_0"), "int8"),
+  options,
+);
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);

@@ -1,6 +1,7 @@
 import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { TensorInfo } from "../weights/checkpoint.js";
+import { tensorSlices } from "../weights/tensor-slices.js";
 import { isFloatType } from "../weights/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
 import type {
@@ -123,18 +124,13 @@ export class ProgramBuilder {
 
   #slices(name: string, count: number, rows: number, cols: number): MatrixPlan[] {
     const whole = this.#tensor(name, [count, rows, cols]);
-    if (whole.recipe !== undefined) {
+    if (whole.recipe !== undefined && whole.recipe.slices === undefined) {
       throw new OctavoError(
         "artifact_unsupported",
         `Tensor "${name}" in ${whole.path} holds the quantised weights of ${count} experts; Octavo reads those one by one.`,
       );
     }
-    const byteLength = whole.byteLength / count;
-    return Array.from({ length: count }, (_, index) => {
-      const offset = whole.offset + index * byteLength;
-      const slice = { ...whole, name: `${name}[${index}]`, shape: [rows, cols], offset, byteLength };
-      return { kind: "matrix", rows, cols, sources: [slice] };
-    });
+    return tensorSlices(whole).map((slice) => ({ kind: "matrix", rows, cols, sources: [slice] }));
   }
 
   #group(projections: readonly Projection[], cols: number): ProjectionGroup[] {

@@ -31,6 +31,8 @@ export interface MatrixRecipe {
   readonly layout: string;
   /** Reads the tensors, one matrix's worth of memory at a time. */
   assemble(): Promise<MatrixParts>;
+  /** Of `count` equal parts along the outermost dimension; absent where parts cannot be read on their own. */
+  slices?(count: number): readonly MatrixRecipe[];
 }
 
 /** What a `MatrixSource` of the backend is made of, see there. */

@@ -2,11 +2,13 @@ import { basename, dirname, join } from "node:path";
 import { OctavoError } from "@octavo/protocol";
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import type { Checkpoint, TensorInfo } from "./checkpoint.js";
-import { readGgufConfig } from "./gguf-config.js";
+import type { GgufArchitecture } from "./gguf-architectures.js";
+import { architectureValues, findGgufArchitecture, readGgufConfig, type RopeFactors } from "./gguf-config.js";
 import { readGgufHeader, type GgufHeader } from "./gguf-file.js";
-import { huggingFaceName, isIgnoredGgufTensor, ropeFactorsName } from "./gguf-names.js";
+import { huggingFaceName, isIgnoredGgufTensor, ropeFactorNames } from "./gguf-names.js";
 import { readGgufTokenizer } from "./gguf-tokenizer.js";
 import { GgufValues } from "./gguf-values.js";
+import { tensorSlices } from "./tensor-slices.js";
 import { storageOf } from "./tensor-storage.js";
 
 const maxSplits = 4096;
@@ -35,14 +37,16 @@ export function openGguf(path: string, name: string, supported: readonly string[
   const headers = readSplits(path);
   const [first] = headers;
   if (first === undefined) throw artifactInvalid(path, "has no header");
-  const { tensors, ropeFactors } = collectTensors(first, headers);
   const { metadata } = first;
+  const architecture = findGgufArchitecture(first.path, metadata, supported);
+  const numExperts = architectureValues(first.path, metadata).number("expert_count");
+  const { tensors, ropeFactors } = collectTensors(headers, architecture, numExperts);
   const config = readGgufConfig({
     path: first.path,
     metadata,
     tensors,
     ropeFactors,
-    supported,
+    architecture,
     dtype: storageOf(tensors.values()),
   });
   return {
@@ -121,40 +125,61 @@ function splitValues(header: GgufHeader): GgufValues {
 }
 
 function collectTensors(
-  first: GgufHeader,
   headers: readonly GgufHeader[],
-): { tensors: ReadonlyMap<string, TensorInfo>; ropeFactors: Float32Array | undefined } {
+  architecture: GgufArchitecture,
+  numExperts: number | undefined,
+): { tensors: ReadonlyMap<string, TensorInfo>; ropeFactors: RopeFactors } {
   const tensors = new Map<string, TensorInfo>();
-  let ropeFactors: Float32Array | undefined;
+  const ropeFactors: { -readonly [K in keyof RopeFactors]: RopeFactors[K] } = {};
   for (const tensor of headers.flatMap((header) => header.tensors)) {
-    if (tensor.name === ropeFactorsName) {
-      ropeFactors = readFactors(tensor);
+    const factors = factorKinds.get(tensor.name);
+    if (factors !== undefined) {
+      ropeFactors[factors] = readFactors(tensor);
       continue;
     }
-    const name = huggingFaceName(tensor.name);
+    const name = huggingFaceName(tensor.name, architecture.layerNames);
     if (name === undefined) {
       if (isIgnoredGgufTensor(tensor.name)) continue;
-      const architecture =
-        new GgufValues(first.path, first.metadata, "general").string("architecture") ?? "unknown";
       throw artifactUnsupported(
         tensor.path,
-        `tensor ${JSON.stringify(tensor.name)} is not one that Octavo knows of a ${architecture} model`,
+        `tensor ${JSON.stringify(tensor.name)} is not one that Octavo knows of a ${architecture.kind} model`,
       );
     }
-    if (tensors.has(name))
-      throw artifactInvalid(tensor.path, `holds tensor ${JSON.stringify(tensor.name)} again`);
-    tensors.set(name, { ...tensor, name });
+    for (const part of name.includes("*") ? perExpert(tensor, name, numExperts) : [{ ...tensor, name }]) {
+      if (tensors.has(part.name))
+        throw artifactInvalid(tensor.path, `holds tensor ${JSON.stringify(tensor.name)} again`);
+      tensors.set(part.name, asMatrix(part));
+    }
   }
   return { tensors, ropeFactors };
 }
 
+/** The tensors of each expert, of which GGUF keeps all in one; `name` has a `*` for the expert's index. */
+function perExpert(tensor: TensorInfo, name: string, numExperts: number | undefined): TensorInfo[] {
+  const { shape } = tensor;
+  if (shape[0] !== numExperts || shape.length < 2) {
+    throw artifactInvalid(
+      tensor.path,
+      `tensor ${JSON.stringify(tensor.name)} has the shape [${shape.join(", ")}]; with ${numExperts ?? "no"} experts (expert_count) its first dimension must be their number`,
+    );
+  }
+  return tensorSlices(tensor).map((slice, index) => ({ ...slice, name: name.replace("*", String(index)) }));
+}
+
+/** The shared expert's gate is a vector in GGUF, a matrix of one row elsewhere. */
+function asMatrix(tensor: TensorInfo): TensorInfo {
+  const isGate = tensor.name.endsWith(".shared_expert_gate.weight") && tensor.shape.length === 1;
+  return isGate ? { ...tensor, shape: [1, ...tensor.shape] } : tensor;
+}
+
+const factorKinds: ReadonlyMap<string, keyof RopeFactors> = new Map(
+  Object.entries(ropeFactorNames).map(([kind, name]) => [name, kind as keyof RopeFactors]),
+);
+
 function readFactors(tensor: TensorInfo): Float32Array {
   const length = tensor.shape.reduce((product, size) => product * size, 1);
   if (tensor.type !== "f32" || length > maxRopeFactors) {
-    throw artifactInvalid(
-      tensor.path,
-      `has ${ropeFactorsName} as ${tensor.type} [${tensor.shape.join(", ")}]`,
-    );
+    throw artifactInvalid(tensor.path, `has ${tensor.name} as ${tensor.type} [${tensor.shape.join(", ")}]`);
   }
   const file = ArtifactFile.open(tensor.path);
   try {

@@ -1,46 +1,35 @@
 import type { ModelConfig, RopeScaling } from "../models/model-config.js";
 import { artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import type { TensorInfo } from "./checkpoint.js";
+import {
+  type GgufArchitecture,
+  type GgufBase,
+  ggufArchitecture,
+  ggufArchitectureNames,
+} from "./gguf-architectures.js";
 import type { GgufMetadata } from "./gguf-file.js";
+import type { ropeFactorNames } from "./gguf-names.js";
 import { GgufValues } from "./gguf-values.js";
 import { checkModelConfig } from "./model-sizes.js";
 import { usablePositions } from "./rope-config.js";
-
-/**
- * GGUF's architectures as registry keys. llama.cpp's converter writes Mistral as `llama`, and permutes the q and k rows
- * of that architecture so that the rotary pairs lie side by side (`LlamaModel.permute` in convert_hf_to_gguf.py).
- */
-const architectures: Readonly<
-  Record<string, { readonly name: string; readonly layout: "neox" | "interleaved" }>
-> = {
-  llama: { name: "LlamaForCausalLM", layout: "interleaved" },
-  qwen2: { name: "Qwen2ForCausalLM", layout: "neox" },
-  qwen3: { name: "Qwen3ForCausalLM", layout: "neox" },
-};
 
 export interface GgufConfigInput {
   readonly path: string;
   readonly metadata: GgufMetadata;
   /** Under Hugging Face's names. */
   readonly tensors: ReadonlyMap<string, TensorInfo>;
-  /** Values of `rope_freqs.weight`, if the file has it. */
-  readonly ropeFactors: Float32Array | undefined;
-  readonly supported: readonly string[];
+  /** Values of the tensors that `ropeFactorNames` names, as far as the file has them. */
+  readonly ropeFactors: RopeFactors;
+  readonly architecture: GgufArchitecture;
   readonly dtype: ModelConfig["dtype"];
 }
 
+export type RopeFactors = Readonly<Partial<Record<keyof typeof ropeFactorNames, Float32Array>>>;
+
 /** @throws OctavoError `artifact_invalid` or `artifact_unsupported` */
 export function readGgufConfig(input: GgufConfigInput): ModelConfig {
-  const { path, metadata, tensors } = input;
-  const kind = new GgufValues(path, metadata, "general").string("architecture");
-  const architecture = findArchitecture(path, kind, input.supported);
-  const values = new GgufValues(path, metadata, kind ?? "");
-  if ((values.number("expert_count") ?? 0) > 0) {
-    throw artifactUnsupported(
-      path,
-      `is a mixture of experts of the ${kind} architecture, which is not supported yet`,
-    );
-  }
+  const { path, metadata, tensors, architecture } = input;
+  const values = architectureValues(path, metadata);
   const embedding = tensors.get("model.embed_tokens.weight");
   if (embedding === undefined) throw artifactInvalid(path, "has no token_embd.weight");
 
@@ -59,7 +48,7 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
   const scaling = readScaling(values, input.ropeFactors, maxPositions);
   const window = values.number("attention.sliding_window");
 
-  return checkModelConfig(path, {
+  const base: GgufBase = {
     architecture: architecture.name,
     vocabSize: readVocabSize(path, metadata, embedding),
     hiddenSize,
@@ -78,7 +67,7 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
     rope: {
       theta: values.number("rope.freq_base") ?? 10_000,
       rotaryDim: values.number("rope.dimension_count") ?? headDim,
-      layout: architecture.layout,
+      layout: architecture.ropeLayout,
       scaling,
     },
     slidingWindows: Array.from({ length: Math.min(numLayers, 1_024) }, () =>
@@ -87,23 +76,42 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
     dtype: input.dtype,
     bosTokenId: new GgufValues(path, metadata, "tokenizer.ggml").number("bos_token_id"),
     eosTokenIds: readEndIds(path, metadata),
-  });
+  };
+  return checkModelConfig(path, { ...base, ...architecture.settings?.(values, base) });
 }
 
-function findArchitecture(
+/** @throws OctavoError `artifact_invalid` or `artifact_unsupported` */
+export function findGgufArchitecture(
   path: string,
-  kind: string | undefined,
+  metadata: GgufMetadata,
   supported: readonly string[],
-): { readonly name: string; readonly layout: "neox" | "interleaved" } {
+): GgufArchitecture {
+  const kind = new GgufValues(path, metadata, "general").string("architecture");
   if (kind === undefined) throw artifactInvalid(path, "has no general.architecture");
-  const row = Object.hasOwn(architectures, kind) ? architectures[kind] : undefined;
-  if (row !== undefined && supported.includes(row.name)) return row;
-  const known = Object.entries(architectures).flatMap(([name, { name: key }]) =>
-    supported.includes(key) ? [name] : [],
-  );
-  throw artifactUnsupported(
+  const values = new GgufValues(path, metadata, kind);
+  const architecture = ggufArchitecture(kind, values);
+  if (architecture === undefined || !supported.includes(architecture.name)) {
+    throw artifactUnsupported(
+      path,
+      `is of the architecture ${JSON.stringify(kind.slice(0, 100))}; supported are ${ggufArchitectureNames(supported).join(", ")}`,
+    );
+  }
+  const numExperts = values.number("expert_count") ?? 0;
+  if (numExperts > 0 && !Object.hasOwn(architecture.layerNames, "ffn_gate_exps")) {
+    throw artifactUnsupported(
+      path,
+      `is a mixture of experts of the ${kind} architecture, which is not supported`,
+    );
+  }
+  return architecture;
+}
+
+/** Look-ups under the architecture's own prefix. */
+export function architectureValues(path: string, metadata: GgufMetadata): GgufValues {
+  return new GgufValues(
     path,
-    `is of the architecture ${JSON.stringify(kind.slice(0, 100))}; supported are ${known.join(", ")}`,
+    metadata,
+    new GgufValues(path, metadata, "general").string("architecture") ?? "",
   );
 }
 
@@ -117,12 +125,14 @@ function readVocabSize(path: string, metadata: GgufMetadata, embedding: TensorIn
   return rows;
 }
 
-function readScaling(
-  values: GgufValues,
-  factors: Float32Array | undefined,
-  maxPositions: number,
-): RopeScaling {
-  if (factors !== undefined) return { kind: "factors", factors };
+function readScaling(values: GgufValues, ropeFactors: RopeFactors, maxPositions: number): RopeScaling {
+  if (ropeFactors.always !== undefined) return { kind: "factors", factors: ropeFactors.always };
+  // LongRoPE: as in config.json, the model's full length decides.
+  const isExtended = maxPositions > (values.number("rope.scaling.original_context_length") ?? maxPositions);
+  const factors = isExtended ? ropeFactors.long : ropeFactors.short;
+  if (factors !== undefined) {
+    return { kind: "factors", factors, attentionFactor: values.number("rope.scaling.attn_factor") ?? 1 };
+  }
   const kind = values.string("rope.scaling.type") ?? "none";
   // Files before rope.scaling.* carry the linear factor alone.
   const factor = values.number("rope.scaling.factor") ?? values.number("rope.scale_linear") ?? 1;

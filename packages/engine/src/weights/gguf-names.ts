@@ -1,6 +1,5 @@
 /**
- * GGUF's tensor names in Hugging Face's terms, for decoder-only models of the Llama layout.
- * Source: MODEL_TENSORS in llama.cpp's gguf-py/gguf/constants.py and tensor_mapping.py.
+ * GGUF's tensor names in Hugging Face's terms. Source: MODEL_TENSORS in llama.cpp's gguf-py/gguf/constants.py and tensor_mapping.py.
  */
 const globalNames: Readonly<Record<string, string>> = {
   "token_embd.weight": "model.embed_tokens.weight",
@@ -8,7 +7,11 @@ const globalNames: Readonly<Record<string, string>> = {
   "output.weight": "lm_head.weight",
 };
 
-const layerNames: Readonly<Record<string, string>> = {
+/** Names within a layer; a `*` stands for the expert's index, in tensors that hold those of all experts. */
+export type LayerNames = Readonly<Record<string, string>>;
+
+/** Of decoder-only models of the Llama layout. */
+export const llamaLayerNames: LayerNames = {
   attn_norm: "input_layernorm",
   attn_q: "self_attn.q_proj",
   attn_k: "self_attn.k_proj",
@@ -22,8 +25,51 @@ const layerNames: Readonly<Record<string, string>> = {
   ffn_down: "mlp.down_proj",
 };
 
-/** The Hugging Face name; undefined for a tensor these architectures do not have. */
-export function huggingFaceName(name: string): string | undefined {
+/** With a norm after each block. */
+export const postNormLayerNames: LayerNames = {
+  ...llamaLayerNames,
+  post_attention_norm: "post_attention_layernorm",
+  ffn_norm: "pre_feedforward_layernorm",
+  post_ffw_norm: "post_feedforward_layernorm",
+};
+
+/** q, k and v, and gate and up, in one tensor each. */
+export const phi3LayerNames: LayerNames = {
+  ...llamaLayerNames,
+  attn_qkv: "self_attn.qkv_proj",
+  ffn_up: "mlp.gate_up_proj",
+};
+
+export const mixtralLayerNames: LayerNames = {
+  ...llamaLayerNames,
+  ffn_gate_inp: "block_sparse_moe.gate",
+  ffn_gate_exps: "block_sparse_moe.experts.*.w1",
+  ffn_up_exps: "block_sparse_moe.experts.*.w3",
+  ffn_down_exps: "block_sparse_moe.experts.*.w2",
+};
+
+export const qwenMoeLayerNames: LayerNames = {
+  ...llamaLayerNames,
+  ffn_gate_inp: "mlp.gate",
+  ffn_gate_exps: "mlp.experts.*.gate_proj",
+  ffn_up_exps: "mlp.experts.*.up_proj",
+  ffn_down_exps: "mlp.experts.*.down_proj",
+  ffn_gate_inp_shexp: "mlp.shared_expert_gate",
+  ffn_gate_shexp: "mlp.shared_expert.gate_proj",
+  ffn_up_shexp: "mlp.shared_expert.up_proj",
+  ffn_down_shexp: "mlp.shared_expert.down_proj",
+};
+
+export const graniteMoeLayerNames: LayerNames = {
+  ...llamaLayerNames,
+  ffn_gate_inp: "block_sparse_moe.router.layer",
+  ffn_gate_exps: "block_sparse_moe.experts.*.gate_proj",
+  ffn_up_exps: "block_sparse_moe.experts.*.up_proj",
+  ffn_down_exps: "block_sparse_moe.experts.*.down_proj",
+};
+
+/** The Hugging Face name; undefined for a tensor the architecture does not have. */
+export function huggingFaceName(name: string, layerNames: LayerNames = llamaLayerNames): string | undefined {
   if (Object.hasOwn(globalNames, name)) return globalNames[name];
   const match = /^blk\.(0|[1-9]\d{0,4})\.([a-z_]+)\.(weight|bias)$/.exec(name);
   if (match === null) return undefined;
@@ -33,7 +79,7 @@ export function huggingFaceName(name: string): string | undefined {
 }
 
 /** The inverse of `huggingFaceName`; undefined for names that GGUF has no word for. */
-export function ggufName(huggingFace: string): string | undefined {
+export function ggufName(huggingFace: string, layerNames: LayerNames = llamaLayerNames): string | undefined {
   for (const [gguf, name] of Object.entries(globalNames)) if (name === huggingFace) return gguf;
   const match = /^model\.layers\.(\d+)\.(.+)\.(weight|bias)$/.exec(huggingFace);
   if (match === null) return undefined;
@@ -43,8 +89,13 @@ export function ggufName(huggingFace: string): string | undefined {
   return undefined;
 }
 
-/** Tensors that decide something but are no weights of a layer. */
-export const ropeFactorsName = "rope_freqs.weight";
+/** Tensors that decide something but are no weights of a layer: what inverse rotary frequencies are divided by. */
+export const ropeFactorNames = {
+  always: "rope_freqs.weight",
+  /** LongRoPE's, beyond the original context and within it. */
+  long: "rope_factors_long.weight",
+  short: "rope_factors_short.weight",
+} as const;
 
 /** Written by converters of 2023; the values are those the rotary embedding computes anyway. */
 export function isIgnoredGgufTensor(name: string): boolean {

@@ -249,5 +249,15 @@ export function repackingRecipe(
   return {
     layout: `${type} ${groupSize} ${table.join(" ")}`,
     assemble: async () => repackBlocks(repacking, await readTensor(tensor), numElements),
+    slices: (count) => {
+      const byteLength = tensor.byteLength / count;
+      return Array.from({ length: count }, (_, index) =>
+        repackingRecipe(
+          repacking,
+          { ...tensor, offset: tensor.offset + index * byteLength, byteLength },
+          numElements / count,
+        ),
+      );
+    },
   };
 }

@@ -48,6 +48,17 @@ export class GgufValues {
     return this.uniform(key) ?? this.#missing(key);
   }
 
+  /** One for every layer. */
+  booleans(key: string): readonly boolean[] | undefined {
+    const value = this.#metadata.get(this.keyOf(key));
+    return Array.isArray(value) && value.every((item) => typeof item === "boolean") ? value : undefined;
+  }
+
+  /** The full key. */
+  keyOf(key: string): string {
+    return `${this.#prefix}.${key}`;
+  }
+
   #missing(key: string): never {
     throw artifactInvalid(this.path, `has no ${this.#prefix}.${key}`);
   }

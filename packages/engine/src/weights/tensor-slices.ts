@@ -1,0 +1,20 @@
+import type { TensorInfo } from "./checkpoint.js";
+
+/** A tensor cut along its outermost dimension: `shape[0]` tensors of the dimensions that are left, named `name[index]`. */
+export function tensorSlices(tensor: TensorInfo): TensorInfo[] {
+  const { recipe, ...whole } = tensor;
+  const [count = 1, ...shape] = whole.shape;
+  const byteLength = whole.byteLength / count;
+  const recipes = recipe?.slices?.(count);
+  return Array.from({ length: count }, (_, index) => {
+    const part = recipes?.[index];
+    return {
+      ...whole,
+      name: `${whole.name}[${index}]`,
+      shape,
+      offset: whole.offset + index * byteLength,
+      byteLength,
+      ...(part !== undefined && { recipe: part }),
+    };
+  });
+}
