@@ -16,7 +16,8 @@ const allowed = {
   server: ["protocol", "engine", "tracing"],
   loadtest: ["protocol"],
   plan: ["protocol", "kernels", "engine"],
-  cli: ["protocol", "kernels", "engine", "server", "loadtest", "plan", "tracing", "quantize"],
+  compare: ["protocol", "kernels", "engine"],
+  cli: ["protocol", "kernels", "engine", "server", "loadtest", "plan", "compare", "tracing", "quantize"],
 };
 
 const importPattern =

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -87,6 +87,25 @@ test("plans come from a config.json alone, as tables or JSON", async () => {
   assert.ok((plan.machines[0]?.formats.length ?? 0) > 5);
 });
 
+test("compares a model with itself, as a table and a page", async () => {
+  const model = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
+  const folder = await mkdtemp(join(tmpdir(), "octavo-cli-"));
+  try {
+    const data = join(folder, "data.jsonl");
+    const page = join(folder, "page.html");
+    await writeFile(data, '{"prompt": "one, two", "completion": ", three"}\n');
+    const ended = await octavo("compare", model, model, "--data", data, "--html", page);
+    assert.equal(ended.code, 0, ended.err);
+    assert.match(ended.out, /^IDENTICAL: /);
+    assert.match(await readFile(page, "utf8"), /^<!doctype html>/);
+    await writeFile(data, '{"prompt": "one, two"}\n');
+    const refused = await octavo("compare", model, model, "--data", data);
+    assert.match(refused.err, /data\.jsonl:1 .*"completion".*\[invalid_option\]/);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 test("flags that make no sense are refused before anything is loaded", async () => {
   for (const args of [
     ["serve", "--port", "70000"],
@@ -97,6 +116,8 @@ test("flags that make no sense are refused before anything is loaded", async () 
     ["serve", "--drain-timeout", "1e9"],
     ["serve", "--no-such-flag"],
     ["bench", "serve", "--request-rate", "-1"],
+    ["compare", "model", "--data", "file"],
+    ["compare", "model", "model"],
     ["plan"],
     ["plan", "model", "--hardware", "abacus"],
     ["plan", "model", "--api-price", "1/2/3"],

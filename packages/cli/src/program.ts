@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { benchServeCommand } from "./commands/bench-serve.js";
+import { compareCommand } from "./commands/compare.js";
 import { planCommand } from "./commands/plan.js";
 import { quantizeCommand } from "./commands/quantize.js";
 import { serveCommand } from "./commands/serve.js";
@@ -16,6 +17,7 @@ export function createProgram(): Command {
     .addCommand(serveCommand())
     .addCommand(planCommand())
     .addCommand(quantizeCommand())
+    .addCommand(compareCommand())
     .addCommand(tracesCommand())
     .addCommand(bench);
 }

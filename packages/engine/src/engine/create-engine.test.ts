@@ -16,6 +16,21 @@ test("generates tokens, text and one end", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
+test("a hook may hold the next step up", async () => {
+  const held: (() => void)[] = [];
+  const afterStep = (): Promise<void> => new Promise((resolve) => held.push(resolve));
+  const { engine, backend } = createFakeEngine({ hooks: { afterStep } });
+  const running = collect(engine.generate(generationRequest([1, 2, 3], { maxTokens: 3 })));
+  for (let step = 1; step <= 3; step += 1) {
+    while (held.length < step) await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(backend.numSteps, step);
+    held[step - 1]?.();
+  }
+  assert.equal((await running).sequences[0]?.tokens.length, 3);
+  await engine[Symbol.asyncDispose]();
+});
+
 test("ends at EOS, at stop ids and at the context's end, each with its reason", async () => {
   const script = (context: readonly number[]): number =>
     context.length === 6 ? eosToken : context.length === 4 ? 9 : 3;

@@ -246,7 +246,7 @@ class StepEngine implements RunningEngine {
       ...end,
     });
     this.evidence.endStep(end);
-    hooks.afterStep?.(this);
+    await hooks.afterStep?.(this);
   }
 
   #plan(): ScheduledStep {

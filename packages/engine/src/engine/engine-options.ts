@@ -62,8 +62,8 @@ export interface EngineHooks {
   choosePreemptions?(running: readonly SequenceView[]): Iterable<number>;
   /** Raw logits behind every sampled and scored token; asking for them makes the backend return them. */
   onLogits?(requestId: string, sequenceIndex: number, position: number, logits: Float32Array): void;
-  /** After a step's results were applied, with nothing in flight. */
-  afterStep?(engine: RunningEngine): void;
+  /** After a step's results were applied, with nothing in flight; the next step waits for what it returns. */
+  afterStep?(engine: RunningEngine): void | Promise<void>;
 }
 
 export interface RunningEngine extends Engine {

@@ -1,0 +1,11 @@
+export {
+  compareModels,
+  type ComparedModel,
+  type CompareOptions,
+  type CompareProgress,
+  type Comparison,
+} from "./compare.js";
+export { renderHtml } from "./report/html/page.js";
+export { renderTable } from "./report/table.js";
+export type { Cell, Estimate, Summary } from "./report/summary.js";
+export type { Verdict, VerdictName } from "./report/verdict.js";
