@@ -2,7 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import { checkLeftRecursion, pruneRules } from "./analyse.js";
 import { TermStore } from "./automaton/term-store.js";
 import { compileGrammarText } from "./ebnf/compile-grammar-text.js";
-import type { GrammarSpec } from "./grammar.js";
+import type { GrammarSpec, JsonLayout, JsonValue } from "./grammar.js";
 import { SchemaCompiler } from "./json-schema/schema-compiler.js";
 import { utf8Encoding } from "./json-schema/json-text.js";
 import { literalNode } from "./literal.js";
@@ -49,9 +49,11 @@ class SpecCompiler {
     const inner = (part: GrammarSpec): Node => this.node(part, depth + 1);
     switch (spec.kind) {
       case "json_schema": {
-        const prefix = `${this.#numSchemas++}:`;
-        return new SchemaCompiler(spec.schema, spec.layout ?? {}, this.#rules, prefix).compile();
+        const compiler = this.#schemas(spec.schema, spec.layout ?? {});
+        return compiler.compile(spec.at, spec.withoutStrings);
       }
+      case "schema_text":
+        return this.#rule("schema_text", this.#schemas(spec.schema, {}).compileText(spec));
       case "json_object":
         return inner({
           kind: "json_schema",
@@ -96,6 +98,10 @@ class SpecCompiler {
       case "tagged_text":
         return taggedText(spec, this.#rules, this.#special, inner);
     }
+  }
+
+  #schemas(schema: JsonValue, layout: JsonLayout): SchemaCompiler {
+    return new SchemaCompiler(schema, layout, this.#rules, `${this.#numSchemas++}:`);
   }
 
   #rule(name: string, node: Node): Node {

@@ -10,6 +10,8 @@ export interface JsonLayout {
   readonly whitespace?: "flexible" | "compact";
   /** A regular expression for what may stand between tokens; overrides `whitespace`. */
   readonly whitespacePattern?: string;
+  /** Which escapes strings have: any that JSON knows (default), those that it needs, or those and one for `<`, so that no markup appears. */
+  readonly escapes?: "any" | "needed" | "needed and markup";
 }
 
 /** A part of the output with fixed borders, such as a tool call. */
@@ -21,7 +23,25 @@ export interface TagSpec {
 
 /** What the output must look like. Everything but `tagged_text` and `any_text` constrains every byte. */
 export type GrammarSpec =
-  | { readonly kind: "json_schema"; readonly schema: JsonValue; readonly layout?: JsonLayout }
+  | {
+      readonly kind: "json_schema";
+      readonly schema: JsonValue;
+      readonly layout?: JsonLayout;
+      /** JSON pointer to the part of `schema` that is meant; references in it are still looked up in the whole. */
+      readonly at?: string;
+      /** Leaves strings out. */
+      readonly withoutStrings?: boolean;
+    }
+  /** A string under a schema as plain text: neither quotes nor escapes. */
+  | {
+      readonly kind: "schema_text";
+      readonly schema: JsonValue;
+      readonly at?: string;
+      /** Texts that do not appear in it, such as the markup that ends it. */
+      readonly without?: readonly string[];
+      /** Leaves out what could be read as JSON. */
+      readonly isNotJson?: boolean;
+    }
   /** Any JSON object. */
   | { readonly kind: "json_object"; readonly layout?: JsonLayout }
   /** ECMAScript syntax; the whole output must match. */

@@ -7,6 +7,7 @@ import { toolFormats } from "../parsers/registry.js";
 import { untaggedJsonCalls } from "../parsers/shared/json-calls.js";
 import { toolSchemas } from "../parsers/shared/tool-schemas.js";
 import { ByteTokenizer } from "../testing/fake-tokenizer.js";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterReasoning, toolGrammar, withTools } from "./tool-grammar.js";
 
 const tokenizer = new ByteTokenizer();
@@ -148,6 +149,100 @@ describe("a strict tool that is left to the model", () => {
       assert.ok(!allows(grammar, call("get_lost", "{}")));
     });
   }
+
+  const written: Readonly<Record<string, (name: string, key: string, value: string) => string>> = {
+    qwen3_coder: (name, key, value) =>
+      `<tool_call>\n<function=${name}>\n<parameter=${key}>\n${value}\n</parameter>\n</function>\n</tool_call>`,
+    glm45: (name, key, value) =>
+      `<tool_call>${name}\n<arg_key>${key}</arg_key>\n<arg_value>${value}</arg_value>\n</tool_call>`,
+    llama3_json: (name, key, value) =>
+      `{"name": "${name}", "parameters": {"${key}": ${JSON.stringify(value)}}}`,
+    pythonic: (name, key, value) => `[${name}(${key}=${JSON.stringify(value)})]`,
+    llama4_pythonic: (name, key, value) => `<|python_start|>[${name}(${key}=${JSON.stringify(value)})]`,
+  };
+  for (const [name, write] of Object.entries(written)) {
+    it(`leaves text free and holds arguments that are listed to the schema: ${name}`, async () => {
+      const format = toolFormats.find((candidate) => candidate.name === name);
+      const grammar = await compile(toolGrammar({ tools }, "auto", format));
+      assert.ok(allows(grammar, "No call at all, but { and < and [."));
+      assert.ok(allows(grammar, write("get_weather", "city", "Oslo")));
+      assert.ok(!allows(grammar, write("get_weather", "city", "Rome")));
+      assert.ok(!allows(grammar, write("get_weather", "town", "Oslo")));
+      assert.ok(allows(grammar, write("get_time", "zone", "1")), "the other tool is not strict");
+      assert.ok(!allows(grammar, write("get_lost", "zone", "1")));
+      if (name !== "qwen3_coder") return;
+      const bare = (city: string): string => write("get_weather", "city", city).slice("<tool_call>\n".length);
+      assert.ok(allows(grammar, bare("Oslo")));
+      assert.ok(
+        !allows(grammar, bare("Rome")),
+        "a call may leave its first tag out, and is held all the same",
+      );
+    });
+
+    it(`reads arguments of every type back as the schema has them: ${name}`, async () => {
+      const format = toolFormats.find((candidate) => candidate.name === name)!;
+      const parameters = {
+        type: "object",
+        properties: {
+          query: { type: "string", maxLength: 20 },
+          limit: { type: "integer", minimum: 1, maximum: 50 },
+          exact: { type: "boolean" },
+          ratio: { type: ["number", "null"] },
+          tags: { type: "array", items: { type: "string", maxLength: 6 }, maxItems: 3 },
+          mode: { anyOf: [{ type: "string", maxLength: 8 }, { type: "integer" }] },
+          where: { $ref: "#/$defs/place" },
+        },
+        required: ["limit", "tags"],
+        $defs: {
+          place: {
+            type: "object",
+            properties: { city: { enum: ["a<b", "c"] } },
+            required: ["city"],
+            additionalProperties: false,
+          },
+        },
+      };
+      const searching = [
+        { type: "function", function: { name: "search", strict: true, parameters } },
+      ] as never[];
+      const validate = new Ajv2020({ strict: false }).compile(parameters);
+      const grammar = await compile(toolGrammar({ tools: searching }, "required", format));
+      for (let seed = 1; seed <= 24; seed += 1) {
+        const text = randomAnswer(grammar, seed);
+        const parser = new OutputParser({
+          machine: format.machine,
+          reasoning: undefined,
+          promptReasoning: "unknown",
+          schemas: toolSchemas(searching),
+        });
+        const calls: string[] = [];
+        for (const event of [...parser.push(text), ...parser.finish()]) {
+          if (event.kind === "call-start") calls.push("");
+          else if (event.kind === "arguments") calls[calls.length - 1] += event.text;
+          else if (event.kind === "call-end") assert.equal(event.problem, undefined, text);
+        }
+        assert.ok(calls.length > 0, text);
+        for (const made of calls)
+          assert.ok(validate(JSON.parse(made)), `${text}\n${made}\n${JSON.stringify(validate.errors)}`);
+      }
+    });
+  }
+
+  it("says which schemas cannot be held where arguments are listed", () => {
+    const format = toolFormats.find(({ name }) => name === "glm45");
+    const withParameters = (parameters: object): never[] =>
+      [{ type: "function", function: { name: "f", strict: true, parameters } }] as never[];
+    const cases: readonly (readonly [object, RegExp])[] = [
+      [{ anyOf: [{ required: ["a"] }] }, /have anyOf, which cannot be kept to/],
+      [{ properties: { "a b>": {} } }, /include "a b>", a name that/],
+      [{ properties: { a: {} }, required: ["b"] }, /require "b", which is not among/],
+    ];
+    for (const [parameters, message] of cases)
+      assert.throws(() => toolGrammar({ tools: withParameters(parameters) }, "auto", format), {
+        code: "invalid_request",
+        message,
+      });
+  });
 
   it("lets a request's own constraint and calls stand beside each other", async () => {
     const hermes = toolFormats.find(({ name }) => name === "hermes");

@@ -2,6 +2,7 @@ import type { GrammarSpec, JsonObject } from "@octavo/engine";
 import { type ChatCompletionRequest, type ChatTool, OctavoError } from "@octavo/protocol";
 import type { CallLayout, ToolFormat } from "../parsers/machine.js";
 import { jsonArrayLayout } from "../parsers/shared/json-calls.js";
+import { listedArguments } from "../parsers/shared/listed-arguments.js";
 import type { OutputConstraint } from "./output-constraint.js";
 import type { PromptReasoning, ReasoningFormat } from "../parsers/reasoning/reasoning-format.js";
 
@@ -43,9 +44,20 @@ export function toolGrammar(
   if (choice === "auto") {
     const strict = tools.findIndex((tool) => tool.function.strict === true);
     if (strict < 0) return undefined;
-    const trigger = format?.layout?.trigger;
+    const { trigger, beginsAnswer } = format?.layout ?? {};
     if (format?.layout !== undefined && trigger !== undefined)
       return guardedCalls(tools, format.layout, trigger, isSingle);
+    if (format?.layout !== undefined && beginsAnswer !== undefined) {
+      const text: GrammarSpec = {
+        kind: "schema_text",
+        schema: { type: "string", not: { pattern: `^\\s*${beginsAnswer}` } },
+        without: format.markers,
+      };
+      return {
+        kind: "any_of",
+        options: [section(format.layout, calls(tools, format.layout, isSingle, false)), text],
+      };
+    }
     const param = `tools[${strict}].function.strict`;
     const message =
       "this model's calls have no start that could be watched for; set tool_choice to required, or name the tool";
@@ -102,19 +114,22 @@ function guardedCalls(
   trigger: string,
   isSingle: boolean,
 ): GrammarSpec {
+  const triggers = layout.bareTrigger === undefined ? [trigger] : [trigger, layout.bareTrigger];
   const tags =
     layout.open === undefined
-      ? tools.map((tool) => ({
-          begin: trigger,
-          content: call(
-            tool,
-            { ...layout, begin: (name) => withoutLead(layout.begin(name), trigger) },
-            false,
-          ),
-          end: "",
-        }))
+      ? triggers.flatMap((begin) =>
+          tools.map((tool) => ({
+            begin,
+            content: call(
+              tool,
+              { ...layout, begin: (name) => withoutLead(layout.begin(name), begin) },
+              false,
+            ),
+            end: "",
+          })),
+        )
       : [{ begin: layout.open, content: calls(tools, layout, isSingle, false), end: layout.close ?? "" }];
-  return { kind: "tagged_text", triggers: [trigger], tags, ...(isSingle ? { stopAfterFirst: true } : {}) };
+  return { kind: "tagged_text", triggers, tags, ...(isSingle ? { stopAfterFirst: true } : {}) };
 }
 
 function section(layout: CallLayout, content: GrammarSpec): GrammarSpec {
@@ -137,12 +152,14 @@ function call(tool: ChatTool, layout: CallLayout, enforcesAll: boolean): Grammar
   const enforces = enforcesAll || tool.function.strict === true;
   return {
     kind: "sequence",
-    parts: [
-      ...layout.begin(tool.function.name),
-      enforces ? { kind: "json_schema", schema: schemaOf(tool) } : { kind: "json_object" },
-      literal(layout.end),
-    ],
+    parts: [...layout.begin(tool.function.name), argumentsSpec(tool, layout, enforces), literal(layout.end)],
   };
+}
+
+function argumentsSpec(tool: ChatTool, { notation }: CallLayout, enforces: boolean): GrammarSpec {
+  if (notation === undefined)
+    return enforces ? { kind: "json_schema", schema: schemaOf(tool) } : { kind: "json_object" };
+  return enforces ? listedArguments(tool, schemaOf(tool), notation) : notation.any;
 }
 
 /** Arguments are an object, whether the schema says so or not. The schema is JSON: it came in a request's body. */
@@ -150,9 +167,11 @@ function schemaOf({ function: { parameters } }: ChatTool): JsonObject {
   return { type: "object", ...(parameters as JsonObject | null | undefined) };
 }
 
+/** What stands behind the first appearance of a lead. */
 function withoutLead(parts: readonly GrammarSpec[], lead: string): readonly GrammarSpec[] {
   const [first, ...rest] = parts;
-  return first?.kind === "literal" ? [literal(first.text.slice(lead.length)), ...rest] : parts;
+  if (first?.kind !== "literal") return parts;
+  return [literal(first.text.slice(first.text.indexOf(lead) + lead.length)), ...rest];
 }
 
 function literal(text: string): GrammarSpec {

@@ -1,6 +1,7 @@
 import type { GrammarSpec } from "@octavo/engine";
 import type { EventSink } from "./output-events.js";
 import type { Input, Waiting } from "./shared/input.js";
+import type { ArgumentNotation } from "./shared/listed-arguments.js";
 import type { ToolSchemas } from "./shared/tool-schemas.js";
 
 /** What a format's machine works on. */
@@ -14,7 +15,7 @@ export interface MachineContext {
 /** Reads an output to its end: straight-line code that waits wherever the text has not come yet. */
 export type Machine = (context: MachineContext) => Waiting;
 
-/** How calls are written around their JSON arguments: what constrained answers are held to. */
+/** How calls are written: what constrained answers are held to. */
 export interface CallLayout {
   /** Around all calls of an answer. */
   readonly open?: string;
@@ -25,6 +26,12 @@ export interface CallLayout {
   readonly separator: string;
   /** What calls begin with (`open`, where there is one) and nothing else does: where it appears, a call must follow. */
   readonly trigger?: string;
+  /** What a call begins with that leaves out what should stand before it; must be part of what `begin` says. */
+  readonly bareTrigger?: string;
+  /** How arguments are listed, where they are not one JSON object. */
+  readonly notation?: ArgumentNotation;
+  /** Calls make up the whole answer, and what begins like this is calls: a regular expression. */
+  readonly beginsAnswer?: string;
 }
 
 export interface ToolFormat {
@@ -33,7 +40,7 @@ export interface ToolFormat {
   /** Markup that may be special tokens of the vocabulary, whose text must not be skipped. */
   readonly markers: readonly string[];
   readonly machine: Machine;
-  /** Left out where arguments are not written as JSON. */
+  /** Left out where calls cannot be constrained as the format writes them. */
   readonly layout?: CallLayout;
   /** Mistral's templates accept only call ids of nine letters and digits. */
   readonly callIds?: "nine-characters";

@@ -145,7 +145,7 @@ describe("tool_choice", () => {
   it("reads a plain JSON array where the model's own format cannot be constrained", async () => {
     const array =
       '[{"name": "get_weather", "arguments": {"city": "Oslo"}}, {"name": "write_file", "arguments": {}}]';
-    for (const toolCallParser of ["pythonic", "none"]) {
+    for (const toolCallParser of ["functiongemma", "none"]) {
       await using server = await startTestServer({ toolCallParser }, { reply: () => array });
       const { message } = (await answer(server, { tool_choice: "required" })).choices[0]!;
       assert.deepEqual(

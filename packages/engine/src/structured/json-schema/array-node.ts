@@ -152,13 +152,15 @@ function uniqueArray(located: Located, shape: ArrayShape, compiler: SchemaCompil
   if (values === undefined || numPrefix > 0 || values.length > maxUniqueValues)
     throw schemaError(path, `is supported for items with an enum of at most ${maxUniqueValues} values`);
   const { spaces } = compiler;
-  const key = `unique:${least},${most},${values.map(canonical).join("|")}`;
+  const key = `${compiler.prefix}unique:${least},${most},${values.map(canonical).join("|")}`;
   const left = (used: number, count: number): Node =>
     compiler.rules.rule(`${key}:${used},${count}`, "uniqueItems", () => {
       const options = values.flatMap((value, index) => {
         if (used & (1 << index) || count >= most) return [];
         const lead = count === 0 ? sequence() : sequence(text(","), spaces.afterComma);
-        return [sequence(lead, valueNode(value, spaces), left(used | (1 << index), count + 1))];
+        return [
+          sequence(lead, valueNode(value, spaces, compiler.writing), left(used | (1 << index), count + 1)),
+        ];
       });
       if (count >= least && count > 0) options.push(sequence(spaces.inside, text("]")));
       return choice(...options);

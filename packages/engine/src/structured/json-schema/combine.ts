@@ -36,15 +36,15 @@ const choices = ["anyOf", "oneOf"] as const;
 
 /** Resolves the keywords that combine schemas. */
 export class Combinations {
-  readonly #references: References;
+  readonly references: References;
   readonly #negation: Negation;
   /** The same object every time, as rules are shared by the identity of schemas. */
   readonly #without = new Map<string, Map<JsonObject, JsonObject>>();
   readonly #made = new Map<JsonObject, JsonValue[]>();
 
   constructor(root: JsonValue) {
-    this.#references = new References(root);
-    this.#negation = new Negation((located) => this.#references.resolve(located));
+    this.references = new References(root);
+    this.#negation = new Negation((located) => this.references.resolve(located));
   }
 
   /** Schemas as given, `true` left out; undefined when one is `false`. `parent` is the schema that applies them to its own value. */
@@ -109,7 +109,7 @@ export class Combinations {
         throw schemaError(located.path, `combines more than ${maxConjuncts} schemas by allOf and $ref`);
       checkKeywords(located);
       const { schema } = located;
-      const targets = this.#references.resolve(located);
+      const targets = this.references.resolve(located);
       if (targets.some(([target]) => target === schema))
         throw schemaError(pathOf(located.path, "$ref"), "refers to itself");
       const applied = this.conjunction(

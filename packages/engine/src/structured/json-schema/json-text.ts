@@ -4,30 +4,48 @@ import { lowerRegex, type TextEncoding } from "../regex/lower-regex.js";
 import { parseRegex } from "../regex/regex-syntax.js";
 import type { JsonLayout, JsonValue } from "../grammar.js";
 
-const unescaped: CodeSet = complement([0, 0x1f, 0x22, 0x22, 0x5c, 0x5c]);
-const encoded = new Map<CodeSet, Node>();
+const escapedCodes = [0, 0x1f, 0x22, 0x22, 0x5c, 0x5c];
+const unescaped: CodeSet = complement(escapedCodes);
 
-/** Each character in the one way that JSON.stringify writes it. */
-function canonicalCharacters(set: CodeSet): Node {
-  let node = encoded.get(set);
-  if (node === undefined) {
-    const escaped = intersect(set, [0, 0x1f, 0x22, 0x22, 0x5c, 0x5c]);
-    const escapes = pairs(escaped).flatMap(([first, last]) =>
-      Array.from({ length: last - first + 1 }, (_, offset) =>
-        text(JSON.stringify(String.fromCodePoint(first + offset)).slice(1, -1)),
-      ),
-    );
-    node = choice(utf8Node(intersect(set, unescaped)), ...escapes);
-    encoded.set(set, node);
-  }
-  return node;
+/** How the characters of a string are written. */
+export interface StringWriting {
+  /** A character in any of its ways, and in the one that conditions know. */
+  readonly anyCharacter: Node;
+  readonly character: Node;
+  readonly anything: Node;
+  readonly encoding: TextEncoding;
+  readonly write: (value: string) => string;
 }
 
-export const anyCanonicalCharacter = canonicalCharacters([0, 0x10ffff]);
-export const canonicalText: Node = repeat(anyCanonicalCharacter, 0, Number.POSITIVE_INFINITY);
+/** Each character in the one way that `write` has for it. */
+function jsonEncoding(alsoEscaped: CodeSet, write: (value: string) => string): TextEncoding {
+  const encoded = new Map<CodeSet, Node>();
+  const toEscape = [...escapedCodes, ...alsoEscaped];
+  const characters = (set: CodeSet): Node => {
+    let node = encoded.get(set);
+    if (node === undefined) {
+      const plain = intersect(set, complement([0, 0x1f, 0x22, 0x22, ...alsoEscaped, 0x5c, 0x5c]));
+      const escapes = pairs(toEscape).flatMap(([first, last]) =>
+        pairs(intersect(set, [first, last])).flatMap(([from, to]) =>
+          Array.from({ length: to - from + 1 }, (_, offset) =>
+            text(write(String.fromCodePoint(from + offset))),
+          ),
+        ),
+      );
+      node = choice(utf8Node(plain), ...escapes);
+      encoded.set(set, node);
+    }
+    return node;
+  };
+  return { characters, anything: repeat(characters([0, 0x10ffff]), 0, Number.POSITIVE_INFINITY) };
+}
+
+const writeJson = (value: string): string => JSON.stringify(value).slice(1, -1);
+const writeWithoutMarkup = (value: string): string => writeJson(value).replaceAll("<", "\\u003c");
 
 /** Characters of a string with a constraint on its content: one way to write each, so that text and content agree. */
-export const jsonStringEncoding: TextEncoding = { characters: canonicalCharacters, anything: canonicalText };
+export const jsonStringEncoding: TextEncoding = jsonEncoding([], writeJson);
+const markupFreeEncoding = jsonEncoding([0x3c, 0x3c], writeWithoutMarkup);
 
 const hex = choice(byteRange(0x30, 0x39), byteRange(0x41, 0x46), byteRange(0x61, 0x66));
 const notD = choice(
@@ -62,6 +80,28 @@ export const anyCharacter: Node = choice(
   ),
 );
 
+/** Between the quotes of JSON. */
+export const jsonWriting: StringWriting = {
+  anyCharacter,
+  character: jsonStringEncoding.characters([0, 0x10ffff]),
+  anything: jsonStringEncoding.anything,
+  encoding: jsonStringEncoding,
+  write: writeJson,
+};
+
+const canonicalWriting: StringWriting = { ...jsonWriting, anyCharacter: jsonWriting.character };
+const markupFreeWriting: StringWriting = {
+  anyCharacter: markupFreeEncoding.characters([0, 0x10ffff]),
+  character: markupFreeEncoding.characters([0, 0x10ffff]),
+  anything: markupFreeEncoding.anything,
+  encoding: markupFreeEncoding,
+  write: writeWithoutMarkup,
+};
+
+export function stringWriting({ escapes = "any" }: JsonLayout): StringWriting {
+  return escapes === "any" ? jsonWriting : escapes === "needed" ? canonicalWriting : markupFreeWriting;
+}
+
 /** Indentation at most, in spaces or tabs. */
 const maxIndent = 64;
 
@@ -91,27 +131,39 @@ export function jsonSpaces(layout: JsonLayout): JsonSpaces {
   return layout.whitespace === "compact" ? compact : flexible;
 }
 
+/** As it is. */
+export const plainWriting: StringWriting = {
+  anyCharacter: utf8Node([0, 0x10ffff]),
+  character: utf8Node([0, 0x10ffff]),
+  anything: plain.anything,
+  encoding: plain,
+  write: (value) => value,
+};
+
 /** Text as it is. */
 export function utf8Encoding(): TextEncoding {
   return { characters: utf8Node, anything: repeat(utf8Node([0, 0x10ffff]), 0, Number.POSITIVE_INFINITY) };
 }
 
 /** One value, with the whitespace that the layout allows. */
-export function valueNode(value: JsonValue, spaces: JsonSpaces): Node {
-  if (Array.isArray(value))
-    return listNode(
-      "[",
-      value.map((item: JsonValue) => valueNode(item, spaces)),
-      "]",
-      spaces,
-    );
-  if (typeof value === "object" && value !== null) {
-    const members = Object.entries(value).map(([key, item]) =>
-      sequence(text(`${JSON.stringify(key)}:`), spaces.afterColon, valueNode(item, spaces)),
-    );
-    return listNode("{", members, "}", spaces);
-  }
-  return text(JSON.stringify(value));
+export function valueNode(value: JsonValue, spaces: JsonSpaces, { write } = jsonWriting): Node {
+  const of = (part: JsonValue): Node => {
+    if (Array.isArray(part))
+      return listNode(
+        "[",
+        part.map((item: JsonValue) => of(item)),
+        "]",
+        spaces,
+      );
+    if (typeof part === "object" && part !== null) {
+      const members = Object.entries(part).map(([key, item]) =>
+        sequence(text(`"${write(key)}":`), spaces.afterColon, of(item)),
+      );
+      return listNode("{", members, "}", spaces);
+    }
+    return text(typeof part === "string" ? `"${write(part)}"` : JSON.stringify(part));
+  };
+  return of(value);
 }
 
 function listNode(open: string, items: readonly Node[], close: string, spaces: JsonSpaces): Node {

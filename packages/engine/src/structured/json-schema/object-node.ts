@@ -3,7 +3,6 @@ import type { JsonValue } from "../grammar.js";
 import { all, choice, type Node, not, nothing, repeat, sequence, text } from "../node.js";
 import { type Conjunction, isVisible, kindsIn } from "./combine.js";
 import { allowedValues } from "./enumerated.js";
-import { canonicalText } from "./json-text.js";
 import { countOf, kinds, type Located, schemaMap } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
@@ -43,7 +42,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
       ({ schema }) =>
         schema["additionalProperties"] === undefined && (schema["unevaluatedProperties"] ?? false) === false,
     );
-  const patterns = patternsOf(conjunction);
+  const patterns = patternsOf(conjunction, compiler);
   // What conditions speak of is a member of a closed object only where a schema of its own allows it.
   const declared = [...namesIn(own)];
   for (const name of namesIn(conjunction)) {
@@ -60,7 +59,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
   const properties: Property[] = [];
   for (const name of names) {
     const schemas = schemasOf(conjunction, (located) => schemasOfMember(located, name, patterns));
-    const isAllowed = isName === undefined || isName(JSON.stringify(name).slice(1, -1));
+    const isAllowed = isName === undefined || isName(compiler.writing.write(name));
     const good = isAllowed ? compiler.conjunction(schemas) : undefined;
     const origin = required.get(name);
     if (good === undefined) {
@@ -137,14 +136,14 @@ interface KeyPattern {
   readonly matches: (name: string) => boolean;
 }
 
-function patternsOf(conjunction: Conjunction): readonly KeyPattern[] {
+function patternsOf(conjunction: Conjunction, { writing }: SchemaCompiler): readonly KeyPattern[] {
   const found = new Map<string, KeyPattern>();
   for (const located of conjunction) {
     for (const [pattern, , path] of schemaMap(located, "patternProperties")) {
       if (found.has(pattern)) continue;
-      const node = patternNode(pattern, path, true);
+      const node = patternNode(pattern, path, true, writing);
       const isMatch = nodeMatcher(node);
-      found.set(pattern, { pattern, node, matches: (name) => isMatch(JSON.stringify(name).slice(1, -1)) });
+      found.set(pattern, { pattern, node, matches: (name) => isMatch(writing.write(name)) });
     }
     if (found.size > maxPatterns)
       throw schemaError(pathOf(located.path, "patternProperties"), `has more than ${maxPatterns} patterns`);
@@ -161,11 +160,12 @@ function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler)
   const branches = names === undefined ? [] : compiler.combinations.branches(names);
   const options = branches.flatMap((branch): Node[] => {
     const values = allowedValues(branch);
-    if (values === undefined) return kindsIn(branch) & kinds.string ? [stringContent(branch)] : [];
+    if (values === undefined)
+      return kindsIn(branch) & kinds.string ? [stringContent(branch, compiler.writing)] : [];
     const strings = values.filter((value) => typeof value === "string");
-    return strings.map((value) => text(JSON.stringify(value).slice(1, -1)));
+    return strings.map((value) => text(compiler.writing.write(value)));
   });
-  return [all(canonicalText, choice(...options))];
+  return [all(compiler.writing.anything, choice(...options))];
 }
 
 /** One kind of other member for each set of patterns that a key may match. */
@@ -177,7 +177,7 @@ function otherMembers(
   keyConditions: readonly Node[],
   compiler: SchemaCompiler,
 ): OtherMembers[] {
-  const taken = choice(...names.map((name) => text(JSON.stringify(name).slice(1, -1))));
+  const taken = choice(...names.map((name) => text(compiler.writing.write(name))));
   const result: OtherMembers[] = [];
   for (let set = 0; set < 1 << patterns.length; set += 1) {
     if (set === 0 && isClosed) continue;
@@ -194,7 +194,7 @@ function otherMembers(
     const conditions = patterns.map(({ node }, index) => (inSet(index) ? node : not(node)));
     const excluded = names.length === 0 ? [] : [not(taken)];
     result.push({
-      key: all(canonicalText, ...conditions, ...excluded, ...keyConditions),
+      key: all(compiler.writing.anything, ...conditions, ...excluded, ...keyConditions),
       value: compiler.value(good),
     });
   }
@@ -261,7 +261,7 @@ function members(
     const { name, value, isRequired } = property;
     const options: Node[] = [];
     if (count < most) {
-      const label = text(`${JSON.stringify(name)}:`);
+      const label = text(`"${compiler.writing.write(name)}":`);
       options.push(sequence(lead, label, spaces.afterColon, value, from(index + 1, counted(count + 1))));
     }
     if (!isRequired) options.push(from(index + 1, count));

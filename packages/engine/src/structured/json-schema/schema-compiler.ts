@@ -1,17 +1,40 @@
 import type { JsonLayout, JsonObject, JsonValue } from "../grammar.js";
-import { choice, type Node, nothing, text } from "../node.js";
+import { all, choice, type Node, not, nothing, sequence, text } from "../node.js";
+import { lowerRegex } from "../regex/lower-regex.js";
+import { parseRegex } from "../regex/regex-syntax.js";
 import type { RuleBuilder } from "../rule-builder.js";
 import { arrayNode } from "./array-node.js";
 import { Combinations, type Conjunction, kindsIn } from "./combine.js";
 import { allowedValues } from "./enumerated.js";
-import { type JsonSpaces, jsonSpaces, valueNode } from "./json-text.js";
-import { kinds } from "./keywords.js";
+import {
+  type JsonSpaces,
+  jsonSpaces,
+  plainWriting,
+  type StringWriting,
+  stringWriting,
+  valueNode,
+} from "./json-text.js";
+import { anyKind, kinds } from "./keywords.js";
 import { numberNode } from "./numeric.js";
 import { objectNode } from "./object-node.js";
+import { restricted } from "./restriction.js";
 import { schemaError } from "./schema-error.js";
-import { stringNode } from "./string-node.js";
+import { stringContent, stringNode } from "./string-node.js";
 
 const maxNesting = 256;
+
+export interface TextOptions {
+  readonly at?: string | undefined;
+  readonly without?: readonly string[] | undefined;
+  readonly isNotJson?: boolean | undefined;
+}
+
+/** Plain text that cannot be taken for a JSON value, nor for one of the words that stand for one in Python. */
+const notJson = lowerRegex(
+  parseRegex('(?!\\s*(?:true|false|null|True|False|None)\\s*$)[^\\s\\d\\-{}[\\]"][^]*'),
+  plainWriting.encoding,
+  false,
+);
 
 /**
  * JSON schema (2020-12, and what drafts 4 to 7 spell differently) as rules. Objects whose `additionalProperties` is not
@@ -22,7 +45,10 @@ export class SchemaCompiler {
   readonly rules: RuleBuilder;
   readonly spaces: JsonSpaces;
   readonly combinations: Combinations;
-  readonly #prefix: string;
+  /** Tells its rules from those of other schemas of the same grammar. */
+  readonly prefix: string;
+  readonly writing: StringWriting;
+  readonly layout: JsonLayout;
   readonly #root: JsonValue;
   readonly #ids = new Map<JsonObject, number>();
   #nesting = 0;
@@ -31,12 +57,40 @@ export class SchemaCompiler {
     this.#root = root;
     this.rules = rules;
     this.spaces = jsonSpaces(layout);
+    this.writing = stringWriting(layout);
     this.combinations = new Combinations(root);
-    this.#prefix = prefix;
+    this.prefix = prefix;
+    this.layout = layout;
   }
 
-  compile(): Node {
-    return this.value(this.conjunction([[this.#root, "#"]]));
+  /** The value at a JSON pointer, the whole schema without one. */
+  compile(at = "", withoutStrings = false): Node {
+    const excluded = withoutStrings ? [restricted({ kinds: anyKind & ~kinds.string })] : [];
+    return this.value(
+      this.conjunction([this.#part(at), ...excluded.map((schema) => [schema, "#"] as const)]),
+    );
+  }
+
+  /** A string at a JSON pointer as plain text, in which none of `without` appears. */
+  compileText({ at = "", without = [], isNotJson = false }: TextOptions): Node {
+    const parts = this.conjunction([this.#part(at), [restricted({ kinds: kinds.string }), "#"]]);
+    const branches = parts === undefined ? [] : this.combinations.branches(parts);
+    const { anything } = plainWriting;
+    const conditions = without.map((tag) => not(sequence(anything, text(tag), anything)));
+    if (isNotJson) conditions.push(notJson);
+    const contents = branches.map((branch) => {
+      const values = allowedValues(branch);
+      if (values === undefined)
+        return kindsIn(branch) & kinds.string ? stringContent(branch, plainWriting) : nothing;
+      return choice(...values.filter((value) => typeof value === "string").map((value) => text(value)));
+    });
+    return choice(...contents.map((content) => all(content, ...conditions)));
+  }
+
+  #part(at: string): readonly [JsonValue, string] {
+    return at === ""
+      ? [this.#root, "#"]
+      : this.combinations.references.resolve({ schema: { $ref: `#${at}` }, path: "#" })[0]!;
   }
 
   /** Schemas as given, `true` left out; undefined when one is `false`. */
@@ -55,7 +109,7 @@ export class SchemaCompiler {
       .toSorted((a, b) => a - b)
       .join("&");
     const name = conjunction[0]?.path ?? "any";
-    return this.rules.rule(`${this.#prefix}value:${key}`, name, () => {
+    return this.rules.rule(`${this.prefix}value:${key}`, name, () => {
       if (++this.#nesting > maxNesting)
         throw schemaError(name, `is nested more than ${maxNesting} schemas deep`);
       const node = this.#alternatives(distinct.map(([, located]) => located));
@@ -80,7 +134,8 @@ export class SchemaCompiler {
 
   #plainValue(conjunction: Conjunction): Node {
     const values = allowedValues(conjunction);
-    if (values !== undefined) return choice(...values.map((value) => valueNode(value, this.spaces)));
+    if (values !== undefined)
+      return choice(...values.map((value) => valueNode(value, this.spaces, this.writing)));
     const bits = kindsIn(conjunction);
     const options: Node[] = [];
     if (bits & kinds.object) options.push(objectNode(conjunction, this));

@@ -2,7 +2,7 @@ import { all, choice, type Node, not, repeat, sequence, text } from "../node.js"
 import { lowerRegex } from "../regex/lower-regex.js";
 import { parseRegex } from "../regex/regex-syntax.js";
 import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
-import { anyCanonicalCharacter, anyCharacter, canonicalText, jsonStringEncoding } from "./json-text.js";
+import { jsonWriting, type StringWriting } from "./json-text.js";
 import type { Conjunction } from "./combine.js";
 import { countOf, type Located, stringOf } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
@@ -24,13 +24,13 @@ export function stringNode(conjunction: Conjunction, compiler: SchemaCompiler): 
       restrictionOf(schema),
     ]),
   );
-  return compiler.rules.rule(`string:${key}`, "string", () =>
-    sequence(text('"'), stringContent(conjunction), text('"')),
+  return compiler.rules.rule(`string ${compiler.layout.escapes ?? "any"}:${key}`, "string", () =>
+    sequence(text('"'), stringContent(conjunction, compiler.writing), text('"')),
   );
 }
 
-/** What stands between the quotes. */
-export function stringContent(conjunction: Conjunction): Node {
+/** The content of a string under all of the schemas. */
+export function stringContent(conjunction: Conjunction, writing = jsonWriting): Node {
   let least = 0;
   let most = Number.POSITIVE_INFINITY;
   const conditions: Node[] = [];
@@ -40,25 +40,25 @@ export function stringContent(conjunction: Conjunction): Node {
     if (least > maxStringLength)
       throw schemaError(pathOf(located.path, "minLength"), `must be at most ${maxStringLength}`);
     const pattern = stringOf(located, "pattern");
-    if (pattern !== undefined) conditions.push(patternNode(pattern, pathOf(located.path, "pattern"), true));
+    if (pattern !== undefined)
+      conditions.push(patternNode(pattern, pathOf(located.path, "pattern"), true, writing));
     const format = stringOf(located, "format");
-    if (format !== undefined) conditions.push(...formatNode(format, located));
+    if (format !== undefined) conditions.push(...formatNode(format, located, writing));
     const { strings = [], pattern: absent } = restrictionOf(located.schema) ?? {};
-    if (strings.length > 0)
-      conditions.push(not(choice(...strings.map((item) => text(JSON.stringify(item).slice(1, -1))))));
-    if (absent !== undefined) conditions.push(not(patternNode(absent.pattern, absent.path, true)));
+    if (strings.length > 0) conditions.push(not(choice(...strings.map((item) => text(writing.write(item))))));
+    if (absent !== undefined) conditions.push(not(patternNode(absent.pattern, absent.path, true, writing)));
   }
   if (most > maxStringLength) most = Number.POSITIVE_INFINITY;
   const hasLength = least > 0 || most !== Number.POSITIVE_INFINITY;
-  if (conditions.length === 0) return repeat(anyCharacter, least, most);
-  const lengths = hasLength ? repeat(anyCanonicalCharacter, least, most) : canonicalText;
+  if (conditions.length === 0) return repeat(writing.anyCharacter, least, most);
+  const lengths = hasLength ? repeat(writing.character, least, most) : writing.anything;
   return all(lengths, ...conditions);
 }
 
 /** A pattern over the content of a string, found anywhere (`search`) or taking all of it. */
-export function patternNode(pattern: string, path: string, search: boolean): Node {
+export function patternNode(pattern: string, path: string, search: boolean, writing = jsonWriting): Node {
   try {
-    return lowerRegex(parseRegex(pattern), jsonStringEncoding, search);
+    return lowerRegex(parseRegex(pattern), writing.encoding, search);
   } catch (thrown) {
     if (thrown instanceof OctavoError && thrown.code === "invalid_request")
       throw schemaError(path, `cannot be used: ${thrown.message.replace(/\.$/, "")}`);
@@ -66,9 +66,9 @@ export function patternNode(pattern: string, path: string, search: boolean): Nod
   }
 }
 
-function formatNode(format: string, { path }: Located): Node[] {
+function formatNode(format: string, { path }: Located, writing: StringWriting): Node[] {
   const pattern = formatPatterns.get(format);
-  if (pattern !== undefined) return [patternNode(pattern, path, false)];
+  if (pattern !== undefined) return [patternNode(pattern, path, false, writing)];
   if (freeFormats.has(format) || numberFormats.has(format)) return [];
   throw schemaError(
     pathOf(path, "format"),

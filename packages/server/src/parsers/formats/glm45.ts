@@ -67,4 +67,29 @@ export const glm45: ToolFormat = {
   name: "glm45",
   markers: [callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd],
   machine,
+  layout: {
+    begin: (name) => [{ kind: "literal", text: `${callStart}${name}\n` }],
+    end: callEnd,
+    separator: "\n",
+    trigger: callStart,
+    notation: {
+      before: (key) => `${keyStart}${key}${keyEnd}\n${valueStart}`,
+      after: `${valueEnd}\n`,
+      separator: "",
+      textEnds: [valueEnd, callEnd],
+      any: {
+        kind: "repeat",
+        item: {
+          kind: "sequence",
+          parts: [
+            { kind: "literal", text: keyStart },
+            { kind: "regex", pattern: "[\\w.-]{1,64}" },
+            { kind: "literal", text: `${keyEnd}\n${valueStart}` },
+            { kind: "any_text", until: valueEnd },
+            { kind: "literal", text: "\n" },
+          ],
+        },
+      },
+    },
+  },
 };

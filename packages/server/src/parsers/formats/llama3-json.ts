@@ -47,5 +47,6 @@ export const llama3Json: ToolFormat = {
     begin: (name) => [{ kind: "literal", text: `{"name": ${JSON.stringify(name)}, "parameters": ` }],
     end: "}",
     separator: "; ",
+    beginsAnswer: "(?:\\{|<\\|python_tag\\|>)",
   },
 };

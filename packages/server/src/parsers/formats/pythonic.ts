@@ -1,4 +1,4 @@
-import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { CallLayout, Machine, MachineContext, ToolFormat } from "../machine.js";
 import { type Input, takeSpace, type Waiting } from "../shared/input.js";
 import { escapeText } from "../shared/json-text.js";
 import { pythonLiteral, pythonName } from "../shared/python-literal.js";
@@ -89,14 +89,44 @@ function* readArguments(input: Input, onJson: (text: string) => void): Waiting<s
   return undefined;
 }
 
+/** Values as JSON, which is Python but for true, false and null: the machine reads both. */
+function pythonicLayout(start: string): CallLayout {
+  return {
+    open: `${start}[`,
+    close: "]",
+    begin: (name) => [{ kind: "literal", text: `${name}(` }],
+    end: ")",
+    separator: ", ",
+    beginsAnswer: start === "" ? "\\[" : "(?:\\[|<\\|python_start\\|>)",
+    notation: {
+      before: (key) => `${key}=`,
+      after: "",
+      separator: ", ",
+      any: {
+        kind: "repeat",
+        item: {
+          kind: "sequence",
+          parts: [
+            { kind: "regex", pattern: "[A-Za-z_]\\w{0,63}=" },
+            { kind: "json_schema", schema: true },
+          ],
+        },
+        separator: ", ",
+      },
+    },
+  };
+}
+
 export const pythonic: ToolFormat = {
   name: "pythonic",
   markers: [],
   machine: pythonicMachine(undefined, undefined),
+  layout: pythonicLayout(""),
 };
 
 export const llama4Pythonic: ToolFormat = {
   name: "llama4_pythonic",
   markers: ["<|python_start|>", "<|python_end|>"],
   machine: pythonicMachine("<|python_start|>", "<|python_end|>"),
+  layout: pythonicLayout("<|python_start|>"),
 };

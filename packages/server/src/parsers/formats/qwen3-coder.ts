@@ -84,4 +84,34 @@ function* readParameters(
   return problem;
 }
 
-export const qwen3Coder: ToolFormat = { name: "qwen3_coder", markers: [callStart, callEnd], machine };
+export const qwen3Coder: ToolFormat = {
+  name: "qwen3_coder",
+  markers: [callStart, callEnd],
+  machine,
+  layout: {
+    begin: (name) => [{ kind: "literal", text: `${callStart}\n${functionStart}${name}>\n` }],
+    end: `${functionEnd}\n${callEnd}`,
+    separator: "\n",
+    trigger: callStart,
+    bareTrigger: functionStart,
+    notation: {
+      before: (key) => `${parameterStart}${key}>\n`,
+      after: `\n${parameterEnd}\n`,
+      separator: "",
+      textEnds: [parameterEnd, parameterStart, functionEnd, callEnd],
+      any: {
+        kind: "repeat",
+        item: {
+          kind: "sequence",
+          parts: [
+            { kind: "literal", text: parameterStart },
+            { kind: "regex", pattern: "[\\w.-]{1,64}" },
+            { kind: "literal", text: ">\n" },
+            { kind: "any_text", until: parameterEnd },
+            { kind: "literal", text: "\n" },
+          ],
+        },
+      },
+    },
+  },
+};
