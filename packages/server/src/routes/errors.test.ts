@@ -149,9 +149,9 @@ describe("bad parameters", () => {
     ],
     [
       "a schema with a keyword that is not supported",
-      { messages, response_format: schemaFormat({ properties: { a: { if: {} } } }) },
+      { messages, response_format: schemaFormat({ properties: { a: { type: "array", uniqueItems: true } } }) },
       "response_format.json_schema.schema",
-      /#\/properties\/a\/if is not supported/,
+      /#\/properties\/a\/uniqueItems is supported for items/,
     ],
     [
       "a schema that nothing satisfies",
