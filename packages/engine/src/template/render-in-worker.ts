@@ -5,7 +5,7 @@ import type { TemplateTokens } from "./compile-chat-template.js";
 import { Turns } from "./turns.js";
 
 export interface RenderLimits {
-  /** Default 2000. */
+  /** Of rendering, once the worker is up; default 2000. */
   readonly timeoutMs?: number;
   /** Heap of the worker; default 128. */
   readonly memoryMb?: number;
@@ -22,7 +22,9 @@ export interface RenderTask {
   readonly maxOutputLength: number;
 }
 
+/** `ready` comes first, when the worker is about to begin; then one of the others. */
 export type RenderReply =
+  | { readonly ready: true }
   | { readonly text: string }
   | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
@@ -80,18 +82,22 @@ function renderNow(source: string, input: TemplateInput, limits: RenderLimits): 
       settle();
     };
     const onAbort = (): void => finish(() => reject(cancelled()));
-    const timer = setTimeout(
-      () => finish(() => reject(limitError(`did not finish within ${timeoutMs} ms`))),
-      timeoutMs,
-    );
+    let timer: NodeJS.Timeout | undefined;
     signal?.addEventListener("abort", onAbort, { once: true });
-    worker.once("message", (reply: RenderReply) =>
+    worker.on("message", (reply: RenderReply) => {
+      if ("ready" in reply) {
+        timer = setTimeout(
+          () => finish(() => reject(limitError(`did not finish within ${timeoutMs} ms`))),
+          timeoutMs,
+        );
+        return;
+      }
       finish(() =>
         "text" in reply
           ? resolve(reply.text)
           : reject(new OctavoError(reply.failure.code, reply.failure.message)),
-      ),
-    );
+      );
+    });
     worker.once("error", (error: NodeJS.ErrnoException) => {
       const outOfMemory = error.code === "ERR_WORKER_OUT_OF_MEMORY";
       finish(() =>

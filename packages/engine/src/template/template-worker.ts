@@ -5,6 +5,9 @@ import type { RenderReply, RenderTask } from "./render-in-worker.js";
 
 const { source, input, tokens, maxOutputLength } = workerData as RenderTask;
 
+const send = (reply: RenderReply): void => parentPort?.postMessage(reply, []);
+
+send({ ready: true });
 let reply: RenderReply;
 try {
   const text = compileChatTemplate(source, tokens).render(input);
@@ -19,4 +22,4 @@ try {
   const { code, message } = OctavoError.from(thrown);
   reply = { failure: { code, message } };
 }
-parentPort?.postMessage(reply, []);
+send(reply);
