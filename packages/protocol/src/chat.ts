@@ -2,6 +2,7 @@ import { z } from "zod";
 import { chatMessages, chatTools } from "./chat-messages.js";
 import { deliveryFields, listOf, maxTokenId, requestLimits, samplingFields, unsupported } from "./fields.js";
 import type { ChatLogprobs, PromptLogprobs } from "./logprobs.js";
+import type { OctavoNotes } from "./serving-record.js";
 import { constraintFields } from "./structured.js";
 import type { UsageInfo } from "./usage.js";
 
@@ -113,6 +114,8 @@ export interface ChatCompletion {
   readonly usage: UsageInfo;
   readonly prompt_logprobs?: PromptLogprobs;
   readonly prompt_token_ids?: readonly number[];
+  /** With `octavo.include_serving_record`. */
+  readonly octavo?: OctavoNotes;
 }
 
 export interface ChatChunkChoice {
@@ -133,4 +136,6 @@ export interface ChatCompletionChunk {
   readonly choices: readonly ChatChunkChoice[];
   readonly usage?: UsageInfo | null;
   readonly prompt_token_ids?: readonly number[];
+  /** With `octavo.include_serving_record`. */
+  readonly octavo?: OctavoNotes;
 }

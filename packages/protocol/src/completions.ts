@@ -3,6 +3,7 @@ import { deliveryFields, maxTokenId, samplingFields, unsupported } from "./field
 import type { CompletionLogprobs, PromptLogprobs } from "./logprobs.js";
 import { promptInputs } from "./prompt-input.js";
 import { constraintFields } from "./structured.js";
+import type { OctavoNotes } from "./serving-record.js";
 import type { UsageInfo } from "./usage.js";
 
 /** What `max_tokens` is when a completions request does not say. */
@@ -47,4 +48,6 @@ export interface Completion {
   readonly system_fingerprint: string;
   readonly choices: readonly CompletionChoice[];
   readonly usage?: UsageInfo | null;
+  /** With `octavo.include_serving_record`. */
+  readonly octavo?: OctavoNotes;
 }

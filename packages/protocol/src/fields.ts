@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { octavoFields } from "./serving-record.js";
 import type { IssueParams } from "./validation.js";
 
 /** Bounds of request lists and strings; beyond them a request is refused, never trimmed. */
@@ -200,6 +201,7 @@ export const deliveryFields = {
   truncate_prompt_tokens: truncatePromptTokens.nullish(),
   truncation_side: z.enum(["left", "right"]).nullish(),
   return_token_ids: z.boolean().nullish(),
+  octavo: octavoFields.nullish(),
   return_tokens_as_token_ids: z.boolean().nullish(),
   use_beam_search: unsupported("beam search is not supported", isFalse),
   kv_transfer_params: unsupported("KV transfer between engines is not supported"),

@@ -2,6 +2,7 @@ export { errorCodes, OctavoError, type ErrorCode, type OctavoErrorOptions } from
 export { errorCodeHeader, toErrorBody, type ErrorBody } from "./error-body.js";
 export { describeValue, parseWith, unknownFields } from "./validation.js";
 export { wireSchema } from "./wire-schema.js";
+export type { ExplanationInfo, OctavoNotes, ServingRecordInfo } from "./serving-record.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";
 export { chatRoles, type ChatMessage, type ChatRole, type ChatTool } from "./chat-messages.js";

@@ -12,6 +12,8 @@ import { toSamplingParams } from "./sampling.js";
 /** A chat request made ready: what every way of answering needs. */
 export interface ChatJob {
   readonly id: string;
+  /** How the engine knows it. */
+  readonly requestId: string;
   readonly created: number;
   readonly model: string;
   readonly request: ChatCompletionRequest;
@@ -27,6 +29,7 @@ export interface ChatJob {
 
 /** What a chat needs of the exchange that asked for it. */
 export interface ChatCaller {
+  readonly octavoId: string;
   readonly signal: AbortSignal;
   readonly arrivalMs: number;
 }
@@ -66,16 +69,16 @@ export async function startChat(
     promptLogprobs: request.prompt_logprobs ?? undefined,
   });
   const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
-  const grammar =
-    constraint === undefined ? undefined : await compileConstraint(model.engine, constraint, caller.signal);
+  const constrained =
+    constraint === undefined ? {} : await compileConstraint(model.engine, constraint, caller.signal);
   const events = await startGeneration(
     model.engine,
     {
       kind: "generate",
-      requestId: randomUUID(),
+      requestId: caller.octavoId,
       promptTokens,
       params,
-      ...(grammar === undefined ? {} : { grammar }),
+      ...constrained,
       arrivalMs: caller.arrivalMs,
       ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
       ...(request.priority ? { priority: request.priority } : {}),
@@ -84,6 +87,7 @@ export async function startChat(
   );
   return {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
+    requestId: caller.octavoId,
     created: nowSeconds(),
     model: service.modelNames[0],
     request,

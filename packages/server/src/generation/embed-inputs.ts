@@ -1,10 +1,10 @@
-import { randomUUID } from "node:crypto";
 import type { Usage } from "@octavo/engine";
 import { OctavoError, type EmbeddingsRequest, type PromptInput } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
 import { traceOf } from "../tracing/request-trace.js";
 import { truncatePrompt } from "./context-length.js";
+import { engineRequestId } from "./serving-records.js";
 import { tokenizePrompts } from "./tokenize-prompts.js";
 
 export type EmbedOptions = Pick<
@@ -32,8 +32,8 @@ export async function embedInputs(
   const batch = {};
   const trace = traceOf(context.signal);
   const results = await Promise.all(
-    prompts.map((tokens) => {
-      const requestId = randomUUID();
+    prompts.map((tokens, index) => {
+      const requestId = engineRequestId(context.octavoId, index, prompts.length);
       trace?.adopt(requestId);
       return engine.embed(
         {

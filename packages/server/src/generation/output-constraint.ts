@@ -25,14 +25,22 @@ export function outputConstraint(fields: ConstraintFields): OutputConstraint | u
   return first;
 }
 
+/** A constraint made ready, and how long that took. */
+export interface CompiledConstraint {
+  readonly grammar: Grammar;
+  readonly grammarMs: number;
+}
+
 /** Compiles a constraint; what is wrong with it is said of its field. */
 export async function compileConstraint(
   engine: Engine,
   { spec, param }: OutputConstraint,
   signal: AbortSignal,
-): Promise<Grammar> {
+): Promise<CompiledConstraint> {
+  const startMs = performance.now();
   try {
-    return await engine.compileGrammar(spec, signal);
+    const grammar = await engine.compileGrammar(spec, signal);
+    return { grammar, grammarMs: performance.now() - startMs };
   } catch (thrown) {
     const error = OctavoError.from(thrown);
     if (error.code !== "invalid_request") throw error;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
@@ -18,6 +19,7 @@ export class Exchange implements RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
+  readonly octavoId = randomUUID();
   readonly arrivalMs = performance.now();
   readonly log: Logger;
   /** Undefined when tracing is off or the request is not sampled. */

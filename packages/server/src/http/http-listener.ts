@@ -143,6 +143,7 @@ export class HttpListener {
     this.#exchangesBySocket.get(request.socket)?.add(exchange);
     this.#metrics.started();
     response.setHeader("x-request-id", exchange.requestId);
+    response.setHeader("x-octavo-request-id", exchange.octavoId);
     if (trace !== undefined) response.setHeader(traceResponseHeader, traceResponse(trace.context));
     response.once("close", () => this.#finish(exchange));
     response.once("prefinish", () => this.#limitLastBytes(response));

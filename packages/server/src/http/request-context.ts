@@ -6,8 +6,10 @@ import type { Logger } from "pino";
 export interface RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Echoed as `x-request-id`; for people and logs only. */
+  /** Echoed as `x-request-id`; for people and logs only, since two requests may come with one. */
   readonly requestId: string;
+  /** Sent as `x-octavo-request-id`; nobody chose it and nobody can guess it, so evidence is found by it. */
+  readonly octavoId: string;
   /** `performance.now()` when the headers had arrived. */
   readonly arrivalMs: number;
   /** Aborted with an OctavoError when the client left, a limit was hit or the handler failed. */

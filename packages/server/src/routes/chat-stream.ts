@@ -4,12 +4,14 @@ import {
   type ChatChunkChoice,
   type ChatCompletionChunk,
   type ChatDelta,
+  type OctavoNotes,
   type UsageInfo,
 } from "@octavo/protocol";
 import { type ChatJob, finishReason, reasoningTokens } from "../generation/chat-job.js";
 import type { ChatReader } from "../generation/chat-output.js";
 import { chatLogprobs } from "../generation/logprobs.js";
 import { completedReason, requireUsage } from "../generation/run.js";
+import { chatNotes } from "../generation/serving-records.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { SseWriter } from "../http/sse-writer.js";
@@ -40,7 +42,9 @@ export async function streamChat(service: Service, context: RequestContext, job:
       await writer.flush();
     }
     const total = requireUsage(service.model.engine, usage, context.signal);
+    const wantsRecord = job.request.octavo?.include_serving_record === true;
     if (service.wantsUsage(job.request)) writer.send(chunks.ofUsage(total));
+    if (wantsRecord) writer.send(chunks.ofNotes(chatNotes(service, wantsRecord, job.requestId)));
     await writer.flush();
     writer.end();
   } catch (thrown) {
@@ -117,6 +121,10 @@ class ChatChunks {
         reasoningTokens(this.#readers),
       ),
     };
+  }
+
+  ofNotes(octavo: OctavoNotes | undefined): ChatCompletionChunk {
+    return { ...this.#envelope([]), ...(octavo === undefined ? {} : { octavo }) };
   }
 
   #first(index: number): ChatCompletionChunk {

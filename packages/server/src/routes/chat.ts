@@ -9,6 +9,7 @@ import {
 import { finishReason, readAnswer, reasoningTokens, startChat } from "../generation/chat-job.js";
 import { messageOf } from "../generation/chat-output.js";
 import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
+import { chatNotes } from "../generation/serving-records.js";
 import { collectGeneration } from "../generation/run.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
@@ -28,6 +29,7 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   }
   const { params, promptTokens } = job;
   const result = await collectGeneration(service.model.engine, job.events, params.n, context.signal);
+  const notes = chatNotes(service, request.octavo?.include_serving_record === true, job.requestId);
   const asIds = request.return_tokens_as_token_ids === true;
   const answers = result.sequences.map((sequence) => readAnswer(job, sequence));
   const choices = result.sequences.map((sequence, index) => (): ChatChoice => ({
@@ -57,6 +59,7 @@ export async function handleChat(service: Service, context: RequestContext): Pro
       ? {}
       : { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }),
     ...(request.return_token_ids === true ? { prompt_token_ids: Array.from(promptTokens) } : {}),
+    ...(notes === undefined ? {} : { octavo: notes }),
   };
   await sendJsonPieces(
     context,

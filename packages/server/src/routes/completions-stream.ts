@@ -1,7 +1,8 @@
 import type { SequenceDelta, TokenLogprob, Usage } from "@octavo/engine";
-import { usageInfo, type Completion, type CompletionChoice } from "@octavo/protocol";
+import { usageInfo, type Completion, type CompletionChoice, type OctavoNotes } from "@octavo/protocol";
 import type { CompletionLogprobsBuilder } from "../generation/logprobs.js";
 import { completedReason, requireUsage } from "../generation/run.js";
+import { completionNotes } from "../generation/serving-records.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { SseWriter } from "../http/sse-writer.js";
@@ -20,6 +21,9 @@ export async function streamCompletions(
   try {
     const usages = await Promise.all(job.prompts.map((prompt) => stream.run(prompt)));
     if (stream.wantsUsage) writer.send(stream.usageChunk(usages));
+    const wantsRecord = job.request.octavo?.include_serving_record === true;
+    const notes = completionNotes(service, wantsRecord, job.requestId, job.prompts.length);
+    if (notes !== undefined) writer.send(stream.notesChunk(notes));
     await writer.flush();
     writer.end();
   } catch (thrown) {
@@ -85,6 +89,10 @@ class CompletionStream {
         sum((usage) => usage.cachedTokens),
       ),
     };
+  }
+
+  notesChunk(octavo: OctavoNotes): Completion {
+    return { ...this.#envelope([]), octavo };
   }
 
   #chunk(choice: CompletionChoice): Completion {

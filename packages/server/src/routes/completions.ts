@@ -15,6 +15,7 @@ import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprob
 import { tokenizePrompts } from "../generation/tokenize-prompts.js";
 import { compileConstraint, outputConstraint } from "../generation/output-constraint.js";
 import { collectGeneration, startGenerations, type GenerationResult } from "../generation/run.js";
+import { completionNotes, engineRequestId } from "../generation/serving-records.js";
 import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
@@ -36,6 +37,7 @@ export interface PromptJob {
 
 export interface CompletionJob {
   readonly id: string;
+  readonly requestId: string;
   readonly created: number;
   readonly model: string;
   readonly request: CompletionRequest;
@@ -55,18 +57,16 @@ export async function handleCompletions(service: Service, context: RequestContex
   const addSpecialTokens = request.add_special_tokens ?? true;
   const given = await tokenizePrompts(service, context, request.prompt, addSpecialTokens, fieldOf);
   const ready = given.map((tokens, index) => preparePrompt(service, request, tokens, fieldOf(index)));
-  const grammar =
-    constraint === undefined
-      ? undefined
-      : await compileConstraint(service.model.engine, constraint, context.signal);
+  const constrained =
+    constraint === undefined ? {} : await compileConstraint(service.model.engine, constraint, context.signal);
   const batch = {};
-  const requests = ready.map(({ promptTokens, params }) => ({
+  const requests = ready.map(({ promptTokens, params }, index) => ({
     batch,
     kind: "generate" as const,
-    requestId: randomUUID(),
+    requestId: engineRequestId(context.octavoId, index, ready.length),
     promptTokens,
     params,
-    ...(grammar === undefined ? {} : { grammar }),
+    ...constrained,
     arrivalMs: context.arrivalMs,
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
@@ -84,6 +84,7 @@ export async function handleCompletions(service: Service, context: RequestContex
   });
   const job: CompletionJob = {
     id: `cmpl-${request.request_id ?? randomUUID()}`,
+    requestId: context.octavoId,
     created: nowSeconds(),
     model: service.modelNames[0],
     request,
@@ -168,12 +169,15 @@ function completionPieces(
     model: job.model,
     system_fingerprint: service.fingerprint,
   };
-  const tail: Pick<Completion, "usage"> = {
+  const wantsRecords = job.request.octavo?.include_serving_record === true;
+  const notes = completionNotes(service, wantsRecords, job.requestId, job.prompts.length);
+  const tail: Pick<Completion, "usage" | "octavo"> = {
     usage: usageInfo(
       sum((result) => result.usage.promptTokens),
       completionTokens,
       sum((result) => result.usage.cachedTokens),
     ),
+    ...(notes === undefined ? {} : { octavo: notes }),
   };
   return jsonWithLists(head, { choices: made(makers) }, tail);
 }

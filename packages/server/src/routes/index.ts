@@ -20,6 +20,7 @@ import { handleEmbeddings } from "./embeddings.js";
 import { handleCountTokens, handleMessages } from "./messages.js";
 import { openApiDocument } from "./openapi.js";
 import { handleModel, handleModels } from "./models.js";
+import { handleServingRecord } from "./requests.js";
 import { handleCancelResponse, handleResponse, handleResponses } from "./responses.js";
 import { handleRerank, handleScore } from "./scoring.js";
 import { handleHealth, handleLoad, handleMetrics, handlePing, handleVersion } from "./status.js";
@@ -147,6 +148,13 @@ export function serverRoutes(service: Service): readonly Route[] {
       access: key,
       summary: "One of them; slashes in the name may be escaped or not.",
       handle: (context, id) => handleModel(service, context, id),
+    },
+    {
+      method: "GET",
+      path: "/v1/requests/*",
+      access: key,
+      summary: "How a recent request was served and why its tokens were slow, by its `x-octavo-request-id`.",
+      handle: (context, id) => handleServingRecord(service, context, id),
     },
     {
       method: "POST",

@@ -1,5 +1,5 @@
 import { OctavoError, responsesRequest, type ResponseObject, type ResponsesRequest } from "@octavo/protocol";
-import { type ChatJob, startChat } from "../generation/chat-job.js";
+import { type ChatCaller, type ChatJob, startChat } from "../generation/chat-job.js";
 import { chatTurn } from "../generation/chat-turn.js";
 import { chatFromResponses, type DraftMessage } from "../generation/from-responses.js";
 import { newId, ResponseBuilder, type ResponseEvent } from "../generation/response-builder.js";
@@ -53,11 +53,7 @@ export function handleCancelResponse(service: Service, context: RequestContext, 
   sendJson(context.response, 200, cancel());
 }
 
-async function startTurn(
-  service: Service,
-  request: ResponsesRequest,
-  caller: { readonly signal: AbortSignal; readonly arrivalMs: number },
-): Promise<Turn> {
+async function startTurn(service: Service, request: ResponsesRequest, caller: ChatCaller): Promise<Turn> {
   const { chat, conversation } = chatFromResponses(request, earlierTurns(service, request));
   const job = await startChat(service, chat, caller);
   const base = { id: newId("resp"), created_at: nowSeconds(), model: job.model };
@@ -128,7 +124,11 @@ async function startInBackground(
   if (request.stream === true) refuse("a stream is answered while it runs; ask for one of the two");
   const abort = new AbortController();
   const { signal } = abort;
-  const turn = await startTurn(service, request, { signal, arrivalMs: context.arrivalMs });
+  const turn = await startTurn(service, request, {
+    octavoId: context.octavoId,
+    arrivalMs: context.arrivalMs,
+    signal,
+  });
   const { builder } = turn;
   const { id } = builder.response;
   const store = (): ResponseObject => {

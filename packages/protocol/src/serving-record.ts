@@ -1,0 +1,71 @@
+import { z } from "zod";
+
+/** What Octavo does beyond OpenAI's and vLLM's fields, when asked. */
+export const octavoFields = z.strictObject({ include_serving_record: z.boolean().nullish() });
+
+interface SpreadInfo {
+  readonly min: number;
+  readonly mean: number;
+  readonly max: number;
+}
+
+/** Where a span of time went: the parts add up to `ms`. Causes: `docs/guide/slow-tokens.md`. */
+export interface ExplanationInfo {
+  readonly ms: number;
+  readonly cause: string;
+  readonly parts: readonly {
+    readonly cause: string;
+    readonly ms: number;
+    readonly tokens?: number;
+    readonly requests?: readonly {
+      readonly request_id: string;
+      readonly ms: number;
+      readonly tokens: number;
+    }[];
+  }[];
+}
+
+/** How a request was served. Times in ms. */
+export interface ServingRecordInfo {
+  readonly request_id: string;
+  readonly is_over: boolean;
+  readonly queue_ms: number;
+  readonly time_to_first_token_ms?: number;
+  readonly prefill_ms: number;
+  readonly decode_ms: number;
+  readonly e2e_ms: number;
+  readonly kernel_ms: number;
+  readonly reader_lag_ms: number;
+  readonly gaps: {
+    readonly count: number;
+    readonly mean_ms: number;
+    readonly p50_ms: number;
+    readonly p99_ms: number;
+    readonly max_ms: number;
+  };
+  readonly num_steps: number;
+  readonly batch_size: SpreadInfo;
+  readonly shared_prefill_tokens: SpreadInfo;
+  readonly cached_tokens: number;
+  readonly cache_hit_ratio: number;
+  readonly evicted_prefix_tokens: number;
+  readonly blocks_hit: number;
+  readonly blocks_allocated: number;
+  readonly blocks_evicted: number;
+  readonly preemptions: number;
+  readonly recomputed_tokens: number;
+  readonly first_token?: ExplanationInfo;
+  readonly slow_gaps: readonly (ExplanationInfo & {
+    readonly sequence: number;
+    readonly output: number;
+    readonly step: number;
+    readonly usual_ms: number;
+  })[];
+}
+
+/** What an answer holds under `octavo`. */
+export interface OctavoNotes {
+  readonly serving_record?: ServingRecordInfo;
+  /** One for each prompt. */
+  readonly serving_records?: readonly ServingRecordInfo[];
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createSseDecoder, type OctavoNotes } from "@octavo/protocol";
+import { startTestServer, type TestServer } from "../testing/test-server.js";
+
+const chat = { messages: [{ role: "user", content: "hi" }] };
+const wanted = { octavo: { include_serving_record: true } };
+
+interface Noted {
+  readonly choices: readonly unknown[];
+  readonly octavo?: OctavoNotes;
+}
+
+async function streamed(server: TestServer, path: string, body: object): Promise<readonly Noted[]> {
+  const response = await server.post(path, { ...body, stream: true });
+  const events = createSseDecoder().push(await response.text());
+  return events.slice(0, -1).map(({ data }) => JSON.parse(data) as Noted);
+}
+
+describe("serving records", () => {
+  it("come with the answer when asked for, and only then", async () => {
+    await using server = await startTestServer({}, { reply: () => "four" });
+    const asked = (await (await server.post("/v1/chat/completions", { ...chat, ...wanted })).json()) as Noted;
+    const record = asked.octavo?.serving_record;
+    assert.equal(record?.is_over, true);
+    assert.equal(typeof record.kernel_ms, "number");
+    assert.deepEqual(record.slow_gaps, []);
+    const plain = (await (await server.post("/v1/chat/completions", chat)).json()) as Noted;
+    assert(!("octavo" in plain));
+  });
+
+  it("come in the last chunk of a stream, behind usage", async () => {
+    await using server = await startTestServer({}, { reply: () => "four" });
+    for (const path of ["/v1/chat/completions", "/v1/completions"]) {
+      const prompt = path.includes("chat") ? chat : { prompt: "a" };
+      const chunks = await streamed(server, path, {
+        ...prompt,
+        ...wanted,
+        stream_options: { include_usage: true },
+      });
+      const last = chunks.at(-1)!;
+      assert.deepEqual(last.choices, []);
+      const record = last.octavo?.serving_record ?? last.octavo?.serving_records?.[0];
+      assert.equal(record?.is_over, true);
+      assert("usage" in chunks.at(-2)! && chunks.filter(({ octavo }) => octavo !== undefined).length === 1);
+    }
+  });
+
+  it("are found by the id of the exchange, numbered where it had several prompts", async () => {
+    await using server = await startTestServer({}, { reply: () => "x" });
+    const response = await server.post("/v1/completions", { prompt: ["a", "b", "c"], ...wanted });
+    const id = response.headers.get("x-octavo-request-id");
+    const answer = (await response.json()) as Noted;
+    assert.deepEqual(
+      answer.octavo?.serving_records?.map(({ request_id }) => request_id),
+      [`${id}-0`, `${id}-1`, `${id}-2`],
+    );
+    const found: unknown = await (await fetch(`${server.url}/v1/requests/${id}-1`)).json();
+    assert.deepEqual(found, answer.octavo?.serving_records?.[1]);
+    const single = await server.post("/v1/chat/completions", chat, { "x-request-id": `${id}-1` });
+    const own = single.headers.get("x-octavo-request-id");
+    assert.notEqual(own, `${id}-1`);
+    assert.equal((await fetch(`${server.url}/v1/requests/${own}`)).status, 200);
+  });
+
+  it("want the key, and say so when nothing is known", async () => {
+    await using server = await startTestServer({ apiKeys: ["secret"] });
+    assert.equal((await fetch(`${server.url}/v1/requests/x`)).status, 401);
+    const unknown = await fetch(`${server.url}/v1/requests/${"x".repeat(500)}`, {
+      headers: { authorization: "Bearer secret" },
+    });
+    assert.equal(unknown.status, 404);
+    const { error } = (await unknown.json()) as { error: { message: string } };
+    assert.match(error.message, /nothing is known/);
+    assert(error.message.length < 400);
+  });
+
+  it("refuse what they do not know", async () => {
+    await using server = await startTestServer();
+    for (const octavo of [{ include_serving_records: true }, true, { include_serving_record: "yes" }]) {
+      const response = await server.post("/v1/chat/completions", { ...chat, octavo });
+      assert.equal(response.status, 400);
+      assert.match(await response.text(), /octavo/);
+    }
+  });
+});
