@@ -97,6 +97,10 @@ export interface KvCache extends Disposable {
   readonly blockSize: number;
   readonly byteLength: number;
 }
+/** Low-rank additions to a program's linears; kept by the steps that use it, also once disposed. */
+export interface Adapter extends Disposable {
+  readonly kind: "adapter";
+}
 /**
  * Penalty counts, bias and word lists of one sequence; native code appends the tokens it samples. One row of a step at most
  * may use it. A bad word of several tokens bans its last one where the others have just been generated.
@@ -158,6 +162,8 @@ export type Op =
       readonly weight: Matrix;
       readonly bias?: Vector;
       readonly out: BufferRef;
+      /** Number by which adapters name this linear, small and its own; without one they cannot reach it. */
+      readonly site?: number;
     }
   | { readonly op: "rope"; readonly on: BufferRef; readonly headDim: number; readonly rope: RopeSpec }
   | {
@@ -225,6 +231,26 @@ export interface ProgramSpec {
     readonly softCap?: number;
   };
   readonly maxTokens: number;
+}
+
+/**
+ * What an adapter adds to one linear of a program (LoRA, arXiv 2106.09685): part p, of rank r, adds
+ * scale * up * (its r rows of down) * x to the outputs from `column` on. Parts add to different outputs.
+ */
+export interface AdapterSite {
+  /** The linear's `site`. */
+  readonly site: number;
+  /** f32, f16 or bf16 `[sum of the parts' ranks, the linear's columns]`: the parts' rows one after the other. */
+  readonly down: Matrix;
+  readonly parts: readonly AdapterPart[];
+}
+
+export interface AdapterPart {
+  /** First of the linear's outputs that the part adds to. */
+  readonly column: number;
+  /** `[outputs, rank]` */
+  readonly up: Matrix;
+  readonly scale: number;
 }
 
 export interface KvCacheSpec {
@@ -302,6 +328,8 @@ export interface StepPlan {
   /** Block ids of all sequences, one after another; sequence s owns `[blockTableStarts[s], blockTableStarts[s + 1])`. */
   readonly blockTables: Int32Array;
   readonly blockTableStarts: Int32Array;
+  /** `[numSequences]`, the adapter of each sequence, made for this program; absent when none has one. */
+  readonly adapters?: readonly (Adapter | undefined)[];
   /** Token index of each output row, ascending; a token may stand more than once. */
   readonly outputTokens: Int32Array;
   readonly outputs: readonly OutputRow[];
@@ -384,6 +412,11 @@ export interface Backend extends Disposable {
   createKvCache(spec: KvCacheSpec): KvCache;
   createSamplerState(spec: SamplerStateSpec): SamplerState;
   compile(spec: ProgramSpec): Program;
+  /**
+   * Makes an adapter of packed matrices, which stay the caller's to dispose. Absent where a backend cannot. Throws
+   * `artifact_invalid` when a shape does not fit the program's linears.
+   */
+  createAdapter?(program: Program, sites: readonly AdapterSite[]): Adapter;
   /** Runs one step on the backend's own threads. Steps run one at a time in call order. */
   execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult>;
 }

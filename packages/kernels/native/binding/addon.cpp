@@ -2,9 +2,11 @@
 #include "../core/mapped_file.h"
 #include "../matrix/layout.h"
 #include "../matrix/matrix.h"
+#include "../program/adapter.h"
 #include "../program/kv_cache.h"
 #include "../program/program.h"
 #include "../sampling/sampler_state.h"
+#include "adapter_binding.h"
 #include "backend_thread.h"
 #include "handles.h"
 #include "node_addon.h"
@@ -59,11 +61,13 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("createKvCache", Napi::Function::New(env, create_kv_cache));
     exports.Set("createSamplerState", Napi::Function::New(env, create_sampler_state));
     exports.Set("compile", Napi::Function::New(env, compile_program));
+    exports.Set("createAdapter", Napi::Function::New(env, create_adapter));
     exports.Set("execute", Napi::Function::New(env, execute_step));
     exports.Set("releaseMappedFile", Napi::Function::New(env, release_handle<MappedFile>));
     exports.Set("releaseMatrix", Napi::Function::New(env, release_handle<Matrix>));
     exports.Set("releaseVector", Napi::Function::New(env, release_handle<const Vector>));
     exports.Set("releaseProgram", Napi::Function::New(env, release_handle<Program>));
+    exports.Set("releaseAdapter", Napi::Function::New(env, release_handle<const Adapter>));
     exports.Set("releaseKvCache", Napi::Function::New(env, release_handle<KvCache>));
     exports.Set("releaseSamplerState", Napi::Function::New(env, release_handle<SamplerState>));
     return exports;

@@ -49,7 +49,7 @@ public:
         }
         if (name == "linear") {
             return LinearOp{span(op, "in"), span(op, "out"), unwrap<Matrix>(op.Get("weight")),
-                            unwrap_or_null<const Vector>(op.Get("bias"))};
+                            unwrap_or_null<const Vector>(op.Get("bias")), static_cast<int32_t>(integer(op, "site"))};
         }
         if (name == "rope") return RopeOp{span(op, "on"), integer(op, "headDim"), table(op.Get("rope").As<Napi::Object>())};
         if (name == "attention") {

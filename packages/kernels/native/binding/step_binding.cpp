@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../program/adapter.h"
 #include "../program/executor.h"
 #include "backend_thread.h"
 #include "failure.h"
@@ -39,6 +40,7 @@ void give_memory(std::unique_ptr<StepMemory> memory) {
     // Two steps overlap at most in a pipelined engine; raw logits are too large to keep for a rare request.
     constexpr size_t worth_keeping = 2;
     memory->plan.states.clear();
+    memory->plan.adapters.clear();
     memory->result.logits = {};
     auto& idle = idle_memory();
     if (idle.size() < worth_keeping) idle.push_back(std::move(memory));
@@ -185,9 +187,18 @@ void read_outputs(const Napi::Object& rows, const std::vector<int32_t>& output_t
     }
 }
 
+void read_adapters(const Napi::Value& source, StepPlan& plan) {
+    plan.adapters.clear();
+    plan.sequence_adapters.clear();
+    if (source.IsUndefined()) return;
+    const Napi::Array handles = source.As<Napi::Object>().Get("handles").As<Napi::Array>();
+    for (uint32_t i = 0; i < handles.Length(); i++) plan.adapters.push_back(unwrap<const Adapter>(handles.Get(i)));
+    copy_integers(source.As<Napi::Object>(), "ofSequence", plan.sequence_adapters);
+}
+
 }  // namespace
 
-/// (backend, program, cache, plan, rows) -> Promise<results>. Copies what it needs of plan and rows.
+/// (backend, program, cache, plan, rows, adapters | undefined) -> Promise<results>. Copies what it needs of plan and rows.
 Napi::Value execute_step(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const Napi::Object source = info[3].As<Napi::Object>();
@@ -207,6 +218,7 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
     std::vector<int32_t>& output_tokens = job->output_tokens();
     copy_integers(source, "outputTokens", output_tokens, rows.Get("count").As<Napi::Number>().Int64Value());
     read_outputs(rows, output_tokens, plan);
+    read_adapters(info[5], plan);
     plan.wants_logits = source.Get("wantLogits").ToBoolean();
     const Napi::Value promise = job->promise();
     unwrap<BackendThread>(info[0])->submit(env, std::move(job));

@@ -19,13 +19,14 @@ struct Executor::Step {
     bool gathered;
 };
 
-Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), experts_(pool), head_(pool) {}
+Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), adapters_(pool), experts_(pool), head_(pool) {}
 
 void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan, StepResult& result,
                    const std::atomic<bool>& cancelled) {
     const auto start = std::chrono::steady_clock::now();
     Step step{program, cache, plan, plan.num_tokens, false};
     attention_.begin(plan.layout());
+    adapters_.begin(plan);
     for (RopeTable& rope : program.ropes()) rope.fill(plan.positions.data(), plan.num_tokens, pool_);
     encoded_.span = kNoSpan;
     for (const Op& op : program.ops()) {
@@ -70,7 +71,10 @@ void* Executor::encoded_rows(const Matrix& matrix, const Step& step) {
 
 void Executor::run_op(const LinearOp& op, Step& step) {
     const Rows in = step.program.rows(op.in);
-    const Rows out = step.program.rows(op.out);
+    // Adapters add to gate and up, before they are joined.
+    const bool is_adapted = adapters_.touches(op.site);
+    const bool is_gated = op.gate && !is_adapted;
+    const Rows out = step.program.rows(op.gate && is_adapted ? op.ungated : op.out);
     const RowEncoding encoding = op.weight->encoding();
     void* rows = encoded_rows(*op.weight, step);
     if (!(encoded_.span == op.in && encoded_.encoding == encoding)) {
@@ -81,8 +85,11 @@ void Executor::run_op(const LinearOp& op, Step& step) {
         op_kernels().gated_activation(*op.gate, gate, up, to, count);
     };
     const GateFunction gate(activate);
-    op.weight->multiply(rows, step.num_rows, {out.data, out.stride, op.bias ? op.bias->data() : nullptr, op.gate ? &gate : nullptr},
+    op.weight->multiply(rows, step.num_rows, {out.data, out.stride, op.bias ? op.bias->data() : nullptr, is_gated ? &gate : nullptr},
                         workspace_, pool_);
+    if (!is_adapted) return;
+    adapters_.add(op.site, in, out);
+    if (op.gate) run_op(GatedActivationOp{op.ungated, op.out, *op.gate}, step);
 }
 
 void Executor::run_op(const RopeOp& op, Step& step) {
@@ -161,6 +168,7 @@ void Executor::run_op(const GatherOp& op, Step& step) {
     }
     step.num_rows = static_cast<int64_t>(outputs.size());
     step.gathered = true;
+    adapters_.gather(step.plan);
 }
 
 }  // namespace octavo

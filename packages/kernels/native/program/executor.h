@@ -3,6 +3,7 @@
 
 #include "../core/thread_pool.h"
 #include "../matrix/matrix.h"
+#include "adapter.h"
 #include "expert_runner.h"
 #include "kv_cache.h"
 #include "output_head.h"
@@ -47,6 +48,7 @@ private:
     Workspace workspace_;
     EncodedSpan encoded_{kNoSpan, {}};
     Attention attention_;
+    AdapterRunner adapters_;
     ExpertRunner experts_;
     HeadRunner head_;
     std::vector<float> gathered_;

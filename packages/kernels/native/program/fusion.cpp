@@ -81,6 +81,7 @@ void fuse(std::vector<Op>& ops, const BufferSpan& hidden) {
         fused.push_back(ops[i]);
         if (const GatedActivationOp* gate = gate_of(ops, i, hidden)) {
             auto& linear = std::get<LinearOp>(fused.back());
+            linear.ungated = linear.out;
             linear.out = gate->out;
             linear.gate = gate->activation;
             i++;

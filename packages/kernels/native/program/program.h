@@ -49,8 +49,12 @@ struct LinearOp {
     BufferSpan out;
     std::shared_ptr<const Matrix> weight;
     std::shared_ptr<const Vector> bias;  // may be null
+    /// Names the linear to adapters; below 0 they cannot reach it.
+    int32_t site = -1;
     /// Gate and up are the halves of what the weight gives; `out` has half its rows.
     std::optional<Activation> gate = std::nullopt;
+    /// With a gate: where all that the weight gives goes when it is wanted as it is.
+    BufferSpan ungated = {-1, 0, 0};
 };
 struct RopeOp {
     BufferSpan on;

@@ -8,6 +8,8 @@
 
 namespace octavo {
 
+struct Adapter;
+
 /// What to do with one output row; see OutputRow in backend.ts.
 struct OutputRow {
     enum class Kind : uint8_t { sample, score, hidden };
@@ -39,6 +41,9 @@ struct StepPlan {
     std::vector<uint32_t> masks;
     /// Keeps the states that `outputs` point to.
     std::vector<std::shared_ptr<SamplerState>> states;
+    /// Adapters of the step, and of each sequence the index of its own, or -1; both empty when no sequence has one.
+    std::vector<std::shared_ptr<const Adapter>> adapters;
+    std::vector<int32_t> sequence_adapters;
     bool wants_logits = false;
 
     StepLayout layout() const {

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import type { Activation, BufferRef, ExpertWeights, Op, ProgramSpec } from "../backend.js";
+import type { Activation, BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
 
 /** A buffer reference with its defaults filled in. */
 export interface Span {
@@ -16,11 +16,15 @@ export interface CheckedProgram {
   readonly numEmbeddings: number;
   /** Rows of the output head. */
   readonly vocabSize: number;
+  /** Weights of the linears that adapters can reach, by site. */
+  readonly sites: ReadonlyMap<number, Matrix>;
   /** undefined when no op attends. */
   readonly attention:
     | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
     | undefined;
 }
+
+const mostSites = 65_535;
 
 /** In the order of the C++ enumeration. */
 export const activations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisfies Activation[];
@@ -43,6 +47,7 @@ class ProgramChecker {
   readonly #spec: ProgramSpec;
   /** Which rows a buffer holds: a buffer not in the map has not been written. */
   readonly #rows = new Map<number, "tokens" | "outputs">();
+  readonly #sites = new Map<number, Matrix>();
   #current: "tokens" | "outputs" = "tokens";
   #place = "the program";
   #numEmbeddings = Number.MAX_SAFE_INTEGER;
@@ -71,6 +76,7 @@ class ProgramChecker {
       maxTokens,
       numEmbeddings: this.#numEmbeddings,
       vocabSize: head.weight.rows,
+      sites: this.#sites,
       attention: this.#attention,
     };
   }
@@ -95,6 +101,7 @@ class ProgramChecker {
           this.#equal("the bias", op.bias.length, "the weight's rows", op.weight.rows);
         const out = this.#write("out", op.out);
         this.#equal("the width of out", out.width, "the weight's rows", op.weight.rows);
+        this.#checkSite(op);
         return this.#apart("in", input, "out", out);
       }
       case "rope":
@@ -140,6 +147,14 @@ class ProgramChecker {
       default:
         return this.#fail("is not an op of this backend");
     }
+  }
+
+  #checkSite({ site, weight }: Extract<Op, { op: "linear" }>): void {
+    if (site === undefined) return;
+    if (!Number.isInteger(site) || site < 0 || site > mostSites)
+      this.#fail(`has the site ${site}; sites are integers from 0 to ${mostSites}`);
+    if (this.#sites.has(site)) this.#fail(`has the site ${site}, which another linear has too`);
+    this.#sites.set(site, weight);
   }
 
   #checkRmsNorm(op: Extract<Op, { op: "rms_norm" }>): void {

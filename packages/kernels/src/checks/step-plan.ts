@@ -20,6 +20,8 @@ export function checkStepPlan(plan: StepPlan, program: CheckedProgram, cache: Kv
   checkLength("queryStarts", plan.queryStarts, numSequences + 1);
   checkLength("contextLengths", plan.contextLengths, numSequences);
   checkLength("blockTableStarts", plan.blockTableStarts, numSequences + 1);
+  if (plan.adapters !== undefined && plan.adapters.length < numSequences)
+    fail(`adapters has ${plan.adapters.length} elements; the step needs ${numSequences}.`);
   checkTokens(plan, program.numEmbeddings);
   checkSequences(plan, cache);
   checkOutputs(plan, program);

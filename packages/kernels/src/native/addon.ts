@@ -47,6 +47,22 @@ export interface NativeProgramSpec {
   readonly maxTokens: number;
 }
 
+export interface NativeAdapterSite {
+  readonly site: number;
+  readonly down: NativeObject<"matrix">;
+  readonly parts: readonly {
+    readonly column: number;
+    readonly up: NativeObject<"matrix">;
+    readonly scale: number;
+  }[];
+}
+
+/** The adapters of a step, and for each sequence the index of its own, or -1. */
+export interface NativeStepAdapters {
+  readonly handles: readonly NativeObject<"adapter">[];
+  readonly ofSequence: Int32Array;
+}
+
 /** Output rows as `encodeOutputs` packs them. */
 export interface NativeOutputs {
   readonly count: number;
@@ -104,16 +120,19 @@ export interface NativeAddon {
   createKvCache(spec: object): NativeObject<"kv-cache">;
   createSamplerState(spec: object): NativeObject<"sampler-state">;
   compile(spec: NativeProgramSpec): NativeObject<"program">;
+  createAdapter(sites: readonly NativeAdapterSite[]): NativeObject<"adapter">;
   execute(
     backend: NativeObject<"backend">,
     program: NativeObject<"program">,
     cache: NativeObject<"kv-cache">,
     plan: object,
     outputs: NativeOutputs,
+    adapters: NativeStepAdapters | undefined,
   ): Promise<NativeStepResult>;
   readonly releaseMappedFile: Release<"mapped-file">;
   readonly releaseMatrix: Release<"matrix">;
   readonly releaseVector: Release<"vector">;
+  readonly releaseAdapter: Release<"adapter">;
   readonly releaseProgram: Release<"program">;
   readonly releaseKvCache: Release<"kv-cache">;
   readonly releaseSamplerState: Release<"sampler-state">;

@@ -1,6 +1,8 @@
 import { statSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol";
 import type {
+  Adapter,
+  AdapterSite,
   Backend,
   BackendInfo,
   KvCache,
@@ -21,6 +23,7 @@ import type {
   Vector,
   VectorSource,
 } from "../backend.js";
+import { checkAdapter } from "../checks/adapter.js";
 import { checkKvCache } from "../checks/kv-cache.js";
 import { activations, checkProgram, spanOf } from "../checks/program.js";
 import { checkSamplerState } from "../checks/sampler-state.js";
@@ -30,9 +33,11 @@ import { kvDtypes } from "../kv-bytes.js";
 import { defaultThreadCount } from "../machine/default-thread-count.js";
 import { fromNative, loadAddon, type NativeAddon, type NativeBytes, type NativeObject } from "./addon.js";
 import { decodeRows } from "./decode-results.js";
+import { encodeAdapters } from "./encode-adapters.js";
 import { OutputEncoder } from "./encode-outputs.js";
 import {
   foreign,
+  NativeAdapter,
   NativeKvCache,
   NativeMappedFile,
   NativeMatrix,
@@ -192,6 +197,20 @@ class CpuBackend implements Backend {
     return new NativeProgram(this, handle, this.#addon.releaseProgram, checked);
   }
 
+  createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {
+    this.#open();
+    if (!(program instanceof NativeProgram)) throw foreign("program");
+    program.objectFor(this);
+    checkAdapter(sites, program.checked.sites);
+    const native = sites.map(({ site, down, parts }) => ({
+      site,
+      down: this.#matrix(down),
+      parts: parts.map(({ column, up, scale }) => ({ column, up: this.#matrix(up), scale })),
+    }));
+    const handle = this.#call(() => this.#addon.createAdapter(native));
+    return new NativeAdapter(this, handle, this.#addon.releaseAdapter, program);
+  }
+
   async execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {
     const backend = this.#open();
     if (!(program instanceof NativeProgram)) throw foreign("program");
@@ -204,8 +223,12 @@ class CpuBackend implements Backend {
       if (!(state instanceof NativeSamplerState)) throw foreign("sampler state");
       return state.objectFor(this);
     });
+    const adapters = encodeAdapters(plan, (adapter) => {
+      if (!(adapter instanceof NativeAdapter) || adapter.program !== program) throw foreign("adapter");
+      return adapter.objectFor(this);
+    });
     try {
-      const result = await this.#addon.execute(backend, nativeProgram, nativeCache, plan, outputs);
+      const result = await this.#addon.execute(backend, nativeProgram, nativeCache, plan, outputs, adapters);
       const hiddenSize = checked.spec.head.weight.cols;
       return {
         rows: decodeRows(plan.outputs, result, checked.vocabSize, hiddenSize),
@@ -277,6 +300,7 @@ class CpuBackend implements Backend {
           out: span(op.out),
           weight: this.#matrix(op.weight),
           bias: op.bias && this.#vector(op.bias),
+          site: op.site ?? -1,
         };
       case "rope": {
         const layout = ["neox", "interleaved"].indexOf(op.rope.layout);

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import type { KvCache, KvCacheSpec, MappedFile, Matrix, Program, SamplerState, Vector } from "../backend.js";
+import type { Adapter, KvCache, KvCacheSpec, MappedFile, Matrix, Program, SamplerState, Vector } from "../backend.js";
 import type { CheckedProgram } from "../checks/program.js";
 import type { NativeObject } from "./addon.js";
 
@@ -102,6 +102,21 @@ export class NativeProgram extends Handle<"program"> implements Program {
   ) {
     super("program", owner, object, release);
     this.checked = checked;
+  }
+}
+
+export class NativeAdapter extends Handle<"adapter"> implements Adapter {
+  readonly kind = "adapter";
+  readonly program: Program;
+
+  constructor(
+    owner: object,
+    object: NativeObject<"adapter">,
+    release: (object: NativeObject<"adapter">) => void,
+    program: Program,
+  ) {
+    super("adapter", owner, object, release);
+    this.program = program;
   }
 }
 

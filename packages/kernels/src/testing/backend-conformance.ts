@@ -1,5 +1,6 @@
 import { describe } from "node:test";
 import type { Backend } from "../backend.js";
+import { adapterConformance } from "./conformance/adapters.js";
 import { attentionConformance } from "./conformance/attention.js";
 import { determinismConformance } from "./conformance/determinism.js";
 import { expertsConformance } from "./conformance/experts.js";
@@ -16,6 +17,7 @@ export function backendConformance(name: string, open: (numThreads: number) => B
     expertsConformance(() => open(2));
     attentionConformance(() => open(2));
     determinismConformance(open);
+    adapterConformance(open);
     samplingConformance(() => open(2));
     samplerStateConformance(() => open(2));
     logprobsConformance(() => open(2));
