@@ -2,6 +2,7 @@ import type { OctavoError } from "@octavo/protocol";
 import type { Explanation, SlowGap } from "./evidence/explanation.js";
 import type { Spread } from "./evidence/spread.js";
 import type { LoggedStep } from "./evidence/step-log.js";
+import type { LoadedAdapter } from "./adapters/adapter.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "./structured/grammar.js";
 
@@ -22,6 +23,8 @@ export interface GenerationRequest {
    * can follow its text, even before `minTokens`.
    */
   readonly grammar?: Grammar;
+  /** The LoRA adapter to run under, from the model's `adapters`; without one the model itself answers. */
+  readonly adapter?: LoadedAdapter | undefined;
   /** Prefix blocks are shared only between requests with the same salt. */
   readonly cacheSalt?: string;
   /** Lower runs earlier; only with the priority policy. */
@@ -40,6 +43,8 @@ export interface EmbeddingRequest {
   readonly promptTokens: Int32Array;
   readonly pooling: "mean" | "last";
   readonly normalize: boolean;
+  /** See `GenerationRequest`. */
+  readonly adapter?: LoadedAdapter | undefined;
   /** See `RequestBatch`. */
   readonly batch?: RequestBatch;
   readonly arrivalMs?: number;
@@ -157,6 +162,8 @@ export interface EngineStats {
   readonly totalBlocks: number;
   readonly freeBlocks: number;
   readonly cachedBlocks: number;
+  /** Names of the adapters of requests that run and that wait; absent where none can be loaded. */
+  readonly adapters?: { readonly running: readonly string[]; readonly waiting: readonly string[] };
 }
 
 /** Engine happenings that metrics count; called synchronously, must not throw. */

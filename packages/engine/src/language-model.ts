@@ -1,3 +1,4 @@
+import type { Adapters } from "./adapters/adapter.js";
 import type { Engine } from "./api.js";
 import type { ModelConfig } from "./models/model-config.js";
 import type { ChatTemplate, TemplateInput } from "./template/chat-template.js";
@@ -9,6 +10,8 @@ export interface LanguageModel extends AsyncDisposable {
   /** As the user named it. */
   readonly name: string;
   readonly engine: Engine;
+  /** LoRA adapters that requests may name; absent unless they were enabled. */
+  readonly adapters?: Adapters | undefined;
   readonly tokenizer: Tokenizer;
   readonly config: ModelConfig;
   readonly generation: GenerationDefaults;

@@ -1,8 +1,10 @@
 import type { Backend, OutputRow, RowResult, SamplerState } from "@octavo/kernels";
-import type { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol";
+import type { LoadedAdapter } from "../adapters/adapter.js";
 import type { FinishedRequest, ServingRecord, Usage } from "../api.js";
 import type { EvidenceLog, ObservedRequest } from "../evidence/evidence-log.js";
 import { RequestTimeline } from "../evidence/request-timeline.js";
+import { ServedAdapter } from "../adapters/adapter-set.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
 import type { ObserverList } from "./observer-list.js";
 import type { StopAutomaton } from "./stop-matcher.js";
@@ -32,6 +34,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest {
   readonly cacheSalt: string | undefined;
   readonly timeline: RequestTimeline;
   readonly #evidence: EvidenceLog;
+  readonly adapter: ServedAdapter | undefined;
   abstract readonly sequences: readonly Sequence[];
   /** Called once, when the request is over. */
   onOver: (() => void) | undefined;
@@ -45,6 +48,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest {
       readonly priority?: number;
       readonly cacheSalt?: string;
       readonly grammarMs?: number;
+      readonly adapter?: LoadedAdapter | undefined;
     },
     order: number,
     evidence: EvidenceLog,
@@ -55,6 +59,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest {
     this.cacheSalt = request.cacheSalt;
     this.timeline = new RequestTimeline(request, order);
     this.#evidence = evidence;
+    this.adapter = servedAdapter(request.adapter);
   }
 
   get isOver(): boolean {
@@ -128,6 +133,17 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest {
     this.#evidence.end(this);
     this.onOver?.();
   }
+}
+
+function servedAdapter(adapter: LoadedAdapter | undefined): ServedAdapter | undefined {
+  if (adapter === undefined || adapter instanceof ServedAdapter) return adapter;
+  throw new OctavoError(
+    "invalid_request",
+    "The adapter is none of the model's; take it from its `adapters`.",
+    {
+      param: "adapter",
+    },
+  );
 }
 
 /** Sampler states by sequence; each is disposed once, when its sequence is released. */

@@ -112,6 +112,7 @@ class StepEngine implements RunningEngine {
       totalBlocks: this.#pool.numBlocks,
       freeBlocks: this.#pool.numFree,
       cachedBlocks: this.#pool.numCached,
+      ...(this.#options.maxLoras !== undefined && { adapters: this.#scheduler.adapters }),
     };
   }
 
@@ -182,6 +183,7 @@ class StepEngine implements RunningEngine {
   }
 
   #add(request: ActiveRequest, signal: AbortSignal | undefined): void {
+    request.adapter?.checkServed();
     this.#numRequests += 1;
     this.evidence.add(request);
     this.#requests.add(request, signal);

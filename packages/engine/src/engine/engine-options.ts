@@ -45,6 +45,8 @@ export interface EngineOptions {
    * allow: bounds the gaps in their streams. Default 200; 0 is no bound. Needs chunked prefill.
    */
   readonly maxPrefillStepMs?: number | undefined;
+  /** LoRA adapters that take part in one step at most; default none can be asked for. */
+  readonly maxLoras?: number | undefined;
   readonly hooks?: EngineHooks | undefined;
 }
 
@@ -71,9 +73,9 @@ export interface RunningEngine extends Engine {
   checkIntegrity(): void;
 }
 
-export type ResolvedEngineOptions = Omit<Required<EngineOptions>, DefaultedOption | "hooks"> & {
+export type ResolvedEngineOptions = Omit<Required<EngineOptions>, DefaultedOption | "hooks" | "maxLoras"> & {
   readonly [Key in DefaultedOption]: NonNullable<EngineOptions[Key]>;
-} & { readonly hooks: EngineHooks };
+} & { readonly hooks: EngineHooks; readonly maxLoras?: number | undefined };
 
 type DefaultedOption =
   | "maxNumSeqs"
@@ -106,6 +108,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   integer("max_queued_requests", resolved.maxQueuedRequests, 0);
   integer("long_prefill_token_threshold", resolved.longPrefillTokenThreshold, 0);
   integer("max_prefill_step_ms", resolved.maxPrefillStepMs, 0);
+  if (resolved.maxLoras !== undefined) integer("max_loras", resolved.maxLoras, 1);
   const { maxModelLen, numBlocks, blockSize, enableChunkedPrefill } = resolved;
   if (numBlocks * blockSize < maxModelLen) {
     throw new OctavoError(

@@ -44,6 +44,7 @@ export class RequestRegistry {
   add(request: ActiveRequest, signal: AbortSignal | undefined): void {
     if (this.#requests.size === 0) this.#queue.noteWork();
     this.#requests.set(request, request);
+    request.adapter?.retain();
     this.#queue.enter(request);
     for (const sequence of request.sequences) this.#scheduler.add(sequence);
     if (signal === undefined) return;
@@ -71,6 +72,7 @@ export class RequestRegistry {
       this.#end(request, false);
     }
     this.#requests.delete(request);
+    request.adapter?.release();
     if (this.#requests.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 

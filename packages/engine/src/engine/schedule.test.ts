@@ -1,14 +1,23 @@
-import { FakeBackend } from "../testing/fake-backend.js";
+import { ServedAdapter } from "../adapters/adapter-set.js";
+import { FakeAdapter, FakeBackend } from "../testing/fake-backend.js";
 import { eosToken, letterTokenizer } from "../testing/engine-fixture.js";
-import { scheduleProperties } from "../testing/schedule-properties.js";
+import { type ModelUnderTest, scheduleProperties } from "../testing/schedule-properties.js";
 
-scheduleProperties(
-  "fake backend",
-  () => {
+function fakeModel(numAdapters: number): () => ModelUnderTest {
+  return () => {
     const { vocabSize } = letterTokenizer;
     const backend = new FakeBackend({ vocabSize });
+    const adapters = Array.from(
+      { length: numAdapters },
+      (_, index) =>
+        new ServedAdapter(
+          { name: `adapter-${index}`, path: "" },
+          { handle: new FakeAdapter(index + 1), byteLength: 0, rank: 1 },
+        ),
+    );
     return {
       parts: {
+        ...(numAdapters > 0 && { adapters }),
         backend,
         program: backend.program,
         tokenizer: letterTokenizer,
@@ -21,8 +30,11 @@ scheduleProperties(
       maxStepTokens: 128,
       dispose: () => {
         if (backend.numLiveSamplerStates > 0) throw new Error("sampler states were leaked");
+        if (adapters.some(({ numRequests }) => numRequests > 0)) throw new Error("adapters are still held");
       },
     };
-  },
-  { numRuns: 60 },
-);
+  };
+}
+
+scheduleProperties("fake backend", fakeModel(0), { numRuns: 60 });
+scheduleProperties("fake backend under adapters", fakeModel(4), { numRuns: 60 });

@@ -1,4 +1,4 @@
-import type { OutputRow, StepPlan } from "@octavo/kernels";
+import type { Adapter, OutputRow, StepPlan } from "@octavo/kernels";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest, RowSink } from "./active-request.js";
 
@@ -14,6 +14,7 @@ export class StepPlanBuilder implements RowSink {
   readonly #blockTableStarts: Int32Array;
   readonly #outputTokens: Int32Array;
   readonly #outputs: OutputRow[] = [];
+  readonly #adapters: (Adapter | undefined)[] = [];
   /** Row index at which each sequence's rows start; one more entry than sequences. */
   readonly rowStarts: number[] = [];
   #blockTables: Int32Array;
@@ -35,6 +36,8 @@ export class StepPlanBuilder implements RowSink {
   /** The plan is valid until the next call. */
   build(sequences: readonly Sequence[], requestOf: (sequence: Sequence) => ActiveRequest): StepPlan {
     this.#outputs.length = 0;
+    this.#adapters.length = 0;
+    let isAdapted = false;
     this.rowStarts.length = 0;
     let numTokens = 0;
     let numBlocks = 0;
@@ -55,7 +58,10 @@ export class StepPlanBuilder implements RowSink {
 
       this.#tokenOfPosition = numTokens - numComputed;
       this.rowStarts.push(this.#outputs.length);
-      requestOf(sequence).addRows(sequence, this);
+      const request = requestOf(sequence);
+      request.addRows(sequence, this);
+      this.#adapters.push(request.adapter?.handle);
+      isAdapted ||= request.adapter !== undefined;
 
       for (let position = numComputed; position < numComputed + numScheduled; position += 1) {
         const block = blocks[Math.floor(position / this.#blockSize)] ?? 0;
@@ -80,6 +86,7 @@ export class StepPlanBuilder implements RowSink {
       blockTableStarts: this.#blockTableStarts,
       outputTokens: this.#outputTokens,
       outputs: this.#outputs,
+      ...(isAdapted && { adapters: this.#adapters }),
       wantLogits: this.#wantLogits,
     };
   }

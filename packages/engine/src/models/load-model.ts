@@ -1,6 +1,6 @@
 import type { Backend, ExpertWeights, Matrix, Op, Program, Vector } from "@octavo/kernels";
 import type { Checkpoint } from "../weights/checkpoint.js";
-import type { MatrixPlan, PlannedExpert, PlannedOp, VectorPlan } from "./model-plan.js";
+import type { AdaptableModule, MatrixPlan, PlannedExpert, PlannedOp, VectorPlan } from "./model-plan.js";
 import { planModel } from "./registry.js";
 import { type PackingOptions, WeightPacker } from "./weight-packer.js";
 
@@ -12,6 +12,8 @@ export interface LoadModelOptions extends PackingOptions {
 /** A compiled program with the weights it owns. */
 export interface LoadedModel extends Disposable {
   readonly program: Program;
+  /** What adapters can add to, by module. */
+  readonly adaptable: ReadonlyMap<string, AdaptableModule>;
   /** Bytes of the packed matrices. */
   readonly weightBytes: number;
   /** Tensors of the checkpoint that the architecture does not read. */
@@ -42,6 +44,7 @@ export async function loadModel(
     });
     return {
       program,
+      adaptable: plan.adaptable,
       weightBytes: weights.byteLength,
       unusedTensors: plan.unusedTensors,
       saved: weights.saved,

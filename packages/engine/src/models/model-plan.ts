@@ -12,8 +12,20 @@ export interface ModelPlan {
   /** Normalised hidden state of the output rows. */
   readonly hidden: BufferRef;
   readonly head: Planned<ProgramSpec["head"]>;
+  /** What adapters can add to, by the module's name: "model.layers.0.self_attn.q_proj". */
+  readonly adaptable: ReadonlyMap<string, AdaptableModule>;
   /** Tensors of the checkpoint that the program does not read. */
   readonly unusedTensors: readonly string[];
+}
+
+/** A module's outputs among those of the linear that computes it, perhaps together with others. */
+export interface AdaptableModule {
+  /** The linear's `site`. */
+  readonly site: number;
+  /** First of its outputs among the linear's. */
+  readonly column: number;
+  readonly rows: number;
+  readonly cols: number;
 }
 
 /** Tensors stacked along rows into one matrix. The same object in two places is packed once (tied embeddings). */

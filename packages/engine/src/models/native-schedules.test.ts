@@ -1,4 +1,4 @@
-import { fixtureCheckpoint, fixtureGguf } from "../testing/model-fixtures.js";
+import { fixtureAdapter, fixtureCheckpoint, fixtureGguf } from "../testing/model-fixtures.js";
 import { openNativeModel } from "../testing/native-model.js";
 import { scheduleProperties } from "../testing/schedule-properties.js";
 
@@ -32,3 +32,15 @@ scheduleProperties(
   options,
 );
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);
+
+const adapters = ["llama3-all", "llama3-rslora", "llama3-upper"].map(fixtureAdapter);
+scheduleProperties(
+  "f32 under adapters",
+  () => openNativeModel(fixtureCheckpoint("llama3"), "f32", adapters),
+  options,
+);
+scheduleProperties(
+  "GGUF q8_0 under adapters",
+  () => openNativeModel(fixtureGguf("llama3-q8_0"), "bf16", adapters),
+  options,
+);

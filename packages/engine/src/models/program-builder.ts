@@ -5,6 +5,7 @@ import { tensorSlices } from "../weights/tensor-slices.js";
 import { isFloatType } from "../weights/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
 import type {
+  AdaptableModule,
   MatrixPlan,
   ModelPlan,
   PlannedExpert,
@@ -34,6 +35,8 @@ export class ProgramBuilder {
   readonly #ops: PlannedOp[] = [];
   readonly #matrices = new Map<string, MatrixPlan>();
   readonly #used = new Set<string>();
+  readonly #adaptable = new Map<string, AdaptableModule>();
+  #numSites = 0;
 
   constructor(config: ModelConfig, tensors: ReadonlyMap<string, TensorInfo>) {
     this.config = config;
@@ -88,7 +91,8 @@ export class ProgramBuilder {
     let column = out.column ?? 0;
     for (const group of this.#group(projections, cols)) {
       const { rows } = group.weight;
-      this.add({ op: "linear", in: input, ...group, out: { buffer: out.buffer, column, width: rows } });
+      const site = this.#site(group.weight);
+      this.add({ op: "linear", in: input, ...group, site, out: { buffer: out.buffer, column, width: rows } });
       column += rows;
     }
   }
@@ -157,12 +161,26 @@ export class ProgramBuilder {
     });
   }
 
+  /** A number for the linear of this matrix, by which adapters reach the modules stacked in it. */
+  #site({ sources, cols }: MatrixPlan): number {
+    const site = this.#numSites;
+    this.#numSites += 1;
+    let column = 0;
+    for (const { name, shape } of sources) {
+      const [rows = 0] = shape;
+      this.#adaptable.set(name.replace(/\.weight$/, ""), { site, column, rows, cols });
+      column += rows;
+    }
+    return site;
+  }
+
   finish(hidden: BufferRef, head: PlannedHead): ModelPlan {
     return {
       buffers: this.#buffers,
       ops: this.#ops,
       hidden,
       head,
+      adaptable: this.#adaptable,
       unusedTensors: [...this.#tensors.keys()].filter((name) => !this.#used.has(name) && !isDerived(name)),
     };
   }

@@ -3,6 +3,7 @@ import type { BlockId, BlockPool } from "../kv-cache/block-pool.js";
 import { IntList } from "../kv-cache/int-list.js";
 import { PrefixCache } from "../kv-cache/prefix-cache.js";
 import { PrefixesInFlight } from "./prefixes-in-flight.js";
+import { AdapterSlots } from "./adapter-slots.js";
 import { type SchedulingPolicyName, type SchedulingPolicy, schedulingPolicies } from "./scheduling-policy.js";
 import type { Sequence } from "./sequence.js";
 import { WaitingQueue } from "./waiting-queue.js";
@@ -16,6 +17,8 @@ export interface SchedulerOptions {
   /** Prompt tokens one sequence may take of a step while others want some too; 0 is no limit. */
   readonly longPrefillTokenThreshold: number;
   readonly policy: SchedulingPolicyName;
+  /** Adapters that may run at a time; default no bound. */
+  readonly maxLoras?: number | undefined;
 }
 
 /** What the next step runs: `sequences[i]` computes its next `numScheduled` tokens. */
@@ -47,6 +50,7 @@ export class Scheduler {
   readonly #policy: SchedulingPolicy;
   readonly #prefixCache: PrefixCache | undefined;
   readonly #inFlight: PrefixesInFlight | undefined;
+  readonly #adapterSlots: AdapterSlots;
   readonly #waiting: WaitingQueue;
   #running: Sequence[] = [];
   readonly #hits = new IntList();
@@ -63,6 +67,7 @@ export class Scheduler {
     this.#policy = schedulingPolicies[options.policy];
     this.#prefixCache = options.enablePrefixCaching ? new PrefixCache(pool) : undefined;
     this.#inFlight = this.#prefixCache && new PrefixesInFlight(this.#prefixCache, pool.blockSize);
+    this.#adapterSlots = new AdapterSlots(options.maxLoras ?? Number.POSITIVE_INFINITY);
     this.#waiting = new WaitingQueue(this.#policy);
   }
 
@@ -72,6 +77,11 @@ export class Scheduler {
 
   get numWaiting(): number {
     return this.#waiting.size;
+  }
+
+  /** Names of the adapters of sequences that run, and of sequences that wait. */
+  get adapters(): { readonly running: readonly string[]; readonly waiting: readonly string[] } {
+    return { running: adapterNames(this.#running), waiting: adapterNames(this.#waiting) };
   }
 
   add(sequence: Sequence): void {
@@ -211,11 +221,11 @@ export class Scheduler {
     const admitted: Sequence[] = [];
     const skipped: Sequence[] = [];
     this.#inFlight?.begin(this.#running);
+    this.#adapterSlots.begin(this.#running);
     while (this.#promptRoom > 0 && this.#running.length < this.#options.maxNumSeqs) {
       const sequence = this.#waiting.peek();
       if (sequence === undefined) break;
-      const maxTokens = this.#findComputed(sequence);
-      if (this.#awaitsSharedPrompt(sequence) || this.#awaitsPrefix(sequence, maxTokens)) {
+      if (!this.#adapterSlots.hasPlaceFor(sequence) || this.#awaitsOthersPrompt(sequence)) {
         if (skipped.length === mostPassedOver) break;
         this.#waiting.remove(sequence);
         skipped.push(sequence);
@@ -223,6 +233,7 @@ export class Scheduler {
       }
       if (!this.#admit(sequence)) break;
       this.#inFlight?.add(sequence);
+      this.#adapterSlots.admitted(sequence);
       if (sequence.cachedTokens === undefined) {
         sequence.cachedTokens = sequence.numComputed;
         sequence.evictedPrefixTokens =
@@ -232,6 +243,12 @@ export class Scheduler {
     }
     for (const sequence of skipped) this.#waiting.add(sequence);
     return admitted;
+  }
+
+  /** Finds what is computed of the sequence in `#hits`; whether another one is about to compute more of it. */
+  #awaitsOthersPrompt(sequence: Sequence): boolean {
+    const maxTokens = this.#findComputed(sequence);
+    return this.#awaitsSharedPrompt(sequence) || this.#awaitsPrefix(sequence, maxTokens);
   }
 
   /** While another sequence computes the prefix that this one would compute too, it waits to find it in the cache. */
@@ -365,4 +382,10 @@ export class Scheduler {
     sequence.numComputed = 0;
     sequence.numRegistered = 0;
   }
+}
+
+function adapterNames(sequences: Iterable<Sequence>): readonly string[] {
+  const names = new Set<string>();
+  for (const { group } of sequences) if (group.adapter !== undefined) names.add(group.adapter.name);
+  return [...names];
 }

@@ -9,7 +9,15 @@ export interface SequenceGroup {
   /** Lower runs earlier under the priority policy. */
   readonly priority: number;
   readonly cacheSalt: string | undefined;
+  readonly adapter?: SequenceAdapter | undefined;
   readonly sequences: readonly Sequence[];
+}
+
+/** What the scheduler knows of an adapter. */
+export interface SequenceAdapter {
+  readonly name: string;
+  /** Never given to another one, not even to one of the same name. */
+  readonly id: number;
 }
 
 export type SequenceStatus = "waiting" | "running" | "finished";
@@ -58,7 +66,7 @@ export class Sequence {
     this.index = index;
     this.numPromptTokens = promptTokens.length;
     this.tokens = IntList.sharing(promptTokens);
-    this.prefix = new PrefixChain(this.tokens, group.cacheSalt);
+    this.prefix = new PrefixChain(this.tokens, prefixSalt(group));
   }
 
   get numTokens(): number {
@@ -73,4 +81,10 @@ export class Sequence {
   get isDecoding(): boolean {
     return this.numComputed === this.tokens.length - 1 && this.tokens.length > this.numPromptTokens;
   }
+}
+
+/** Keys and values are an adapter's own. What the caller chose follows a letter, so that it cannot name an adapter. */
+function prefixSalt({ adapter, cacheSalt }: SequenceGroup): string | undefined {
+  const chosen = cacheSalt === undefined ? undefined : `s${cacheSalt}`;
+  return adapter === undefined ? chosen : `a${adapter.id}:${chosen ?? ""}`;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type {
+  Adapter,
   Backend,
   KvCache,
   KvCacheSpec,
@@ -31,6 +32,21 @@ export interface FakeBackendOptions {
   readonly beforeStep?: (plan: StepPlan) => Promise<void> | void;
   /** Why the row that ends with `context` fails; undefined lets it be. */
   readonly rowError?: (context: readonly number[]) => RowError | undefined;
+}
+
+/** An adapter of the fake backend: whatever is computed under it depends on its seed. */
+export class FakeAdapter implements Adapter {
+  readonly kind = "adapter";
+  readonly seed: number;
+  isDisposed = false;
+
+  constructor(seed: number) {
+    this.seed = seed;
+  }
+
+  [Symbol.dispose](): void {
+    this.isDisposed = true;
+  }
 }
 
 /**
@@ -193,7 +209,10 @@ class FakeKvCache implements KvCache {
         this.#tokens[slot] = plan.tokenIds[token]!;
         this.#positions[slot] = plan.positions[token]!;
         this.#histories[slot] = 0;
-        this.#histories[slot] = this.#gather(table, plan.positions[token]!).hash;
+        this.#histories[slot] = mix(
+          this.#gather(table, plan.positions[token]!).hash,
+          adapterSeed(plan, sequence),
+        );
       }
       for (
         let index = rows.length;
@@ -271,6 +290,17 @@ class FakeKvCache implements KvCache {
       );
     }
   }
+}
+
+/** 0 without an adapter. */
+function adapterSeed(plan: StepPlan, sequence: number): number {
+  const adapter = plan.adapters?.[sequence];
+  if (adapter === undefined) return 0;
+  assert(
+    adapter instanceof FakeAdapter && !adapter.isDisposed,
+    "the step's adapter is not this backend's, or gone",
+  );
+  return adapter.seed;
 }
 
 function unsupported(method: string): OctavoError {

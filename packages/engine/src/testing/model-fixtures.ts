@@ -103,6 +103,38 @@ export function readQuantizedFixtures(): QuantizedFixture[] {
     });
 }
 
+/** What peft computed with a tiny adapter; written by tools/oracle/make-adapter-fixtures.py. */
+export interface AdapterFixture {
+  readonly name: string;
+  /** Folder of the adapter. */
+  readonly path: string;
+  readonly checkpoint: string;
+  readonly prompt: readonly number[];
+  readonly greedy: readonly number[];
+  /** f32 `[prompt, vocab]` */
+  readonly logits: Float32Array;
+}
+
+export function fixtureAdapter(name: string): string {
+  return join(fixtures, "adapters", name);
+}
+
+export function readAdapterFixtures(): AdapterFixture[] {
+  const folder = join(fixtures, "adapters");
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => {
+      const name = basename(file, ".json");
+      const expected = JSON.parse(readFileSync(join(folder, file), "utf8")) as Omit<
+        AdapterFixture,
+        "name" | "path" | "logits"
+      >;
+      const bytes = readFileSync(join(folder, `${name}.logits`));
+      const logits = new Float32Array(new Uint8Array(bytes).buffer);
+      return { ...expected, name, path: fixtureAdapter(name), logits };
+    });
+}
+
 /** A copy of a fixture checkpoint in a temporary folder, with fields of its config.json changed. */
 export class ChangedCheckpoint implements Disposable {
   readonly path: string;

@@ -1,5 +1,16 @@
-import type { Backend, KvCache, KvDtype, OutputRow, RowResult, RowSampling, StepPlan } from "@octavo/kernels";
+import type {
+  Adapter,
+  Backend,
+  KvCache,
+  KvDtype,
+  OutputRow,
+  RowResult,
+  RowSampling,
+  StepPlan,
+} from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
+import { interleavedHeadDimOf, packAdapter } from "../adapters/pack-adapter.js";
+import { readAdapter } from "../adapters/read-adapter.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
 import type { Checkpoint } from "../weights/checkpoint.js";
 
@@ -11,10 +22,13 @@ export class ModelRunner implements Disposable {
   readonly #model: LoadedModel;
   readonly #cache: KvCache;
   readonly #blocks: Int32Array;
+  readonly #checkpoint: Checkpoint;
+  #adapter: Adapter | undefined;
   #length = 0;
 
-  private constructor(backend: Backend, model: LoadedModel, cache: KvCache) {
+  private constructor(backend: Backend, checkpoint: Checkpoint, model: LoadedModel, cache: KvCache) {
     this.#backend = backend;
+    this.#checkpoint = checkpoint;
     this.#model = model;
     this.#cache = cache;
     // Backwards, so that a program that ignores the block table is found out.
@@ -38,11 +52,25 @@ export class ModelRunner implements Disposable {
       headDim,
       dtype: kvDtype,
     });
-    return new ModelRunner(backend, model, cache);
+    return new ModelRunner(backend, checkpoint, model, cache);
   }
 
   get weightBytes(): number {
     return this.#model.weightBytes;
+  }
+
+  /** Runs what follows under the adapter in `folder`, or under none. */
+  async adapt(folder: string | undefined): Promise<void> {
+    this.#adapter?.[Symbol.dispose]();
+    this.#adapter = undefined;
+    if (folder === undefined) return;
+    const modules = readAdapter(folder, this.#model.adaptable, 64);
+    const target = {
+      backend: this.#backend,
+      program: this.#model.program,
+      interleavedHeadDim: interleavedHeadDimOf(this.#checkpoint),
+    };
+    this.#adapter = (await packAdapter(target, modules)).handle;
   }
 
   /** Forgets the sequence; the next tokens start a new one. */
@@ -96,11 +124,13 @@ export class ModelRunner implements Disposable {
       outputTokens: Int32Array.from(tokens, (_, index) => index),
       outputs: tokens.map(() => output),
       wantLogits: output.kind !== "hidden",
+      ...(this.#adapter !== undefined && { adapters: [this.#adapter] }),
     };
     return (await this.#backend.execute(this.#model.program, this.#cache, plan)).rows;
   }
 
   [Symbol.dispose](): void {
+    this.#adapter?.[Symbol.dispose]();
     this.#cache[Symbol.dispose]();
     this.#model[Symbol.dispose]();
   }

@@ -1,4 +1,6 @@
 import { createCpuBackend, type KvDtype } from "@octavo/kernels";
+import { AdapterSet } from "../adapters/adapter-set.js";
+import { interleavedHeadDimOf } from "../adapters/pack-adapter.js";
 import { loadModel } from "../models/load-model.js";
 import { createTokenizer } from "../tokenizer/create-tokenizer.js";
 import { openCheckpoint } from "../weights/open-checkpoint.js";
@@ -6,15 +8,29 @@ import type { ModelUnderTest } from "./schedule-properties.js";
 
 const MAX_MODEL_LEN = 64;
 
-/** A fixture checkpoint on the native backend, for suites that drive engines of their own over it. */
-export async function openNativeModel(path: string, kvDtype: KvDtype): Promise<ModelUnderTest> {
+/** A fixture checkpoint on the native backend, for suites that drive engines of their own over it, with the adapters in folders. */
+export async function openNativeModel(
+  path: string,
+  kvDtype: KvDtype,
+  adapterFolders: readonly string[] = [],
+): Promise<ModelUnderTest> {
   const checkpoint = await openCheckpoint(path);
   const { vocabSize, hiddenSize, eosTokenIds, numLayers, numKvHeads, headDim } = checkpoint.config;
   const backend = createCpuBackend({ numThreads: 2 });
   const maxStepTokens = 2 * MAX_MODEL_LEN;
   const model = await loadModel(backend, checkpoint, { maxTokens: maxStepTokens });
+  const adapters = new AdapterSet({
+    target: { backend, program: model.program, interleavedHeadDim: interleavedHeadDimOf(checkpoint) },
+    adaptable: model.adaptable,
+    maxLoras: adapterFolders.length,
+    maxLoaded: adapterFolders.length,
+    maxRank: 64,
+    resolve: (folder) => Promise.resolve(folder),
+  });
+  for (const folder of adapterFolders) await adapters.load({ name: folder, path: folder });
   return {
     parts: {
+      ...(adapterFolders.length > 0 && { adapters: adapters.list() }),
       backend,
       program: model.program,
       tokenizer: createTokenizer(checkpoint.tokenizer),
@@ -26,6 +42,7 @@ export async function openNativeModel(path: string, kvDtype: KvDtype): Promise<M
     },
     maxStepTokens,
     dispose: () => {
+      adapters[Symbol.dispose]();
       model[Symbol.dispose]();
       backend[Symbol.dispose]();
     },

@@ -1,4 +1,6 @@
 import type {
+  Adapter,
+  AdapterSite,
   Backend,
   KvCache,
   KvCacheSpec,
@@ -16,6 +18,7 @@ import type {
 import { OctavoError } from "@octavo/protocol";
 import { dequantize, dequantizeGroups, isGrouped } from "./dequantize.js";
 import {
+  ReferenceAdapter,
   ReferenceFile,
   ReferenceKvCache,
   ReferenceMatrix,
@@ -62,6 +65,10 @@ export class ReferenceBackend implements Backend {
 
   compile(spec: ProgramSpec): Program {
     return new ReferenceProgram(spec);
+  }
+
+  createAdapter(_program: Program, sites: readonly AdapterSite[]): Adapter {
+    return new ReferenceAdapter(sites);
   }
 
   execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {

@@ -1,5 +1,15 @@
 import { readFileSync } from "node:fs";
-import type { KvCache, KvCacheSpec, MappedFile, Matrix, Program, ProgramSpec, Vector } from "@octavo/kernels";
+import type {
+  Adapter,
+  AdapterSite,
+  KvCache,
+  KvCacheSpec,
+  MappedFile,
+  Matrix,
+  Program,
+  ProgramSpec,
+  Vector,
+} from "@octavo/kernels";
 
 export class ReferenceFile implements MappedFile {
   readonly path: string;
@@ -69,6 +79,17 @@ export class ReferenceKvCache implements KvCache {
 
   get byteLength(): number {
     return [...this.keys, ...this.values].reduce((sum, layer) => sum + layer.byteLength, 0);
+  }
+
+  [Symbol.dispose](): void {}
+}
+
+export class ReferenceAdapter implements Adapter {
+  readonly kind = "adapter";
+  readonly sites: ReadonlyMap<number, AdapterSite>;
+
+  constructor(sites: readonly AdapterSite[]) {
+    this.sites = new Map(sites.map((site) => [site.site, site]));
   }
 
   [Symbol.dispose](): void {}

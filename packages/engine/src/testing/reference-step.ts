@@ -9,7 +9,12 @@ import type {
   StepPlan,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import { type ReferenceKvCache, ReferenceMatrix, ReferenceVector } from "./reference-handles.js";
+import {
+  ReferenceAdapter,
+  type ReferenceKvCache,
+  ReferenceMatrix,
+  ReferenceVector,
+} from "./reference-handles.js";
 
 /** An activation buffer: `rows` of `width` f32 columns. */
 interface Buffer {
@@ -49,6 +54,7 @@ class ReferenceStep {
         return this.#eachRow((row) => {
           multiply(matrixOf(op.weight), this.#row(op.in, row), this.#row(op.out, row));
           if (op.bias !== undefined) addInto(this.#row(op.out, row), vectorOf(op.bias));
+          this.#adapt(op, row);
         });
       case "rope":
         return this.#eachRow((row) => {
@@ -174,6 +180,27 @@ class ReferenceStep {
       );
     }
     this.#row(op.out, row).set(sum);
+  }
+
+  /** For linears before `gather`, whose rows are the step's tokens. */
+  #adapt(op: Extract<Op, { op: "linear" }>, row: number): void {
+    const { adapters, queryStarts } = this.#plan;
+    const sequence = adapters?.findIndex((_, index) => row < (queryStarts[index + 1] ?? 0)) ?? -1;
+    const adapter = adapters?.[sequence];
+    const site = adapter instanceof ReferenceAdapter ? adapter.sites.get(op.site ?? -1) : undefined;
+    if (site === undefined) return;
+    const low = new Float32Array(site.down.rows);
+    multiply(matrixOf(site.down), this.#row(op.in, row), low);
+    let rank = 0;
+    for (const { column, up, scale } of site.parts) {
+      const added = new Float32Array(up.rows);
+      multiply(matrixOf(up), low.subarray(rank, rank + up.cols), added);
+      rank += up.cols;
+      addInto(
+        this.#row(op.out, row).subarray(column),
+        added.map((value) => value * scale),
+      );
+    }
   }
 
   #attention(op: Extract<Op, { op: "attention" }>): void {

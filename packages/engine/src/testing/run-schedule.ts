@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import type { LoadedAdapter } from "../adapters/adapter.js";
 import type { GenerationEvent } from "../api.js";
 import { createEngine } from "../engine/create-engine.js";
 import type { EngineOptions, RunningEngine } from "../engine/engine-options.js";
@@ -10,7 +11,7 @@ import type { ScheduledRequest, ScheduleSettings } from "./schedule-cases.js";
 export type EngineParts = Pick<
   EngineOptions,
   "backend" | "program" | "tokenizer" | "vocabSize" | "hiddenSize" | "eosTokenIds" | "kv" | "maxModelLen"
->;
+> & { readonly adapters?: readonly LoadedAdapter[] | undefined };
 
 /** What a request got, down to the bits of the logits. */
 export interface Outcome {
@@ -82,6 +83,7 @@ export async function runSchedule(
       await stepReached(request.arrivalStep);
       return run(
         engine,
+        parts.adapters?.[request.adapter ?? -1],
         request,
         index,
         logits[index]!,
@@ -103,6 +105,7 @@ export async function runSchedule(
 
 async function run(
   engine: RunningEngine,
+  adapter: LoadedAdapter | undefined,
   request: ScheduledRequest,
   index: number,
   logits: ReadonlyMap<string, string>,
@@ -118,7 +121,7 @@ async function run(
     void stepReached(request.arrivalStep + leaves.after).then(() => controller.abort());
   if (request.kind === "embed") {
     const embedded = engine.embed(
-      { kind: "embed", requestId, promptTokens, pooling, normalize: true },
+      { kind: "embed", requestId, promptTokens, pooling, normalize: true, adapter },
       controller.signal,
     );
     return embedded.then(
@@ -134,6 +137,7 @@ async function run(
       kind: "generate",
       requestId,
       promptTokens,
+      adapter,
       params: request.params,
       priority: hasPriorities ? request.priority : 0,
     },

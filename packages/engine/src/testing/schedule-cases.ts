@@ -8,6 +8,8 @@ export interface ScheduledRequest {
   readonly promptTokens: readonly number[];
   readonly params: SamplingParams;
   readonly pooling: "mean" | "last";
+  /** Which of the subject's adapters it runs under. */
+  readonly adapter?: number | undefined;
   readonly priority: number;
   /** Submitted after that many steps. */
   readonly arrivalStep: number;
@@ -26,6 +28,7 @@ export interface ScheduleSettings {
   readonly enableChunkedPrefill: boolean;
   readonly longPrefillTokenThreshold: number;
   readonly schedulingPolicy: "fcfs" | "priority";
+  readonly maxLoras?: number;
   /** Which running sequences are preempted before each step, one list a step; none after its end. */
   readonly preemptions: readonly (readonly number[])[];
 }
@@ -43,6 +46,7 @@ export interface CaseLimits {
   readonly maxRequests: number;
   /** Without them all rows are greedy and free of penalties. */
   readonly hasSampling: boolean;
+  readonly adapters?: readonly unknown[] | undefined;
 }
 
 /** Prompts are cut from few sources, so that many share prefixes of every length. */
@@ -107,6 +111,9 @@ function requests(limits: CaseLimits): fc.Arbitrary<readonly ScheduledRequest[]>
       fc.record({ how: fc.constantFrom<("return" | "signal")[]>("return", "signal"), after: fc.nat(12) }),
       { nil: undefined, freq: 3 },
     ),
+    ...(limits.adapters !== undefined && {
+      adapter: fc.option(fc.nat(limits.adapters.length - 1), { nil: undefined, freq: 3 }),
+    }),
   });
   return fc.array(request, { minLength: 1, maxLength: limits.maxRequests });
 }
@@ -126,6 +133,7 @@ function settings(limits: CaseLimits): fc.Arbitrary<ScheduleSettings> {
       longPrefillTokenThreshold: fc.constantFrom(0, 1, 5, 16),
       schedulingPolicy: fc.constantFrom<("fcfs" | "priority")[]>("fcfs", "priority"),
       preemptions: fc.array(fc.array(fc.nat(6), { maxLength: 2 }), { maxLength: 40 }),
+      ...(limits.adapters !== undefined && { maxLoras: fc.integer({ min: 1, max: 3 }) }),
     })
     .map((drawn) => ({
       ...drawn,

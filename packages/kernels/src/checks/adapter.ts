@@ -12,11 +12,15 @@ export function checkAdapter(adapted: readonly AdapterSite[], sites: ReadonlyMap
     if (down.cols !== weight.cols)
       fail(site, `down takes ${down.cols} columns, the linear has ${weight.cols}`);
     const ranks = parts.reduce((sum, { up }) => sum + up.cols, 0);
-    if (ranks !== down.rows) fail(site, `down has ${down.rows} rows, the ranks of the parts add up to ${ranks}`);
+    if (ranks !== down.rows)
+      fail(site, `down has ${down.rows} rows, the ranks of the parts add up to ${ranks}`);
     let end = 0;
     for (const { column, up, scale } of parts.toSorted((a, b) => a.column - b.column)) {
       if (!Number.isInteger(column) || column < end || column + up.rows > weight.rows) {
-        fail(site, `a part adds to the outputs ${column} to ${column + up.rows} of ${weight.rows}, or to those of another`);
+        fail(
+          site,
+          `a part adds to the outputs ${column} to ${column + up.rows} of ${weight.rows}, or to those of another`,
+        );
       }
       end = column + up.rows;
       if (!Number.isFinite(Math.fround(scale))) fail(site, `a part has the scale ${scale}`);

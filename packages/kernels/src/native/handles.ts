@@ -1,5 +1,14 @@
 import { OctavoError } from "@octavo/protocol";
-import type { Adapter, KvCache, KvCacheSpec, MappedFile, Matrix, Program, SamplerState, Vector } from "../backend.js";
+import type {
+  Adapter,
+  KvCache,
+  KvCacheSpec,
+  MappedFile,
+  Matrix,
+  Program,
+  SamplerState,
+  Vector,
+} from "../backend.js";
 import type { CheckedProgram } from "../checks/program.js";
 import type { NativeObject } from "./addon.js";
 

@@ -32,7 +32,8 @@ export function adapterConformance(open: (numThreads: number) => Backend): void 
         using single = open(1);
         const again = await TinyMlp.create(single, weights);
         for (const row of [0, 1, 2, 31]) {
-          const adapter = row % 3 === 0 ? undefined : row % 3 === 1 ? again.adapters.wide : again.adapters.narrow;
+          const adapter =
+            row % 3 === 0 ? undefined : row % 3 === 1 ? again.adapters.wide : again.adapters.narrow;
           const [lone] = await again.run([adapter], [row]);
           assertSameBits(lone, mixed[row], `row ${row} alone`);
         }
@@ -69,7 +70,10 @@ export function adapterConformance(open: (numThreads: number) => Backend): void 
         return backend.createAdapter(model.program, [{ site, down: use, parts }]);
       };
       const part = { column: 0, up, scale: 1 };
-      assert.throws(() => make(7, [part]), { code: "artifact_invalid", message: /site 7: the program has no/ });
+      assert.throws(() => make(7, [part]), {
+        code: "artifact_invalid",
+        message: /site 7: the program has no/,
+      });
       assert.throws(() => make(0, [part], up), { message: /takes 2 columns, the linear has 64/ });
       assert.throws(() => make(0, [part, { ...part, column: inner }]), { message: /ranks .* add up to 4/ });
       assert.throws(() => make(0, [{ ...part, column: inner + 1 }]), { message: /outputs 49 to 97 of 96/ });
@@ -228,6 +232,8 @@ function stored(
   }
   const groupSize = 32;
   const scales = new Float32Array((rows * cols) / groupSize).fill(0.01);
-  const data = new Uint8Array(Int8Array.from(values, (value) => Math.max(-127, Math.min(127, value * 100))).buffer);
+  const data = new Uint8Array(
+    Int8Array.from(values, (value) => Math.max(-127, Math.min(127, value * 100))).buffer,
+  );
   return backend.createMatrix([{ ...shape, bytes: { data }, scales: floatBytes(scales), groupSize }]);
 }

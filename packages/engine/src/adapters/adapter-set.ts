@@ -1,0 +1,172 @@
+import type { Adapter } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { AdaptableModule } from "../models/model-plan.js";
+import type { Adapters, AdapterSpec, LoadAdapterOptions, LoadedAdapter } from "./adapter.js";
+import { type AdapterTarget, packAdapter } from "./pack-adapter.js";
+import { readAdapter } from "./read-adapter.js";
+
+let numServed = 0;
+
+/** An adapter with the requests that hold it; freed when it has been retired and the last of them let go. */
+export class ServedAdapter implements LoadedAdapter {
+  readonly id = ++numServed;
+  readonly name: string;
+  readonly path: string;
+  readonly baseModelName: string | undefined;
+  readonly rank: number;
+  readonly byteLength: number;
+  readonly handle: Adapter;
+  #numRequests = 0;
+  #isRetired = false;
+
+  constructor(
+    spec: AdapterSpec,
+    packed: { readonly handle: Adapter; readonly byteLength: number; readonly rank: number },
+  ) {
+    this.name = spec.name;
+    this.path = spec.path;
+    this.baseModelName = spec.baseModelName;
+    this.rank = packed.rank;
+    this.byteLength = packed.byteLength;
+    this.handle = packed.handle;
+  }
+
+  get numRequests(): number {
+    return this.#numRequests;
+  }
+
+  /** Throws `model_not_found` once it takes no more requests. */
+  checkServed(): void {
+    if (this.#isRetired) throw notServed(this.name);
+  }
+
+  retain(): void {
+    this.#numRequests += 1;
+  }
+
+  release(): void {
+    this.#numRequests -= 1;
+    this.#freeWhenUnused();
+  }
+
+  retire(): void {
+    this.#isRetired = true;
+    this.#freeWhenUnused();
+  }
+
+  #freeWhenUnused(): void {
+    if (this.#isRetired && this.#numRequests === 0) this.handle[Symbol.dispose]();
+  }
+}
+
+export interface AdapterSetOptions {
+  readonly target: AdapterTarget;
+  readonly adaptable: ReadonlyMap<string, AdaptableModule>;
+  readonly maxLoras: number;
+  /** Adapters in memory at a time, those still in use after their unloading not counted. */
+  readonly maxLoaded: number;
+  readonly maxRank: number;
+  /** The folder of a path or of a repository on the hub. */
+  resolve(path: string, signal: AbortSignal | undefined): Promise<string>;
+}
+
+/** The adapters of one loaded model. Dispose it after the engine and before the program. */
+export class AdapterSet implements Adapters, Disposable {
+  readonly #options: AdapterSetOptions;
+  readonly #byName = new Map<string, ServedAdapter>();
+  /** Names that are being loaded. */
+  readonly #arriving = new Set<string>();
+  #isDisposed = false;
+
+  constructor(options: AdapterSetOptions) {
+    this.#options = options;
+  }
+
+  get maxLoras(): number {
+    return this.#options.maxLoras;
+  }
+
+  list(): readonly ServedAdapter[] {
+    return [...this.#byName.values()];
+  }
+
+  find(name: string): ServedAdapter | undefined {
+    return this.#byName.get(name);
+  }
+
+  async load(
+    spec: AdapterSpec,
+    { inPlace = false, signal }: LoadAdapterOptions = {},
+  ): Promise<ServedAdapter> {
+    const { name } = spec;
+    this.#checkRoom(name, inPlace);
+    this.#arriving.add(name);
+    try {
+      const adapter = await this.#read(spec, signal);
+      if (this.#isDisposed) {
+        adapter.retire();
+        throw new OctavoError("shutting_down", "The model is shutting down and takes no more adapters.");
+      }
+      this.#byName.get(name)?.retire();
+      this.#byName.delete(name);
+      this.#byName.set(name, adapter);
+      return adapter;
+    } finally {
+      this.#arriving.delete(name);
+    }
+  }
+
+  unload(name: string): ServedAdapter {
+    const adapter = this.#byName.get(name);
+    if (adapter === undefined) throw notServed(name);
+    this.#byName.delete(name);
+    adapter.retire();
+    return adapter;
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    for (const name of this.#byName.keys()) this.unload(name);
+  }
+
+  #checkRoom(name: string, inPlace: boolean): void {
+    const refuse = (problem: string, param: string): never => {
+      throw new OctavoError("invalid_request", `${param}: ${problem}`, { param });
+    };
+    if (name === "") refuse("an adapter needs a name", "lora_name");
+    const shown = JSON.stringify(name.slice(0, 200));
+    if (this.#arriving.has(name)) refuse(`the adapter ${shown} is being loaded already`, "lora_name");
+    const isKnown = this.#byName.has(name);
+    if (isKnown && !inPlace) {
+      refuse(
+        `the adapter ${shown} is loaded already; set load_inplace to put another in its place`,
+        "lora_name",
+      );
+    }
+    const { maxLoaded } = this.#options;
+    if (!isKnown && this.#byName.size + this.#arriving.size >= maxLoaded) {
+      refuse(
+        `${maxLoaded} adapters are loaded, and no more are allowed (--max-cpu-loras); unload one`,
+        "lora_name",
+      );
+    }
+  }
+
+  async #read(spec: AdapterSpec, signal: AbortSignal | undefined): Promise<ServedAdapter> {
+    const { target, adaptable, maxRank, resolve } = this.#options;
+    const folder = await resolve(spec.path, signal);
+    const modules = readAdapter(folder, adaptable, maxRank);
+    const packed = await packAdapter(target, modules, signal);
+    return new ServedAdapter(spec, { ...packed, rank: Math.max(...modules.map(({ rank }) => rank)) });
+  }
+}
+
+function notServed(name: string): OctavoError {
+  return new OctavoError(
+    "model_not_found",
+    `There is no adapter ${JSON.stringify(name.slice(0, 200))} here.`,
+    {
+      param: "lora_name",
+    },
+  );
+}

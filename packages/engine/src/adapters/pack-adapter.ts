@@ -1,0 +1,116 @@
+import type {
+  Adapter,
+  AdapterPart,
+  AdapterSite,
+  Backend,
+  Matrix,
+  MatrixSource,
+  Program,
+} from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import { convertFloats } from "../models/float-conversion.js";
+import type { Checkpoint, TensorInfo } from "../weights/checkpoint.js";
+import { readTensor } from "../weights/read-tensor.js";
+import { type FloatType, isFloatType } from "../weights/tensor-storage.js";
+import type { AdapterModule } from "./read-adapter.js";
+
+/** What adapters are packed for: a compiled program and how its checkpoint stores queries and keys. */
+export interface AdapterTarget {
+  readonly backend: Backend;
+  readonly program: Program;
+  /**
+   * Set where the rows of q_proj and k_proj lie in pairs of one frequency instead of in halves, as GGUF's converter puts those
+   * of the llama architecture: an adapter's rows must follow.
+   */
+  readonly interleavedHeadDim?: number | undefined;
+}
+
+/** `AdapterTarget.interleavedHeadDim` of a checkpoint. */
+export function interleavedHeadDimOf({ format, config }: Checkpoint): number | undefined {
+  return format === "gguf" && config.rope.layout === "interleaved" ? config.headDim : undefined;
+}
+
+export interface PackedAdapter {
+  readonly handle: Adapter;
+  readonly byteLength: number;
+}
+
+/** Packs an adapter's matrices, those that share an input together. */
+export async function packAdapter(
+  target: AdapterTarget,
+  modules: readonly AdapterModule[],
+  signal?: AbortSignal,
+): Promise<PackedAdapter> {
+  const { backend, program } = target;
+  if (backend.createAdapter === undefined) {
+    throw new OctavoError("not_implemented", `The ${backend.info.name} backend has no LoRA adapters.`);
+  }
+  const bySite = new Map<number, AdapterModule[]>();
+  for (const module of modules) {
+    const { site } = module.target;
+    bySite.set(site, [...(bySite.get(site) ?? []), module]);
+  }
+  const made: Matrix[] = [];
+  const pack = async (sources: readonly MatrixSource[]): Promise<Matrix> => {
+    signal?.throwIfAborted();
+    const matrix = await backend.createMatrix(sources);
+    made.push(matrix);
+    return matrix;
+  };
+  const sites: AdapterSite[] = [];
+  try {
+    for (const [site, members] of bySite) {
+      const type = commonType(members.map(({ down }) => down));
+      const down = await pack(await Promise.all(members.map((member) => matrixSource(member.down, type))));
+      const parts: AdapterPart[] = [];
+      for (const member of members) {
+        const up = await pack([await upSource(member, target.interleavedHeadDim)]);
+        parts.push({ column: member.target.column, up, scale: member.scale });
+      }
+      sites.push({ site, down, parts });
+    }
+    const byteLength = made.reduce((sum, matrix) => sum + matrix.byteLength, 0);
+    return { handle: backend.createAdapter(program, sites), byteLength };
+  } finally {
+    // The adapter keeps what it needs of them.
+    for (const matrix of made) matrix[Symbol.dispose]();
+  }
+}
+
+async function matrixSource(tensor: TensorInfo, type: FloatType): Promise<MatrixSource> {
+  const [rows = 0, cols = 0] = tensor.shape;
+  const stored = await readTensor(tensor);
+  const data = tensor.type === type ? stored : convertFloats(stored, floatType(tensor), type);
+  return { type, rows, cols, name: tensor.name, bytes: { data } };
+}
+
+async function upSource({ name, up }: AdapterModule, headDim: number | undefined): Promise<MatrixSource> {
+  const source = await matrixSource(up, floatType(up));
+  if (headDim === undefined || !/\.[qk]_proj$/.test(name) || !("data" in source.bytes)) return source;
+  return { ...source, bytes: { data: interleaveHeads(source.bytes.data, source.rows, headDim) } };
+}
+
+/** Rows i and i + d/2 of every head become rows 2i and 2i + 1. */
+function interleaveHeads(data: Uint8Array, rows: number, headDim: number): Uint8Array {
+  const rowBytes = data.byteLength / rows;
+  const half = headDim / 2;
+  const moved = new Uint8Array(data.byteLength);
+  for (let row = 0; row < rows; row++) {
+    const within = row % headDim;
+    const to = row - within + (within < half ? 2 * within : 2 * (within - half) + 1);
+    moved.set(data.subarray(row * rowBytes, (row + 1) * rowBytes), to * rowBytes);
+  }
+  return moved;
+}
+
+/** Matrices that are stacked share a type. */
+function commonType(tensors: readonly TensorInfo[]): FloatType {
+  const types = new Set(tensors.map(floatType));
+  const [only] = types;
+  return only !== undefined && types.size === 1 ? only : "f32";
+}
+
+function floatType({ name, type }: TensorInfo): FloatType {
+  if (isFloatType(type)) return type;
+  throw new OctavoError("artifact_unsupported", `Tensor ${name} of an adapter is stored as ${type}.`);
+}

@@ -1,0 +1,35 @@
+import type { Sequence, SequenceAdapter } from "./sequence.js";
+
+/**
+ * Bounds how many adapters run at a time. While one waits because all places are taken, whoever came after it is not
+ * admitted under the adapter that has held its place longest, so that this place falls free.
+ */
+export class AdapterSlots {
+  readonly #maxAdapters: number;
+  /** Adapters of running sequences, longest held first. */
+  readonly #held = new Set<SequenceAdapter>();
+  #closing: SequenceAdapter | undefined;
+
+  constructor(maxAdapters: number) {
+    this.#maxAdapters = maxAdapters;
+  }
+
+  /** Before sequences are admitted, in order, to those that run. */
+  begin(running: readonly Sequence[]): void {
+    this.#held.clear();
+    this.#closing = undefined;
+    for (const { group } of running) if (group.adapter !== undefined) this.#held.add(group.adapter);
+  }
+
+  hasPlaceFor({ group: { adapter } }: Sequence): boolean {
+    if (adapter === undefined) return true;
+    if (this.#held.has(adapter)) return adapter !== this.#closing;
+    if (this.#held.size < this.#maxAdapters) return true;
+    if (this.#closing === undefined) [this.#closing] = this.#held;
+    return false;
+  }
+
+  admitted({ group: { adapter } }: Sequence): void {
+    if (adapter !== undefined) this.#held.add(adapter);
+  }
+}
