@@ -85,6 +85,23 @@ export function selectFiles(
   return ggufSelection(repository, chooseGguf(reference, files), files);
 }
 
+/** What PEFT saves of an adapter. Throws as `selectFiles` does. */
+export function selectAdapterFiles(
+  { repository }: ModelReference,
+  listed: readonly string[],
+): FileSelection & { readonly kind: "folder" } {
+  const files = ["adapter_config.json", "adapter_model.safetensors"];
+  const absent = files.find((file) => !listed.includes(file));
+  if (absent === undefined) return { kind: "folder", files, index: undefined };
+  if (listed.includes("adapter_model.bin")) {
+    throw new OctavoError(
+      "artifact_unsupported",
+      `${repository} has only a pickled adapter, which can run code when read; look for one saved as safetensors`,
+    );
+  }
+  throw missing(`${repository} is no LoRA adapter: it has no file ${absent}`, listed);
+}
+
 function chooseGguf(reference: ModelReference, files: readonly string[]): string {
   const { repository, quantization } = reference;
   const models = files.filter((file) => {

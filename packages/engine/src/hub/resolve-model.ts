@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { OctavoError } from "@octavo/protocol";
 import type { DownloadProgress } from "./download-progress.js";
-import { selectFiles, type FilePatterns, type FileSelection } from "./file-selection.js";
+import { selectAdapterFiles, selectFiles, type FilePatterns, type FileSelection } from "./file-selection.js";
 import { cacheFailure, HubCache } from "./hub-cache.js";
 import type { HubClient } from "./hub-client.js";
 import { readHubSettings, type Environment, type HubSettings } from "./hub-settings.js";
@@ -12,6 +12,8 @@ import { checkRepositoryPath, parseModelReference, type ModelReference } from ".
 import { SnapshotFetcher } from "./snapshot-fetcher.js";
 
 export interface ResolveModelOptions {
+  /** What is looked for; default a model. */
+  readonly artifact?: "model" | "adapter";
   /** Narrows what is downloaded; the files a model needs are chosen without it. */
   readonly patterns?: FilePatterns;
   readonly onProgress?: (progress: DownloadProgress) => void;
@@ -76,7 +78,7 @@ async function findModel(
   // A commit never changes: what is complete in the cache needs no question to the hub.
   const isPinned = /^[0-9a-f]{40}$/.test(reference.revision);
   if (settings.offline || isPinned) {
-    const cached = await findCached(reference, cache, options.patterns);
+    const cached = await findCached(reference, cache, options);
     if (typeof cached !== "string") return cached;
     if (settings.offline) {
       throw new OctavoError(
@@ -100,7 +102,7 @@ async function findModel(
     return await download(name, reference, client, cache, options, signal, () => stop.abort());
   } catch (error) {
     if (!(error instanceof OctavoError) || error.code !== "hub_unreachable") throw error;
-    const cached = await findCached(reference, cache, options.patterns);
+    const cached = await findCached(reference, cache, options);
     if (typeof cached === "string") throw error;
     options.onWarning?.(
       `${error.message}; using the cached copy of ${name} at ${cached.commit.slice(0, 12)}`,
@@ -115,7 +117,7 @@ async function findModel(
 async function findCached(
   reference: ModelReference,
   cache: HubCache,
-  patterns?: FilePatterns,
+  options: ResolveModelOptions,
 ): Promise<Found | string> {
   const commit = await cache.readRef(reference.revision);
   if (commit === undefined) return `revision ${reference.revision} is not in the cache`;
@@ -123,7 +125,7 @@ async function findCached(
   if (files.length === 0) return `commit ${commit} is not in the cache`;
   let selection: FileSelection;
   try {
-    selection = selectFiles(reference, files, patterns);
+    selection = select(reference, files, options);
   } catch (error) {
     if (error instanceof OctavoError && error.code === "artifact_not_found")
       return `the cache is incomplete: ${error.message}`;
@@ -131,10 +133,18 @@ async function findCached(
   }
   const root = cache.snapshotPath(commit);
   if (selection.kind === "gguf") return { path: join(root, selection.entry), commit };
-  const needed = ["config.json", "tokenizer.json"];
+  const needed = options.artifact === "adapter" ? [...selection.files] : ["config.json", "tokenizer.json"];
   if (selection.index !== undefined) needed.push(...(await readShardNames(join(root, selection.index))));
   const absent = needed.find((file) => !files.includes(file));
   return absent === undefined ? { path: root, commit } : `the cached copy lacks ${absent}`;
+}
+
+function select(
+  reference: ModelReference,
+  files: readonly string[],
+  { artifact, patterns }: ResolveModelOptions,
+): FileSelection {
+  return artifact === "adapter" ? selectAdapterFiles(reference, files) : selectFiles(reference, files, patterns);
 }
 
 async function download(
@@ -148,7 +158,7 @@ async function download(
 ): Promise<Found> {
   const { repository, revision } = reference;
   const { commit, files } = await client.repositoryInfo(repository, revision);
-  const selection = selectFiles(reference, files, options.patterns);
+  const selection = select(reference, files, options);
   selection.files.forEach(checkRepositoryPath);
   const fetcher = new SnapshotFetcher({
     name,

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
+import type { Adapters, LoadedAdapter } from "../adapters/adapter.js";
 import type { Engine, GenerationRequest } from "../api.js";
 import type { LanguageModel } from "../language-model.js";
 import type { ModelConfig } from "../models/model-config.js";
@@ -24,6 +25,8 @@ export interface GenerateOptions extends SamplingInput {
   readonly signal?: AbortSignal | undefined;
   /** Prefix cache entries are shared only between requests with the same salt. */
   readonly cacheSalt?: string | undefined;
+  /** Name of the loaded LoRA adapter to run under; needs `enableLora`. Default none: the model itself. */
+  readonly adapter?: string | undefined;
   /** Lower runs earlier; needs the scheduling policy `priority`. */
   readonly priority?: number | undefined;
   /** Default a random one; with several prompts, their index is appended. */
@@ -44,6 +47,8 @@ export interface EmbedOptions {
   readonly pooling?: "mean" | "last" | undefined;
   /** Scale to length 1; default true. */
   readonly normalize?: boolean | undefined;
+  /** As for `generate`. */
+  readonly adapter?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -64,6 +69,7 @@ export class LLM implements LanguageModel {
   readonly namedChatTemplates: ReadonlyMap<string, ChatTemplate>;
   readonly backend: Backend;
   readonly engine: Engine;
+  readonly adapters: Adapters | undefined;
   readonly #parts: LoadedParts;
   #disposal: Promise<void> | undefined;
 
@@ -76,6 +82,7 @@ export class LLM implements LanguageModel {
     this.namedChatTemplates = parts.templates.namedChatTemplates;
     this.backend = parts.backend;
     this.engine = parts.engine;
+    this.adapters = parts.adapters;
     this.#parts = parts;
   }
 
@@ -177,8 +184,17 @@ export class LLM implements LanguageModel {
     options: GenerateOptions,
   ): Generation {
     return new Generation(async (): Promise<StartedGeneration> => {
-      const { signal, cacheSalt, priority, constraint, requestId = randomUUID(), ...sampling } = options;
+      const {
+        signal,
+        cacheSalt,
+        adapter: adapterName,
+        priority,
+        constraint,
+        requestId = randomUUID(),
+        ...sampling
+      } = options;
       const arrivalMs = performance.now();
+      const adapter = this.#adapter(adapterName);
       const promptTokens = await encode(signal);
       const params = resolveSamplingParams(sampling, {
         defaults: this.generation,
@@ -195,6 +211,7 @@ export class LLM implements LanguageModel {
         params,
         arrivalMs,
         ...(grammar !== undefined && { grammar }),
+        ...(adapter !== undefined && { adapter }),
         ...(cacheSalt !== undefined && { cacheSalt }),
         ...(priority !== undefined && { priority }),
       };
@@ -202,8 +219,31 @@ export class LLM implements LanguageModel {
     });
   }
 
+  #adapter(name: string | undefined): LoadedAdapter | undefined {
+    if (name === undefined) return undefined;
+    const adapter = this.adapters?.find(name);
+    if (adapter !== undefined) return adapter;
+    const hint =
+      this.adapters === undefined
+        ? "; load the model with enableLora"
+        : `; loaded are: ${
+            this.adapters
+              .list()
+              .map((known) => known.name)
+              .join(", ") || "none"
+          }`;
+    throw new OctavoError(
+      "model_not_found",
+      `There is no adapter ${JSON.stringify(name.slice(0, 200))}${hint}.`,
+      {
+        param: "adapter",
+      },
+    );
+  }
+
   async #embedOne(text: Prompt, options: EmbedOptions): Promise<Float32Array> {
     const { pooling = "last", normalize = true, signal } = options;
+    const adapter = this.#adapter(options.adapter);
     const promptTokens = await this.#tokens(text, true, signal);
     const { embedding } = await this.engine.embed(
       {
@@ -212,6 +252,7 @@ export class LLM implements LanguageModel {
         promptTokens,
         pooling,
         normalize,
+        adapter,
         arrivalMs: performance.now(),
       },
       signal,

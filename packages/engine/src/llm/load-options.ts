@@ -1,4 +1,5 @@
 import type { Backend, KvDtype } from "@octavo/kernels";
+import type { AdapterSpec } from "../adapters/adapter.js";
 import type { EngineOptions } from "../engine/engine-options.js";
 import type { DownloadProgress } from "../hub/download-progress.js";
 
@@ -46,6 +47,15 @@ export interface LoadOptions extends EngineSettings {
    * `octavo-weights` in Hugging Face's cache, or `off`, the default. Takes as much disk as the model.
    */
   readonly weightCache?: string | undefined;
+  /** Serve LoRA adapters beside the model: those of `loraModules`, and what is loaded later. Default false. */
+  readonly enableLora?: boolean | undefined;
+  readonly loraModules?: readonly AdapterSpec[] | undefined;
+  /** Adapters that take part in one step at most; default 8. */
+  readonly maxLoras?: number | undefined;
+  /** Adapters in memory at most; default 64. */
+  readonly maxCpuLoras?: number | undefined;
+  /** Largest rank of an adapter; default 64. */
+  readonly maxLoraRank?: number | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** What the user should know although the model can be served. */
   readonly onWarning?: ((message: string) => void) | undefined;

@@ -14,9 +14,12 @@ import { createTokenizer } from "../tokenizer/create-tokenizer.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
 import { openCheckpoint } from "../weights/open-checkpoint.js";
+import type { AdapterSet } from "../adapters/adapter-set.js";
+import { checkLoraOptions, loadAdapters, maxLorasOf } from "./load-adapters.js";
 import type { LoadOptions } from "./load-options.js";
 import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
+import { checkSize, invalidOption } from "./option-checks.js";
 import { compileTemplates, type ModelTemplates } from "./templates.js";
 
 const DEFAULT_BLOCK_SIZE = 16;
@@ -32,6 +35,7 @@ export interface LoadedParts {
   readonly templates: ModelTemplates;
   readonly backend: Backend;
   readonly engine: Engine;
+  readonly adapters: AdapterSet | undefined;
   readonly weightBytes: number;
   /** Resolves once the weight cache, if any, has been written. */
   readonly saved: Promise<void>;
@@ -43,6 +47,7 @@ export interface LoadedParts {
 export async function loadParts(model: string, options: LoadOptions): Promise<LoadedParts> {
   const checkpoint = await openModel(model, options);
   const sizes = planSizes(checkpoint, options);
+  checkLoraOptions(options);
   const owned: Disposable[] = [];
   try {
     let { backend } = options;
@@ -58,6 +63,8 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       options,
     );
     owned.unshift(loaded);
+    const adapters = await loadAdapters(backend, checkpoint, loaded, options);
+    if (adapters !== undefined) owned.unshift(adapters);
     const engine = startEngine({ backend, checkpoint, tokenizer, loaded, sizes }, options);
     return {
       name: checkpoint.name,
@@ -67,6 +74,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       templates,
       backend,
       engine,
+      adapters,
       weightBytes: loaded.weightBytes,
       saved: loaded.saved,
       maxNumSeqs: sizes.maxNumSeqs,
@@ -242,15 +250,6 @@ function gibibytes(bytes: number): string {
   return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
 }
 
-function checkSize(param: string, value: number): number {
-  if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw invalidOption(param, `an integer of at least 1, not ${value}`);
-}
-
-function invalidOption(param: string, expected: string): OctavoError {
-  return new OctavoError("invalid_option", `${param} must be ${expected}.`, { param });
-}
-
 interface EngineParts {
   readonly backend: Backend;
   readonly checkpoint: Checkpoint;
@@ -281,6 +280,7 @@ function startEngine(parts: EngineParts, options: LoadOptions): Engine {
     maxQueuedRequests: options.maxQueuedRequests,
     longPrefillTokenThreshold: options.longPrefillTokenThreshold,
     maxPrefillStepMs: options.maxPrefillStepMs,
+    maxLoras: maxLorasOf(options),
     hooks: options.hooks,
   });
 }
