@@ -163,7 +163,12 @@ export interface EngineStats {
   readonly freeBlocks: number;
   readonly cachedBlocks: number;
   /** Names of the adapters of requests that run and that wait; absent where none can be loaded. */
-  readonly adapters?: { readonly running: readonly string[]; readonly waiting: readonly string[] };
+  readonly adapters?: {
+    /** Most that run at a time. */
+    readonly max: number;
+    readonly running: readonly string[];
+    readonly waiting: readonly string[];
+  };
 }
 
 /** Engine happenings that metrics count; called synchronously, must not throw. */

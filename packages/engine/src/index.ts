@@ -1,4 +1,5 @@
 export type * from "./api.js";
+export type * from "./adapters/adapter.js";
 export type * from "./language-model.js";
 export type { Cause, Culprit, Explanation, ExplanationPart, SlowGap } from "./evidence/explanation.js";
 export type { Spread } from "./evidence/spread.js";

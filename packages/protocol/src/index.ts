@@ -64,6 +64,7 @@ export {
   type ScoreRequest,
   type ScoringUsage,
 } from "./scoring.js";
+export { loadLoraRequest, unloadLoraRequest, type LoadLoraRequest, type UnloadLoraRequest } from "./lora.js";
 export type { ModelCard, ModelList, ModelPermission } from "./models.js";
 export {
   detokenizeRequest,

@@ -30,6 +30,8 @@ export interface ServerConfig {
   readonly drainTimeoutMs: number;
   /** Allow `chat_template` in requests; rendered in a worker under limits. */
   readonly trustRequestChatTemplate: boolean;
+  /** Let requests load adapters from the server's disk or the hub, and unload them. */
+  readonly allowRuntimeLoraUpdating: boolean;
   /** `string` joins text parts into one string; `openai` gives templates the list of parts. */
   readonly chatTemplateContentFormat: "auto" | "string" | "openai";
   /** Role of generated chat messages. */
@@ -79,6 +81,7 @@ export const defaultServerConfig: ServerConfig = {
   maxConnections: 8192,
   drainTimeoutMs: 30_000,
   trustRequestChatTemplate: false,
+  allowRuntimeLoraUpdating: false,
   chatTemplateContentFormat: "auto",
   responseRole: "assistant",
   excludeToolsWhenToolChoiceNone: false,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { LanguageModel } from "@octavo/engine";
+import type { LanguageModel, LoadedAdapter } from "@octavo/engine";
 import { type ChatCompletionRequest, OctavoError, parseWith, unknownFields } from "@octavo/protocol";
 import type { z } from "zod";
 import type { ServerConfig } from "./config.js";
@@ -11,6 +11,16 @@ import { type OutputFormats, resolveFormats } from "./parsers/registry.js";
 import type { Registry } from "./metrics/registry.js";
 import { traceOf } from "./tracing/request-trace.js";
 import { serverVersion } from "./version.js";
+
+/** What a request is answered by: the model, or one of its adapters. */
+export interface ServedModel {
+  /** As answers carry it. */
+  readonly name: string;
+  readonly adapter: LoadedAdapter | undefined;
+}
+
+/** Names that a message lists. */
+const mostListed = 20;
 
 /** What every handler works with: one model, its names, and the server's settings. */
 export class Service {
@@ -62,10 +72,21 @@ export class Service {
     return request;
   }
 
-  /** Throws `model_not_found` for a name that is not served. No name means the only model there is. */
-  checkModel(name: string | null | undefined): void {
-    if (name === undefined || name === null || this.modelNames.includes(name)) return;
-    const message = `the model ${JSON.stringify(name.slice(0, 200))} does not exist here; this server serves ${this.modelNames.map((known) => JSON.stringify(known)).join(", ")}`;
+  /** The adapters that are served beside the model. */
+  get adapters(): readonly LoadedAdapter[] {
+    return this.model.adapters?.list() ?? [];
+  }
+
+  /** Throws `model_not_found` for a name that is not served. No name means the model itself. */
+  servedModel(name: string | null | undefined): ServedModel {
+    if (name === undefined || name === null || this.modelNames.includes(name))
+      return { name: this.modelNames[0], adapter: undefined };
+    const adapter = this.model.adapters?.find(name);
+    if (adapter !== undefined) return { name, adapter };
+    const known = [...this.modelNames, ...this.adapters.map((loaded) => loaded.name)];
+    const listed = known.slice(0, mostListed).map((served) => JSON.stringify(served));
+    const rest = known.length > mostListed ? `, and ${known.length - mostListed} more` : "";
+    const message = `the model ${JSON.stringify(name.slice(0, 200))} does not exist here; this server serves ${listed.join(", ")}${rest}`;
     throw new OctavoError("model_not_found", message, { param: "model" });
   }
 

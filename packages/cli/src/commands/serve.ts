@@ -8,6 +8,7 @@ import { createServer, resolveServerConfig, type OctavoServer } from "@octavo/se
 import { Command, Option } from "commander";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
+import { collectLora } from "../options/lora-module.js";
 import { collect, parseBytes, parseCount, parseHeader, parseNumber } from "../options/parse.js";
 import { loadOptionsOf, type ServeFlags, serverConfigOf } from "../options/serve-options.js";
 
@@ -86,6 +87,20 @@ export function serveCommand(): Command {
       new Option("--scheduling-policy <name>", "order of waiting requests").choices(["fcfs", "priority"]),
     )
     .option("--threads <n>", "compute threads (default: the machine's cores)", parseCount(1, 1024))
+    .optionsGroup("LoRA:")
+    .option("--enable-lora", "serve LoRA adapters beside the model")
+    .option(
+      "--lora-modules <adapter...>",
+      "adapters to load: NAME=PATH, or JSON with name, path and base_model_name",
+      collectLora,
+    )
+    .option("--max-loras <n>", "adapters in one batch (default: 8)", parseCount(1, 1024))
+    .option("--max-cpu-loras <n>", "adapters in memory (default: 64)", parseCount(1, 65_536))
+    .option("--max-lora-rank <r>", "largest rank of an adapter (default: 64)", parseCount(1, 4096))
+    .option(
+      "--allow-runtime-lora-updating",
+      "let requests load adapters from this machine's disk or the hub, and unload them",
+    )
     .optionsGroup("Requests:")
     .option(
       "--chat-template <file>",

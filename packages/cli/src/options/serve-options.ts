@@ -1,4 +1,4 @@
-import type { LoadOptions } from "@octavo/engine";
+import type { AdapterSpec, LoadOptions } from "@octavo/engine";
 import type { ServerConfig } from "@octavo/server";
 
 /** `octavo serve`'s flags as commander hands them over. Absent means the engine's or the server's default. */
@@ -27,6 +27,12 @@ export interface ServeFlags {
   readonly maxPrefillStepMs?: number;
   readonly schedulingPolicy?: "fcfs" | "priority";
   readonly threads?: number;
+  readonly enableLora?: boolean;
+  readonly loraModules?: readonly AdapterSpec[];
+  readonly maxLoras?: number;
+  readonly maxCpuLoras?: number;
+  readonly maxLoraRank?: number;
+  readonly allowRuntimeLoraUpdating?: boolean;
   readonly chatTemplate?: string;
   readonly chatTemplateContentFormat?: "auto" | "string" | "openai";
   readonly trustRequestChatTemplate?: boolean;
@@ -76,6 +82,11 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     maxPrefillStepMs: flags.maxPrefillStepMs,
     schedulingPolicy: flags.schedulingPolicy,
     generationConfig: flags.generationConfig,
+    enableLora: flags.enableLora,
+    loraModules: flags.loraModules,
+    maxLoras: flags.maxLoras,
+    maxCpuLoras: flags.maxCpuLoras,
+    maxLoraRank: flags.maxLoraRank,
     chatTemplate,
   };
 }
@@ -92,6 +103,7 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     drainTimeoutMs: milliseconds(flags.drainTimeout),
     trustRequestChatTemplate: flags.trustRequestChatTemplate,
     chatTemplateContentFormat: flags.chatTemplateContentFormat,
+    allowRuntimeLoraUpdating: flags.allowRuntimeLoraUpdating ?? runtimeLoraFromEnvironment(),
     responseRole: flags.responseRole,
     excludeToolsWhenToolChoiceNone: flags.excludeToolsWhenToolChoiceNone,
     toolCallParser: flags.toolCallParser,
@@ -120,6 +132,12 @@ function apiKeysOf(flags: ServeFlags): readonly string[] | undefined {
     ?.split(",")
     .map((key) => key.trim())
     .filter((key) => key !== "");
+}
+
+/** vLLM knows no flag for it. */
+function runtimeLoraFromEnvironment(): boolean | undefined {
+  const value = process.env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"]?.trim().toLowerCase();
+  return value === "1" || value === "true" ? true : undefined;
 }
 
 function milliseconds(seconds: number | undefined): number | undefined {

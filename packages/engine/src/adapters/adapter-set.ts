@@ -67,7 +67,7 @@ export interface AdapterSetOptions {
   readonly maxLoaded: number;
   readonly maxRank: number;
   /** The folder of a path or of a repository on the hub. */
-  resolve(path: string, signal: AbortSignal | undefined): Promise<string>;
+  readonly resolve: (path: string, signal: AbortSignal | undefined) => Promise<string>;
 }
 
 /** The adapters of one loaded model. Dispose it after the engine and before the program. */

@@ -112,7 +112,9 @@ class StepEngine implements RunningEngine {
       totalBlocks: this.#pool.numBlocks,
       freeBlocks: this.#pool.numFree,
       cachedBlocks: this.#pool.numCached,
-      ...(this.#options.maxLoras !== undefined && { adapters: this.#scheduler.adapters }),
+      ...(this.#options.maxLoras !== undefined && {
+        adapters: { max: this.#options.maxLoras, ...this.#scheduler.adapters },
+      }),
     };
   }
 

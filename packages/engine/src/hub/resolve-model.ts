@@ -144,7 +144,9 @@ function select(
   files: readonly string[],
   { artifact, patterns }: ResolveModelOptions,
 ): FileSelection {
-  return artifact === "adapter" ? selectAdapterFiles(reference, files) : selectFiles(reference, files, patterns);
+  return artifact === "adapter"
+    ? selectAdapterFiles(reference, files)
+    : selectFiles(reference, files, patterns);
 }
 
 async function download(

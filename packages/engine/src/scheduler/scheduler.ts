@@ -225,7 +225,12 @@ export class Scheduler {
     while (this.#promptRoom > 0 && this.#running.length < this.#options.maxNumSeqs) {
       const sequence = this.#waiting.peek();
       if (sequence === undefined) break;
-      if (!this.#adapterSlots.hasPlaceFor(sequence) || this.#awaitsOthersPrompt(sequence)) {
+      const maxTokens = this.#findComputed(sequence);
+      if (
+        !this.#adapterSlots.hasPlaceFor(sequence) ||
+        this.#awaitsSharedPrompt(sequence) ||
+        this.#awaitsPrefix(sequence, maxTokens)
+      ) {
         if (skipped.length === mostPassedOver) break;
         this.#waiting.remove(sequence);
         skipped.push(sequence);
@@ -243,12 +248,6 @@ export class Scheduler {
     }
     for (const sequence of skipped) this.#waiting.add(sequence);
     return admitted;
-  }
-
-  /** Finds what is computed of the sequence in `#hits`; whether another one is about to compute more of it. */
-  #awaitsOthersPrompt(sequence: Sequence): boolean {
-    const maxTokens = this.#findComputed(sequence);
-    return this.#awaitsSharedPrompt(sequence) || this.#awaitsPrefix(sequence, maxTokens);
   }
 
   /** While another sequence computes the prefix that this one would compute too, it waits to find it in the cache. */

@@ -40,7 +40,7 @@ export async function startChat(
   request: ChatCompletionRequest,
   caller: ChatCaller,
 ): Promise<ChatJob> {
-  service.checkModel(request.model);
+  const served = service.servedModel(request.model);
   service.checkPriority(request.priority);
   const { model, config } = service;
   const format = outputConstraint(request);
@@ -78,6 +78,7 @@ export async function startChat(
       requestId: caller.octavoId,
       promptTokens,
       params,
+      adapter: served.adapter,
       ...constrained,
       arrivalMs: caller.arrivalMs,
       ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
@@ -89,7 +90,7 @@ export async function startChat(
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
     requestId: caller.octavoId,
     created: nowSeconds(),
-    model: service.modelNames[0],
+    model: served.name,
     request,
     promptTokens,
     params,

@@ -1,7 +1,7 @@
 import type { Usage } from "@octavo/engine";
 import { OctavoError, type EmbeddingsRequest, type PromptInput } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
-import type { Service } from "../service.js";
+import type { ServedModel, Service } from "../service.js";
 import { traceOf } from "../tracing/request-trace.js";
 import { truncatePrompt } from "./context-length.js";
 import { engineRequestId } from "./serving-records.js";
@@ -21,6 +21,7 @@ export interface EmbeddedInput {
 export async function embedInputs(
   service: Service,
   context: RequestContext,
+  { adapter }: ServedModel,
   inputs: readonly PromptInput[],
   options: EmbedOptions,
   fieldOf: (index: number) => string,
@@ -43,6 +44,7 @@ export async function embedInputs(
           promptTokens: tokens,
           pooling: service.config.pooling,
           normalize: options.normalize ?? true,
+          adapter,
           arrivalMs: context.arrivalMs,
         },
         context.signal,

@@ -134,6 +134,11 @@ function registerGauges(registry: Registry, engine: Engine, options: EngineMetri
   registry
     .gauge("vllm:cache_config_info", "Information of the cache configuration.", Object.keys(cacheConfig))
     .set(1, cacheConfig);
+  const loras = registry.gauge(
+    "vllm:lora_requests_info",
+    "Adapters of requests that run and that wait; the value is when they were last seen, in seconds since 1970.",
+    ["max_lora", "waiting_lora_adapters", "running_lora_adapters"],
+  );
   registry.onCollect(() => {
     const stats = engine.stats;
     running.set(stats.running);
@@ -142,6 +147,13 @@ function registerGauges(registry: Registry, engine: Engine, options: EngineMetri
     blocks.set(stats.freeBlocks, { state: "free" });
     blocks.set(stats.cachedBlocks, { state: "cached" });
     blocks.set(stats.totalBlocks - stats.freeBlocks - stats.cachedBlocks, { state: "used" });
+    loras.clear();
+    if (stats.adapters === undefined) return;
+    loras.set(Math.floor(Date.now() / 1000), {
+      max_lora: String(stats.adapters.max),
+      waiting_lora_adapters: stats.adapters.waiting.join(","),
+      running_lora_adapters: stats.adapters.running.join(","),
+    });
   });
 }
 

@@ -123,6 +123,11 @@ export class Gauge extends ValueFamily {
     const series = this.series(labels);
     this.values.set(series, (this.values.get(series) ?? 0) + amount);
   }
+
+  /** Forgets every series, for a family whose labels are what it tells. */
+  clear(): void {
+    this.values.clear();
+  }
 }
 
 export function formatNumber(value: number): string {

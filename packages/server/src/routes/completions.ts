@@ -49,7 +49,7 @@ export interface CompletionJob {
 /** POST /v1/completions */
 export async function handleCompletions(service: Service, context: RequestContext): Promise<void> {
   const request = await service.readRequest(context, completionRequest);
-  service.checkModel(request.model);
+  const served = service.servedModel(request.model);
   service.checkPriority(request.priority);
   checkCombinations(request);
   const constraint = outputConstraint(request);
@@ -66,6 +66,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     requestId: engineRequestId(context.octavoId, index, ready.length),
     promptTokens,
     params,
+    adapter: served.adapter,
     ...constrained,
     arrivalMs: context.arrivalMs,
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
@@ -86,7 +87,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     id: `cmpl-${request.request_id ?? randomUUID()}`,
     requestId: context.octavoId,
     created: nowSeconds(),
-    model: service.modelNames[0],
+    model: served.name,
     request,
     prompts,
     promptOnly: request.max_tokens === 0,

@@ -8,17 +8,17 @@ import { nowSeconds, type Service } from "../service.js";
 /** POST /v1/embeddings */
 export async function handleEmbeddings(service: Service, context: RequestContext): Promise<void> {
   const request = await service.readRequest(context, embeddingRequest);
-  service.checkModel(request.model);
+  const served = service.servedModel(request.model);
   checkDimensions(request, service.model.config.hiddenSize);
   const fieldOf = (index: number): string => (request.input.length === 1 ? "input" : `input[${index}]`);
-  const results = await embedInputs(service, context, request.input, request, fieldOf);
+  const results = await embedInputs(service, context, served, request.input, request, fieldOf);
   const format = request.encoding_format ?? "float";
   const numTokens = results.reduce((total, result) => total + result.usage.promptTokens, 0);
   const answer: EmbeddingList = {
     id: `embd-${request.request_id ?? randomUUID()}`,
     object: "list",
     created: nowSeconds(),
-    model: service.modelNames[0],
+    model: served.name,
     data: results.map(({ embedding }, index) => ({
       object: "embedding",
       index,

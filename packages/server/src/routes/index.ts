@@ -4,12 +4,14 @@ import {
   countTokensRequest,
   detokenizeRequest,
   embeddingRequest,
+  loadLoraRequest,
   messagesRequest,
   rerankRequest,
   responsesRequest,
   scoreRequest,
   tokenizeRequest,
   toMessagesErrorBody,
+  unloadLoraRequest,
 } from "@octavo/protocol";
 import { sendJson } from "../http/respond.js";
 import type { Route } from "../http/router.js";
@@ -17,6 +19,7 @@ import type { Service } from "../service.js";
 import { handleChat } from "./chat.js";
 import { handleCompletions } from "./completions.js";
 import { handleEmbeddings } from "./embeddings.js";
+import { handleLoadLora, handleUnloadLora } from "./lora.js";
 import { handleCountTokens, handleMessages } from "./messages.js";
 import { openApiDocument } from "./openapi.js";
 import { handleModel, handleModels } from "./models.js";
@@ -139,7 +142,7 @@ export function serverRoutes(service: Service): readonly Route[] {
       method: "GET",
       path: "/v1/models",
       access: key,
-      summary: "The served names, with `max_model_len`.",
+      summary: "The served names and adapters, with `max_model_len`.",
       handle: (context) => handleModels(service, context),
     },
     {
@@ -155,6 +158,22 @@ export function serverRoutes(service: Service): readonly Route[] {
       access: key,
       summary: "How a recent request was served and why its tokens were slow, by its `x-octavo-request-id`.",
       handle: (context, id) => handleServingRecord(service, context, id),
+    },
+    {
+      method: "POST",
+      path: "/v1/load_lora_adapter",
+      access: key,
+      summary: "Serves a LoRA adapter under a name of its own; only with `--allow-runtime-lora-updating`.",
+      request: loadLoraRequest,
+      handle: (context) => handleLoadLora(service, context),
+    },
+    {
+      method: "POST",
+      path: "/v1/unload_lora_adapter",
+      access: key,
+      summary: "Serves it no longer; requests that run under it end with it.",
+      request: unloadLoraRequest,
+      handle: (context) => handleUnloadLora(service, context),
     },
     {
       method: "POST",

@@ -35,7 +35,7 @@ export async function handleMessages(service: Service, context: RequestContext):
 /** POST /v1/messages/count_tokens */
 export async function handleCountTokens(service: Service, context: RequestContext): Promise<void> {
   const request = await service.readRequest(context, countTokensRequest);
-  service.checkModel(request.model);
+  service.servedModel(request.model);
   const { tokens } = await chatPrompt(
     service.model,
     chatFromMessages(request),

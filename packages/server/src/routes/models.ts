@@ -1,4 +1,5 @@
-import { OctavoError, type ModelCard, type ModelList } from "@octavo/protocol";
+import type { LoadedAdapter } from "@octavo/engine";
+import type { ModelCard, ModelList } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import type { Service } from "../service.js";
@@ -7,32 +8,30 @@ import type { Service } from "../service.js";
 export function handleModels(service: Service, context: RequestContext): void {
   const list: ModelList = {
     object: "list",
-    data: service.modelNames.map((name) => modelCard(service, name)),
+    data: [
+      ...service.modelNames.map((name) => modelCard(service, name, undefined)),
+      ...service.adapters.map((adapter) => modelCard(service, adapter.name, adapter)),
+    ],
   };
   sendJson(context.response, 200, list);
 }
 
 /** GET /v1/models/{id}; ids may hold slashes, escaped or not. */
 export function handleModel(service: Service, context: RequestContext, id: string): void {
-  if (!service.modelNames.includes(id)) {
-    throw new OctavoError(
-      "model_not_found",
-      `the model ${JSON.stringify(id.slice(0, 200))} does not exist here`,
-      { param: "model" },
-    );
-  }
-  sendJson(context.response, 200, modelCard(service, id));
+  const { adapter } = service.servedModel(id);
+  sendJson(context.response, 200, modelCard(service, id, adapter));
 }
 
-function modelCard(service: Service, id: string): ModelCard {
+/** An adapter stands under the model that it adapts. */
+function modelCard(service: Service, id: string, adapter: LoadedAdapter | undefined): ModelCard {
   const created = service.startedAtSeconds;
   return {
     id,
     object: "model",
     created,
     owned_by: "octavo",
-    root: service.model.name,
-    parent: null,
+    root: adapter?.path ?? service.model.name,
+    parent: adapter === undefined ? null : (adapter.baseModelName ?? service.modelNames[0]),
     max_model_len: service.model.engine.maxModelLen,
     permission: [
       {

@@ -6,11 +6,13 @@ import {
   completionRequest,
   detokenizeRequest,
   embeddingRequest,
+  loadLoraRequest,
   messagesRequest,
   rerankRequest,
   responsesRequest,
   scoreRequest,
   tokenizeRequest,
+  unloadLoraRequest,
 } from "@octavo/protocol";
 import { startTestServer } from "../testing/test-server.js";
 import { serverRoutes } from "./index.js";
@@ -56,6 +58,11 @@ describe("the reference page of HTTP", () => {
     ] as const;
     for (const [schema, fields] of cases)
       assert.deepEqual(fields.toSorted(), Object.keys(schema.shape).toSorted());
+    const loraFields = new Set([
+      ...Object.keys(loadLoraRequest.shape),
+      ...Object.keys(unloadLoraRequest.shape),
+    ]);
+    assert.deepEqual(documentedFields("LoRA").toSorted(), [...loraFields].toSorted());
     const tokenizeSection = page.slice(page.indexOf("\n## Tokenize\n"), page.indexOf("\n## Detokenize\n"));
     for (const field of Object.keys(tokenizeRequest.shape))
       assert.ok(tokenizeSection.includes(`\`${field}\``), field);

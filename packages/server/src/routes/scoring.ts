@@ -16,7 +16,7 @@ import { nowSeconds, type Service } from "../service.js";
 /** POST /score: the cosine of the two texts' embeddings, since these models have no head that scores pairs. */
 export async function handleScore(service: Service, context: RequestContext): Promise<void> {
   const request = await service.readRequest(context, scoreRequest);
-  service.checkModel(request.model);
+  const served = service.servedModel(request.model);
   const left = listOf(request.text_1);
   const right = listOf(request.text_2);
   if (left.length !== 1 && left.length !== right.length) {
@@ -27,12 +27,19 @@ export async function handleScore(service: Service, context: RequestContext): Pr
     index < left.length
       ? nameOf("text_1", request.text_1, index)
       : nameOf("text_2", request.text_2, index - left.length);
-  const vectors = await embedInputs(service, context, [...left, ...right].map(asInput), request, fieldOf);
+  const vectors = await embedInputs(
+    service,
+    context,
+    served,
+    [...left, ...right].map(asInput),
+    request,
+    fieldOf,
+  );
   const answer: ScoreList = {
     id: `score-${request.request_id ?? randomUUID()}`,
     object: "list",
     created: nowSeconds(),
-    model: service.modelNames[0],
+    model: served.name,
     data: right.map((_, index) => ({
       index,
       object: "score",
@@ -46,17 +53,24 @@ export async function handleScore(service: Service, context: RequestContext): Pr
 /** POST /rerank: documents by the cosine of their embedding with the query's, best first. */
 export async function handleRerank(service: Service, context: RequestContext): Promise<void> {
   const request = await service.readRequest(context, rerankRequest);
-  service.checkModel(request.model);
+  const served = service.servedModel(request.model);
   const { query, documents } = request;
   const fieldOf = (index: number): string => (index === 0 ? "query" : `documents[${index - 1}]`);
-  const vectors = await embedInputs(service, context, [query, ...documents].map(asInput), request, fieldOf);
+  const vectors = await embedInputs(
+    service,
+    context,
+    served,
+    [query, ...documents].map(asInput),
+    request,
+    fieldOf,
+  );
   const ranked = documents
     .map((text, index) => ({ index, text, relevance_score: cosine(vectors[0], vectors[index + 1]) }))
     .toSorted((a, b) => b.relevance_score - a.relevance_score);
   const count = request.top_n ? request.top_n : ranked.length;
   const answer: RerankList = {
     id: `rerank-${request.request_id ?? randomUUID()}`,
-    model: service.modelNames[0],
+    model: served.name,
     results: ranked.slice(0, count).map(({ index, text, relevance_score }) => ({
       index,
       ...(request.return_documents === false ? {} : { document: { text } }),

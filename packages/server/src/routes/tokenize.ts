@@ -8,7 +8,7 @@ import type { Service } from "../service.js";
 /** POST /tokenize */
 export async function handleTokenize(service: Service, context: RequestContext): Promise<void> {
   const request = await service.readRequest(context, tokenizeRequest);
-  service.checkModel(request.model);
+  service.servedModel(request.model);
   const { tokenizer, engine } = service.model;
   const { messages } = request;
   const tokens = messages
@@ -31,7 +31,7 @@ export async function handleTokenize(service: Service, context: RequestContext):
 /** POST /detokenize; special tokens are kept, so that tokenising the answer gives the ids back. */
 export async function handleDetokenize(service: Service, context: RequestContext): Promise<void> {
   const request = await service.readRequest(context, detokenizeRequest);
-  service.checkModel(request.model);
+  service.servedModel(request.model);
   service.checkTokens(request.tokens, "tokens");
   const detokenizer = service.model.tokenizer.createDetokenizer({ skipSpecialTokens: false });
   const pieces = jsonWithText("prompt", textParts(detokenizer, request.tokens));

@@ -66,8 +66,7 @@ export function adapterConformance(open: (numThreads: number) => Backend): void 
       const down = await matrix(backend, 2, width, new Float32Array(2 * width));
       const up = await matrix(backend, inner, 2, new Float32Array(2 * inner));
       const make = (site: number, parts: AdapterSite["parts"], use = down): Adapter => {
-        assert.ok(backend.createAdapter);
-        return backend.createAdapter(model.program, [{ site, down: use, parts }]);
+        return createAdapter(backend, model.program, [{ site, down: use, parts }]);
       };
       const part = { column: 0, up, scale: 1 };
       assert.throws(() => make(7, [part]), {
@@ -141,8 +140,7 @@ class TinyMlp {
     });
     const add = async (name: string, rows: number, cols: number): Promise<Matrix> =>
       matrix(backend, rows, cols, draw(name, rows, cols));
-    assert.ok(backend.createAdapter, "this backend has no adapters");
-    const wide = backend.createAdapter(program, [
+    const wide = createAdapter(backend, program, [
       {
         site: 0,
         down: await add("A0", 5, width),
@@ -157,7 +155,7 @@ class TinyMlp {
         parts: [{ column: 0, up: await add("Bdown", width, 4), scale: 1 }],
       },
     ]);
-    const narrow = backend.createAdapter(program, [
+    const narrow = createAdapter(backend, program, [
       {
         site: 1,
         down: await add("A2", 1, inner),
@@ -215,6 +213,10 @@ class TinyMlp {
       x.reduce((sum, value, i) => sum + value * (values[row * x.length + i] ?? 0), 0),
     );
   }
+}
+
+function createAdapter(backend: Backend, program: Program, sites: readonly AdapterSite[]): Adapter {
+  return backend.createAdapter?.(program, sites) ?? assert.fail("this backend has no adapters");
 }
 
 function stored(

@@ -1,0 +1,50 @@
+import type { Adapters } from "@octavo/engine";
+import { loadLoraRequest, OctavoError, unloadLoraRequest } from "@octavo/protocol";
+import type { RequestContext } from "../http/request-context.js";
+import { sendText } from "../http/respond.js";
+import type { Service } from "../service.js";
+
+/** POST /v1/load_lora_adapter */
+export async function handleLoadLora(service: Service, context: RequestContext): Promise<void> {
+  const adapters = changeableAdapters(service);
+  const request = await service.readRequest(context, loadLoraRequest);
+  const { lora_name: name, lora_path: path } = request;
+  if (service.modelNames.includes(name)) {
+    const message = `lora_name: ${JSON.stringify(name)} is the served model's own name`;
+    throw new OctavoError("invalid_request", message, { param: "lora_name" });
+  }
+  const { signal } = context;
+  await adapters.load({ name, path }, { inPlace: request.load_inplace ?? false, signal });
+  sendText(
+    context.response,
+    200,
+    "text/plain; charset=utf-8",
+    `Success: LoRA adapter '${name}' added successfully.`,
+  );
+}
+
+/** POST /v1/unload_lora_adapter */
+export async function handleUnloadLora(service: Service, context: RequestContext): Promise<void> {
+  const adapters = changeableAdapters(service);
+  const request = await service.readRequest(context, unloadLoraRequest);
+  const { name, numRequests } = adapters.unload(request.lora_name);
+  const rest =
+    numRequests === 0
+      ? ""
+      : ` Requests that still run under it: ${numRequests}; its memory is freed when they end.`;
+  sendText(
+    context.response,
+    200,
+    "text/plain; charset=utf-8",
+    `Success: LoRA adapter '${name}' removed successfully.${rest}`,
+  );
+}
+
+/** A path that comes with a request is read from the server's disk, which its operator must want. */
+function changeableAdapters({ model, config }: Service): Adapters {
+  if (model.adapters !== undefined && config.allowRuntimeLoraUpdating) return model.adapters;
+  throw new OctavoError(
+    "not_found",
+    "loading and unloading adapters is off here; the server's operator can allow it with --enable-lora --allow-runtime-lora-updating",
+  );
+}
