@@ -1,6 +1,7 @@
 #include "adapter.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "../ops/kernels.h"
 #include "../ops/rows.h"
@@ -23,12 +24,13 @@ float* grown(std::vector<float>& memory, int64_t count) {
 }  // namespace
 
 void AdapterRunner::begin(const StepPlan& plan) {
-    groups_.resize(plan.adapters.size());
-    for (size_t i = 0; i < groups_.size(); i++) {
+    num_groups_ = plan.adapters.size();
+    if (groups_.size() < num_groups_) groups_.resize(num_groups_);
+    for (size_t i = 0; i < num_groups_; i++) {
         groups_[i].adapter = plan.adapters[i].get();
         groups_[i].rows.clear();
     }
-    if (groups_.empty()) return;
+    if (num_groups_ == 0) return;
     for (size_t sequence = 0; sequence < static_cast<size_t>(plan.num_sequences); sequence++) {
         const int32_t adapter = plan.sequence_adapters[sequence];
         if (adapter < 0) continue;
@@ -38,8 +40,8 @@ void AdapterRunner::begin(const StepPlan& plan) {
 }
 
 void AdapterRunner::gather(const StepPlan& plan) {
-    if (groups_.empty()) return;
-    for (Group& group : groups_) group.rows.clear();
+    if (num_groups_ == 0) return;
+    for (size_t i = 0; i < num_groups_; i++) groups_[i].rows.clear();
     size_t sequence = 0;
     for (size_t output = 0; output < plan.outputs.size(); output++) {
         while (plan.outputs[output].token >= plan.query_starts[sequence + 1]) sequence++;
@@ -49,12 +51,14 @@ void AdapterRunner::gather(const StepPlan& plan) {
 }
 
 bool AdapterRunner::touches(int32_t site) const {
-    return std::any_of(groups_.begin(), groups_.end(),
+    const auto end = groups_.begin() + static_cast<std::ptrdiff_t>(num_groups_);
+    return std::any_of(groups_.begin(), end,
                        [&](const Group& group) { return !group.rows.empty() && group.adapter->at(site) != nullptr; });
 }
 
 void AdapterRunner::add(int32_t site, Rows in, Rows out) {
-    for (const Group& group : groups_) {
+    for (size_t i = 0; i < num_groups_; i++) {
+        const Group& group = groups_[i];
         const AdapterSite* found = group.adapter->at(site);
         if (found == nullptr) continue;
         const int64_t num_rows = static_cast<int64_t>(group.rows.size());

@@ -62,7 +62,9 @@ private:
     ThreadPool& pool_;
     /// Not the executor's: the encoded rows there outlive a linear.
     Workspace workspace_;
+    /// The first `num_groups_` are the step's; the others keep their memory.
     std::vector<Group> groups_;
+    size_t num_groups_ = 0;
     std::vector<float> low_;
     std::vector<float> added_;
 };

@@ -1,5 +1,5 @@
 // A small decoder through the executor: the same bits whole, chunked, beside neighbours and on any number of threads;
-// every kind of output row; cancellation; steps that allocate nothing.
+// every kind of output row; adapters; cancellation; steps that allocate nothing.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -65,21 +65,22 @@ std::unique_ptr<Program> make_program(WeightType type, ThreadPool& pool, bool ap
     const BufferSpan stream = span(0, 0, hidden);
     const BufferSpan normed = span(1, 0, hidden);
     std::vector<Op> ops;
+    int32_t site = 0;
     ops.push_back(EmbeddingOp{random_matrix(type, vocab, hidden, 1, pool), stream, 1.0f});
     for (int64_t layer = 0; layer < 2; ++layer) {
         const uint64_t seed = static_cast<uint64_t>(10 * layer);
         ops.push_back(RmsNormOp{layer == 0 ? stream : normed, normed, layer == 0 ? none : stream, ones(hidden), 1e-5f, 0.0f, hidden});
-        ops.push_back(LinearOp{normed, span(2, 0, 128), random_matrix(type, 128, hidden, seed + 2, pool), ones(128)});
+        ops.push_back(LinearOp{normed, span(2, 0, 128), random_matrix(type, 128, hidden, seed + 2, pool), ones(128), site++});
         ops.push_back(RmsNormOp{span(2, 0, 64), span(2, 0, 64), none, ones(16), 1e-5f, 0.0f, 16});
         ops.push_back(RopeOp{span(2, 0, 96), 16, 0});
         ops.push_back(AttentionOp{span(2, 0, 64), span(2, 64, 32), span(2, 96, 32), span(3, 0, 64), layer, attention});
         ops.push_back(LinearOp{span(3, 0, 64), normed, random_matrix(type, hidden, 64, seed + 3, pool), nullptr});
         ops.push_back(RmsNormOp{normed, normed, stream, ones(hidden), 1e-5f, 0.0f, hidden});
         if (apart) ops.push_back(ScaleOp{normed, 1.0f});
-        ops.push_back(LinearOp{normed, span(4, 0, 2 * inner), random_matrix(type, 2 * inner, hidden, seed + 4, pool), nullptr});
+        ops.push_back(LinearOp{normed, span(4, 0, 2 * inner), random_matrix(type, 2 * inner, hidden, seed + 4, pool), nullptr, site++});
         if (apart) ops.push_back(ScaleOp{span(4, 0, 2 * inner), 1.0f});
         ops.push_back(GatedActivationOp{span(4, 0, 2 * inner), span(5, 0, inner), Activation::silu});
-        ops.push_back(LinearOp{span(5, 0, inner), normed, random_matrix(type, hidden, inner, seed + 5, pool), nullptr});
+        ops.push_back(LinearOp{span(5, 0, inner), normed, random_matrix(type, hidden, inner, seed + 5, pool), nullptr, site++});
         if (layer == 0) continue;
         ops.push_back(LinearOp{normed, span(6, 0, num_experts + 1), random_matrix(type, num_experts + 1, hidden, 50, pool), nullptr});
         ops.push_back(mixture(type, normed, span(6, 0, num_experts), span(7, 0, hidden), pool));
@@ -236,6 +237,67 @@ void check_fusion_limits() {
     CHECK(run(false, 1.0f) == run(false, 1.0f));
 }
 
+/// Adds to q and v, gate and up, and down, or to down alone.
+std::shared_ptr<const Adapter> make_adapter(WeightType type, bool everywhere, uint64_t seed, ThreadPool& pool) {
+    auto adapter = std::make_shared<Adapter>();
+    adapter->sites.resize(6);
+    const auto part = [&](int64_t column, int64_t rank_begin, int64_t rows, int64_t rank) {
+        return AdapterPart{column, rank_begin, 0.5f, random_matrix(type, rows, rank, ++seed, pool)};
+    };
+    for (size_t layer = 0; layer < 2; ++layer) {
+        if (everywhere) {
+            adapter->sites[3 * layer] = {random_matrix(type, 5, hidden, ++seed, pool), {part(0, 0, 64, 3), part(96, 3, 32, 2)}};
+            adapter->sites[3 * layer + 1] = {random_matrix(type, 4, hidden, ++seed, pool),
+                                             {part(0, 0, inner, 3), part(inner, 3, inner, 1)}};
+        }
+        adapter->sites[3 * layer + 2] = {random_matrix(type, 2, inner, ++seed, pool), {part(0, 0, hidden, 2)}};
+    }
+    return adapter;
+}
+
+/// Sequences under adapters and under none get in one step what each gets alone.
+void check_adapters(WeightType type) {
+    const std::atomic<bool> cancelled{false};
+    const int64_t lengths[] = {40, 9, 1, 120};
+    const int32_t chosen[] = {0, -1, 1, 0};
+    const WeightType floats = type == WeightType::bf16 ? WeightType::bf16 : WeightType::f32;
+    const KvShape shape{KvDtype::f32, 32, 16, attention.num_kv_heads, attention.head_dim};
+    std::vector<std::vector<float>> alone;
+    for (const int threads : {1, 3}) {
+        ThreadPool pool(threads);
+        const auto program = make_program(type, pool);
+        const KvCache cache(shape, 2);
+        Executor executor(pool);
+        StepResult result;
+        const std::vector<std::shared_ptr<const Adapter>> adapters{make_adapter(floats, true, 50, pool),
+                                                                   make_adapter(floats, false, 90, pool)};
+        StepPlan together = empty_plan();
+        for (int64_t s = 0; s < 4; ++s) {
+            add_tokens(together, s, 0, lengths[s]);
+            if (threads > 1) continue;
+            StepPlan plan = empty_plan();
+            add_tokens(plan, s, 0, lengths[s]);
+            executor.run(*program, cache, plan, result, cancelled);
+            const std::vector<float> plain = result.logits;
+            if (chosen[s] >= 0) {
+                plan.adapters = {adapters[static_cast<size_t>(chosen[s])]};
+                plan.sequence_adapters = {0};
+            }
+            executor.run(*program, cache, plan, result, cancelled);
+            CHECK((result.logits == plain) == (chosen[s] < 0));
+            alone.push_back(result.logits);
+        }
+        together.adapters = adapters;
+        together.sequence_adapters.assign(chosen, chosen + 4);
+        executor.run(*program, cache, together, result, cancelled);
+        const float* logits = result.logits.data();
+        for (const std::vector<float>& expected : alone) {
+            CHECK(std::memcmp(logits, expected.data(), expected.size() * sizeof(float)) == 0);
+            logits += expected.size();
+        }
+    }
+}
+
 void check_output_rows() {
     const std::atomic<bool> cancelled{false};
     ThreadPool pool(2);
@@ -329,6 +391,7 @@ int main() {
         set_isa_for_test(isa, isa == Isa::avx512);
         for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::q8_0}) test::check_schedules(type);
         for (const WeightType type : {WeightType::f16, WeightType::bf16, WeightType::q4_0}) test::check_fusion(type);
+        for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::q8_0}) test::check_adapters(type);
         test::check_fusion_limits();
         test::check_output_rows();
         test::check_allocations();
