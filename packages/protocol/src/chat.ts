@@ -114,6 +114,7 @@ export interface ChatCompletion {
   readonly usage: UsageInfo;
   readonly prompt_logprobs?: PromptLogprobs;
   readonly prompt_token_ids?: readonly number[];
+  readonly prompt_text?: string;
   /** With `octavo.include_serving_record`. */
   readonly octavo?: OctavoNotes;
 }
@@ -136,6 +137,7 @@ export interface ChatCompletionChunk {
   readonly choices: readonly ChatChunkChoice[];
   readonly usage?: UsageInfo | null;
   readonly prompt_token_ids?: readonly number[];
+  readonly prompt_text?: string;
   /** With `octavo.include_serving_record`. */
   readonly octavo?: OctavoNotes;
 }

@@ -37,6 +37,7 @@ export interface CompletionChoice {
   readonly prompt_logprobs?: PromptLogprobs;
   readonly token_ids?: readonly number[];
   readonly prompt_token_ids?: readonly number[];
+  readonly prompt_text?: string;
 }
 
 /** A full answer, or one chunk of a stream; both have this shape in OpenAI's API. */

@@ -8,6 +8,8 @@ export const requestLimits = {
   /** Choices of all prompts of a request. */
   totalSequences: 4096,
   prompts: 2048,
+  /** Of a batch of chats. */
+  conversations: 1024,
   messages: 16_384,
   contentParts: 4096,
   tools: 1024,
@@ -59,6 +61,9 @@ export function unsupported(reason: string, isHarmless: (value: unknown) => bool
     .optional();
   return withWireForm(schema, { description: `Refused when it asks for something: ${reason}.` });
 }
+
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && Object.keys(value).length === 0;
 
 const isFalse = (value: unknown): boolean => value === false;
 
@@ -203,6 +208,13 @@ export const deliveryFields = {
   return_token_ids: z.boolean().nullish(),
   octavo: octavoFields.nullish(),
   return_tokens_as_token_ids: z.boolean().nullish(),
+  /** Accepted for routers in front, which keep a session on one server. */
+  session_id: z.string().max(requestLimits.idLength).nullish(),
+  return_prompt_text: z.boolean().nullish(),
+  /** Tokens of a choice that a chunk of a stream holds at least, its first and last ones apart. */
+  stream_interval: z.int().min(1).max(maxTokenId).nullish(),
+  length_penalty: unsupported("only beam search has a length penalty", (value) => value === 1),
+  vllm_xargs: unsupported("there are no engine arguments beside the fields of the request", isEmptyObject),
   use_beam_search: unsupported("beam search is not supported", isFalse),
   kv_transfer_params: unsupported("KV transfer between engines is not supported"),
   repetition_detection: unsupported("repetition detection is not supported"),

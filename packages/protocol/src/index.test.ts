@@ -5,6 +5,7 @@ import * as protocol from "./index.js";
 it("exports these values and no others", () => {
   assert.deepEqual(Object.keys(protocol).toSorted(), [
     "OctavoError",
+    "chatBatchRequest",
     "chatCompletionRequest",
     "chatRoles",
     "completionRequest",
@@ -17,6 +18,7 @@ it("exports these values and no others", () => {
     "encodeSseJson",
     "errorCodeHeader",
     "errorCodes",
+    "loadLoraRequest",
     "maxTokenId",
     "messagesRequest",
     "parseWith",
@@ -30,6 +32,7 @@ it("exports these values and no others", () => {
     "toMessagesErrorBody",
     "tokenizeRequest",
     "unknownFields",
+    "unloadLoraRequest",
     "usageInfo",
     "wireSchema",
   ]);

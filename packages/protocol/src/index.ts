@@ -20,6 +20,7 @@ export {
   type ChatToolCallDelta,
   type SamplingFields,
 } from "./chat.js";
+export { chatBatchRequest, type ChatBatchRequest } from "./chat-batch.js";
 export {
   countTokensRequest,
   messagesRequest,

@@ -28,5 +28,7 @@ export type ContentFormat = "string" | "parts";
 export interface ChatTemplate {
   readonly source: string;
   readonly contentFormat: ContentFormat;
+  /** Names that it reads; a variable of any other name has no effect. Absent where they are not known. */
+  readonly variables?: ReadonlySet<string>;
   render(input: TemplateInput): string;
 }

@@ -6,6 +6,7 @@ import { createGlobals } from "./jinja/globals.js";
 import { parseTemplate } from "./jinja/parser.js";
 import { templateError } from "./jinja/template-error.js";
 import { toValue } from "./jinja/values.js";
+import { variableNames } from "./variable-names.js";
 
 /** Special tokens a template may write: `bosToken` is `bos_token` there, and so on. */
 export interface TemplateTokens {
@@ -36,6 +37,7 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
   return {
     source,
     contentFormat: contentFormatOf(template),
+    variables: variableNames(template),
     render(input: TemplateInput): string {
       const continues = input.continueFinalMessage === true;
       if (continues && input.addGenerationPrompt === true) {

@@ -1,12 +1,19 @@
 import { randomUUID } from "node:crypto";
-import type { GenerationEvent, SamplingParams } from "@octavo/engine";
-import type { ChatAnswerMessage, ChatCompletionRequest, ChatFinishReason } from "@octavo/protocol";
+import type { GenerationEvent, GenerationRequest, SamplingParams } from "@octavo/engine";
+import {
+  type ChatAnswerMessage,
+  type ChatCompletionRequest,
+  type ChatFinishReason,
+  OctavoError,
+} from "@octavo/protocol";
 import { nowSeconds, type Service } from "../service.js";
 import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
 import { chatPrompt } from "./chat-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
 import { compileConstraint, outputConstraint } from "./output-constraint.js";
-import { type SequenceResult, startGeneration } from "./run.js";
+import { type SequenceResult, startGenerations } from "./run.js";
+import { inIntervals } from "./stream-interval.js";
+import { engineRequestId } from "./serving-records.js";
 import { toSamplingParams } from "./sampling.js";
 
 /** A chat request made ready: what every way of answering needs. */
@@ -34,12 +41,46 @@ export interface ChatCaller {
   readonly arrivalMs: number;
 }
 
+/** A chat request that has been checked and laid out, and is yet to be queued. */
+export interface PreparedChat {
+  readonly job: Omit<ChatJob, "events">;
+  readonly generation: GenerationRequest;
+}
+
 /** Checks a request, lays out its prompt and queues it. Refusals of the engine surface here, before anything is answered. */
 export async function startChat(
   service: Service,
   request: ChatCompletionRequest,
   caller: ChatCaller,
 ): Promise<ChatJob> {
+  const [job] = await startChats(service, [await prepareChat(service, request, caller)], caller);
+  if (job === undefined) throw new OctavoError("internal_error", "the chat was not started");
+  return job;
+}
+
+/** Queues chats, all or none. */
+export async function startChats(
+  service: Service,
+  chats: readonly PreparedChat[],
+  { signal, octavoId }: ChatCaller,
+): Promise<readonly ChatJob[]> {
+  const batch = {};
+  const requests = chats.map(({ generation }, index) => {
+    const requestId = engineRequestId(octavoId, index, chats.length);
+    return { ...generation, requestId, batch };
+  });
+  const started = await startGenerations(service.model.engine, requests, signal);
+  return started.flatMap((events, index) => {
+    const chat = chats[index];
+    return chat === undefined ? [] : [{ ...chat.job, events: inIntervals(events, chat.job.request) }];
+  });
+}
+
+export async function prepareChat(
+  service: Service,
+  request: ChatCompletionRequest,
+  caller: ChatCaller,
+): Promise<PreparedChat> {
   const served = service.servedModel(request.model);
   service.checkPriority(request.priority);
   const { model, config } = service;
@@ -71,22 +112,18 @@ export async function startChat(
   const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
   const constrained =
     constraint === undefined ? {} : await compileConstraint(model.engine, constraint, caller.signal);
-  const events = await startGeneration(
-    model.engine,
-    {
-      kind: "generate",
-      requestId: caller.octavoId,
-      promptTokens,
-      params,
-      adapter: served.adapter,
-      ...constrained,
-      arrivalMs: caller.arrivalMs,
-      ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
-      ...(request.priority ? { priority: request.priority } : {}),
-    },
-    caller.signal,
-  );
-  return {
+  const generation: GenerationRequest = {
+    kind: "generate",
+    requestId: caller.octavoId,
+    promptTokens,
+    params,
+    adapter: served.adapter,
+    ...constrained,
+    arrivalMs: caller.arrivalMs,
+    ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
+    ...(request.priority ? { priority: request.priority } : {}),
+  };
+  const job = {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
     requestId: caller.octavoId,
     created: nowSeconds(),
@@ -97,8 +134,8 @@ export async function startChat(
     role: answerRole(request, config.responseRole),
     echoText: echoText(request),
     createReader: () => output.createReader(promptTokens, params),
-    events,
   };
+  return { job, generation };
 }
 
 export interface ChatAnswer {

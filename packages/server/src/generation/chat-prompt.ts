@@ -1,6 +1,5 @@
 import {
   type ChatTemplate,
-  type ContentFormat,
   detectContentFormat,
   type LanguageModel,
   type TemplateInput,
@@ -44,6 +43,9 @@ const reservedVariables = new Set([
   "range",
   "namespace",
 ]);
+
+/** Switches of reasoning that clients send whichever model answers; a template without them has nothing to switch. */
+const widelySentVariables = new Set(["enable_thinking", "thinking", "preserve_thinking", "reasoning_effort"]);
 
 export interface ChatPrompt {
   readonly text: string;
@@ -96,7 +98,7 @@ function modelTemplate(model: LanguageModel, hasTools: boolean): ChatTemplate {
 
 function templateInput(
   fields: ChatPromptFields,
-  template: { readonly source: string; readonly contentFormat: ContentFormat },
+  template: Pick<ChatTemplate, "source" | "contentFormat" | "variables">,
   options: ChatPromptOptions,
 ): TemplateInput {
   const keepsParts =
@@ -107,7 +109,7 @@ function templateInput(
     templateMessage(message, index, keepsParts, knowsDeveloper),
   );
   const dropsTools = options.excludeToolsWhenToolChoiceNone && fields.tool_choice === "none";
-  const variables = templateVariables(fields);
+  const variables = templateVariables(fields, template.variables);
   return {
     messages,
     ...(fields.tools && fields.tools.length > 0 && !dropsTools ? { tools: fields.tools } : {}),
@@ -118,12 +120,24 @@ function templateInput(
   };
 }
 
-function templateVariables(fields: ChatPromptFields): Readonly<Record<string, unknown>> | undefined {
+/** Only what the template reads reaches it; a name that it does not know is refused, since it would change nothing. */
+function templateVariables(
+  fields: ChatPromptFields,
+  known: ReadonlySet<string> | undefined,
+): Readonly<Record<string, unknown>> | undefined {
   const given = fields.chat_template_kwargs ?? {};
   const reserved = Object.keys(given).find((key) => reservedVariables.has(key));
   if (reserved !== undefined) {
     const param = `chat_template_kwargs.${reserved}`;
     throw new OctavoError("invalid_request", `${param}: this variable is set by the server`, { param });
+  }
+  const unknown = Object.keys(given).find(
+    (key) => known !== undefined && !known.has(key) && !widelySentVariables.has(key),
+  );
+  if (unknown !== undefined) {
+    const param = `chat_template_kwargs.${unknown.slice(0, 100)}`;
+    const message = `${param}: the model's chat template has no variable of this name`;
+    throw new OctavoError("invalid_request", message, { param });
   }
   const variables = fields.reasoning_effort ? { reasoning_effort: fields.reasoning_effort, ...given } : given;
   return Object.keys(variables).length === 0 ? undefined : variables;

@@ -10,6 +10,7 @@ import {
 import { type ChatJob, finishReason, reasoningTokens } from "../generation/chat-job.js";
 import type { ChatReader } from "../generation/chat-output.js";
 import { chatLogprobs } from "../generation/logprobs.js";
+import { promptParts } from "../generation/prompt-parts.js";
 import { completedReason, requireUsage } from "../generation/run.js";
 import { chatNotes } from "../generation/serving-records.js";
 import { publicError } from "../http/public-error.js";
@@ -135,9 +136,9 @@ class ChatChunks {
       finish_reason: null,
     };
     const chunk = this.#chunk([choice]);
-    return this.#withTokenIds && index === 0
-      ? { ...chunk, prompt_token_ids: Array.from(this.#job.promptTokens) }
-      : chunk;
+    if (index > 0) return chunk;
+    const { request, promptTokens } = this.#job;
+    return { ...chunk, ...promptParts(request, this.#service.model.tokenizer, promptTokens) };
   }
 
   #chunk(choices: readonly ChatChunkChoice[]): ChatCompletionChunk {

@@ -6,11 +6,19 @@ import {
   type ChatCompletion,
   type ChatCompletionRequest,
 } from "@octavo/protocol";
-import { finishReason, readAnswer, reasoningTokens, startChat } from "../generation/chat-job.js";
+import {
+  type ChatAnswer,
+  type ChatJob,
+  finishReason,
+  readAnswer,
+  reasoningTokens,
+  startChat,
+} from "../generation/chat-job.js";
 import { messageOf } from "../generation/chat-output.js";
 import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { chatNotes } from "../generation/serving-records.js";
-import { collectGeneration } from "../generation/run.js";
+import { promptParts } from "../generation/prompt-parts.js";
+import { collectGeneration, type SequenceResult } from "../generation/run.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { Service } from "../service.js";
@@ -30,25 +38,11 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   const { params, promptTokens } = job;
   const result = await collectGeneration(service.model.engine, job.events, params.n, context.signal);
   const notes = chatNotes(service, request.octavo?.include_serving_record === true, job.requestId);
-  const asIds = request.return_tokens_as_token_ids === true;
   const answers = result.sequences.map((sequence) => readAnswer(job, sequence));
-  const choices = result.sequences.map((sequence, index) => (): ChatChoice => ({
-    index,
-    message: answers[index]?.message ?? messageOf(job.role, "", []),
-    logprobs:
-      params.logprobs === undefined ? null : chatLogprobs(sequence.logprobs, service.tokenTexts, asIds),
-    finish_reason: finishReason(sequence.finishReason ?? "stop", answers[index]?.reader),
-    stop_reason: sequence.stopReason ?? null,
-    ...(request.return_token_ids === true ? { token_ids: sequence.tokens } : {}),
-  }));
-  const head: Omit<ChatCompletion, "choices" | "usage"> = {
-    id: job.id,
-    object: "chat.completion",
-    created: job.created,
-    model: job.model,
-    system_fingerprint: service.fingerprint,
-  };
-  const tail: Omit<ChatCompletion, keyof typeof head | "choices"> = {
+  const choices = result.sequences.map(
+    (sequence, index) => () => chatChoice(service, job, index, sequence, answers[index]),
+  );
+  const tail: Omit<ChatCompletion, keyof ChatHead | "choices"> = {
     usage: usageInfo(
       result.usage.promptTokens,
       result.usage.completionTokens,
@@ -58,17 +52,53 @@ export async function handleChat(service: Service, context: RequestContext): Pro
     ...(result.promptLogprobs === undefined
       ? {}
       : { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }),
-    ...(request.return_token_ids === true ? { prompt_token_ids: Array.from(promptTokens) } : {}),
+    ...promptParts(request, service.model.tokenizer, promptTokens),
     ...(notes === undefined ? {} : { octavo: notes }),
   };
   await sendJsonPieces(
     context,
-    jsonWithLists(head, { choices: made(choices) }, tail),
+    jsonWithLists(chatHead(service, job), { choices: made(choices) }, tail),
     service.config.stallTimeoutMs,
   );
 }
 
-function checkCombinations(request: ChatCompletionRequest): void {
+type ChatHead = Omit<
+  ChatCompletion,
+  "choices" | "usage" | "prompt_logprobs" | "prompt_token_ids" | "prompt_text"
+>;
+
+export function chatHead(service: Service, job: Pick<ChatJob, "id" | "created" | "model">): ChatHead {
+  return {
+    id: job.id,
+    object: "chat.completion",
+    created: job.created,
+    model: job.model,
+    system_fingerprint: service.fingerprint,
+  };
+}
+
+export function chatChoice(
+  service: Service,
+  job: ChatJob,
+  index: number,
+  sequence: SequenceResult,
+  answer: ChatAnswer | undefined,
+): ChatChoice {
+  const { params, request } = job;
+  const asIds = request.return_tokens_as_token_ids === true;
+  return {
+    index,
+    message: answer?.message ?? messageOf(job.role, "", []),
+    logprobs:
+      params.logprobs === undefined ? null : chatLogprobs(sequence.logprobs, service.tokenTexts, asIds),
+    finish_reason: finishReason(sequence.finishReason ?? "stop", answer?.reader),
+    stop_reason: sequence.stopReason ?? null,
+    ...(request.return_token_ids === true ? { token_ids: sequence.tokens } : {}),
+  };
+}
+
+/** Fields that exclude or need each other. */
+export function checkCombinations(request: ChatCompletionRequest): void {
   const fail = (param: string, message: string): never => {
     throw new OctavoError("invalid_request", `${param}: ${message}`, { param });
   };

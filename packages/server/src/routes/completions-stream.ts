@@ -1,6 +1,7 @@
-import type { SequenceDelta, TokenLogprob, Usage } from "@octavo/engine";
+import type { SequenceDelta, TokenLogprob, Tokenizer, Usage } from "@octavo/engine";
 import { usageInfo, type Completion, type CompletionChoice, type OctavoNotes } from "@octavo/protocol";
 import type { CompletionLogprobsBuilder } from "../generation/logprobs.js";
+import { promptParts } from "../generation/prompt-parts.js";
 import { completedReason, requireUsage } from "../generation/run.js";
 import { completionNotes } from "../generation/serving-records.js";
 import { publicError } from "../http/public-error.js";
@@ -118,6 +119,7 @@ class CompletionStream {
 
 /** The chunks of one choice; the first carries the echoed prompt. */
 class ChoiceStream {
+  readonly #tokenizer: Tokenizer;
   readonly #job: CompletionJob;
   readonly #prompt: PromptJob;
   readonly #index: number;
@@ -125,6 +127,7 @@ class ChoiceStream {
   #hasStarted = false;
 
   constructor(service: Service, job: CompletionJob, prompt: PromptJob, index: number) {
+    this.#tokenizer = service.model.tokenizer;
     this.#job = job;
     this.#prompt = prompt;
     this.#index = prompt.firstIndex + index;
@@ -159,9 +162,7 @@ class ChoiceStream {
       finish_reason: finish !== null && hidesOutput ? "length" : finish,
       stop_reason: hidesOutput ? null : (delta.stopReason ?? null),
       ...(request.return_token_ids === true ? { token_ids: tokens } : {}),
-      ...(isFirst && request.return_token_ids === true
-        ? { prompt_token_ids: Array.from(this.#prompt.promptTokens) }
-        : {}),
+      ...(isFirst ? promptParts(request, this.#tokenizer, this.#prompt.promptTokens) : {}),
     };
   }
 }

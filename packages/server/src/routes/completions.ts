@@ -12,6 +12,8 @@ import {
 } from "@octavo/protocol";
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
 import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
+import { promptParts } from "../generation/prompt-parts.js";
+import { inIntervals } from "../generation/stream-interval.js";
 import { tokenizePrompts } from "../generation/tokenize-prompts.js";
 import { compileConstraint, outputConstraint } from "../generation/output-constraint.js";
 import { collectGeneration, startGenerations, type GenerationResult } from "../generation/run.js";
@@ -78,7 +80,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     return {
       promptTokens,
       params,
-      events,
+      events: inIntervals(events, request),
       echoText: echoText(service, request, promptTokens),
       firstIndex: index * params.n,
     };
@@ -200,12 +202,8 @@ function choiceMakers(
     ...(typeof request.prompt_logprobs === "number" && result.promptLogprobs !== undefined
       ? { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }
       : {}),
-    ...(showsIds
-      ? {
-          token_ids: job.promptOnly ? [] : sequence.tokens,
-          prompt_token_ids: Array.from(prompt.promptTokens),
-        }
-      : {}),
+    ...(showsIds ? { token_ids: job.promptOnly ? [] : sequence.tokens } : {}),
+    ...promptParts(request, service.model.tokenizer, prompt.promptTokens),
   }));
 }
 

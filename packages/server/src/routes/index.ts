@@ -1,4 +1,5 @@
 import {
+  chatBatchRequest,
   chatCompletionRequest,
   completionRequest,
   countTokensRequest,
@@ -16,6 +17,7 @@ import {
 import { sendJson } from "../http/respond.js";
 import type { Route } from "../http/router.js";
 import type { Service } from "../service.js";
+import { handleChatBatch } from "./chat-batch.js";
 import { handleChat } from "./chat.js";
 import { handleCompletions } from "./completions.js";
 import { handleEmbeddings } from "./embeddings.js";
@@ -41,6 +43,14 @@ export function serverRoutes(service: Service): readonly Route[] {
       summary: "Answers a conversation, at once or as a stream.",
       request: chatCompletionRequest,
       handle: (context) => handleChat(service, context),
+    },
+    {
+      method: "POST",
+      path: "/v1/chat/completions/batch",
+      access: key,
+      summary: "Answers several conversations, each with a choice.",
+      request: chatBatchRequest,
+      handle: (context) => handleChatBatch(service, context),
     },
     {
       method: "POST",

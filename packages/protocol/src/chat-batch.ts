@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { chatMessages } from "./chat-messages.js";
+import { chatCompletionRequest } from "./chat.js";
+import { listOf, requestLimits, unsupported } from "./fields.js";
+
+const isFalse = (value: unknown): boolean => value === false;
+
+/** vLLM's `/v1/chat/completions/batch`: a chat request with several conversations, each answered by one choice. */
+export const chatBatchRequest = z.object({
+  ...chatCompletionRequest.shape,
+  messages: listOf(chatMessages, { min: 1, max: requestLimits.conversations }),
+  n: unsupported("a batch has one choice for each conversation", (value) => value === 1),
+  stream: unsupported("a batch is answered at once", isFalse),
+  stream_options: unsupported("a batch is answered at once"),
+  octavo: unsupported(
+    "a batch has no serving records; ask /v1/requests for them",
+    (value) => typeof value === "object" && (value as { include_serving_record?: unknown }).include_serving_record !== true,
+  ),
+  prompt_logprobs: unsupported("a batch has no prompt_logprobs; ask for them with one conversation"),
+});
+
+export type ChatBatchRequest = z.output<typeof chatBatchRequest>;

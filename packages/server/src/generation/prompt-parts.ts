@@ -1,0 +1,16 @@
+import type { Tokenizer } from "@octavo/engine";
+import type { ChatCompletionRequest } from "@octavo/protocol";
+
+/** What an answer repeats of the prompt that the model was given: its ids, its text with special tokens. */
+export function promptParts(
+  request: Pick<ChatCompletionRequest, "return_token_ids" | "return_prompt_text">,
+  tokenizer: Tokenizer,
+  promptTokens: Int32Array,
+): { readonly prompt_token_ids?: readonly number[]; readonly prompt_text?: string } {
+  return {
+    ...(request.return_token_ids === true && { prompt_token_ids: Array.from(promptTokens) }),
+    ...(request.return_prompt_text === true && {
+      prompt_text: tokenizer.decode(promptTokens, { skipSpecialTokens: false }),
+    }),
+  };
+}
