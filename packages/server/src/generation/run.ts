@@ -33,16 +33,6 @@ export async function startGenerations(
   return started.map(({ iterator, first }) => resume(iterator, first));
 }
 
-export async function startGeneration(
-  engine: Engine,
-  request: GenerationRequest,
-  signal: AbortSignal,
-): Promise<AsyncIterable<GenerationEvent>> {
-  const [events] = await startGenerations(engine, [request], signal);
-  if (events === undefined) throw new OctavoError("internal_error", "the engine started no request");
-  return events;
-}
-
 /** The events from `first` on. Not a generator, which would put promises of its own between every event and its reader. */
 function resume(
   iterator: AsyncIterator<GenerationEvent>,

@@ -85,5 +85,5 @@ it("a stream has fewer chunks and the same answer", async () => {
   const joined = await read({ stream_interval: 5, return_prompt_text: true });
   assert.equal(joined.text, plain.text);
   assert.ok(joined.chunks < plain.chunks / 2, `${joined.chunks} of ${plain.chunks}`);
-  assert.deepEqual([plain.prompt, joined.prompt], [undefined, "x"]);
+  assert.deepEqual([plain.prompt, joined.prompt], [undefined, "<|bos|>x"]);
 });

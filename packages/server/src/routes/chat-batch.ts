@@ -17,6 +17,7 @@ import { collectGeneration } from "../generation/run.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
+import { traceOf } from "../tracing/request-trace.js";
 import { chatChoice, chatHead, checkCombinations } from "./chat.js";
 
 /** POST /v1/chat/completions/batch: choice i answers conversation i; usage is that of all together. */
@@ -39,6 +40,7 @@ export async function handleChatBatch(service: Service, context: RequestContext)
   );
   const [first] = jobs;
   if (first === undefined) throw new OctavoError("internal_error", "the batch is empty");
+  traceOf(context.signal)?.answersAs(first.id);
   const choices = results.map(
     ({ job, sequence, answer }, index) =>
       () =>

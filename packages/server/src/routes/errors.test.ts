@@ -135,8 +135,20 @@ describe("bad parameters", () => {
       "chat_template_kwargs.messages",
       /set by the server/,
     ],
-    ["a length penalty", { messages, length_penalty: 0.5 }, "length_penalty", /beam search/],
-    ["engine arguments", { messages, vllm_xargs: { a: 1 } }, "vllm_xargs", /no engine arguments/],
+    [
+      "a length penalty",
+      { messages, length_penalty: 0.5 },
+      "length_penalty",
+      /beam search/,
+      "unsupported_parameter",
+    ],
+    [
+      "engine arguments",
+      { messages, vllm_xargs: { a: 1 } },
+      "vllm_xargs",
+      /no engine arguments/,
+      "unsupported_parameter",
+    ],
     ["an interval of 0", { messages, stream: true, stream_interval: 0 }, "stream_interval", />=1/],
     [
       "both ways to end the prompt",
