@@ -14,7 +14,9 @@ export const chatBatchRequest = z.object({
   stream_options: unsupported("a batch is answered at once"),
   octavo: unsupported(
     "a batch has no serving records; ask /v1/requests for them",
-    (value) => typeof value === "object" && (value as { include_serving_record?: unknown }).include_serving_record !== true,
+    (value) =>
+      typeof value === "object" &&
+      (value as { include_serving_record?: unknown }).include_serving_record !== true,
   ),
   prompt_logprobs: unsupported("a batch has no prompt_logprobs; ask for them with one conversation"),
 });

@@ -66,7 +66,8 @@ function singleRequests(request: ChatBatchRequest): readonly ChatCompletionReque
     n: _n,
     stream: _stream,
     stream_options: _options,
-    prompt_logprobs: _scores, octavo: _notes,
+    prompt_logprobs: _scores,
+    octavo: _notes,
     ...fields
   } = request;
   return conversations.map((messages) => ({ ...fields, messages }));

@@ -164,7 +164,10 @@ describe("bad parameters", () => {
     ],
     [
       "a schema with a keyword that is not supported",
-      { messages, response_format: schemaFormat({ properties: { a: { type: "array", uniqueItems: true } } }) },
+      {
+        messages,
+        response_format: schemaFormat({ properties: { a: { type: "array", uniqueItems: true } } }),
+      },
       "response_format.json_schema.schema",
       /#\/properties\/a\/uniqueItems is supported for items/,
     ],
