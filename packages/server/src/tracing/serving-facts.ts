@@ -1,4 +1,4 @@
-import type { Engine, FinishedRequest, RequestEvidence } from "@octavo/engine";
+import type { Engine, FinishedRequest, RequestEvidence, ServingRecord } from "@octavo/engine";
 import type { ServingFacts, TokenUsage } from "@octavo/tracing";
 
 export interface EngineIdentity {
@@ -6,6 +6,9 @@ export interface EngineIdentity {
   readonly engineVersion: string;
   readonly quantization: string | undefined;
 }
+
+const slowFirstTokenMs = 50;
+const slowGapMs = 20;
 
 /** Of all the engine's requests that one of ours became. */
 export function requestUsage(finished: readonly FinishedRequest[]): TokenUsage {
@@ -27,7 +30,10 @@ export function servingFacts(finished: readonly FinishedRequest[], identity: Eng
     undefined,
   );
   const record = slowest?.record;
-  const evidence = slowest === undefined ? undefined : engine.evidence.request(slowest.requestId);
+  const evidence =
+    slowest !== undefined && isWorthExplaining(slowest.record)
+      ? engine.evidence.request(slowest.requestId)
+      : undefined;
   return {
     engineVersion,
     quantization,
@@ -48,6 +54,12 @@ export function servingFacts(finished: readonly FinishedRequest[], identity: Eng
     firstTokenCause: evidence?.firstToken?.cause,
     slowestGap: slowestGap(evidence),
   };
+}
+
+/** What nobody would call slow is not explained: explaining costs as much as all else of a span together. */
+function isWorthExplaining({ timeToFirstTokenMs, gaps }: ServingRecord): boolean {
+  if ((timeToFirstTokenMs ?? 0) >= slowFirstTokenMs) return true;
+  return gaps.count > 0 && gaps.maxMs >= slowGapMs && gaps.maxMs > 2 * gaps.p50Ms;
 }
 
 function slowestGap(evidence: RequestEvidence | undefined): ServingFacts["slowestGap"] {

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { FinishedRequest, RequestEvidence } from "@octavo/engine";
+import { plainServingRecord } from "@octavo/engine/testing";
+import { FakeLanguageModel } from "../testing/fake-language-model.js";
+import { requestUsage, servingFacts } from "./serving-facts.js";
+
+const usage = { promptTokens: 10, completionTokens: 4, cachedTokens: 2 };
+const gaps = { count: 20, meanMs: 12, p50Ms: 10, p99Ms: 30, maxMs: 45 };
+
+function finished(requestId: string, record: Partial<FinishedRequest["record"]>): FinishedRequest {
+  return {
+    requestId,
+    reasons: ["stop"],
+    usage,
+    record: { ...plainServingRecord, ...record },
+    n: 1,
+    maxTokens: undefined,
+  };
+}
+
+/** An engine that explains everything, and the ids that it was asked to explain. */
+function identity() {
+  const { engine } = new FakeLanguageModel();
+  const asked: string[] = [];
+  const evidenceOf = (requestId: string): RequestEvidence => {
+    asked.push(requestId);
+    const burst = {
+      cause: "prefill_burst" as const,
+      ms: 35,
+      requests: [{ requestId: "other", ms: 35, tokens: 900 }],
+    };
+    return {
+      requestId,
+      isOver: true,
+      record: { ...plainServingRecord, kernelMs: 7, readerLagMs: 3 },
+      firstToken: { ms: 60, cause: "queue", parts: [{ cause: "queue", ms: 60 }] },
+      slowGaps: [
+        { ms: 45, usualMs: 10, cause: "prefill_burst", parts: [burst], sequence: 0, output: 3, step: 9 },
+      ],
+    };
+  };
+  Object.defineProperty(engine, "evidence", {
+    value: { steps: [], step: () => undefined, request: evidenceOf },
+  });
+  return { asked, engine, engineVersion: "1", quantization: undefined };
+}
+
+describe("what a span says of the serving", () => {
+  it("names the cause of a slow gap and who had the greatest hand in it", () => {
+    const facts = servingFacts([finished("a", { gaps })], identity());
+    assert.deepEqual(facts.slowestGap, { ms: 45, usualMs: 10, cause: "prefill_burst", culprit: "other" });
+    assert.equal(facts.firstTokenCause, "queue");
+    assert.equal(facts.kernelMs, 7);
+    assert.equal(facts.readerLagMs, 3);
+  });
+
+  it("does not have explained what is not slow", () => {
+    for (const record of [
+      {},
+      { timeToFirstTokenMs: 49 },
+      { gaps: { ...gaps, maxMs: 19, p50Ms: 1 } },
+      { gaps: { ...gaps, maxMs: 45, p50Ms: 30 } },
+    ]) {
+      const engine = identity();
+      assert.equal(servingFacts([finished("a", record)], engine).slowestGap, undefined);
+      assert.deepEqual(engine.asked, []);
+    }
+    const engine = identity();
+    servingFacts([finished("a", { timeToFirstTokenMs: 50 })], engine);
+    assert.deepEqual(engine.asked, ["a"]);
+  });
+
+  it("of several requests of the engine takes the times of the slowest and the tokens of all", () => {
+    const requests = [finished("a", { e2eMs: 5 }), finished("b", { e2eMs: 9, queueMs: 4 })];
+    assert.equal(servingFacts(requests, identity()).queueMs, 4);
+    assert.deepEqual(requestUsage(requests), { inputTokens: 20, outputTokens: 8, cacheReadInputTokens: 4 });
+    assert.deepEqual(requestUsage([]), {});
+    assert.equal(servingFacts([], identity()).queueMs, undefined);
+  });
+});
