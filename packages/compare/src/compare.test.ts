@@ -173,6 +173,9 @@ test("what cannot be compared is refused before weights are loaded", async () =>
     compareModels({ baseline: mini, variant: mini, dataPath: long }),
     /long\.jsonl:2 has \d+ tokens; .* takes at most 8191/,
   );
+  const tiny = join(scratch, "tiny.jsonl");
+  writeFileSync(tiny, '{"text": "a"}');
+  await refuses(compareModels({ baseline: mini, variant: mini, dataPath: tiny }), /no token to score/);
   await refuses(
     compareModels({ baseline: mini, variant: mini, dataPath: join(scratch, "none") }),
     /cannot be read/,

@@ -108,8 +108,18 @@ export async function compareModels(options: CompareOptions): Promise<Comparison
       const others = await variant.tokenizer.encodeAsync(scored.text, { addSpecialTokens });
       checkSameTokens(tokens, others, baseline, variant, `${options.dataPath}:${scored.line}`);
       checkLength(tokens.length, [baseline, variant], `${options.dataPath}:${scored.line}`);
-      sequences.push({ ...forcedSequence(scored, tokens, baseline.tokenizer, endTokens), cluster });
+      const sequence = forcedSequence(scored, tokens, baseline.tokenizer, endTokens);
+      if (sequence.numAnswers > 0) sequences.push({ ...sequence, cluster });
     }
+  }
+  if (sequences.length === 0) {
+    throw new OctavoError(
+      "invalid_option",
+      `${options.dataPath} holds no token to score: nothing predicts a text's first one.`,
+      {
+        param: "data",
+      },
+    );
   }
   baseline.tokenizer[Symbol.dispose]?.();
   variant.tokenizer[Symbol.dispose]?.();
