@@ -56,6 +56,7 @@ function spanOf(index: number): LlmSpan {
     usage: { inputTokens: 500, outputTokens, cacheReadInputTokens: Math.floor(noise(index, 5) * 500) },
     stream: undefined,
     serving: {
+      requestId: hex,
       engineVersion: "0.1.0",
       quantization: "bf16",
       queueMs: ttftMs / 4,

@@ -32,6 +32,8 @@ export interface TracedExchange {
   readonly trace: RequestTrace | undefined;
   readonly handler: string;
   readonly requestId: string;
+  /** The engine's evidence is found by it. */
+  readonly octavoId: string;
   readonly arrivalMs: number;
   readonly errorCode: ErrorCode | undefined;
   readonly httpStatus: number;
@@ -144,7 +146,7 @@ export class ServerTracing {
       },
       usage: requestUsage(finished),
       stream: undefined,
-      serving: servingFacts(finished, this.#options),
+      serving: servingFacts(finished, this.#options, exchange.octavoId),
       context: {
         ...(tenantId === undefined ? {} : { tenantId }),
         ...(userId === undefined ? {} : { userId }),

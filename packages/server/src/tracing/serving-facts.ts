@@ -23,7 +23,11 @@ export function requestUsage(finished: readonly FinishedRequest[]): TokenUsage {
 }
 
 /** How the engine served a request. Where it became several, times are those of the one that took longest. */
-export function servingFacts(finished: readonly FinishedRequest[], identity: EngineIdentity): ServingFacts {
+export function servingFacts(
+  finished: readonly FinishedRequest[],
+  identity: EngineIdentity,
+  requestId?: string,
+): ServingFacts {
   const { engine, engineVersion, quantization } = identity;
   const slowest = finished.reduce<FinishedRequest | undefined>(
     (worst, request) => (worst === undefined || request.record.e2eMs > worst.record.e2eMs ? request : worst),
@@ -35,6 +39,7 @@ export function servingFacts(finished: readonly FinishedRequest[], identity: Eng
       ? engine.evidence.request(slowest.requestId)
       : undefined;
   return {
+    requestId,
     engineVersion,
     quantization,
     queueMs: record?.queueMs,

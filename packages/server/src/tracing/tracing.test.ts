@@ -129,6 +129,7 @@ const messages = [{ role: "user", content: "private words" }];
 
 describe("spans of the server", () => {
   it("one per request, under the caller's span, with what the engine recorded", async () => {
+    let octavoId = "";
     const spans = await spansOf(async ({ post, logs }) => {
       const response = await post(
         "/v1/chat/completions",
@@ -141,6 +142,7 @@ describe("spans of the server", () => {
         new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`),
       );
       assert.match(answer.id, /^chatcmpl-/);
+      octavoId = response.headers.get("x-octavo-request-id") ?? "none";
       await new Promise((resolve) => setImmediate(resolve));
       assert.equal(logs.find(({ msg }) => msg === "request")?.["traceId"], traceId);
     });
@@ -159,6 +161,7 @@ describe("spans of the server", () => {
       ["gen_ai.request.max_tokens", 5],
       ["gen_ai.request.temperature", 0.5],
       ["octavo.request.id", "r-1"],
+      ["octavo.engine.request_id", octavoId],
       ["octavo.tenant.id", "acme"],
       ["user.id", "u-1"],
       ["http.response.status_code", 200],

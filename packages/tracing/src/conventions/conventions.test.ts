@@ -73,6 +73,7 @@ const expected: Readonly<Record<ConventionName, Readonly<Record<string, unknown>
     "octavo.gap.p50": 0.035,
     "octavo.gap.p99": 0.09,
     "octavo.gap.max": 0.095,
+    "octavo.engine.request_id": "engine-1",
     "octavo.engine.version": "0.1.0",
     "octavo.engine.quantization": "awq",
     "octavo.cache_hit_ratio": 0.64,

@@ -79,6 +79,7 @@ function addServing(list: AttributeList, { serving, durationMs }: LlmSpan): void
     .setSeconds("gen_ai.latency.time_in_model_prefill", serving.prefillMs)
     .setSeconds("gen_ai.latency.time_in_model_decode", serving.decodeMs)
     .setSeconds("gen_ai.latency.e2e", durationMs)
+    .set("octavo.engine.request_id", serving.requestId)
     .set("octavo.engine.version", serving.engineVersion)
     .set("octavo.engine.quantization", serving.quantization)
     .set("octavo.cache_hit_ratio", serving.cacheHitRatio)

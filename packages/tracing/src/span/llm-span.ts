@@ -117,6 +117,8 @@ export interface GapSummary {
 
 /** Evidence of how the engine served a request. */
 export interface ServingFacts {
+  /** By which the engine's evidence, and other requests' culprits, name the request. */
+  readonly requestId: string | undefined;
   readonly engineVersion: string;
   readonly quantization: string | undefined;
   readonly queueMs: number | undefined;

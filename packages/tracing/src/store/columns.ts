@@ -38,6 +38,7 @@ export const columns: readonly Column[] = [
   text("session_id", (span) => span.context.sessionId),
   text("response_id", (span) => span.response.id),
   text("request_id", (span) => span.response.requestId),
+  text("engine_request_id", (span) => span.serving?.requestId),
   text("finish_reason", (span) => span.response.finishReasons?.[0]),
   number("http_status", (span) => span.response.httpStatus),
   { name: "streamed", type: "BOOLEAN", of: (span) => span.request.stream === true },

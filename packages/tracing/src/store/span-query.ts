@@ -98,12 +98,12 @@ export class SpanQuery implements Disposable {
     );
   }
 
-  /** Every span of a trace, by its id or the beginning of it, or by the request's or the answer's id; oldest first. */
+  /** Every span of a trace, by its id or the beginning of it, or by an id of the request or the answer; oldest first. */
   find(id: string): Promise<readonly Row[]> {
     const value = literal(id);
     const prefix = /^[0-9a-f]{4,32}$/.test(id) ? `starts_with(trace_id, ${value}) OR ` : "";
     return this.#select(
-      `SELECT * FROM spans WHERE ${prefix}span_id = ${value} OR request_id = ${value} OR response_id = ${value} ORDER BY start_ms LIMIT 1000`,
+      `SELECT * FROM spans WHERE ${prefix}span_id = ${value} OR request_id = ${value} OR engine_request_id = ${value} OR response_id = ${value} ORDER BY start_ms LIMIT 1000`,
     );
   }
 
@@ -211,26 +211,25 @@ function percentilesOf(value: unknown): Percentiles {
   return { p50: at(0), p95: at(1), p99: at(2) };
 }
 
+/** Segments of an older Octavo may lack columns: the first part of the union has them all, and no rows. */
 function spansOf(segments: readonly Segment[]): string {
-  const list = columns.map(({ name, type }) => `${name}::${type} AS ${name}`).join(", ");
   const paths = (isParquet: boolean): readonly string[] =>
     segments
       .filter((segment) => segment.isParquet === isParquet)
       .map(({ stem }) => literal(`${stem}.${isParquet ? "parquet" : "jsonl"}`));
   const full = paths(true);
   const open = paths(false);
-  const sources: string[] = [];
-  if (full.length > 0)
-    sources.push(`SELECT ${list} FROM read_parquet([${full.join(", ")}], union_by_name = true)`);
+  const nothing = columns.map(({ name, type }) => `NULL::${type} AS ${name}`).join(", ");
+  const sources = [`SELECT ${nothing} WHERE false`];
+  if (full.length > 0) sources.push(`SELECT * FROM read_parquet([${full.join(", ")}], union_by_name = true)`);
   if (open.length > 0) {
     const types = columns.map(({ name, type }) => `${name}: '${type}'`).join(", ");
     sources.push(
-      `SELECT ${list} FROM read_json([${open.join(", ")}], format = 'newline_delimited', ignore_errors = true, maximum_object_size = 67108864, columns = {${types}})`,
+      `SELECT * FROM read_json([${open.join(", ")}], format = 'newline_delimited', ignore_errors = true, maximum_object_size = 67108864, columns = {${types}})`,
     );
   }
-  if (sources.length > 0) return sources.join(" UNION ALL ");
-  const nothing = columns.map(({ name, type }) => `NULL::${type} AS ${name}`).join(", ");
-  return `SELECT ${nothing} WHERE false`;
+  const names = columns.map(({ name }) => name).join(", ");
+  return `SELECT ${names} FROM (${sources.join(" UNION ALL BY NAME ")})`;
 }
 
 function where(filter: SpanFilter): string {

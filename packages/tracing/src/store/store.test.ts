@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
+import { parquetWriteFile } from "hyparquet-writer";
 import type { LlmSpan } from "../span/llm-span.js";
 import { bareSpan, fullSpan } from "../testing/example-spans.js";
 import { columns } from "./columns.js";
@@ -136,6 +137,27 @@ describe("the store of spans", () => {
       assert.equal(await query.exportParquet({ tenant: "acme" }, exported), 60);
       using again = await SpanQuery.open(join(folder, "out"));
       assert.equal((await again.stats({}, {}))[0]?.count, 60);
+    });
+  });
+
+  it("reads segments that lack columns of today", async () => {
+    await inFolder(async (folder) => {
+      parquetWriteFile({
+        filename: join(folder, `${segmentName(1, 0)}.parquet`),
+        columnData: [
+          { name: "start_ms", data: [1, 2], type: "DOUBLE" },
+          { name: "model", data: ["old", "old"], type: "STRING" },
+          { name: "gone", data: ["x", "y"], type: "STRING" },
+        ],
+      });
+      using query = await SpanQuery.open(folder);
+      assert.equal((await query.stats({ model: "old" }, {}))[0]?.count, 2);
+      const [row] = await query.list({}, { limit: 1 });
+      assert.deepEqual(
+        Object.keys(row ?? {}),
+        columns.map(({ name }) => name),
+      );
+      assert.equal(row?.["tenant"], null);
     });
   });
 

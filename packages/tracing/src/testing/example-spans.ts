@@ -55,6 +55,7 @@ export const fullSpan: LlmSpan = {
     readerMs: 3,
   },
   serving: {
+    requestId: "engine-1",
     engineVersion: "0.1.0",
     quantization: "awq",
     queueMs: 10,
