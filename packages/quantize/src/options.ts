@@ -70,7 +70,15 @@ export function readMethod(options: QuantizeOptions): MethodSettings {
       return { kind: "nf4", blockSize, doubleQuant: options.doubleQuant ?? false };
     }
     case "gguf": {
-      refuse(options, ["groupSize", "bits", "actOrder", "doubleQuant", "roundToNearest", "ignore"]);
+      refuse(options, [
+        "groupSize",
+        "bits",
+        "actOrder",
+        "doubleQuant",
+        "roundToNearest",
+        "ignore",
+        "calibration",
+      ]);
       const mix = ggufMixes.get((type ?? "").toUpperCase());
       if (mix === undefined) {
         throw invalidOption(
@@ -120,6 +128,7 @@ const flagNames = {
   doubleQuant: "double_quant",
   roundToNearest: "round_to_nearest",
   ignore: "ignore",
+  calibration: "calibration",
 } as const;
 
 /** An option that the method would not heed is refused rather than dropped. */

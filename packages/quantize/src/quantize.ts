@@ -3,7 +3,9 @@ import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type DownloadProgress, openCheckpoint, resolveModel, supportedArchitectures } from "@octavo/engine";
 import { artifactUnsupported } from "@octavo/engine/artifacts";
+import { type Backend, createCpuBackend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
+import { CalibratedConversion } from "./calibration/calibrated-conversion.js";
 import { type CalibrationTexts, readCalibration } from "./calibration/texts.js";
 import { moduleFormat } from "./formats/module-format.js";
 import {
@@ -57,7 +59,8 @@ export async function quantize(
           numSamples: options.numSamples ?? 128,
           sampleTokens: options.sampleTokens ?? 512,
         });
-  const converter = chooseConverter(source, settings, chosen);
+  using backend = openBackend(texts, options.numThreads);
+  const converter = chooseConverter(source, settings, chosen, texts, backend);
   const work = await WorkFolder.open(options.out, fingerprintOf(source, settings, chosen, texts));
   await convertUnits(source, converter, work, hooks);
   const card = describe(source, settings, options, texts, work);
@@ -118,14 +121,26 @@ function floatOf(dtype: SourceModel["checkpoint"]["config"]["dtype"]): "f32" | "
   return dtype === "quantized" ? "bf16" : dtype;
 }
 
+/** Only texts are computed with. */
+function openBackend(texts: CalibrationTexts | undefined, numThreads: number | undefined): Backend | null {
+  if (texts === undefined) return null;
+  return createCpuBackend(numThreads === undefined ? {} : { numThreads });
+}
+
 function chooseConverter(
   source: SourceModel,
   settings: MethodSettings,
   chosen: ReadonlySet<string>,
+  texts: CalibrationTexts | undefined,
+  backend: Backend | null,
 ): UnitConverter {
   if (settings.kind === "gguf") return new GgufConverter(source, settings.mix);
   const format = moduleFormat(settings, floatOf(source.checkpoint.config.dtype));
-  return new SafetensorsConverter(source, format, plainConversion(format), chosen);
+  const conversion =
+    texts === undefined || backend === null
+      ? plainConversion(format)
+      : new CalibratedConversion(source, settings, format, texts, backend);
+  return new SafetensorsConverter(source, format, conversion, chosen);
 }
 
 /** Equal for runs that write the same bytes: the same model, settings and texts. */

@@ -17,6 +17,7 @@ export interface ConvertedWeights {
   readonly changed: ReadonlyMap<string, Float32Array>;
   /** Relative squared errors of the outputs, by tensor, where they were measured. */
   readonly outputErrors: ReadonlyMap<string, number>;
+  readonly state?: UnitRecord["state"];
 }
 
 /** A model's weights on their way, a unit at a time. */
@@ -67,7 +68,7 @@ export class SafetensorsConverter implements UnitConverter {
 
   async convert(unit: Unit, index: number, work: WorkFolder): Promise<UnitToWrite> {
     const chosen = unit.tensors.filter((tensor) => this.#chosen.has(tensor.name));
-    const { encoded, changed, outputErrors } = await this.#conversion.convert(unit, chosen, work);
+    const { encoded, changed, outputErrors, state } = await this.#conversion.convert(unit, chosen, work);
     const tensors: OutputTensor[] = [];
     const modules: ModuleRecord[] = [];
     for (const tensor of unit.tensors) {
@@ -86,6 +87,7 @@ export class SafetensorsConverter implements UnitConverter {
       chunks: safetensorsFile(tensors),
       tensors: tensors.map(({ name, bytes }) => ({ name, byteLength: bytes.byteLength })),
       modules,
+      ...(state !== undefined && { state }),
     };
   }
 

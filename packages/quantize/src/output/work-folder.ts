@@ -22,6 +22,8 @@ export interface UnitRecord {
   readonly sha256: string;
   readonly tensors: readonly { readonly name: string; readonly byteLength: number }[];
   readonly modules: readonly ModuleRecord[];
+  /** A scratch file that the next unit is made from. */
+  readonly state?: { readonly name: string; readonly byteLength: number; readonly sha256: string };
 }
 
 export interface UnitToWrite extends Omit<UnitRecord, "byteLength" | "sha256"> {
@@ -186,7 +188,8 @@ async function writeAt(
   }
 }
 
-async function digestOf(
+/** SHA-256 of a range of a file; undefined where there is none, or it ends too soon. */
+export async function digestOf(
   path: string,
   range: { offset: number; byteLength: number },
 ): Promise<string | undefined> {

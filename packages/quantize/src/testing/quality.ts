@@ -21,7 +21,8 @@ export async function heldOutLogprobs(path: string): Promise<Float64Array[]> {
     .trim()
     .split("\n")
     .map((line) => template.render({ ...(JSON.parse(line) as { messages: [] }), addGenerationPrompt: false }))
-    .map((text) => Array.from(tokenizer.encode(text, { addSpecialTokens: false })).slice(0, 256));
+    .map((text) => Array.from(tokenizer.encode(text, { addSpecialTokens: false })).slice(0, 160))
+    .filter((_, index) => index % 2 === 0);
   using backend = createCpuBackend({ numThreads: 2 });
   using runner = await ModelRunner.load(backend, checkpoint, 256, "f32");
   const rows: Float64Array[] = [];

@@ -1,0 +1,226 @@
+import { artifactUnsupported } from "@octavo/engine/artifacts";
+import type { TensorInfo } from "@octavo/engine";
+import type { Backend } from "@octavo/kernels";
+import type { ModuleFormat } from "../formats/module-format.js";
+import type { MethodSettings } from "../options.js";
+import type { EncodedMatrix } from "../output/output-tensor.js";
+import type { ConvertedWeights, WeightConversion } from "../output/safetensors-converter.js";
+import { digestOf, type UnitRecord, type WorkFolder } from "../output/work-folder.js";
+import { weightError } from "../report/errors.js";
+import { moduleOf, readFloats, type SourceModel, type Unit } from "../source/source-model.js";
+import { encodeLayer, type LayerInputs } from "../methods/encode-layer.js";
+import { embedTokens } from "./embedded-tokens.js";
+import { HiddenStates } from "./hidden-states.js";
+import { InputStatistics } from "./input-statistics.js";
+import { type InputObserver, LayerRunner } from "./layer-runner.js";
+import { type LayerStage, layerStages } from "./layer-stages.js";
+import { timesTransposed } from "./matrix-products.js";
+import type { CalibrationTexts } from "./texts.js";
+
+/**
+ * Runs the calibration texts through the model a layer at a time and quantises each by what its matrices multiply. What flows between
+ * two layers waits in a file, so memory holds one layer and one sequence.
+ *
+ * GPTQ's layers see what the quantised layers before them give, so that they make up for those errors too; the other methods' see what
+ * the original gives.
+ */
+export class CalibratedConversion implements WeightConversion {
+  readonly #source: SourceModel;
+  readonly #settings: MethodSettings;
+  readonly #format: ModuleFormat;
+  readonly #texts: CalibrationTexts;
+  readonly #backend: Backend;
+
+  constructor(
+    source: SourceModel,
+    settings: MethodSettings,
+    format: ModuleFormat,
+    texts: CalibrationTexts,
+    backend: Backend,
+  ) {
+    this.#source = source;
+    this.#settings = settings;
+    this.#format = format;
+    this.#texts = texts;
+    this.#backend = backend;
+    // A layer that cannot be run is known before anything is written.
+    for (let layer = 0; layer < source.checkpoint.config.numLayers; layer++) this.#stages(layer);
+  }
+
+  async resume(finished: readonly UnitRecord[], work: WorkFolder): Promise<number> {
+    const state = finished.at(-1)?.state;
+    if (state === undefined) return finished.length;
+    const digest = await digestOf(work.scratch(state.name), { offset: 0, byteLength: state.byteLength });
+    return digest === state.sha256 ? finished.length : 0;
+  }
+
+  async convert(unit: Unit, chosen: readonly TensorInfo[], work: WorkFolder): Promise<ConvertedWeights> {
+    if (unit.layer !== undefined) return this.#convertLayer(unit, unit.layer, chosen, work);
+    const encoded = new Map<string, EncodedMatrix>();
+    for (const tensor of chosen) {
+      const [rows = 0, cols = 0] = tensor.shape;
+      encoded.set(
+        tensor.name,
+        this.#format.encode(moduleOf(tensor.name), await readFloats(tensor), rows, cols),
+      );
+    }
+    const isFirst = unit === this.#source.units[0];
+    const state = isFirst ? { state: await this.#writeEmbedded(work) } : {};
+    return { encoded, changed: new Map(), outputErrors: new Map(), ...state };
+  }
+
+  async #convertLayer(
+    unit: Unit,
+    layer: number,
+    chosen: readonly TensorInfo[],
+    work: WorkFolder,
+  ): Promise<ConvertedWeights> {
+    const { config } = this.#source.checkpoint;
+    const weights = new Map<string, Float32Array>();
+    for (const tensor of unit.tensors) weights.set(tensor.name, await readFloats(tensor));
+    const stages = this.#stages(layer);
+    const inputs = this.#openStatistics(stages);
+    const observe: InputObserver = async (linear, rows) => {
+      const statistics = inputs.get(linear.weight);
+      // Layers that share an input share its statistics, which see it once.
+      const isFirst = stages.some((stage) =>
+        stage.linears.some((other) => other === linear && firstOf(stage, linear.column) === linear),
+      );
+      if (isFirst) await statistics?.add(this.#backend, rows);
+    };
+    const advancesByResult = this.#settings.kind === "gptq";
+    const before = await this.#openStates(work, layer);
+    const isLast = layer + 1 >= config.numLayers;
+    const after = isLast ? undefined : await this.#openStates(work, layer + 1);
+    await this.#flow(stages, weights, before, advancesByResult ? undefined : after, observe);
+    const result = await encodeLayer({
+      backend: this.#backend,
+      settings: this.#settings,
+      format: this.#format,
+      config,
+      stages,
+      inputs,
+      weights,
+      tensors: unit.tensors,
+      chosen: new Set(chosen.map((tensor) => tensor.name)),
+    });
+    if (advancesByResult && after !== undefined) {
+      const changed = new Map(weights);
+      for (const [name, values] of result.changed) changed.set(name, values);
+      for (const [name, matrix] of result.encoded) changed.set(name, matrix.values);
+      await this.#flow(stages, changed, before, after, () => Promise.resolve());
+    }
+    const outputErrors = await this.#measure(inputs, weights, result.effective);
+    await before.close();
+    await after?.close();
+    const state = after === undefined ? {} : { state: await this.#describe(work, layer + 1) };
+    return { encoded: result.encoded, changed: result.changed, outputErrors, ...state };
+  }
+
+  #stages(layer: number): LayerStage[] {
+    const { checkpoint, plan } = this.#source;
+    const stages = layerStages(plan, layer, checkpoint.path);
+    if (stages.length === 0) throw artifactUnsupported(checkpoint.path, `has no ops for layer ${layer}`);
+    return stages;
+  }
+
+  /** One for each input, shared by the matrices that read it. */
+  #openStatistics(stages: readonly LayerStage[]): LayerInputs {
+    const inputs: LayerInputs = new Map();
+    const wantsMoments = this.#settings.kind === "gptq";
+    for (const stage of stages) {
+      const byColumn = new Map<number, InputStatistics>();
+      for (const { weight, column, width } of stage.linears) {
+        const known =
+          byColumn.get(column) ?? new InputStatistics(width, this.#texts.facts.tokens, wantsMoments);
+        byColumn.set(column, known);
+        inputs.set(weight, known);
+      }
+    }
+    return inputs;
+  }
+
+  async #flow(
+    stages: readonly LayerStage[],
+    weights: ReadonlyMap<string, Float32Array>,
+    before: HiddenStates,
+    after: HiddenStates | undefined,
+    observe: InputObserver,
+  ): Promise<void> {
+    const { sequences } = this.#texts;
+    const longest = sequences.reduce((most, tokens) => Math.max(most, tokens.length), 1);
+    const { config } = this.#source.checkpoint;
+    using runner = await LayerRunner.create(this.#backend, stages, weights, config, longest);
+    for (const sequence of sequences.keys()) {
+      const out = await runner.run(await before.read(sequence), observe);
+      await after?.write(sequence, out);
+    }
+  }
+
+  /** Squared errors of the outputs on the sample, relative to the original's. */
+  async #measure(
+    inputs: LayerInputs,
+    weights: ReadonlyMap<string, Float32Array>,
+    effective: ReadonlyMap<string, Float32Array>,
+  ): Promise<ReadonlyMap<string, number>> {
+    const errors = new Map<string, number>();
+    for (const [plan, statistics] of inputs) {
+      const { sample } = statistics;
+      for (const { name } of plan.sources) {
+        const values = effective.get(name);
+        if (values === undefined) continue;
+        const original = await timesTransposed(this.#backend, sample, weights.get(name)!, plan.cols);
+        errors.set(
+          name,
+          weightError(original, await timesTransposed(this.#backend, sample, values, plan.cols)),
+        );
+      }
+    }
+    return errors;
+  }
+
+  async #writeEmbedded(work: WorkFolder): Promise<NonNullable<UnitRecord["state"]>> {
+    const states = await this.#openStates(work, 0);
+    for (const [sequence, tokens] of this.#texts.sequences.entries()) {
+      await states.write(sequence, await embedTokens(this.#source.plan, tokens));
+    }
+    await states.close();
+    return this.#describe(work, 0);
+  }
+
+  #openStates(work: WorkFolder, layer: number): Promise<HiddenStates> {
+    return HiddenStates.open(
+      work.scratch(stateName(layer)),
+      this.#widths(layer),
+      this.#texts.sequences.map((tokens) => tokens.length),
+    );
+  }
+
+  /** What a layer reads of what was before it. */
+  #widths(layer: number): [buffer: number, width: number][] {
+    const made = new Set<number>();
+    const needed = new Map<number, number>();
+    for (const stage of this.#stages(layer)) {
+      for (const { buffer, width } of stage.inputs) if (!made.has(buffer)) needed.set(buffer, width);
+      for (const { buffer } of stage.outputs) made.add(buffer);
+    }
+    return [...needed];
+  }
+
+  async #describe(work: WorkFolder, layer: number): Promise<NonNullable<UnitRecord["state"]>> {
+    const name = stateName(layer);
+    const columns = this.#widths(layer).reduce((sum, [, width]) => sum + width, 0);
+    const byteLength = 4 * columns * this.#texts.facts.tokens;
+    const sha256 = (await digestOf(work.scratch(name), { offset: 0, byteLength })) ?? "";
+    return { name, byteLength, sha256 };
+  }
+}
+
+/** Two files take turns: what a layer reads stays until that layer is recorded. */
+function stateName(layer: number): string {
+  return `states-${layer % 2}.bin`;
+}
+
+function firstOf(stage: LayerStage, column: number): LayerStage["linears"][number] | undefined {
+  return stage.linears.find((linear) => linear.column === column);
+}

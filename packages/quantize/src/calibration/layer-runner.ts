@@ -1,0 +1,196 @@
+import type { Backend, KvCache, Matrix, Op, Vector } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { MatrixPlan, PlannedOp, VectorPlan } from "@octavo/engine/artifacts";
+import type { ModelConfig } from "@octavo/engine";
+import { bytesOf } from "../output/output-tensor.js";
+import type { SequenceState } from "./hidden-states.js";
+import type { LayerStage, StageLinear } from "./layer-stages.js";
+import { floatMatrix, hiddenOf, rowPlan } from "./matrix-products.js";
+
+const blockSize = 16;
+
+/** Receives the inputs of a linear layer: rows of the wide buffer, in which `linear` says where they lie. */
+export type InputObserver = (linear: StageLinear, rows: readonly Float32Array[]) => Promise<void>;
+
+/** One layer of a model on the backend, with weights in single precision. */
+export class LayerRunner implements Disposable {
+  readonly #backend: Backend;
+  readonly #stages: readonly LayerStage[];
+  readonly #matrices: ReadonlyMap<MatrixPlan, Matrix>;
+  readonly #vectors: ReadonlyMap<VectorPlan, Vector>;
+  readonly #cache: KvCache;
+
+  private constructor(
+    backend: Backend,
+    stages: readonly LayerStage[],
+    matrices: ReadonlyMap<MatrixPlan, Matrix>,
+    vectors: ReadonlyMap<VectorPlan, Vector>,
+    cache: KvCache,
+  ) {
+    this.#backend = backend;
+    this.#stages = stages;
+    this.#matrices = matrices;
+    this.#vectors = vectors;
+    this.#cache = cache;
+  }
+
+  /** @param weights by tensor name */
+  static async create(
+    backend: Backend,
+    stages: readonly LayerStage[],
+    weights: ReadonlyMap<string, Float32Array>,
+    { numKvHeads, headDim }: ModelConfig,
+    maxTokens: number,
+  ): Promise<LayerRunner> {
+    const numBlocks = Math.ceil(maxTokens / blockSize);
+    const cache = backend.createKvCache({
+      numLayers: 1,
+      numBlocks,
+      blockSize,
+      numKvHeads,
+      headDim,
+      dtype: "f32",
+    });
+    const matrices = new Map<MatrixPlan, Matrix>();
+    const vectors = new Map<VectorPlan, Vector>();
+    const runner = new LayerRunner(backend, stages, matrices, vectors, cache);
+    try {
+      for (const op of stages.flatMap((stage) => stage.ops)) {
+        if (op.op === "linear") matrices.set(op.weight, await createMatrix(backend, op.weight, weights));
+        for (const vector of vectorsOf(op)) vectors.set(vector, createVector(backend, vector, weights));
+      }
+      return runner;
+    } catch (error) {
+      runner[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** One sequence through the layer: what flows in, to what flows out. */
+  async run(state: SequenceState, observe: InputObserver): Promise<SequenceState> {
+    const flowing = new Map(state);
+    for (const stage of this.#stages) {
+      const rows = await this.#runStage(stage, flowing);
+      for (const linear of stage.linears) {
+        const { column, width } = linear;
+        await observe(
+          linear,
+          rows.map((row) => row.subarray(column, column + width)),
+        );
+      }
+      for (const { buffer, column, width } of stage.outputs) {
+        const values = new Float32Array(rows.length * width);
+        for (const [i, row] of rows.entries()) values.set(row.subarray(column, column + width), i * width);
+        flowing.set(buffer, values);
+      }
+    }
+    return flowing;
+  }
+
+  async #runStage(stage: LayerStage, flowing: SequenceState): Promise<Float32Array[]> {
+    const { width } = stage;
+    const owned: Disposable[] = [];
+    try {
+      let numTokens = 0;
+      const entries: Op[] = [];
+      for (const { buffer, column, width: columns } of stage.inputs) {
+        const values = flowing.get(buffer) ?? new Float32Array();
+        numTokens = values.length / columns;
+        const table = await floatMatrix(this.#backend, values, numTokens, columns, "activations");
+        owned.push(table);
+        entries.push({ op: "embedding", weight: table, out: { buffer: 0, column, width: columns } });
+      }
+      const head = await floatMatrix(this.#backend, new Float32Array(width), 1, width, "head");
+      owned.push(head);
+      const program = this.#backend.compile({
+        buffers: [width, width],
+        ops: [
+          ...entries,
+          ...stage.ops.map((op) => this.#realize(op)),
+          { op: "gather", in: { buffer: 0 }, out: { buffer: 1 } },
+        ],
+        hidden: { buffer: 1 },
+        head: { weight: head },
+        maxTokens: numTokens,
+      });
+      owned.push(program);
+      const { rows } = await this.#backend.execute(program, this.#cache, rowPlan(numTokens, blockSize));
+      return rows.map((row) => hiddenOf(row.hidden));
+    } finally {
+      for (const handle of owned) handle[Symbol.dispose]();
+    }
+  }
+
+  #realize(op: PlannedOp): Op {
+    switch (op.op) {
+      case "linear": {
+        const { bias, weight, ...rest } = op;
+        return {
+          ...rest,
+          weight: expectMade(this.#matrices.get(weight)),
+          ...(bias !== undefined && { bias: expectMade(this.#vectors.get(bias)) }),
+        };
+      }
+      case "rms_norm":
+        return { ...op, weight: expectMade(this.#vectors.get(op.weight)) };
+      case "rope":
+      case "attention":
+      case "gated_activation":
+      case "add":
+      case "scale":
+        return op;
+      case "embedding":
+      case "experts":
+      case "sigmoid_gate":
+      case "gather":
+        throw new OctavoError("internal_error", `A layer cannot run ${op.op}.`);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const handle of [...this.#matrices.values(), ...this.#vectors.values()]) handle[Symbol.dispose]();
+    this.#cache[Symbol.dispose]();
+  }
+}
+
+function vectorsOf(op: PlannedOp): VectorPlan[] {
+  if (op.op === "rms_norm") return [op.weight];
+  return op.op === "linear" && op.bias !== undefined ? [op.bias] : [];
+}
+
+function createMatrix(
+  backend: Backend,
+  { cols, sources }: MatrixPlan,
+  weights: ReadonlyMap<string, Float32Array>,
+): Promise<Matrix> {
+  return backend.createMatrix(
+    sources.map(({ name, shape }) => ({
+      type: "f32",
+      rows: shape[0] ?? 0,
+      cols,
+      bytes: { data: bytesOf(expectMade(weights.get(name))) },
+      name,
+    })),
+  );
+}
+
+function createVector(
+  backend: Backend,
+  { sources }: VectorPlan,
+  weights: ReadonlyMap<string, Float32Array>,
+): Vector {
+  return backend.createVector(
+    sources.map(({ name, shape }) => ({
+      type: "f32",
+      length: shape[0] ?? 0,
+      bytes: { data: bytesOf(expectMade(weights.get(name))) },
+      name,
+    })),
+  );
+}
+
+function expectMade<T>(made: T | undefined): T {
+  if (made === undefined)
+    throw new OctavoError("internal_error", "A layer's weight was used before it was made.");
+  return made;
+}
