@@ -57,11 +57,22 @@ async function stopAfter(units: number, options: QuantizeOptions): Promise<void>
   await assert.rejects(run, { code: "request_cancelled" });
 }
 
-const resumable: readonly Partial<QuantizeOptions>[] = [{ method: "int8" }, { method: "gguf:Q8_0" }];
+const calibrated = { calibration: texts, numSamples: 6, sampleTokens: 48, numThreads: 1 } as const;
+const resumable: readonly Partial<QuantizeOptions>[] = [
+  { method: "int8" },
+  { method: "gguf:Q8_0" },
+  { method: "gptq", groupSize: 32, actOrder: true, ...calibrated },
+  { method: "awq", groupSize: 32, ...calibrated },
+  { method: "int8", ...calibrated },
+];
+
+function titleOf({ method, calibration }: Partial<QuantizeOptions>): string {
+  return calibration === undefined ? `${method}` : `${method} with texts`;
+}
 
 describe("a run that was ended goes on", () => {
   for (const options of resumable) {
-    test(`${options.method}: the same bytes as without a stop, from the last whole unit`, async () => {
+    test(`${titleOf(options)}: the same bytes as without a stop, from the last whole unit`, async () => {
       const method = options.method ?? "";
       const whole = nextOut();
       await quantize(tiny, { ...options, method, out: whole });
@@ -79,7 +90,7 @@ describe("a run that was ended goes on", () => {
       assert.ok(!existsSync(`${out}.partial`));
     });
 
-    test(`${options.method}: what a kill left of a unit, or damaged, is written again`, async () => {
+    test(`${titleOf(options)}: what a kill left of a unit, or damaged, is written again`, async () => {
       const method = options.method ?? "";
       const whole = nextOut();
       await quantize(tiny, { ...options, method, out: whole });

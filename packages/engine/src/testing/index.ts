@@ -14,7 +14,6 @@ export { editSafetensors, type EditableTensor } from "./edit-safetensors.js";
 export { FakeBackend, type FakeBackendOptions } from "./fake-backend.js";
 export { FakeTokenizer, type FakeTokenizerOptions } from "./fake-tokenizer.js";
 export { fromBfloat16, fromHalf, toBfloat16, toHalf } from "./float-bits.js";
-export { compareGguf } from "./gguf-oracle-suite.js";
 export type { GgufFixture } from "./model-fixtures.js";
 export {
   blobName,

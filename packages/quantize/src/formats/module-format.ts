@@ -121,7 +121,6 @@ function nf4Format(
       bnb_4bit_use_double_quant: doubleQuant,
       bnb_4bit_compute_dtype: { f32: "float32", f16: "float16", bf16: "bfloat16" }[dtype],
       bnb_4bit_quant_storage: "uint8",
-      llm_int8_threshold: 6,
       llm_int8_skip_modules: kept.length === 0 ? ["lm_head"] : kept,
       llm_int8_enable_fp32_cpu_offload: false,
       llm_int8_has_fp16_weight: false,
