@@ -22,7 +22,7 @@ FIXTURES = Path(__file__).resolve().parents[2] / "packages/engine/fixtures"
 OUT = FIXTURES / "gguf"
 FILE_TYPES = {
     "F32": 0, "F16": 1, "BF16": 32, "Q4_0": 2, "Q5_0": 8, "Q8_0": 7, "Q4_K": 15, "Q5_K": 17, "Q6_K": 18, "Q4_K_M": 15,
-    "Q4_1": 3, "Q5_1": 9, "Q2_K": 10, "Q3_K": 12, "IQ4_NL": 25, "IQ4_XS": 30, "MXFP4": 38,
+    "Q4_1": 3, "Q5_1": 9, "Q2_K": 10, "Q3_K": 12, "IQ4_NL": 25, "IQ4_XS": 30, "MXFP4": 38, "MXFP4_MOE": 38,
 }
 LAYER_NAMES = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
@@ -31,7 +31,7 @@ LAYER_NAMES = {
     "mlp.gate_up_proj": "ffn_up", "mlp.gate": "ffn_gate_inp", "block_sparse_moe.gate": "ffn_gate_inp",
     "block_sparse_moe.router.layer": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
     "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
-    "mlp.shared_expert.down_proj": "ffn_down_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.router": "ffn_gate_inp",
 }
 POST_NORM_NAMES = {
     "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
@@ -74,6 +74,7 @@ FILES = {
     "phi3-f16": ("phi3", "phi3", "F16"),
     "olmo2-f16": ("olmo2", "olmo2", "F16"),
     "granite-f16": ("granite", "granite", "F16"),
+    "gpt-oss-mxfp4": ("gpt-oss", "gpt-oss", "MXFP4_MOE"),
     "smollm3-q8_0": ("smollm3", "smollm3", "Q8_0"),
 }
 # Layers beyond the checkpoint's are its own again: these architectures treat every fourth, or every sixth, in another way.
@@ -90,8 +91,10 @@ def gguf_name(name: str, architecture: str) -> str:
     if name == "lm_head.weight":
         return "output.weight"
     _, _, layer, rest = name.split(".", 3)
+    if rest == "self_attn.sinks":
+        return f"blk.{layer}.attn_sinks.weight"
     stem, kind = rest.rsplit(".", 1)
-    names = LAYER_NAMES | POST_NORM_NAMES if architecture in ("gemma2", "gemma3", "olmo2") else LAYER_NAMES
+    names = LAYER_NAMES | POST_NORM_NAMES if architecture in ("gemma2", "gemma3", "olmo2", "gpt-oss") else LAYER_NAMES
     return f"blk.{layer}.{names[stem]}.{kind}"
 
 
@@ -113,6 +116,24 @@ def merge_experts(weights: dict[str, np.ndarray], layer: int) -> dict[str, np.nd
     return {f"blk.{layer}.ffn_{part}_exps.weight": value for part, value in merged.items()}
 
 
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+
+def gpt_oss_experts(weights: dict[str, np.ndarray], layer: int) -> dict[str, np.ndarray]:
+    """Experts of GPT-OSS, whose gate and up stand in turn, in full precision: the file's MXFP4 gives the same values again."""
+    merged = {}
+    for stem in ("gate_up_proj", "down_proj"):
+        name = f"model.layers.{layer}.mlp.experts.{stem}"
+        blocks, scales = (weights.pop(f"{name}_{leaf}").astype(np.int32) for leaf in ("blocks", "scales"))
+        codes = np.stack([blocks & 15, blocks >> 4], axis=-1).reshape(*blocks.shape[:-1], 32)
+        value = (E2M1[codes] * np.exp2(scales - 127.0)[..., None]).reshape(*blocks.shape[:2], -1).astype(np.float32)
+        bias = weights.pop(f"{name}_bias")
+        parts = {"down": (value, bias)} if stem == "down_proj" else {"gate": (value[:, 0::2], bias[:, 0::2]), "up": (value[:, 1::2], bias[:, 1::2])}
+        for part, (matrix, vector) in parts.items():
+            merged |= {f"blk.{layer}.ffn_{part}_exps.weight": matrix, f"blk.{layer}.ffn_{part}_exps.bias": vector}
+    return merged
+
+
 def read_checkpoint(name: str, architecture: str) -> tuple[dict, dict[str, np.ndarray]]:
     folder = FIXTURES / "models/checkpoints" / name
     config = json.loads((folder / "config.json").read_text())
@@ -122,7 +143,7 @@ def read_checkpoint(name: str, architecture: str) -> tuple[dict, dict[str, np.nd
         weights |= {key: value.float().numpy() for key, value in load_file(file).items()}
     experts = {}
     for layer in range(config["num_hidden_layers"]):
-        experts |= merge_experts(weights, layer)
+        experts |= gpt_oss_experts(weights, layer) if architecture == "gpt-oss" else merge_experts(weights, layer)
     if architecture.startswith("gemma"):
         # The converter adds the 1 of (1 + weight), and Gemma's embeddings are its head.
         weights = {key: value + 1 if key.endswith("norm.weight") else value for key, value in weights.items() if key != "lm_head.weight"}
@@ -188,8 +209,10 @@ def llama3_factors(config: dict) -> np.ndarray:
 
 def type_of(name: str, value: np.ndarray, kind: str) -> str:
     """Vectors stay f32. Q4_K_M keeps value and down projections of some layers, and the head, in Q6_K (llama-quant.cpp)."""
-    if value.ndim == 1 or "ffn_gate_inp" in name:
+    if value.ndim == 1 or "ffn_gate_inp" in name or name.endswith(".bias"):
         return "F32"
+    if kind == "MXFP4_MOE":
+        return "MXFP4" if "_exps" in name else "F16"
     if kind != "Q4_K_M":
         return kind
     precise = name in ("output.weight", "token_embd.weight") or name in ("blk.0.attn_v.weight", "blk.0.ffn_down.weight")
@@ -252,8 +275,14 @@ def add_family(writer: gguf.GGUFWriter, architecture: str, config: dict) -> None
     if experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(experts)
         writer.add_expert_used_count(config["num_experts_per_tok"])
-    if "moe_intermediate_size" in config:
-        writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
+    if "moe_intermediate_size" in config or architecture == "gpt-oss":
+        writer.add_expert_feed_forward_length(config.get("moe_intermediate_size", config["intermediate_size"]))
+    if architecture == "gpt-oss":
+        writer.add_sliding_window(config["sliding_window"])
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(config["rope_scaling"]["factor"])
+        # llama.cpp rounds the bounds of YaRN's ramp, OpenAI's and transformers' code do not; here the upper one is 1.996 of 2.
+        writer.add_rope_scaling_orig_ctx_len(123)
     if "shared_expert_intermediate_size" in config:
         writer.add_expert_shared_feed_forward_length(config["shared_expert_intermediate_size"])
     if architecture.startswith("gemma"):

@@ -111,6 +111,13 @@ CHECKPOINTS |= {
         "intermediate_size": 40, "attention_bias": False, "embedding_multiplier": 3.0, "residual_multiplier": 0.6,
         "attention_multiplier": 0.2, "logits_scaling": 2.0,
     }, torch.float32, None),
+    # Experts in MXFP4, as published.
+    "gpt-oss": ({
+        **COMMON, "model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2,
+        "intermediate_size": 32, "head_dim": 16, "sliding_window": 8, "rope_theta": 150000.0, "attention_bias": True, "pad_token_id": 0,
+        "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False},
+        "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]},
+    }, torch.float32, None),
 }
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
@@ -153,7 +160,9 @@ def draw(shape: torch.Size, name: str, tied: bool, generator: torch.Generator, f
     values = torch.randn(shape, generator=generator)
     if name.endswith("norm.weight"):
         return 1 + 0.1 * values if family != "gemma" else 0.1 * values
-    if name.endswith(".bias"):
+    if name.endswith(".sinks"):
+        return values
+    if name.endswith((".bias", "_bias")):
         return 0.2 * values
     if name == "model.embed_tokens.weight":
         return values * (0.12 if family == "gemma" else 0.4 if tied else 1.0)
@@ -162,7 +171,22 @@ def draw(shape: torch.Size, name: str, tied: bool, generator: torch.Generator, f
         gain = 4.0
     if name.endswith(("mlp.gate.weight", "router.weight")):
         gain = 2.0
-    return values * gain / math.sqrt(shape[-1])
+    # GPT-OSS's experts stand transposed.
+    return values * gain / math.sqrt(shape[1] if family == "gpt_o" and len(shape) == 3 else shape[-1])
+
+
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def to_mxfp4(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Experts `[count, in, out]` as blocks and scales of `[count, out, in]`, and the values that those stand for."""
+    groups = value.transpose(1, 2).unflatten(-1, (-1, 32))
+    exponents = torch.floor(torch.log2(groups.abs().amax(dim=-1))) - 1
+    scaled = groups / 2 ** exponents[..., None]
+    codes = (scaled[..., None] - E2M1).abs().argmin(dim=-1)
+    blocks = (codes[..., 0::2] | codes[..., 1::2] << 4).to(torch.uint8)
+    rounded = (E2M1[codes] * 2 ** exponents[..., None]).flatten(-2).transpose(1, 2)
+    return blocks, (exponents + 127).to(torch.uint8), rounded.contiguous()
 
 
 def published(model_type: str, name: str, value: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -193,7 +217,7 @@ def weights_of(config: dict, seed: int) -> dict[str, torch.Tensor]:
 
 
 def hf_config(config: dict) -> transformers.PretrainedConfig:
-    config = {key: value for key, value in copy.deepcopy(config).items() if value is not None}
+    config = {key: value for key, value in copy.deepcopy(config).items() if value is not None and key != "quantization_config"}
     return AutoConfig.for_model(config.pop("model_type"), **config, attn_implementation="eager")
 
 
@@ -203,7 +227,12 @@ def save_checkpoint(folder: Path, config: dict, dtype: torch.dtype, shard_bytes:
     if shard_bytes is None:
         pieces = {}
         for name, value in weights.items():
-            pieces |= published(config["model_type"], name, value)
+            if config["model_type"] == "gpt_oss" and value.ndim == 3:
+                pieces[f"{name}_blocks"], pieces[f"{name}_scales"], weights[name] = to_mxfp4(value)
+            elif config["model_type"] == "gpt_oss":
+                pieces[name] = value
+            else:
+                pieces |= published(config["model_type"], name, value)
         save_file({name: value.contiguous() for name, value in pieces.items()}, folder / "model.safetensors", metadata={"format": "pt"})
     else:
         save_shards(folder, weights, shard_bytes)

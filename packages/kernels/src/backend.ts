@@ -127,7 +127,11 @@ export interface RopeSpec {
   readonly layout: "neox" | "interleaved";
 }
 
-export type Activation = "silu" | "gelu" | "gelu_tanh";
+/**
+ * Of the gate, which then multiplies up. `clamped_swiglu` is GPT-OSS's: g sigmoid(1.702 g) (u + 1) with g = min(gate, 7) and u = up
+ * within [-7, 7].
+ */
+export type Activation = "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
 
 /** One expert's gated MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
 export interface ExpertWeights {
@@ -182,6 +186,8 @@ export type Op =
       readonly slidingWindow?: number;
       /** cap * tanh(score / cap). */
       readonly softCap?: number;
+      /** One per head: a score that joins each row's softmax and takes nothing from any value (attention sinks). */
+      readonly sinks?: Vector;
     }
   | {
       /** out = activation(gate) * up; gate and up are the two halves of `in`. */

@@ -28,6 +28,8 @@ export interface AttentionOptions {
   readonly queryKeyNorm?: "head" | "whole" | undefined;
   /** q, k and v are one tensor, `qkv_proj` (Phi-3). */
   readonly fused?: boolean | undefined;
+  /** `sinks`: a score per head that joins its softmax (GPT-OSS). */
+  readonly sinks?: boolean | undefined;
   readonly norms?: BlockNorms | undefined;
 }
 
@@ -190,6 +192,7 @@ function attention(
     scale: config.attentionScale ?? 1 / Math.sqrt(headDim),
     ...(config.attentionSoftCap !== undefined && { softCap: config.attentionSoftCap }),
     ...(slidingWindow !== undefined && { slidingWindow }),
+    ...(options.sinks === true && { sinks: builder.vector(`${name}.sinks`, numHeads) }),
   });
   builder.project(
     buffers.attended,

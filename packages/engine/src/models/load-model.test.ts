@@ -196,6 +196,7 @@ describe("planModel", () => {
       "Olmo2ForCausalLM",
       "OlmoeForCausalLM",
       "GraniteMoeForCausalLM",
+      "GptOssForCausalLM",
     ]);
     for (const architecture of [
       "LlamaForCausalLM",

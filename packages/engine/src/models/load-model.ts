@@ -65,6 +65,10 @@ function realize(op: PlannedOp, weights: WeightPacker): Op {
   if (op.op === "linear") return realizeFields(op, weights);
   if (op.op === "embedding") return { ...op, weight: weights.matrix(op.weight) };
   if (op.op === "rms_norm") return { ...op, weight: weights.vector(op.weight) };
+  if (op.op === "attention") {
+    const { sinks, ...rest } = op;
+    return { ...rest, ...(sinks !== undefined && { sinks: weights.vector(sinks) }) };
+  }
   if (op.op === "experts")
     return { ...op, experts: op.experts.map((expert) => realizeExpert(expert, weights)) };
   return op;

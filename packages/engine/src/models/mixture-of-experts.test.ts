@@ -35,6 +35,7 @@ describe("mixtures of experts", () => {
       ["qwen3-moe", 2, 8, 2],
       ["olmoe", 2, 8, 3],
       ["granite-moe", 2, 4, 2],
+      ["gpt-oss", 2, 4, 2],
     ] as const) {
       const checkpoint = await openCheckpoint(fixtureCheckpoint(name));
       const mixtures = plannedMixtures(checkpoint);
@@ -99,6 +100,20 @@ describe("mixtures of experts", () => {
       "model.layers.0.block_sparse_moe.input_linear.weight",
       { shape: [3, 80, 64] },
       /"model\.layers\.0\.block_sparse_moe\.input_linear\.weight" .*\[3, 80, 64\].*\[4, 80, 64\]/,
+    ],
+    [
+      "a bias of all experts has another shape",
+      "gpt-oss",
+      "model.layers.1.mlp.experts.gate_up_proj_bias",
+      { shape: [4, 63] },
+      /"model\.layers\.1\.mlp\.experts\.gate_up_proj_bias" .*\[4, 63\].*\[4, 64\]/,
+    ],
+    [
+      "sinks are missing",
+      "gpt-oss",
+      "model.layers.1.self_attn.sinks",
+      undefined,
+      /lacks the tensor "model\.layers\.1\.self_attn\.sinks" \(\[4\]\)/,
     ],
     [
       "the shared expert's gate is missing",

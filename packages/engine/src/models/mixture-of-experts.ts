@@ -11,6 +11,8 @@ export interface ExpertNames {
   readonly expert: (index: number) => { readonly gate: string; readonly up: string; readonly down: string };
   /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
   readonly fused: { readonly gateUp: string; readonly down: string };
+  /** Names of the biases beside `fused`, gate's and up's in turn; present where the router and every expert have biases. */
+  readonly biases?: { readonly gateUp: string; readonly down: string };
   /** Of the expert that every token goes to and of its gate. */
   readonly shared?: { readonly mlp: string; readonly gate: string };
 }
@@ -69,7 +71,7 @@ export function mixtureOfExperts(
   const at = (name: string): string => `model.layers.${layer}.${name}`;
   const { scores, shared } = buffers;
 
-  const router = { name: at(names.router), rows: count };
+  const router = { name: at(names.router), rows: count, bias: names.biases !== undefined };
   const sharedGate = names.shared && shared ? [{ name: at(names.shared.gate), rows: 1 }] : [];
   builder.project(input, [router, ...sharedGate], hiddenSize, scores);
   builder.add({
@@ -108,10 +110,21 @@ function plannedExperts(
 ): readonly PlannedExpert[] {
   const at = (name: string): string => `model.layers.${layer}.${name}`;
   const gateUp = at(names.fused.gateUp);
-  if (builder.has(gateUp))
-    return builder.fusedExperts({ gateUp, down: at(names.fused.down) }, count, intermediateSize);
+  const { biases } = names;
+  if (builder.has(gateUp)) {
+    return builder.fusedExperts(
+      { gateUp, down: at(names.fused.down) },
+      count,
+      intermediateSize,
+      biases && { gateUp: at(biases.gateUp), down: at(biases.down) },
+    );
+  }
   return Array.from({ length: count }, (_, index) => {
     const { gate, up, down } = names.expert(index);
-    return builder.expert({ gate: at(gate), up: at(up), down: at(down) }, intermediateSize);
+    return builder.expert(
+      { gate: at(gate), up: at(up), down: at(down) },
+      intermediateSize,
+      biases !== undefined,
+    );
   });
 }

@@ -17,7 +17,7 @@ export interface ModelConfig {
   /** Bias on the attention's output projection; absent means none (Qwen2 has q, k, v biases alone). */
   readonly attentionOutputBias?: boolean;
   readonly mlpBias: boolean;
-  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh";
+  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];

@@ -27,6 +27,11 @@ scheduleProperties(
 );
 scheduleProperties("GGUF q4_0", () => openNativeModel(fixtureGguf("llama3-q4_0"), "f16"), options);
 scheduleProperties(
+  "experts in MXFP4, attention sinks",
+  () => openNativeModel(fixtureCheckpoint("gpt-oss"), "bf16"),
+  options,
+);
+scheduleProperties(
   "GGUF q4_0, a mixture of experts",
   () => openNativeModel(fixtureGguf("qwen3moe-q4_0"), "int8"),
   options,

@@ -57,6 +57,10 @@ export class ProgramBuilder {
     return this.#tensors.has(name);
   }
 
+  find(name: string): TensorInfo | undefined {
+    return this.#tensors.get(name);
+  }
+
   /** The tensor `[rows, cols]` as a matrix; asking twice gives the same plan. */
   matrix(name: string, rows: number, cols: number): MatrixPlan {
     const known = this.#matrices.get(name);
@@ -101,29 +105,63 @@ export class ProgramBuilder {
   expert(
     names: { readonly gate: string; readonly up: string; readonly down: string },
     inner: number,
+    bias: boolean,
   ): PlannedExpert {
     const { hiddenSize } = this.config;
-    const gateAndUp = [names.gate, names.up].map((name) => ({ name, rows: inner }));
-    const [gate, up] = this.#group(gateAndUp, hiddenSize).map((group) => group.weight);
-    const [down] = this.#group([{ name: names.down, rows: hiddenSize }], inner).map((group) => group.weight);
+    const gateAndUp = [names.gate, names.up].map((name) => ({ name, rows: inner, bias }));
+    const [gate, up] = this.#group(gateAndUp, hiddenSize);
+    const [down] = this.#group([{ name: names.down, rows: hiddenSize, bias }], inner);
     if (gate === undefined || down === undefined)
       throw new OctavoError("internal_error", "An expert was planned without matrices.");
-    return { gate, ...(up !== undefined && { up }), down };
+    return {
+      gate: gate.weight,
+      down: down.weight,
+      ...(gate.bias !== undefined && { gateBias: gate.bias }),
+      ...(up !== undefined && { up: up.weight }),
+      ...(up?.bias !== undefined && { upBias: up.bias }),
+      ...(down.bias !== undefined && { downBias: down.bias }),
+    };
   }
 
-  /** All experts' gated MLPs of two tensors, named in full, `[count, 2 * inner, hidden]` (gate above up) and `[count, hidden, inner]`. */
+  /**
+   * All experts' gated MLPs of two tensors, named in full, `[count, 2 * inner, hidden]` (gate above up) and `[count, hidden, inner]`;
+   * biases `[count, 2 * inner]`, gate's and up's in turn, and `[count, hidden]`.
+   */
   fusedExperts(
     names: { readonly gateUp: string; readonly down: string },
     count: number,
     inner: number,
+    biases?: { readonly gateUp: string; readonly down: string },
   ): PlannedExpert[] {
     const { hiddenSize } = this.config;
     const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize);
     const downs = this.#slices(names.down, count, hiddenSize, inner);
+    const gateBiases = biases && this.#vectorSlices(biases.gateUp, count, 2 * inner);
+    const downBiases = biases && this.#vectorSlices(biases.down, count, hiddenSize);
     return gates.flatMap((gate, index) => {
-      const down = downs[index];
-      return down === undefined ? [] : [{ gate, down }];
+      const [down, gateBias, downBias] = [downs[index], gateBiases?.[index], downBiases?.[index]];
+      if (down === undefined) return [];
+      return [
+        {
+          gate,
+          down,
+          ...(gateBias !== undefined && {
+            gateBias: {
+              kind: "vector",
+              length: 2 * inner,
+              sources: [0, 1].map((first) => everySecond(gateBias, first)),
+            },
+          }),
+          ...(downBias !== undefined && {
+            downBias: { kind: "vector", length: hiddenSize, sources: [downBias] },
+          }),
+        } as const,
+      ];
     });
+  }
+
+  #vectorSlices(name: string, count: number, length: number): TensorInfo[] {
+    return tensorSlices(this.#floats(this.#tensor(name, [count, length])));
   }
 
   #slices(name: string, count: number, rows: number, cols: number): MatrixPlan[] {
@@ -186,11 +224,14 @@ export class ProgramBuilder {
   }
 
   #vectorTensor(name: string, length: number): TensorInfo {
-    const tensor = this.#tensor(name, [length]);
+    return this.#floats(this.#tensor(name, [length]));
+  }
+
+  #floats(tensor: TensorInfo): TensorInfo {
     if (isFloatType(tensor.type)) return tensor;
     throw new OctavoError(
       "artifact_unsupported",
-      `Tensor "${name}" in ${tensor.path} is stored as ${tensor.type}; vectors must be f32, f16 or bf16.`,
+      `Tensor "${tensor.name}" in ${tensor.path} is stored as ${tensor.type}; vectors must be f32, f16 or bf16.`,
     );
   }
 
@@ -212,6 +253,13 @@ export class ProgramBuilder {
     this.#used.add(name);
     return tensor;
   }
+}
+
+/** Of a vector that holds two in turn, the one that begins at `first`. */
+function everySecond(tensor: TensorInfo, first: number): TensorInfo {
+  const length = tensor.shape[0] ?? 0;
+  const step = { first, every: 2, elementBytes: tensor.byteLength / length };
+  return { ...tensor, name: `${tensor.name}[${first}::2]`, shape: [length / 2], step };
 }
 
 /** Tensors that repeat what the configuration says: old checkpoints store rotary frequencies, tied ones a second head. */

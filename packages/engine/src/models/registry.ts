@@ -2,6 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { TensorInfo } from "../weights/checkpoint.js";
 import { gemma2 } from "./gemma2.js";
 import { gemma3 } from "./gemma3.js";
+import { gptOss } from "./gpt-oss.js";
 import { graniteMoe } from "./granite-moe.js";
 import { llama } from "./llama.js";
 import { mistral } from "./mistral.js";
@@ -32,6 +33,7 @@ const families: readonly ModelFamily[] = [
   olmo2,
   olmoe,
   graniteMoe,
+  gptOss,
 ];
 
 const familyOf: ReadonlyMap<string, ModelFamily> = new Map(

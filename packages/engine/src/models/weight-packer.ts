@@ -9,8 +9,8 @@ import type {
   VectorSource,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import type { MatrixRecipe, StoredTensor, TensorInfo } from "../weights/checkpoint.js";
-import { readTensor } from "../weights/read-tensor.js";
+import type { MatrixRecipe, StoredTensor, TensorInfo, VectorStep } from "../weights/checkpoint.js";
+import { readTensor, readTensorNow } from "../weights/read-tensor.js";
 import { type FloatType, isFloatType } from "../weights/tensor-storage.js";
 import { convertFloats } from "./float-conversion.js";
 import type { MatrixPlan, ModelPlan, VectorPlan } from "./model-plan.js";
@@ -176,7 +176,9 @@ export class WeightPacker implements Disposable {
         `Tensor "${tensor.name}" is stored as ${type}; vectors must be f32, f16 or bf16.`,
       );
     }
-    return { type, length: tensor.shape[0] ?? 0, bytes: this.#bytes(tensor), name: tensor.name };
+    const length = tensor.shape[0] ?? 0;
+    if (tensor.step === undefined) return { type, length, bytes: this.#bytes(tensor), name: tensor.name };
+    return { type, length, bytes: { data: everyNth(readTensorNow(tensor), tensor.step) }, name: tensor.name };
   }
 
   #bytes(tensor: TensorInfo | StoredTensor): TensorBytes {
@@ -189,12 +191,24 @@ export class WeightPacker implements Disposable {
   }
 }
 
+/** Elements `first`, `first + every`, ... of a vector. */
+function everyNth(bytes: Uint8Array, { first, every, elementBytes }: VectorStep): Uint8Array {
+  const count = bytes.byteLength / elementBytes / every;
+  const picked = new Uint8Array(count * elementBytes);
+  for (let i = 0; i < count; i++) {
+    const at = (first + i * every) * elementBytes;
+    picked.set(bytes.subarray(at, at + elementBytes), i * elementBytes);
+  }
+  return picked;
+}
+
 function bytesOf(values: Float32Array): Uint8Array {
   return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
 }
 
 function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {
   for (const op of plan.ops) {
+    if (op.op === "attention" && op.sinks !== undefined) yield op.sinks;
     if (op.op === "experts") {
       for (const expert of op.experts) yield* Object.values(expert);
       continue;

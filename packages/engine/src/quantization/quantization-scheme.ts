@@ -7,6 +7,8 @@ export interface QuantizationScheme {
   readonly methods: readonly string[];
   /** What the names of its tensors end in, after the module's name; `bias` and float `weight`s belong to no scheme. */
   readonly leaves: readonly string[];
+  /** What stands between the module's name and those; default a dot. */
+  readonly joint?: string;
   /**
    * Checks the settings and says how a module is read.
    * @throws OctavoError `artifact_invalid` or `artifact_unsupported`

@@ -15,9 +15,12 @@ export class QuantizedModule {
   readonly name: string;
   readonly #tensors: ReadonlyMap<string, StoredTensor>;
 
-  constructor(name: string, tensors: ReadonlyMap<string, StoredTensor>) {
+  readonly #joint: string;
+
+  constructor(name: string, tensors: ReadonlyMap<string, StoredTensor>, joint = ".") {
     this.name = name;
     this.#tensors = tensors;
+    this.#joint = joint;
   }
 
   has(leaf: string): boolean {
@@ -35,7 +38,7 @@ export class QuantizedModule {
       const present = [...this.#tensors.keys()].map((other) => JSON.stringify(other)).join(", ");
       throw artifactInvalid(
         this.#path(),
-        `lacks tensor ${JSON.stringify(`${this.name}.${leaf}`)}; of that layer it has ${present}`,
+        `lacks tensor ${JSON.stringify(`${this.name}${this.#joint}${leaf}`)}; of that layer it has ${present}`,
       );
     }
     if (!dtypes.includes(tensor.dtype)) {
@@ -87,13 +90,16 @@ export class QuantizedModule {
   }
 
   invalid(leaf: string, problem: string): OctavoError {
-    return artifactInvalid(this.#path(leaf), `tensor ${JSON.stringify(`${this.name}.${leaf}`)} ${problem}`);
+    return artifactInvalid(
+      this.#path(leaf),
+      `tensor ${JSON.stringify(`${this.name}${this.#joint}${leaf}`)} ${problem}`,
+    );
   }
 
   unsupported(leaf: string, problem: string): OctavoError {
     return artifactUnsupported(
       this.#path(leaf),
-      `tensor ${JSON.stringify(`${this.name}.${leaf}`)} ${problem}`,
+      `tensor ${JSON.stringify(`${this.name}${this.#joint}${leaf}`)} ${problem}`,
     );
   }
 

@@ -9,11 +9,12 @@ import { compressedTensors } from "./compressed-tensors.js";
 import { fp8 } from "./fp8.js";
 import { gptq } from "./gptq.js";
 import { hqq } from "./hqq.js";
+import { mxfp4 } from "./mxfp4.js";
 import type { QuantizationScheme } from "./quantization-scheme.js";
 import { QuantizedModule } from "./quantized-module.js";
 
 /** A new scheme enters here: one file beside this one and one row. */
-const schemes: readonly QuantizationScheme[] = [awq, gptq, fp8, compressedTensors, bitsandbytes, hqq];
+const schemes: readonly QuantizationScheme[] = [awq, gptq, fp8, compressedTensors, bitsandbytes, hqq, mxfp4];
 
 const schemeOf: ReadonlyMap<string, QuantizationScheme> = new Map(
   schemes.flatMap((scheme) => scheme.methods.map((method) => [method, scheme] as const)),
@@ -104,15 +105,16 @@ function groupByModule(
   stored: ReadonlyMap<string, StoredTensor>,
   scheme: QuantizationScheme,
 ): (QuantizedModule | StoredTensor)[] {
+  const { joint = "." } = scheme;
   const modules = new Map<string, Map<string, StoredTensor>>();
   const others: StoredTensor[] = [];
   for (const tensor of stored.values()) {
-    const leaf = scheme.leaves.find((candidate) => tensor.name.endsWith(`.${candidate}`));
+    const leaf = scheme.leaves.find((candidate) => tensor.name.endsWith(`${joint}${candidate}`));
     if (leaf === undefined) {
       others.push(tensor);
       continue;
     }
-    const name = tensor.name.slice(0, -leaf.length - 1);
+    const name = tensor.name.slice(0, -leaf.length - joint.length);
     const leaves = modules.get(name) ?? new Map<string, StoredTensor>();
     leaves.set(leaf, tensor);
     modules.set(name, leaves);
@@ -124,7 +126,7 @@ function groupByModule(
     // Scales of inputs or outputs decide nothing here.
     const isScaled = Object.keys(scales).some((leaf) => !/^(?:input|output|activation)_/.test(leaf));
     if (isLeftAsItWas && !isScaled) grouped.push(weight);
-    else if (weight !== undefined || isScaled) grouped.push(new QuantizedModule(name, leaves));
+    else if (weight !== undefined || isScaled) grouped.push(new QuantizedModule(name, leaves, joint));
   }
   return grouped;
 }

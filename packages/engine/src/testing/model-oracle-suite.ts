@@ -11,15 +11,22 @@ const TOLERANCE = { f32: 2e-5, f16: 1e-4, bf16: 2e-2 } as const;
 /** Of a step and of the sequence. */
 const MAX_TOKENS = 400;
 
-/** Holds every model family on a backend against what transformers computed from the same weights. */
-export function modelOracleSuite(name: string, openBackend: () => Backend): void {
+/**
+ * Holds every model family on a backend against what transformers computed from the same weights. `quantized` says how the backend
+ * computes with quantised weights: on f32 activations, or on ones rounded to bf16.
+ */
+export function modelOracleSuite(
+  name: string,
+  openBackend: () => Backend,
+  quantized: keyof typeof TOLERANCE = "f32",
+): void {
   describe(`models on the ${name} backend against transformers`, () => {
     for (const fixture of readModelFixtures()) {
       test(fixture.name, async () => {
         using backend = openBackend();
         using folder = new ChangedCheckpoint(fixture.checkpoint, fixture.config);
         const checkpoint = await openCheckpoint(folder.path);
-        const dtype = checkpoint.config.dtype === "quantized" ? "f32" : checkpoint.config.dtype;
+        const dtype = checkpoint.config.dtype === "quantized" ? quantized : checkpoint.config.dtype;
         using runner = await ModelRunner.load(backend, checkpoint, MAX_TOKENS, "f32");
         await compareLogits(runner, fixture, checkpoint.config.vocabSize, TOLERANCE[dtype]);
         if (dtype === "f32") await compareGreedy(runner, fixture);

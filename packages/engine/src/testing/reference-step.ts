@@ -70,9 +70,8 @@ class ReferenceStep {
           const input = this.#row(op.in, row);
           const half = input.length / 2;
           this.#row(op.out, row).set(
-            Array.from(
-              { length: half },
-              (_, i) => activate(op.activation, input[i] ?? 0) * (input[half + i] ?? 0),
+            Array.from({ length: half }, (_, i) =>
+              activateGated(op.activation, input[i] ?? 0, input[half + i] ?? 0),
             ),
           );
         });
@@ -227,9 +226,10 @@ class ReferenceStep {
             const score = dot(query, keys, offset) * op.scale;
             return op.softCap === undefined ? score : op.softCap * Math.tanh(score / op.softCap);
           });
-          const most = Math.max(...scores);
+          const sink = op.sinks === undefined ? -Infinity : (vectorOf(op.sinks)[head] ?? 0);
+          const most = Math.max(sink, ...scores);
           const weights = scores.map((score) => Math.exp(score - most));
-          const total = weights.reduce((sum, weight) => sum + weight, 0);
+          const total = weights.reduce((sum, weight) => sum + weight, Math.exp(sink - most));
           const attended = new Float64Array(headDim);
           for (const [i, weight] of weights.entries()) {
             const offset = offsets[i] ?? 0;
@@ -285,7 +285,7 @@ function runExpert(expert: ExpertWeights, input: Float32Array, activation: Activ
   }
   const activated = gateUp
     .slice(0, inner)
-    .map((gate, i) => activate(activation, gate) * (gateUp[inner + i] ?? 0));
+    .map((gate, i) => activateGated(activation, gate, gateUp[inner + i] ?? 0));
   const output = new Float32Array(expert.down.rows);
   multiply(matrixOf(expert.down), activated, output);
   if (expert.downBias !== undefined) addInto(output, vectorOf(expert.downBias));
@@ -310,7 +310,13 @@ function rotate(head: Float32Array, position: number, rope: RopeSpec): void {
   }
 }
 
-function activate(activation: Activation, x: number): number {
+function activateGated(activation: Activation, gate: number, up: number): number {
+  if (activation !== "clamped_swiglu") return activate(activation, gate) * up;
+  const bounded = Math.min(gate, 7);
+  return (bounded / (1 + Math.exp(-1.702 * bounded))) * (Math.min(Math.max(up, -7), 7) + 1);
+}
+
+function activate(activation: Exclude<Activation, "clamped_swiglu">, x: number): number {
   if (activation === "silu") return x / (1 + Math.exp(-x));
   if (activation === "gelu_tanh")
     return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));

@@ -12,6 +12,15 @@ export interface TensorInfo {
   readonly byteLength: number;
   /** How a quantised matrix is put together; absent where the bytes at `offset` are the matrix. */
   readonly recipe?: MatrixRecipe;
+  /** Which of the elements at `offset` a vector takes; absent where it takes all. */
+  readonly step?: VectorStep;
+}
+
+/** Every so many elements of a vector that holds several, one in turn with the other. */
+export interface VectorStep {
+  readonly first: number;
+  readonly every: number;
+  readonly elementBytes: number;
 }
 
 /** A tensor as a safetensors file lists it, of any dtype that the format knows. */

@@ -22,6 +22,8 @@ export function familySettings(
       return { layersWithoutRope: withoutRope(config) };
     case "Qwen2MoeForCausalLM":
       return { attentionBias: config.qkv_bias ?? true };
+    case "GptOssForCausalLM":
+      return gptOss(path, config);
     case "OlmoeForCausalLM":
       if (typeof config.clip_qkv === "number") {
         throw artifactUnsupported(
@@ -85,6 +87,18 @@ function granite(path: string, config: ConfigJson): Partial<ModelConfig> {
     attentionScale: positive(path, "attention_multiplier", config.attention_multiplier ?? 1),
     logitScale: 1 / positive(path, "logits_scaling", config.logits_scaling ?? 1),
   };
+}
+
+/** The activation's bounds are part of the kernel. */
+function gptOss(path: string, config: ConfigJson): Partial<ModelConfig> {
+  const { swiglu_limit: limit = 7, swiglu_alpha: alpha = 1.702 } = config;
+  if (limit !== 7 || alpha !== 1.702) {
+    throw artifactUnsupported(
+      path,
+      `has swiglu_limit ${limit} and swiglu_alpha ${alpha}; 7 and 1.702 are supported`,
+    );
+  }
+  return { hiddenActivation: "clamped_swiglu" };
 }
 
 /** no_rope_layers holds 1 for layers that rotate; absent, every fourth one does not. */

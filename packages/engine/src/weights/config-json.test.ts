@@ -174,6 +174,11 @@ describe("config.json", () => {
       "artifact_unsupported",
       /clip_qkv 8/,
     );
+    assertRefused(
+      () => read({ ...small, architectures: ["GptOssForCausalLM"], num_key_value_heads: 2, swiglu_limit: 5 }),
+      "artifact_unsupported",
+      /swiglu_limit 5/,
+    );
   });
 
   it("gives Qwen's mixtures a window only when used, each by its own rule", () => {

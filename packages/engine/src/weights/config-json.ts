@@ -57,6 +57,8 @@ const configSchema = z.looseObject({
   no_rope_layer_interval: z.number().nullish(),
   qkv_bias: z.boolean().nullish(),
   clip_qkv: z.number().nullish(),
+  swiglu_limit: z.number().nullish(),
+  swiglu_alpha: z.number().nullish(),
   num_local_experts: z.number().optional(),
   num_experts: z.number().nullish(),
   num_experts_per_tok: z.number().nullish(),

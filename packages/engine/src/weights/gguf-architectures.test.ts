@@ -136,6 +136,15 @@ describe("GGUF's architectures", () => {
     assert.ok(open(unrotated).config.layersWithoutRope?.every(Boolean));
   });
 
+  it("GPT-OSS: every second layer without a window, sinks, biases of each expert", () => {
+    const { config, tensors } = open(fixtureGguf("gpt-oss-mxfp4"));
+    assert.deepEqual(config.slidingWindows, [8, undefined]);
+    assert.equal(config.hiddenActivation, "clamped_swiglu");
+    assert.ok(config.rope.scaling.kind === "yarn" && !config.rope.scaling.truncate);
+    assert.deepEqual(tensors.get("model.layers.1.self_attn.sinks")?.shape, [4]);
+    assert.deepEqual(tensors.get("model.layers.0.mlp.experts.3.up_proj.bias")?.shape, [32]);
+  });
+
   it("SmolLM3: every fourth layer is not rotated", () => {
     assert.deepEqual(configOf("smollm3-q8_0").layersWithoutRope, [false, false, false, true]);
   });

@@ -2,6 +2,7 @@ import type { ExpertsConfig, ModelConfig } from "../models/model-config.js";
 import { artifactUnsupported } from "./artifact-file.js";
 import { checkExperts } from "./config-experts.js";
 import {
+  gptOssLayerNames,
   graniteMoeLayerNames,
   type LayerNames,
   llamaLayerNames,
@@ -124,6 +125,20 @@ const architectures: Readonly<Record<string, Omit<GgufArchitecture, "kind">>> = 
       }
       return { ...granite(values, base), ...mixture(values, base, { normalizeWeights: true }) };
     },
+  },
+  "gpt-oss": {
+    name: "GptOssForCausalLM",
+    layerNames: gptOssLayerNames,
+    ropeLayout: "neox",
+    settings: (values, base) => ({
+      ...mixture(values, base, { normalizeWeights: true, ownSize: true }),
+      hiddenActivation: "clamped_swiglu",
+      slidingWindows: windowsByPattern(values, base.numLayers, values.number("attention.sliding_window"), 2),
+      // The model was trained with unrounded bounds, which a file has no key for.
+      ...(base.rope.scaling.kind === "yarn" && {
+        rope: { ...base.rope, scaling: { ...base.rope.scaling, truncate: false } },
+      }),
+    }),
   },
   smollm3: {
     name: "SmolLM3ForCausalLM",

@@ -148,7 +148,8 @@ function collectTensors(
     for (const part of name.includes("*") ? perExpert(tensor, name, numExperts) : [{ ...tensor, name }]) {
       if (tensors.has(part.name))
         throw artifactInvalid(tensor.path, `holds tensor ${JSON.stringify(tensor.name)} again`);
-      tensors.set(part.name, asMatrix(part));
+      const known = asElsewhere(part);
+      tensors.set(known.name, known);
     }
   }
   return { tensors, ropeFactors };
@@ -166,8 +167,10 @@ function perExpert(tensor: TensorInfo, name: string, numExperts: number | undefi
   return tensorSlices(tensor).map((slice, index) => ({ ...slice, name: name.replace("*", String(index)) }));
 }
 
-/** The shared expert's gate is a vector in GGUF, a matrix of one row elsewhere. */
-function asMatrix(tensor: TensorInfo): TensorInfo {
+/** The shared expert's gate is a vector in GGUF, a matrix of one row elsewhere; sinks are no `weight` elsewhere. */
+function asElsewhere(tensor: TensorInfo): TensorInfo {
+  if (tensor.name.endsWith(".sinks.weight"))
+    return { ...tensor, name: tensor.name.slice(0, -".weight".length) };
   const isGate = tensor.name.endsWith(".shared_expert_gate.weight") && tensor.shape.length === 1;
   return isGate ? { ...tensor, shape: [1, ...tensor.shape] } : tensor;
 }

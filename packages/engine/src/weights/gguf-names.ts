@@ -60,6 +60,13 @@ export const qwenMoeLayerNames: LayerNames = {
   ffn_down_shexp: "mlp.shared_expert.down_proj",
 };
 
+export const gptOssLayerNames: LayerNames = {
+  ...qwenMoeLayerNames,
+  attn_sinks: "self_attn.sinks",
+  post_attention_norm: "post_attention_layernorm",
+  ffn_gate_inp: "mlp.router",
+};
+
 export const graniteMoeLayerNames: LayerNames = {
   ...llamaLayerNames,
   ffn_gate_inp: "block_sparse_moe.router.layer",

@@ -59,7 +59,8 @@ public:
                                span(op, "out"),
                                integer(op, "layer"),
                                {integer(op, "numHeads"), integer(op, "numKvHeads"), integer(op, "headDim"),
-                                real(op, "scale"), real(op, "softCap"), integer(op, "slidingWindow")}};
+                                real(op, "scale"), real(op, "softCap"), integer(op, "slidingWindow")},
+                               unwrap_or_null<const Vector>(op.Get("sinks"))};
         }
         if (name == "gated_activation") {
             return GatedActivationOp{span(op, "in"), span(op, "out"), static_cast<Activation>(integer(op, "activation"))};

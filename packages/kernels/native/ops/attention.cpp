@@ -298,8 +298,11 @@ void Attention::finish(const Job& job, const AttentionPlan::Unit& unit, const Sc
             for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
                 for (int64_t g = 0; g < job.group; g++, row++) {
                     float* sums = scratch.folded + row * job.stride;
-                    job.kernels.scale(sums, 1.0f / scratch.folded_states[row].total, job.spec.head_dim);
-                    std::memcpy(job.out.row(t) + (head * job.group + g) * job.spec.head_dim, sums,
+                    const AttentionState& state = scratch.folded_states[row];
+                    const int64_t query_head = head * job.group + g;
+                    const float sink = job.spec.sinks == nullptr ? 0.0f : std::exp(job.spec.sinks[query_head] - state.largest);
+                    job.kernels.scale(sums, 1.0f / (state.total + sink), job.spec.head_dim);
+                    std::memcpy(job.out.row(t) + query_head * job.spec.head_dim, sums,
                                 static_cast<size_t>(job.spec.head_dim) * sizeof(float));
                 }
             }

@@ -38,6 +38,8 @@ struct AttentionSpec {
     float scale;
     float soft_cap;
     int64_t window;
+    /// [num_heads], scores that join each row's softmax and take nothing from any value; null when there are none.
+    const float* sinks = nullptr;
 };
 
 /// A column range of an activation buffer.

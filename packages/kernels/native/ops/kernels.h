@@ -5,7 +5,7 @@
 namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
-enum class Activation { silu, gelu, gelu_tanh };
+enum class Activation { silu, gelu, gelu_tanh, clamped_swiglu };
 enum class KvDtype { f32, f16, bf16, int8 };
 
 inline size_t kv_element_bytes(KvDtype dtype) {
@@ -93,7 +93,7 @@ struct OpKernels {
     /// Rotates the first 2 * pairs columns of every head; cos and sin hold one value per pair.
     void (*rope)(float* on, int64_t num_heads, int64_t head_dim, const float* cos, const float* sin, int64_t pairs,
                  RopeLayout layout);
-    /// out = activation(gate) * up
+    /// out = activation(gate) * up; clamped_swiglu as backend.ts says.
     void (*gated_activation)(Activation activation, const float* gate, const float* up, float* out, int64_t width);
     /// out += in
     void (*add)(const float* in, float* out, int64_t width);

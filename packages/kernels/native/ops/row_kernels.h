@@ -123,6 +123,19 @@ void gate(F&& activation, const float* gate, const float* up, float* out, int64_
     }
 }
 
+/// GPT-OSS: g sigmoid(1.702 g) (u + 1) with g = min(gate, 7) and u = up within [-7, 7].
+void clamped_swiglu(const float* in, const float* up, float* out, int64_t width) {
+    const Vec limit = splat(7.0f);
+    const Vec one = splat(1.0f);
+    for (int64_t i = 0; i < width; i += Vec::width) {
+        const int64_t left = width - i;
+        // The bound comes first, so that NaN passes through.
+        const Vec g = minimum(limit, load_up_to(in + i, left));
+        const Vec u = maximum(zero() - limit, minimum(limit, load_up_to(up + i, left)));
+        store_up_to(out + i, g / (one + exponential(g * splat(-1.702f))) * (u + one), left);
+    }
+}
+
 void gated_activation(octavo::Activation activation, const float* in, const float* up, float* out, int64_t width) {
     switch (activation) {
         case octavo::Activation::silu:
@@ -131,6 +144,8 @@ void gated_activation(octavo::Activation activation, const float* in, const floa
             return gate([](Vec x) { return gelu(x); }, in, up, out, width);
         case octavo::Activation::gelu_tanh:
             return gate([](Vec x) { return gelu_tanh(x); }, in, up, out, width);
+        case octavo::Activation::clamped_swiglu:
+            return clamped_swiglu(in, up, out, width);
     }
 }
 

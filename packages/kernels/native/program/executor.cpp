@@ -107,7 +107,9 @@ void Executor::run_op(const AttentionOp& op, Step& step) {
     const KvShape& shape = step.cache.shape();
     const KvLayer& layer = step.cache.layer(op.layer);
     attention_.store(shape, layer, step.program.rows(op.k), step.program.rows(op.v));
-    attention_.attend(op.spec, shape, layer, step.program.rows(op.q), step.program.rows(op.out));
+    AttentionSpec spec = op.spec;
+    if (op.sinks) spec.sinks = op.sinks->data();
+    attention_.attend(spec, shape, layer, step.program.rows(op.q), step.program.rows(op.out));
 }
 
 void Executor::run_op(const GatedActivationOp& op, Step& step) {

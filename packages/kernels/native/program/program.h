@@ -68,6 +68,7 @@ struct AttentionOp {
     BufferSpan out;
     int64_t layer;
     AttentionSpec spec;
+    std::shared_ptr<const Vector> sinks = nullptr;  // may be null
 };
 struct GatedActivationOp {
     BufferSpan in;

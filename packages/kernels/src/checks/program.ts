@@ -27,7 +27,12 @@ export interface CheckedProgram {
 const mostSites = 65_535;
 
 /** In the order of the C++ enumeration. */
-export const activations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisfies Activation[];
+export const activations: readonly string[] = [
+  "silu",
+  "gelu",
+  "gelu_tanh",
+  "clamped_swiglu",
+] satisfies Activation[];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
@@ -206,6 +211,7 @@ class ProgramChecker {
     if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
     if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);
     if (op.softCap !== undefined) this.#above("softCap", op.softCap);
+    if (op.sinks !== undefined) this.#equal("the number of sinks", op.sinks.length, "the heads", numHeads);
     const q = this.#read("q", op.q);
     this.#equal("the width of q", q.width, "the heads' columns", numHeads * headDim);
     this.#equal("the width of k", this.#read("k", op.k).width, "the kv heads' columns", numKvHeads * headDim);

@@ -315,6 +315,7 @@ class CpuBackend implements Backend {
           out: span(op.out),
           slidingWindow: op.slidingWindow ?? 0,
           softCap: op.softCap ?? 0,
+          sinks: op.sinks && this.#vector(op.sinks),
         };
       case "gated_activation":
         return {

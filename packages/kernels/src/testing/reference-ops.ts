@@ -33,7 +33,13 @@ export function rope(input: ArrayLike<number>, headDim: number, position: number
   return values;
 }
 
-export function activate(activation: Activation, x: number): number {
+export function activateGated(activation: Activation, gate: number, up: number): number {
+  if (activation !== "clamped_swiglu") return activate(activation, gate) * up;
+  const bounded = Math.min(gate, 7);
+  return (bounded / (1 + Math.exp(-1.702 * bounded))) * (Math.min(Math.max(up, -7), 7) + 1);
+}
+
+function activate(activation: Exclude<Activation, "clamped_swiglu">, x: number): number {
   if (activation === "silu") return x / (1 + Math.exp(-x));
   if (activation === "gelu_tanh") {
     return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
@@ -62,6 +68,8 @@ export interface AttentionShape {
   readonly scale: number;
   readonly slidingWindow?: number;
   readonly softCap?: number;
+  /** One per head. */
+  readonly sinks?: readonly number[];
 }
 
 /** Output row of the token at `position`, given all of its sequence's keys and values in order of position. */
@@ -89,9 +97,10 @@ export function attend(
       const score = dot * shape.scale;
       scores.push(softCap === undefined ? score : softCap * Math.tanh(score / softCap));
     }
-    const most = Math.max(...scores);
+    const sink = shape.sinks?.[head] ?? -Infinity;
+    const most = Math.max(sink, ...scores);
     const weights = scores.map((score) => Math.exp(score - most));
-    const total = weights.reduce((sum, weight) => sum + weight, 0);
+    const total = weights.reduce((sum, weight) => sum + weight, Math.exp(sink - most));
     return Array.from({ length: headDim }, (_column, d) =>
       weights.reduce((sum, weight, i) => sum + (weight / total) * (v[first + i]?.[d] ?? 0), 0),
     );

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Backend, KvDtype } from "../../backend.js";
-import { assertClose, matrix } from "../op-harness.js";
+import { assertClose, matrix, vector } from "../op-harness.js";
 import { attend, type AttentionShape } from "../reference-ops.js";
 import { RandomSchedule } from "../random-schedule.js";
 import { SeededRandom } from "../seeded-random.js";
@@ -194,6 +194,33 @@ export function attentionConformance(open: () => Backend): void {
         },
       ],
       [
+        "sinks, from nothing to all of a head's weight",
+        {
+          numHeads: 4,
+          numKvHeads: 2,
+          headDim: 32,
+          scale: 0.3,
+          dtype: "f32",
+          blockSize: 16,
+          lengths: [300, 20],
+          sinks: [-40, 0.5, 8, 100],
+        },
+      ],
+      [
+        "sinks and a window",
+        {
+          numHeads: 2,
+          numKvHeads: 1,
+          headDim: 16,
+          scale: 0.3,
+          dtype: "bf16",
+          blockSize: 16,
+          lengths: [150],
+          slidingWindow: 20,
+          sinks: [1, -1],
+        },
+      ],
+      [
         "scores far apart",
         {
           numHeads: 2,
@@ -238,6 +265,7 @@ async function checkAttention(open: () => Backend, shape: AttentionCase, seed: n
       {
         op: "attention",
         ...attentionShape(shape),
+        ...(shape.sinks !== undefined && { sinks: vector(backend, shape.sinks) }),
         q: { buffer: 0, column: 0, width: qWidth },
         k: { buffer: 0, column: qWidth, width: kvWidth },
         v: { buffer: 0, column: qWidth + kvWidth, width: kvWidth },
@@ -287,7 +315,7 @@ function attentionShape({
   scale,
   slidingWindow,
   softCap,
-}: AttentionCase): AttentionShape {
+}: AttentionCase): Omit<AttentionShape, "sinks"> {
   return {
     numHeads,
     numKvHeads,

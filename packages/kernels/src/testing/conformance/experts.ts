@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Activation, Backend, ExpertWeights, Matrix, Op, Vector } from "../../backend.js";
 import { assertClose, assertSameBits, matrix, runOps, vector } from "../op-harness.js";
-import { activate } from "../reference-ops.js";
+import { activateGated } from "../reference-ops.js";
 import { SeededRandom } from "../seeded-random.js";
 
 const hiddenSize = 40;
@@ -37,6 +37,7 @@ export function expertsConformance(open: () => Backend): void {
       ["a width that panels do not divide", { ...plain, innerSize: 21, activation: "gelu_tanh" }],
       ["gate and up apart in some experts", { ...plain, apart: (expert: number) => expert % 2 === 0 }],
       ["biases", { ...plain, biases: true }],
+      ["a clamped activation", { ...plain, biases: true, activation: "clamped_swiglu" }],
       ["biases, gate and up apart", { ...plain, biases: true, apart: () => true }],
     ] as const satisfies readonly (readonly [string, Mixture])[]) {
       test(name, async () => {
@@ -222,9 +223,8 @@ function runExpert(input: Float32Array, weights: FloatWeights | undefined, mixtu
   };
   const activated = Array.from({ length: innerSize }, (_, i) => {
     const gate = product(weights.gateUp, input, i, weights.gateUpBias);
-    return (
-      activate(mixture.activation, gate) * product(weights.gateUp, input, innerSize + i, weights.gateUpBias)
-    );
+    const up = product(weights.gateUp, input, innerSize + i, weights.gateUpBias);
+    return activateGated(mixture.activation, gate, up);
   });
   return Array.from({ length: hiddenSize }, (_, i) => product(weights.down, activated, i, weights.downBias));
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Backend, RopeSpec } from "../../backend.js";
 import { assertClose, matrix, runOps, smallestCache, promptPlan, vector } from "../op-harness.js";
-import { activate, rmsNorm, rope } from "../reference-ops.js";
+import { activateGated, rmsNorm, rope } from "../reference-ops.js";
 import { SeededRandom } from "../seeded-random.js";
 
 /** Ops that work on a row by itself. */
@@ -129,22 +129,22 @@ export function rowOpsConformance(open: () => Backend): void {
       });
     }
 
-    for (const activation of ["silu", "gelu", "gelu_tanh"] as const) {
+    for (const activation of ["silu", "gelu", "gelu_tanh", "clamped_swiglu"] as const) {
       test(`gated_activation: ${activation}`, async () => {
         using backend = open();
         const extremes = [-200, -90, -20, -8, -5, -3, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1, 3, 5, 8, 20, 90, 200];
         const gate = [...extremes, ...new SeededRandom(4).floats(1100, 3)];
-        const up = new SeededRandom(5).floats(gate.length);
+        const up = new SeededRandom(5).floats(gate.length, 5);
         const [out] = await runOps(backend, [[...gate, ...up]], {
           buffers: [gate.length],
           ops: [{ op: "gated_activation", in: { buffer: 0 }, out: { buffer: 1 }, activation }],
           result: 1,
         });
         for (const [i, x] of gate.entries()) {
-          const expected = activate(activation, Math.fround(x)) * (up[i] ?? 0);
+          const expected = activateGated(activation, Math.fround(x), up[i] ?? 0);
           const gap = Math.abs((out?.[i] ?? Number.NaN) - expected);
           assert.ok(
-            gap <= 1e-6 * Math.max(1, Math.abs(x)),
+            gap <= 1e-6 * Math.max(1, Math.abs(x), Math.abs(expected)),
             `${activation}(${x}) * ${up[i]} is ${out?.[i]}, not ${expected}`,
           );
         }
