@@ -133,8 +133,11 @@ export class LayerRunner implements Disposable {
       }
       case "rms_norm":
         return { ...op, weight: expectMade(this.#vectors.get(op.weight)) };
+      case "attention": {
+        const { sinks, ...rest } = op;
+        return { ...rest, ...(sinks !== undefined && { sinks: expectMade(this.#vectors.get(sinks)) }) };
+      }
       case "rope":
-      case "attention":
       case "gated_activation":
       case "add":
       case "scale":
@@ -155,6 +158,7 @@ export class LayerRunner implements Disposable {
 
 function vectorsOf(op: PlannedOp): VectorPlan[] {
   if (op.op === "rms_norm") return [op.weight];
+  if (op.op === "attention") return op.sinks === undefined ? [] : [op.sinks];
   return op.op === "linear" && op.bias !== undefined ? [op.bias] : [];
 }
 
