@@ -11,10 +11,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { editSafetensors, writeTinyFolder } from "@octavo/engine/testing";
 import { type ErrorCode, OctavoError } from "@octavo/protocol";
 import type { QuantizeOptions } from "./options.js";
 import { quantize } from "./quantize.js";
+import { weightError } from "./report/errors.js";
+import { artifactValues } from "./testing/artifact-values.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
@@ -132,6 +135,32 @@ describe("a run that was ended goes on", () => {
     assert.equal(seen[0]?.leftMs, undefined);
     assert.ok(seen.slice(1).every(({ leftMs }) => leftMs !== undefined && leftMs >= 0));
     assert.equal(seen.at(-1)?.share, 1);
+  });
+});
+
+describe("mixtures of experts", () => {
+  const mixtral = fileURLToPath(new URL("../../engine/fixtures/models/checkpoints/mixtral", import.meta.url));
+
+  test("each expert is quantised, the router is not", async () => {
+    const out = nextOut();
+    const { modules } = await quantize(mixtral, { method: "fp8", out });
+    const names = modules.map(({ name }) => name);
+    assert.ok(names.includes("model.layers.0.block_sparse_moe.experts.0.w2"));
+    assert.ok(names.every((name) => !name.endsWith(".gate")));
+    const [original, values] = [await artifactValues(mixtral), await artifactValues(out)];
+    for (const [name, expected] of original)
+      assert.ok(weightError(expected, values.get(name)!) < 0.001, name);
+  });
+
+  test("methods with texts say that they cannot", async () => {
+    await assertRefused(
+      { method: "awq", groupSize: 16, calibration: texts },
+      "invalid_option",
+      /group_size/,
+      mixtral,
+    );
+    const options = { method: "gptq", groupSize: -1, calibration: texts, ignore: ["lm_head", "re:.*w2"] };
+    await assertRefused(options, "artifact_unsupported", /experts/, mixtral);
   });
 });
 

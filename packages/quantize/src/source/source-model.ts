@@ -40,7 +40,7 @@ export function openSource(checkpoint: Checkpoint): SourceModel {
     );
   }
   const plan = planModel(config, tensors);
-  return { checkpoint, plan, units: cutIntoUnits(tensors), linears: linearNames(plan) };
+  return { checkpoint, plan, units: cutIntoUnits(tensors), linears: linearNames(plan, tensors) };
 }
 
 /** The module that a weight belongs to: its name without `.weight`. */
@@ -99,12 +99,15 @@ function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): Unit[] {
 }
 
 /** Routers of mixtures of experts decide by small differences and are kept; so does everyone else. */
-const router = /\.(?:gate|router)(?:\.[a-z_]+)?$/;
+const router = /\.(?:gate|router|shared_expert_gate)(?:\.[a-z_]+)?$/;
 
-function linearNames(plan: ModelPlan): ReadonlySet<string> {
+function linearNames(plan: ModelPlan, tensors: ReadonlyMap<string, TensorInfo>): ReadonlySet<string> {
   const names = new Set<string>();
   const add = (matrix: MatrixPlan): void => {
-    for (const source of matrix.sources) if (!router.test(moduleOf(source.name))) names.add(source.name);
+    for (const { name } of matrix.sources) {
+      // Experts that are stacked in one tensor are no matrix of any format.
+      if (tensors.get(name)?.shape.length === 2 && !router.test(moduleOf(name))) names.add(name);
+    }
   };
   const embeddings = new Set<MatrixPlan>();
   for (const op of plan.ops) {
@@ -115,10 +118,13 @@ function linearNames(plan: ModelPlan): ReadonlySet<string> {
   return names;
 }
 
+/** Also those of an op's experts. */
 function matricesIn(field: unknown): MatrixPlan[] {
-  const values: unknown[] = Array.isArray(field) ? field : [field];
-  return values.filter(
-    (value): value is MatrixPlan =>
-      typeof value === "object" && value !== null && "kind" in value && value.kind === "matrix",
-  );
+  if (typeof field !== "object" || field === null || ArrayBuffer.isView(field)) return [];
+  if (isMatrixPlan(field)) return [field];
+  return "kind" in field ? [] : Object.values(field).flatMap(matricesIn);
+}
+
+function isMatrixPlan(value: object): value is MatrixPlan {
+  return "kind" in value && value.kind === "matrix";
 }
