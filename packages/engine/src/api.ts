@@ -23,6 +23,8 @@ export interface GenerationRequest {
    * can follow its text, even before `minTokens`.
    */
   readonly grammar?: Grammar;
+  /** Bounds the reasoning of each sequence. */
+  readonly thinking?: ThinkingBudget;
   /** The LoRA adapter to run under, from the model's `adapters`; without one the model itself answers. */
   readonly adapter?: LoadedAdapter | undefined;
   /** Prefix blocks are shared only between requests with the same salt. */
@@ -35,6 +37,18 @@ export interface GenerationRequest {
   readonly arrivalMs?: number;
   /** Of the time since, what compiling the grammar took. */
   readonly grammarMs?: number;
+}
+
+/** Tokens that reasoning may take before its end is forced. */
+export interface ThinkingBudget {
+  /** Between the tags. */
+  readonly maxTokens: number;
+  readonly startTags: readonly string[];
+  readonly endTags: readonly string[];
+  /** What is forced: an end tag as tokens, at least one. */
+  readonly endTokens: Int32Array;
+  /** The prompt has begun reasoning. */
+  readonly isOpen: boolean;
 }
 
 export interface EmbeddingRequest {

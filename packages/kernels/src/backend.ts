@@ -303,7 +303,7 @@ export interface RowSampling {
    * Tokens that may be sampled: bit `id & 31` of word `id >> 5`, ceil(vocab / 32) words. Read when the step is handed
    * over; the caller may change it then.
    */
-  readonly mask?: Uint32Array;
+  readonly mask?: Uint32Array | undefined;
 }
 
 /** What to do with one output row. */

@@ -35,6 +35,8 @@ export const chatCompletionRequest = z.object({
   echo: z.boolean().nullish(),
   reasoning_effort: z.string().max(32).nullish(),
   include_reasoning: z.boolean().nullish(),
+  /** -1 is no bound. */
+  thinking_token_budget: z.int().min(-1).max(maxTokenId).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   functions: unsupported("use tools instead of the older functions field"),

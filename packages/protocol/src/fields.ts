@@ -218,6 +218,8 @@ export const deliveryFields = {
   use_beam_search: unsupported("beam search is not supported", isFalse),
   kv_transfer_params: unsupported("KV transfer between engines is not supported"),
   repetition_detection: unsupported("repetition detection is not supported"),
-  thinking_token_budget: unsupported("thinking budgets are not supported"),
+  thinking_token_budget: unsupported(
+    "completions have no reasoning that is told apart; use chat completions",
+  ),
   prompt_embeds: unsupported("prompt embeddings are not accepted; send text or token ids"),
 } as const;

@@ -23,6 +23,14 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
   const { priority = 0, cacheSalt, grammar } = request;
   if (grammar !== undefined && grammar.maskWords !== Math.ceil(limits.vocabSize / 32))
     throw invalid("The grammar was compiled for another vocabulary; compile it with this engine.", "grammar");
+  const { thinking } = request;
+  if (thinking !== undefined && (!Number.isSafeInteger(thinking.maxTokens) || thinking.maxTokens < 0))
+    throw invalid(
+      `The thinking budget must be an integer of at least 0, not ${thinking.maxTokens}.`,
+      "thinking",
+    );
+  if (thinking !== undefined && thinking.endTokens.length === 0)
+    throw invalid("The thinking budget needs the tokens that end reasoning.", "thinking");
   if (!Number.isSafeInteger(priority))
     throw invalid(`priority must be an integer, not ${priority}.`, "priority");
   if (priority !== 0 && !limits.hasPriorities) {

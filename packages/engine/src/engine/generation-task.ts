@@ -16,6 +16,8 @@ import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "
 import { EventChannel, type PendingDelta } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";
 import { GrammarConstraint } from "./grammar-constraint.js";
+import { ThinkingLimit } from "./thinking-limit.js";
+import type { TokenConstraint } from "./token-constraint.js";
 import { checkTokenRow, tokenLogprob } from "./token-logprob.js";
 
 type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
@@ -28,7 +30,7 @@ interface Stream {
   readonly output: SequenceOutput;
   /** Reused for every step: only the index and the state change. */
   readonly row: SampleRow;
-  readonly constraint: GrammarConstraint | undefined;
+  readonly constraint: TokenConstraint | undefined;
   finishReason: FinishReason | undefined;
   /** Rows that the step in flight computes. */
   numScoreRows: number;
@@ -78,7 +80,7 @@ export class GenerationTask extends ActiveRequest {
     this.#streams = this.sequences.map((_, index) => ({
       output: new SequenceOutput(index, params, tokenizer, promptTokens, stops),
       row: sampleRow(request, sequenceSeed(seed, index), context.vocabSize),
-      constraint: this.#constraint(),
+      constraint: this.#constraint(tokenizer),
       finishReason: undefined,
       numScoreRows: 0,
       samples: false,
@@ -263,7 +265,15 @@ export class GenerationTask extends ActiveRequest {
     return false;
   }
 
-  #constraint(): GrammarConstraint | undefined {
+  #constraint(tokenizer: Tokenizer): TokenConstraint | undefined {
+    const { thinking } = this.#request;
+    const grammar = this.#grammarConstraint();
+    if (thinking === undefined) return grammar;
+    const detokenizer = tokenizer.createDetokenizer({ skipSpecialTokens: false });
+    return new ThinkingLimit(thinking, detokenizer, this.#context.vocabSize, grammar);
+  }
+
+  #grammarConstraint(): GrammarConstraint | undefined {
     const { grammar, params } = this.#request;
     if (grammar === undefined) return undefined;
     const ends = params.ignoreEos ? [] : this.#context.eosTokenIds;

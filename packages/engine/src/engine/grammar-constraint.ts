@@ -1,11 +1,12 @@
 import { OctavoError } from "@octavo/protocol";
+import type { TokenConstraint } from "./token-constraint.js";
 import type { Grammar, Matcher } from "../structured/grammar.js";
 
 /**
  * Keeps one sequence to a grammar: how far it has come and which tokens may come next. Tokens that end a sequence are
  * among them where the grammar's text is complete, and nowhere else. Outlives preemption, as the output does.
  */
-export class GrammarConstraint {
+export class GrammarConstraint implements TokenConstraint {
   readonly #matcher: Matcher;
   readonly #endTokens: readonly number[];
   readonly #mask: Uint32Array;

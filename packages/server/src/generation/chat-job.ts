@@ -97,6 +97,7 @@ export async function prepareChat(
   const budget = { requested, fallback: model.generation.maxNewTokens, field };
   const output = new ChatOutput(service.formats, model.tokenizer, request, prompt.text);
   const { keptSpecialTokens } = output;
+  const thinking = output.thinkingBudget(request.thinking_token_budget);
   const constraint = output.constraint(format);
   const plainParams = toSamplingParams(request, {
     defaults: model.generation,
@@ -119,6 +120,7 @@ export async function prepareChat(
     params,
     adapter: served.adapter,
     ...constrained,
+    ...(thinking === undefined ? {} : { thinking }),
     arrivalMs: caller.arrivalMs,
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import type { DecodeOptions, Tokenizer } from "@octavo/engine";
-import type {
-  ChatAnswerMessage,
-  ChatCompletionRequest,
-  ChatDelta,
-  ChatFinishReason,
-  ChatToolCall,
+import type { DecodeOptions, ThinkingBudget, Tokenizer } from "@octavo/engine";
+import {
+  type ChatAnswerMessage,
+  type ChatCompletionRequest,
+  type ChatDelta,
+  type ChatFinishReason,
+  type ChatToolCall,
+  OctavoError,
 } from "@octavo/protocol";
 import type { OutputEvent } from "../parsers/output-events.js";
 import { OutputParser } from "../parsers/output-parser.js";
@@ -51,6 +52,23 @@ export class ChatOutput {
     const constraint = withTools(own, this.#fields, this.#choice, tools);
     if (constraint === undefined) return undefined;
     return { ...constraint, spec: afterReasoning(constraint.spec, reasoning, this.#promptReasoning) };
+  }
+
+  /** The request's budget of reasoning; undefined without one, and where the prompt has closed reasoning already. */
+  thinkingBudget(maxTokens: number | null | undefined): ThinkingBudget | undefined {
+    if (maxTokens === undefined || maxTokens === null || maxTokens === -1) return undefined;
+    const { reasoning } = this.#formats;
+    const [endTag] = reasoning?.endTags ?? [];
+    if (reasoning === undefined || endTag === undefined) {
+      const message =
+        "thinking_token_budget: what ends this model's reasoning is not known; the server's operator can say with --reasoning-parser";
+      throw new OctavoError("unsupported_parameter", message, { param: "thinking_token_budget" });
+    }
+    if (this.#promptReasoning === "closed") return undefined;
+    const { startTags, endTags, beginsOpen } = reasoning;
+    const isOpen = this.#promptReasoning === "open" || beginsOpen;
+    const endTokens = this.#tokenizer.encode(endTag, { addSpecialTokens: false });
+    return { maxTokens, startTags, endTags, endTokens, isOpen };
   }
 
   /** Special tokens whose text the parser needs; undefined when it needs none. */

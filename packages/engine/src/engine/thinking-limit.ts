@@ -1,0 +1,110 @@
+import type { ThinkingBudget } from "../api.js";
+import type { Detokenizer } from "../tokenizer/tokenizer.js";
+import type { TokenConstraint } from "./token-constraint.js";
+
+/**
+ * Ends reasoning that has had its tokens: what ends it is then the only token allowed, one after the other. Reasoning is
+ * told by its tags in the text, which may be cut into tokens in any way. Holds beside another constraint, which goes first
+ * where it does not allow the end.
+ */
+export class ThinkingLimit implements TokenConstraint {
+  readonly #budget: ThinkingBudget;
+  readonly #detokenizer: Detokenizer;
+  readonly #inner: TokenConstraint | undefined;
+  readonly #mask: Uint32Array;
+  readonly #longestTag: number;
+  /** The end of the text, as long as a tag may be that is not complete yet. */
+  #tail = "";
+  /** The latest tokens, fewer than end reasoning. */
+  readonly #recent: number[] = [];
+  #isOpen: boolean;
+  #numTokens = 0;
+  /** Tokens of the end that were forced so far; undefined while reasoning goes on freely. */
+  #numForced: number | undefined;
+
+  constructor(
+    budget: ThinkingBudget,
+    detokenizer: Detokenizer,
+    vocabSize: number,
+    inner: TokenConstraint | undefined,
+  ) {
+    this.#budget = budget;
+    this.#detokenizer = detokenizer;
+    this.#inner = inner;
+    this.#mask = new Uint32Array(Math.ceil(vocabSize / 32));
+    this.#longestTag = Math.max(...[...budget.startTags, ...budget.endTags].map((tag) => tag.length));
+    this.#isOpen = budget.isOpen;
+    this.#forceWhenSpent();
+  }
+
+  get isFinished(): boolean {
+    return this.#inner?.isFinished ?? false;
+  }
+
+  get mask(): Uint32Array | undefined {
+    const token = this.#forced;
+    if (token === undefined) return this.#inner?.mask;
+    this.#mask.fill(0);
+    this.#mask[token >> 5] = 1 << (token & 31);
+    return this.#mask;
+  }
+
+  get forcedToken(): number | undefined {
+    return this.#forced ?? this.#inner?.forcedToken;
+  }
+
+  prepare(): void {
+    this.#inner?.prepare();
+  }
+
+  accept(token: number): void {
+    this.#inner?.accept(token);
+    if (this.#numForced !== undefined && token === this.#budget.endTokens[this.#numForced])
+      this.#numForced += 1;
+    if (this.#isOpen) this.#numTokens += 1;
+    this.#recent.push(token);
+    if (this.#recent.length >= this.#budget.endTokens.length) this.#recent.shift();
+    this.#read(this.#detokenizer.push(token));
+    this.#forceWhenSpent();
+  }
+
+  /** The token of the end that is due, unless the other constraint forbids it. */
+  get #forced(): number | undefined {
+    if (this.#numForced === undefined) return undefined;
+    const token = this.#budget.endTokens[this.#numForced];
+    const allowed = this.#inner?.mask;
+    if (token === undefined || allowed === undefined) return token;
+    return ((allowed[token >> 5] ?? 0) & (1 << (token & 31))) === 0 ? undefined : token;
+  }
+
+  #read(text: string): void {
+    this.#tail += text;
+    for (;;) {
+      const tags = this.#isOpen ? this.#budget.endTags : this.#budget.startTags;
+      const ends = tags.flatMap((tag) => {
+        const at = this.#tail.indexOf(tag);
+        return at < 0 ? [] : [at + tag.length];
+      });
+      if (ends.length === 0) break;
+      this.#tail = this.#tail.slice(Math.min(...ends));
+      this.#isOpen = !this.#isOpen;
+      this.#numTokens = 0;
+      this.#numForced = undefined;
+    }
+    if (this.#tail.length > this.#longestTag) this.#tail = this.#tail.slice(-this.#longestTag);
+  }
+
+  #forceWhenSpent(): void {
+    if (this.#isOpen && this.#numTokens >= this.#budget.maxTokens) this.#numForced ??= this.#numBegun();
+  }
+
+  /** Tokens of the end that the model has just written by itself. */
+  #numBegun(): number {
+    const { endTokens } = this.#budget;
+    for (let count = Math.min(this.#recent.length, this.#numTokens); count > 0; count -= 1) {
+      const latest = this.#recent.slice(-count);
+      if (latest.every((token, index) => token === endTokens[index])) return count;
+    }
+    return 0;
+  }
+}
