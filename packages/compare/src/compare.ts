@@ -296,7 +296,7 @@ async function runBoth(
   };
 }
 
-/** Both engines read the sequence as a prompt whose every token is scored; what they would say next is not used. */
+/** Both engines read the sequence as a prompt that is scored from its first answer on; what they would say next is not used. */
 async function forceBoth(
   sequence: ForcedSequence,
   baseline: LLM,
@@ -305,10 +305,17 @@ async function forceBoth(
   outer: AbortSignal | undefined,
 ): Promise<void> {
   const failure = new AbortController();
+  const promptLogprobsFrom = sequence.roles.findIndex((role) => role !== unscored);
   const signal = outer === undefined ? failure.signal : AbortSignal.any([outer, failure.signal]);
   const runs = [baseline, variant].map(async (model) => {
     try {
-      await model.generate(sequence.tokens, { maxTokens: 1, temperature: 0, promptLogprobs: 0, signal });
+      await model.generate(sequence.tokens, {
+        maxTokens: 1,
+        temperature: 0,
+        promptLogprobs: 0,
+        promptLogprobsFrom,
+        signal,
+      });
     } catch (error) {
       failure.abort();
       pairs.release();

@@ -27,6 +27,8 @@ export interface GenerationRequest {
   readonly thinking?: ThinkingBudget;
   /** The LoRA adapter to run under, from the model's `adapters`; without one the model itself answers. */
   readonly adapter?: LoadedAdapter | undefined;
+  /** First prompt token whose prediction prompt logprobs give, those before are undefined; default 1, nothing predicts 0. */
+  readonly promptLogprobsFrom?: number;
   /** Prefix blocks are shared only between requests with the same salt. */
   readonly cacheSalt?: string;
   /** Lower runs earlier; only with the priority policy. */

@@ -20,7 +20,7 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
       { param: "max_tokens" },
     );
   }
-  const { priority = 0, cacheSalt, grammar } = request;
+  const { priority = 0, promptLogprobsFrom = 1, cacheSalt, grammar } = request;
   if (grammar !== undefined && grammar.maskWords !== Math.ceil(limits.vocabSize / 32))
     throw invalid("The grammar was compiled for another vocabulary; compile it with this engine.", "grammar");
   const { thinking } = request;
@@ -37,6 +37,18 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
     throw invalid(
       "priority needs the engine to be started with the scheduling policy 'priority'.",
       "priority",
+    );
+  }
+  if (
+    !(
+      Number.isSafeInteger(promptLogprobsFrom) &&
+      promptLogprobsFrom >= 1 &&
+      promptLogprobsFrom <= promptTokens.length
+    )
+  ) {
+    throw invalid(
+      `prompt_logprobs_from must be a position of the prompt from 1 on, at most its length, not ${promptLogprobsFrom}.`,
+      "prompt_logprobs_from",
     );
   }
   if (cacheSalt === "")

@@ -163,6 +163,28 @@ test("prompt logprobs come first, whole, and with alternatives", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
+test("prompt logprobs may begin later, and what precedes may then come from the cache", async () => {
+  const { engine } = createFakeEngine({ maxNumBatchedTokens: 4 });
+  const prompt = Array.from({ length: 40 }, (_, index) => 1 + (index % 7));
+  const run = (promptLogprobsFrom?: number) => {
+    const request = generationRequest(prompt, { promptLogprobs: 1, maxTokens: 1 });
+    return collect(
+      engine.generate(promptLogprobsFrom === undefined ? request : { ...request, promptLogprobsFrom }),
+    );
+  };
+  const whole = (await run()).promptLogprobs ?? [];
+  const part = await run(37);
+  assert.equal(part.promptLogprobs?.length, 40);
+  assert.ok(part.promptLogprobs.slice(0, 37).every((entry) => entry === undefined));
+  assert.deepEqual(part.promptLogprobs.slice(37), whole.slice(37));
+  assert.ok((part.usage?.cachedTokens ?? 0) > 0);
+  assert.deepEqual((await run(40)).promptLogprobs, Array(40).fill(undefined));
+  for (const from of [0, 41, 1.5]) {
+    await assert.rejects(async () => run(from), /prompt_logprobs_from/);
+  }
+  await engine[Symbol.asyncDispose]();
+});
+
 test("embeds with either pooling, from the cache where it may", async () => {
   const { engine } = createFakeEngine({ maxNumBatchedTokens: 5 });
   const embed = (pooling: "mean" | "last", normalize = true): ReturnType<typeof engine.embed> =>

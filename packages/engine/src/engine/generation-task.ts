@@ -48,7 +48,7 @@ export class GenerationTask extends ActiveRequest {
   readonly #streams: readonly Stream[];
   readonly #states = new SamplerStates();
   readonly #numPromptLogprobs: number | undefined;
-  readonly #promptLogprobs: (TokenLogprob | undefined)[] = [undefined];
+  readonly #promptLogprobs: (TokenLogprob | undefined)[];
   #isPromptDelivered = false;
   #done: (GenerationEvent & { kind: "done" }) | undefined;
 
@@ -74,6 +74,7 @@ export class GenerationTask extends ActiveRequest {
     this.#badWords = context.badWordsOf(params.badWords);
     this.#stopTokenIds = new Set(params.stopTokenIds);
     this.#numPromptLogprobs = params.promptLogprobs === -1 ? context.vocabSize : params.promptLogprobs;
+    this.#promptLogprobs = Array.from({ length: request.promptLogprobsFrom ?? 1 }, () => undefined);
     const stops = params.stop.length === 0 ? undefined : context.stopAutomatonOf(params.stop);
     const seed = params.seed ?? randomSeed();
     this.sequences = Array.from({ length: params.n }, (_, index) => new Sequence(this, index, promptTokens));
@@ -86,7 +87,7 @@ export class GenerationTask extends ActiveRequest {
       samples: false,
     }));
     const first = this.sequences[0];
-    if (first !== undefined && this.#awaitsPromptLogprobs) first.firstWantedRow = 0;
+    if (first !== undefined && this.#awaitsPromptLogprobs) first.firstWantedRow = this.#numScored;
   }
 
   override prepare(sequence: Sequence): void {

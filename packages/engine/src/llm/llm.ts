@@ -23,6 +23,8 @@ export type Prompt = string | Int32Array;
 export interface GenerateOptions extends SamplingInput {
   /** Ends the generation with `request_cancelled` and frees its memory. */
   readonly signal?: AbortSignal | undefined;
+  /** First prompt token whose prediction `promptLogprobs` gives; earlier ones cost no output head. Default 1. */
+  readonly promptLogprobsFrom?: number | undefined;
   /** Prefix cache entries are shared only between requests with the same salt. */
   readonly cacheSalt?: string | undefined;
   /** Name of the loaded LoRA adapter to run under; needs `enableLora`. Default none: the model itself. */
@@ -187,6 +189,7 @@ export class LLM implements LanguageModel {
       const {
         signal,
         cacheSalt,
+        promptLogprobsFrom,
         adapter: adapterName,
         priority,
         constraint,
@@ -213,6 +216,7 @@ export class LLM implements LanguageModel {
         ...(grammar !== undefined && { grammar }),
         ...(adapter !== undefined && { adapter }),
         ...(cacheSalt !== undefined && { cacheSalt }),
+        ...(promptLogprobsFrom !== undefined && { promptLogprobsFrom }),
         ...(priority !== undefined && { priority }),
       };
       return { requestId, promptTokens, signal, events: this.engine.generate(request, signal) };
