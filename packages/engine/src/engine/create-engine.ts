@@ -250,7 +250,8 @@ class StepEngine implements RunningEngine {
       ...end,
     });
     this.evidence.endStep(end);
-    await hooks.afterStep?.(this);
+    const held = hooks.afterStep?.(this);
+    if (held instanceof Promise) await held;
   }
 
   #plan(): ScheduledStep {
