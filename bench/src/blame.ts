@@ -1,0 +1,77 @@
+// Whether the engine names the request whose prompt slowed a stream, with a long prompt injected at a known time, and
+// blames nobody where nobody came.
+import { LLM, type RequestEvidence } from "@octavo/engine";
+import { OctavoError } from "@octavo/protocol";
+import { decodeRequest } from "./steps/step-costs.js";
+import { median } from "./support/median.js";
+import { report } from "./support/results.js";
+import { checkAnswers, embeddedModel } from "./support/served-model.js";
+
+const numRuns = 100;
+const promptTokens = 4096;
+const outputTokens = 60;
+const injectAfter = 20;
+
+function prompt(length: number, run: number): Int32Array {
+  return Int32Array.from({ length }, (_, index) => 300 + ((index * 7919 + run * 104_729) % 1500));
+}
+
+async function drain(events: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of events);
+}
+
+/** A stream, and a long prompt injected into it or not; what the engine says of the stream, and the prompt's id. */
+async function watch(
+  llm: LLM,
+  run: number,
+  injects: boolean,
+): Promise<{ evidence: RequestEvidence; burst: string }> {
+  const { engine } = llm;
+  const stream = decodeRequest(prompt(32, run), outputTokens);
+  const long = decodeRequest(prompt(promptTokens, run), 1);
+  let injected: Promise<unknown> | undefined;
+  let numDeltas = 0;
+  for await (const event of engine.generate(stream)) {
+    if (event.kind === "delta" && (numDeltas += 1) === injectAfter && injects)
+      injected = drain(engine.generate(long));
+  }
+  await injected;
+  const evidence = engine.evidence.request(stream.requestId);
+  if (evidence === undefined) throw new OctavoError("internal_error", "the engine forgot the stream");
+  return { evidence, burst: long.requestId };
+}
+
+await using llm = await LLM.load(embeddedModel, {});
+await checkAnswers(llm);
+let named = 0;
+let falselyNamed = 0;
+const slowestMs: number[] = [];
+for (let run = 0; run < numRuns; run += 1) {
+  const { evidence, burst } = await watch(llm, run, true);
+  const bursts = evidence.slowGaps.filter(({ cause }) => cause === "prefill_burst");
+  slowestMs.push(bursts[0]?.ms ?? 0);
+  const culprits = bursts.map(
+    ({ parts }) => parts.find(({ cause }) => cause === "prefill_burst")?.requests?.[0],
+  );
+  if (bursts.length > 0 && culprits.every((culprit) => culprit?.requestId === burst)) named += 1;
+  llm.engine.resetPrefixCache();
+  const quiet = await watch(llm, run, false);
+  if (quiet.evidence.slowGaps.some(({ parts }) => parts.some(({ requests }) => requests !== undefined)))
+    falselyNamed += 1;
+  llm.engine.resetPrefixCache();
+}
+report("blame", [
+  {
+    name: "runs in which slow gaps are put down to the injected prompt, and to nobody else",
+    unit: `of ${numRuns}`,
+    octavo: named,
+    target: { atLeast: numRuns },
+    details: { promptTokens, injectAfter, outputTokens, medianGapMs: median(slowestMs) },
+  },
+  {
+    name: "runs without one in which anybody is named",
+    unit: `of ${numRuns}`,
+    octavo: falselyNamed,
+    target: { atMost: 0 },
+  },
+]);
