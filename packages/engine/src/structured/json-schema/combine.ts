@@ -87,7 +87,8 @@ export class Combinations {
       );
       const branches = this.#options(open, keyword)
         .filter((option) => option !== undefined)
-        .map((option) => [...others, ...option]);
+        .map((option) => [...others, ...option])
+        .filter((branch) => allKindsIn(branch) !== 0);
       numSteps += 1;
       if (done.length + pending.length + branches.length > maxBranches || numSteps > maxSteps)
         throw schemaError(pathOf(open.path, keyword), `makes more than ${maxBranches} combinations`);
@@ -133,6 +134,9 @@ export class Combinations {
   /** `if` and dependencies as choices. */
   #conditions(located: Located): [JsonValue, string][] {
     const { schema, path } = located;
+    const keyword = ["if", "dependentRequired", "dependentSchemas"].find(
+      (word) => schema[word] !== undefined,
+    );
     let made = this.#made.get(schema);
     if (made === undefined) {
       made = dependencies(located).map(([name, need]): JsonValue => ({
@@ -145,7 +149,7 @@ export class Combinations {
         });
       this.#made.set(schema, made);
     }
-    return made.map((part) => [part, path]);
+    return made.map((part) => [part, pathOf(path, keyword ?? "dependencies")]);
   }
 
   #options(open: Located, keyword: "anyOf" | "oneOf"): (Conjunction | undefined)[] {

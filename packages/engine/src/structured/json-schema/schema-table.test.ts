@@ -586,6 +586,58 @@ describe("a schema that cannot be kept", () => {
       /more than 1024 properties/,
     ],
   ];
+  const chain = (length: number, make: (inner: JsonValue, index: number) => JsonValue): JsonValue =>
+    Array.from({ length }, (_, index) => index).reduce(make, { type: "integer" });
+  const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
+  const exponential: readonly (readonly [name: string, schema: JsonValue, message: RegExp])[] = [
+    [
+      "oneOf in oneOf",
+      chain(12, (inner, index) => ({ oneOf: [inner, { minimum: index }, { multipleOf: index + 2 }] })),
+      /combinations/,
+    ],
+    [
+      "if in if",
+      chain(24, (inner, index) => ({ if: inner, else: { required: [`b${index}`] }, ...consequence(false) })),
+      /combinations|No text|combines more/,
+    ],
+    [
+      "dependencies in a ring",
+      {
+        type: "object",
+        properties: Object.fromEntries(range(30).map((index) => [`p${index}`, true])),
+        dependentRequired: Object.fromEntries(
+          range(30).map((index) => [`p${index}`, [`p${(index + 1) % 30}`]]),
+        ),
+      },
+      /#\/dependentRequired\S* makes more than 1024 combinations/,
+    ],
+    [
+      "anyOf in allOf",
+      { allOf: range(20).map((index) => ({ anyOf: [{ minimum: index }, { maximum: -index }] })) },
+      /anyOf makes more than 1024 combinations/,
+    ],
+    [
+      "several counts of items",
+      {
+        type: "array",
+        allOf: range(3).map((index) => ({ contains: { minimum: index }, minContains: 12, maxContains: 15 })),
+      },
+      /contains needs 8192 states/,
+    ],
+    ["a very small divisor", { multipleOf: 1e-300, minimum: 0, maximum: 1 }, /multipleOf is supported/],
+  ];
+  for (const [name, schema, message] of exponential)
+    it(`for its size: ${name}`, () => {
+      assert.throws(() => schemaGrammar(schema), { code: "invalid_request", message });
+    });
+
+  it("unless what makes it large can be shared", () => {
+    const deep = chain(200, (inner) => ({ not: { type: "object", properties: { a: inner } } }));
+    assert.ok(schemaGrammar(deep)("1"));
+    const listed = { enum: range(10_000).map((index) => `value${index}`), pattern: "^(v|w)+.*9$" };
+    assert.ok(schemaGrammar(listed)('"value99"'));
+  });
+
   for (const [schema, message] of refused) {
     it(JSON.stringify(schema).slice(0, 70), () => {
       assert.throws(

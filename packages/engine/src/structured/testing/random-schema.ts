@@ -134,8 +134,72 @@ function value(random: Random, depth: number): JsonValue {
         ? { type: "array", maxItems: 2 }
         : { type: "array", items: value(random, depth + 1), maxItems: 3 },
     () => ({}),
+    () => conditional(random),
+    () => ({
+      type: "object",
+      properties: {
+        card: { type: "string", maxLength: 4 },
+        street: { type: "string" },
+        code: { type: "integer" },
+      },
+      dependentRequired: { card: ["street"] },
+      dependentSchemas: {
+        street: { required: ["code"], properties: { code: { minimum: random.below(9) } } },
+      },
+      additionalProperties: false,
+    }),
+    () => ({
+      type: "array",
+      items: { type: "integer", minimum: 0, maximum: 20 },
+      contains: { minimum: 5 + random.below(10) },
+      minContains: 1 + random.below(2),
+      maxContains: 3,
+      maxItems: 6,
+    }),
+    () => ({ type: "string", not: { enum: ["red", "green"] }, maxLength: 8 }),
+    () => ({ type: "integer", not: { multipleOf: 2 + random.below(5) }, minimum: -50, maximum: 50 }),
+    () => ({ type: ["integer", "string"], not: { enum: [1, 2, "a"] }, maximum: 9, minimum: 0, maxLength: 3 }),
+    () => ({
+      oneOf: [
+        { type: "number", minimum: 3, maximum: 90 },
+        { type: "integer", maximum: 60 },
+      ],
+    }),
+    () => ({ type: "integer", oneOf: [{ multipleOf: 3 }, { multipleOf: 2 }], minimum: 0, maximum: 300 }),
+    () => ({ type: "number", multipleOf: pick(random, [0.25, 0.5, 1.5]) }),
+    () => ({ type: "number", multipleOf: 0.01, minimum: 0, maximum: 1 + random.below(9) }),
+    () => ({
+      type: "object",
+      allOf: [{ properties: { a: { type: "boolean" } } }],
+      properties: { b: { type: "null" } },
+      unevaluatedProperties: pick<JsonValue>(random, [false, { type: "integer" }]),
+    }),
+    () => ({
+      type: "array",
+      prefixItems: [{ type: "boolean" }],
+      unevaluatedItems: pick<JsonValue>(random, [false, { type: "integer" }]),
+      maxItems: 3,
+    }),
   ];
   return pick(random, kinds)();
+}
+
+/** A record whose members depend on one of them. */
+function conditional(random: Random): JsonObject {
+  const consequence: JsonObject = { required: ["size"], properties: { size: { minimum: random.below(5) } } };
+  return {
+    type: "object",
+    properties: {
+      kind: { enum: ["small", "large", 3] },
+      size: { type: "integer", maximum: 99 },
+      note: { type: "string", maxLength: 5 },
+    },
+    required: random.next() < 0.5 ? ["kind"] : [],
+    additionalProperties: false,
+    if: { properties: { kind: pick<JsonValue>(random, [{ const: "large" }, { type: "string" }]) } },
+    [String("then")]: consequence,
+    ...(random.next() < 0.5 && { else: { properties: { note: { const: "no" } }, required: ["note"] } }),
+  };
 }
 
 function variant(kind: string, property: string): JsonObject {
