@@ -101,7 +101,7 @@ describe("octavo-mini calls tools", () => {
   });
 
   it("and writes JSON under a zod schema", async () => {
-    const schema = z.object({ answer: z.enum(["yes", "no"]), count: z.int() });
+    const schema = z.object({ answer: z.enum(["yes", "no"]), count: z.int().min(0).max(99) });
     const { choices } = await client.chat.completions.parse({
       model: llm.name,
       temperature: 0,
