@@ -39,12 +39,12 @@ const stages: readonly Stage[] = [
   },
   {
     until: 1,
-    weights: { chat: 10, extraction: 22, tools: 28, grounded: 15, copying: 12, retrieval: 14 },
+    weights: { chat: 8, extraction: 30, tools: 24, grounded: 14, copying: 9, retrieval: 15 },
     retrievalTokens: [
-      [3, 200],
-      [4, 500],
+      [2, 200],
+      [3, 500],
       [4, 1000],
-      [4, 2000],
+      [7, 2000],
       [1, 4000],
     ],
   },
