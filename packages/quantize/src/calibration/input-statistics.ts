@@ -3,16 +3,17 @@ import { timesTransposed } from "./matrix-products.js";
 
 /** Rows kept of an input to measure outputs with. */
 const sampleRows = 256;
+/** The golden ratio's fraction: its multiples spread evenly over [0, 1) and never fall into step with anything. */
+const golden = (Math.sqrt(5) - 1) / 2;
 /** Rows whose products are added to the second moments together. */
 const pendingRows = 1024;
 
 /** What the inputs of one linear layer are like on the calibration texts. */
 export class InputStatistics {
   readonly width: number;
-  /** Largest magnitude, and sums of magnitudes and squares, by column. */
+  /** Largest magnitude, and sum of magnitudes, by column. */
   readonly maxima: Float32Array;
   readonly #magnitudes: Float64Array;
-  readonly #squares: Float64Array;
   readonly #every: number;
   readonly #sample: Float32Array[] = [];
   #numRows = 0;
@@ -25,7 +26,6 @@ export class InputStatistics {
     this.width = width;
     this.maxima = new Float32Array(width);
     this.#magnitudes = new Float64Array(width);
-    this.#squares = new Float64Array(width);
     this.#every = Math.ceil(totalRows / sampleRows);
     this.#moments = wantsMoments ? new Float32Array(width * width) : undefined;
   }
@@ -36,10 +36,8 @@ export class InputStatistics {
         const magnitude = Math.abs(row[i]!);
         if (magnitude > this.maxima[i]!) this.maxima[i] = magnitude;
         this.#magnitudes[i] = this.#magnitudes[i]! + magnitude;
-        this.#squares[i] = this.#squares[i]! + magnitude * magnitude;
       }
-      if (this.#numRows % this.#every === 0) this.#sample.push(row.slice());
-      this.#numRows++;
+      if (this.#isSampled(this.#numRows++)) this.#sample.push(row.slice());
     }
     if (this.#moments === undefined) return;
     for (const row of rows) this.#pending.push(row.slice());
@@ -51,12 +49,7 @@ export class InputStatistics {
     return this.#magnitudes.map((sum) => sum / this.#numRows);
   }
 
-  /** Mean square by column. */
-  get meanSquares(): Float64Array {
-    return this.#squares.map((sum) => sum / this.#numRows);
-  }
-
-  /** Evenly spread rows, one after another. */
+  /** Rows from all parts of the texts and all places in their sequences, one after another. */
   get sample(): Float32Array {
     const out = new Float32Array(this.#sample.length * this.width);
     for (const [i, row] of this.#sample.entries()) out.set(row, i * this.width);
@@ -69,6 +62,15 @@ export class InputStatistics {
     const moments = this.#moments ?? new Float32Array();
     for (let i = 0; i < moments.length; i++) moments[i] = moments[i]! / this.#numRows;
     return moments;
+  }
+
+  /**
+   * One row of every stretch, each time at another place in it: stretches as long as a sequence, or half of one, would otherwise
+   * give its first token every time, and first tokens are unlike all others.
+   */
+  #isSampled(index: number): boolean {
+    const stretch = Math.floor(index / this.#every);
+    return index % this.#every === Math.floor(((stretch * golden) % 1) * this.#every);
   }
 
   async #flush(backend: Backend): Promise<void> {
