@@ -75,6 +75,27 @@ export class CalibratedConversion implements WeightConversion {
     chosen: readonly TensorInfo[],
     work: WorkFolder,
   ): Promise<ConvertedWeights> {
+    const isLast = layer + 1 >= this.#source.checkpoint.config.numLayers;
+    const before = await this.#openStates(work, layer);
+    const after = isLast ? undefined : await this.#openStates(work, layer + 1);
+    let converted: ConvertedWeights;
+    try {
+      converted = await this.#runLayer(unit, layer, chosen, before, after);
+    } finally {
+      await before.close();
+      await after?.close();
+    }
+    return isLast ? converted : { ...converted, state: await this.#describe(work, layer + 1) };
+  }
+
+  /** Runs the texts through a layer and quantises it. What flows out of it goes to `after`. */
+  async #runLayer(
+    unit: Unit,
+    layer: number,
+    chosen: readonly TensorInfo[],
+    before: HiddenStates,
+    after: HiddenStates | undefined,
+  ): Promise<ConvertedWeights> {
     const { config } = this.#source.checkpoint;
     const weights = new Map<string, Float32Array>();
     for (const tensor of unit.tensors) weights.set(tensor.name, await readFloats(tensor));
@@ -89,9 +110,6 @@ export class CalibratedConversion implements WeightConversion {
       if (isFirst) await statistics?.add(this.#backend, rows);
     };
     const advancesByResult = this.#settings.kind === "gptq";
-    const before = await this.#openStates(work, layer);
-    const isLast = layer + 1 >= config.numLayers;
-    const after = isLast ? undefined : await this.#openStates(work, layer + 1);
     await this.#flow(stages, weights, before, advancesByResult ? undefined : after, observe);
     const result = await encodeLayer({
       backend: this.#backend,
@@ -111,10 +129,7 @@ export class CalibratedConversion implements WeightConversion {
       await this.#flow(stages, changed, before, after, () => Promise.resolve());
     }
     const outputErrors = await this.#measure(inputs, weights, result.effective);
-    await before.close();
-    await after?.close();
-    const state = after === undefined ? {} : { state: await this.#describe(work, layer + 1) };
-    return { encoded: result.encoded, changed: result.changed, outputErrors, ...state };
+    return { encoded: result.encoded, changed: result.changed, outputErrors };
   }
 
   #stages(layer: number): LayerStage[] {
@@ -127,7 +142,7 @@ export class CalibratedConversion implements WeightConversion {
   /** One for each input, shared by the matrices that read it. */
   #openStatistics(stages: readonly LayerStage[]): LayerInputs {
     const inputs: LayerInputs = new Map();
-    const wantsMoments = this.#settings.kind === "gptq";
+    const wantsMoments = this.#settings.kind === "gptq" && this.#settings.solve;
     for (const stage of stages) {
       const byColumn = new Map<number, InputStatistics>();
       for (const { weight, column, width } of stage.linears) {

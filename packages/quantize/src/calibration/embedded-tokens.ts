@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { convertFloats, type ModelPlan } from "@octavo/engine/artifacts";
+import { artifactInvalid, convertFloats, type ModelPlan } from "@octavo/engine/artifacts";
 import { OctavoError } from "@octavo/protocol";
 import { floatType } from "../source/source-model.js";
 import type { SequenceState } from "./hidden-states.js";
@@ -18,7 +18,8 @@ export async function embedTokens(plan: ModelPlan, tokens: Int32Array): Promise<
   try {
     const row = new Uint8Array(rowBytes);
     for (const [i, token] of tokens.entries()) {
-      await file.read(row, 0, rowBytes, source.offset + token * rowBytes);
+      const { bytesRead } = await file.read(row, 0, rowBytes, source.offset + token * rowBytes);
+      if (bytesRead < rowBytes) throw artifactInvalid(source.path, `ends within tensor "${source.name}"`);
       const single = convertFloats(row, floatType(source), "f32");
       values.set(new Float32Array(single.slice().buffer), i * width);
     }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
+import { OctavoError } from "@octavo/protocol";
 import { guardDisk } from "../output/work-folder.js";
 import { bytesOf } from "../output/output-tensor.js";
 
@@ -41,7 +42,14 @@ export class HiddenStates {
     let at = this.#offsetOf(sequence);
     for (const [buffer] of this.#widths) {
       const bytes = bytesOf(state.get(buffer) ?? new Float32Array());
-      await guardDisk(this.path, () => this.#file.write(bytes, 0, bytes.byteLength, at));
+      // A disk that fills up takes a part first and says so only when it is given the rest.
+      for (let done = 0; done < bytes.byteLength;) {
+        const start = done;
+        const { bytesWritten } = await guardDisk(this.path, () =>
+          this.#file.write(bytes, start, bytes.byteLength - start, at + start),
+        );
+        done += bytesWritten;
+      }
       at += bytes.byteLength;
     }
   }
@@ -52,7 +60,16 @@ export class HiddenStates {
     for (const [buffer, width] of this.#widths) {
       const values = new Float32Array(width * (this.#lengths[sequence] ?? 0));
       const bytes = bytesOf(values);
-      await this.#file.read(bytes, 0, bytes.byteLength, at);
+      for (let done = 0; done < bytes.byteLength;) {
+        const { bytesRead } = await this.#file.read(bytes, done, bytes.byteLength - done, at + done);
+        if (bytesRead === 0) {
+          throw new OctavoError(
+            "artifact_invalid",
+            `${this.path} was cut short while the run needed it. Remove the folder it is in, and run the command again.`,
+          );
+        }
+        done += bytesRead;
+      }
       state.set(buffer, values);
       at += bytes.byteLength;
     }

@@ -7,6 +7,7 @@ import {
   createTokenizer,
   type TemplateMessage,
 } from "@octavo/engine";
+import { artifactInvalid } from "@octavo/engine/artifacts";
 import { OctavoError } from "@octavo/protocol";
 import { invalidOption } from "../options.js";
 
@@ -45,6 +46,8 @@ export async function readCalibration(
   checkpoint: Checkpoint,
   { numSamples, sampleTokens }: CalibrationSize,
 ): Promise<CalibrationTexts> {
+  checkCount("calibration_samples", numSamples);
+  checkCount("calibration_tokens", sampleTokens);
   const bytes = await readBounded(path);
   const text = decode(path, bytes);
   const tokenizer = createTokenizer(checkpoint.tokenizer);
@@ -64,7 +67,15 @@ export async function readCalibration(
       `holds ${ids.length} tokens in ${path}; at least ${leastTokens} are needed, and 16000 or more are better`,
     );
   }
-  const length = Math.min(sampleTokens, checkpoint.config.maxPositionEmbeddings);
+  const { vocabSize, maxPositionEmbeddings } = checkpoint.config;
+  const stray = ids.find((id) => id >= vocabSize);
+  if (stray !== undefined) {
+    throw artifactInvalid(
+      checkpoint.path,
+      `has a tokenizer that gives the id ${stray}, but an embedding of ${vocabSize} rows`,
+    );
+  }
+  const length = Math.min(sampleTokens, maxPositionEmbeddings, ids.length);
   const whole = Math.floor(ids.length / length);
   const count = Math.min(whole, numSamples);
   const sequences = Array.from({ length: count }, (_, sample) => {
@@ -73,6 +84,12 @@ export async function readCalibration(
   });
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   return { facts: { sha256, sequences: count, tokens: count * length }, sequences };
+}
+
+function checkCount(param: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw invalidOption(param, `must be a whole number of at least 1, not ${value}`);
+  }
 }
 
 async function readBounded(path: string): Promise<Buffer> {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkFolder } from "./work-folder.js";
 
@@ -14,5 +14,8 @@ export async function copySideFiles(source: string, work: WorkFolder): Promise<v
     for (const name of readdirSync(join(source, templates)).filter((file) => file.endsWith(".jinja")))
       names.push(join(templates, name));
   }
-  for (const name of names) await work.file(name, readFileSync(join(source, name)));
+  for (const name of names) {
+    const path = join(source, name);
+    if (statSync(path).isFile()) await work.file(name, readFileSync(path));
+  }
 }
