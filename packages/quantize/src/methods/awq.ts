@@ -1,8 +1,9 @@
 import type { Backend } from "@octavo/kernels";
 import type { InputStatistics } from "../calibration/input-statistics.js";
 import { timesTransposed } from "../calibration/matrix-products.js";
-import { codeOf, groupValues, rangeOf, roundToNearest } from "../formats/integer-groups.js";
+import { codeOf, rangeOf } from "../formats/integer-groups.js";
 import type { IntegerFormat } from "../formats/module-format.js";
+import { copyBlock } from "./cholesky.js";
 import type { FoldableInput } from "./folding.js";
 
 /** Exponents of the inputs' magnitudes that are tried, from 0 (no scaling) on. */
@@ -37,14 +38,11 @@ export async function searchScales(
   let bestScales: Float32Array = new Float32Array(input.producerWidth).fill(1);
   for (const exponent of exponents) {
     const scales = scalesOf(magnitudes, exponent);
+    const ofColumns = Float32Array.from(input.columnOf, (column) => scales[column]!);
     let loss = 0;
-    for (const { weight, rows, cols } of matrices) {
-      const scaled = scaleColumns(weight, cols, (col) => scales[input.columnOf[col]!]!);
-      const shape = { rows, cols, bits: format.bits, groupSize: format.groupSizeOf(cols) };
-      const rounded = groupValues(roundToNearest(scaled, shape, format.symmetric));
-      const gap = scaleColumns(rounded, cols, (col) => 1 / scales[input.columnOf[col]!]!);
-      for (let i = 0; i < gap.length; i++) gap[i] = gap[i]! - weight[i]!;
-      for (const value of await timesTransposed(backend, sample, gap, cols)) loss += value * value;
+    for (const matrix of matrices) {
+      const gaps = roundingGaps(matrix, ofColumns, format);
+      for (const value of await timesTransposed(backend, sample, gaps, matrix.cols)) loss += value * value;
     }
     if (loss < best) {
       best = loss;
@@ -74,77 +72,101 @@ function scalesOf(magnitudes: Float64Array, exponent: number): Float32Array {
   return Float32Array.from(powers, (power) => power / middle);
 }
 
-function scaleColumns(matrix: Float32Array, cols: number, scaleOf: (col: number) => number): Float32Array {
-  const scales = Float32Array.from({ length: cols }, (_, col) => scaleOf(col));
-  const out = new Float32Array(matrix.length);
-  for (let at = 0; at < matrix.length; at += cols) {
-    for (let col = 0; col < cols; col++) out[at + col] = matrix[at + col]! * scales[col]!;
+/** What rounding takes from the matrix when its columns are scaled before and scaled back after. */
+function roundingGaps(
+  { weight, cols }: AwqMatrix,
+  scales: Float32Array,
+  { bits, symmetric, groupSizeOf }: Pick<IntegerFormat, "bits" | "symmetric" | "groupSizeOf">,
+): Float32Array {
+  const size = groupSizeOf(cols);
+  const most = 2 ** bits - 1;
+  const scaled = new Float32Array(size);
+  const gaps = new Float32Array(weight.length);
+  for (let start = 0; start < weight.length; start += size) {
+    const column = start % cols;
+    let low = 0;
+    let high = 0;
+    for (let i = 0; i < size; i++) {
+      scaled[i] = weight[start + i]! * scales[column + i]!;
+      const value = scaled[i]!;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    const range = rangeOf(low, high, bits, symmetric);
+    for (let i = 0; i < size; i++) {
+      const rounded = (codeOf(scaled[i]!, range, most) - range.zero) * range.scale;
+      gaps[start + i] = rounded / scales[column + i]! - weight[start + i]!;
+    }
   }
-  return out;
+  return gaps;
 }
 
 /**
  * How far to narrow each group's range: large weights may be cut off where that lets the others be told apart better. A group's error is
  * that of its part of the output over the sample, products of different inputs included.
  * @param sample `[n, cols]`, of the inputs as the matrix now takes them
+ * @returns by row and group
  */
-export function searchShrinks(
+export async function searchShrinks(
+  backend: Backend,
   { weight, rows, cols }: AwqMatrix,
   sample: Float32Array,
-  { bits, symmetric, groupSizeOf }: Pick<IntegerFormat, "bits" | "symmetric" | "groupSizeOf">,
-): Float32Array {
-  const size = groupSizeOf(cols);
+  format: Pick<IntegerFormat, "bits" | "symmetric" | "groupSizeOf">,
+): Promise<Float32Array> {
+  const size = format.groupSizeOf(cols);
   const groups = cols / size;
   const chosen = new Float32Array(rows * groups).fill(1);
   for (let group = 0; group < groups; group++) {
-    const moments = momentsOf(sample, cols, group * size, size);
-    for (let row = 0; row < rows; row++) {
-      const values = weight.subarray(row * cols + group * size, row * cols + (group + 1) * size);
-      chosen[row * groups + group] = bestShrink(values, moments, bits, symmetric);
+    const ofGroup = { left: group * size, cols: size };
+    const inputs = copyBlock(sample, cols, { top: 0, rows: sample.length / cols, ...ofGroup });
+    const values = copyBlock(weight, cols, { top: 0, rows, ...ofGroup });
+    const best = new Float64Array(rows).fill(Infinity);
+    for (const shrink of shrinks) {
+      const outputs = await timesTransposed(backend, inputs, shrunkGaps(values, size, shrink, format), size);
+      const errors = sumOfSquares(outputs, rows);
+      for (let row = 0; row < rows; row++) {
+        if (errors[row]! >= best[row]!) continue;
+        best[row] = errors[row]!;
+        chosen[row * groups + group] = shrink;
+      }
     }
   }
   return chosen;
 }
 
-function bestShrink(values: Float32Array, moments: Float32Array, bits: number, symmetric: boolean): number {
-  const size = values.length;
+/** What rounding to a narrowed range takes from each of the groups that lie one after another. */
+function shrunkGaps(
+  values: Float32Array,
+  size: number,
+  shrink: number,
+  { bits, symmetric }: Pick<IntegerFormat, "bits" | "symmetric">,
+): Float32Array {
   const most = 2 ** bits - 1;
-  const gaps = new Float32Array(size);
-  let low = 0;
-  let high = 0;
-  for (const value of values) {
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  let best = Infinity;
-  let chosen = 1;
-  for (const shrink of shrinks) {
+  const gaps = new Float32Array(values.length);
+  for (let start = 0; start < values.length; start += size) {
+    let low = 0;
+    let high = 0;
+    for (let at = start; at < start + size; at++) {
+      const value = values[at]!;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
     const range = rangeOf(low * shrink, high * shrink, bits, symmetric);
-    for (let i = 0; i < size; i++) {
-      gaps[i] = values[i]! - (codeOf(values[i]!, range, most) - range.zero) * range.scale;
-    }
-    let error = 0;
-    for (let i = 0; i < size; i++) {
-      let product = 0;
-      for (let j = 0; j < size; j++) product += moments[i * size + j]! * gaps[j]!;
-      error += product * gaps[i]!;
-    }
-    if (error < best) {
-      best = error;
-      chosen = shrink;
+    for (let at = start; at < start + size; at++) {
+      gaps[at] = (codeOf(values[at]!, range, most) - range.zero) * range.scale - values[at]!;
     }
   }
-  return chosen;
+  return gaps;
 }
 
-/** Sum of x xᵀ over the sample, for `size` columns from `first` on. */
-function momentsOf(sample: Float32Array, cols: number, first: number, size: number): Float32Array {
-  const out = new Float32Array(size * size);
-  for (let at = first; at < sample.length; at += cols) {
-    for (let i = 0; i < size; i++) {
-      const x = sample[at + i]!;
-      for (let j = 0; j < size; j++) out[i * size + j] = out[i * size + j]! + x * sample[at + j]!;
+/** Of each column of `[n, width]`. */
+function sumOfSquares(matrix: Float32Array, width: number): Float64Array {
+  const sums = new Float64Array(width);
+  for (let start = 0; start < matrix.length; start += width) {
+    for (let i = 0; i < width; i++) {
+      const value = matrix[start + i]!;
+      sums[i] = sums[i]! + value * value;
     }
   }
-  return out;
+  return sums;
 }

@@ -56,7 +56,7 @@ export async function encodeLayer(layer: LayerToEncode): Promise<EncodedLayer> {
     for (const { name, shape } of plan.sources) {
       if (!layer.chosen.has(name)) continue;
       const [rows = 0, cols = 0] = shape;
-      const matrix = encodeMatrix(
+      const matrix = await encodeMatrix(
         layer,
         folded,
         name,
@@ -112,13 +112,13 @@ function matricesOf(input: FoldableInput, weights: ReadonlyMap<string, Float32Ar
   );
 }
 
-function encodeMatrix(
-  { settings, format }: LayerToEncode,
+async function encodeMatrix(
+  { backend, settings, format }: LayerToEncode,
   folded: FoldedWeights,
   name: string,
   matrix: AwqMatrix,
   statistics: InputStatistics,
-): EncodedMatrix {
+): Promise<EncodedMatrix> {
   const module = moduleOf(name);
   const { weight, rows, cols } = matrix;
   if (settings.kind !== "awq" || !settings.search) return format.encode(module, weight, rows, cols);
@@ -126,7 +126,7 @@ function encodeMatrix(
   const scales = folded.inputScales.get(name);
   const sample = statistics.sample.map((value, at) => value / (scales?.[at % cols] ?? 1));
   const shape = { rows, cols, bits: integers.bits, groupSize: integers.groupSizeOf(cols) };
-  const shrinks = isQueryOrKey(name) ? undefined : searchShrinks(matrix, sample, integers);
+  const shrinks = isQueryOrKey(name) ? undefined : await searchShrinks(backend, matrix, sample, integers);
   return integers.pack(module, roundToNearest(weight, shape, integers.symmetric, shrinks));
 }
 
