@@ -5,6 +5,13 @@ import { roundEven } from "./half.js";
 const largest = 448;
 /** One sign, four exponent bits of bias 7, three of mantissa: ulp of values below 2^-6, which are subnormal. */
 const smallestStep = 2 ** -9;
+const smallestNormal = 2 ** -6;
+/** Steps of 2^exponent / 8 in 1, by exponent from -6 on. */
+const stepsPerUnit = Float64Array.from({ length: 15 }, (_, i) => 2 ** (9 - i));
+
+/** A double's exponent stands in its upper word, which is the second of two on the little-endian machines that Octavo runs on. */
+const scratch = new Float64Array(1);
+const scratchWords = new Uint32Array(scratch.buffer);
 
 /**
  * FP8 as compressed-tensors' `float-quantized`: weight F8_E4M3 `[out, in]`, weight_scale F32 `[out, 1]`, w = q * s. Activations are
@@ -40,13 +47,12 @@ export function encodeFp8(module: string, weight: Float32Array, rows: number, co
 export function toE4m3(value: number): number {
   const sign = value < 0 || Object.is(value, -0) ? 0x80 : 0;
   const magnitude = Math.min(Math.abs(value), largest);
-  if (magnitude < 2 ** -6) return sign | roundEven(magnitude / smallestStep);
-  const exponent = Math.floor(Math.log2(magnitude));
-  // log2 may be off by one at powers of two.
-  const exact =
-    magnitude < 2 ** exponent ? exponent - 1 : magnitude >= 2 ** (exponent + 1) ? exponent + 1 : exponent;
-  const mantissa = roundEven((magnitude / 2 ** exact - 1) * 8);
-  return sign | Math.min(((exact + 7) << 3) + mantissa, 0x7e);
+  if (magnitude < smallestNormal) return sign | roundEven(magnitude / smallestStep);
+  scratch[0] = magnitude;
+  const exponent = (scratchWords[1]! >>> 20) - 1023;
+  // From 8 eighths of the power of two on: the leading one is not stored.
+  const eighths = roundEven(magnitude * stepsPerUnit[exponent + 6]!) - 8;
+  return sign | Math.min(((exponent + 7) << 3) + eighths, 0x7e);
 }
 
 /** What each code stands for. */
