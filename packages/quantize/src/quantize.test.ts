@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -124,6 +125,43 @@ describe("a run that was ended goes on", () => {
     });
   });
 
+  test("under another name of the model, which a GGUF file holds, it is refused", async () => {
+    const renamed = join(scratch, "a-longer-name");
+    symlinkSync(tiny, renamed);
+    const out = nextOut();
+    await stopAfter(2, { method: "gguf:Q8_0", out });
+    await assert.rejects(quantize(renamed, { method: "gguf:Q8_0", out }), {
+      code: "invalid_option",
+      message: /\.partial/,
+    });
+  });
+
+  test("what is not its own, or no record, does not count", async () => {
+    const out = nextOut();
+    const artifact = join(`${out}.partial`, "artifact");
+    mkdirSync(artifact, { recursive: true });
+    writeFileSync(
+      join(artifact, "model-00001-of-00005.safetensors"),
+      "of a run that was killed in its first unit",
+    );
+    await quantize(tiny, { method: "gguf:Q8_0", out });
+    assert.deepEqual(readdirSync(out).toSorted(), [
+      "README.md",
+      "model-Q8_0.gguf",
+      "octavo-quantization.json",
+    ]);
+
+    const whole = nextOut();
+    await quantize(tiny, { method: "fp8", out: whole });
+    const broken = nextOut();
+    await stopAfter(2, { method: "fp8", out: broken });
+    const progress = join(`${broken}.partial`, "progress.json");
+    const { fingerprint } = JSON.parse(readFileSync(progress, "utf8")) as { fingerprint: string };
+    writeFileSync(progress, JSON.stringify({ fingerprint, units: [null, { file: 3 }] }));
+    await quantize(tiny, { method: "fp8", out: broken });
+    assert.deepEqual(contents(broken), contents(whole));
+  });
+
   test("progress runs from nothing to all, with the time left in between", async () => {
     const seen: { share: number; leftMs: number | undefined }[] = [];
     await quantize(
@@ -147,6 +185,26 @@ describe("mixtures of experts", () => {
     const names = modules.map(({ name }) => name);
     assert.ok(names.includes("model.layers.0.block_sparse_moe.experts.0.w2"));
     assert.ok(names.every((name) => !name.endsWith(".gate")));
+    const router = "model.layers.0.block_sparse_moe.gate";
+    const config = (folder: string): Record<string, Record<string, unknown>> =>
+      JSON.parse(readFileSync(join(folder, "config.json"), "utf8")) as Record<
+        string,
+        Record<string, unknown>
+      >;
+    const ignored = config(out)["quantization_config"]?.["ignore"];
+    assert.ok(
+      Array.isArray(ignored) && ignored.includes(router),
+      "other readers must leave the router alone too",
+    );
+    const rounded = nextOut();
+    const ignore = ["lm_head", "re:.*experts"];
+    await quantize(mixtral, { method: "gptq", groupSize: -1, roundToNearest: true, ignore, out: rounded });
+    const { dynamic = {} } = config(rounded)["quantization_config"] ?? {};
+    const patterns = Object.keys(dynamic as object);
+    assert.ok(patterns.every((pattern) => pattern.startsWith("-:")));
+    const isLeft = (module: string): boolean =>
+      patterns.some((pattern) => new RegExp(`^(?:${pattern.slice(2)})`).test(module));
+    assert.ok(isLeft(router) && !isLeft("model.layers.0.self_attn.q_proj"));
     const [original, values] = [await artifactValues(mixtral), await artifactValues(out)];
     for (const [name, expected] of original)
       assert.ok(weightError(expected, values.get(name)!) < 0.001, name);
@@ -231,6 +289,45 @@ describe("refusals", () => {
     await assertRefused({}, "artifact_unsupported", /GGUF/, gguf);
   });
 
+  test("sequences longer than the texts are as long as those; a count that is none is refused", async () => {
+    const options = { method: "awq", groupSize: 32, calibration: texts, numThreads: 1 } as const;
+    const long = join(scratch, "long");
+    writeTinyFolder(long, { type: "bf16", numLayers: 1, maxPositionEmbeddings: 100_000 });
+    const { calibration, modules } = await quantize(long, {
+      ...options,
+      sampleTokens: 65_536,
+      out: nextOut(),
+    });
+    assert.equal(calibration?.sequences, 1);
+    assert.equal(calibration.tokens, readFileSync(texts).byteLength);
+    assert.ok(modules.every(({ error }) => error > 0));
+    await assertRefused({ numSamples: 3 }, "invalid_option", /calibration_samples means nothing without/);
+    await assertRefused({ ...options, numSamples: 0 }, "invalid_option", /calibration_samples/);
+    await assertRefused({ ...options, sampleTokens: 1.5 }, "invalid_option", /calibration_tokens/);
+  });
+
+  test("a tokenizer with more ids than the embedding has rows", async () => {
+    const mismatched = join(scratch, "mismatched");
+    writeTinyFolder(mismatched, { type: "bf16", numLayers: 1 });
+    const path = join(mismatched, "tokenizer.json");
+    const json = JSON.parse(readFileSync(path, "utf8")) as {
+      added_tokens: { id: number; content: string }[];
+    };
+    json.added_tokens.push({ ...json.added_tokens[0]!, id: 300, content: "fox" });
+    writeFileSync(path, JSON.stringify(json));
+    await assertRefused({ calibration: texts }, "artifact_invalid", /the id 300.*260 rows/, mismatched);
+  });
+
+  test("a licence may be a folder", async () => {
+    const licensed = join(scratch, "licensed");
+    writeTinyFolder(licensed, { type: "bf16", numLayers: 1 });
+    mkdirSync(join(licensed, "LICENSES"));
+    writeFileSync(join(licensed, "LICENSE.md"), "terms");
+    const out = nextOut();
+    await quantize(licensed, { method: "fp8", out });
+    assert.ok(existsSync(join(out, "LICENSE.md")) && !existsSync(join(out, "LICENSES")));
+  });
+
   test("a folder that exists is left alone", async () => {
     const out = nextOut();
     mkdirSync(out);
@@ -240,13 +337,19 @@ describe("refusals", () => {
       message: /exists already/,
     });
     assert.deepEqual(readdirSync(out), ["mine"]);
+    const link = nextOut();
+    symlinkSync(join(scratch, "nowhere"), link);
+    await assert.rejects(quantize(tiny, { method: "fp8", out: link }), { message: /exists already/ });
+    const empty = nextOut();
+    mkdirSync(empty);
+    await quantize(tiny, { method: "fp8", out: empty });
+    assert.ok(existsSync(join(empty, "config.json")));
   });
 
   test("a full disk leaves nothing under the final name", { skip: !existsSync("/dev/full") }, async () => {
     const out = nextOut();
     const artifact = join(`${out}.partial`, "artifact");
     mkdirSync(artifact, { recursive: true });
-    const { symlinkSync } = await import("node:fs");
     symlinkSync("/dev/full", join(artifact, "model-00002-of-00005.safetensors"));
     await assert.rejects(quantize(tiny, { method: "fp8", out }), { code: "disk_full", message: /goes on/ });
     assert.ok(!existsSync(out));

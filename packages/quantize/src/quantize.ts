@@ -3,7 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type DownloadProgress, openCheckpoint, resolveModel, supportedArchitectures } from "@octavo/engine";
 import { artifactUnsupported } from "@octavo/engine/artifacts";
-import { type Backend, createCpuBackend } from "@octavo/kernels";
+import { type Backend, createCpuBackend, defaultThreadCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { CalibratedConversion } from "./calibration/calibrated-conversion.js";
 import { type CalibrationTexts, readCalibration } from "./calibration/texts.js";
@@ -50,6 +50,15 @@ export async function quantize(
         `(or ask for round_to_nearest)`,
     );
   }
+  if (options.calibration === undefined) {
+    for (const name of ["numSamples", "sampleTokens"] as const) {
+      if (options[name] === undefined) continue;
+      throw invalidOption(
+        name === "numSamples" ? "calibration_samples" : "calibration_tokens",
+        "means nothing without calibration",
+      );
+    }
+  }
   const source = await openModel(model, options, hooks);
   const chosen = chooseModules(source, settings, options.ignore ?? ["lm_head"]);
   const texts =
@@ -60,8 +69,9 @@ export async function quantize(
           sampleTokens: options.sampleTokens ?? 512,
         });
   using backend = openBackend(texts, options.numThreads);
-  const converter = chooseConverter(source, settings, chosen, texts, backend);
-  const work = await WorkFolder.open(options.out, fingerprintOf(source, settings, chosen, texts));
+  using converter = chooseConverter(source, settings, chosen, texts, backend, options.numThreads);
+  const fingerprint = fingerprintOf(source, settings, chosen, texts, converter.layout);
+  const work = await WorkFolder.open(options.out, fingerprint);
   await convertUnits(source, converter, work, hooks);
   const card = describe(source, settings, options, texts, work);
   await converter.finish(work);
@@ -133,8 +143,9 @@ function chooseConverter(
   chosen: ReadonlySet<string>,
   texts: CalibrationTexts | undefined,
   backend: Backend | null,
+  numThreads = defaultThreadCount(),
 ): UnitConverter {
-  if (settings.kind === "gguf") return new GgufConverter(source, settings.mix);
+  if (settings.kind === "gguf") return new GgufConverter(source, settings.mix, numThreads);
   const format = moduleFormat(settings, floatOf(source.checkpoint.config.dtype));
   const conversion =
     texts === undefined || backend === null
@@ -143,12 +154,13 @@ function chooseConverter(
   return new SafetensorsConverter(source, format, conversion, chosen);
 }
 
-/** Equal for runs that write the same bytes: the same model, settings and texts. */
+/** Equal for runs that write the same bytes: the same model, settings, texts and what stands before the weights. */
 function fingerprintOf(
   source: SourceModel,
   settings: MethodSettings,
   chosen: ReadonlySet<string>,
   texts: CalibrationTexts | undefined,
+  layout: Uint8Array,
 ): string {
   const { path, tensors } = source.checkpoint;
   const files = [...new Set(Array.from(tensors.values(), (tensor) => tensor.path))].map((file) => {
@@ -157,7 +169,7 @@ function fingerprintOf(
   });
   const config = readFileSync(join(path, "config.json"), "utf8");
   const parts = [1, config, files, settings, [...chosen], texts?.facts ?? null];
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+  return createHash("sha256").update(JSON.stringify(parts)).update(layout).digest("hex");
 }
 
 async function convertUnits(

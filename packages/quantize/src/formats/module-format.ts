@@ -97,8 +97,15 @@ export function integerFormat(settings: Extract<MethodSettings, { kind: "awq" | 
             lm_head: false,
             checkpoint_format: "gptq",
             modules_to_not_convert: kept.length === 0 ? null : kept,
+            dynamic: exceptions(kept),
           },
   };
+}
+
+/** What GPTQModel and vLLM read of modules that are as they were: regular expressions after "-:". The head has a field of its own. */
+function exceptions(kept: readonly string[]): Readonly<Record<string, object>> {
+  const modules = kept.filter((module) => module !== "lm_head");
+  return Object.fromEntries(modules.map((module) => [`-:${module.replaceAll(".", "\\.")}$`, {}]));
 }
 
 function nf4Format(

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -79,6 +79,29 @@ describe("files", () => {
       }
     });
   }
+
+  test("tensors of several stretches, on threads, are what they are in one", async () => {
+    const source = join(scratch, "wide");
+    const shape = { hiddenSize: 1024, intermediateSize: 2304, headDim: 32, numLayers: 1 } as const;
+    writeTinyFolder(source, { type: "bf16", tieWordEmbeddings: true, ...shape });
+    const original = await artifactValues(source);
+    const bytes = [];
+    for (const numThreads of [1, 3]) {
+      const out = join(scratch, `wide-${numThreads}`);
+      const { modules } = await quantize(source, { method: "gguf:Q8_0", out, numThreads });
+      const found = await artifactValues(out);
+      for (const name of ["model.layers.0.mlp.gate_proj", "model.layers.0.mlp.down_proj"]) {
+        const measured = weightError(original.get(`${name}.weight`)!, found.get(`${name}.weight`)!);
+        const error = modules.find((module) => module.name === name)?.error ?? 0;
+        assert.ok(
+          error > 0 && Math.abs(measured - error) < 0.001 * error,
+          `${name}: ${measured} for ${error}`,
+        );
+      }
+      bytes.push(readFileSync(join(out, "model-Q8_0.gguf")));
+    }
+    assert.ok(bytes[0]!.equals(bytes[1]!));
+  });
 
   test("Q4_K_M spends more bits where llama.cpp does, and replaces blocks that do not fit", async () => {
     const source = join(scratch, "deep");

@@ -41,6 +41,8 @@ export const ggmlTypes = {
 } as const satisfies Record<string, GgmlType>;
 
 export type GgmlTypeName = keyof typeof ggmlTypes;
+/** One of them, so that its name is known to be one. */
+export type WrittenGgmlType = (typeof ggmlTypes)[GgmlTypeName];
 
 export function tensorBytesOf(type: GgmlType, numElements: number): number {
   return (numElements / type.blockElements) * type.blockBytes;

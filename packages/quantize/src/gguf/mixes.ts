@@ -1,4 +1,4 @@
-import { type GgmlType, type GgmlTypeName, ggmlTypes } from "./ggml-types.js";
+import { type GgmlTypeName, ggmlTypes, type WrittenGgmlType } from "./ggml-types.js";
 
 /** A file type of llama.cpp: which tensor gets which type. Source: llama_tensor_get_type in llama.cpp's llama-quant.cpp. */
 export interface GgufMix {
@@ -92,7 +92,7 @@ const smaller: Partial<Readonly<Record<GgmlTypeName, GgmlTypeName>>> = {
 };
 
 /** The type that a row of `cols` elements can be stored in: what was asked for, its replacement, or F16. */
-export function fittingType(wanted: GgmlTypeName, cols: number): GgmlType {
+export function fittingType(wanted: GgmlTypeName, cols: number): WrittenGgmlType {
   let name = wanted;
   if (cols % ggmlTypes[name].blockElements !== 0) name = smaller[name] ?? "F16";
   return cols % ggmlTypes[name].blockElements === 0 ? ggmlTypes[name] : ggmlTypes.F16;

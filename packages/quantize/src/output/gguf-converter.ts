@@ -1,19 +1,25 @@
 import { encodeGgufHeader, ggufName, type GgufValue } from "@octavo/engine/artifacts";
 import type { TensorInfo } from "@octavo/engine";
-import { encodeGgml, type GgmlType, ggmlTypes, tensorBytesOf } from "../gguf/ggml-types.js";
+import { EncodePool } from "../gguf/encode-pool.js";
+import { type EncodedStretch, encodeStretch } from "../gguf/encoded-stretch.js";
+import { ggmlTypes, tensorBytesOf, type WrittenGgmlType } from "../gguf/ggml-types.js";
 import { fittingType, type GgufMix } from "../gguf/mixes.js";
 import { ggufArchitecture, modelMetadata, ropeFactors } from "../gguf/model-metadata.js";
 import { tokenizerMetadata } from "../gguf/tokenizer-metadata.js";
-import { weightError } from "../report/errors.js";
-import { layerOf, moduleOf, readFloats, type SourceModel, type Unit } from "../source/source-model.js";
+import { relativeError } from "../report/errors.js";
+import { layerOf, moduleOf, readRows, type SourceModel, type Unit } from "../source/source-model.js";
 import type { UnitConverter } from "./unit-converter.js";
 import type { ModuleRecord, UnitRecord, UnitToWrite } from "./work-folder.js";
 
 const alignment = 32;
+/** Elements read and encoded together: an embedding as a whole would be gigabytes in single precision. */
+const stretchElements = 2 ** 21;
+/** Tensors of fewer elements are not worth a thread. */
+const fewElements = 2 ** 17;
 
 interface PlacedTensor {
   readonly name: string;
-  readonly type: GgmlType;
+  readonly type: WrittenGgmlType;
   readonly shape: readonly number[];
   readonly byteLength: number;
   readonly source: TensorInfo | Float32Array;
@@ -31,8 +37,9 @@ export class GgufConverter implements UnitConverter {
   readonly #header: Uint8Array;
   readonly #units: readonly PlacedUnit[];
   readonly #interleaved: { readonly headDim: number } | undefined;
+  readonly #pool: EncodePool;
 
-  constructor(source: SourceModel, mix: GgufMix) {
+  constructor(source: SourceModel, mix: GgufMix, numThreads: number) {
     const { checkpoint, units } = source;
     const metadata: Record<string, GgufValue> = {
       ...modelMetadata(checkpoint, mix.fileType),
@@ -50,6 +57,15 @@ export class GgufConverter implements UnitConverter {
     const { interleavesRotary } = ggufArchitecture(checkpoint);
     this.#interleaved = interleavesRotary ? { headDim: checkpoint.config.headDim } : undefined;
     this.#file = `model-${mix.name}.gguf`;
+    this.#pool = new EncodePool(numThreads);
+  }
+
+  [Symbol.dispose](): void {
+    this.#pool[Symbol.dispose]();
+  }
+
+  get layout(): Uint8Array {
+    return this.#header;
   }
 
   resume(finished: readonly UnitRecord[]): Promise<number> {
@@ -62,11 +78,12 @@ export class GgufConverter implements UnitConverter {
     const modules: ModuleRecord[] = [];
     for (const tensor of unit.tensors) {
       const { source, type, byteLength } = tensor;
-      const values = source instanceof Float32Array ? source : await this.#values(source);
-      const stored = values.slice();
-      chunks.push(encodeGgml(type, stored));
-      if (!(source instanceof Float32Array) && source.shape.length === 2) {
-        modules.push({ name: moduleOf(source.name), type: type.name, error: weightError(values, stored) });
+      const isComputed = source instanceof Float32Array;
+      const parts = isComputed ? [encodeStretch(type, source)] : await this.#encode(source, type);
+      for (const { bytes } of parts) chunks.push(bytes);
+      if (!isComputed && source.shape.length === 2) {
+        const error = relativeError(parts.map((part) => part.error));
+        modules.push({ name: moduleOf(source.name), type: type.name, error });
       }
       chunks.push(new Uint8Array(padded(byteLength) - byteLength));
     }
@@ -84,11 +101,28 @@ export class GgufConverter implements UnitConverter {
     return Promise.resolve();
   }
 
-  async #values(tensor: TensorInfo): Promise<Float32Array> {
-    const values = await readFloats(tensor);
+  /** A tensor in stretches of whole rows, and of whole heads where those are interleaved. */
+  async #encode(tensor: TensorInfo, type: WrittenGgmlType): Promise<EncodedStretch[]> {
+    const [numRows = 1, cols = 1] = tensor.shape;
     const rotates = /\.self_attn\.[qk]_proj\.(?:weight|bias)$/.test(tensor.name);
-    if (this.#interleaved === undefined || !rotates) return values;
-    return interleaveRows(values, tensor.shape[1] ?? 1, this.#interleaved.headDim);
+    const headDim = rotates ? this.#interleaved?.headDim : undefined;
+    const unit = headDim ?? 1;
+    const rowsPerStretch = Math.max(1, Math.floor(stretchElements / (cols * unit))) * unit;
+    const parts: Promise<EncodedStretch>[] = [];
+    for (let first = 0; first < numRows; first += rowsPerStretch) {
+      const read = await readRows(tensor, first, Math.min(rowsPerStretch, numRows - first));
+      const values = headDim === undefined ? read : interleaveRows(read, cols, headDim);
+      // So many stretches are in memory as threads can work on, and one more.
+      await parts.at(-this.#pool.numThreads);
+      const part =
+        numRows * cols < fewElements
+          ? Promise.resolve(encodeStretch(type, values))
+          : this.#pool.encode(type.name, values);
+      // Whoever awaits the parts in their order hears of it; until then it is nobody's.
+      part.catch(() => undefined);
+      parts.push(part);
+    }
+    return Promise.all(parts);
   }
 }
 

@@ -44,6 +44,8 @@ export function plainConversion(format: ModuleFormat): WeightConversion {
 
 /** Writes a folder in Hugging Face's layout: a shard per unit, an index, config.json with a quantization_config. */
 export class SafetensorsConverter implements UnitConverter {
+  /** Every shard is whole by itself. */
+  readonly layout: Uint8Array = new Uint8Array();
   readonly #source: SourceModel;
   readonly #format: ModuleFormat;
   readonly #conversion: WeightConversion;
@@ -61,6 +63,8 @@ export class SafetensorsConverter implements UnitConverter {
     this.#conversion = conversion;
     this.#chosen = chosen;
   }
+
+  [Symbol.dispose](): void {}
 
   resume(finished: readonly UnitRecord[], work: WorkFolder): Promise<number> {
     return this.#conversion.resume(finished, work);
@@ -106,7 +110,8 @@ export class SafetensorsConverter implements UnitConverter {
       json({ metadata: { total_size: totalSize }, weight_map: weightMap }),
     );
     const config = JSON.parse(readFileSync(join(path, "config.json"), "utf8")) as Record<string, unknown>;
-    const kept = [...this.#source.linears].filter((name) => !this.#chosen.has(name)).map(moduleOf);
+    const { linears, routers } = this.#source;
+    const kept = [...linears, ...routers].filter((name) => !this.#chosen.has(name)).map(moduleOf);
     await work.file(
       "config.json",
       json({ ...config, quantization_config: this.#format.configuration(kept) }),

@@ -1,7 +1,16 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  type Stats,
+} from "node:fs";
 import { open, rename, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { OctavoError } from "@octavo/protocol";
 import { invalidOption } from "../options.js";
 
@@ -46,6 +55,8 @@ export class WorkFolder {
   readonly #folder: string;
   readonly #fingerprint: string;
   readonly #units: UnitRecord[] = [];
+  /** What stands beside the weights. */
+  readonly #files = new Set<string>();
 
   private constructor(out: string, fingerprint: string) {
     this.#out = resolve(out);
@@ -60,10 +71,8 @@ export class WorkFolder {
    */
   static async open(out: string, fingerprint: string): Promise<WorkFolder> {
     const work = new WorkFolder(out, fingerprint);
-    if (existsSync(work.#out) && !isEmptyFolder(work.#out)) {
-      throw invalidOption("out", `is ${out}, which exists already; name another folder or remove it`);
-    }
     await guardDisk(work.#folder, async () => {
+      makeWay(work.#out, out);
       mkdirSync(dirname(work.#out), { recursive: true });
       await work.#resume();
       mkdirSync(work.artifact, { recursive: true });
@@ -97,6 +106,7 @@ export class WorkFolder {
   /** A small file beside the weights. */
   async file(name: string, content: string | Uint8Array): Promise<void> {
     const path = join(this.artifact, name);
+    this.#files.add(name);
     await guardDisk(path, async () => {
       mkdirSync(dirname(path), { recursive: true });
       await writeFile(path, content, { flush: true });
@@ -106,9 +116,19 @@ export class WorkFolder {
   /** Gives the artifact its name. */
   async publish(): Promise<void> {
     await guardDisk(this.#out, async () => {
+      this.#removeStrangers();
       await rename(this.artifact, this.#out);
       rmSync(this.#folder, { recursive: true, force: true });
     });
+  }
+
+  /** A run with other options that ended before its first unit was recorded may have left files. */
+  #removeStrangers(): void {
+    const own = new Set([...this.#files, ...this.#units.map(({ file }) => file)]);
+    for (const entry of readdirSync(this.artifact, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (!entry.isDirectory() && !own.has(relative(this.artifact, path))) rmSync(path);
+    }
   }
 
   async #resume(): Promise<void> {
@@ -216,9 +236,45 @@ function readProgress(path: string): Progress | undefined {
   try {
     const progress = JSON.parse(readFileSync(path, "utf8")) as Partial<Progress> | null;
     if (typeof progress?.fingerprint !== "string" || !Array.isArray(progress.units)) return undefined;
-    return { fingerprint: progress.fingerprint, units: progress.units };
+    const broken = progress.units.findIndex((unit: unknown) => !isUnitRecord(unit));
+    const units = broken === -1 ? progress.units : progress.units.slice(0, broken);
+    return { fingerprint: progress.fingerprint, units };
   } catch {
     return undefined;
+  }
+}
+
+function isUnitRecord(value: unknown): value is UnitRecord {
+  const unit = (value ?? {}) as Partial<UnitRecord>;
+  const isCount = (count: unknown): boolean => Number.isSafeInteger(count) && Number(count) >= 0;
+  return (
+    typeof unit.file === "string" &&
+    isCount(unit.offset) &&
+    isCount(unit.byteLength) &&
+    typeof unit.sha256 === "string" &&
+    Array.isArray(unit.tensors) &&
+    Array.isArray(unit.modules)
+  );
+}
+
+/**
+ * Sees to it that the last rename can work before any work is done: OUT must not be there. An empty folder is removed, which says at
+ * once what cannot be replaced, such as a mount.
+ */
+function makeWay(path: string, out: string): void {
+  const found: Stats | undefined = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isDirectory() || !isEmptyFolder(path)) {
+    throw invalidOption("out", `is ${out}, which exists already; name another folder or remove it`);
+  }
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    throw invalidOption(
+      "out",
+      `is ${out}, an empty folder that cannot be replaced (${code}); name a folder in it, or one that does not exist`,
+    );
   }
 }
 

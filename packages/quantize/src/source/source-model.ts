@@ -24,6 +24,8 @@ export interface SourceModel {
   readonly units: readonly Unit[];
   /** Names of the tensors that multiply activations and may be quantised, the output head included. */
   readonly linears: ReadonlySet<string>;
+  /** Names of the matrices that choose experts. */
+  readonly routers: ReadonlySet<string>;
 }
 
 /** @throws OctavoError `artifact_unsupported` for a checkpoint that is quantised already or no safetensors folder */
@@ -40,7 +42,7 @@ export function openSource(checkpoint: Checkpoint): SourceModel {
     );
   }
   const plan = planModel(config, tensors);
-  return { checkpoint, plan, units: cutIntoUnits(tensors), linears: linearNames(plan, tensors) };
+  return { checkpoint, plan, units: cutIntoUnits(tensors), ...matrixNames(plan, tensors) };
 }
 
 /** The module that a weight belongs to: its name without `.weight`. */
@@ -57,19 +59,22 @@ export function layerOf(tensorName: string): number | undefined {
  * A tensor's values in single precision.
  * @throws OctavoError `artifact_invalid` for values that are not finite
  */
-export async function readFloats(tensor: TensorInfo): Promise<Float32Array> {
-  const bytes = await readTensor(tensor);
-  const single = convertFloats(bytes, floatType(tensor), "f32");
+export function readFloats(tensor: TensorInfo): Promise<Float32Array> {
+  return readRows(tensor, 0, tensor.shape[0] ?? 1);
+}
+
+/** Of those, `count` rows from `first` on: a large tensor need not be in memory as a whole. */
+export async function readRows(tensor: TensorInfo, first: number, count: number): Promise<Float32Array> {
+  const [numRows = 1] = tensor.shape;
+  const rowBytes = numRows === 0 ? 0 : tensor.byteLength / numRows;
+  const range = { offset: tensor.offset + first * rowBytes, byteLength: count * rowBytes };
+  const { name, path } = tensor;
+  const single = convertFloats(await readTensor({ name, path, ...range }), floatType(tensor), "f32");
   const values = new Float32Array(single.buffer, single.byteOffset, single.byteLength / 4);
-  for (let i = 0; i < values.length; i++) {
-    if (!Number.isFinite(values[i])) {
-      throw artifactInvalid(
-        tensor.path,
-        `tensor ${JSON.stringify(tensor.name)} holds ${values[i]} at element ${i}`,
-      );
-    }
-  }
-  return values;
+  const at = values.findIndex((value) => !Number.isFinite(value));
+  if (at === -1) return values;
+  const element = (values.length / count) * first + at;
+  throw artifactInvalid(path, `tensor ${JSON.stringify(name)} holds ${values[at]} at element ${element}`);
 }
 
 export function floatType(tensor: TensorInfo): "f32" | "f16" | "bf16" {
@@ -99,14 +104,19 @@ function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): Unit[] {
 }
 
 /** Routers of mixtures of experts decide by small differences and are kept; so does everyone else. */
-const router = /\.(?:gate|router|shared_expert_gate)(?:\.[a-z_]+)?$/;
+const routerModule = /\.(?:gate|router|shared_expert_gate)(?:\.[a-z_]+)?$/;
 
-function linearNames(plan: ModelPlan, tensors: ReadonlyMap<string, TensorInfo>): ReadonlySet<string> {
-  const names = new Set<string>();
+function matrixNames(
+  plan: ModelPlan,
+  tensors: ReadonlyMap<string, TensorInfo>,
+): Pick<SourceModel, "linears" | "routers"> {
+  const linears = new Set<string>();
+  const routers = new Set<string>();
   const add = (matrix: MatrixPlan): void => {
     for (const { name } of matrix.sources) {
       // Experts that are stacked in one tensor are no matrix of any format.
-      if (tensors.get(name)?.shape.length === 2 && !router.test(moduleOf(name))) names.add(name);
+      if (tensors.get(name)?.shape.length !== 2) continue;
+      (routerModule.test(moduleOf(name)) ? routers : linears).add(name);
     }
   };
   const embeddings = new Set<MatrixPlan>();
@@ -115,7 +125,7 @@ function linearNames(plan: ModelPlan, tensors: ReadonlyMap<string, TensorInfo>):
     else for (const field of Object.values(op)) for (const matrix of matricesIn(field)) add(matrix);
   }
   if (!embeddings.has(plan.head.weight)) add(plan.head.weight);
-  return names;
+  return { linears, routers };
 }
 
 /** Also those of an op's experts. */

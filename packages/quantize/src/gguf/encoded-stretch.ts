@@ -1,0 +1,14 @@
+import { type SquaredError, squaredError } from "../report/errors.js";
+import { encodeGgml, type GgmlType } from "./ggml-types.js";
+
+/** Whole rows of a tensor as blocks, and what that did to them. */
+export interface EncodedStretch {
+  readonly bytes: Uint8Array;
+  readonly error: SquaredError;
+}
+
+export function encodeStretch(type: GgmlType, values: Float32Array): EncodedStretch {
+  const stored = values.slice();
+  const bytes = encodeGgml(type, stored);
+  return { bytes, error: squaredError(values, stored) };
+}
