@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import { type ConventionName, conventionNames } from "./conventions/convention.js";
-import { OtlpExporter } from "./export/otlp-exporter.js";
+import { OtlpExporter, tracesBelow } from "./export/otlp-exporter.js";
 import type { SpanSink } from "./export/span-sink.js";
 import type { Attributes } from "./span/llm-span.js";
 import { parseTraceContext, type TraceContext } from "./span/trace-context.js";
@@ -19,8 +19,9 @@ export interface RegisterOptions {
   /** Further attributes of the process. */
   readonly resource?: Attributes;
   /**
-   * A collector's address for OTLP over HTTP; default: `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, then
-   * `OTEL_EXPORTER_OTLP_ENDPOINT`. With none of them spans go to `sinks` alone.
+   * A collector's address for OTLP over HTTP, to which `/v1/traces` is added where it has no path; default:
+   * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, then `OTEL_EXPORTER_OTLP_ENDPOINT`, to whose path it is always added. With none of them
+   * spans go to `sinks` alone.
    */
   readonly endpoint?: string;
   /** Sent with every batch, e.g. a key; default: `OTEL_EXPORTER_OTLP_HEADERS`. */
@@ -59,8 +60,7 @@ export function register(options: RegisterOptions = {}): Tracing {
     refuse("sampleRatio", `expected a share from 0 to 1, got ${sampleRatio}`);
   if (!Number.isSafeInteger(maxContentCharacters) || maxContentCharacters < 0)
     refuse("maxContentCharacters", `expected a count, got ${maxContentCharacters}`);
-  const endpoint =
-    options.endpoint ?? env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] ?? env["OTEL_EXPORTER_OTLP_ENDPOINT"];
+  const endpoint = options.endpoint ?? endpointFrom(env);
   const exporter =
     endpoint === undefined || endpoint === ""
       ? []
@@ -98,6 +98,13 @@ function contextOf(parent: () => ForeignSpanContext | undefined): TraceContext |
   } catch {
     return undefined;
   }
+}
+
+/** An empty variable counts as none, as OpenTelemetry has it. */
+function endpointFrom(env: NodeJS.ProcessEnv): string | undefined {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own = "", OTEL_EXPORTER_OTLP_ENDPOINT: base = "" } = env;
+  if (own !== "") return own;
+  return base === "" ? undefined : tracesBelow(base);
 }
 
 /** `name=value,name=value` with percent-encoded values, as OpenTelemetry's environment variables have it. */

@@ -150,6 +150,40 @@ describe("the OTLP exporter", () => {
     }
   });
 
+  it("cuts batches into bodies that collectors take, and keeps no more content than its bound", async () => {
+    await using collector = await startCollector();
+    const long = { ...fullSpan, context: { ...fullSpan.context, metadata: { text: "x".repeat(40_000) } } };
+    const exporter = exporterTo(collector.url, {
+      maxBatch: 100,
+      maxDelayMs: 1e9,
+      maxBodyCharacters: 100_000,
+    });
+    for (let index = 0; index < 7; index++) exporter.add(long);
+    await exporter.close(5000);
+    assert.equal(exporter.counts.delivered, 7);
+    assert.equal(collector.paths.length, 4, "two spans in a body");
+    const bounded = exporterTo("http://127.0.0.1:9", { maxWaitingCharacters: 10 });
+    bounded.add(fullSpan);
+    bounded.add(fullSpan);
+    assert.equal(bounded.counts.droppedFull, 1);
+    await bounded.close(1);
+  });
+
+  it("sends nothing that is no Unicode: one span would cost its whole batch", async () => {
+    await using collector = await startCollector();
+    const exporter = exporterTo(collector.url);
+    exporter.add({
+      ...bareSpan,
+      request: { model: "a\ud83d" },
+      context: { attributes: { "k\udc00": "v\ud83d!" } },
+    });
+    await exporter.close(5000);
+    const [span] = collector.spans;
+    assert.equal(span?.name, "chat a\ufffd");
+    const own = span?.attributes.find(({ key }) => key === "k\ufffd");
+    assert.deepEqual(own?.value, { stringValue: "v\ufffd!" });
+  });
+
   it("adds the path of traces to base addresses alone", () => {
     assert.equal(tracesAddress("http://c:4318"), "http://c:4318/v1/traces");
     assert.equal(tracesAddress("http://c:4318/"), "http://c:4318/v1/traces");

@@ -3,6 +3,7 @@ import type { Attributes, LlmSpan } from "../span/llm-span.js";
 import { httpAddress, HttpPoster, type PostAnswer } from "./http-post.js";
 import { otlpSpan, otlpTraceBody } from "./otlp-json.js";
 import type { SinkCounts, SpanSink } from "./span-sink.js";
+import { WaitingSpans } from "./waiting-spans.js";
 
 export interface OtlpExporterOptions {
   /** OTLP over HTTP with JSON: a collector's base address, or the full one of its traces. */
@@ -13,8 +14,12 @@ export interface OtlpExporterOptions {
   readonly conventions: readonly ConventionName[];
   /** Spans that may wait; more are dropped and counted. Default 4096. */
   readonly maxWaiting?: number;
+  /** Characters of captured content that may wait with them. Default 32 million. */
+  readonly maxWaitingCharacters?: number;
   /** Default 256. */
   readonly maxBatch?: number;
+  /** A batch whose body would be longer goes out in parts; collectors refuse what is longer than theirs. Default 4 MiB. */
+  readonly maxBodyCharacters?: number;
   /** A batch goes out when it is full, or this long after its first span. Default 1000. */
   readonly maxDelayMs?: number;
   /** For one attempt. Default 10000. */
@@ -41,11 +46,10 @@ export class OtlpExporter implements SpanSink {
   readonly #options: Required<Omit<OtlpExporterOptions, "onProblem">> &
     Pick<OtlpExporterOptions, "onProblem">;
   readonly #poster: HttpPoster;
-  #waiting: LlmSpan[] = [];
+  readonly #spans: WaitingSpans;
   #sending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #wake: (() => void) | undefined;
-  #inFlight = 0;
   #delivered = 0;
   #droppedFull = 0;
   #droppedFailed = 0;
@@ -58,13 +62,17 @@ export class OtlpExporter implements SpanSink {
     this.#options = {
       headers: {},
       maxWaiting: 4096,
+      maxWaitingCharacters: 32_000_000,
       maxBatch: 256,
+      maxBodyCharacters: 4 * 1024 * 1024,
       maxDelayMs: 1000,
       timeoutMs: 10_000,
       maxAttempts: 5,
       retryDelayMs: 500,
       ...options,
     };
+    const { maxWaiting, maxWaitingCharacters } = this.#options;
+    this.#spans = new WaitingSpans({ maxSpans: maxWaiting, maxCharacters: maxWaitingCharacters });
     this.#poster = new HttpPoster(tracesAddress(options.endpoint), this.#options.headers, "otlpEndpoint");
   }
 
@@ -78,17 +86,16 @@ export class OtlpExporter implements SpanSink {
       delivered: this.#delivered,
       droppedFull: this.#droppedFull,
       droppedFailed: this.#droppedFailed,
-      waiting: this.#waiting.length + this.#inFlight,
+      waiting: this.#spans.size,
     };
   }
 
   add(span: LlmSpan): void {
-    if (this.#isClosed || this.#waiting.length + this.#inFlight >= this.#options.maxWaiting) {
+    if (this.#isClosed || !this.#spans.add(span)) {
       this.#droppedFull += 1;
       return;
     }
-    this.#waiting.push(span);
-    if (this.#waiting.length >= this.#options.maxBatch) this.#start();
+    if (this.#spans.numWaiting >= this.#options.maxBatch) this.#start();
     else this.#timer ??= setTimeout(() => this.#start(), this.#options.maxDelayMs).unref();
   }
 
@@ -108,8 +115,7 @@ export class OtlpExporter implements SpanSink {
   async close(deadlineMs: number): Promise<void> {
     await this.flush(deadlineMs);
     this.#isClosed = true;
-    this.#droppedFailed += this.#waiting.length;
-    this.#waiting = [];
+    this.#droppedFailed += this.#spans.clear();
     this.#wake?.();
     this.#poster.close();
     await this.#sending;
@@ -118,10 +124,10 @@ export class OtlpExporter implements SpanSink {
   #start(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#sending !== undefined || this.#waiting.length === 0) return;
+    if (this.#sending !== undefined || this.#spans.numWaiting === 0) return;
     this.#sending = this.#sendAll().finally(() => {
       this.#sending = undefined;
-      if (this.#waiting.length > 0 && !this.#isClosed) {
+      if (this.#spans.numWaiting > 0 && !this.#isClosed) {
         this.#timer ??= setTimeout(() => this.#start(), this.#options.maxDelayMs).unref();
       }
     });
@@ -131,16 +137,14 @@ export class OtlpExporter implements SpanSink {
   async #sendAll(): Promise<void> {
     const { maxBatch } = this.#options;
     do {
-      const batch = this.#waiting.splice(0, maxBatch);
-      this.#inFlight = batch.length;
-      await this.#deliver(batch);
-      this.#inFlight = 0;
-    } while (this.#waiting.length >= maxBatch || (this.#isHurried && this.#waiting.length > 0));
+      for (const part of await this.#encode(this.#spans.take(maxBatch))) await this.#deliver(part);
+      this.#spans.settle();
+    } while (this.#spans.numWaiting >= maxBatch || (this.#isHurried && this.#spans.numWaiting > 0));
   }
 
-  async #deliver(batch: readonly LlmSpan[]): Promise<void> {
+  async #deliver(batch: readonly string[]): Promise<void> {
     const { resource, maxAttempts, retryDelayMs, timeoutMs } = this.#options;
-    const body = otlpTraceBody(await this.#encode(batch), resource);
+    const body = otlpTraceBody(batch, resource);
     let reason = "";
     for (let attempt = 1; attempt <= maxAttempts && !this.#isClosed; attempt++) {
       let waitMs = retryDelayMs * 2 ** (attempt - 1);
@@ -165,13 +169,22 @@ export class OtlpExporter implements SpanSink {
     this.#report(`${batch.length} spans were dropped: ${reason || "the exporter was closed"}`);
   }
 
-  async #encode(batch: readonly LlmSpan[]): Promise<readonly string[]> {
-    const encoded: string[] = [];
+  /** In parts of one body each; a span that is longer than a body by itself goes alone. */
+  async #encode(batch: readonly LlmSpan[]): Promise<readonly (readonly string[])[]> {
+    const { conventions, maxBodyCharacters } = this.#options;
+    const parts: string[][] = [];
+    let room = 0;
     for (const [index, span] of batch.entries()) {
       if (index > 0 && index % encodeSlice === 0) await new Promise((resolve) => setImmediate(resolve));
-      encoded.push(JSON.stringify(otlpSpan(span, this.#options.conventions)));
+      const encoded = JSON.stringify(otlpSpan(span, conventions));
+      if (parts.length === 0 || encoded.length > room) {
+        parts.push([]);
+        room = maxBodyCharacters;
+      }
+      parts.at(-1)?.push(encoded);
+      room -= encoded.length;
     }
-    return encoded;
+    return parts;
   }
 
   /** Waits before another attempt; cut short when the exporter closes. */
@@ -206,6 +219,14 @@ export function tracesAddress(endpoint: string): string {
   if (!URL.canParse(endpoint)) return endpoint;
   const url = new URL(endpoint);
   if (url.pathname === "/" || url.pathname === "") url.pathname = "/v1/traces";
+  return url.href;
+}
+
+/** Where the traces of a base address go, its own path kept: the rule of `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+export function tracesBelow(base: string): string {
+  if (!URL.canParse(base)) return base;
+  const url = new URL(base);
+  if (!url.pathname.endsWith("/v1/traces")) url.pathname = `${url.pathname.replace(/\/+$/, "")}/v1/traces`;
   return url.href;
 }
 

@@ -1,5 +1,6 @@
 import { type ConventionName, renderAttributes, spanName } from "../conventions/convention.js";
 import type { Attributes, AttributeValue, LlmSpan } from "../span/llm-span.js";
+import { wellFormed } from "../span/well-formed.js";
 
 /** Span kinds and status codes of OTLP's `trace.proto`. */
 const spanKinds = { server: 2, client: 3 } as const;
@@ -16,13 +17,16 @@ export function otlpSpan(span: LlmSpan, conventions: readonly ConventionName[]):
     ...(identity.parentSpanId === undefined ? {} : { parentSpanId: identity.parentSpanId }),
     ...(identity.traceState === undefined ? {} : { traceState: identity.traceState }),
     flags: sampledFlag,
-    name: spanName(span),
+    name: wellFormed(spanName(span)),
     kind: spanKinds[span.side],
     startTimeUnixNano: unixNano(span.startEpochMs),
     endTimeUnixNano: unixNano(span.startEpochMs + span.durationMs),
     attributes: otlpAttributes(renderAttributes(span, conventions)),
     status: failed
-      ? { code: statusError, ...(outcome.message === undefined ? {} : { message: outcome.message }) }
+      ? {
+          code: statusError,
+          ...(outcome.message === undefined ? {} : { message: wellFormed(outcome.message) }),
+        }
       : {},
   };
 }
@@ -34,11 +38,14 @@ export function otlpTraceBody(spans: readonly string[], resource: Attributes): s
 }
 
 export function otlpAttributes(attributes: Attributes): readonly object[] {
-  return Object.entries(attributes).map(([key, value]) => ({ key, value: otlpValue(value) }));
+  return Object.entries(attributes).map(([key, value]) => ({
+    key: wellFormed(key),
+    value: otlpValue(value),
+  }));
 }
 
 function otlpValue(value: AttributeValue): object {
-  if (typeof value === "string") return { stringValue: value };
+  if (typeof value === "string") return { stringValue: wellFormed(value) };
   if (typeof value === "boolean") return { boolValue: value };
   if (typeof value === "number") {
     if (Number.isSafeInteger(value)) return { intValue: String(value) };

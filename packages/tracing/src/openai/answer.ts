@@ -77,24 +77,32 @@ function responsesAnswer(fields: Fields, budget: ContentBudget | undefined): Ans
     }),
     usage: readUsage(fields["usage"]),
     outputMessages: budget === undefined ? [] : output.map((item) => responsesItem(item, budget)),
-    failure:
-      status === "failed"
-        ? {
-            kind: "error",
-            errorType: textOf(error?.["code"]) ?? "response_failed",
-            message: textOf(error?.["message"]),
-          }
-        : undefined,
+    failure: status === "failed" ? failureOf(error ?? {}) : undefined,
+  };
+}
+
+/** Of the Responses API: an answer's `error`, or a stream's event of that type. */
+export function failureOf(error: Fields): SpanOutcome {
+  return {
+    kind: "error",
+    errorType: nameOf(error["code"]) ?? "response_failed",
+    message: textOf(error["message"]),
   };
 }
 
 export function commonFacts(fields: Fields): LlmResponseFacts {
   return defined<LlmResponseFacts>({
-    id: textOf(fields["id"]),
-    model: textOf(fields["model"]),
-    systemFingerprint: textOf(fields["system_fingerprint"]),
-    serviceTier: textOf(fields["service_tier"]),
+    id: nameOf(fields["id"]),
+    model: nameOf(fields["model"]),
+    systemFingerprint: nameOf(fields["system_fingerprint"]),
+    serviceTier: nameOf(fields["service_tier"]),
   });
+}
+
+/** An empty name is none: Azure's streams begin with a chunk of the prompt's filter results whose id and model are empty. */
+function nameOf(value: unknown): string | undefined {
+  const text = textOf(value);
+  return text === "" ? undefined : text;
 }
 
 /** Both of OpenAI's spellings: chat's and the Responses API's. */

@@ -1,12 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
-import OpenAI from "openai";
+import OpenAI, { AzureOpenAI } from "openai";
 import { APIPromise } from "openai/core/api-promise";
 import { usingAttributes, usingTraceParent } from "../context/using-attributes.js";
 import { register } from "../register.js";
 import { events, json } from "../testing/mock-openai.js";
-import { chat, chunk, chunks, completion, drain, only, scene, streamed } from "../testing/openai-scene.js";
+import {
+  chat,
+  chunk,
+  chunks,
+  completion,
+  drain,
+  only,
+  scene,
+  streamed,
+  textCompletion,
+} from "../testing/openai-scene.js";
 import { instrumentOpenAI } from "./instrument-openai.js";
 
 describe("what callers get", () => {
@@ -84,6 +94,7 @@ describe("what callers get", () => {
     const tracing = register({ sinks: [] });
     const instrumentation = instrumentOpenAI(OpenAI, tracing);
     assert.throws(() => instrumentOpenAI(OpenAI, tracing), OctavoError);
+    assert.throws(() => instrumentOpenAI(AzureOpenAI, tracing), /derived from/);
     instrumentation[Symbol.dispose]();
     instrumentation[Symbol.dispose]();
     assert.deepEqual(Object.getOwnPropertyDescriptor(OpenAI.prototype, "request"), request);
@@ -207,6 +218,20 @@ describe("traces and their contents", () => {
       },
     ]);
     assert.deepEqual(response.toolNames, ["weather"]);
+  });
+
+  it("content is cut between characters, never within one", async () => {
+    const spans = await scene(
+      json(textCompletion),
+      async ({ client }) => {
+        await client.chat.completions.create({
+          model: "m",
+          messages: [{ role: "user", content: "abc\u{1f600}def" }],
+        });
+      },
+      { captureContent: true, maxContentCharacters: 4 },
+    );
+    assert.deepEqual(only(spans).content?.inputMessages[0]?.parts, [{ type: "text", content: "abc…" }]);
   });
 
   it("a body that throws when it is looked at fails as it would have", async () => {

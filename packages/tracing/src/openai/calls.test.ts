@@ -213,6 +213,27 @@ describe("openai calls as spans", () => {
     );
   });
 
+  it("a stream whose first chunk has empty names, as Azure's have", async () => {
+    const filtered = { ...chunks[0]!, id: "", model: "", choices: [] };
+    const spans = await scene(events([filtered, ...chunks]), async ({ client }) => {
+      await drain(await client.chat.completions.create(streamed));
+    });
+    const { response } = only(spans);
+    assert.equal(response.id, "chatcmpl-2");
+    assert.equal(response.model, "served");
+  });
+
+  it("a stream of responses that ends in an error event", async () => {
+    const failed = { type: "error", code: "server_error", message: "it broke", param: null };
+    const spans = await scene(
+      events([{ type: "response.output_text.delta", delta: "Hi" }, failed]),
+      async ({ client }) => {
+        await drain(await client.responses.create({ model: "asked", input: "x", stream: true }));
+      },
+    );
+    assert.deepEqual(only(spans).outcome, { kind: "error", errorType: "server_error", message: "it broke" });
+  });
+
   it("other calls make no span", async () => {
     const spans = await scene(json({ id: "served", object: "model" }), async ({ client }) => {
       await client.models.retrieve("served");

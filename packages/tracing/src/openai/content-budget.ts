@@ -13,7 +13,7 @@ export class ContentBudget {
       this.#left -= text.length;
       return text;
     }
-    const kept = text.slice(0, this.#left);
+    const kept = text.slice(0, isPairAt(text, this.#left - 1) ? this.#left - 1 : this.#left);
     this.#left = 0;
     if (this.#isCut) return kept;
     this.#isCut = true;
@@ -27,4 +27,9 @@ export class ContentBudget {
     this.#left -= length;
     return true;
   }
+}
+
+/** Whether one character takes the unit at `index` and the next: a cut between them would leave half of it. */
+function isPairAt(text: string, index: number): boolean {
+  return (text.codePointAt(index) ?? 0) > 0xffff;
 }

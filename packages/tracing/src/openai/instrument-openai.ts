@@ -39,10 +39,10 @@ export function instrumentOpenAI(openai: OpenAIClass, tracing: Tracing): Disposa
       { param: "openai" },
     );
   }
-  if (instrumented.has(prototype)) {
+  if (isInstrumented(prototype)) {
     throw new OctavoError(
       "invalid_option",
-      "instrumentOpenAI: this class is instrumented already; dispose that instrumentation first",
+      "instrumentOpenAI: this class, or one that it is derived from, is instrumented already; dispose that instrumentation first",
       { param: "openai" },
     );
   }
@@ -57,6 +57,18 @@ export function instrumentOpenAI(openai: OpenAIClass, tracing: Tracing): Disposa
       else Object.defineProperty(prototype, "request", own);
     },
   };
+}
+
+/** A derived class calls its parent's method: a call would be two spans. */
+function isInstrumented(prototype: object): boolean {
+  for (
+    let one: unknown = prototype;
+    typeof one === "object" && one !== null;
+    one = Object.getPrototypeOf(one)
+  ) {
+    if (instrumented.has(one)) return true;
+  }
+  return false;
 }
 
 function observedRequest(original: Request, tracing: Tracing): Request {

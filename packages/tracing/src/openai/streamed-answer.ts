@@ -1,5 +1,11 @@
-import type { CapturedMessage, LlmResponseFacts, MessagePart, TokenUsage } from "../span/llm-span.js";
-import { type Answer, commonFacts, hasItems, readAnswer, readUsage, someOf } from "./answer.js";
+import type {
+  CapturedMessage,
+  LlmResponseFacts,
+  MessagePart,
+  SpanOutcome,
+  TokenUsage,
+} from "../span/llm-span.js";
+import { type Answer, commonFacts, failureOf, hasItems, readAnswer, readUsage, someOf } from "./answer.js";
 import type { CallKind } from "./call-kind.js";
 import type { ContentBudget } from "./content-budget.js";
 import { type Fields, fieldsOf, numberOf, objectsOf, textOf } from "./fields.js";
@@ -118,6 +124,7 @@ function streamedMessage({ text, reasoning, calls, finishReason }: StreamedChoic
 class ResponsesStream implements StreamedAnswer {
   readonly #budget: ContentBudget | undefined;
   #response: unknown;
+  #failure: SpanOutcome | undefined;
 
   constructor(budget: ContentBudget | undefined) {
     this.#budget = budget;
@@ -127,10 +134,12 @@ class ResponsesStream implements StreamedAnswer {
     const fields = fieldsOf(event);
     const response = fieldsOf(fields?.["response"]);
     if (response !== undefined) this.#response = response;
+    if (fields?.["type"] === "error") this.#failure = failureOf(fields);
     return textOf(fields?.["type"])?.endsWith(".delta") === true;
   }
 
   answer(): Answer {
-    return readAnswer("responses", this.#response, this.#budget);
+    const answer = readAnswer("responses", this.#response, this.#budget);
+    return this.#failure === undefined ? answer : { ...answer, failure: this.#failure };
   }
 }

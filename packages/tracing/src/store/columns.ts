@@ -1,5 +1,6 @@
 import { jsonText } from "../conventions/attribute-list.js";
 import type { GapSummary, LlmSpan } from "../span/llm-span.js";
+import { wellFormed } from "../span/well-formed.js";
 
 export type Cell = string | number | boolean | undefined;
 
@@ -81,7 +82,7 @@ export function rowLine(span: LlmSpan): string {
   const row: Record<string, Cell> = {};
   for (const { name, of } of columns) {
     const cell = of(span);
-    if (cell !== undefined) row[name] = cell;
+    if (cell !== undefined) row[name] = typeof cell === "string" ? wellFormed(cell) : cell;
   }
   return `${JSON.stringify(row)}\n`;
 }

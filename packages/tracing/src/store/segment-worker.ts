@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
@@ -14,7 +15,8 @@ async function convert(stem: string): Promise<void> {
     if (row === undefined) continue;
     for (const [index, { name }] of columns.entries()) cells[index]?.push(row[name] ?? null);
   }
-  const partial = `${stem}.parquet.partial`;
+  // Another process may have opened the store in the same moment and found the same segment.
+  const partial = `${stem}.parquet.${randomUUID()}.partial`;
   parquetWriteFile({
     filename: partial,
     columnData: columns.map(({ name, type }, index) => ({

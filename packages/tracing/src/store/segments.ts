@@ -42,10 +42,14 @@ export async function listSegments(folder: string): Promise<readonly Segment[]> 
   return [...byStem.values()].toSorted((left, right) => left.startMs - right.startMs);
 }
 
-/** Whether whoever began the segment may still write to it. Of other machines nobody here can tell. */
-export function mayBeWritten({ isParquet, pid, host }: Segment): boolean {
+/**
+ * Whether whoever began the segment may still write to it. Of other machines nobody here can tell. A process of our own number that
+ * began it before we did is an earlier one: in a container that is started again, numbers and names come again.
+ */
+export function mayBeWritten({ isParquet, pid, host, startMs }: Segment): boolean {
   if (isParquet) return false;
   if (host !== thisHost) return true;
+  if (pid === process.pid) return startMs >= Math.floor(performance.timeOrigin);
   try {
     process.kill(pid, 0);
     return true;
@@ -60,14 +64,38 @@ export interface StoreLimits {
   readonly maxAgeMs: number;
 }
 
-/** Removes the oldest full segments beyond the limits. */
-export async function removeOld(folder: string, limits: StoreLimits, nowMs: number): Promise<void> {
-  const segments = (await listSegments(folder)).filter(({ isParquet }) => isParquet);
+/** A segment of lines that was not written to for so long belongs to nobody who is in need of it. */
+const quietMs = 3_600_000;
+
+/**
+ * Removes the oldest segments beyond the limits, lines that nobody turned into Parquet included: their machine may never come back.
+ * @param current stem of the segment that the caller writes
+ */
+export async function removeOld(
+  folder: string,
+  limits: StoreLimits,
+  nowMs: number,
+  current: string,
+): Promise<void> {
   let total = 0;
-  for (const { stem, startMs } of segments.toReversed()) {
-    const path = `${stem}.parquet`;
-    const { size, mtimeMs } = await stat(path).catch(() => ({ size: 0, mtimeMs: startMs }));
-    total += size;
-    if (total > limits.maxBytes || nowMs - mtimeMs > limits.maxAgeMs) await rm(path, { force: true });
+  for (const { stem, isParquet } of (await listSegments(folder)).toReversed()) {
+    const path = `${stem}.${isParquet ? "parquet" : "jsonl"}`;
+    const found = await stat(path).catch(() => undefined);
+    if (found === undefined) continue;
+    total += found.size;
+    const ageMs = nowMs - found.mtimeMs;
+    const mayGo = stem !== current && (isParquet || ageMs > quietMs);
+    if (mayGo && (total > limits.maxBytes || ageMs > limits.maxAgeMs)) await rm(path, { force: true });
+  }
+  await removeTorn(folder, nowMs);
+}
+
+/** What a conversion that was killed left. */
+async function removeTorn(folder: string, nowMs: number): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names.filter((other) => /^spans-.*\.partial$/.test(other))) {
+    const path = join(folder, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found !== undefined && nowMs - found.mtimeMs > quietMs) await rm(path, { force: true });
   }
 }

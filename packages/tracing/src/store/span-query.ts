@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { OctavoError } from "@octavo/protocol";
 import { columns } from "./columns.js";
@@ -31,6 +31,9 @@ export const spanGroups: readonly SpanGroup[] = [
   "first_token_cause",
   "slowest_gap_cause",
 ];
+
+/** Of an answer to `stats`: no table is that long. */
+const mostGroups = 10_000;
 
 export type Row = Readonly<Record<string, string | number | boolean | null>>;
 
@@ -111,7 +114,7 @@ export class SpanQuery implements Disposable {
     filter: SpanFilter,
     options: { readonly bucketMs?: number; readonly by?: SpanGroup; readonly limit?: number },
   ): Promise<readonly SpanStats[]> {
-    const { bucketMs, by, limit = 10_000 } = options;
+    const { bucketMs, by, limit = mostGroups + 1 } = options;
     if (bucketMs !== undefined && !(bucketMs >= 1))
       throw new OctavoError("invalid_option", `bucket: expected a time, got ${bucketMs} ms`, {
         param: "bucket",
@@ -130,16 +133,28 @@ export class SpanQuery implements Disposable {
     const rows = await this.#select(
       `SELECT ${[...keys, ...measures].join(", ")} FROM spans ${where(filter)} ${grouping} LIMIT ${count(limit)}`,
     );
+    if (options.limit === undefined && rows.length > mostGroups) {
+      throw new OctavoError(
+        "invalid_option",
+        `bucket: gives more than ${mostGroups} rows; choose longer buckets, or a shorter time`,
+        { param: "bucket" },
+      );
+    }
     return rows.filter(({ count: spans }) => Number(spans) > 0).map((row) => statsOf(row, by !== undefined));
   }
 
   /** Writes the spans as one Parquet file; how many they are. */
   async exportParquet(filter: SpanFilter, path: string): Promise<number> {
-    await mkdir(dirname(path), { recursive: true });
-    const rows = await this.#select(
-      `COPY (SELECT * FROM spans ${where(filter)} ORDER BY start_ms) TO ${literal(path)} (FORMAT parquet)`,
-    );
-    return Number(rows[0]?.["Count"] ?? 0);
+    const target = literal(path);
+    await checkWritable(path);
+    const copy = `(SELECT * FROM spans ${where(filter)} ORDER BY start_ms) TO ${target} (FORMAT parquet)`;
+    try {
+      const rows = await this.#select(copy, "COPY");
+      return Number(rows[0]?.["Count"] ?? 0);
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    }
   }
 
   [Symbol.dispose](): void {
@@ -147,12 +162,10 @@ export class SpanQuery implements Disposable {
   }
 
   /** The segments are looked up anew; one that became Parquet in between is looked up once more. */
-  async #select(query: string): Promise<readonly Row[]> {
+  async #select(query: string, kind: "SELECT" | "COPY" = "SELECT"): Promise<readonly Row[]> {
     for (let attempt = 1; ; attempt++) {
-      const source = spansOf(await listSegments(this.#folder));
-      const sql = query.startsWith("COPY (")
-        ? query.replace("COPY (", `COPY (WITH spans AS (${source}) `)
-        : `WITH spans AS (${source}) ${query}`;
+      const spans = `WITH spans AS (${spansOf(await listSegments(this.#folder))})`;
+      const sql = kind === "COPY" ? `COPY (${spans} ${query.slice(1)}` : `${spans} ${query}`;
       try {
         const result = await this.#connection.runAndReadAll(sql);
         return result.getRowObjectsJS().map(plainRow);
@@ -211,25 +224,37 @@ function percentilesOf(value: unknown): Percentiles {
   return { p50: at(0), p95: at(1), p99: at(2) };
 }
 
+/** So that what cannot be written is told from a store that cannot be read. */
+async function checkWritable(path: string): Promise<void> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    await (await open(path, "w")).close();
+  } catch (cause) {
+    const { code = "unknown" } = cause as NodeJS.ErrnoException;
+    throw new OctavoError("invalid_option", `${path} cannot be written (${code})`, { param: "file", cause });
+  }
+}
+
 /** Segments of an older Octavo may lack columns: the first part of the union has them all, and no rows. */
 function spansOf(segments: readonly Segment[]): string {
   const paths = (isParquet: boolean): readonly string[] =>
     segments
       .filter((segment) => segment.isParquet === isParquet)
-      .map(({ stem }) => literal(`${stem}.${isParquet ? "parquet" : "jsonl"}`));
+      .map(({ stem }) => literal(withoutPatterns(`${stem}.${isParquet ? "parquet" : "jsonl"}`)));
   const full = paths(true);
-  const open = paths(false);
+  const growing = paths(false);
   const nothing = columns.map(({ name, type }) => `NULL::${type} AS ${name}`).join(", ");
   const sources = [`SELECT ${nothing} WHERE false`];
   if (full.length > 0) sources.push(`SELECT * FROM read_parquet([${full.join(", ")}], union_by_name = true)`);
-  if (open.length > 0) {
+  if (growing.length > 0) {
     const types = columns.map(({ name, type }) => `${name}: '${type}'`).join(", ");
     sources.push(
-      `SELECT * FROM read_json([${open.join(", ")}], format = 'newline_delimited', ignore_errors = true, maximum_object_size = 67108864, columns = {${types}})`,
+      `SELECT * FROM read_json([${growing.join(", ")}], format = 'newline_delimited', ignore_errors = true, maximum_object_size = 67108864, columns = {${types}})`,
     );
   }
   const names = columns.map(({ name }) => name).join(", ");
-  return `SELECT ${names} FROM (${sources.join(" UNION ALL BY NAME ")})`;
+  // What a crash left of a line is read as a row of nothing.
+  return `SELECT ${names} FROM (${sources.join(" UNION ALL BY NAME ")}) WHERE start_ms IS NOT NULL`;
 }
 
 function where(filter: SpanFilter): string {
@@ -241,6 +266,11 @@ function where(filter: SpanFilter): string {
     if (value !== undefined) terms.push(`${name} = ${literal(value)}`);
   }
   return terms.length === 0 ? "" : `WHERE ${terms.join(" AND ")}`;
+}
+
+/** DuckDB reads file names as patterns; a list of one character stands for that character. */
+function withoutPatterns(path: string): string {
+  return path.replaceAll(/[*?[]/g, (character) => `[${character}]`);
 }
 
 /** DuckDB's strings know no escapes but the doubled quote. */

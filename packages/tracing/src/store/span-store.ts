@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { OctavoError } from "@octavo/protocol";
 import type { SinkCounts, SpanSink } from "../export/span-sink.js";
+import { WaitingSpans } from "../export/waiting-spans.js";
 import type { LlmSpan } from "../span/llm-span.js";
 import { rowLine } from "./columns.js";
 import { listSegments, mayBeWritten, removeOld, segmentName } from "./segments.js";
@@ -11,19 +12,27 @@ export interface SpanStoreOptions {
   readonly folder: string;
   /** Rows of a segment before it becomes Parquet. Default 20000. */
   readonly maxSegmentRows?: number;
+  /** Or bytes of its lines. Default 64 MiB: a segment is whole in memory while it becomes Parquet. */
+  readonly maxSegmentBytes?: number;
+  /** Or the time since it was begun. Default a day. */
+  readonly maxSegmentAgeMs?: number;
   /** Spans that may wait for the disk; more are dropped and counted. Default 16384. */
   readonly maxWaiting?: number;
+  /** Characters of captured content that may wait with them. Default 32 million. */
+  readonly maxWaitingCharacters?: number;
   /** Spans are written this often. Default 1000. */
   readonly writeEveryMs?: number;
   /** Default 4 GiB. */
   readonly maxBytes?: number;
   /** Default 7 days. */
   readonly maxAgeMs?: number;
+  /** Told of spans that could not be written, at most once a minute. */
   readonly onProblem?: (message: string) => void;
 }
 
 const gibibyte = 1024 ** 3;
 const dayMs = 86_400_000;
+const problemEveryMs = 60_000;
 
 /**
  * Writes spans to a folder: lines of JSON that become Parquet on a thread of its own. Many processes may write to one
@@ -31,30 +40,36 @@ const dayMs = 86_400_000;
  */
 export class SpanStore implements SpanSink {
   readonly #options: Required<Omit<SpanStoreOptions, "onProblem">> & Pick<SpanStoreOptions, "onProblem">;
-  #waiting: LlmSpan[] = [];
+  readonly #spans: WaitingSpans;
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stem: string;
+  #begunMs = 0;
   #rows = 0;
+  #bytes = 0;
   #segments = 0;
-  #inFlight = 0;
   #delivered = 0;
   #droppedFull = 0;
   #droppedFailed = 0;
   #isClosed = false;
-  #hasReported = false;
+  #lastProblemMs = Number.NEGATIVE_INFINITY;
   /** One segment after the other: each is whole in its worker's memory. */
   #converting: Promise<void> = Promise.resolve();
 
   private constructor(options: SpanStoreOptions) {
     this.#options = {
       maxSegmentRows: 20_000,
+      maxSegmentBytes: 64 * 1024 ** 2,
+      maxSegmentAgeMs: dayMs,
       maxWaiting: 16_384,
+      maxWaitingCharacters: 32_000_000,
       writeEveryMs: 1000,
       maxBytes: 4 * gibibyte,
       maxAgeMs: 7 * dayMs,
       ...options,
     };
+    const { maxWaiting, maxWaitingCharacters } = this.#options;
+    this.#spans = new WaitingSpans({ maxSpans: maxWaiting, maxCharacters: maxWaitingCharacters });
     this.#stem = this.#newStem();
   }
 
@@ -70,6 +85,7 @@ export class SpanStore implements SpanSink {
     for (const segment of await listSegments(options.folder)) {
       if (!segment.isParquet && !mayBeWritten(segment)) store.#convert(segment.stem);
     }
+    store.#tidy();
     return store;
   }
 
@@ -78,16 +94,15 @@ export class SpanStore implements SpanSink {
       delivered: this.#delivered,
       droppedFull: this.#droppedFull,
       droppedFailed: this.#droppedFailed,
-      waiting: this.#waiting.length + this.#inFlight,
+      waiting: this.#spans.size,
     };
   }
 
   add(span: LlmSpan): void {
-    if (this.#isClosed || this.#waiting.length + this.#inFlight >= this.#options.maxWaiting) {
+    if (this.#isClosed || !this.#spans.add(span)) {
       this.#droppedFull += 1;
       return;
     }
-    this.#waiting.push(span);
     this.#timer ??= setTimeout(() => void this.#write(), this.#options.writeEveryMs).unref();
   }
 
@@ -101,15 +116,14 @@ export class SpanStore implements SpanSink {
     await within(deadlineMs, isIdle);
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#droppedFailed += this.#waiting.length;
-    this.#waiting = [];
+    this.#droppedFailed += this.#spans.clear();
   }
 
   async #write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     while (this.#writing !== undefined) await this.#writing;
-    if (this.#waiting.length === 0) return;
+    if (this.#spans.numWaiting === 0) return;
     this.#writing = this.#writeWaiting().finally(() => {
       this.#writing = undefined;
     });
@@ -117,20 +131,22 @@ export class SpanStore implements SpanSink {
   }
 
   async #writeWaiting(): Promise<void> {
-    const { maxSegmentRows } = this.#options;
-    while (this.#waiting.length > 0) {
-      const spans = this.#waiting.splice(0, Math.min(slice, maxSegmentRows - this.#rows));
-      this.#inFlight = spans.length;
+    const { maxSegmentRows, maxSegmentBytes, maxSegmentAgeMs } = this.#options;
+    while (this.#spans.numWaiting > 0) {
+      if (this.#rows > 0 && Date.now() - this.#begunMs > maxSegmentAgeMs) this.#roll();
+      const spans = this.#spans.take(Math.min(slice, maxSegmentRows - this.#rows));
+      const lines = Buffer.from(spans.map(rowLine).join(""));
       try {
-        await appendFile(`${this.#stem}.jsonl`, spans.map(rowLine).join(""));
+        await appendFile(`${this.#stem}.jsonl`, lines);
         this.#delivered += spans.length;
       } catch (thrown) {
         this.#droppedFailed += spans.length;
         this.#report(thrown);
       }
-      this.#inFlight = 0;
+      this.#spans.settle();
       this.#rows += spans.length;
-      if (this.#rows >= maxSegmentRows) this.#roll();
+      this.#bytes += lines.byteLength;
+      if (this.#rows >= maxSegmentRows || this.#bytes >= maxSegmentBytes) this.#roll();
     }
   }
 
@@ -138,16 +154,23 @@ export class SpanStore implements SpanSink {
     this.#convert(this.#stem);
     this.#stem = this.#newStem();
     this.#rows = 0;
+    this.#bytes = 0;
   }
 
   #newStem(): string {
-    return join(this.#options.folder, segmentName(Date.now(), this.#segments++));
+    this.#begunMs = Date.now();
+    return join(this.#options.folder, segmentName(this.#begunMs, this.#segments++));
   }
 
   #convert(stem: string): void {
+    this.#converting = this.#converting.then(() => this.#runWorker(stem));
+    this.#tidy();
+  }
+
+  /** After what is being turned into Parquet. */
+  #tidy(): void {
     this.#converting = this.#converting
-      .then(() => this.#runWorker(stem))
-      .then(() => removeOld(this.#options.folder, this.#options, Date.now()))
+      .then(() => removeOld(this.#options.folder, this.#options, Date.now(), this.#stem))
       .catch((thrown: unknown) => this.#report(thrown));
   }
 
@@ -161,8 +184,9 @@ export class SpanStore implements SpanSink {
   }
 
   #report(thrown: unknown): void {
-    if (this.#hasReported) return;
-    this.#hasReported = true;
+    const now = performance.now();
+    if (now - this.#lastProblemMs < problemEveryMs) return;
+    this.#lastProblemMs = now;
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     this.#options.onProblem?.(`traces in ${this.#options.folder}: ${reason}`);
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -197,6 +197,80 @@ describe("the store of spans", () => {
       assert.deepEqual(await listSegments(folder), []);
       store.add(bareSpan);
       assert.equal(store.counts.droppedFull, 16);
+    });
+  });
+
+  it("ends segments by their bytes and their age, so that none grows beyond memory or outlives its time", async () => {
+    for (const limit of [{ maxSegmentBytes: 1 }, { maxSegmentAgeMs: -1 }]) {
+      await inFolder(async (folder) => {
+        const store = await SpanStore.open({ folder, ...limit });
+        for (let index = 0; index < 3; index++) {
+          store.add(bareSpan);
+          await store.flush(10_000);
+        }
+        await store.close(30_000);
+        const full = (await listSegments(folder)).filter(({ isParquet }) => isParquet);
+        assert.equal(full.length, "maxSegmentBytes" in limit ? 3 : 2);
+      });
+    }
+  });
+
+  it("removes lines that nobody will finish: of machines that are gone, and of its own number before it", async () => {
+    await inFolder(async (folder) => {
+      const line = '{"start_ms":1,"model":"left"}\n';
+      const gone = segmentName(1, 0).replace(/^(spans-\d+)-.*-(\d+)-0$/, "$1-elsewhere-$2-0");
+      const fresh = gone.replace("-0000000000001-", "-0000000000002-");
+      const earlier = segmentName(3, 0);
+      for (const name of [gone, fresh, earlier]) await writeFile(join(folder, `${name}.jsonl`), line);
+      await writeFile(join(folder, `${gone}.parquet.x.partial`), "");
+      const past = new Date(Date.now() - 10 * 86_400_000);
+      for (const name of [`${gone}.jsonl`, `${gone}.parquet.x.partial`])
+        await utimes(join(folder, name), past, past);
+      const store = await SpanStore.open({ folder });
+      await store.close(30_000);
+      assert.deepEqual(
+        (await readdir(folder)).toSorted(),
+        [`${fresh}.jsonl`, `${earlier}.parquet`].toSorted(),
+      );
+    });
+  });
+
+  it("reads and exports where folders' names are patterns, and says what cannot be written", async () => {
+    await inFolder(async (outer) => {
+      const folder = join(outer, "a[b]*c?$& '");
+      await written(folder, [bareSpan, bareSpan], { maxSegmentRows: 1 });
+      await written(folder, [bareSpan]);
+      using query = await SpanQuery.open(folder);
+      assert.equal((await query.stats({}, {}))[0]?.count, 3);
+      const file = join(folder, "out.parquet");
+      assert.equal(await query.exportParquet({}, file), 3);
+      await assert.rejects(query.exportParquet({}, join(file, "below")), {
+        code: "invalid_option",
+        message: /cannot be written \(E[A-Z]+\)/,
+      });
+    });
+  });
+
+  it("a torn line is no span", async () => {
+    await inFolder(async (folder) => {
+      await writeFile(join(folder, `${segmentName(Date.now(), 0)}.jsonl`), '{"start_ms":1}\n{"start_ms":');
+      using query = await SpanQuery.open(folder);
+      assert.equal((await query.stats({}, {}))[0]?.count, 1);
+      assert.equal((await query.list({}, { limit: 5 })).length, 1);
+    });
+  });
+
+  it("refuses more buckets than it answers, instead of leaving some out", async () => {
+    await inFolder(async (folder) => {
+      const lines = Array.from({ length: 10_001 }, (_, index) => `{"start_ms":${index}}\n`);
+      await writeFile(join(folder, `${segmentName(1, 0)}.jsonl`), lines.join(""));
+      using query = await SpanQuery.open(folder);
+      await assert.rejects(query.stats({}, { bucketMs: 1 }), {
+        code: "invalid_option",
+        message: /longer buckets/,
+      });
+      assert.equal((await query.stats({}, { bucketMs: 1, limit: 5 })).length, 5);
+      assert.equal((await query.stats({}, { bucketMs: 2 })).length, 5001);
     });
   });
 
