@@ -137,6 +137,35 @@ test("what does not fit says how many devices it needs; requests that cannot be 
   }
 });
 
+test("a request that nobody described is as long as the model takes", () => {
+  const unsaid = { ...options, context: undefined, outputTokens: undefined };
+  const long = makePlan("mixtral", described(mixtral), unsaid);
+  assert.deepEqual([long.options.context, long.options.outputTokens], [4096, 512]);
+  const short = makePlan("small", described({ ...llama31, max_position_embeddings: 600 }), unsaid);
+  assert.deepEqual([short.options.context, short.options.outputTokens], [600, 300]);
+});
+
+test("an artifact is computed in the type that its activations are quantised to", () => {
+  const tensors = [{ name: "model.embed_tokens.weight", shape: [128_256, 4096], byteLength: 1000 }];
+  const group = (activations: unknown) => ({
+    quant_method: "compressed-tensors",
+    config_groups: { group_0: { weights: { type: "float", num_bits: 8 }, input_activations: activations } },
+  });
+  for (const [quantization, expected] of [
+    [undefined, "bf16"],
+    [{ quant_method: "fp8" }, "fp8"],
+    [group({ type: "float", num_bits: 8 }), "fp8"],
+    [group({ type: "int", num_bits: 8 }), "int8"],
+    [group(null), "bf16"],
+    [{ quant_method: "compressed-tensors", config_groups: 3 }, "bf16"],
+    [{ quant_method: "awq" }, "bf16"],
+  ] as const) {
+    const description = described({ ...llama31, quantization_config: quantization });
+    const plan = makePlan("llama", { ...description, tensors }, options);
+    assert.equal(plan.machines[0]?.formats[0]?.computesIn, expected, JSON.stringify(quantization));
+  }
+});
+
 test("the artifact's own bytes stand first where its files are at hand", () => {
   const tensors = [
     { name: "model.embed_tokens.weight", shape: [128_256, 4096], byteLength: 1000 },

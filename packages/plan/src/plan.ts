@@ -21,10 +21,10 @@ export interface PlanOptions {
   readonly hardware: readonly { readonly id: string; readonly hardware: Hardware }[];
   /** Devices that share the model. */
   readonly devices: number;
-  /** Prompt and output tokens of a request. */
-  readonly context: number;
-  /** How many of them are generated. */
-  readonly outputTokens: number;
+  /** Prompt and output tokens of a request; default 4096, or as many as the model takes. */
+  readonly context: number | undefined;
+  /** How many of them are generated; default 512, or half of them. */
+  readonly outputTokens: number | undefined;
   /** Sequences that decode at once; undefined takes as many as fit, at most `mostSequences`. */
   readonly concurrency: number | undefined;
   readonly kvFormat: KvFormat;
@@ -36,6 +36,15 @@ export interface PlanOptions {
   readonly dollarsPerHour: number | undefined;
   readonly apiPrice: ApiPrice | undefined;
 }
+
+/** With what was left to the model. */
+interface PlannedRequest extends Omit<PlanOptions, "hardware"> {
+  readonly context: number;
+  readonly outputTokens: number;
+}
+
+const defaultContext = 4096;
+const defaultOutputTokens = 512;
 
 /** vLLM's and Octavo's default number of sequences at once. */
 export const mostSequences = 256;
@@ -79,15 +88,16 @@ export interface Plan {
   readonly windowedLayers: number;
   readonly kvBytesPerToken: Readonly<Record<KvFormat, number>>;
   readonly kvBytesPerSequence: Readonly<Record<KvFormat, number>>;
-  readonly options: Omit<PlanOptions, "hardware">;
+  readonly options: PlannedRequest;
   readonly machines: readonly MachinePlan[];
   readonly assumptions: readonly string[];
 }
 
 /** @throws OctavoError `artifact_invalid`, `artifact_unsupported`, `invalid_option` */
-export function makePlan(model: string, description: ModelDescription, options: PlanOptions): Plan {
+export function makePlan(model: string, description: ModelDescription, plan: PlanOptions): Plan {
+  const { hardware: machines, ...asked } = plan;
   const shape = shapeOf(description);
-  checkContext(shape, options);
+  const options = plannedRequest(shape, asked);
   const { family, hiddenSize, numLayers, numHeads, numKvHeads, headDim } = shape;
   const { vocabSize, maxPositions, isTied, experts, isLatent } = shape;
   return {
@@ -110,8 +120,8 @@ export function makePlan(model: string, description: ModelDescription, options: 
     windowedLayers: shape.attention.filter(({ window }) => window !== undefined).length,
     kvBytesPerToken: byKvFormat((format) => kvBytesPerToken(shape, format)),
     kvBytesPerSequence: byKvFormat((format) => kvBytesReserved(shape, format, options.context)),
-    options: { ...options },
-    machines: options.hardware.map(({ id, hardware }) => ({
+    options,
+    machines: machines.map(({ id, hardware }) => ({
       id,
       hardware,
       devices: options.devices,
@@ -155,7 +165,7 @@ function planFormat(
   shape: ModelShape,
   artifact: Artifact,
   hardware: Hardware,
-  options: PlanOptions,
+  options: PlannedRequest,
 ): FormatPlan {
   const { context, devices, memoryUtilization, kvFormat } = options;
   const usable = hardware.memoryBytes * memoryUtilization;
@@ -183,7 +193,7 @@ function speedOf(
   artifact: Artifact,
   hardware: Hardware,
   fitting: number,
-  options: PlanOptions,
+  options: PlannedRequest,
 ): NonNullable<FormatPlan["speed"]> {
   const { context, outputTokens, devices, efficiency, kvFormat, dollarsPerHour, apiPrice } = options;
   const workload: Workload = { shape, read: artifact.read, compute: artifact.compute, kvFormat };
@@ -215,11 +225,16 @@ function byKvFormat(of: (format: KvFormat) => number): Record<KvFormat, number> 
   return Object.fromEntries(kvFormats.map((format) => [format, of(format)])) as Record<KvFormat, number>;
 }
 
-function checkContext(shape: ModelShape, { context, outputTokens }: PlanOptions): void {
-  if (shape.maxPositions !== undefined && context > shape.maxPositions) {
+function plannedRequest(
+  { maxPositions }: ModelShape,
+  options: Omit<PlanOptions, "hardware">,
+): PlannedRequest {
+  const context = options.context ?? Math.min(defaultContext, maxPositions ?? defaultContext);
+  const outputTokens = options.outputTokens ?? Math.min(defaultOutputTokens, Math.floor(context / 2));
+  if (maxPositions !== undefined && context > maxPositions) {
     throw new OctavoError(
       "invalid_option",
-      `--context is ${context} tokens, but the model was made for at most ${shape.maxPositions}.`,
+      `--context is ${context} tokens, but the model was made for at most ${maxPositions}.`,
       { param: "context" },
     );
   }
@@ -230,9 +245,10 @@ function checkContext(shape: ModelShape, { context, outputTokens }: PlanOptions)
       { param: "output_tokens" },
     );
   }
+  return { ...options, context, outputTokens };
 }
 
-function assumptionsOf(shape: ModelShape, options: PlanOptions): string[] {
+function assumptionsOf(shape: ModelShape, options: PlannedRequest): string[] {
   const { context, outputTokens, devices, memoryUtilization, efficiency, kvFormat, concurrency } = options;
   const percent = (share: number): string => `${Number((100 * share).toFixed(1))} %`;
   const lines = [
@@ -254,7 +270,9 @@ function assumptionsOf(shape: ModelShape, options: PlanOptions): string[] {
     );
   }
   if (shape.attention.some(({ window }) => window !== undefined)) {
-    lines.push("Layers with a sliding window keep no more than the window.");
+    lines.push(
+      "Layers with a sliding window keep no more than the window, as vLLM's do; Octavo keeps the whole context of every layer.",
+    );
   }
   if (shape.isLatent) {
     lines.push(

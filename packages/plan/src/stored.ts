@@ -28,10 +28,19 @@ function isExpert({ name }: TensorSize): boolean {
   return /\.experts\.|_exps\./.test(name) && !/shared/.test(name);
 }
 
-/** fp8 where the config says that activations are quantised too; all other formats multiply in bf16 or may do so. */
+/** The type of the activations where the config says that they are quantised too; all other formats multiply in bf16, or may do so. */
 function computeOf(source: ModelDescription["source"]): ComputeType {
   if (source.kind === "gguf") return "bf16";
-  const { quantization_config: quantization } = (source.json ?? {}) as { quantization_config?: unknown };
-  const { quant_method: method } = (quantization ?? {}) as { quant_method?: unknown };
-  return method === "fp8" ? "fp8" : "bf16";
+  const quantization = fieldsOf(fieldsOf(source.json)["quantization_config"]);
+  if (quantization["quant_method"] === "fp8") return "fp8";
+  if (quantization["quant_method"] !== "compressed-tensors") return "bf16";
+  for (const group of Object.values(fieldsOf(quantization["config_groups"]))) {
+    const { type, num_bits: bits } = fieldsOf(fieldsOf(group)["input_activations"]);
+    if (bits === 8 && (type === "float" || type === "int")) return type === "float" ? "fp8" : "int8";
+  }
+  return "bf16";
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -19,8 +19,8 @@ interface PlanFlags {
   readonly memory?: number;
   readonly bandwidth?: number;
   readonly threads?: number;
-  readonly context: number;
-  readonly outputTokens: number;
+  readonly context?: number;
+  readonly outputTokens?: number;
   readonly concurrency?: number;
   readonly kvCacheDtype: KvFormat;
   readonly gpuMemoryUtilization: number;
@@ -44,8 +44,16 @@ export function planCommand(): Command {
       "cpu: threads to measure with (default: the machine's cores)",
       parseCount(1, 1024),
     )
-    .option("--context <tokens>", "tokens of a request, prompt and output", parseCount(2), 4096)
-    .option("--output-tokens <tokens>", "how many of them are generated", parseCount(1), 512)
+    .option(
+      "--context <tokens>",
+      "tokens of a request, prompt and output (default: 4096, or as many as the model takes)",
+      parseCount(2),
+    )
+    .option(
+      "--output-tokens <tokens>",
+      "how many of them are generated (default: 512, or half of them)",
+      parseCount(1),
+    )
     .option(
       "--concurrency <n>",
       "sequences that decode at once (default: as many as fit, at most 256)",

@@ -3,6 +3,7 @@ import { elementsOf, type ModelShape, type WeightMatrix } from "../shape/model-s
 /** Elements and bytes of a block (ggml-common.h). */
 const blocks = {
   f32: [1, 4],
+  f16: [1, 2],
   q4_0: [32, 18],
   q5_0: [32, 22],
   q5_1: [32, 24],
@@ -40,8 +41,8 @@ const fallback: Readonly<Partial<Record<BlockType, BlockType>>> = {
 /** Bytes of a matrix as llama.cpp's quantiser would write it. Rules: llama_tensor_get_type in llama-quant.cpp. */
 export function ggufBytes(matrix: WeightMatrix, shape: ModelShape, mix: GgufMix): number {
   const wanted = typeOf(matrix, shape, mix);
-  const type = matrix.cols % blocks[wanted][0] === 0 ? wanted : (fallback[wanted] ?? "f32");
-  const [elements, bytes] = blocks[type];
+  const type = matrix.cols % blocks[wanted][0] === 0 ? wanted : (fallback[wanted] ?? "f16");
+  const [elements, bytes] = matrix.cols % blocks[type][0] === 0 ? blocks[type] : blocks.f16;
   return (elementsOf(matrix) / elements) * bytes;
 }
 
