@@ -2,6 +2,13 @@
 import { OctavoError } from "@octavo/protocol";
 import { createProgram } from "./program.js";
 
+// Whoever reads our output may go away, as `head` does, and a server serves on; output that is lost otherwise is a failure.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") process.exitCode = 1;
+  });
+}
+
 try {
   await createProgram().parseAsync();
 } catch (thrown) {
@@ -9,5 +16,6 @@ try {
   process.stderr.write(`octavo: ${error.message} [${error.code}]\n`);
   if (error.code === "internal_error" && error.cause instanceof Error)
     process.stderr.write(`${error.cause.stack}\n`);
-  process.exitCode = 1;
+  // 130 is what shells give to a command that SIGINT ended.
+  process.exitCode = error.code === "request_cancelled" ? 130 : 1;
 }

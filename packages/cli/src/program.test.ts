@@ -98,6 +98,10 @@ test("compares a model with itself, as a table and a page", async () => {
     assert.equal(ended.code, 0, ended.err);
     assert.match(ended.out, /^IDENTICAL: /);
     assert.match(await readFile(page, "utf8"), /^<!doctype html>/);
+    const lost = await octavo("compare", model, model, "--data", data, "--html", join(page, "below"));
+    assert.equal(lost.code, 1);
+    assert.match(lost.out, /^IDENTICAL: /, "what was compared is not lost with the page");
+    assert.match(lost.err, /--html: .* cannot be written \(ENOTDIR\) \[invalid_option\]/);
     await writeFile(data, '{"prompt": "one, two"}\n');
     const refused = await octavo("compare", model, model, "--data", data);
     assert.match(refused.err, /data\.jsonl:1 .*"completion".*\[invalid_option\]/);
@@ -127,6 +131,41 @@ test("flags that make no sense are refused before anything is loaded", async () 
     const ended = await octavo(...args);
     assert.equal(ended.code, 1, args.join(" "));
     assert.match(ended.err, /error: /, args.join(" "));
+  }
+});
+
+test("a reader that goes away ends a command without a stack", async () => {
+  const model = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
+  const child = spawn(process.execPath, [main, "plan", model, "--json"]);
+  child.stdout.destroy();
+  let err = "";
+  child.stderr.on("data", (piece: Buffer) => (err += piece.toString("utf8")));
+  const code = await new Promise<unknown>((resolve) =>
+    child.on("exit", (status, signal) => resolve(signal ?? status)),
+  );
+  assert.equal(code, 0, err);
+  assert.equal(err, "");
+});
+
+test("a run that is interrupted ends with what shells call it, and says how to go on", async () => {
+  const model = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
+  const folder = await mkdtemp(join(tmpdir(), "octavo-cli-"));
+  try {
+    const texts = fileURLToPath(new URL("../../quantize/fixtures/calibration.jsonl", import.meta.url));
+    const flags = ["--method", "gptq", "--calibration", texts, "--out", join(folder, "out")];
+    const child = spawn(process.execPath, [main, "quantize", model, ...flags]);
+    let err = "";
+    child.stderr.on("data", (piece: Buffer) => {
+      if (err === "") child.kill("SIGINT");
+      err += piece.toString("utf8");
+    });
+    const code = await new Promise<unknown>((resolve) =>
+      child.on("exit", (status, signal) => resolve(signal ?? status)),
+    );
+    assert.equal(code, 130, err);
+    assert.match(err, /stopping when this part is done[^]*goes on from here\. \[request_cancelled\]/);
+  } finally {
+    await rm(folder, { recursive: true });
   }
 });
 

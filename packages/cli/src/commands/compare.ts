@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { compareModels, type CompareProgress, renderHtml, renderTable } from "@octavo/compare";
+import { OctavoError } from "@octavo/protocol";
 import { Command, Option } from "commander";
 import { createLoadingLine } from "../output/loading-line.js";
 import { parseCount } from "../options/parse.js";
@@ -67,9 +68,22 @@ async function compare(baseline: string, variant: string, flags: CompareFlags): 
     loading.end();
     process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
   });
-  if (flags.html !== undefined) await writeFile(flags.html, renderHtml(comparison));
   process.stdout.write(flags.json ? `${JSON.stringify(comparison, null, 2)}\n` : renderTable(comparison));
+  if (flags.html !== undefined) await writePage(flags.html, renderHtml(comparison));
   if (comparison.verdict.verdict === "drift") process.exitCode = 2;
+}
+
+/** What was compared for minutes is printed by then. */
+async function writePage(path: string, page: string): Promise<void> {
+  try {
+    await writeFile(path, page);
+  } catch (cause) {
+    const { code = "unknown" } = cause as NodeJS.ErrnoException;
+    throw new OctavoError("invalid_option", `--html: ${path} cannot be written (${code})`, {
+      param: "html",
+      cause,
+    });
+  }
 }
 
 /** One line, redrawn on a terminal; elsewhere nobody watches. */

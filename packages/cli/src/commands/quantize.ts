@@ -43,7 +43,10 @@ async function run(model: string, flags: QuantizeFlags): Promise<void> {
   const { calibrationSamples, calibrationTokens, threads, ...options } = flags;
   const line = createQuantizeLine(process.stderr);
   const stopping = new AbortController();
-  const interrupt = (): void => stopping.abort();
+  const interrupt = (): void => {
+    line.warn("stopping when this part is done, so that nothing of it is lost; once more to stop at once");
+    stopping.abort();
+  };
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   const card = await quantize(
     model,

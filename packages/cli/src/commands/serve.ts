@@ -186,8 +186,6 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     ...serverConfigOf(flags, named === undefined ? ["octavo-mini"] : []),
     cacheConfig: cacheLabels(flags),
   });
-  // Whoever reads our output may go away; requests are served all the same.
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const loading = createLoadingLine(process.stderr);
   const stopping = new AbortController();
   const interrupt = () => stopping.abort();

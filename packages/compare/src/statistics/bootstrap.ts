@@ -18,19 +18,14 @@ export const minimumClusters = 8;
  * are bias-corrected and accelerated (BCa, Efron 1987), since divergences are skewed: a few tokens carry most of them.
  */
 export class ClusterBootstrap {
-  /** `[resamples][clusters]`: how often each conversation was drawn. */
-  readonly #weights: readonly Uint16Array[];
+  readonly #numClusters: number;
+  readonly #resamples: number;
+  readonly #seed: number;
 
   constructor(numClusters: number, resamples: number, seed: number) {
-    const random = new SeededRandom(seed);
-    this.#weights = Array.from({ length: numClusters < minimumClusters ? 0 : resamples }, () => {
-      const weights = new Uint16Array(numClusters);
-      for (let draw = 0; draw < numClusters; draw++) {
-        const drawn = random.below(numClusters);
-        weights[drawn] = (weights[drawn] ?? 0) + 1;
-      }
-      return weights;
-    });
+    this.#numClusters = numClusters;
+    this.#resamples = resamples;
+    this.#seed = seed;
   }
 
   /** The statistics' distributions over resamples; clusters that lack what is summed have zeros. */
@@ -40,13 +35,14 @@ export class ClusterBootstrap {
     const numPresent = clusters.filter((sums) => sums.some((value) => value !== 0)).length;
     const draws: number[][] = statistics.map(() => []);
     const sums = Array.from({ length: width }, () => 0);
-    const drawn = numPresent < minimumClusters ? [] : this.#weights;
-    for (const weights of drawn) {
+    // The same seed gives the same draws again, for every set of statistics; keeping them could take gigabytes.
+    const random = new SeededRandom(this.#seed);
+    const resamples = numPresent < minimumClusters ? 0 : this.#resamples;
+    for (let resample = 0; resample < resamples; resample++) {
       sums.fill(0);
-      for (const [index, weight] of weights.entries()) {
-        if (weight === 0) continue;
-        const own = clusters[index]!;
-        for (let i = 0; i < width; i++) sums[i] = sums[i]! + weight * own[i]!;
+      for (let draw = 0; draw < this.#numClusters; draw++) {
+        const own = clusters[random.below(this.#numClusters)]!;
+        for (let i = 0; i < width; i++) sums[i] = sums[i]! + own[i]!;
       }
       for (const [index, statistic] of statistics.entries()) {
         const value = statistic(sums);
