@@ -38,12 +38,22 @@ const stages: readonly Stage[] = [
     ],
   },
   {
-    until: 1,
+    until: 0.8,
     weights: { chat: 8, extraction: 30, tools: 24, grounded: 14, copying: 9, retrieval: 15 },
     retrievalTokens: [
       [2, 200],
       [3, 500],
       [4, 1000],
+      [7, 2000],
+      [1, 4000],
+    ],
+  },
+  {
+    until: 1,
+    weights: { chat: 8, extraction: 34, tools: 28, grounded: 12, copying: 6, retrieval: 12 },
+    retrievalTokens: [
+      [1, 500],
+      [3, 1000],
       [7, 2000],
       [1, 4000],
     ],

@@ -126,7 +126,7 @@ export const retrieval: TaskFamily<"retrieval"> = {
     const entries = drawEntries(budget - 30, haystack.overhead, source);
     const text = haystack.join(entries.map(([key, value]) => haystack.entry(key, value)));
     const questions =
-      source.split === "heldout" ? 1 : random.int(4, Math.min(36, 6 + Math.floor(budget / 40)));
+      source.split === "heldout" ? 1 : random.int(4, Math.min(96, 6 + Math.floor(budget / 22)));
     const question = asks[ask] as string;
     const before = random.chance(0.2);
     const messages: Message[] = [];
