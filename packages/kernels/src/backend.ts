@@ -7,7 +7,7 @@
  * walks the context in chunks whose borders are fixed absolute positions.
  */
 
-/** Storage types a matrix may come in. Block layouts of `q*` are GGUF's (ggml-common.h). */
+/** Storage types a matrix may come in. Block layouts of `q*`, `iq*` and `mxfp4` are GGUF's (ggml-common.h). */
 export type WeightType =
   | "f32"
   | "f16"
@@ -27,7 +27,18 @@ export type WeightType =
   /** Unsigned bytes `[rows, cols]`; w = scale * (byte - zero), `zeros` f32 per group and of any value (0 when absent). */
   | "uint8"
   /** Nibbles `[rows, cols / 2]`, low nibble first, that index `table`; w = scale * (table[nibble] - zero), `zeros` as for uint8. */
-  | "table4";
+  | "table4"
+  | "q4_1"
+  | "q5_1"
+  | "q2_k"
+  | "q3_k"
+  | "iq4_nl"
+  | "iq4_xs"
+  | "mxfp4"
+  /** Unsigned fields of 2 bits, four to a byte, the first lowest; w = scale * (field - zero), `zeros` as for uint8. */
+  | "int2"
+  /** The same of 3 bits, 32 to 12 bytes. */
+  | "int3";
 
 /**
  * Storage of keys and values. `int8` keeps signed bytes and an f32 scale per token and head, beside them in the block:
@@ -47,11 +58,11 @@ export interface MatrixSource {
   readonly rows: number;
   readonly cols: number;
   readonly bytes: TensorBytes;
-  /** int8, int4, f8_e4m3, uint8, table4 only: f32 `[rows, cols / groupSize]`, rounded up. */
+  /** Types whose scales are apart, int2 to uint8 and f8_e4m3, table4, only: f32 `[rows, cols / groupSize]`, rounded up. */
   readonly scales?: TensorBytes;
-  /** int4, uint8, table4 only: f32 `[rows, cols / groupSize]`, rounded up. */
+  /** int2, int3, int4, uint8, table4 only: f32 `[rows, cols / groupSize]`, rounded up. */
   readonly zeros?: TensorBytes;
-  /** int8, int4: a multiple of 32 that divides `cols`; f8_e4m3, uint8, table4: any, the last group may be shorter. */
+  /** int2, int3, int4, int8: a multiple of 32 that divides `cols`; f8_e4m3, uint8, table4: any, the last group may be shorter. */
   readonly groupSize?: number;
   /**
    * f8_e4m3, uint8, table4 only: how many rows `scales` and `zeros` have, row r taking those of row `r % scaleRows`; such a
@@ -387,7 +398,7 @@ export interface PackedForm {
   readonly type: WeightType;
   readonly rows: number;
   readonly cols: number;
-  /** int8, int4 only. */
+  /** Types whose scales are apart only. */
   readonly groupSize?: number | undefined;
   readonly hasZeros?: boolean | undefined;
 }

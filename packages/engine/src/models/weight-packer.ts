@@ -163,7 +163,7 @@ export class WeightPacker implements Disposable {
     return {
       ...rest,
       bytes: values instanceof Uint8Array ? { data: values } : this.#bytes(values),
-      scales: { data: bytesOf(scales) },
+      ...(scales !== undefined && { scales: { data: bytesOf(scales) } }),
       ...(zeros !== undefined && { zeros: { data: bytesOf(zeros) } }),
     };
   }

@@ -1,6 +1,6 @@
 /**
- * Re-laying of packed integers. The kernels take row-major nibbles, low nibble first, or bytes (`MatrixSource` in the
- * backend's interface); words are 32-bit, little-endian, their fields counted from the least significant bit.
+ * Re-laying of packed integers. The kernels take row-major fields of 2 to 4 bits, the first lowest, or bytes (`MatrixSource` in
+ * the backend's interface); words are 32-bit, little-endian, their fields counted from the least significant bit.
  */
 
 /** `[rows, cols]` words as `[cols, rows]`, a tile that fits the nearest cache at a time. */
@@ -50,23 +50,31 @@ export function packNibbles(codes: Uint8Array): Uint8Array {
   return out;
 }
 
-/** Nibbles of `[rows, cols]` with the columns in another order: new column j is old column `order[j]`. */
-export function reorderNibbles(
-  nibbles: Uint8Array,
+/** Fields of 2 to 4 bits, `[rows, cols]`, with the columns in another order: new column j is old column `order[j]`. */
+export function reorderFields(
+  fields: Uint8Array,
   rows: number,
   cols: number,
+  bits: number,
   order: Int32Array,
 ): Uint8Array {
-  const stride = cols / 2;
-  const out = new Uint8Array(nibbles.length);
+  const stride = (cols * bits) / 8;
+  const mask = (1 << bits) - 1;
+  const out = new Uint8Array(fields.length);
   for (let row = 0; row < rows; row++) {
-    const start = row * stride;
-    for (let i = 0; i < stride; i++) {
-      const a = order[2 * i] ?? 0;
-      const b = order[2 * i + 1] ?? 0;
-      const low = ((nibbles[start + (a >> 1)] ?? 0) >> (4 * (a & 1))) & 15;
-      const high = ((nibbles[start + (b >> 1)] ?? 0) >> (4 * (b & 1))) & 15;
-      out[start + i] = low | (high << 4);
+    let at = row * stride;
+    let pending = 0;
+    let numPending = 0;
+    for (let column = 0; column < cols; column++) {
+      const bit = (order[column] ?? 0) * bits;
+      const from = row * stride + (bit >> 3);
+      const pair = (fields[from] ?? 0) | ((fields[from + 1] ?? 0) << 8);
+      pending |= ((pair >> (bit & 7)) & mask) << numPending;
+      numPending += bits;
+      if (numPending < 8) continue;
+      out[at++] = pending;
+      pending >>= 8;
+      numPending -= 8;
     }
   }
   return out;

@@ -3,7 +3,7 @@ import { artifactUnsupported } from "../weights/artifact-file.js";
 import { parseForm } from "../weights/bounded-json.js";
 import type { MatrixParts, TensorInfo } from "../weights/checkpoint.js";
 import { readTensor, readTensorNow } from "../weights/read-tensor.js";
-import { bitField, packNibbles, reorderBytes, reorderNibbles, unpackRows } from "./bit-layouts.js";
+import { bitField, packNibbles, reorderBytes, reorderFields, unpackRows } from "./bit-layouts.js";
 import { readFloat8 } from "./fp8.js";
 import { columnOrder, orderKey } from "./group-index.js";
 import { floatDtypes, type QuantizedModule, readFloats, readWords } from "./quantized-module.js";
@@ -145,7 +145,7 @@ async function packedNibbles(
     bits === 4
       ? await readTensor(tensor)
       : packNibbles(unpackRows(await readWords(tensor), rows, cols, bits));
-  return { values: order === undefined ? nibbles : reorderNibbles(nibbles, rows, cols, order), ...zeros };
+  return { values: order === undefined ? nibbles : reorderFields(nibbles, rows, cols, 4, order), ...zeros };
 }
 
 async function packedBytes(

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { artifactUnsupported } from "../weights/artifact-file.js";
 import { parseForm } from "../weights/bounded-json.js";
 import type { MatrixParts, TensorInfo } from "../weights/checkpoint.js";
-import { bitField, reorderBytes, reorderNibbles, transposeWords } from "./bit-layouts.js";
+import { bitField, reorderBytes, reorderFields, transposeWords } from "./bit-layouts.js";
 import { columnOrder, orderKey } from "./group-index.js";
 import { floatDtypes, type QuantizedModule, readFloats, readWords } from "./quantized-module.js";
 import type { QuantizationScheme } from "./quantization-scheme.js";
@@ -26,7 +26,7 @@ interface Settings {
  * g_idx `[in]`, the group of each input. w = (q - z) * s; format 1 stores z - 1, `gptq_v2` stores z.
  *
  * Where g_idx is not ascending (act-order), the inputs are sorted by group and the matrix takes its columns in that order.
- * 2- and 3-bit codes are packed as nibbles.
+ * Fields of 2, 3 and 4 bits lie in the words of an output as the kernels take them in a row.
  */
 export const gptq: QuantizationScheme = {
   methods: ["gptq"],
@@ -70,7 +70,8 @@ function readModule(module: QuantizedModule, settings: Settings): TensorInfo {
   module.expectShape("qzeros", [groups, (outputs * bits) / 32], why);
   const order = columnOrder(module, "g_idx", { inputs, groups, groupSize });
   const shape = { bits, inputs, outputs, groups, groupSize, order };
-  return module.matrix(bits === 8 ? "int8" : "int4", outputs, inputs, {
+  const type = ({ 2: "int2", 3: "int3", 4: "int4" } as const)[bits] ?? "int8";
+  return module.matrix(type, outputs, inputs, {
     layout: `${groupSize} with zeros ${orderKey(order)}`,
     assemble: async () => {
       const words = await readWords(weight.tensor);
@@ -80,7 +81,7 @@ function readModule(module: QuantizedModule, settings: Settings): TensorInfo {
         ...(order !== undefined && { columnOrder: order }),
       };
       const points = zeroPoints(await readWords(zeros.tensor), shape, settings.zeroOffset);
-      if (bits !== 8) return { ...parts, values: nibbles(words, shape), zeros: points };
+      if (bits !== 8) return { ...parts, values: packedFields(words, shape), zeros: points };
       return bytes(module, words, shape, points, parts);
     },
   });
@@ -95,30 +96,9 @@ interface Shape {
   readonly order: Int32Array | undefined;
 }
 
-function nibbles(words: Uint32Array, shape: Shape): Uint8Array {
-  const { inputs, outputs, order } = shape;
-  // Eight 4-bit inputs of a word are the four bytes of a row as they must lie.
-  const rows =
-    shape.bits === 4
-      ? new Uint8Array(transposeWords(words, inputs / 8, outputs).buffer)
-      : widen(words, shape);
-  return order === undefined ? rows : reorderNibbles(rows, outputs, inputs, order);
-}
-
-/** 2- and 3-bit fields as nibbles: 32 inputs of an output lie in `bits` words, one below the other. */
-function widen(words: Uint32Array, { bits, inputs, outputs }: Shape): Uint8Array {
-  const out = new Uint8Array((inputs / 2) * outputs);
-  const block = new Uint32Array(bits);
-  for (let first = 0; first < inputs; first += 32) {
-    for (let output = 0; output < outputs; output++) {
-      for (let i = 0; i < bits; i++) block[i] = words[((first / 32) * bits + i) * outputs + output] ?? 0;
-      const at = (output * inputs + first) / 2;
-      for (let i = 0; i < 16; i++) {
-        out[at + i] = bitField(block, 0, 2 * i, bits) | (bitField(block, 0, 2 * i + 1, bits) << 4);
-      }
-    }
-  }
-  return out;
+function packedFields(words: Uint32Array, { bits, inputs, outputs, order }: Shape): Uint8Array {
+  const rows = new Uint8Array(transposeWords(words, (inputs * bits) / 32, outputs).buffer);
+  return order === undefined ? rows : reorderFields(rows, outputs, inputs, bits, order);
 }
 
 /** Signed bytes: what lies in the file is 128 above them. */

@@ -3,14 +3,13 @@ import { readTensor } from "../weights/read-tensor.js";
 import type { QuantizationScheme } from "./quantization-scheme.js";
 import type { QuantizedModule } from "./quantized-module.js";
 
-/** Values of E2M1 (OCP Microscaling Formats, version 1.0). */
-const values = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6];
 const groupSize = 32;
 const blockBytes = groupSize / 2;
 
 /**
- * MXFP4 as GPT-OSS has it, for the experts' matrices alone: `blocks` U8 `[experts, rows, cols / 32, 16]`, two codes of E2M1 a byte, low
- * nibble first, and `scales` U8 `[experts, rows, cols / 32]`, exponents with a bias of 127. Rows of gate_up_proj are gate and up in turn.
+ * MXFP4 (OCP Microscaling Formats, version 1.0) as GPT-OSS has it, for the experts' matrices alone: `blocks` U8
+ * `[experts, rows, cols / 32, 16]`, two codes of E2M1 a byte, low nibble first, and `scales` U8 `[experts, rows, cols / 32]`, exponents
+ * with a bias of 127. Rows of gate_up_proj are gate and up in turn.
  */
 export const mxfp4: QuantizationScheme = {
   methods: ["mxfp4"],
@@ -37,41 +36,51 @@ function readExperts(module: QuantizedModule): TensorInfo {
   const recipe = (first: number, count: number): MatrixRecipe => ({
     layout: "mxfp4",
     assemble: async () => {
-      const rowBytes = groups * blockBytes;
       const part = (tensor: typeof blocks, rowLength: number): Promise<Uint8Array> =>
         readTensor({
           ...tensor,
           offset: tensor.offset + first * rows * rowLength,
           byteLength: count * rows * rowLength,
         });
-      const codes = inOrder(await part(blocks, rowBytes), rowBytes, rows, isInterleaved);
-      const exponents = inOrder(await part(scales, groups), groups, rows, isInterleaved);
-      return {
-        values: codes,
-        scales: Float32Array.from(exponents, (exponent) => 2 ** (exponent - 127)),
-        groupSize,
-        table: Float32Array.from(values),
-      };
+      const codes = await part(blocks, groups * blockBytes);
+      const exponents = await part(scales, groups);
+      return { values: inBlocks(codes, exponents, { rows, groups, isInterleaved }) };
     },
     slices: (parts) =>
       Array.from({ length: parts }, (_, index) => recipe(first + (index * count) / parts, count / parts)),
   });
   return {
-    ...module.matrix("table4", rows, groups * groupSize, recipe(0, experts)),
+    ...module.matrix("mxfp4", rows, groups * groupSize, recipe(0, experts)),
     name: module.name,
     shape: [experts, rows, groups * groupSize],
   };
 }
 
-/** The rows of each expert, gate's before up's where they stand in turn. */
-function inOrder(bytes: Uint8Array, rowBytes: number, rows: number, isInterleaved: boolean): Uint8Array {
-  if (!isInterleaved) return bytes;
-  const ordered = new Uint8Array(bytes.byteLength);
-  const half = rows / 2;
-  for (let at = 0; at * rowBytes < bytes.byteLength; at++) {
-    const row = at % rows;
-    const target = at - row + (row % 2) * half + Math.floor(row / 2);
-    ordered.set(bytes.subarray(at * rowBytes, (at + 1) * rowBytes), target * rowBytes);
+/**
+ * GGUF's blocks: an exponent, then bytes whose i-th holds columns i and i + 16, where the file's holds 2i and 2i + 1. Of each expert,
+ * the rows of gate before those of up where they stand in turn.
+ */
+function inBlocks(
+  codes: Uint8Array,
+  exponents: Uint8Array,
+  { rows, groups, isInterleaved }: { rows: number; groups: number; isInterleaved: boolean },
+): Uint8Array {
+  const blocks = new Uint8Array(codes.length + exponents.length);
+  const numRows = exponents.length / groups;
+  const half = blockBytes / 2;
+  for (let from = 0; from < numRows; from++) {
+    const row = from % rows;
+    const target = isInterleaved ? from - row + (row % 2) * (rows / 2) + (row >> 1) : from;
+    let out = target * groups * (blockBytes + 1);
+    for (let group = from * groups; group < (from + 1) * groups; group++) {
+      blocks[out++] = exponents[group] ?? 0;
+      for (let at = group * blockBytes; at < group * blockBytes + half; at++) {
+        const low = codes[at] ?? 0;
+        const high = codes[at + half] ?? 0;
+        blocks[out++] = (low & 15) | ((high & 15) << 4);
+        blocks[out++] = (low >> 4) | (high & 0xf0);
+      }
+    }
   }
-  return ordered;
+  return blocks;
 }

@@ -26,7 +26,7 @@ export interface GroupedMatrix {
 }
 
 export function isGrouped(type: WeightType): type is GroupedType {
-  return ["int8", "int4", "f8_e4m3", "uint8", "table4"].includes(type);
+  return ["int2", "int3", "int4", "int8", "f8_e4m3", "uint8", "table4"].includes(type);
 }
 
 /** Its values, columns in the order of the inputs. */
@@ -57,6 +57,12 @@ function codeValue(
   const byte = bytes[at] ?? NaN;
   const code = ((bytes[at >> 1] ?? NaN) >> (4 * (at & 1))) & 15;
   switch (type) {
+    case "int2":
+      return ((bytes[at >> 2] ?? NaN) >> (2 * (at & 3))) & 3;
+    case "int3": {
+      const pair = (bytes[(3 * at) >> 3] ?? NaN) | ((bytes[((3 * at) >> 3) + 1] ?? 0) << 8);
+      return (pair >> ((3 * at) & 7)) & 7;
+    }
     case "int8":
       return (byte << 24) >> 24;
     case "uint8":
@@ -90,6 +96,15 @@ const half = (block: DataView, offset: number): number => fromHalf(block.getUint
 const nibble = (block: DataView, offset: number, high: boolean): number =>
   high ? block.getUint8(offset) >> 4 : block.getUint8(offset) & 15;
 
+/** Bits 2j of byte 32n + l are element 128n + 32j + l's. */
+const bitPair = (block: DataView, offset: number, i: number): number =>
+  (block.getUint8(offset + (i >> 7) * 32 + (i & 31)) >> (2 * ((i >> 5) & 3))) & 3;
+
+/** kvalues_iq4nl of ggml-common.h. */
+const iq4Values = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+/** E2M1 without its sign (OCP Microscaling Formats, version 1.0). */
+const e2m1Values = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
+
 const decoders: Readonly<Record<StoredType, Decoder>> = {
   f32: { elements: 1, size: 4, decode: (block) => block.getFloat32(0, true) },
   f16: { elements: 1, size: 2, decode: (block) => half(block, 0) },
@@ -98,6 +113,63 @@ const decoders: Readonly<Record<StoredType, Decoder>> = {
     elements: 32,
     size: 18,
     decode: (block, i) => half(block, 0) * (nibble(block, 2 + (i % 16), i >= 16) - 8),
+  },
+  q4_1: {
+    elements: 32,
+    size: 20,
+    decode: (block, i) => half(block, 0) * nibble(block, 4 + (i % 16), i >= 16) + half(block, 2),
+  },
+  q5_1: {
+    elements: 32,
+    size: 24,
+    decode: (block, i) => {
+      const fifth = (block.getUint32(4, true) >>> i) & 1;
+      return half(block, 0) * (nibble(block, 8 + (i % 16), i >= 16) | (fifth << 4)) + half(block, 2);
+    },
+  },
+  q2_k: {
+    elements: 256,
+    size: 84,
+    decode: (block, i) => {
+      const scales = block.getUint8(i >> 4);
+      return half(block, 80) * (scales & 15) * bitPair(block, 16, i) - half(block, 82) * (scales >> 4);
+    },
+  },
+  q3_k: {
+    elements: 256,
+    size: 110,
+    decode: (block, i) => {
+      const sub = i >> 4;
+      const low = nibble(block, 96 + (sub & 7), sub >= 8);
+      const high = (block.getUint8(104 + (sub & 3)) >> (2 * (sub >> 2))) & 3;
+      const third = (block.getUint8(i & 31) >> (i >> 5)) & 1;
+      return half(block, 108) * ((low | (high << 4)) - 32) * ((bitPair(block, 32, i) | (third << 2)) - 4);
+    },
+  },
+  iq4_nl: {
+    elements: 32,
+    size: 18,
+    decode: (block, i) => half(block, 0) * (iq4Values[nibble(block, 2 + (i % 16), i >= 16)] ?? NaN),
+  },
+  iq4_xs: {
+    elements: 256,
+    size: 136,
+    decode: (block, i) => {
+      const sub = i >> 5;
+      const high = (block.getUint16(2, true) >> (2 * sub)) & 3;
+      const scale = (nibble(block, 4 + (sub >> 1), (sub & 1) === 1) | (high << 4)) - 32;
+      return (
+        half(block, 0) * scale * (iq4Values[nibble(block, 8 + 16 * sub + (i % 16), i % 32 >= 16)] ?? NaN)
+      );
+    },
+  },
+  mxfp4: {
+    elements: 32,
+    size: 17,
+    decode: (block, i) => {
+      const code = nibble(block, 1 + (i % 16), i >= 16);
+      return 2 ** (block.getUint8(0) - 127) * (e2m1Values[code & 7] ?? NaN) * (code < 8 ? 1 : -1);
+    },
   },
   q5_0: {
     elements: 32,

@@ -24,7 +24,7 @@ export {
   type MockRequest,
 } from "./mock-hub.js";
 export { ModelRunner } from "./model-runner.js";
-export { quantize, type StoredType } from "./quantize.js";
+export { quantize, type StoredType, type WrittenType } from "./quantize.js";
 export { Random } from "./random.js";
 export { plainServingRecord } from "./serving-record.js";
 export {

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import { dequantize } from "./dequantize.js";
 import { fromBfloat16, fromHalf, toBfloat16, toHalf } from "./float-bits.js";
-import { quantize, type StoredType } from "./quantize.js";
+import { quantize, type WrittenType } from "./quantize.js";
 import { Random } from "./random.js";
 
 describe("half and bfloat16", () => {
@@ -33,7 +33,7 @@ describe("half and bfloat16", () => {
 
 describe("quantisers", () => {
   /** Half a step of the coarsest block over values in [-1, 1), with room for the rounding of scales. */
-  const bounds: Readonly<Record<StoredType, number>> = {
+  const bounds: Readonly<Record<WrittenType, number>> = {
     f32: 0,
     f16: 0.0005,
     bf16: 0.004,
@@ -44,7 +44,7 @@ describe("quantisers", () => {
     q4_0: 0.13,
     q4_k: 0.085,
   };
-  for (const [type, bound] of Object.entries(bounds) as [StoredType, number][]) {
+  for (const [type, bound] of Object.entries(bounds) as [WrittenType, number][]) {
     it(`${type} comes back within ${bound}`, () => {
       const values = new Random(11).floats(2048, 1);
       const back = dequantize(type, quantize(type, values));

@@ -5,13 +5,18 @@ import { fromHalf, toBfloat16, toHalf } from "./float-bits.js";
 /** Types whose scales stand among the values. */
 export type StoredType = Exclude<WeightType, GroupedType>;
 /** Types whose scales are arrays of their own. */
-export type GroupedType = "int8" | "int4" | "f8_e4m3" | "uint8" | "table4";
+export type GroupedType = "int2" | "int3" | "int4" | "int8" | "f8_e4m3" | "uint8" | "table4";
+/** Types that `quantize` writes. */
+export type WrittenType = Exclude<
+  StoredType,
+  "q4_1" | "q5_1" | "q2_k" | "q3_k" | "iq4_nl" | "iq4_xs" | "mxfp4"
+>;
 
 /**
  * Values in a storage type, as they lie in a file. Block layouts are GGUF's (ggml-common.h); `q4_0`, `q5_0` and `q8_0`
  * round as ggml's reference quantisers do, the K types take each sub-block's range without ggml's search for better scales.
  */
-export function quantize(type: StoredType, values: Float32Array): Uint8Array {
+export function quantize(type: WrittenType, values: Float32Array): Uint8Array {
   const { elements, bytes, encode } = encoders[type];
   if (values.length % elements !== 0) {
     throw new OctavoError(
@@ -33,7 +38,7 @@ interface Encoder {
   readonly encode: (values: Float32Array, target: DataView) => void;
 }
 
-const encoders: Readonly<Record<StoredType, Encoder>> = {
+const encoders: Readonly<Record<WrittenType, Encoder>> = {
   f32: { elements: 1, bytes: 4, encode: (values, target) => target.setFloat32(0, at(values, 0), true) },
   f16: {
     elements: 1,

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ggufName } from "../weights/gguf-names.js";
-import type { StoredType } from "./quantize.js";
+import type { WrittenType } from "./quantize.js";
 import { Random } from "./random.js";
 import { byteLevelTokens, tinyTokenizerConfig, tinyTokenizerJson, tinyVocabSize } from "./tiny-tokenizer.js";
 import { writeGguf, type GgufValue } from "./write-gguf.js";
@@ -20,7 +20,7 @@ export interface TinyModel {
   readonly maxPositionEmbeddings: number;
   readonly tieWordEmbeddings: boolean;
   /** Of matrices; norms and biases are f32 in GGUF, as converters write them. */
-  readonly type: StoredType;
+  readonly type: WrittenType;
   readonly seed: number;
 }
 

@@ -4,7 +4,7 @@ import {
   encodeGgufHeader as encodeHeader,
   type GgufValue,
 } from "../weights/write-gguf-header.js";
-import type { StoredType } from "./quantize.js";
+import type { WrittenType } from "./quantize.js";
 import { tensorBytes, type TensorToWrite } from "./write-safetensors.js";
 
 export type { GgufValue } from "../weights/write-gguf-header.js";
@@ -19,7 +19,7 @@ export interface GgufHeaderToWrite {
 
 export interface GgufTensorInfo {
   readonly name: string;
-  readonly type: StoredType;
+  readonly type: WrittenType;
   readonly shape: readonly number[];
   readonly byteLength: number;
 }
@@ -38,7 +38,7 @@ const tensorTypes = {
   q5_k: 13,
   q6_k: 14,
   bf16: 30,
-} as const satisfies Record<StoredType, number>;
+} as const satisfies Record<WrittenType, number>;
 
 /** A little-endian GGUF file's bytes, tensors in the order given. */
 export function encodeGguf(file: GgufToWrite): Uint8Array {

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol";
-import { quantize, type StoredType } from "./quantize.js";
+import { quantize, type WrittenType } from "./quantize.js";
 
 /** A tensor to be written: values are converted to `type`, bytes are taken as they are. */
 export interface TensorToWrite {
   readonly name: string;
-  readonly type: StoredType;
+  readonly type: WrittenType;
   /** Outermost first. */
   readonly shape: readonly number[];
   readonly data: Float32Array | Uint8Array;
@@ -15,7 +15,7 @@ export function tensorBytes(tensor: TensorToWrite): Uint8Array {
   return tensor.data instanceof Float32Array ? quantize(tensor.type, tensor.data) : tensor.data;
 }
 
-const dtypes: Partial<Readonly<Record<StoredType, string>>> = { f32: "F32", f16: "F16", bf16: "BF16" };
+const dtypes: Partial<Readonly<Record<WrittenType, string>>> = { f32: "F32", f16: "F16", bf16: "BF16" };
 
 /** A safetensors file's bytes, tensors in the order given, header padded to eight bytes as the reference writer does. */
 export function encodeSafetensors(

@@ -48,9 +48,10 @@ export interface MatrixRecipe {
 export interface MatrixParts {
   /** A tensor whose bytes are used as they lie in the file, or new bytes. */
   readonly values: StoredTensor | Uint8Array;
-  readonly scales: Float32Array;
+  /** Of types whose scales are apart. */
+  readonly scales?: Float32Array;
   readonly zeros?: Float32Array;
-  readonly groupSize: number;
+  readonly groupSize?: number;
   readonly columnOrder?: Int32Array;
   readonly table?: Float32Array;
   readonly scaleRows?: number;

@@ -8,7 +8,7 @@ import { planModel, supportedArchitectures } from "../models/registry.js";
 import { assertRefused } from "../testing/artifact-assertions.js";
 import { fixtureGguf } from "../testing/model-fixtures.js";
 import { encodeGguf, type GgufValue } from "../testing/write-gguf.js";
-import type { Checkpoint } from "./checkpoint.js";
+import type { Checkpoint, TensorInfo } from "./checkpoint.js";
 import { openGguf } from "./gguf-checkpoint.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-gguf-architectures-"));
@@ -159,7 +159,14 @@ describe("GGUF's architectures", () => {
     assert.equal(config.architecture, "MixtralForCausalLM");
     assert.deepEqual(tensors.get("model.layers.1.block_sparse_moe.experts.3.w2.weight")?.shape, [64, 48]);
     const sliced = open(fixtureGguf("qwen3moe-q3_k")).tensors;
-    assert.ok(sliced.get("model.layers.0.mlp.experts.2.up_proj.weight")?.recipe !== undefined);
+    const expert = (index: number): TensorInfo | undefined =>
+      sliced.get(`model.layers.0.mlp.experts.${index}.up_proj.weight`);
+    const byteLength = 256 * 110;
+    assert.deepEqual(
+      [expert(2)?.type, expert(2)?.shape, expert(2)?.byteLength],
+      ["q3_k", [256, 256], byteLength],
+    );
+    assert.equal(expert(2)?.offset, (expert(0)?.offset ?? NaN) + 2 * byteLength);
   });
 
   it("refuses mixtures that do not fit, by key or tensor", () => {

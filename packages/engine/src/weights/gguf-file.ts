@@ -1,7 +1,6 @@
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import type { TensorInfo } from "./checkpoint.js";
 import { GgufCursor } from "./gguf-cursor.js";
-import { repackingRecipe } from "./gguf-repack.js";
 import { ggmlLayouts, ggmlTypeName, supportedGgmlTypes } from "./gguf-types.js";
 
 /**
@@ -263,8 +262,5 @@ function placeTensor(path: string, entry: Entry, alignment: number, dataStart: n
   if (!Number.isSafeInteger(byteLength) || !Number.isSafeInteger(offset + byteLength)) {
     throw artifactInvalid(path, `${label} has an impossible shape [${entry.shape.join(", ")}]`);
   }
-  const tensor = { name: entry.name, type: layout.type, shape: entry.shape, path, offset, byteLength };
-  if (layout.repacking === undefined) return tensor;
-  const numElements = (byteLength / layout.blockBytes) * layout.blockElements;
-  return { ...tensor, recipe: repackingRecipe(layout.repacking, tensor, numElements) };
+  return { name: entry.name, type: layout.type, shape: entry.shape, path, offset, byteLength };
 }

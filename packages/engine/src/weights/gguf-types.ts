@@ -1,13 +1,10 @@
 import type { WeightType } from "@octavo/kernels";
-import { type GgufRepacking, ggufRepackings } from "./gguf-repack.js";
 
 /** Block layout of a ggml tensor type that the kernels take. */
 export interface GgmlLayout {
   /** ggml's, as users know it. */
   readonly name: string;
   readonly type: WeightType;
-  /** Undefined when the kernels take the blocks as they are. */
-  readonly repacking?: GgufRepacking;
   readonly blockElements: number;
   readonly blockBytes: number;
 }
@@ -17,16 +14,19 @@ export const ggmlLayouts: ReadonlyMap<number, GgmlLayout> = new Map<number, Ggml
   [0, { name: "F32", type: "f32", blockElements: 1, blockBytes: 4 }],
   [1, { name: "F16", type: "f16", blockElements: 1, blockBytes: 2 }],
   [2, { name: "Q4_0", type: "q4_0", blockElements: 32, blockBytes: 18 }],
+  [3, { name: "Q4_1", type: "q4_1", blockElements: 32, blockBytes: 20 }],
   [6, { name: "Q5_0", type: "q5_0", blockElements: 32, blockBytes: 22 }],
+  [7, { name: "Q5_1", type: "q5_1", blockElements: 32, blockBytes: 24 }],
   [8, { name: "Q8_0", type: "q8_0", blockElements: 32, blockBytes: 34 }],
+  [10, { name: "Q2_K", type: "q2_k", blockElements: 256, blockBytes: 84 }],
+  [11, { name: "Q3_K", type: "q3_k", blockElements: 256, blockBytes: 110 }],
   [12, { name: "Q4_K", type: "q4_k", blockElements: 256, blockBytes: 144 }],
   [13, { name: "Q5_K", type: "q5_k", blockElements: 256, blockBytes: 176 }],
   [14, { name: "Q6_K", type: "q6_k", blockElements: 256, blockBytes: 210 }],
+  [20, { name: "IQ4_NL", type: "iq4_nl", blockElements: 32, blockBytes: 18 }],
+  [23, { name: "IQ4_XS", type: "iq4_xs", blockElements: 256, blockBytes: 136 }],
   [30, { name: "BF16", type: "bf16", blockElements: 1, blockBytes: 2 }],
-  ...Array.from(ggufRepackings, ([id, [name, repacking]]) => {
-    const { type, blockElements, blockBytes } = repacking;
-    return [id, { name, type, blockElements, blockBytes, repacking }] as const;
-  }),
+  [39, { name: "MXFP4", type: "mxfp4", blockElements: 32, blockBytes: 17 }],
 ]);
 
 /** Names of the other types, for the message that refuses them. */

@@ -76,7 +76,10 @@ std::unique_ptr<Matrix> Matrix::pack(const std::vector<MatrixSource>& sources, T
         case WeightType::f8_e4m3:
         case WeightType::uint8:
         case WeightType::table4:
-            return in_column_order(std::make_unique<CodedMatrix>(stack, pool), sources.front().column_order);
+            if (!is_plain_uint8(sources.front())) {
+                return in_column_order(std::make_unique<CodedMatrix>(stack, pool), sources.front().column_order);
+            }
+            [[fallthrough]];
         default:
             return in_column_order(std::make_unique<QuantisedMatrix>(pack_quantised(stack, pool)),
                                    sources.front().column_order);

@@ -12,7 +12,8 @@
 
 namespace octavo {
 
-enum class WeightType { f32, f16, bf16, q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4, f8_e4m3, uint8, table4 };
+enum class WeightType { f32, f16, bf16, q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4, f8_e4m3, uint8, table4,
+                        q4_1, q5_1, q2_k, q3_k, iq4_nl, iq4_xs, mxfp4, int2, int3 };
 
 /// A matrix [rows, cols] as it lies on disk, row-major; `scales`, `zeros` and `group` as backend.ts says.
 /// Pointers need no alignment.
@@ -21,8 +22,8 @@ struct MatrixSource {
     int64_t rows;
     int64_t cols;
     const uint8_t* values;
-    const uint8_t* scales;  // f32, unaligned; null for other types than int8, int4, f8_e4m3, uint8 and table4
-    const uint8_t* zeros;   // f32, unaligned; null unless int4, uint8 or table4 with zero points
+    const uint8_t* scales;  // f32, unaligned; null for types that keep them among the values
+    const uint8_t* zeros;   // f32, unaligned; null unless int2, int3, int4, uint8 or table4 with zero points
     int64_t group;
     std::string name;
     /// The mapping that `values` lie in, whose pages need not stay resident once packed; null for other memory.

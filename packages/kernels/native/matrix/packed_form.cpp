@@ -16,13 +16,16 @@ namespace {
 bool is_float(WeightType type) { return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16; }
 
 /// Their bytes alone do not make the matrix, see CodedMatrix.
-bool is_coded(WeightType type) {
-    return type == WeightType::f8_e4m3 || type == WeightType::uint8 || type == WeightType::table4;
+bool is_coded(WeightType type) { return type == WeightType::f8_e4m3 || type == WeightType::table4; }
+
+bool has_scales_apart(WeightType type) {
+    return type == WeightType::int2 || type == WeightType::int3 || type == WeightType::int4 || type == WeightType::int8 ||
+           type == WeightType::uint8;
 }
 
 bool is_possible(const PackedForm& form) {
     if (is_coded(form.type) || form.rows < 1 || form.cols < 1 || form.cols % column_unit(form.type) != 0) return false;
-    if (form.type != WeightType::int8 && form.type != WeightType::int4) return true;
+    if (!has_scales_apart(form.type)) return true;
     return form.group >= kGroup && form.group % kGroup == 0 && form.cols % form.group == 0;
 }
 

@@ -5,9 +5,30 @@
 
 namespace octavo {
 
-enum class FormatId { q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4, int4_zeros };
-constexpr int kNumFormats = 9;
-constexpr Format kFormats[kNumFormats] = {kQ4_0, kQ5_0, kQ8_0, kQ4_K, kQ5_K, kQ6_K, kInt8, kInt4, kInt4Zeros};
+enum class FormatId {
+    q4_0,
+    q5_0,
+    q8_0,
+    q4_k,
+    q5_k,
+    q6_k,
+    int8,
+    int4,
+    int4_zeros,
+    q4_1,
+    q5_1,
+    q2_k,
+    q3_k,
+    iq4_nl,
+    iq4_xs,
+    mxfp4,
+    int2_zeros,
+    int3_zeros,
+    uint8_zeros,
+};
+constexpr Format kFormats[] = {kQ4_0, kQ5_0, kQ8_0, kQ4_K,  kQ5_K,  kQ6_K,  kInt8,      kInt4,      kInt4Zeros, kQ4_1,
+                               kQ5_1, kQ2_K, kQ3_K, kIq4Nl, kIq4Xs, kMxfp4, kInt2Zeros, kInt3Zeros, kUint8Zeros};
+constexpr int kNumFormats = sizeof(kFormats) / sizeof(kFormats[0]);
 
 /// Rows quantised to int8: codes [32], one scale and one or two corrections per group of 32 columns.
 /// Pointers stand at the first group wanted of the first row; strides lead to the next row, in groups.
@@ -20,7 +41,7 @@ struct QuantisedRows {
 };
 
 /// Weights of `panels` panels unpacked to bytes: codes [panel][groups][8 quads][16 rows][4], as the instruction set's dot product
-/// wants them; scales and minima [panel][groups][scales_per_group][16].
+/// wants them; scales [panel][groups][scales_per_group][16], minima likewise.
 struct UnpackedPanels {
     uint8_t* codes;
     float* scales;
@@ -30,9 +51,9 @@ struct UnpackedPanels {
 };
 
 /// Kernels of one format. All of them compute, for each output row and each activation row,
-/// sum = fma(float(integer dot), scale * activation scale, sum), and fma(minimum, correction, sum) where there are minima, or, with
-/// two scales in a group, sum = fma(fma(float(dot1), scale1, float(dot0) * scale0), activation scale, sum), group by group in
-/// ascending order: whichever is used, sums are the same to the bit.
+/// sum = fma(float(integer dot), scale * activation scale, sum), or, with two scales in a group,
+/// sum = fma(fma(float(dot1), scale1, float(dot0) * scale0), activation scale, sum), then fma(minimum, correction, sum) for each
+/// minimum, group by group in ascending order: whichever is used, sums are the same to the bit.
 struct QuantisedKernels {
     /// Quantises `groups` groups of one row.
     void (*quantise)(const float* x, int64_t groups, int8_t* codes, float* scales, int32_t* corrections);

@@ -55,7 +55,7 @@ bool QuantisedMatrix::streams(int64_t m) const { return m <= table_.max_stream_r
 RowEncoding QuantisedMatrix::encoding() const {
     const Format& format = panels_.traits();
     const Correction correction = correction_of(format.scaling);
-    const int zero = correction == Correction::minimum ? 0 : format.zero;
+    const int zero = has_minima(correction) ? 0 : format.zero;
     return {RowEncoding::Kind::int8, static_cast<int>(correction) * 256 + zero, panels_.cols, nullptr};
 }
 
@@ -116,7 +116,7 @@ void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& 
 
     const int64_t num_codes = tile_panels * block * kGroupCodes;
     const int64_t num_scales = tile_panels * block * scales_per_group(correction) * kPanelRows;
-    const int64_t num_minima = correction == Correction::minimum ? tile_panels * block * kPanelRows : 0;
+    const int64_t num_minima = tile_panels * block * minima_per_group(correction) * kPanelRows;
     const int64_t num_sums = halves * plan.num_sums();
     const int64_t thread_bytes = Carver::bytes<float>(num_sums) + Carver::bytes<uint8_t>(num_codes) +
                                  Carver::bytes<float>(num_scales) + Carver::bytes<float>(num_minima);
@@ -138,7 +138,7 @@ void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& 
                 const int64_t at = p * weights.groups;
                 kernels_.unpack(panels_.panel(tile.first_panel + p), g, weights.groups, weights.codes + at * kGroupCodes,
                                 weights.scales + at * scales_per_group(correction) * kPanelRows,
-                                weights.minima + (num_minima > 0 ? at * kPanelRows : 0));
+                                weights.minima + at * minima_per_group(correction) * kPanelRows);
             }
             kernels_.multiply(weights, rows.block(g, tile.first_row), tile.num_rows, sums, plan.stride(), g == 0);
         }

@@ -22,8 +22,28 @@ FormatId format_of(WeightType type, bool zeros) {
             return FormatId::q5_k;
         case WeightType::q6_k:
             return FormatId::q6_k;
+        case WeightType::q4_1:
+            return FormatId::q4_1;
+        case WeightType::q5_1:
+            return FormatId::q5_1;
+        case WeightType::q2_k:
+            return FormatId::q2_k;
+        case WeightType::q3_k:
+            return FormatId::q3_k;
+        case WeightType::iq4_nl:
+            return FormatId::iq4_nl;
+        case WeightType::iq4_xs:
+            return FormatId::iq4_xs;
+        case WeightType::mxfp4:
+            return FormatId::mxfp4;
         case WeightType::int8:
             return FormatId::int8;
+        case WeightType::int2:
+            return FormatId::int2_zeros;
+        case WeightType::int3:
+            return FormatId::int3_zeros;
+        case WeightType::uint8:
+            return FormatId::uint8_zeros;
         default:
             return zeros ? FormatId::int4_zeros : FormatId::int4;
     }
@@ -79,6 +99,73 @@ struct HalfMeta {
 };
 
 template <class Blocks>
+struct HalfMinMeta {
+    using Check = NonFiniteF16;
+    static constexpr int64_t kGroups = 1;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        uint8_t* out = job.meta + g * kHalfMinMetaBytes;
+        pack_halves(job.rows, g * Blocks::kBytes, out, check);
+        pack_halves(job.rows, g * Blocks::kBytes + 2, out + 2 * kPanelRows, check);
+    }
+};
+
+/// Remembers exponents at which the largest product, 12 * 2^(e - 128), is no number.
+class LargeExponents {
+public:
+    void see(Bytes16 exponents) { bad_ |= reinterpret_cast<Bytes16>(exponents > bytes_of(252)); }
+    int first_lane() const {
+        for (int lane = 0; lane < kPanelRows; ++lane) {
+            if (bad_[lane] != 0) return lane;
+        }
+        return -1;
+    }
+
+private:
+    Bytes16 bad_ = {};
+};
+
+template <class Blocks>
+struct ExponentMeta {
+    using Check = LargeExponents;
+    static constexpr int64_t kGroups = 1;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        Bytes16 exponents;
+        for (int lane = 0; lane < kPanelRows; ++lane) exponents[lane] = job.rows.values[lane][g * Blocks::kBytes];
+        check.see(exponents);
+        store(job.meta + g * kExponentMetaBytes, exponents);
+    }
+};
+
+/// Blocks give the scales of a super-block, as `scales(block)`.
+template <class Blocks>
+struct SuperSingleMeta {
+    using Check = NonFiniteF16;
+    static constexpr int64_t kGroups = kSuperGroups;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        const int64_t at = g / kSuperGroups * Blocks::kBytes;
+        uint8_t* out = job.meta + g / kSuperGroups * kSuperSingleMetaBytes;
+        pack_halves(job.rows, at, out, check);
+        for (int lane = 0; lane < kPanelRows; ++lane) {
+            const Bytes16 scales = Blocks::scales(job.rows.values[lane] + at);
+            for (int sub = 0; sub < kSuperGroups; ++sub) out[(2 + sub) * kPanelRows + lane] = scales[sub];
+        }
+    }
+};
+
+template <class Blocks>
+struct SuperHalfMinimaMeta {
+    using Check = NonFiniteF16;
+    static constexpr int64_t kGroups = kSuperGroups;
+    static void pack(const PanelJob& job, int64_t g, Check& check) {
+        const int64_t at = g / kSuperGroups * Blocks::kBytes;
+        uint8_t* out = job.meta + g / kSuperGroups * kSuperHalfMinimaMetaBytes;
+        pack_halves(job.rows, at + Blocks::kScaleAt, out, check);
+        pack_halves(job.rows, at + Blocks::kScaleAt + 2, out + 2 * kPanelRows, check);
+        store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at); }, out + 4 * kPanelRows);
+    }
+};
+
+template <class Blocks>
 struct SuperMinMeta {
     using Check = NonFiniteF16;
     static constexpr int64_t kGroups = kSuperGroups;
@@ -99,7 +186,8 @@ struct SuperHalvesMeta {
         const int64_t at = (g / kSuperGroups + 1) * Blocks::kBytes - 2;
         uint8_t* out = job.meta + g / kSuperGroups * kSuperHalvesMetaBytes;
         pack_halves(job.rows, at, out, check);
-        store_transposed_bytes([&](int lane) { return load_as<Bytes16>(job.rows.values[lane] + at - 16); }, out + 2 * kPanelRows);
+        store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at + 2 - Blocks::kBytes); },
+                               out + 2 * kPanelRows);
     }
 };
 
@@ -135,9 +223,9 @@ struct SingleZerosMeta {
         float span[kPanelRows];
         float zeros[kPanelRows];
         for (int lane = 0; lane < kPanelRows; ++lane) {
-            zeros[lane] = 8.0f;
+            zeros[lane] = Blocks::kDefaultZero;
             if (job.rows.zeros[lane] != nullptr) std::memcpy(&zeros[lane], job.rows.zeros[lane] + 4 * index, sizeof(float));
-            span[lane] = 16.0f + std::fabs(zeros[lane]);
+            span[lane] = static_cast<float>(1 << Blocks::kBits) + std::fabs(zeros[lane]);
         }
         uint8_t* out = job.meta + index * kSingleZerosMetaBytes;
         pack_scales(job, index, span, out, check);
@@ -154,15 +242,19 @@ void pack_codes(const PanelJob& job, int64_t g) {
         for (int half = 0; half < 2; ++half) {
             Tile::of([&](int lane) { return Blocks::bytes(rows[lane], g, half); }).store_to(out + 256 * half);
         }
+    } else if constexpr (Blocks::kBits < 4) {
+        Tile::of([&](int lane) { return Blocks::low(rows[lane], g).low; }).store_merged(2, out);
+        Tile::of([&](int lane) { return Blocks::low(rows[lane], g).high; }).store_merged(2, out + 64);
     } else {
         Tile::of([&](int lane) { return Blocks::pairs(rows[lane], g); }).store_to(out);
     }
-    if constexpr (Blocks::kBits == 5) {
+    if constexpr (Blocks::kBits == 3 || Blocks::kBits == 5) {
+        constexpr int64_t kPlane = 64 * (Blocks::kBits - 1);
         const auto bits = [&](int lane) {
             const ColumnBits high = Blocks::high(rows[lane], g);
             return join_nibbles(high.low, high.high);
         };
-        Tile::of(bits).store_merged(1, out + 256);
+        Tile::of(bits).store_merged(1, out + kPlane);
     }
     if constexpr (Blocks::kBits == 6) {
         Tile::of([&](int lane) { return Blocks::high(rows[lane], g).low; }).store_merged(2, out + 256);
@@ -202,6 +294,26 @@ PackPanel packer_of(FormatId format) {
             return pack_panel<BlocksInt8, SingleMeta>;
         case FormatId::int4:
             return pack_panel<BlocksInt4, SingleMeta>;
+        case FormatId::q4_1:
+            return pack_panel<BlocksQ4_1, HalfMinMeta>;
+        case FormatId::q5_1:
+            return pack_panel<BlocksQ5_1, HalfMinMeta>;
+        case FormatId::q2_k:
+            return pack_panel<BlocksQ2_K, SuperHalfMinimaMeta>;
+        case FormatId::q3_k:
+            return pack_panel<BlocksQ3_K, SuperHalvesMeta>;
+        case FormatId::iq4_nl:
+            return pack_panel<BlocksQ4_0, HalfMeta>;
+        case FormatId::iq4_xs:
+            return pack_panel<BlocksIQ4_XS, SuperSingleMeta>;
+        case FormatId::mxfp4:
+            return pack_panel<BlocksMXFP4, ExponentMeta>;
+        case FormatId::int2_zeros:
+            return pack_panel<BlocksInt2, SingleZerosMeta>;
+        case FormatId::int3_zeros:
+            return pack_panel<BlocksInt3, SingleZerosMeta>;
+        case FormatId::uint8_zeros:
+            return pack_panel<BlocksUint8, SingleZerosMeta>;
         case FormatId::int4_zeros:
             break;
     }

@@ -13,15 +13,18 @@ struct Panel {
     static constexpr Correction kCorrection = correction_of(kScaling);
     static constexpr int kScales = scales_per_group(kCorrection);
     static constexpr int kCorrections = corrections_per_group(kCorrection);
+    static constexpr int kMinima = minima_per_group(kCorrection);
+    /// Of what `load_quad` gives.
+    static constexpr int kValueBits = value_bits(kFormat);
     static constexpr int kQuads = 8;
     static constexpr int kQuadsPerScale = kQuads / kScales;
-    static constexpr bool kCentred = V::kCentredBytes && kBits == 8;
-    static constexpr bool kIntegerCorrection = kCorrection != Correction::minimum && !kCentred;
+    static constexpr bool kCentred = V::kCentredBytes && kValueBits == 8;
+    static constexpr bool kIntegerCorrection = !has_minima(kCorrection) && !kCentred;
     static constexpr int64_t kCodeBytes = group_code_bytes(kBits);
 
     struct Meta {
         typename V::Floats scales[kScales];
-        typename V::Floats minimum;
+        typename V::Floats minima[2];
     };
 
     /// Codes of quad J, one byte each.
@@ -29,9 +32,14 @@ struct Panel {
     static V_INLINE typename V::Bytes load_quad(const uint8_t* packed) {
         if constexpr (kBits == 8) {
             return V::load_byte_codes(packed + 64 * J);
+        } else if constexpr (kBits < 4) {
+            const typename V::Bytes low = V::template field<-2 * (J % 4), 0x03>(V::load_bytes(packed + 64 * (J / 4)));
+            if constexpr (kBits == 2) return low;
+            if constexpr (kBits == 3) return V::merge(low, V::template field<2 - J, 0x04>(V::load_bytes(packed + 128)));
         } else {
             const typename V::Bytes nibbles = V::load_bytes(packed + 64 * (J % 4));
             const typename V::Bytes low = V::template field<J < 4 ? 0 : -4, 0x0f>(nibbles);
+            if constexpr (kFormat.table != nullptr) return V::look_up(low, kFormat.table);
             if constexpr (kBits == 4) return low;
             if constexpr (kBits == 5) return V::merge(low, V::template field<4 - J, 0x10>(V::load_bytes(packed + 256)));
             if constexpr (kBits == 6) {
@@ -52,7 +60,26 @@ struct Panel {
             const uint8_t* block = panel.meta + group / kSuperGroups * kSuperMinMetaBytes;
             const uint8_t* sub = block + 4 * kPanelRows + group % kSuperGroups * kPanelRows;
             meta.scales[0] = V::mul(V::load_f16(block), V::load_u8(sub));
-            meta.minimum = V::mul(V::load_f16(block + 2 * kPanelRows), V::load_u8(sub + kSuperGroups * kPanelRows));
+            meta.minima[0] = V::mul(V::load_f16(block + 2 * kPanelRows), V::load_u8(sub + kSuperGroups * kPanelRows));
+        } else if constexpr (kScaling == Scaling::half_min) {
+            const uint8_t* block = panel.meta + group * kHalfMinMetaBytes;
+            meta.scales[0] = V::load_f16(block);
+            meta.minima[0] = V::mul(V::load_f16(block + 2 * kPanelRows), V::broadcast(-1.0f));
+        } else if constexpr (kScaling == Scaling::exponents) {
+            meta.scales[0] = V::load_halved_powers(panel.meta + group * kExponentMetaBytes);
+        } else if constexpr (kScaling == Scaling::super_single) {
+            const uint8_t* block = panel.meta + group / kSuperGroups * kSuperSingleMetaBytes;
+            meta.scales[0] = V::mul(V::load_f16(block), V::load_i8(block + (2 + group % kSuperGroups) * kPanelRows));
+        } else if constexpr (kScaling == Scaling::super_half_minima) {
+            const uint8_t* block = panel.meta + group / kSuperGroups * kSuperHalfMinimaMetaBytes;
+            const uint8_t* sub = block + 4 * kPanelRows + group % kSuperGroups * 2 * kPanelRows;
+            const typename V::Floats d = V::load_f16(block);
+            const typename V::Floats dmin = V::load_f16(block + 2 * kPanelRows);
+            V_UNROLL
+            for (int h = 0; h < 2; ++h) {
+                meta.scales[h] = V::mul(d, V::template load_nibbles<false>(sub + h * kPanelRows));
+                meta.minima[h] = V::mul(dmin, V::template load_nibbles<true>(sub + h * kPanelRows));
+            }
         } else if constexpr (kScaling == Scaling::super_halves) {
             const uint8_t* block = panel.meta + group / kSuperGroups * kSuperHalvesMetaBytes;
             const uint8_t* sub = block + 2 * kPanelRows + group % kSuperGroups * 2 * kPanelRows;
@@ -66,7 +93,9 @@ struct Panel {
             } else {
                 const uint8_t* block = panel.meta + index * kSingleZerosMetaBytes;
                 meta.scales[0] = V::load_f32(block);
-                meta.minimum = V::mul(meta.scales[0], V::load_f32(block + 4 * kPanelRows));
+                typename V::Floats zero = V::load_f32(block + 4 * kPanelRows);
+                if constexpr (kCentred) zero = V::add(zero, V::broadcast(-128.0f));
+                meta.minima[0] = V::mul(meta.scales[0], zero);
             }
         }
     }
@@ -99,6 +128,9 @@ struct Panel {
             if constexpr (kCorrection == Correction::minimum) {
                 corrections[0] = static_cast<int32_t>(float_bits(-(scale * static_cast<float>(sums[0] + sums[1]))));
             }
+            if constexpr (kCorrection == Correction::half_minima) {
+                for (int h = 0; h < 2; ++h) corrections[h] = static_cast<int32_t>(float_bits(-(scale * static_cast<float>(sums[h]))));
+            }
         }
     }
 
@@ -117,10 +149,9 @@ struct Panel {
             V_UNROLL
             for (int h = 0; h < kScales; ++h) V::store_f32(scales + h * kPanelRows, meta.scales[h]);
             scales += kScales * kPanelRows;
-            if constexpr (kCorrection == Correction::minimum) {
-                V::store_f32(minima, meta.minimum);
-                minima += kPanelRows;
-            }
+            V_UNROLL
+            for (int h = 0; h < kMinima; ++h) V::store_f32(minima + h * kPanelRows, meta.minima[h]);
+            minima += kMinima * kPanelRows;
         }
     }
 };

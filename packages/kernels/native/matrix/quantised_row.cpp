@@ -10,6 +10,10 @@ namespace {
 /// Code of (quad, byte) of a packed group, the inverse of the planes that group_code_bytes describes.
 int code_at(int bits, const uint8_t* group, int quad, int byte) {
     if (bits == 8) return group[64 * quad + byte];
+    if (bits < 4) {
+        const int low = group[64 * (quad / 4) + byte] >> (2 * (quad % 4)) & 3;
+        return bits == 2 ? low : low | (group[128 + byte] >> quad & 1) << 2;
+    }
     const int pair = group[64 * (quad % 4) + byte];
     int code = quad < 4 ? pair & 0x0f : pair >> 4;
     if (bits == 5) code |= (group[256 + byte] >> quad & 1) << 4;
@@ -29,11 +33,11 @@ float read_f32(const uint8_t* lanes, int lane) {
     return value;
 }
 
-/// weight = scale[column / 16] * (code - zero) - minimum, rounded as GGUF's own dequantisation rounds.
+/// weight = scale[column / 16] * (code - zero) - minimum[column / 16], rounded as GGUF's own dequantisation rounds.
 struct GroupScaling {
     float scale[2];
     float zero;
-    float minimum;
+    float minimum[2];
 };
 
 GroupScaling scaling_at(const Format& format, const PanelView& panel, int64_t group, int lane) {
@@ -43,7 +47,7 @@ GroupScaling scaling_at(const Format& format, const PanelView& panel, int64_t gr
     switch (format.scaling) {
         case Scaling::half: {
             const float d = read_f16(panel.meta + group * kHalfMetaBytes, lane);
-            return {{d, d}, zero, 0.0f};
+            return {{d, d}, zero, {}};
         }
         case Scaling::super_min: {
             const uint8_t* block = panel.meta + super * kSuperMinMetaBytes;
@@ -51,7 +55,7 @@ GroupScaling scaling_at(const Format& format, const PanelView& panel, int64_t gr
             const float scale = read_f16(block, lane) * static_cast<float>(scales[lane]);
             const float minimum =
                 read_f16(block + 2 * kPanelRows, lane) * static_cast<float>(scales[kSuperGroups * kPanelRows + lane]);
-            return {{scale, scale}, zero, minimum};
+            return {{scale, scale}, zero, {minimum, minimum}};
         }
         case Scaling::super_halves: {
             const uint8_t* block = panel.meta + super * kSuperHalvesMetaBytes;
@@ -60,16 +64,44 @@ GroupScaling scaling_at(const Format& format, const PanelView& panel, int64_t gr
             return {{d * static_cast<float>(static_cast<int8_t>(scales[lane])),
                      d * static_cast<float>(static_cast<int8_t>(scales[kPanelRows + lane]))},
                     zero,
-                    0.0f};
+                    {}};
+        }
+        case Scaling::half_min: {
+            const uint8_t* block = panel.meta + group * kHalfMinMetaBytes;
+            const float d = read_f16(block, lane);
+            const float minimum = -read_f16(block + 2 * kPanelRows, lane);
+            return {{d, d}, zero, {minimum, minimum}};
+        }
+        case Scaling::super_single: {
+            const uint8_t* block = panel.meta + super * kSuperSingleMetaBytes;
+            const float scale = read_f16(block, lane) * static_cast<float>(static_cast<int8_t>(block[(2 + sub) * kPanelRows + lane]));
+            return {{scale, scale}, zero, {}};
+        }
+        case Scaling::super_half_minima: {
+            const uint8_t* block = panel.meta + super * kSuperHalfMinimaMetaBytes;
+            const float d = read_f16(block, lane);
+            const float dmin = read_f16(block + 2 * kPanelRows, lane);
+            GroupScaling scaling{{}, zero, {}};
+            for (int h = 0; h < 2; ++h) {
+                const uint8_t pair = block[(4 + 2 * sub + h) * kPanelRows + lane];
+                scaling.scale[h] = d * static_cast<float>(pair & 15);
+                scaling.minimum[h] = dmin * static_cast<float>(pair >> 4);
+            }
+            return scaling;
+        }
+        case Scaling::exponents: {
+            const uint32_t exponent = panel.meta[group * kExponentMetaBytes + lane];
+            const float scale = float_from_bits((exponent > 0 ? exponent - 1 : 0) << 23);
+            return {{scale, scale}, zero, {}};
         }
         case Scaling::single: {
             const float scale = read_f32(panel.meta + group / panel.groups_per_scale * kSingleMetaBytes, lane);
-            return {{scale, scale}, zero, 0.0f};
+            return {{scale, scale}, zero, {}};
         }
         case Scaling::single_zeros: {
             const uint8_t* block = panel.meta + group / panel.groups_per_scale * kSingleZerosMetaBytes;
             const float scale = read_f32(block, lane);
-            return {{scale, scale}, read_f32(block + 4 * kPanelRows, lane), 0.0f};
+            return {{scale, scale}, read_f32(block + 4 * kPanelRows, lane), {}};
         }
     }
     return {};
@@ -81,14 +113,16 @@ void QuantisedMatrix::row(int64_t r, float* out) const {
     const Format& format = panels_.traits();
     const PanelView panel = panels_.panel(r / kPanelRows);
     const int lane = static_cast<int>(r % kPanelRows);
-    const bool has_minimum = format.scaling == Scaling::super_min;
+    const bool has_minimum = format.scaling == Scaling::super_min || format.scaling == Scaling::half_min ||
+                             format.scaling == Scaling::super_half_minima;
     for (int64_t g = 0; g < panels_.groups(); ++g, out += kGroup) {
         const uint8_t* codes = panel.codes + g * group_code_bytes(format.bits);
         const GroupScaling scaling = scaling_at(format, panel, g, lane);
         for (int i = 0; i < kGroup; ++i) {
-            const float code = static_cast<float>(code_at(format.bits, codes, i / 4, 4 * lane + i % 4));
-            const float scaled = scaling.scale[i / 16] * (code - scaling.zero);
-            out[i] = has_minimum ? scaled - scaling.minimum : scaled;
+            const int code = code_at(format.bits, codes, i / 4, 4 * lane + i % 4);
+            const float value = static_cast<float>(format.table != nullptr ? format.table[code] : code);
+            const float scaled = scaling.scale[i / 16] * (value - scaling.zero);
+            out[i] = has_minimum ? scaled - scaling.minimum[i / 16] : scaled;
         }
     }
 }

@@ -20,7 +20,7 @@ struct PackedGroup {
         return P::template load_quad<J>(codes[r]);
     }
     V_INLINE typename V::Floats scale(int r, int h) const { return meta[r].scales[h]; }
-    V_INLINE typename V::Floats minimum(int r) const { return meta[r].minimum; }
+    V_INLINE typename V::Floats minimum(int r, int h) const { return meta[r].minima[h]; }
 };
 
 /// Weights of R neighbouring panels unpacked.
@@ -34,7 +34,7 @@ struct UnpackedGroup {
     V_INLINE UnpackedGroup(const UnpackedPanels& weights, int first_panel, int64_t group)
         : codes(weights.codes + (first_panel * weights.groups + group) * kGroupCodes),
           scales(weights.scales + (first_panel * weights.groups + group) * P::kScales * kPanelRows),
-          minima(weights.minima + (first_panel * weights.groups + group) * kPanelRows),
+          minima(weights.minima + (first_panel * weights.groups + group) * P::kMinima * kPanelRows),
           groups(weights.groups) {}
     template <int J>
     V_INLINE typename V::Bytes quad(int r) const {
@@ -43,8 +43,8 @@ struct UnpackedGroup {
     V_INLINE typename V::Floats scale(int r, int h) const {
         return V::load_f32(reinterpret_cast<const uint8_t*>(scales + (r * groups * P::kScales + h) * kPanelRows));
     }
-    V_INLINE typename V::Floats minimum(int r) const {
-        return V::load_f32(reinterpret_cast<const uint8_t*>(minima + r * groups * kPanelRows));
+    V_INLINE typename V::Floats minimum(int r, int h) const {
+        return V::load_f32(reinterpret_cast<const uint8_t*>(minima + (r * groups * P::kMinima + h) * kPanelRows));
     }
 };
 
@@ -55,13 +55,11 @@ struct Tiles {
     using Ints = typename V::Ints;
     static constexpr int kScales = P::kScales;
     static constexpr int kQuadsPerScale = P::kQuads / kScales;
-    static constexpr int kRun = V::template kRun<P::kBits>;
-    static constexpr bool kIntegerCorrection =
-        P::kCorrection != Correction::minimum && !(V::kCentredBytes && P::kBits == 8);
+    static constexpr int kRun = V::template kRun<P::kValueBits>;
 
     /// What an integer dot product starts from.
     static V_INLINE Ints start(const QuantisedRows& rows, int64_t group_of_row, int half) {
-        if constexpr (kIntegerCorrection) return V::broadcast_int(rows.corrections[group_of_row * P::kCorrections + half]);
+        if constexpr (P::kIntegerCorrection) return V::broadcast_int(rows.corrections[group_of_row * P::kCorrections + half]);
         return V::zero_ints();
     }
 
@@ -76,10 +74,10 @@ struct Tiles {
             V_UNROLL
             for (int r = 0; r < R; ++r) {
                 if constexpr (kRun == 0) {
-                    dot[r][c] = V::template dot<P::kBits>(dot[r][c], w[r], a);
+                    dot[r][c] = V::template dot<P::kValueBits>(dot[r][c], w[r], a);
                 } else {
                     constexpr int kPlace = J % kQuadsPerScale % kRun;
-                    narrow[r][c] = V::template dot<P::kBits>(kPlace == 0 ? V::zero_ints() : narrow[r][c], w[r], a);
+                    narrow[r][c] = V::template dot<P::kValueBits>(kPlace == 0 ? V::zero_ints() : narrow[r][c], w[r], a);
                     if constexpr (kPlace == kRun - 1 || J % kQuadsPerScale == kQuadsPerScale - 1) {
                         dot[r][c] = V::widen(dot[r][c], narrow[r][c]);
                     }
@@ -126,13 +124,14 @@ struct Tiles {
                 for (int c = 0; c < C; ++c) sum[r][c] = V::fma(part[r][c], activation_scale(c), sum[r][c]);
             }
         }
-        if constexpr (P::kCorrection == Correction::minimum) {
+        V_UNROLL
+        for (int h = 0; h < P::kMinima; ++h) {
             V_UNROLL
             for (int r = 0; r < R; ++r) {
-                const Floats minimum = group.minimum(r);
+                const Floats minimum = group.minimum(r, h);
                 V_UNROLL
                 for (int c = 0; c < C; ++c) {
-                    const int32_t correction = rows.corrections[c * rows.stride + g];
+                    const int32_t correction = rows.corrections[(c * rows.stride + g) * P::kCorrections + h];
                     sum[r][c] = V::fma(minimum, V::broadcast(float_from_bits(static_cast<uint32_t>(correction))), sum[r][c]);
                 }
             }
@@ -269,11 +268,13 @@ struct Tiles {
     }
 };
 
-constexpr QuantisedKernels kQuantisedKernels[kNumFormats] = {
-    Tiles<FormatId::q4_0>::kernels(), Tiles<FormatId::q5_0>::kernels(), Tiles<FormatId::q8_0>::kernels(),
-    Tiles<FormatId::q4_k>::kernels(), Tiles<FormatId::q5_k>::kernels(), Tiles<FormatId::q6_k>::kernels(),
-    Tiles<FormatId::int8>::kernels(), Tiles<FormatId::int4>::kernels(), Tiles<FormatId::int4_zeros>::kernels(),
+template <class>
+struct KernelsOfFormats;
+
+template <int... Id>
+struct KernelsOfFormats<std::integer_sequence<int, Id...>> {
+    static constexpr QuantisedKernels kAll[] = {Tiles<static_cast<FormatId>(Id)>::kernels()...};
 };
 
-constexpr QuantisedKernelTable kQuantisedTable{kQuantisedKernels, V::kTilePanels, V::kBlockGroups, V::kStreamPanels,
-                                              V::kMaxStreamRows};
+constexpr QuantisedKernelTable kQuantisedTable{KernelsOfFormats<std::make_integer_sequence<int, kNumFormats>>::kAll,
+                                               V::kTilePanels, V::kBlockGroups, V::kStreamPanels, V::kMaxStreamRows};

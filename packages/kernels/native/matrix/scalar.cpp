@@ -70,6 +70,12 @@ struct V {
         return out;
     }
 
+    static V_INLINE Bytes look_up(const Bytes& codes, const uint8_t* table) {
+        Bytes out;
+        for (int i = 0; i < 64; ++i) out.v[i] = table[codes.v[i]];
+        return out;
+    }
+
     static V_INLINE Quad load_quad(const int8_t* p) { return {{p[0], p[1], p[2], p[3]}}; }
     template <int Bits>
     static V_INLINE Ints dot(const Ints& sum, const Bytes& w, const Quad& a) {
@@ -131,6 +137,18 @@ struct V {
     static V_INLINE Floats load_i8(const uint8_t* p) {
         Floats out;
         for (int i = 0; i < 16; ++i) out.v[i] = static_cast<float>(static_cast<int8_t>(p[i]));
+        return out;
+    }
+    template <bool High>
+    static V_INLINE Floats load_nibbles(const uint8_t* p) {
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.v[i] = static_cast<float>(High ? p[i] >> 4 : p[i] & 15);
+        return out;
+    }
+    /// 2^(e - 128) of bytes e, 0 where e is 0 or 1.
+    static V_INLINE Floats load_halved_powers(const uint8_t* p) {
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.v[i] = float_from_bits((p[i] > 0 ? p[i] - 1u : 0u) << 23);
         return out;
     }
     static V_INLINE void store_f32(float* p, const Floats& a) { std::memcpy(p, a.v, sizeof a.v); }

@@ -13,6 +13,9 @@ const char* weight_type_name(WeightType type);
 /// Columns come in multiples of this.
 int64_t column_unit(WeightType type);
 
+/// Whether these are bytes in groups that the integer kernels take; CodedMatrix takes other groups.
+bool is_plain_uint8(const MatrixSource& source);
+
 /// Bytes of one row of `values`.
 int64_t source_row_bytes(WeightType type, int64_t cols);
 

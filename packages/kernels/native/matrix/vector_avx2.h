@@ -54,6 +54,13 @@ struct V {
         return {{_mm256_or_si256(a.v[0], b.v[0]), _mm256_or_si256(a.v[1], b.v[1])}};
     }
 
+    static V_INLINE Bytes look_up(Bytes codes, const uint8_t* table) {
+        const __m128i flip = _mm_set1_epi8(static_cast<char>(0x80));
+        const __m128i centred = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)), flip);
+        const __m256i entries = _mm256_broadcastsi128_si256(centred);
+        return {{_mm256_shuffle_epi8(entries, codes.v[0]), _mm256_shuffle_epi8(entries, codes.v[1])}};
+    }
+
     static V_INLINE Quad load_quad(const int8_t* p) {
         int32_t quad;
         std::memcpy(&quad, p, sizeof quad);
@@ -61,7 +68,7 @@ struct V {
     }
     /// As many pairs of products as 16 bits hold: 8 * 2 * 15 * 127, 4 * 2 * 31 * 127 and 2 * 2 * 63 * 127 are below 32768.
     template <int Bits>
-    static constexpr int kRun = Bits == 4 ? 8 : Bits == 5 ? 4 : Bits == 6 ? 2 : 1;
+    static constexpr int kRun = Bits <= 4 ? 8 : Bits == 5 ? 4 : Bits == 6 ? 2 : 1;
     template <int Bits>
     static V_INLINE __m256i dot(__m256i sum, __m256i w, Quad a) {
         const __m256i pairs = Bits == 8 ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w))
@@ -113,6 +120,17 @@ struct V {
     }
     static V_INLINE Floats load_i8(const uint8_t* p) {
         return to_floats({{_mm256_cvtepi8_epi32(load_quarter(p)), _mm256_cvtepi8_epi32(load_quarter(p + 8))}});
+    }
+    template <bool High>
+    static V_INLINE Floats load_nibbles(const uint8_t* p) {
+        const __m128i bytes = load_half(p);
+        const __m128i nibbles = _mm_and_si128(High ? _mm_srli_epi16(bytes, 4) : bytes, _mm_set1_epi8(15));
+        return to_floats({{_mm256_cvtepu8_epi32(nibbles), _mm256_cvtepu8_epi32(_mm_srli_si128(nibbles, 8))}});
+    }
+    static V_INLINE Floats load_halved_powers(const uint8_t* p) {
+        const __m128i bytes = _mm_subs_epu8(load_half(p), _mm_set1_epi8(1));
+        return {{_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(bytes), 23)),
+                 _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)), 23))}};
     }
     static V_INLINE void store_f32(float* p, Floats a) {
         _mm256_storeu_ps(p, a.v[0]);

@@ -39,6 +39,11 @@ struct V {
     }
     static V_INLINE Bytes merge(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
 
+    /// Entries of a table of sixteen, by codes below 16, as `load_byte_codes` would give them.
+    static V_INLINE Bytes look_up(Bytes codes, const uint8_t* table) {
+        return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), codes);
+    }
+
     static V_INLINE Quad load_quad(const int8_t* p) {
         int32_t quad;
         std::memcpy(&quad, p, sizeof quad);
@@ -73,6 +78,16 @@ struct V {
     }
     static V_INLINE Floats load_i8(const uint8_t* p) {
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+    }
+    template <bool High>
+    static V_INLINE Floats load_nibbles(const uint8_t* p) {
+        const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+        return _mm512_cvtepi32_ps(High ? _mm512_srli_epi32(bytes, 4) : _mm512_and_si512(bytes, _mm512_set1_epi32(15)));
+    }
+    /// 2^(e - 128) of bytes e, 0 where e is 0 or 1.
+    static V_INLINE Floats load_halved_powers(const uint8_t* p) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu8_epi32(_mm_subs_epu8(bytes, _mm_set1_epi8(1))), 23));
     }
     static V_INLINE void store_f32(float* p, Floats a) { _mm512_storeu_ps(p, a); }
     static V_INLINE Floats even_bf16(Ints pairs) { return _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)); }

@@ -58,6 +58,12 @@ struct V {
         return {{vorrq_u8(a.v[0], b.v[0]), vorrq_u8(a.v[1], b.v[1]), vorrq_u8(a.v[2], b.v[2]), vorrq_u8(a.v[3], b.v[3])}};
     }
 
+    static V_INLINE Bytes look_up(const Bytes& codes, const uint8_t* table) {
+        const uint8x16_t entries = veorq_u8(vld1q_u8(table), vdupq_n_u8(0x80));
+        return {{vqtbl1q_u8(entries, codes.v[0]), vqtbl1q_u8(entries, codes.v[1]), vqtbl1q_u8(entries, codes.v[2]),
+                 vqtbl1q_u8(entries, codes.v[3])}};
+    }
+
     static V_INLINE Quad load_quad(const int8_t* p) {
         int32_t quad;
         std::memcpy(&quad, p, sizeof quad);
@@ -108,12 +114,24 @@ struct V {
         const float16x8_t high = vreinterpretq_f16_u8(vld1q_u8(p + 16));
         return {{vcvt_f32_f16(vget_low_f16(low)), vcvt_high_f32_f16(low), vcvt_f32_f16(vget_low_f16(high)), vcvt_high_f32_f16(high)}};
     }
-    static V_INLINE Floats load_u8(const uint8_t* p) {
-        const uint8x16_t bytes = vld1q_u8(p);
+    static V_INLINE Ints widen_u8(uint8x16_t bytes) {
         const uint16x8_t low = vmovl_u8(vget_low_u8(bytes));
         const uint16x8_t high = vmovl_high_u8(bytes);
-        return {{vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))), vcvtq_f32_u32(vmovl_high_u16(low)),
-                 vcvtq_f32_u32(vmovl_u16(vget_low_u16(high))), vcvtq_f32_u32(vmovl_high_u16(high))}};
+        return {{vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low))), vreinterpretq_s32_u32(vmovl_high_u16(low)),
+                 vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))), vreinterpretq_s32_u32(vmovl_high_u16(high))}};
+    }
+    static V_INLINE Floats load_u8(const uint8_t* p) { return to_floats(widen_u8(vld1q_u8(p))); }
+    template <bool High>
+    static V_INLINE Floats load_nibbles(const uint8_t* p) {
+        const uint8x16_t bytes = vld1q_u8(p);
+        return to_floats(widen_u8(High ? vshrq_n_u8(bytes, 4) : vandq_u8(bytes, vdupq_n_u8(15))));
+    }
+    static V_INLINE Floats load_halved_powers(const uint8_t* p) {
+        const Ints exponents = widen_u8(vqsubq_u8(vld1q_u8(p), vdupq_n_u8(1)));
+        Floats out;
+        V_UNROLL
+        for (int i = 0; i < 4; ++i) out.v[i] = vreinterpretq_f32_s32(vshlq_n_s32(exponents.v[i], 23));
+        return out;
     }
     static V_INLINE Floats load_i8(const uint8_t* p) {
         const int8x16_t bytes = vreinterpretq_s8_u8(vld1q_u8(p));

@@ -177,8 +177,8 @@ void check_packed_size(const WeightCase& weight, ThreadPool& pool) {
     const Sample sample = make_sample(weight, 64, 1024, 5);
     const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
     // Narrow groups keep zero points beside their scales, whether they have any or not.
-    const size_t none = is_coded(weight.type) && weight.group < 32 && !weight.zeros ? sample.scales.size() : 0;
-    CHECK_MESSAGE(static_cast<double>(matrix->bytes()) <= 1.03 * static_cast<double>(sample.source_bytes() + none),
+    const size_t none = is_coded(weight.type, weight.group) && weight.group < 32 && !weight.zeros ? sample.scales.size() : 0;
+    CHECK_MESSAGE(static_cast<double>(matrix->bytes()) <= 1.04 * static_cast<double>(sample.source_bytes() + none),
                   std::string(weight.label) + ": packed form takes " + std::to_string(matrix->bytes()) + " bytes for " +
                       std::to_string(sample.source_bytes()));
 }
@@ -344,6 +344,9 @@ void check_rejections(const WeightCase& weight, ThreadPool& pool) {
         case WeightType::q4_0:
         case WeightType::q5_0:
         case WeightType::q8_0:
+        case WeightType::q4_1:
+        case WeightType::q5_1:
+        case WeightType::iq4_nl:
             rejected(sample, values, last_row + 3 * (row_bytes / 16), nan16);
             break;
         case WeightType::q4_k:
@@ -351,11 +354,25 @@ void check_rejections(const WeightCase& weight, ThreadPool& pool) {
             rejected(sample, values, last_row + row_bytes / 2, nan16);
             rejected(sample, values = sample.values, last_row + row_bytes / 2 + 2, nan16);
             break;
+        case WeightType::iq4_xs:
+            rejected(sample, values, last_row + row_bytes / 2, nan16);
+            break;
         case WeightType::q6_k:
+        case WeightType::q3_k:
             rejected(sample, values, last_row + row_bytes - 2, nan16);
+            break;
+        case WeightType::q2_k:
+            rejected(sample, values, last_row + row_bytes - 2, nan16);
+            rejected(sample, values = sample.values, last_row + row_bytes - 4, nan16);
+            break;
+        case WeightType::mxfp4:
+            rejected(sample, values, last_row + 3 * 17, {255});
+            rejected(sample, values = sample.values, last_row, {253});
             break;
         case WeightType::int8:
         case WeightType::int4:
+        case WeightType::int3:
+        case WeightType::int2:
             rejected(sample, scales, scales.size() - 4, {0, 0, 0xc0, 0x7f});
             rejected(sample, scales = sample.scales, scales.size() - 4, {0xff, 0xff, 0x7f, 0x7f});
             break;
@@ -408,7 +425,8 @@ void check_extremes(const WeightCase& weight, ThreadPool& pool, const std::strin
         const bool blocks = weight.scale_bytes > 0;
         const size_t block = blocks ? sample.values.size() / static_cast<size_t>(rows * cols / weight.column_unit) : 1;
         for (size_t at = 0; blocks && at < sample.values.size(); at += block) {
-            const size_t first = at + (weight.type == WeightType::q6_k ? block - 2 : 0);
+            const bool last = weight.type == WeightType::q2_k || weight.type == WeightType::q3_k || weight.type == WeightType::q6_k;
+            const size_t first = at + (last ? block - static_cast<size_t>(weight.scale_bytes) : 0);
             std::memcpy(sample.values.data() + first, scales.values.data() + first, static_cast<size_t>(weight.scale_bytes));
         }
         const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);

@@ -109,6 +109,16 @@ constexpr KnownLayout kKnownLayouts[] = {
     {"int4/32", 0x29786befa0cf0eb6},
     {"int4z/64", 0x21cea2aab136c03b},
     {"int4z/128", 0x0894f04f10969705},
+    {"q4_1", 0x4711bb83174359a1},
+    {"q5_1", 0x12884c5456d88ac3},
+    {"q2_k", 0xb6fa4d5ee557aeb1},
+    {"q3_k", 0xd1d0857109355e78},
+    {"iq4_nl", 0xdd2601cf65f5d936},
+    {"iq4_xs", 0x8f8e9e1bd52a2ae3},
+    {"mxfp4", 0x3be0ea5014411bbb},
+    {"int2z/64", 0x956852b3bedd8107},
+    {"int3z/128", 0x400e213b877841a0},
+    {"uint8z/64", 0x1e13cb72f4fc6d86},
 };
 
 void check_layout(ThreadPool& pool) {
@@ -139,8 +149,10 @@ int main() {
     ThreadPool one(1);
     ThreadPool three(3);
     for (const WeightCase& weight : kWeightCases) {
-        if (is_coded(weight.type)) {
-            CHECK(packed_bytes(form_of(sample_of(weight), weight)) == 0);
+        if (is_coded(weight.type, weight.group)) {
+            const Sample sample = sample_of(weight);
+            CHECK(Matrix::pack({sample.source()}, three)->packed() == nullptr);
+            CHECK(packed_bytes(form_of(sample, weight)) == 0);
         } else {
             check_mapping(weight, three);
         }

@@ -7,12 +7,12 @@
 
 namespace octavo::test {
 
-std::vector<double> rounded_activations(WeightType type, const float* x, int64_t cols) {
+std::vector<double> rounded_activations(WeightType type, int64_t group, const float* x, int64_t cols) {
     std::vector<double> rounded(x, x + cols);
-    if (type == WeightType::bf16 || is_coded(type)) {
+    if (type == WeightType::bf16 || is_coded(type, group)) {
         for (double& value : rounded) value = bf16_to_f32(f32_to_bf16(static_cast<float>(value)));
     }
-    if (is_float(type) || is_coded(type)) return rounded;
+    if (is_float(type) || is_coded(type, group)) return rounded;
     for (int64_t g = 0; g < cols; g += 32) {
         float largest = 0;
         for (int64_t i = g; i < g + 32; ++i) largest = std::max(largest, std::fabs(x[i]));
@@ -32,7 +32,7 @@ std::vector<double> rounded_activations(WeightType type, const float* x, int64_t
 Reference reference_linear(const Sample& sample, const float* x, int64_t ldx, int64_t m) {
     Reference reference;
     for (int64_t row = 0; row < m; ++row) {
-        const std::vector<double> a = rounded_activations(sample.type, x + row * ldx, sample.cols);
+        const std::vector<double> a = rounded_activations(sample.type, sample.group, x + row * ldx, sample.cols);
         for (int64_t r = 0; r < sample.rows; ++r) {
             const float* w = sample.weights.data() + r * sample.cols;
             double sum = 0;

@@ -16,6 +16,6 @@ struct Reference {
 Reference reference_linear(const Sample& sample, const float* x, int64_t ldx, int64_t m);
 
 /// The activations as rounded, [cols].
-std::vector<double> rounded_activations(WeightType type, const float* x, int64_t cols);
+std::vector<double> rounded_activations(WeightType type, int64_t group, const float* x, int64_t cols);
 
 }  // namespace octavo::test

@@ -16,6 +16,11 @@ void append(std::vector<uint8_t>& bytes, T value) {
     std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
+/// kvalues_iq4nl of ggml-common.h.
+constexpr int kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+/// E2M1 (OCP Microscaling Formats, version 1.0), without its sign.
+constexpr float kE2m1Values[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
+
 /// Writes GGUF blocks from codes and scales drawn at random, noting the weights they mean: the inverse of what packing reads,
 /// written from the format's definition.
 class Encoder {
@@ -40,14 +45,16 @@ public:
         }
     }
 
-    /// Q4_0, Q5_0, Q8_0.
-    void plain_blocks(int bits) {
+    /// Q4_0, Q5_0, Q8_0, and with minimum Q4_1, Q5_1.
+    void plain_blocks(int bits, bool with_minimum = false) {
         for (int64_t b = 0; b < sample_.rows * sample_.cols / 32; ++b) {
             const uint16_t d = scale();
             append(sample_.values, d);
+            const uint16_t m = with_minimum ? scale() : 0;
+            if (with_minimum) append(sample_.values, m);
             int codes[32];
             for (int& code : codes) code = random_.below(1 << bits);
-            const int zero = 1 << (bits - 1);
+            const int zero = with_minimum ? 0 : 1 << (bits - 1);
             if (bits == 5) {
                 uint32_t high = 0;
                 for (int i = 0; i < 32; ++i) high |= static_cast<uint32_t>(codes[i] >> 4) << i;
@@ -60,7 +67,10 @@ public:
                     append(sample_.values, static_cast<uint8_t>((codes[i] & 15) | (codes[i + 16] & 15) << 4));
                 }
             }
-            for (const int code : codes) note(f16_to_f32(d) * static_cast<float>(code - zero));
+            for (const int code : codes) {
+                const float scaled = f16_to_f32(d) * static_cast<float>(code - zero);
+                note(with_minimum ? scaled + f16_to_f32(m) : scaled);
+            }
         }
     }
 
@@ -103,6 +113,135 @@ public:
                 const float step = f16_to_f32(d) * static_cast<float>(scales[i / 32]);
                 const float minimum = f16_to_f32(dmin) * static_cast<float>(minima[i / 32]);
                 note(step * static_cast<float>(codes[i]) - minimum);
+            }
+        }
+    }
+
+    /// Bit pairs of 128 columns in 32 bytes, four columns that are 32 apart in each.
+    void bit_pairs(const int (&codes)[256]) {
+        for (int i = 0; i < 64; ++i) {
+            int byte = 0;
+            for (int j = 0; j < 4; ++j) byte |= (codes[i / 32 * 128 + 32 * j + i % 32] & 3) << (2 * j);
+            append(sample_.values, static_cast<uint8_t>(byte));
+        }
+    }
+
+    void q2_k() {
+        for (int64_t b = 0; b < sample_.rows * sample_.cols / 256; ++b) {
+            int codes[256];
+            for (int& code : codes) code = random_.below(4);
+            int scales[16];
+            int minima[16];
+            for (int g = 0; g < 16; ++g) {
+                scales[g] = random_.below(16);
+                minima[g] = random_.below(16);
+                append(sample_.values, static_cast<uint8_t>(scales[g] | minima[g] << 4));
+            }
+            bit_pairs(codes);
+            const uint16_t d = scale();
+            const uint16_t dmin = scale();
+            append(sample_.values, d);
+            append(sample_.values, dmin);
+            for (int i = 0; i < 256; ++i) {
+                const float step = f16_to_f32(d) * static_cast<float>(scales[i / 16]);
+                note(step * static_cast<float>(codes[i]) - f16_to_f32(dmin) * static_cast<float>(minima[i / 16]));
+            }
+        }
+    }
+
+    void q3_k() {
+        for (int64_t b = 0; b < sample_.rows * sample_.cols / 256; ++b) {
+            int codes[256];
+            for (int& code : codes) code = random_.below(8);
+            for (int i = 0; i < 32; ++i) {
+                int third = 0;
+                for (int g = 0; g < 8; ++g) third |= (codes[32 * g + i] >> 2) << g;
+                append(sample_.values, static_cast<uint8_t>(third));
+            }
+            bit_pairs(codes);
+            int scales[16];
+            for (int& s : scales) s = random_.below(64);
+            for (int i = 0; i < 8; ++i) append(sample_.values, static_cast<uint8_t>((scales[i] & 15) | (scales[i + 8] & 15) << 4));
+            for (int i = 0; i < 4; ++i) {
+                int high = 0;
+                for (int j = 0; j < 4; ++j) high |= (scales[4 * j + i] >> 4) << (2 * j);
+                append(sample_.values, static_cast<uint8_t>(high));
+            }
+            const uint16_t d = scale();
+            append(sample_.values, d);
+            for (int i = 0; i < 256; ++i) {
+                const float step = f16_to_f32(d) * static_cast<float>(scales[i / 16] - 32);
+                note(step * static_cast<float>(codes[i] - 4));
+            }
+        }
+    }
+
+    /// Nibbles of 32 columns, the sixteen first ones low.
+    void nibbles(const int (&codes)[32]) {
+        for (int i = 0; i < 16; ++i) append(sample_.values, static_cast<uint8_t>(codes[i] | codes[i + 16] << 4));
+    }
+
+    void iq4_nl() {
+        for (int64_t b = 0; b < sample_.rows * sample_.cols / 32; ++b) {
+            const uint16_t d = scale();
+            append(sample_.values, d);
+            int codes[32];
+            for (int& code : codes) code = random_.below(16);
+            nibbles(codes);
+            for (const int code : codes) note(f16_to_f32(d) * static_cast<float>(kIq4Values[code]));
+        }
+    }
+
+    void iq4_xs() {
+        for (int64_t b = 0; b < sample_.rows * sample_.cols / 256; ++b) {
+            const uint16_t d = scale();
+            append(sample_.values, d);
+            int scales[8];
+            int high = 0;
+            for (int g = 0; g < 8; ++g) {
+                scales[g] = random_.below(64);
+                high |= (scales[g] >> 4) << (2 * g);
+            }
+            append(sample_.values, static_cast<uint16_t>(high));
+            for (int g = 0; g < 8; g += 2) append(sample_.values, static_cast<uint8_t>((scales[g] & 15) | (scales[g + 1] & 15) << 4));
+            for (const int s : scales) {
+                int codes[32];
+                for (int& code : codes) code = random_.below(16);
+                nibbles(codes);
+                const float step = f16_to_f32(d) * static_cast<float>(s - 32);
+                for (const int code : codes) note(step * static_cast<float>(kIq4Values[code]));
+            }
+        }
+    }
+
+    void mxfp4() {
+        for (int64_t b = 0; b < sample_.rows * sample_.cols / 32; ++b) {
+            const int exponent = 112 + random_.below(16);
+            append(sample_.values, static_cast<uint8_t>(exponent));
+            int codes[32];
+            for (int& code : codes) code = random_.below(16);
+            nibbles(codes);
+            // Integer codes know one zero.
+            for (const int code : codes) note(std::ldexp(kE2m1Values[code & 7] * (code < 8 ? 1.0f : -1.0f), exponent - 127) + 0.0f);
+        }
+    }
+
+    /// int2, int3: fields of so many bits, the first in the lowest.
+    void fields(int bits) {
+        uint64_t pending = 0;
+        int num_pending = 0;
+        for (int64_t g = 0; g < sample_.rows * sample_.cols / sample_.group; ++g) {
+            const float step = 0.001f + std::fabs(random_.uniform()) * 0.02f;
+            const float zero = static_cast<float>(random_.below(1 << bits)) + (g % 2 == 0 ? 0.0f : 0.5f);
+            append(sample_.scales, step);
+            append(sample_.zeros, zero);
+            for (int64_t i = 0; i < sample_.group; ++i) {
+                const int code = random_.below(1 << bits);
+                note(step * (static_cast<float>(code) - zero));
+                pending |= static_cast<uint64_t>(code) << num_pending;
+                for (num_pending += bits; num_pending >= 8; num_pending -= 8, pending >>= 8) {
+                    append(sample_.values, static_cast<uint8_t>(pending));
+                }
             }
         }
     }
@@ -272,6 +411,33 @@ Sample make_sample(const WeightCase& weight, int64_t rows, int64_t cols, uint64_
             break;
         case WeightType::q6_k:
             encoder.q6_k();
+            break;
+        case WeightType::q4_1:
+            encoder.plain_blocks(4, true);
+            break;
+        case WeightType::q5_1:
+            encoder.plain_blocks(5, true);
+            break;
+        case WeightType::q2_k:
+            encoder.q2_k();
+            break;
+        case WeightType::q3_k:
+            encoder.q3_k();
+            break;
+        case WeightType::iq4_nl:
+            encoder.iq4_nl();
+            break;
+        case WeightType::iq4_xs:
+            encoder.iq4_xs();
+            break;
+        case WeightType::mxfp4:
+            encoder.mxfp4();
+            break;
+        case WeightType::int2:
+            encoder.fields(2);
+            break;
+        case WeightType::int3:
+            encoder.fields(3);
             break;
         case WeightType::int8:
         case WeightType::int4:

@@ -57,7 +57,7 @@ struct WeightCase {
     const char* label;
     /// Columns come in multiples of this.
     int64_t column_unit;
-    /// f16 scales at the start of a block (at the end for q6_k).
+    /// Scales in floating point at the start of a block (at the end for q2_k, q3_k and q6_k).
     int64_t scale_bytes;
     /// table4 only: 16 values.
     const float* table = nullptr;
@@ -89,10 +89,19 @@ constexpr WeightCase kWeightCases[] = {
     {WeightType::int4, 32, false, "int4/32", 32, 0},
     {WeightType::int4, 64, true, "int4z/64", 64, 0},
     {WeightType::int4, 128, true, "int4z/128", 128, 0},
+    {WeightType::q4_1, 0, false, "q4_1", 32, 4},
+    {WeightType::q5_1, 0, false, "q5_1", 32, 4},
+    {WeightType::q2_k, 0, false, "q2_k", 256, 4},
+    {WeightType::q3_k, 0, false, "q3_k", 256, 2},
+    {WeightType::iq4_nl, 0, false, "iq4_nl", 32, 2},
+    {WeightType::iq4_xs, 0, false, "iq4_xs", 256, 2},
+    {WeightType::mxfp4, 0, false, "mxfp4", 32, 1},
+    {WeightType::int2, 64, true, "int2z/64", 64, 0},
+    {WeightType::int3, 128, true, "int3z/128", 128, 0},
+    {WeightType::uint8, 64, true, "uint8z/64", 64, 0},
     {WeightType::f8_e4m3, 128, false, "f8_e4m3/128", 1, 0},
     {WeightType::f8_e4m3, 1 << 20, false, "f8_e4m3/row", 1, 0},
     {WeightType::f8_e4m3, 27, false, "f8_e4m3/27", 1, 0, nullptr, kBf16Rounding},
-    {WeightType::uint8, 64, true, "uint8z/64", 1, 0, nullptr, kBf16Rounding},
     {WeightType::uint8, 1, true, "uint8z/1", 1, 0, nullptr, kBf16Rounding},
     {WeightType::table4, 64, false, "nf4/64", 2, 0, kNf4Values, kBf16Rounding},
     {WeightType::table4, 48, false, "fp4/48", 2, 0, kFp4Values},
@@ -100,8 +109,8 @@ constexpr WeightCase kWeightCases[] = {
 };
 
 /// Decoded to floats in order to be multiplied.
-inline bool is_coded(WeightType type) {
-    return type == WeightType::f8_e4m3 || type == WeightType::uint8 || type == WeightType::table4;
+inline bool is_coded(WeightType type, int64_t group) {
+    return type == WeightType::f8_e4m3 || (type == WeightType::uint8 && group % 32 != 0) || type == WeightType::table4;
 }
 
 inline bool is_float(WeightType type) {

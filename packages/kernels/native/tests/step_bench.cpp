@@ -1,5 +1,5 @@
 // Time of one step of models of common shapes with random weights, whole and kind of op by kind of op.
-// Usage: step_bench [threads] [llama-1b | qwen-0.5b] [type label] [m ...]. Up to 64 tokens are that many decoding sequences, more
+// Usage: step_bench [threads] [llama-1b | qwen-0.5b | granite-moe-1b] [type label] [m ...]. Up to 64 tokens are that many decoding sequences, more
 // are one prompt. Figures are the best of several steps: processor time on one thread, which a busy host disturbs little,
 // else wall time. A kind's figure is that of a program of its ops alone.
 #include <algorithm>
@@ -34,9 +34,13 @@ struct Shape {
     int64_t kv_heads;
     int64_t head_dim;
     int64_t vocab;
+    int64_t experts;  // of `inner` columns each; 0 for a plain MLP
+    int64_t top_k;
 };
 
-constexpr Shape kShapes[] = {{"llama-1b", 16, 2048, 8192, 32, 8, 64, 128256}, {"qwen-0.5b", 24, 896, 4864, 14, 2, 64, 151936}};
+constexpr Shape kShapes[] = {{"llama-1b", 16, 2048, 8192, 32, 8, 64, 128256, 0, 0},
+                             {"qwen-0.5b", 24, 896, 4864, 14, 2, 64, 151936, 0, 0},
+                             {"granite-moe-1b", 24, 1024, 512, 16, 8, 64, 49152, 32, 8}};
 
 /// Weight types of a model's matrices. Q4_K_M keeps v and down in Q6_K in some layers; here in every other one.
 struct Types {
@@ -64,6 +68,16 @@ std::shared_ptr<const Matrix> random_matrix(WeightType type, int64_t rows, int64
     return Matrix::pack(sources, pool);
 }
 
+ExpertsOp mixture(const Shape& shape, WeightType most, WeightType down, BufferSpan in, BufferSpan scores, BufferSpan out,
+                  ThreadPool& pool) {
+    ExpertsOp op{in, scores, out, {}, shape.top_k, true, Activation::silu};
+    for (int64_t expert = 0; expert < shape.experts; ++expert) {
+        op.experts.push_back({random_matrix(most, 2 * shape.inner, shape.hidden, pool), nullptr,
+                              random_matrix(down, shape.hidden, shape.inner, pool), nullptr, nullptr, nullptr});
+    }
+    return op;
+}
+
 struct Model {
     std::vector<int64_t> widths;
     std::vector<std::pair<std::string, Op>> ops;
@@ -84,8 +98,10 @@ Model make_model(const Shape& shape, const Types& types, ThreadPool& pool) {
     const BufferSpan gate_up = whole(5, 2 * shape.inner);
     const BufferSpan activated = whole(6, shape.inner);
     const BufferSpan last = whole(7, shape.hidden);
+    const BufferSpan scores = whole(8, std::max<int64_t>(1, shape.experts));
     Model model;
-    model.widths = {shape.hidden, shape.hidden, shape.hidden, q + 2 * kv, q, 2 * shape.inner, shape.inner, shape.hidden};
+    model.widths = {shape.hidden,    shape.hidden, shape.hidden, q + 2 * kv,  q,
+                    2 * shape.inner, shape.inner,  shape.hidden, scores.width};
     model.hidden = last;
     model.head = random_matrix(types.head, shape.vocab, shape.hidden, pool);
     const auto add = [&](const char* kind, Op op) { model.ops.emplace_back(kind, std::move(op)); };
@@ -107,10 +123,15 @@ Model make_model(const Shape& shape, const Types& types, ThreadPool& pool) {
                                      {shape.heads, shape.kv_heads, shape.head_dim, 0.125f, 0.0f, 0}});
         add("output", LinearOp{attended, update, random_matrix(types.most, shape.hidden, q, pool), nullptr});
         add("norm", RmsNormOp{update, normed, residual, ones(shape.hidden), 1e-5f, 0.0f, shape.hidden});
+        const WeightType down = finer ? types.finer : types.most;
+        if (shape.experts > 0) {
+            add("experts", LinearOp{normed, scores, random_matrix(WeightType::f32, shape.experts, shape.hidden, pool), nullptr});
+            add("experts", mixture(shape, types.most, down, normed, scores, update, pool));
+            continue;
+        }
         add("gate_up", LinearOp{normed, gate_up, random_matrix(types.most, 2 * shape.inner, shape.hidden, pool), nullptr});
         add("activation", GatedActivationOp{gate_up, activated, Activation::silu});
-        add("down", LinearOp{activated, update, random_matrix(finer ? types.finer : types.most, shape.hidden, shape.inner, pool),
-                             nullptr});
+        add("down", LinearOp{activated, update, random_matrix(down, shape.hidden, shape.inner, pool), nullptr});
     }
     add("norm", AddOp{update, residual});
     add("gather", GatherOp{residual, last});
@@ -170,6 +191,8 @@ void measure(const Shape& shape, const Types& types, const char* label, const st
     const RopeSpec rope{std::vector<float>(static_cast<size_t>(shape.head_dim / 2), 0.1f), 1.0f, RopeLayout::neox};
     const auto make_program = [&](const std::string& kind) {
         std::vector<Op> ops;
+        // What a row holds decides which experts it takes.
+        if (kind == "experts") ops.push_back(EmbeddingOp{model.head, {1, 0, shape.hidden}, 1.0f});
         for (const auto& [name, op] : model.ops) {
             if (kind.empty() || name == kind) ops.push_back(op);
         }

@@ -17,6 +17,15 @@ const storageUnits: Record<WeightType, { readonly elements: number; readonly byt
   f8_e4m3: { elements: 1, bytes: 1 },
   uint8: { elements: 1, bytes: 1 },
   table4: { elements: 2, bytes: 1 },
+  q4_1: { elements: 32, bytes: 20 },
+  q5_1: { elements: 32, bytes: 24 },
+  q2_k: { elements: 256, bytes: 84 },
+  q3_k: { elements: 256, bytes: 110 },
+  iq4_nl: { elements: 32, bytes: 18 },
+  iq4_xs: { elements: 256, bytes: 136 },
+  mxfp4: { elements: 32, bytes: 17 },
+  int2: { elements: 4, bytes: 1 },
+  int3: { elements: 32, bytes: 12 },
 };
 
 /** In the order of the C++ enumeration. */
@@ -95,16 +104,26 @@ function checkMatrixSource(source: MatrixSource): void {
 }
 
 /** Types whose scales are arrays of their own. */
-const groupedTypes: ReadonlySet<WeightType> = new Set(["int8", "int4", "f8_e4m3", "uint8", "table4"]);
+const groupedTypes: ReadonlySet<WeightType> = new Set([
+  "int2",
+  "int3",
+  "int4",
+  "int8",
+  "f8_e4m3",
+  "uint8",
+  "table4",
+]);
+/** Those of them that are integers in whole units of packing, each row with scales of its own. */
+const plainTypes: ReadonlySet<WeightType> = new Set(["int2", "int3", "int4", "int8"]);
 
 /** Types whose every row has scales of its own. */
 function isPlainScaled(type: WeightType): boolean {
-  return type === "int8" || type === "int4" || !groupedTypes.has(type);
+  return plainTypes.has(type) || !groupedTypes.has(type);
 }
 
 function checkGroupSize({ name, type, cols, groupSize }: MatrixSource): number {
   const isWhole = groupSize !== undefined && Number.isInteger(groupSize) && groupSize >= 1;
-  if (type !== "int8" && type !== "int4") {
+  if (!plainTypes.has(type)) {
     if (isWhole) return groupSize;
     throw invalid(name, `its group size must be a positive integer, not ${groupSize}`);
   }

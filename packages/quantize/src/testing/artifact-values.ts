@@ -14,8 +14,10 @@ export async function artifactValues(path: string): Promise<ReadonlyMap<string, 
       values.set(tensor.name, dequantize(type as StoredType, await readTensor(tensor)));
       continue;
     }
-    if (!isGrouped(type)) throw new OctavoError("internal_error", `${tensor.name} is ${type} with a recipe`);
     const { values: stored, scales, zeros, ...rest } = await recipe.assemble();
+    if (!isGrouped(type) || scales === undefined) {
+      throw new OctavoError("internal_error", `${tensor.name} is ${type} with a recipe`);
+    }
     const bytes = stored instanceof Uint8Array ? stored : await readTensor(stored);
     values.set(tensor.name, dequantizeGroups({ type, rows, cols, ...rest }, bytes, { scales, zeros }));
   }

@@ -28,12 +28,36 @@ const page = 4096;
 const writeBytes = 8 * 2 ** 20;
 
 const size = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+/** Types whose packed bytes alone make the matrix. */
+const packableTypes = [
+  "f32",
+  "f16",
+  "bf16",
+  "q4_0",
+  "q4_1",
+  "q5_0",
+  "q5_1",
+  "q8_0",
+  "q2_k",
+  "q3_k",
+  "q4_k",
+  "q5_k",
+  "q6_k",
+  "iq4_nl",
+  "iq4_xs",
+  "mxfp4",
+  "int2",
+  "int3",
+  "int4",
+  "int8",
+  "uint8",
+] as const;
 const indexSchema = z.object({
   key: z.string(),
   matrices: z.array(
     z.object({
       form: z.object({
-        type: z.enum(["f32", "f16", "bf16", "q4_0", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k", "int8", "int4"]),
+        type: z.enum(packableTypes),
         rows: size,
         cols: size,
         groupSize: size.optional(),

@@ -10,7 +10,14 @@ import { type KeptMatrix, WeightCache, type WeightCacheOptions } from "./weight-
 const root = mkdtempSync(join(tmpdir(), "octavo-weight-cache-"));
 const backend = createCpuBackend({ numThreads: 2 });
 const source = join(root, "model.bin");
-const bytesPerRow: Partial<Record<WeightType, number>> = { f32: 1024, bf16: 512, q4_0: 144, q8_0: 272 };
+const bytesPerRow: Partial<Record<WeightType, number>> = {
+  f32: 1024,
+  bf16: 512,
+  q4_0: 144,
+  q8_0: 272,
+  q2_k: 84,
+  mxfp4: 136,
+};
 const cols = 256;
 let folder: string;
 let runs = 0;
@@ -46,6 +53,8 @@ const plans = [
   plan("bf16", [17], 50_000),
   plan("q4_0", [32, 5], 70_000),
   plan("q8_0", [100], 90_001),
+  plan("q2_k", [20, 3], 120_000),
+  plan("mxfp4", [9], 125_003),
 ];
 
 async function pack(which: readonly MatrixPlan[] = plans): Promise<KeptMatrix[]> {
@@ -105,7 +114,7 @@ describe("weight cache", () => {
     );
     assert.deepEqual(
       hit?.map(({ rows }) => rows),
-      [40, 17, 37, 100],
+      [40, 17, 37, 100, 23, 9],
     );
     assert.deepEqual(warnings, []);
   });
