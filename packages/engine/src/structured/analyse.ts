@@ -1,5 +1,10 @@
 import { OctavoError } from "@octavo/protocol";
-import { type Node, nothing, type RuleSet } from "./node.js";
+import { byteClasses } from "./automaton/byte-classes.js";
+import { type Node, nothing, type RuleAnalysis, type RuleSet } from "./node.js";
+
+export function analyseRules(rules: readonly Node[]): RuleAnalysis {
+  return { nullable: nullableRules(rules), ...byteClasses(rules) };
+}
 
 /** Which rules match the empty text. */
 export function nullableRules(rules: readonly Node[]): boolean[] {

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { checkLeftRecursion, pruneRules } from "./analyse.js";
+import { analyseRules, checkLeftRecursion, pruneRules } from "./analyse.js";
 import { TermStore } from "./automaton/term-store.js";
 import { compileGrammarText } from "./ebnf/compile-grammar-text.js";
 import type { GrammarSpec, JsonLayout, JsonValue } from "./grammar.js";
@@ -31,7 +31,7 @@ export function compileRules(spec: GrammarSpec, specialTokens: ReadonlySet<strin
     );
   }
   checkLeftRecursion(rules);
-  return rules;
+  return { ...rules, analysis: analyseRules(rules.rules) };
 }
 
 class SpecCompiler {
@@ -75,7 +75,7 @@ class SpecCompiler {
       case "any_text":
         return spec.until === undefined
           ? this.#rule("text", utf8Encoding().anything)
-          : textUntil(spec.until, this.#special);
+          : textUntil(spec.until, this.#rules, this.#special);
       case "sequence":
         return sequence(...spec.parts.map(inner));
       case "any_of":

@@ -25,10 +25,29 @@ export type Node =
   | { readonly op: "not"; readonly item: Node }
   | { readonly op: "automaton"; readonly table: AutomatonTable; readonly state: number };
 
+/** Bytes that no part of a grammar tells apart share a class, so that derivatives are taken by class. */
+export interface ByteClasses {
+  readonly count: number;
+  /** Class of each byte. */
+  readonly of: Uint8Array;
+  /** Some byte of each class. */
+  readonly example: Uint8Array;
+}
+
+/** What following a grammar needs to know of its rules; found out on the compiling thread. */
+export interface RuleAnalysis {
+  /** Which rules match the empty text. */
+  readonly nullable: readonly boolean[];
+  readonly classes: ByteClasses;
+  /** States of the automata in them, a KiB each. */
+  readonly numTableStates: number;
+}
+
 export interface RuleSet {
   readonly rules: readonly Node[];
   readonly names: readonly string[];
   readonly root: number;
+  readonly analysis?: RuleAnalysis;
 }
 
 const encoder = new TextEncoder();

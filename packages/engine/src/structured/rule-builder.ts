@@ -1,11 +1,15 @@
 import { OctavoError } from "@octavo/protocol";
-import { type Node, nothing, type RuleSet } from "./node.js";
+import { type AutomatonTable, type Node, nothing, type RuleSet } from "./node.js";
 
 /** Rules of one grammar; real schemas need hundreds. */
 const maxRules = 50_000;
+/** States of one grammar's automata, of a KiB each, which no limit on a thread's heap counts. */
+const maxTableStates = 16_384;
 
 /** Collects rules while a front end makes them; a rule may be referred to before it is made. */
 export class RuleBuilder {
+  readonly #tables = new Map<string, AutomatonTable>();
+  #numTableStates = 0;
   readonly #rules: Node[] = [];
   readonly #names: string[] = [];
   readonly #known = new Map<string, number>();
@@ -31,6 +35,27 @@ export class RuleBuilder {
     }
     this.#names.push(name);
     return this.#rules.push(nothing) - 1;
+  }
+
+  /** The automaton of `numStates` states under `key`, made by `make` when it is first asked for. */
+  table(key: string, numStates: number, make: () => AutomatonTable): AutomatonTable {
+    let table = this.#tables.get(key);
+    if (table === undefined) {
+      this.countTableStates(numStates);
+      table = make();
+      this.#tables.set(key, table);
+    }
+    return table;
+  }
+
+  /** Counts states before there is memory for them. Throws `invalid_request` when they are too many. */
+  countTableStates(numStates: number): void {
+    this.#numTableStates += numStates;
+    if (this.#numTableStates <= maxTableStates) return;
+    throw new OctavoError(
+      "invalid_request",
+      `The grammar's triggers and divisors need automata of more than ${maxTableStates} states; give fewer or smaller ones.`,
+    );
   }
 
   define(index: number, node: Node): void {

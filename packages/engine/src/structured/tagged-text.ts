@@ -29,7 +29,7 @@ export function taggedText(
     throw invalid("triggers", `needs triggers of 1 to ${maxTriggerLength} characters`);
   const whole = rules.reserve("tagged_text");
   const again: Node = { op: "rule", rule: whole };
-  const machine = new TriggerMachine(triggers, special);
+  const machine = new TriggerMachine(triggers, rules, special);
   const rests = triggers.map((trigger) =>
     choice(...tags.map((tag) => afterTrigger(tag, trigger, triggers, special, compile))),
   );
@@ -47,10 +47,10 @@ export function taggedText(
 }
 
 /** Free text that ends with the first appearance of `end`. */
-export function textUntil(end: string, special: ReadonlySet<string>): Node {
+export function textUntil(end: string, rules: RuleBuilder, special: ReadonlySet<string>): Node {
   if (end === "" || end.length > maxTriggerLength)
     throw invalid("until", `needs an end of 1 to ${maxTriggerLength} characters`);
-  return new TriggerMachine([end], special).upTo(0);
+  return new TriggerMachine([end], rules, special).upTo(0);
 }
 
 function triggerOf(begin: string, triggers: readonly string[]): string | undefined {
@@ -88,12 +88,17 @@ interface TriggerState {
 class TriggerMachine {
   readonly #states: TriggerState[] = [{ next: new Map(), fail: 0, trigger: undefined }];
   readonly #moves: Int32Array;
+  readonly #rules: RuleBuilder;
+  readonly #key: string;
 
-  constructor(triggers: readonly string[], special: ReadonlySet<string>) {
+  constructor(triggers: readonly string[], rules: RuleBuilder, special: ReadonlySet<string>) {
+    this.#rules = rules;
+    this.#key = `triggers:${JSON.stringify(triggers)}`;
     for (const [index, trigger] of triggers.entries()) {
       this.#add(encoder.encode(trigger), index);
       if (special.has(trigger)) this.#add(Uint8Array.of(specialMark, ...encoder.encode(trigger)), index);
     }
+    rules.countTableStates(this.#states.length);
     this.#moves = this.#complete();
   }
 
@@ -109,6 +114,13 @@ class TriggerMachine {
 
   #automaton(accepted: number | undefined): Node {
     const numStates = this.#states.length;
+    const key = `${this.#key}:${accepted ?? "none"}`;
+    const table = this.#rules.table(key, numStates, () => this.#table(accepted));
+    return { op: "automaton", table, state: 0 };
+  }
+
+  #table(accepted: number | undefined): AutomatonTable {
+    const numStates = this.#states.length;
     const next = new Int32Array(numStates * 256).fill(-1);
     const accepts = new Uint8Array(numStates);
     for (const [index, state] of this.#states.entries()) {
@@ -123,8 +135,7 @@ class TriggerMachine {
         if (trigger === undefined || trigger === accepted) next[index * 256 + byte] = to;
       }
     }
-    const table: AutomatonTable = { next, accepts };
-    return { op: "automaton", table, state: 0 };
+    return { next, accepts };
   }
 
   #add(bytes: Uint8Array, trigger: number): void {

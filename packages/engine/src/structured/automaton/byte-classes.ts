@@ -1,22 +1,15 @@
 import { plainByteSets } from "./plain-text.js";
-import { type ByteSet, hasByte, type Node } from "../node.js";
+import { type ByteSet, hasByte, type Node, type RuleAnalysis } from "../node.js";
 
-/** Bytes that no part of a grammar tells apart share a class, so that derivatives are taken by class. */
-export interface ByteClasses {
-  readonly count: number;
-  /** Class of each byte. */
-  readonly of: Uint8Array;
-  /** Some byte of each class. */
-  readonly example: Uint8Array;
-}
-
-export function byteClasses(rules: readonly Node[]): ByteClasses {
+/** Byte classes of rules, and how many states their automata have. */
+export function byteClasses(rules: readonly Node[]): Omit<RuleAnalysis, "nullable"> {
   const sets = new Map<string, ByteSet>();
   const singles = new Uint32Array(8);
   const add = (set: ByteSet): void => void sets.set(set.join(), set);
   for (const set of plainByteSets) add(set);
   const pending: Node[] = [...rules];
   const tables = new Set<object>();
+  let numTableStates = 0;
   const seen = new Set<Node>();
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
     if (seen.has(node)) continue;
@@ -26,6 +19,7 @@ export function byteClasses(rules: readonly Node[]): ByteClasses {
     else if (node.op === "automaton") {
       if (tables.has(node.table)) continue;
       tables.add(node.table);
+      numTableStates += node.table.accepts.length;
       for (const set of columnSets(node.table.next)) add(set);
     } else if (node.op === "repeat" || node.op === "not") pending.push(node.item);
     else if (node.op !== "rule") pending.push(...node.items);
@@ -45,20 +39,31 @@ export function byteClasses(rules: readonly Node[]): ByteClasses {
     }
     return index;
   });
-  return { count: known.size, of, example: Uint8Array.from(example) };
+  return { classes: { count: known.size, of, example: Uint8Array.from(example) }, numTableStates };
 }
 
 /** Bytes that an automaton never tells apart, as sets. */
 function columnSets(next: Int32Array): ByteSet[] {
-  const groups = new Map<string, ByteSet>();
-  const numStates = next.length / 256;
-  for (let byte = 0; byte < 256; byte += 1) {
-    const column: number[] = [];
-    for (let state = 0; state < numStates; state += 1) column.push(next[state * 256 + byte]!);
-    const key = column.join();
-    const set = groups.get(key) ?? new Uint32Array(8);
-    set[byte >> 5]! |= 1 << (byte & 31);
-    groups.set(key, set);
+  const hashes = new Int32Array(256);
+  for (let row = 0; row < next.length; row += 256) {
+    for (let byte = 0; byte < 256; byte += 1)
+      hashes[byte] = Math.imul(hashes[byte]!, 0x01000193) ^ (next[row + byte]! + 1);
   }
-  return [...groups.values()];
+  const groups: { readonly byte: number; readonly set: ByteSet }[] = [];
+  for (let byte = 0; byte < 256; byte += 1) {
+    let group = groups.find(
+      (known) => hashes[known.byte] === hashes[byte] && areEqualColumns(next, known.byte, byte),
+    );
+    if (group === undefined) {
+      group = { byte, set: new Uint32Array(8) };
+      groups.push(group);
+    }
+    group.set[byte >> 5]! |= 1 << (byte & 31);
+  }
+  return groups.map(({ set }) => set);
+}
+
+function areEqualColumns(next: Int32Array, first: number, second: number): boolean {
+  for (let row = 0; row < next.length; row += 256) if (next[row + first] !== next[row + second]) return false;
+  return true;
 }

@@ -37,6 +37,11 @@ export class TermGrammar implements Grammar {
     return this.#automaton.store.numTerms;
   }
 
+  /** States of the automata that it is made of, of a KiB each. */
+  get numTableStates(): number {
+    return this.#rules.analysis?.numTableStates ?? 0;
+  }
+
   start(): Matcher {
     if (this.numTerms > enoughTerms) this.#automaton = this.#begin();
     return new TermMatcher(this.#automaton, this.#vocabulary, this.#automaton.root, []);

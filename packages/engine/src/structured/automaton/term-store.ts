@@ -1,7 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
-import { type AutomatonTable, hasByte, type Node, type RuleSet } from "../node.js";
-import { nullableRules } from "../analyse.js";
-import { type ByteClasses, byteClasses } from "./byte-classes.js";
+import { type AutomatonTable, type ByteClasses, hasByte, type Node, type RuleSet } from "../node.js";
+import { analyseRules } from "../analyse.js";
 import { Term } from "./term.js";
 
 /** Derivatives that one operation may take: a few hundred milliseconds of work in the worst case. */
@@ -29,10 +28,10 @@ export class TermStore {
   #nextId = 3;
   #work = 0;
 
-  constructor({ rules }: RuleSet) {
+  constructor({ rules, analysis = analyseRules(rules) }: RuleSet) {
     this.#rules = rules;
-    this.#nullable = nullableRules(rules);
-    this.classes = byteClasses(rules);
+    this.#nullable = analysis.nullable;
+    this.classes = analysis.classes;
   }
 
   /** Allows the next operation its share of work. */

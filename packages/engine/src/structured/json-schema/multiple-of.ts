@@ -10,6 +10,7 @@ import {
   text,
 } from "../node.js";
 import { decimalOf } from "./decimal.js";
+import type { RuleBuilder } from "../rule-builder.js";
 import { digits, exactDigits, type NumberBounds } from "./number-node.js";
 import { schemaError } from "./schema-error.js";
 
@@ -28,7 +29,12 @@ export interface Divisor {
  * is no multiple of 0.01: what is written has to be a multiple both so and in decimals. Sums of powers of two divide
  * exactly; for other fractions the multiples between the bounds are listed and tried.
  */
-export function multipleNode({ value, path: at }: Divisor, bounds: NumberBounds, isNegated: boolean): Node {
+export function multipleNode(
+  { value, path: at }: Divisor,
+  bounds: NumberBounds,
+  isNegated: boolean,
+  rules: RuleBuilder,
+): Node {
   if (!(value > 0) || !Number.isFinite(value)) throw schemaError(at, "must be a number above 0");
   const { integer, fraction } = decimalOf(value);
   const scaled = Number(integer + fraction);
@@ -41,7 +47,7 @@ export function multipleNode({ value, path: at }: Divisor, bounds: NumberBounds,
       digits(1, exactDigits - length),
       length === 0 ? sequence() : optional(sequence(text("."), digits(1, length))),
     );
-    const multiple = dividing(scaled, length);
+    const multiple = dividing(scaled, length, rules);
     return all(written, isNegated ? not(multiple) : multiple);
   }
   const listed = isNegated ? undefined : listMultiples(value, bounds);
@@ -55,9 +61,15 @@ export function multipleNode({ value, path: at }: Divisor, bounds: NumberBounds,
 }
 
 /** Decimal numbers of which `divisor` divides the digits with the point moved by `places`. */
-function dividing(divisor: number, places: number): Node {
+function dividing(divisor: number, places: number, rules: RuleBuilder): Node {
+  const numStates = 1 + (places === 0 ? 1 : places + 2) * divisor;
+  const key = `multiples of ${divisor} with ${places} places`;
+  const table = rules.table(key, numStates, () => divisionTable(divisor, places, numStates));
+  return sequence(optional(text("-")), { op: "automaton", table, state: 0 });
+}
+
+function divisionTable(divisor: number, places: number, numStates: number): AutomatonTable {
   // State 0: before the first digit; 1 + places' digits seen * divisor + remainder: place 0 before the point, then after it.
-  const numStates = 1 + (places + 2) * divisor;
   const next = new Int32Array(numStates * 256).fill(-1);
   const accepts = new Uint8Array(numStates);
   const state = (place: number, remainder: number): number => 1 + place * divisor + remainder;
@@ -79,8 +91,7 @@ function dividing(divisor: number, places: number): Node {
       accepts[from] = seen > 0 && (remainder * 10 ** (places - seen)) % divisor === 0 ? 1 : 0;
     }
   }
-  const table: AutomatonTable = { next, accepts };
-  return sequence(optional(text("-")), { op: "automaton", table, state: 0 });
+  return { next, accepts };
 }
 
 /** Multiples between the bounds as decimals; undefined where there are no bounds or too many multiples. */
@@ -89,7 +100,8 @@ function listMultiples(divisor: number, bounds: NumberBounds): string[] | undefi
   const least = Math.max(minimum ?? -Infinity, exclusiveMinimum ?? -Infinity);
   const most = Math.min(maximum ?? Infinity, exclusiveMaximum ?? Infinity);
   const [first, last] = [Math.ceil(least / divisor) - 1, Math.floor(most / divisor) + 1];
-  if (!(last - first <= maxListed + 2)) return undefined;
+  if (!(last - first <= maxListed + 2) || !Number.isSafeInteger(first) || !Number.isSafeInteger(last))
+    return undefined;
   const { integer, fraction } = decimalOf(divisor);
   const scaled = BigInt(integer + fraction);
   const result: string[] = [];

@@ -41,7 +41,7 @@ export function numberNode(conjunction: Conjunction, bits: number, compiler: Sch
   const of = (isInteger: boolean): Node =>
     all(
       hasBounds(bounds) ? boundedNumber(bounds, isInteger) : isInteger ? anyInteger : anyNumber,
-      ...divisors.map((divisor) => multipleNode(divisor, bounds, false)),
+      ...divisors.map((divisor) => multipleNode(divisor, bounds, false, compiler.rules)),
     );
   const shown = [divisors, nonDivisors].map((list) => list.map(({ value }) => value).join()).join(";");
   const key = `number:${bits & kinds.number},${JSON.stringify(bounds)},${shown}`;
@@ -49,7 +49,9 @@ export function numberNode(conjunction: Conjunction, bits: number, compiler: Sch
     const isInteger = (bits & kinds.fraction) === 0;
     if (nonDivisors.length === 0 && (isInteger || (bits & kinds.integer) !== 0)) return of(isInteger);
     const opposites = (wanted: (value: number) => boolean): Node[] =>
-      nonDivisors.filter(({ value }) => wanted(value)).map((divisor) => multipleNode(divisor, bounds, true));
+      nonDivisors
+        .filter(({ value }) => wanted(value))
+        .map((divisor) => multipleNode(divisor, bounds, true, compiler.rules));
     // Divided apart: no fraction is a multiple of an integer.
     const whole = (bits & kinds.integer) === 0 ? nothing : all(of(true), ...opposites(() => true));
     const broken = isInteger
