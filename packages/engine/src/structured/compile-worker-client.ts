@@ -55,10 +55,19 @@ export class CompileWorker {
     this.#onVocabulary = onVocabulary;
   }
 
-  compile(spec: string): Promise<RuleSet> {
+  /** What is aborted before its turn has come is not compiled: throws `request_cancelled`. */
+  compile(spec: string, signal: AbortSignal): Promise<RuleSet> {
     return new Promise((resolve, reject) => {
-      this.#waiting.add({ task: { taskId: this.#nextTaskId++, spec }, resolve, reject });
-      this.#next();
+      const pending: Pending = { task: { taskId: this.#nextTaskId++, spec }, resolve, reject };
+      this.#waiting.add(pending);
+      const leave = (): void => {
+        if (this.#waiting.delete(pending)) reject(compilingCancelled());
+      };
+      if (signal.aborted) leave();
+      else {
+        signal.addEventListener("abort", leave, { once: true });
+        this.#next();
+      }
     });
   }
 
@@ -155,6 +164,10 @@ export class CompileWorker {
     this.#isReady = false;
     void worker?.terminate();
   }
+}
+
+export function compilingCancelled(): OctavoError {
+  return new OctavoError("request_cancelled", "Compiling the constraint was cancelled.");
 }
 
 function tooLarge(what: string): OctavoError {

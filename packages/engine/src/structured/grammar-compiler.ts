@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import { MaskCache } from "./automaton/mask-cache.js";
 import { TermGrammar } from "./automaton/matcher.js";
 import { collectTokenBytes, type TokenSource, type Vocabulary } from "./automaton/vocabulary.js";
-import { CompileWorker } from "./compile-worker-client.js";
+import { CompileWorker, compilingCancelled } from "./compile-worker-client.js";
 import type { Grammar, GrammarSpec } from "./grammar.js";
 
 export interface GrammarCompilerOptions {
@@ -21,13 +21,16 @@ const maxSpecLength = 1024 * 1024;
 const maxGrammars = 128;
 /** Lengths of the cached grammars' specifications together. */
 const maxCachedLength = 8 * 1024 * 1024;
-/** States of the cached grammars together. */
+/** States of the cached grammars together, and of the automata that they are made of. */
 const maxCachedTerms = 1_000_000;
+const maxCachedTableStates = 131_072;
 
 interface Entry {
   readonly key: string;
   readonly grammar: Promise<TermGrammar>;
   compiled: TermGrammar | undefined;
+  numWaiting: number;
+  readonly abandonment: AbortController;
 }
 
 /** Compiles grammars for one tokenizer: on a thread of its own, each content once as long as it is remembered. */
@@ -57,7 +60,14 @@ export class GrammarCompiler {
     // Last used is last to go.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
-    const grammar = await orAbort(entry.grammar, signal);
+    entry.numWaiting += 1;
+    let grammar: Grammar;
+    try {
+      grammar = await orAbort(entry.grammar, signal);
+    } finally {
+      entry.numWaiting -= 1;
+      if (entry.numWaiting === 0 && entry.compiled === undefined) this.#abandon(entry);
+    }
     this.#trim();
     this.#options.onCompiled?.((performance.now() - start) / 1000, known !== undefined);
     return grammar;
@@ -72,11 +82,19 @@ export class GrammarCompiler {
     );
   }
 
+  /** Nobody waits for it any more: whoever asks next begins anew. */
+  #abandon(entry: Entry): void {
+    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
+    entry.abandonment.abort();
+  }
+
   #add(key: string): Entry {
-    const entry: Entry = { key, grammar: this.#make(key), compiled: undefined };
-    entry.grammar.then(
-      (grammar) => {
-        entry.compiled = grammar;
+    const abandonment = new AbortController();
+    const grammar = this.#make(key, abandonment.signal);
+    const entry: Entry = { key, grammar, compiled: undefined, numWaiting: 0, abandonment };
+    grammar.then(
+      (compiled) => {
+        entry.compiled = compiled;
       },
       () => {
         if (this.#entries.get(key) === entry) this.#entries.delete(key);
@@ -85,11 +103,11 @@ export class GrammarCompiler {
     return entry;
   }
 
-  async #make(key: string): Promise<TermGrammar> {
+  async #make(key: string, abandoned: AbortSignal): Promise<TermGrammar> {
     if (this.#isDisposed) throw new OctavoError("shutting_down", "The grammar compiler is closed.");
     this.#opened ??= this.#open();
     const { worker, vocabulary } = await this.#opened;
-    const rules = await worker.compile(key);
+    const rules = await worker.compile(key, abandoned);
     return new TermGrammar(rules, await vocabulary, this.#cache);
   }
 
@@ -114,12 +132,18 @@ export class GrammarCompiler {
   #trim(): void {
     let length = 0;
     let terms = 0;
+    let tableStates = 0;
     let count = 0;
     for (const entry of [...this.#entries.values()].toReversed()) {
       count += 1;
       length += entry.key.length;
       terms += entry.compiled?.numTerms ?? 0;
-      const isTooMuch = count > maxGrammars || length > maxCachedLength || terms > maxCachedTerms;
+      tableStates += entry.compiled?.numTableStates ?? 0;
+      const isTooMuch =
+        count > maxGrammars ||
+        length > maxCachedLength ||
+        terms > maxCachedTerms ||
+        tableStates > maxCachedTableStates;
       if (isTooMuch && count > 1) this.#entries.delete(entry.key);
     }
   }
@@ -143,11 +167,9 @@ function contentOf(spec: GrammarSpec): string {
 
 async function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
-  const cancelled = (): OctavoError =>
-    new OctavoError("request_cancelled", "Compiling the constraint was cancelled.");
-  if (signal.aborted) throw cancelled();
+  if (signal.aborted) throw compilingCancelled();
   return new Promise<T>((resolve, reject) => {
-    const onAbort = (): void => reject(cancelled());
+    const onAbort = (): void => reject(compilingCancelled());
     signal.addEventListener("abort", onAbort, { once: true });
     const settle = (): void => signal.removeEventListener("abort", onAbort);
     promise.then(resolve, reject).finally(settle);
