@@ -41,6 +41,29 @@ describe("adapters in the engine", () => {
     await engine[Symbol.asyncDispose]();
   });
 
+  test("a request that came before a replacement and is queued after it runs under what replaced it", async () => {
+    const { engine } = createFakeEngine({ maxLoras: 2 });
+    const [first, second, third] = [1, 2, 3].map((seed) => fakeAdapter("a", seed));
+    assert.ok(first !== undefined && second !== undefined && third !== undefined);
+    const run = ({ adapter }: { adapter: ServedAdapter }) =>
+      collect(engine.generate(generationRequest([1, 2, 3], {}, { adapter })));
+    const [old, expected] = [await run(first), await run(third)];
+    assert.notDeepEqual(old.sequences, expected.sequences);
+    first.adapter.retire(second.adapter);
+    second.adapter.retire(third.adapter);
+    assert.deepEqual(
+      [first, second, third].map(({ handle }) => handle.isDisposed),
+      [true, true, false],
+    );
+    assert.deepEqual((await run(first)).sequences, expected.sequences);
+    assert.equal(third.adapter.numRequests, 0);
+    third.adapter.retire();
+    assert.throws(() => engine.generate(generationRequest([1], {}, { adapter: first.adapter })), {
+      code: "model_not_found",
+    });
+    await engine[Symbol.asyncDispose]();
+  });
+
   test("aborted and failed requests let go of it too", async () => {
     const { engine } = createFakeEngine({ backend: { rowError: () => "non_finite_logits" } });
     const { adapter, handle } = fakeAdapter("a", 1);
@@ -136,6 +159,11 @@ describe("adapters of a loaded model", () => {
       message: /2 adapters are loaded/,
     });
     adapters.unload("x");
+    await Promise.all([
+      adapters.load({ name: "y", path: first.path }, { inPlace: true }),
+      adapters.load({ name: "beside", path: first.path }),
+    ]);
+    adapters.unload("beside");
     assert.throws(() => adapters.unload("x"), { code: "model_not_found" });
     await assert.rejects(run("x"), { code: "model_not_found" });
     const twice = await Promise.allSettled([1, 2].map(() => adapters.load({ name: "w", path: second.path })));

@@ -18,6 +18,7 @@ export class ServedAdapter implements LoadedAdapter {
   readonly handle: Adapter;
   #numRequests = 0;
   #isRetired = false;
+  #successor: ServedAdapter | undefined;
 
   constructor(
     spec: AdapterSpec,
@@ -35,6 +36,11 @@ export class ServedAdapter implements LoadedAdapter {
     return this.#numRequests;
   }
 
+  /** What is served in its place by now, or itself: a request may have come before a replacement and be queued after it. */
+  get current(): ServedAdapter {
+    return this.#successor?.current ?? this;
+  }
+
   /** Throws `model_not_found` once it takes no more requests. */
   checkServed(): void {
     if (this.#isRetired) throw notServed(this.name);
@@ -49,8 +55,9 @@ export class ServedAdapter implements LoadedAdapter {
     this.#freeWhenUnused();
   }
 
-  retire(): void {
+  retire(successor?: ServedAdapter): void {
     this.#isRetired = true;
+    this.#successor = successor;
     this.#freeWhenUnused();
   }
 
@@ -107,7 +114,7 @@ export class AdapterSet implements Adapters, Disposable {
         adapter.retire();
         throw new OctavoError("shutting_down", "The model is shutting down and takes no more adapters.");
       }
-      this.#byName.get(name)?.retire();
+      this.#byName.get(name)?.retire(adapter);
       this.#byName.delete(name);
       this.#byName.set(name, adapter);
       return adapter;
@@ -144,7 +151,8 @@ export class AdapterSet implements Adapters, Disposable {
       );
     }
     const { maxLoaded } = this.#options;
-    if (!isKnown && this.#byName.size + this.#arriving.size >= maxLoaded) {
+    const numTaken = new Set([...this.#byName.keys(), ...this.#arriving]).size;
+    if (!isKnown && numTaken >= maxLoaded) {
       refuse(
         `${maxLoaded} adapters are loaded, and no more are allowed (--max-cpu-loras); unload one`,
         "lora_name",

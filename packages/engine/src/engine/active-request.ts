@@ -136,13 +136,12 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest {
 }
 
 function servedAdapter(adapter: LoadedAdapter | undefined): ServedAdapter | undefined {
-  if (adapter === undefined || adapter instanceof ServedAdapter) return adapter;
+  if (adapter === undefined) return undefined;
+  if (adapter instanceof ServedAdapter) return adapter.current;
   throw new OctavoError(
     "invalid_request",
     "The adapter is none of the model's; take it from its `adapters`.",
-    {
-      param: "adapter",
-    },
+    { param: "adapter" },
   );
 }
 
