@@ -1,6 +1,6 @@
 import type { IntList } from "../kv-cache/int-list.js";
 import { type Explanation, ExplanationBuilder, type ExplanationPart, type SlowGap } from "./explanation.js";
-import type { RequestTimeline } from "./request-timeline.js";
+import type { RequestTimeline, SequenceTimeline } from "./request-timeline.js";
 import type { LoggedStep, StepLog } from "./step-log.js";
 
 /** A gap is slow from this multiple of the usual one on... */
@@ -18,6 +18,7 @@ export class Explainer {
   readonly #log: StepLog;
   readonly #nameOf: (order: number) => string;
   readonly #msPerPromptToken: number | undefined;
+  readonly #usualBatches = new Map<SequenceTimeline, number>();
 
   constructor(log: StepLog, nameOf: (order: number) => string) {
     this.#log = log;
@@ -76,7 +77,8 @@ export class Explainer {
   }
 
   #gap(timeline: RequestTimeline, sequence: number, output: number, usualMs: number): SlowGap {
-    const { steps, gaps } = timeline.sequences[sequence]!;
+    const own = timeline.sequences[sequence]!;
+    const { steps, gaps } = own;
     const ms = gaps.at(output - 1);
     const builder = new ExplanationBuilder();
     let batchSize = 0;
@@ -86,20 +88,20 @@ export class Explainer {
         builder.add("forgotten", Math.max(0, ms - builder.msOf("preemption")));
         break;
       }
-      const own = step.shares.find((share) => share.order === timeline.order && share.sequence === sequence);
-      if (own === undefined) {
+      const ran = step.shares.find((share) => share.order === timeline.order && share.sequence === sequence);
+      if (ran === undefined) {
         this.#addWait(builder, timeline, sequence, step);
         continue;
       }
       batchSize = Math.max(batchSize, step.shares.length);
       this.#addStep(builder, step, timeline.order, sequence);
       // A sequence with output computes only what a preemption had made it lose.
-      if (own.isPrefill) builder.add("preemption", own.ms, own.tokens);
-      else builder.add("decode", own.ms);
+      if (ran.isPrefill) builder.add("preemption", ran.ms, ran.tokens);
+      else builder.add("decode", ran.ms);
     }
     const decodeExcess = builder.msOf("decode") - usualMs;
     if (decodeExcess > 0) {
-      const grown = batchSize > growthFactor * this.#usualBatch(timeline, sequence);
+      const grown = batchSize > growthFactor * this.#usualBatch(own);
       builder.move("decode", grown ? "batch_growth" : "slow_compute", decodeExcess);
     }
     const explanation = builder.build(ms, "host", this.#nameOf, (part: ExplanationPart) =>
@@ -151,15 +153,19 @@ export class Explainer {
   }
 
   /** Median number of sequences in the steps that gave the sequence output. */
-  #usualBatch(timeline: RequestTimeline, sequence: number): number {
+  #usualBatch(sequence: SequenceTimeline): number {
+    const known = this.#usualBatches.get(sequence);
+    if (known !== undefined) return known;
     const sizes: number[] = [];
-    const { steps } = timeline.sequences[sequence]!;
+    const { steps } = sequence;
     for (let output = 0; output < steps.length; output += 1) {
-      const size = this.#log.at(steps.at(output))?.shares.length;
+      const size = this.#log.numSharesOf(steps.at(output));
       if (size !== undefined) sizes.push(size);
     }
     sizes.sort((a, b) => a - b);
-    return sizes[Math.floor((sizes.length - 1) / 2)] ?? 1;
+    const usual = sizes[Math.floor((sizes.length - 1) / 2)] ?? 1;
+    this.#usualBatches.set(sequence, usual);
+    return usual;
   }
 }
 

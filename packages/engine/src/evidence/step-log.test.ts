@@ -63,10 +63,14 @@ describe("the step log", () => {
           assert.equal(logged?.startMs, earlier * 10);
           assert.equal(logged.shares.length, earlier % 5 === 0 ? 7 : 1 + (earlier % 3));
         }
+        assert.equal(log.numSharesOf(earlier), logged?.shares.length);
       }
       assert(step - log.oldest < 4);
     }
-    for (const step of [-1, 20, 0.5, Number.NaN]) assert.equal(log.at(step), undefined);
+    for (const step of [-1, 20, 0.5, Number.NaN]) {
+      assert.equal(log.at(step), undefined);
+      assert.equal(log.numSharesOf(step), undefined);
+    }
   });
 
   test("finds the steps that were under way in a span of time", () => {

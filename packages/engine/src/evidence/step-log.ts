@@ -144,17 +144,15 @@ export class StepLog {
     return oldest;
   }
 
+  /** How many sequences ran in a step, without looking at each; undefined as for `at`. */
+  numSharesOf(step: number): number | undefined {
+    return this.#isRemembered(step) ? this.#startOf(step + 1) - this.#startOf(step) : undefined;
+  }
+
   /** Undefined for a step that was forgotten or has not ended. */
   at(step: number): LoggedStep | undefined {
-    if (
-      !Number.isInteger(step) ||
-      step < 0 ||
-      step >= this.#numSteps ||
-      step < this.#numSteps - this.#maxSteps
-    )
-      return undefined;
+    if (!this.#isRemembered(step)) return undefined;
     const first = this.#startOf(step);
-    if (first < this.#numShares - this.#maxShares) return undefined;
     const at = step % this.#maxSteps;
     const shares: StepShare[] = [];
     for (let share = first; share < this.#startOf(step + 1); share += 1) {
@@ -212,6 +210,16 @@ export class StepLog {
     }
     rates.sort((a, b) => a - b);
     return rates[Math.floor((rates.length - 1) / 2)];
+  }
+
+  #isRemembered(step: number): boolean {
+    return (
+      Number.isInteger(step) &&
+      step >= 0 &&
+      step < this.#numSteps &&
+      step >= this.#numSteps - this.#maxSteps &&
+      this.#startOf(step) >= this.#numShares - this.#maxShares
+    );
   }
 
   #startOf(step: number): number {
