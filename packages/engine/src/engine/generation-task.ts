@@ -25,6 +25,9 @@ type SampleRow = Omit<Extract<OutputRow, { kind: "sample" }>, "sampling"> & {
   readonly sampling: MutableSampling;
 };
 
+/** Forced tokens that are taken at a time: each costs a mask, and everybody waits meanwhile. */
+const mostForced = 64;
+
 /** What generation keeps beside a sequence; outlives preemption, so nothing is counted or given out twice. */
 interface Stream {
   readonly output: SequenceOutput;
@@ -256,7 +259,9 @@ export class GenerationTask extends ActiveRequest {
     const { constraint, row } = stream;
     if (constraint === undefined || row.numLogprobs !== undefined || row.sampling.state !== undefined)
       return false;
-    for (let token = constraint.forcedToken; token !== undefined; token = constraint.forcedToken) {
+    for (let taken = 0; taken < mostForced; taken += 1) {
+      const token = constraint.forcedToken;
+      if (token === undefined) break;
       sequence.tokens.push(token);
       const ending = stream.output.accept(token, undefined, this.#constrainedEnding(sequence, stream, token));
       stream.finishReason = ending?.finishReason;

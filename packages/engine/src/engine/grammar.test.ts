@@ -178,6 +178,20 @@ describe("generation under a grammar", () => {
     assert.equal((await outcome({ repetitionPenalty: 1.2 })).numSteps, 16);
   });
 
+  it("takes no more than some of many tokens without a choice at a time", async () => {
+    const texts: string[] = [];
+    for (const logprobs of [undefined, 0]) {
+      const { engine, backend } = open({ maxNumBatchedTokens: 128 });
+      const grammar = await engine.compileGrammar({ kind: "regex", pattern: "[uv]_{150}" });
+      const request = generationRequest([3, 4], { ...params, maxTokens: 200, logprobs }, { grammar });
+      const { sequences } = await collect(engine.generate(request));
+      texts.push(sequences[0]!.text);
+      assert.equal(backend.numSteps, logprobs === undefined ? 3 : 151);
+      await engine[Symbol.asyncDispose]();
+    }
+    assert.equal(texts[0], texts[1]);
+  });
+
   it("tells a request alone what is wrong with it", async () => {
     const { engine } = open();
     const grammar = await engine.compileGrammar({ kind: "choice", choices: ["ab"] });
