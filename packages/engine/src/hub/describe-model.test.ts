@@ -76,6 +76,20 @@ test("of a hub model config.json alone is downloaded, and asked for once", async
   assert.equal(hub.requests.length, asked);
 });
 
+test("a GGUF file that cannot be had leaves nothing behind", async () => {
+  const { TMPDIR } = process.env;
+  const empty = mkdtempSync(join(scratch, "temporary-"));
+  process.env["TMPDIR"] = empty;
+  try {
+    hub.faults.set("tiny-Q4_0.gguf", [{ kind: "status", status: 403 }]);
+    await rejects(describeModel("acme/tiny-gguf:Q4_0", options()), "hub_denied", /tiny/);
+    assert.deepEqual(readdirSync(empty), []);
+  } finally {
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+  }
+});
+
 test("of a GGUF on the hub the header is read and nothing kept", async () => {
   const { source, tensors } = await describeModel("acme/tiny-gguf:Q4_0", options());
   assert.equal(source.kind === "gguf" && source.metadata.get("general.architecture"), "llama");

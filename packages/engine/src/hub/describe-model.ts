@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, open, rm } from "node:fs/promises";
+import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { OctavoError } from "@octavo/protocol";
@@ -120,11 +120,12 @@ async function describeRemoteGguf(
   commit: string,
   file: string,
 ): Promise<ModelDescription> {
-  const folder = await mkdtemp(join(tmpdir(), "octavo-header-"));
-  const path = join(folder, "header.gguf");
-  const handle = await open(path, "w");
   const { body } = await client.openFile(repository, commit, file, 0);
+  const folder = await mkdtemp(join(tmpdir(), "octavo-header-"));
+  let handle: FileHandle | undefined;
   try {
+    const path = join(folder, "header.gguf");
+    handle = await open(path, "w");
     let received = 0;
     let wanted = firstHeaderBytes;
     let failure: unknown;
@@ -143,7 +144,7 @@ async function describeRemoteGguf(
     return description;
   } finally {
     body.destroy();
-    await handle.close();
+    await handle?.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
