@@ -2,6 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compileChatTemplate } from "./compile-chat-template.js";
 
+test("a template may have any number of parts", () => {
+  const { variables } = compileChatTemplate("{{a}}".repeat(150_000));
+  assert.deepEqual([...(variables ?? [])], ["a"]);
+});
+
 test("a template's variables are the names that it reads, wherever they stand", () => {
   const { variables } = compileChatTemplate(
     "{%- macro m(a) %}{{ a ~ inner }}{% endmacro %}{% for x in messages if cond %}{{ x.attribute['key'][index] | f(arg) }}{% endfor %}" +

@@ -9,7 +9,7 @@ export function variableNames(template: readonly Statement[]): ReadonlySet<strin
     if (typeof node !== "object" || node === null) continue;
     if ("kind" in node && node.kind === "name" && "name" in node && typeof node.name === "string")
       names.add(node.name);
-    pending.push(...Object.values(node));
+    for (const part of Object.values(node)) pending.push(part);
   }
   return names;
 }

@@ -83,7 +83,7 @@ export class References {
       if (anchored === undefined) throw missing;
       return [anchored.schema, anchored.path];
     }
-    let value: JsonValue | undefined = resource === undefined ? this.#root : resource.schema;
+    let value: JsonValue | undefined = resource.schema;
     for (const step of fragment.split("/").slice(1)) {
       const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
       if (Array.isArray(value))
