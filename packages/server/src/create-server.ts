@@ -1,4 +1,5 @@
 import type { LanguageModel } from "@octavo/engine";
+import { OctavoError } from "@octavo/protocol";
 import type { SpanSink } from "@octavo/tracing";
 import { pino, type Logger } from "pino";
 import { resolveServerConfig, type ServerConfig } from "./config.js";
@@ -50,6 +51,7 @@ export function createServer({
   spanSinks = [],
 }: CreateServerOptions): OctavoServer {
   const config = resolveServerConfig(options);
+  checkAdapterNames(model, config);
   const log = logger ?? pino({ level: config.logLevel });
   const registry = Registry.create();
   const engineRegistry = registry.withLabels({
@@ -98,4 +100,13 @@ export function createServer({
     [Symbol.asyncDispose]: () => server.close(),
   };
   return server;
+}
+
+/** An adapter under a name of the model's own could never be asked for. */
+function checkAdapterNames(model: LanguageModel, { servedModelNames }: ServerConfig): void {
+  const names = servedModelNames.length === 0 ? [model.name] : servedModelNames;
+  const taken = model.adapters?.list().find(({ name }) => names.includes(name));
+  if (taken === undefined) return;
+  const message = `lora_modules: ${JSON.stringify(taken.name)} is a name of the served model itself; give the adapter another one`;
+  throw new OctavoError("invalid_option", message, { param: "lora_modules" });
 }

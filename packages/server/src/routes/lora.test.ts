@@ -171,6 +171,14 @@ describe("LoRA adapters over HTTP", () => {
     }
   });
 
+  it("an adapter under a name of the model's own is refused at the start", () => {
+    const config = { port: 0, servedModelNames: ["tiny", "first"] } as const;
+    assert.throws(() => createServer({ model: llm, config, logger: pino({ level: "silent" }) }), {
+      code: "invalid_option",
+      message: /"first" is a name of the served model itself/,
+    });
+  });
+
   it("tells which adapters run", async () => {
     const stream = await client.completions.create({
       model: "first",
