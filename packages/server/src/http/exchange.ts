@@ -1,9 +1,9 @@
-import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
 import { OctavoError, toErrorBody, type ErrorCode } from "@octavo/protocol";
 import type { Logger } from "pino";
+import type { OctavoIds } from "./octavo-ids.js";
 import { readJsonBody, type BodyLimits } from "./read-body.js";
 import type { RequestContext } from "./request-context.js";
 import { bindTrace, type RequestTrace } from "../tracing/request-trace.js";
@@ -19,7 +19,7 @@ export class Exchange implements RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  readonly octavoId = randomUUID();
+  readonly octavoId: string;
   readonly arrivalMs = performance.now();
   readonly log: Logger;
   /** Undefined when tracing is off or the request is not sampled. */
@@ -29,6 +29,7 @@ export class Exchange implements RequestContext {
   errorCode: ErrorCode | undefined;
   /** How an error is written; the route may have its own way. */
   errorBody: (error: OctavoError) => unknown = toErrorBody;
+  readonly #ids: OctavoIds;
   readonly #abort = new AbortController();
   readonly #limits: ExchangeLimits;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -38,11 +39,14 @@ export class Exchange implements RequestContext {
     response: ServerResponse,
     log: Logger,
     limits: ExchangeLimits,
+    ids: OctavoIds,
     trace?: RequestTrace,
   ) {
     this.request = request;
     this.response = response;
     this.requestId = resolveRequestId(request.headers["x-request-id"]);
+    this.#ids = ids;
+    this.octavoId = ids.make(request.headers);
     this.trace = trace;
     const traceId = trace?.context.traceId;
     this.log = log.child({ requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) });
@@ -71,6 +75,10 @@ export class Exchange implements RequestContext {
 
   get isStream(): boolean {
     return String(this.response.getHeader("content-type")).startsWith("text/event-stream");
+  }
+
+  isOwn(octavoId: string): boolean {
+    return this.#ids.isOf(octavoId, this.request.headers);
   }
 
   abort(reason: OctavoError): void {

@@ -9,6 +9,7 @@ import { type ServerTracing, traceResponse, traceResponseHeader } from "../traci
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
+import { OctavoIds } from "./octavo-ids.js";
 
 export interface ListenAddress {
   readonly host: string;
@@ -26,6 +27,7 @@ export class HttpListener {
   readonly #metrics: HttpMetrics;
   readonly #log: Logger;
   readonly #tracing: ServerTracing | undefined;
+  readonly #ids: OctavoIds;
   readonly #server: Server;
   readonly #exchanges = new Set<Exchange>();
   readonly #exchangesBySocket = new WeakMap<Socket, Set<Exchange>>();
@@ -43,6 +45,7 @@ export class HttpListener {
     this.#metrics = metrics;
     this.#log = log;
     this.#tracing = tracing;
+    this.#ids = new OctavoIds(config.apiKeys.length);
     this.#server = this.#createServer();
   }
 
@@ -138,7 +141,7 @@ export class HttpListener {
 
   #accept(request: IncomingMessage, response: ServerResponse): void {
     const trace = this.#tracing?.begin(request.headers);
-    const exchange = new Exchange(request, response, this.#log, this.#config, trace);
+    const exchange = new Exchange(request, response, this.#log, this.#config, this.#ids, trace);
     this.#exchanges.add(exchange);
     this.#exchangesBySocket.get(request.socket)?.add(exchange);
     this.#metrics.started();

@@ -10,6 +10,8 @@ export interface RequestContext {
   readonly requestId: string;
   /** Sent as `x-octavo-request-id`; nobody chose it and nobody can guess it, so evidence is found by it. */
   readonly octavoId: string;
+  /** Whether an `octavoId` is of a request under the API key of this one. */
+  isOwn(octavoId: string): boolean;
   /** `performance.now()` when the headers had arrived. */
   readonly arrivalMs: number;
   /** Aborted with an OctavoError when the client left, a limit was hit or the handler failed. */

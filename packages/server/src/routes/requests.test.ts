@@ -63,6 +63,27 @@ describe("serving records", () => {
     assert.equal((await fetch(`${server.url}/v1/requests/${own}`)).status, 200);
   });
 
+  it("are given only under the key that their request was made with", async () => {
+    await using server = await startTestServer({ apiKeys: ["ours", "theirs"] }, { reply: () => "x" });
+    const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+    const made = await server.post("/v1/completions", { prompt: ["a", "b"] }, bearer("ours"));
+    assert.equal(made.status, 200);
+    const id = made.headers.get("x-octavo-request-id") ?? "";
+    const ask = async (path: string, headers: Record<string, string>): Promise<number> => {
+      const response = await fetch(`${server.url}/v1/requests/${path}`, { headers });
+      await response.text();
+      return response.status;
+    };
+    assert.equal(await ask(`${id}-1`, bearer("ours")), 200);
+    assert.equal(await ask(`${id}-1`, { "x-api-key": "ours" }), 200);
+    assert.equal(await ask(`${id}-1`, bearer("theirs")), 404);
+    const other = await server.post("/v1/completions", { prompt: "a" }, bearer("theirs"));
+    const mark = (other.headers.get("x-octavo-request-id") ?? "").slice(-12);
+    assert.equal(await ask(`${id.slice(0, -12)}${mark}-1`, bearer("theirs")), 404);
+    for (const odd of ["x", `${id}-1/../x`, "-".repeat(40), `${id.slice(0, 30)}ü`])
+      assert.equal(await ask(encodeURIComponent(odd), bearer("ours")), 404);
+  });
+
   it("want the key, and say so when nothing is known", async () => {
     await using server = await startTestServer({ apiKeys: ["secret"] });
     assert.equal((await fetch(`${server.url}/v1/requests/x`)).status, 401);
