@@ -36,7 +36,7 @@ export async function embedInputs(
     prompts.map((tokens, index) => {
       const requestId = engineRequestId(context.octavoId, index, prompts.length);
       trace?.adopt(requestId);
-      return engine.embed(
+      const result = engine.embed(
         {
           batch,
           kind: "embed",
@@ -49,6 +49,8 @@ export async function embedInputs(
         },
         context.signal,
       );
+      result.catch(() => trace?.disown(requestId));
+      return result;
     }),
   );
   context.signal.throwIfAborted();

@@ -23,11 +23,16 @@ export async function startGenerations(
   const trace = traceOf(signal);
   const started = requests.map((request) => {
     trace?.adopt(request.requestId);
-    const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
-    const first = iterator.next();
-    // nobody may be waiting for it any more when it fails: a later request was refused, or another one is being read
-    first.catch(() => {});
-    return { iterator, first };
+    try {
+      const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
+      const first = iterator.next();
+      // nobody may be waiting for it any more when it fails: a later request was refused, or another one is being read
+      first.catch(() => trace?.disown(request.requestId));
+      return { iterator, first };
+    } catch (refusal) {
+      trace?.disown(request.requestId);
+      throw refusal;
+    }
   });
   await Promise.all(started.map(({ first }) => Promise.race([first, admitted])));
   return started.map(({ iterator, first }) => resume(iterator, first));

@@ -7,8 +7,10 @@ export class RequestTrace {
   readonly parentSpanId: string | undefined;
   readonly tenantId: string | undefined;
   readonly #byEngineId: Map<string, RequestTrace>;
-  readonly #engineIds: string[] = [];
+  /** Requests that the engine still works for. */
+  readonly #pending = new Set<string>();
   readonly finished: FinishedRequest[] = [];
+  #isReleased = false;
   request: LlmRequestFacts = {};
   userId: string | undefined;
   responseId: string | undefined;
@@ -27,13 +29,9 @@ export class RequestTrace {
     this.#byEngineId = byEngineId;
   }
 
-  get engineIds(): readonly string[] {
-    return this.#engineIds;
-  }
-
   /** Whether the engine still works for it. */
   get isRunning(): boolean {
-    return this.finished.length < this.#engineIds.length;
+    return this.#pending.size > 0;
   }
 
   /** Takes what a request body says of itself. Nothing of its content is kept. */
@@ -50,25 +48,33 @@ export class RequestTrace {
 
   /** A request of the engine that is made for this one. */
   adopt(engineRequestId: string): void {
-    this.#engineIds.push(engineRequestId);
+    if (this.#isReleased) return;
+    this.#pending.add(engineRequestId);
     this.#byEngineId.set(engineRequestId, this);
   }
 
   engineFinished(request: FinishedRequest): void {
-    this.#byEngineId.delete(request.requestId);
     this.finished.push(request);
-    this.onEngineFinished?.();
+    this.disown(request.requestId);
   }
 
-  /** Forgets the engine's requests, whether they ended or not. */
+  /** The engine will say no more of a request: it ended, or was refused. */
+  disown(engineRequestId: string): void {
+    this.#byEngineId.delete(engineRequestId);
+    if (this.#pending.delete(engineRequestId)) this.onEngineFinished?.();
+  }
+
+  /** Forgets the engine's requests, whether they ended or not; later ones are none of its. */
   release(): void {
-    for (const id of this.#engineIds) this.#byEngineId.delete(id);
+    this.#isReleased = true;
+    for (const id of this.#pending) this.#byEngineId.delete(id);
   }
 }
 
 /** How each endpoint's call is named; every other endpoint runs no model. */
 export const operationsByRoute: ReadonlyMap<string, LlmOperation> = new Map([
   ["/v1/chat/completions", "chat"],
+  ["/v1/chat/completions/batch", "chat"],
   ["/v1/responses", "chat"],
   ["/v1/messages", "chat"],
   ["/v1/completions", "text_completion"],

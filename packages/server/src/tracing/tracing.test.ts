@@ -191,6 +191,7 @@ describe("spans of the server", () => {
       const bodies = [
         ["/v1/chat/completions", { messages, stream: true, max_tokens: 3 }],
         ["/v1/completions", { prompt: ["a", "b"], max_tokens: 2 }],
+        ["/v1/chat/completions/batch", { messages: [messages, messages], max_tokens: 2 }],
         ["/v1/responses", { input: "x" }],
         ["/v1/messages", { model: "fake", messages, max_tokens: 3 }],
         ["/v1/embeddings", { input: ["a", "b"] }],
@@ -211,11 +212,14 @@ describe("spans of the server", () => {
         ["text_completion fake", undefined, 200],
         ["chat fake", undefined, 200],
         ["chat fake", undefined, 200],
+        ["chat fake", undefined, 200],
         ["embeddings fake", undefined, 200],
       ],
     );
     assert.deepEqual(spans[1]?.values.get("gen_ai.response.finish_reasons"), ["length", "length"]);
-    assert.equal(new Set(spans.map((span) => span.traceId)).size, 5);
+    assert.deepEqual(spans[2]?.values.get("gen_ai.response.finish_reasons"), ["length", "length"]);
+    assert.match(String(spans[2]?.values.get("gen_ai.response.id")), /^chatcmpl-/);
+    assert.equal(new Set(spans.map((span) => span.traceId)).size, 6);
     for (const span of spans) assert.equal(span.parentSpanId, undefined);
   });
 
