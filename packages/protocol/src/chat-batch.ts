@@ -18,6 +18,7 @@ export const chatBatchRequest = z.object({
       typeof value === "object" &&
       (value as { include_serving_record?: unknown }).include_serving_record !== true,
   ),
+  return_prompt_text: unsupported("a batch does not repeat prompts; ask for one conversation's", isFalse),
   prompt_logprobs: unsupported("a batch has no prompt_logprobs; ask for them with one conversation"),
 });
 

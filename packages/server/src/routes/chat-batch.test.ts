@@ -60,6 +60,7 @@ describe("POST /v1/chat/completions/batch", () => {
       [{ messages: [good], n: 2 }, "n"],
       [{ messages: [good], stream: true }, "stream"],
       [{ messages: [good], prompt_logprobs: 1 }, "prompt_logprobs"],
+      [{ messages: [good], return_prompt_text: true }, "return_prompt_text"],
       [{ messages: [good], top_logprobs: 2 }, "top_logprobs"],
     ] as const;
     for (const [body, param] of cases) {
@@ -70,6 +71,24 @@ describe("POST /v1/chat/completions/batch", () => {
       assert.ok(error.message.startsWith(param), error.message);
     }
     assert.equal(server.model.engine.requests.length, 0);
+  });
+
+  it("lets others have their turn between conversations", async () => {
+    await using server = await startTestServer();
+    const turns: number[] = [];
+    let isOver = false;
+    const count = (): void => {
+      turns.push(server.model.rendered.length);
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const messages = Array.from({ length: 50 }, (_, index) => conversation(`number ${index}`));
+    await server.post("/v1/chat/completions/batch", { messages, structured_outputs: { choice: ["a"] } });
+    isOver = true;
+    turns.push(server.model.rendered.length);
+    const steps = turns.slice(1).map((rendered, index) => rendered - turns[index]!);
+    assert.equal(turns.at(-1), 50);
+    assert.ok(Math.max(...steps) <= 2, `${Math.max(...steps)} conversations at once`);
   });
 
   it("n of 1 and stream false ask for nothing; a full queue refuses the whole", async () => {

@@ -1,3 +1,4 @@
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import {
   type ChatBatchRequest,
   chatBatchRequest,
@@ -26,6 +27,9 @@ export async function handleChatBatch(service: Service, context: RequestContext)
   const chats: PreparedChat[] = [];
   for (const [index, chat] of singleRequests(request).entries()) {
     checkCombinations(chat);
+    // Short conversations are laid out without a pause, and there may be a thousand.
+    await eventLoopTurn();
+    context.signal.throwIfAborted();
     chats.push(await prepareConversation(service, chat, index, context));
   }
   const jobs = await startChats(service, chats, context);
@@ -67,6 +71,7 @@ function singleRequests(request: ChatBatchRequest): readonly ChatCompletionReque
     stream: _stream,
     stream_options: _options,
     prompt_logprobs: _scores,
+    return_prompt_text: _repeats,
     octavo: _notes,
     ...fields
   } = request;
