@@ -50,12 +50,12 @@ export function* pythonLiteral(
   return yield* pythonWord(input, onJson);
 }
 
-/** A name with dots, as functions and keywords have; "" when none stands here. */
+/** A name with what tools' names may have in them; "" when none stands here. */
 export function* pythonName(input: Input): Waiting<string> {
   let name = "";
   while (name.length < 256) {
     const unit = yield* input.peek();
-    if (!/[\p{L}\p{N}_.-]/u.test(unit)) break;
+    if (!/[\p{L}\p{N}_.:/-]/u.test(unit)) break;
     name += yield* input.next();
   }
   return name;
