@@ -114,7 +114,7 @@ export interface Adapter extends Disposable {
 }
 /**
  * Penalty counts, bias and word lists of one sequence; native code appends the tokens it samples. One row of a step at most
- * may use it. A bad word of several tokens bans its last one where the others have just been generated.
+ * may use it, or rows each of which is the next one's draft. A bad word of several tokens bans its last one where the others have just been generated.
  */
 export interface SamplerState extends Disposable {
   readonly kind: "sampler-state";
@@ -324,6 +324,12 @@ export type OutputRow =
       readonly sampling: RowSampling;
       readonly numLogprobs: number | undefined;
       readonly logprobIds?: Int32Array;
+      /**
+       * The row's token is a draft: a guess of what the row before, of the token before, gives. Sampled only where that row
+       * gave just this token; otherwise its result is token -1 and nothing more, and its state is left as it was. Rows of one
+       * such run are sampled in order and may share a state.
+       */
+      readonly afterDraft?: boolean;
     }
   /** Logprob and rank of `target` under the row's raw distribution (prompt_logprobs). */
   | { readonly kind: "score"; readonly target: number; readonly numLogprobs: number }
@@ -362,7 +368,7 @@ export interface StepPlan {
 export type RowError = "non_finite_logits" | "no_token_allowed";
 
 export interface RowResult {
-  /** Sampled or scored token; -1 for hidden rows and rows in error. */
+  /** Sampled or scored token; -1 for hidden rows, rows in error and rows after a draft that was not met. */
   readonly token: number;
   readonly error?: RowError;
   /** Raw log-probability of `token`, present when logprobs were asked for. */

@@ -135,7 +135,7 @@ void copy_integers(const Napi::Object& plan, const char* key, std::vector<int32_
 }
 
 // Encoded by packages/kernels/src/native/encode-outputs.ts.
-constexpr size_t integers_per_row = 9;
+constexpr size_t integers_per_row = 10;
 constexpr size_t reals_per_row = 3;
 
 /// Copies masks, all of one length, one after another; returns that length.
@@ -179,6 +179,7 @@ void read_outputs(const Napi::Object& rows, const std::vector<int32_t>& output_t
             row.sampling.state = plan.states.back().get();
         }
         if (row_integers[8] >= 0) row.sampling.mask = plan.masks.data() + static_cast<size_t>(row_integers[8]) * mask_words;
+        row.after_draft = row_integers[9] != 0;
         row.sampling.temperature = row_reals[0];
         row.sampling.top_p = row_reals[1];
         row.sampling.min_p = row_reals[2];

@@ -66,6 +66,9 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
             thread.top.reserve(vocab);
         }
     }
+    const auto row_of = [&](int64_t pending) -> const OutputRow& {
+        return plan.outputs[static_cast<size_t>(pending_[static_cast<size_t>(pending)])];
+    };
     const int64_t stride = (vocab + 15) / 16 * 16 + 16;
     for (int64_t first = 0; first < num_pending; first += rows_at_once) {
         if (cancelled.load(std::memory_order_relaxed)) return;
@@ -79,9 +82,13 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
         head.weight->linear(inputs_.data(), width, count, logits_.data(), stride, head.bias ? head.bias->data() : nullptr,
                             workspace, pool_);
         pool_.parallel_for(count, 1, [&](int64_t begin, int64_t end, int thread) {
+            // A run of rows after drafts belongs to whoever takes the row that it hangs on, since each needs the one before.
             for (int64_t i = begin; i < end; i++) {
-                finish_row(plan, static_cast<size_t>(pending_[static_cast<size_t>(first + i)]), logits_.data() + i * stride,
-                           vocab, head, result, threads_[static_cast<size_t>(thread)]);
+                if (i > 0 && row_of(first + i).after_draft) continue;
+                for (int64_t j = i; j == i || (j < count && row_of(first + j).after_draft); j++) {
+                    finish_row(plan, static_cast<size_t>(pending_[static_cast<size_t>(first + j)]), logits_.data() + j * stride,
+                               vocab, head, result, threads_[static_cast<size_t>(thread)]);
+                }
             }
         });
     }
@@ -92,6 +99,7 @@ void HeadRunner::finish_row(const StepPlan& plan, size_t index, float* logits, i
     const OpKernels& kernels = op_kernels();
     const OutputRow& row = plan.outputs[index];
     const Place& place = places_[index];
+    if (row.after_draft && result.tokens[index - 1] != plan.token_ids[static_cast<size_t>(row.token)]) return;
     if (head.scale != 1.0f) kernels.scale(logits, head.scale, vocab);
     if (head.soft_cap != 0.0f) kernels.soft_cap(logits, head.soft_cap, vocab);
     if (plan.wants_logits) std::copy(logits, logits + vocab, result.logits.data() + place.logits);

@@ -20,6 +20,8 @@ struct OutputRow {
     int32_t num_top;  // 0..vocab
     int32_t first_id;  // into StepPlan::logprob_ids
     int32_t num_ids;
+    /// Sampled only where the row before gave the very token that stands at `token`.
+    bool after_draft;
     RowSampling sampling;
 };
 

@@ -114,6 +114,7 @@ function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
   }
   let states: Set<SamplerState> | undefined;
   let previous = 0;
+  let sequence = 0;
   for (let row = 0; row < outputs.length; row++) {
     const token = outputTokens[row] ?? -1;
     if (token < previous || token >= numTokens) {
@@ -125,12 +126,30 @@ function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
     const output = outputs[row];
     if (output === undefined) return fail(`outputs[${row}] is missing.`);
     checkOutput(row, output, program.vocabSize);
-    if (output.kind !== "sample" || output.sampling.state === undefined) continue;
+    if (output.kind !== "sample") continue;
+    while ((plan.queryStarts[sequence + 1] ?? numTokens) <= token) sequence += 1;
+    const before =
+      output.afterDraft === true ? checkAfterDraft(row, plan, plan.queryStarts[sequence] ?? 0) : undefined;
+    if (output.sampling.state === undefined || output.sampling.state === before?.sampling.state) continue;
     states ??= new Set();
     if (states.has(output.sampling.state))
       fail(`outputs[${row}] shares its sampler state with another row of the step.`);
     states.add(output.sampling.state);
   }
+}
+
+/** Returns the row whose token the draft guesses; the row's sequence has its queries from `start` on. */
+function checkAfterDraft(
+  row: number,
+  { outputs, outputTokens }: StepPlan,
+  start: number,
+): Extract<OutputRow, { kind: "sample" }> {
+  const before = outputs[row - 1];
+  const token = outputTokens[row] ?? 0;
+  if (before?.kind === "sample" && token > start && outputTokens[row - 1] === token - 1) return before;
+  return fail(
+    `outputs[${row}] stands after a draft, but no row before it samples from the token before its own.`,
+  );
 }
 
 function checkOutput(row: number, output: OutputRow, vocabSize: number): void {

@@ -27,6 +27,13 @@ export function decodeRows(
     const token = native.tokens[index] ?? -1;
     const ownLogits = native.logits?.slice(logits, logits + vocabSize);
     logits += vocabSize;
+    if (token === -1 && error === undefined) {
+      // After a draft that was not met: nothing was written to its parts.
+      rows.push({ token });
+      top += Math.min(output.numLogprobs ?? 0, vocabSize);
+      if (output.kind === "sample") ids += output.logprobIds?.length ?? 0;
+      continue;
+    }
     if (output.numLogprobs === undefined && (output.kind === "score" || output.logprobIds === undefined)) {
       // Nearly all rows: a token and nothing more.
       if (error === undefined && ownLogits === undefined) rows.push({ token });

@@ -177,6 +177,18 @@ export function misuseConformance(open: () => Backend): void {
           /outputs\[1\] shares its sampler state/,
           { outputTokens: Int32Array.of(0, 1), outputs: [withState, withState] },
         ],
+        [/outputs\[0\] stands after a draft/, { outputs: [{ ...sample, afterDraft: true }] }],
+        [
+          /outputs\[1\] stands after a draft/,
+          { outputTokens: Int32Array.of(0, 2), outputs: [sample, { ...sample, afterDraft: true }] },
+        ],
+        [
+          /outputs\[1\] stands after a draft/,
+          {
+            outputTokens: Int32Array.of(0, 1),
+            outputs: [{ kind: "hidden" }, { ...sample, afterDraft: true }],
+          },
+        ],
         [/outputs\[0\]\.target/, { outputs: [{ kind: "score", target: 10, numLogprobs: 0 }] }],
         [/outputs\[0\]\.numLogprobs/, { outputs: [{ ...sample, numLogprobs: -1 }] }],
         [/logprobIds/, { outputs: [{ ...sample, logprobIds: Int32Array.of(10) }] }],
