@@ -138,6 +138,9 @@ export interface ServingRecord {
   readonly preemptions: number;
   /** Tokens computed again since a preemption lost them. */
   readonly recomputedTokens: number;
+  /** Guesses at its tokens that were checked, and how many of them came true. */
+  readonly draftTokens: number;
+  readonly acceptedDraftTokens: number;
 }
 
 export interface GapSummary {
@@ -195,6 +198,8 @@ export interface EngineObserver {
   onPreemption?(requestId: string): void;
   onFirstToken?(requestId: string, timeToFirstTokenMs: number): void;
   onInterToken?(requestId: string, gapMs: number): void;
+  /** A step has checked `draftTokens` guesses at a sequence's next tokens; the first `acceptedTokens` of them came true. */
+  onDraft?(draftTokens: number, acceptedTokens: number): void;
   onFinished?(request: FinishedRequest): void;
   /** A grammar was asked for and is there: how long its caller waited, and whether it was known already. */
   onGrammarCompiled?(seconds: number, cached: boolean): void;
@@ -208,6 +213,8 @@ export interface StepRecord {
   readonly numSequences: number;
   readonly prefillTokens: number;
   readonly decodeTokens: number;
+  /** Guessed tokens that the step computed besides, to check them. */
+  readonly draftTokens?: number;
   /** Tokens accepted into outputs in this step, all sequences together. */
   readonly generatedTokens?: number;
   readonly blocksUsed: number;

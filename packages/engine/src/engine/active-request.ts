@@ -1,4 +1,4 @@
-import type { Backend, OutputRow, RowResult, SamplerState } from "@octavo/kernels";
+import type { Backend, OutputRow, RowResult, RowSampling, SamplerState } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { LoadedAdapter } from "../adapters/adapter.js";
 import type { FinishedRequest, ServingRecord, Usage } from "../api.js";
@@ -6,6 +6,7 @@ import type { EvidenceLog, ObservedRequest } from "../evidence/evidence-log.js";
 import { RequestTimeline } from "../evidence/request-timeline.js";
 import { ServedAdapter } from "../adapters/adapter-set.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
+import type { SpeculatedRequest } from "../speculation/speculation.js";
 import type { ObserverList } from "./observer-list.js";
 import type { StopAutomaton } from "./stop-matcher.js";
 
@@ -27,7 +28,7 @@ export interface RowSink {
 }
 
 /** A request inside the engine: what its sequences want of each step and what becomes of the answers. */
-export abstract class ActiveRequest implements SequenceGroup, ObservedRequest {
+export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, SpeculatedRequest {
   readonly requestId: string;
   readonly order: number;
   readonly priority: number;
@@ -80,6 +81,14 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest {
 
   /** Makes what a sequence needs to run; called once, when it is first admitted. */
   abstract prepare(sequence: Sequence): void;
+  /** Only what samples can be guessed. */
+  draftLimit(_sequence: Sequence): number {
+    return 0;
+  }
+  cutDraft(_sequence: Sequence): void {}
+  samplingOf(_sequence: Sequence): RowSampling | undefined {
+    return undefined;
+  }
   /** Adds the rows wanted of the tokens that the step computes of `sequence`. */
   abstract addRows(sequence: Sequence, rows: RowSink): void;
   /** Takes the results of those rows, `results[start, end)`; returns whether the sequence is complete. */

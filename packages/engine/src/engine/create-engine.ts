@@ -13,6 +13,7 @@ import { tokenizeBadWords } from "../sampling/bad-words.js";
 import { PrefillPacer } from "../scheduler/prefill-pacer.js";
 import { Scheduler, type ScheduledStep } from "../scheduler/scheduler.js";
 import type { Sequence } from "../scheduler/sequence.js";
+import { Speculation } from "../speculation/speculation.js";
 import { GrammarCompiler } from "../structured/grammar-compiler.js";
 import type { Grammar, GrammarSpec } from "../structured/grammar.js";
 import type { ActiveRequest, EngineContext } from "./active-request.js";
@@ -48,6 +49,7 @@ class StepEngine implements RunningEngine {
   readonly #scheduler: Scheduler;
   readonly #pacer: PrefillPacer;
   readonly #plans: StepPlanBuilder;
+  readonly #speculation: Speculation | undefined;
   readonly #context: EngineContext;
   readonly #observers = new ObserverList();
   readonly evidence: EvidenceLog;
@@ -75,7 +77,11 @@ class StepEngine implements RunningEngine {
       hooks.onLogits !== undefined,
     );
     this.#queue = new AdmissionQueue(options.maxQueuedRequests);
-    this.#requests = new RequestRegistry(this.#scheduler, this.#queue, this.#observers);
+    this.#speculation =
+      options.speculation && new Speculation(options.speculation, this.#pool, this.#scheduler);
+    this.#requests = new RequestRegistry(this.#scheduler, this.#queue, this.#observers, (sequence) =>
+      this.#speculation?.release(sequence),
+    );
     this.#grammars = new GrammarCompiler(options.tokenizer, {
       vocabSize: options.vocabSize,
       onCompiled: (seconds, cached) => this.#observers.notify("onGrammarCompiled", seconds, cached),
@@ -184,6 +190,8 @@ class StepEngine implements RunningEngine {
       throw new OctavoError("shutting_down", "The engine is shutting down and takes no new requests.");
   }
 
+  readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#requests.of(sequence);
+
   #add(request: ActiveRequest, signal: AbortSignal | undefined): void {
     request.adapter?.checkServed();
     this.#numRequests += 1;
@@ -217,7 +225,11 @@ class StepEngine implements RunningEngine {
     const evictionsBefore = this.#pool.numEvictions;
     const step = this.#plan();
     if (step.sequences.length === 0) return;
-    const plan = this.#plans.build(step.sequences, (sequence) => this.#requests.of(sequence));
+    // Only a model takes time to guess; a step must not wait for a turn of the event loop else.
+    const drafting = this.#speculation?.draft(step, this.#requestOf);
+    if (drafting !== undefined) await drafting;
+    const plan = this.#plans.build(step.sequences, this.#requestOf);
+    const draftTokens = plan.numTokens - step.prefillTokens - step.decodeTokens;
     const blocksUsed = this.#pool.numUsed;
     this.evidence.beginStep(
       step.sequences,
@@ -232,6 +244,7 @@ class StepEngine implements RunningEngine {
     await turn;
     this.#pacer.observe(step.prefillTokens, result.computeMs);
     this.evidence.measureStep(result.computeMs);
+    this.#speculation?.observe(step, draftTokens, result.computeMs);
     const generatedTokens = this.#apply(step, result);
     const end = {
       startMs,
@@ -246,6 +259,7 @@ class StepEngine implements RunningEngine {
       numSequences: step.sequences.length,
       prefillTokens: step.prefillTokens,
       decodeTokens: step.decodeTokens,
+      draftTokens,
       generatedTokens,
       ...end,
     });
@@ -325,10 +339,10 @@ class StepEngine implements RunningEngine {
       const request = this.#requests.of(sequence);
       const start = rowStarts[index]!;
       const end = rowStarts[index + 1]!;
-      if (this.#options.hooks.onLogits !== undefined) this.#reportLogits(sequence, result.rows, start, end);
       const before = sequence.numTokens;
       this.#applyRows(request, sequence, result.rows, start, end, nowMs);
       generatedTokens += sequence.numTokens - before;
+      if (this.#options.hooks.onLogits !== undefined) this.#reportLogits(sequence, result.rows, start, end);
     }
     return generatedTokens;
   }
@@ -348,6 +362,7 @@ class StepEngine implements RunningEngine {
     }
     try {
       const isDone = request.isOver || request.applyRows(sequence, rows, start, end, nowMs);
+      this.#settleDraft(request, sequence);
       if (!request.isOver) this.#requests.noteEvents(request);
       if (isDone) this.#requests.remove(request, sequence);
     } catch (thrown) {
@@ -357,11 +372,21 @@ class StepEngine implements RunningEngine {
     }
   }
 
+  #settleDraft(request: ActiveRequest, sequence: Sequence): void {
+    const settled = this.#speculation?.settle(sequence);
+    if (settled === undefined) return;
+    const { numGuessed, numRight } = settled;
+    request.timeline.noteDraft(numGuessed, numRight);
+    this.#observers.notify("onDraft", numGuessed, numRight);
+  }
+
   #reportLogits(sequence: Sequence, rows: readonly RowResult[], start: number, end: number): void {
     for (let row = start; row < end; row += 1) {
       const logits = rows[row]!.logits;
       if (logits === undefined) continue;
       const position = this.#plans.positionOfRow(row);
+      // Behind a stop, what guesses would have led to is nobody's.
+      if (position + 1 >= sequence.numTokens) return;
       this.#options.hooks.onLogits?.(sequence.group.requestId, sequence.index, position, logits);
     }
   }
@@ -382,6 +407,7 @@ class StepEngine implements RunningEngine {
     this.#wake?.();
     await this.#loop;
     this.#grammars[Symbol.dispose]();
+    this.#speculation?.[Symbol.dispose]();
     this.#cache[Symbol.dispose]();
   }
 }

@@ -2,6 +2,7 @@ import type { Backend, Program } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { Engine } from "../api.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
+import type { SpeculationOptions } from "../speculation/speculation.js";
 import type { SchedulingPolicyName } from "../scheduler/scheduling-policy.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 
@@ -47,6 +48,8 @@ export interface EngineOptions {
   readonly maxPrefillStepMs?: number | undefined;
   /** LoRA adapters that take part in one step at most; default none can be asked for. */
   readonly maxLoras?: number | undefined;
+  /** Guesses tokens and checks several in one step; default off. Changes speed, never tokens. */
+  readonly speculation?: SpeculationOptions | undefined;
   readonly hooks?: EngineHooks | undefined;
 }
 
@@ -73,9 +76,16 @@ export interface RunningEngine extends Engine {
   checkIntegrity(): void;
 }
 
-export type ResolvedEngineOptions = Omit<Required<EngineOptions>, DefaultedOption | "hooks" | "maxLoras"> & {
+export type ResolvedEngineOptions = Omit<
+  Required<EngineOptions>,
+  DefaultedOption | "hooks" | "maxLoras" | "speculation"
+> & {
   readonly [Key in DefaultedOption]: NonNullable<EngineOptions[Key]>;
-} & { readonly hooks: EngineHooks; readonly maxLoras?: number | undefined };
+} & {
+  readonly hooks: EngineHooks;
+  readonly maxLoras?: number | undefined;
+  readonly speculation?: SpeculationOptions | undefined;
+};
 
 type DefaultedOption =
   | "maxNumSeqs"
@@ -109,6 +119,8 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   integer("long_prefill_token_threshold", resolved.longPrefillTokenThreshold, 0);
   integer("max_prefill_step_ms", resolved.maxPrefillStepMs, 0);
   if (resolved.maxLoras !== undefined) integer("max_loras", resolved.maxLoras, 1);
+  if (resolved.speculation !== undefined)
+    integer("num_speculative_tokens", resolved.speculation.numSpeculativeTokens, 1);
   const { maxModelLen, numBlocks, blockSize, enableChunkedPrefill } = resolved;
   if (numBlocks * blockSize < maxModelLen) {
     throw new OctavoError(

@@ -1,4 +1,4 @@
-import type { OutputRow, RowResult, RowSampling } from "@octavo/kernels";
+import type { RowResult, RowSampling } from "@octavo/kernels";
 import type {
   FinishedRequest,
   FinishReason,
@@ -16,14 +16,10 @@ import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "
 import { EventChannel, type PendingDelta } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";
 import { GrammarConstraint } from "./grammar-constraint.js";
+import { SampleRows } from "./sample-rows.js";
 import { ThinkingLimit } from "./thinking-limit.js";
 import type { TokenConstraint } from "./token-constraint.js";
 import { checkTokenRow, tokenLogprob } from "./token-logprob.js";
-
-type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
-type SampleRow = Omit<Extract<OutputRow, { kind: "sample" }>, "sampling"> & {
-  readonly sampling: MutableSampling;
-};
 
 /** Forced tokens that are taken at a time: each costs a mask, and everybody waits meanwhile. */
 const mostForced = 64;
@@ -31,8 +27,7 @@ const mostForced = 64;
 /** What generation keeps beside a sequence; outlives preemption, so nothing is counted or given out twice. */
 interface Stream {
   readonly output: SequenceOutput;
-  /** Reused for every step: only the index and the state change. */
-  readonly row: SampleRow;
+  readonly rows: SampleRows;
   readonly constraint: TokenConstraint | undefined;
   finishReason: FinishReason | undefined;
   /** Rows that the step in flight computes. */
@@ -83,7 +78,7 @@ export class GenerationTask extends ActiveRequest {
     this.sequences = Array.from({ length: params.n }, (_, index) => new Sequence(this, index, promptTokens));
     this.#streams = this.sequences.map((_, index) => ({
       output: new SequenceOutput(index, params, tokenizer, promptTokens, stops),
-      row: sampleRow(request, sequenceSeed(seed, index), context.vocabSize),
+      rows: new SampleRows(params, sequenceSeed(seed, index), context.vocabSize),
       constraint: this.#constraint(tokenizer),
       finishReason: undefined,
       numScoreRows: 0,
@@ -121,7 +116,26 @@ export class GenerationTask extends ActiveRequest {
       ...(suppressible.length > 0 && { stopTokens: Int32Array.from(new Set(suppressible)) }),
     });
     this.#states.set(sequence, state);
-    this.#stream(sequence).row.sampling.state = state;
+    this.#stream(sequence).rows.state = state;
+  }
+
+  override draftLimit(sequence: Sequence): number {
+    const isComputed = sequence.numComputed + sequence.numScheduled === sequence.numTokens;
+    if (!isComputed || sequence.numOutputTokens === 0) return 0;
+    const { maxTokens = Number.POSITIVE_INFINITY } = this.#request.params;
+    // Behind the last guess another token is sampled.
+    return Math.min(this.#context.maxModelLen - sequence.numTokens, maxTokens - sequence.numOutputTokens) - 1;
+  }
+
+  override samplingOf(sequence: Sequence): RowSampling {
+    return this.#stream(sequence).rows.sampling;
+  }
+
+  override cutDraft(sequence: Sequence): void {
+    const { draft } = sequence;
+    for (let index = 0; index < draft.length; index += 1)
+      if (this.#stops(draft.at(index))) draft.truncate(index);
+    this.#stream(sequence).constraint?.cutDraft(draft);
   }
 
   override addRows(sequence: Sequence, rows: RowSink): void {
@@ -142,11 +156,10 @@ export class GenerationTask extends ActiveRequest {
     }
     stream.samples = end === sequence.numTokens;
     if (!stream.samples) return;
-    const { sampling } = stream.row;
-    sampling.index = sequence.numOutputTokens;
-    if (stream.constraint !== undefined) sampling.mask = stream.constraint.mask;
-    sampling.suppressStops = sequence.numOutputTokens < this.#request.params.minTokens;
-    rows.addRow(end - 1, stream.row);
+    for (let ahead = 0; ahead <= sequence.draft.length; ahead += 1) {
+      const index = sequence.numOutputTokens + ahead;
+      rows.addRow(end - 1 + ahead, stream.rows.at(ahead, index, stream.constraint?.maskAfter(ahead)));
+    }
   }
 
   override applyRows(
@@ -157,16 +170,26 @@ export class GenerationTask extends ActiveRequest {
     nowMs: number,
   ): boolean {
     const stream = this.#stream(sequence);
-    for (let row = start; row < end; row += 1) checkTokenRow(results[row]!, this.#context.vocabSize);
     const endOfScored = start + stream.numScoreRows;
-    for (let row = start; row < endOfScored; row += 1)
+    for (let row = start; row < endOfScored; row += 1) {
+      checkTokenRow(results[row]!, this.#context.vocabSize);
       this.#promptLogprobs.push(tokenLogprob(results[row]!, undefined));
+    }
     if (stream.numScoreRows > 0) {
       sequence.firstWantedRow = this.#awaitsPromptLogprobs ? this.#numScored : Number.POSITIVE_INFINITY;
     }
-    const sampled = stream.samples ? results[endOfScored] : undefined;
-    if (sampled === undefined) return false;
-    return this.#accept(sequence, stream, sampled, nowMs);
+    if (!stream.samples) return false;
+    for (let row = endOfScored; row < end; row += 1) {
+      const sampled = results[row]!;
+      checkTokenRow(sampled, this.#context.vocabSize);
+      if (row === endOfScored) this.#noteOutput(sequence, nowMs);
+      if (this.#accept(sequence, stream, sampled)) return true;
+      const ahead = row - endOfScored;
+      if (ahead === sequence.draft.length || sampled.token !== sequence.draft.at(ahead)) break;
+    }
+    // Here rather than while the step is planned, where a failure would be the engine's.
+    stream.constraint?.prepare();
+    return this.#takeForced(sequence, stream);
   }
 
   override release(sequence: Sequence): void {
@@ -228,27 +251,28 @@ export class GenerationTask extends ActiveRequest {
     return this.#streams[sequence.index]!;
   }
 
-  #accept(sequence: Sequence, stream: Stream, sampled: RowResult, nowMs: number): boolean {
+  /** Tokens that come together count as one: the gaps are those that a reader sees. */
+  #noteOutput(sequence: Sequence, nowMs: number): void {
     const { observers, evidence } = this.#context;
     const { timeline } = this;
     if (timeline.firstTokenMs === undefined)
       observers.notify("onFirstToken", this.requestId, nowMs - timeline.arrivalMs);
     const gapMs = timeline.noteOutput(sequence.index, evidence.currentStep, nowMs);
     if (gapMs !== undefined) observers.notify("onInterToken", this.requestId, gapMs);
+  }
 
+  /** Appends a token; returns whether the sequence is complete. */
+  #accept(sequence: Sequence, stream: Stream, sampled: RowResult): boolean {
     sequence.tokens.push(sampled.token);
     const { logprobTokenIds } = this.#request.params;
-    const logprob = stream.row.numLogprobs === undefined ? undefined : tokenLogprob(sampled, logprobTokenIds);
+    const logprob = stream.rows.wantLogprobs ? tokenLogprob(sampled, logprobTokenIds) : undefined;
     const ending = stream.output.accept(
       sampled.token,
       logprob,
       this.#constrainedEnding(sequence, stream, sampled.token),
     );
     stream.finishReason = ending?.finishReason;
-    if (ending !== undefined) return true;
-    // Here rather than while the step is planned, where a failure would be the engine's.
-    stream.constraint?.prepare();
-    return this.#takeForced(sequence, stream);
+    return ending !== undefined;
   }
 
   /**
@@ -256,9 +280,8 @@ export class GenerationTask extends ActiveRequest {
    * computed together with the next step instead of one step each. Returns whether the sequence is complete.
    */
   #takeForced(sequence: Sequence, stream: Stream): boolean {
-    const { constraint, row } = stream;
-    if (constraint === undefined || row.numLogprobs !== undefined || row.sampling.state !== undefined)
-      return false;
+    const { constraint, rows } = stream;
+    if (constraint === undefined || rows.wantLogprobs || rows.state !== undefined) return false;
     for (let taken = 0; taken < mostForced; taken += 1) {
       const token = constraint.forcedToken;
       if (token === undefined) break;
@@ -297,6 +320,12 @@ export class GenerationTask extends ActiveRequest {
       : ending;
   }
 
+  /** Whether a token ends the sequence, once enough tokens are there. */
+  #stops(token: number): boolean {
+    const endsText = !this.#request.params.ignoreEos && this.#context.eosTokenIds.has(token);
+    return endsText || this.#stopTokenIds.has(token);
+  }
+
   #ending(sequence: Sequence, token: number): Ending | undefined {
     const { params } = this.#request;
     const { eosTokenIds, maxModelLen } = this.#context;
@@ -312,23 +341,4 @@ export class GenerationTask extends ActiveRequest {
       (params.maxTokens !== undefined && numOutputTokens >= params.maxTokens);
     return isFull ? { finishReason: "length", stopReason: undefined, hidesToken: false } : undefined;
   }
-}
-
-function sampleRow(request: GenerationRequest, seed: bigint, vocabSize: number): SampleRow {
-  const { params } = request;
-  const numLogprobs = params.logprobs === -1 ? vocabSize : params.logprobs;
-  const wantsIds = params.logprobTokenIds !== undefined;
-  return {
-    kind: "sample",
-    numLogprobs: numLogprobs ?? (wantsIds ? 0 : undefined),
-    ...(params.logprobTokenIds !== undefined && { logprobIds: Int32Array.from(params.logprobTokenIds) }),
-    sampling: {
-      temperature: params.temperature,
-      topP: params.topP,
-      topK: params.topK,
-      minP: params.minP,
-      seed,
-      index: 0,
-    },
-  };
 }

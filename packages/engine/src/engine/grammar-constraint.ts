@@ -1,4 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
+import type { IntList } from "../kv-cache/int-list.js";
 import type { TokenConstraint } from "./token-constraint.js";
 import type { Grammar, Matcher } from "../structured/grammar.js";
 
@@ -11,6 +12,8 @@ export class GrammarConstraint implements TokenConstraint {
   readonly #endTokens: readonly number[];
   readonly #mask: Uint32Array;
   #isFresh = false;
+  /** Those of the tokens behind a draft's first, second, ... token. */
+  readonly #draftMasks: Uint32Array[] = [];
 
   constructor(grammar: Grammar, endTokens: Iterable<number>) {
     this.#matcher = grammar.start();
@@ -26,14 +29,40 @@ export class GrammarConstraint implements TokenConstraint {
   /** Makes the mask of the next token. Throws `invalid_request` when the grammar is too ambiguous to be followed. */
   prepare(): void {
     if (this.#isFresh) return;
-    this.#matcher.fillMask(this.#mask);
+    this.#fill(this.#mask);
+    this.#isFresh = true;
+  }
+
+  /** Cuts it also where following it takes too much work. */
+  cutDraft(draft: IntList): void {
+    const before = this.#matcher.numAccepted;
+    let length = 0;
+    try {
+      while (length < draft.length && this.#matcher.accept(draft.at(length)) && !this.#matcher.isFinished) {
+        this.#fill((this.#draftMasks[length] ??= new Uint32Array(this.#mask.length)));
+        length += 1;
+      }
+    } catch (thrown) {
+      // A guess must not fail a request that may never go there.
+      if (OctavoError.from(thrown).code !== "invalid_request") throw thrown;
+    } finally {
+      this.#matcher.rollback(this.#matcher.numAccepted - before);
+    }
+    draft.truncate(length);
+  }
+
+  maskAfter(count: number): Uint32Array {
+    return count === 0 ? this.mask : this.#draftMasks[count - 1]!;
+  }
+
+  #fill(mask: Uint32Array): void {
+    this.#matcher.fillMask(mask);
     const { isComplete } = this.#matcher;
     for (const token of this.#endTokens) {
       const bit = 1 << (token & 31);
-      if (isComplete) this.#mask[token >> 5]! |= bit;
-      else this.#mask[token >> 5]! &= ~bit;
+      if (isComplete) mask[token >> 5]! |= bit;
+      else mask[token >> 5]! &= ~bit;
     }
-    this.#isFresh = true;
   }
 
   /** Valid until the next token is taken. */

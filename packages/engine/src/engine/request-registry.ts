@@ -14,15 +14,23 @@ export class RequestRegistry {
   readonly #scheduler: Scheduler;
   readonly #queue: AdmissionQueue;
   readonly #observers: ObserverList;
+  readonly #onLeft: (sequence: Sequence) => void;
   readonly #requests = new Map<SequenceGroup, ActiveRequest>();
   /** Requests with events to deliver. */
   readonly #undelivered = new Set<ActiveRequest>();
   readonly #idleWaiters: (() => void)[] = [];
 
-  constructor(scheduler: Scheduler, queue: AdmissionQueue, observers: ObserverList) {
+  /** `onLeft` is told of each sequence that has left the scheduler. */
+  constructor(
+    scheduler: Scheduler,
+    queue: AdmissionQueue,
+    observers: ObserverList,
+    onLeft: (sequence: Sequence) => void,
+  ) {
     this.#scheduler = scheduler;
     this.#queue = queue;
     this.#observers = observers;
+    this.#onLeft = onLeft;
   }
 
   /** Requests with a sequence in the scheduler. */
@@ -64,6 +72,7 @@ export class RequestRegistry {
     if (sequence.status !== "finished") {
       this.#scheduler.remove(sequence);
       request.release(sequence);
+      this.#onLeft(sequence);
     }
     if (!this.#requests.has(request) || request.sequences.some((other) => other.status !== "finished"))
       return;

@@ -1,6 +1,21 @@
 import type { Adapter, OutputRow, StepPlan } from "@octavo/kernels";
-import type { Sequence } from "../scheduler/sequence.js";
-import type { ActiveRequest, RowSink } from "./active-request.js";
+import type { IntList } from "../kv-cache/int-list.js";
+import type { RowSink } from "./active-request.js";
+
+/** What a step computes of a sequence: its next `numScheduled` tokens and the draft behind them. */
+export interface PlannedSequence {
+  readonly tokens: IntList;
+  readonly draft: IntList;
+  readonly blocks: IntList;
+  readonly numComputed: number;
+  readonly numScheduled: number;
+}
+
+/** What a plan asks of whoever a sequence belongs to. */
+export interface PlannedRequest<S> {
+  readonly adapter?: { readonly handle: Adapter } | undefined;
+  addRows(sequence: S, rows: RowSink): void;
+}
 
 /** Fills one plan's arrays for step after step; the arrays are made once and grow where block tables do. */
 export class StepPlanBuilder implements RowSink {
@@ -34,7 +49,10 @@ export class StepPlanBuilder implements RowSink {
   }
 
   /** The plan is valid until the next call. */
-  build(sequences: readonly Sequence[], requestOf: (sequence: Sequence) => ActiveRequest): StepPlan {
+  build<S extends PlannedSequence>(
+    sequences: readonly S[],
+    requestOf: (sequence: S) => PlannedRequest<S>,
+  ): StepPlan {
     this.#outputs.length = 0;
     this.#adapters.length = 0;
     let isAdapted = false;
@@ -43,12 +61,14 @@ export class StepPlanBuilder implements RowSink {
     let numBlocks = 0;
     for (let index = 0; index < sequences.length; index += 1) {
       const sequence = sequences[index]!;
-      const { numComputed, numScheduled } = sequence;
+      const { numComputed, numScheduled, draft } = sequence;
       const tokens = sequence.tokens.values;
       const blocks = sequence.blocks.values;
-      const numSequenceBlocks = sequence.blocks.length;
+      const endOfTokens = numComputed + numScheduled;
+      const end = endOfTokens + draft.length;
+      const numSequenceBlocks = Math.ceil(end / this.#blockSize);
       this.#queryStarts[index] = numTokens;
-      this.#contextLengths[index] = numComputed + numScheduled;
+      this.#contextLengths[index] = end;
       this.#blockTableStarts[index] = numBlocks;
       this.#reserveBlocks(numBlocks + numSequenceBlocks);
       for (let block = 0; block < numSequenceBlocks; block += 1) {
@@ -63,9 +83,10 @@ export class StepPlanBuilder implements RowSink {
       this.#adapters.push(request.adapter?.handle);
       isAdapted ||= request.adapter !== undefined;
 
-      for (let position = numComputed; position < numComputed + numScheduled; position += 1) {
+      for (let position = numComputed; position < end; position += 1) {
         const block = blocks[Math.floor(position / this.#blockSize)] ?? 0;
-        this.#tokenIds[numTokens] = tokens[position] ?? 0;
+        const token = position < endOfTokens ? tokens[position] : draft.values[position - endOfTokens];
+        this.#tokenIds[numTokens] = token ?? 0;
         this.#positions[numTokens] = position;
         this.#slots[numTokens] = block * this.#blockSize + (position % this.#blockSize);
         numTokens += 1;

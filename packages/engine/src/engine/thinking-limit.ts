@@ -1,4 +1,5 @@
 import type { ThinkingBudget } from "../api.js";
+import type { IntList } from "../kv-cache/int-list.js";
 import type { Detokenizer } from "../tokenizer/tokenizer.js";
 import type { TokenConstraint } from "./token-constraint.js";
 
@@ -66,6 +67,19 @@ export class ThinkingLimit implements TokenConstraint {
     if (this.#recent.length >= this.#budget.endTokens.length) this.#recent.shift();
     this.#read(this.#detokenizer.push(token));
     this.#forceWhenSpent();
+  }
+
+  /** A draft stays within the budget, so that behind none of its tokens an end is due. */
+  cutDraft(draft: IntList): void {
+    const { maxTokens } = this.#budget;
+    // Where reasoning is over, the draft's first token may begin it anew.
+    const left = this.#isOpen ? maxTokens - this.#numTokens - 1 : maxTokens;
+    draft.truncate(this.#numForced === undefined ? Math.max(0, left) : 0);
+    this.#inner?.cutDraft(draft);
+  }
+
+  maskAfter(count: number): Uint32Array | undefined {
+    return count === 0 ? this.mask : this.#inner?.maskAfter(count);
   }
 
   /** The token of the end that is due, unless the other constraint forbids it. */

@@ -1,3 +1,5 @@
+import type { IntList } from "../kv-cache/int-list.js";
+
 /** What bounds the next token of one sequence. Outlives preemption, as the output does. */
 export interface TokenConstraint {
   /** Nothing but the end can follow. */
@@ -10,4 +12,11 @@ export interface TokenConstraint {
   prepare(): void;
   /** Takes note of a token that was sampled under the mask and does not end the sequence. */
   accept(token: number): void;
+  /**
+   * Cuts a draft, guesses at the next tokens, where the constraint does not allow it or nothing can follow it, and makes
+   * what `maskAfter` gives. The sequence stays where it is.
+   */
+  cutDraft(draft: IntList): void;
+  /** The mask behind the first `count` tokens of the draft that was cut last; behind none of them, `mask`. */
+  maskAfter(count: number): Uint32Array | undefined;
 }

@@ -110,9 +110,11 @@ export class EvidenceLog implements Evidence {
     for (const sequence of sequences) {
       const { numScheduled, numComputed, isDecoding } = sequence;
       const timeline = timelineOf(sequence);
-      const meanContext = numComputed + numScheduled / 2;
-      const work = numScheduled * (1 + meanContext / (6 * this.#hiddenSize));
-      this.#steps.add(timeline.order, sequence.index, numScheduled, !isDecoding, work);
+      const draftTokens = sequence.draft.length;
+      const tokens = numScheduled + draftTokens;
+      const meanContext = numComputed + tokens / 2;
+      const work = tokens * (1 + meanContext / (6 * this.#hiddenSize));
+      this.#steps.add(timeline.order, sequence.index, tokens, !isDecoding, work, draftTokens);
       this.#running.push(timeline);
       timeline.noteStep(sequences.length, prefillTokens - (isDecoding ? 0 : numScheduled));
     }

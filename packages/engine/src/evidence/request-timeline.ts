@@ -53,6 +53,8 @@ export class RequestTimeline {
   /** Prompt tokens whose blocks had been cached and were evicted before it came. */
   evictedPrefixTokens = 0;
   numSteps = 0;
+  #draftTokens = 0;
+  #acceptedDraftTokens = 0;
   readonly #preemptions: Preemption[] = [];
   readonly #batchSizes = new SpreadCounter();
   readonly #foreignPrefill = new SpreadCounter();
@@ -97,6 +99,12 @@ export class RequestTimeline {
     this.#foreignPrefill.add(foreignPrefillTokens);
   }
 
+  /** Takes note of guesses at its tokens that a step checked, and how many of them came true. */
+  noteDraft(numGuessed: number, numRight: number): void {
+    this.#draftTokens += numGuessed;
+    this.#acceptedDraftTokens += numRight;
+  }
+
   notePreemption(preemption: Preemption): void {
     this.#preemptions.push(preemption);
   }
@@ -128,6 +136,8 @@ export class RequestTimeline {
       blocksEvicted: sum(({ numBlocksEvicted }) => numBlocksEvicted),
       preemptions: sum(({ numPreemptions }) => numPreemptions),
       recomputedTokens: sum(({ numRecomputed }) => numRecomputed),
+      draftTokens: this.#draftTokens,
+      acceptedDraftTokens: this.#acceptedDraftTokens,
     };
   }
 

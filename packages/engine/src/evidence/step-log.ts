@@ -4,8 +4,10 @@ export interface StepShare {
   readonly order: number;
   /** The sequence's position among its request's. */
   readonly sequence: number;
-  /** Tokens that the step computed of it. */
+  /** Tokens that the step computed of it, guesses included. */
   readonly tokens: number;
+  /** Of them, guesses at what comes next. */
+  readonly draftTokens: number;
   /** It computed its prompt, or what a preemption had made it lose. */
   readonly isPrefill: boolean;
   /** Its part of the step's `computeMs`. */
@@ -22,6 +24,8 @@ export interface LoggedStep {
   readonly computeMs: number;
   readonly prefillTokens: number;
   readonly decodeTokens: number;
+  /** Guesses that were computed besides, to check them. */
+  readonly draftTokens: number;
   readonly blocksUsed: number;
   readonly blocksEvicted: number;
   readonly preemptions: number;
@@ -50,6 +54,7 @@ export class StepLog {
   readonly #computeMs: Float64Array;
   readonly #prefillTokens: Uint32Array;
   readonly #decodeTokens: Uint32Array;
+  readonly #draftTokens: Uint32Array;
   readonly #blocksUsed: Uint32Array;
   readonly #blocksEvicted: Uint32Array;
   readonly #preemptions: Uint32Array;
@@ -58,6 +63,7 @@ export class StepLog {
   readonly #order: Float64Array;
   readonly #sequence: Uint32Array;
   readonly #tokens: Uint32Array;
+  readonly #shareDraftTokens: Uint32Array;
   readonly #isPrefill: Uint8Array;
   /** A share's work until its step is measured, its ms from then on. */
   readonly #shareMs: Float64Array;
@@ -72,6 +78,7 @@ export class StepLog {
     this.#computeMs = new Float64Array(maxSteps);
     this.#prefillTokens = new Uint32Array(maxSteps);
     this.#decodeTokens = new Uint32Array(maxSteps);
+    this.#draftTokens = new Uint32Array(maxSteps);
     this.#blocksUsed = new Uint32Array(maxSteps);
     this.#blocksEvicted = new Uint32Array(maxSteps);
     this.#preemptions = new Uint32Array(maxSteps);
@@ -79,6 +86,7 @@ export class StepLog {
     this.#order = new Float64Array(maxShares);
     this.#sequence = new Uint32Array(maxShares);
     this.#tokens = new Uint32Array(maxShares);
+    this.#shareDraftTokens = new Uint32Array(maxShares);
     this.#isPrefill = new Uint8Array(maxShares);
     this.#shareMs = new Float64Array(maxShares);
   }
@@ -88,12 +96,20 @@ export class StepLog {
     return this.#numSteps;
   }
 
-  /** Adds a sequence to the step that runs; `work` says what it costs beside the others, in any unit. */
-  add(order: number, sequence: number, tokens: number, isPrefill: boolean, work: number): void {
+  /** Adds a sequence to the step that runs; `work` says what it costs beside the others, in any unit. `tokens` include `draftTokens`. */
+  add(
+    order: number,
+    sequence: number,
+    tokens: number,
+    isPrefill: boolean,
+    work: number,
+    draftTokens = 0,
+  ): void {
     const at = this.#numShares % this.#maxShares;
     this.#order[at] = order;
     this.#sequence[at] = sequence;
     this.#tokens[at] = tokens;
+    this.#shareDraftTokens[at] = draftTokens;
     this.#isPrefill[at] = isPrefill ? 1 : 0;
     this.#shareMs[at] = work;
     this.#numShares += 1;
@@ -109,15 +125,19 @@ export class StepLog {
     const msPerWork = work > 0 ? computeMs / work : 0;
     let prefillTokens = 0;
     let decodeTokens = 0;
+    let draftTokens = 0;
     for (let share = first; share < this.#numShares; share += 1) {
       const index = share % this.#maxShares;
       this.#shareMs[index]! *= msPerWork;
-      if (this.#isPrefill[index] === 1) prefillTokens += this.#tokens[index]!;
-      else decodeTokens += this.#tokens[index]!;
+      const guesses = this.#shareDraftTokens[index]!;
+      draftTokens += guesses;
+      if (this.#isPrefill[index] === 1) prefillTokens += this.#tokens[index]! - guesses;
+      else decodeTokens += this.#tokens[index]! - guesses;
     }
     this.#computeMs[at] = computeMs;
     this.#prefillTokens[at] = prefillTokens;
     this.#decodeTokens[at] = decodeTokens;
+    this.#draftTokens[at] = draftTokens;
   }
 
   /** Ms of the `index`-th share of the step that runs, once it is measured. */
@@ -161,6 +181,7 @@ export class StepLog {
         order: this.#order[index]!,
         sequence: this.#sequence[index]!,
         tokens: this.#tokens[index]!,
+        draftTokens: this.#shareDraftTokens[index]!,
         isPrefill: this.#isPrefill[index] === 1,
         ms: this.#shareMs[index]!,
       });
@@ -172,6 +193,7 @@ export class StepLog {
       computeMs: this.#computeMs[at]!,
       prefillTokens: this.#prefillTokens[at]!,
       decodeTokens: this.#decodeTokens[at]!,
+      draftTokens: this.#draftTokens[at]!,
       blocksUsed: this.#blocksUsed[at]!,
       blocksEvicted: this.#blocksEvicted[at]!,
       preemptions: this.#preemptions[at]!,

@@ -54,6 +54,12 @@ export class IntList {
     if (length < this.#length) this.#length = length;
   }
 
+  /** Drops the first `count` elements; the others move up. */
+  removeFirst(count: number): void {
+    this.#values.copyWithin(0, count, this.#length);
+    this.#length = Math.max(0, this.#length - count);
+  }
+
   slice(start = 0, end = this.#length): Int32Array {
     return this.#values.slice(start, Math.min(end, this.#length));
   }

@@ -143,6 +143,44 @@ export class Scheduler {
   commit(sequence: Sequence): void {
     sequence.numComputed += sequence.numScheduled;
     sequence.numScheduled = 0;
+    this.#offerBlocks(sequence);
+  }
+
+  /**
+   * Gives a sequence that the step computes to its last token room for `count` guesses behind it, out of what is left of
+   * the step's budget and of the pool: nobody gives anything up for a guess. Returns for how many there is room.
+   */
+  reserveDraft(sequence: Sequence, count: number): number {
+    const { blockSize, numAvailable } = this.#pool;
+    const end = sequence.numComputed + sequence.numScheduled;
+    const room = (sequence.blocks.length + numAvailable) * blockSize - end;
+    const granted = Math.max(0, Math.min(count, this.#budget, room));
+    if (granted > 0) this.#grow(sequence, end + granted);
+    this.#budget -= granted;
+    return granted;
+  }
+
+  /**
+   * After `commit`, and after the tokens that the step gave were appended: what was computed for guesses is good as far as
+   * the tokens are what was guessed. Blocks behind that go back. Returns how many guesses were right.
+   */
+  settleDraft(sequence: Sequence): number {
+    const { draft, tokens, blocks, numComputed } = sequence;
+    const most = Math.min(draft.length, tokens.length - numComputed);
+    let numRight = 0;
+    while (numRight < most && tokens.at(numComputed + numRight) === draft.at(numRight)) numRight += 1;
+    draft.truncate(0);
+    sequence.numComputed += numRight;
+    this.#offerBlocks(sequence);
+    const needed = this.#pool.blocksFor(sequence.numComputed);
+    for (let index = blocks.length - 1; index >= needed; index -= 1)
+      this.#pool.release(blocks.at(index) as BlockId);
+    sequence.numBlocksAllocated -= blocks.length - needed;
+    blocks.truncate(needed);
+    return numRight;
+  }
+
+  #offerBlocks(sequence: Sequence): void {
     if (this.#prefixCache === undefined) return;
     while ((sequence.numRegistered + 1) * this.#pool.blockSize <= sequence.numComputed) {
       this.#prefixCache.register(sequence.prefix, sequence.blocks, sequence.numRegistered);
@@ -378,6 +416,7 @@ export class Scheduler {
       this.#pool.release(sequence.blocks.at(index) as BlockId);
     }
     sequence.blocks.truncate(0);
+    sequence.draft.truncate(0);
     sequence.numComputed = 0;
     sequence.numRegistered = 0;
   }

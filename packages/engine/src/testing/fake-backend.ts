@@ -219,8 +219,20 @@ class FakeKvCache implements KvCache {
         index < plan.outputs.length && plan.outputTokens[index]! < end;
         index += 1
       ) {
-        const { context, hash } = this.#gather(table, plan.positions[plan.outputTokens[index]!]!);
-        rows.push(output(plan.outputs[index]!, context, hash));
+        const row = plan.outputs[index]!;
+        const token = plan.outputTokens[index]!;
+        if (row.kind === "sample" && row.afterDraft === true) {
+          assert(
+            token > start && plan.outputTokens[index - 1] === token - 1,
+            "a row after a draft follows no row",
+          );
+          if (rows[index - 1]!.token !== plan.tokenIds[token]) {
+            rows.push({ token: -1 });
+            continue;
+          }
+        }
+        const { context, hash } = this.#gather(table, plan.positions[token]!);
+        rows.push(output(row, context, hash));
       }
     }
     assert.equal(rows.length, plan.outputs.length, "an output row belongs to no token");

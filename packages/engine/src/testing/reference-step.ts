@@ -102,7 +102,11 @@ class ReferenceStep {
 
   outputs(): RowResult[] {
     const { head, hidden } = this.#spec;
+    let before = -1;
     return this.#plan.outputs.map((output, row) => {
+      const isMet = before === this.#plan.tokenIds[this.#plan.outputTokens[row] ?? 0];
+      before = -1;
+      if (output.kind === "sample" && output.afterDraft === true && !isMet) return { token: -1 };
       const state = this.#row(hidden, row);
       if (output.kind === "hidden") return { token: -1, hidden: state.slice() };
       const logits = new Float32Array(head.weight.rows);
@@ -113,6 +117,7 @@ class ReferenceStep {
       }
       const token =
         output.kind === "score" ? output.target : logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
+      before = token;
       return this.#plan.wantLogits === true ? { token, logits } : { token };
     });
   }

@@ -5,6 +5,7 @@ import type { GenerationEvent } from "../api.js";
 import { createEngine } from "../engine/create-engine.js";
 import type { EngineOptions, RunningEngine } from "../engine/engine-options.js";
 import { collect, type CollectedSequence } from "./engine-fixture.js";
+import { OracleDrafter } from "./oracle-drafter.js";
 import type { ScheduledRequest, ScheduleSettings } from "./schedule-cases.js";
 
 /** What engines for all schedules of one model have in common. */
@@ -36,22 +37,40 @@ export function soloSettings(maxModelLen: number): ScheduleSettings {
     longPrefillTokenThreshold: 0,
     schedulingPolicy: "priority",
     preemptions: [],
+    drafts: undefined,
   };
 }
 
-/** Runs requests through one engine, checking after every step that blocks are conserved and after the last that all came back. */
+/**
+ * Runs requests through one engine, with drafts from their `expected` outcomes where the settings have drafts, checking after every step that blocks are conserved and after the last that all came back.
+ */
 export async function runSchedule(
   parts: EngineParts,
   settings: ScheduleSettings,
   requests: readonly ScheduledRequest[],
+  expected: readonly Outcome[] = [],
 ): Promise<Outcome[]> {
-  const { spareBlocks, preemptions, ...options } = settings;
+  const { spareBlocks, preemptions, drafts, ...options } = settings;
+  const drafter =
+    drafts &&
+    new OracleDrafter((id, index) => expected[Number(id)]?.sequences[index]?.tokens, {
+      vocabSize: parts.vocabSize,
+      ...drafts,
+    });
   const logits = requests.map(() => new Map<string, string>());
   let step = 0;
   const engine = createEngine({
     ...parts,
     ...options,
     numBlocks: Math.ceil(parts.maxModelLen / options.blockSize) + spareBlocks,
+    ...(drafts !== undefined &&
+      drafter !== undefined && {
+        speculation: {
+          createDrafter: () => drafter,
+          numSpeculativeTokens: drafts.most,
+          adaptive: false,
+        },
+      }),
     hooks: {
       choosePreemptions: () => preemptions[step] ?? [],
       afterStep: (running) => {
@@ -96,6 +115,7 @@ export async function runSchedule(
   await engine.drain(0);
   engine.checkIntegrity();
   assert.equal(engine.stats.freeBlocks + engine.stats.cachedBlocks, engine.stats.totalBlocks);
+  assert.equal(drafter?.numSequences ?? 0, 0, "the drafter was not told of a sequence's end");
   await engine[Symbol.asyncDispose]();
   return settled.map((result) => {
     if (result.status === "rejected") throw result.reason;

@@ -31,6 +31,8 @@ export interface ScheduleSettings {
   readonly maxLoras?: number;
   /** Which running sequences are preempted before each step, one list a step; none after its end. */
   readonly preemptions: readonly (readonly number[])[];
+  /** Guesses of tokens, most of them right: at hand, or made by something that takes time. */
+  readonly drafts: { readonly most: number; readonly isCostly: boolean; readonly seed: number } | undefined;
 }
 
 export interface ScheduleCase {
@@ -134,6 +136,10 @@ function settings(limits: CaseLimits): fc.Arbitrary<ScheduleSettings> {
       schedulingPolicy: fc.constantFrom<("fcfs" | "priority")[]>("fcfs", "priority"),
       preemptions: fc.array(fc.array(fc.nat(6), { maxLength: 2 }), { maxLength: 40 }),
       ...(limits.adapters !== undefined && { maxLoras: fc.integer({ min: 1, max: 3 }) }),
+      drafts: fc.option(
+        fc.record({ most: fc.integer({ min: 1, max: 9 }), isCostly: fc.boolean(), seed: fc.nat() }),
+        { nil: undefined, freq: 2 },
+      ),
     })
     .map((drawn) => ({
       ...drawn,

@@ -23,7 +23,7 @@ export interface ScheduleSuiteOptions {
 /**
  * Promise 1, the same tokens under any schedule, and promise 3, blocks are conserved: every request of a random
  * schedule (batches, chunk and block sizes, cache on and off, forced and natural preemptions, policies, neighbours that
- * leave) gets exactly what it gets alone, in one piece and without cache: token ids, text, logprobs, embeddings, and
+ * leave, drafts that come true or not) gets exactly what it gets alone, in one piece and without cache: token ids, text, logprobs, embeddings, and
  * logits to the last bit. Failures are shrunk and name their seed.
  */
 export function scheduleProperties(
@@ -49,9 +49,10 @@ export function scheduleProperties(
         hasSampling: model.hasSampling ?? true,
       };
       const property = fc.asyncProperty(scheduleCases(limits), async ({ requests, settings }) => {
-        const outcomes = await runSchedule(parts, settings, requests);
-        for (const [index, request] of requests.entries())
-          compare(await solo(parts, request), outcomes[index]!);
+        const expected: Outcome[] = [];
+        for (const request of requests) expected.push(await solo(parts, request));
+        const outcomes = await runSchedule(parts, settings, requests, expected);
+        for (const [index, outcome] of outcomes.entries()) compare(expected[index]!, outcome);
       });
       await fc.assert(property, { numRuns: options.numRuns, seed: options.seed ?? 1 });
     });

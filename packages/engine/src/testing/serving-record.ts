@@ -23,4 +23,6 @@ export const plainServingRecord: ServingRecord = {
   blocksEvicted: 0,
   preemptions: 0,
   recomputedTokens: 0,
+  draftTokens: 0,
+  acceptedDraftTokens: 0,
 };

@@ -1,0 +1,64 @@
+import type { OutputRow, RowSampling, SamplerState } from "@octavo/kernels";
+import type { SamplingParams } from "../sampling/sampling-params.js";
+
+type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
+type SampleRow = Omit<Extract<OutputRow, { kind: "sample" }>, "sampling"> & {
+  readonly sampling: MutableSampling;
+};
+
+/** The rows that sample one sequence: its next token and those behind a draft. Made once and reused for every step. */
+export class SampleRows {
+  readonly #minTokens: number;
+  readonly #rows: [SampleRow, ...SampleRow[]];
+
+  constructor(params: SamplingParams, seed: bigint, vocabSize: number) {
+    const numLogprobs = params.logprobs === -1 ? vocabSize : params.logprobs;
+    const wantsIds = params.logprobTokenIds !== undefined;
+    this.#minTokens = params.minTokens;
+    this.#rows = [
+      {
+        kind: "sample",
+        numLogprobs: numLogprobs ?? (wantsIds ? 0 : undefined),
+        ...(params.logprobTokenIds !== undefined && {
+          logprobIds: Int32Array.from(params.logprobTokenIds),
+        }),
+        sampling: {
+          temperature: params.temperature,
+          topP: params.topP,
+          topK: params.topK,
+          minP: params.minP,
+          seed,
+          index: 0,
+        },
+      },
+    ];
+  }
+
+  get wantLogprobs(): boolean {
+    return this.#rows[0].numLogprobs !== undefined;
+  }
+
+  get state(): SamplerState | undefined {
+    return this.#rows[0].sampling.state;
+  }
+
+  /** Set before any row is taken. */
+  set state(state: SamplerState) {
+    this.#rows[0].sampling.state = state;
+  }
+
+  /** How tokens are drawn, apart from their place. */
+  get sampling(): RowSampling {
+    return this.#rows[0].sampling;
+  }
+
+  /** The row that stands behind `ahead` tokens of a draft and gives output token `index`. */
+  at(ahead: number, index: number, mask: Uint32Array | undefined): OutputRow {
+    const [first] = this.#rows;
+    const row = (this.#rows[ahead] ??= { ...first, sampling: { ...first.sampling }, afterDraft: true });
+    row.sampling.index = index;
+    row.sampling.suppressStops = index < this.#minTokens;
+    row.sampling.mask = mask;
+    return row;
+  }
+}
