@@ -181,6 +181,8 @@ export interface EngineStats {
   readonly totalBlocks: number;
   readonly freeBlocks: number;
   readonly cachedBlocks: number;
+  /** Guesses at a sequence's next tokens that a step checks at most; absent without speculation. */
+  readonly numSpeculativeTokens?: number;
   /** Names of the adapters of requests that run and that wait; absent where none can be loaded. */
   readonly adapters?: {
     /** Most that run at a time. */

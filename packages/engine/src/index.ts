@@ -55,6 +55,12 @@ export {
 } from "./llm/llm.js";
 export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
 export { quantizationNames } from "./quantization/schemes.js";
+export type {
+  DraftModelConfig,
+  NgramConfig,
+  SpeculativeConfig,
+  SuffixConfig,
+} from "./speculation/speculative-config.js";
 export { supportedArchitectures } from "./models/registry.js";
 export { compileChatTemplate, type TemplateTokens } from "./template/compile-chat-template.js";
 export { detectContentFormat } from "./template/detect-content-format.js";

@@ -54,6 +54,8 @@ export interface ServingRecordInfo {
   readonly blocks_evicted: number;
   readonly preemptions: number;
   readonly recomputed_tokens: number;
+  readonly draft_tokens: number;
+  readonly accepted_draft_tokens: number;
   readonly first_token?: ExplanationInfo;
   readonly slow_gaps: readonly (ExplanationInfo & {
     readonly sequence: number;

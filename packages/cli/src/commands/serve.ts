@@ -11,6 +11,7 @@ import { serveBanner } from "../output/serve-banner.js";
 import { collectLora } from "../options/lora-module.js";
 import { collect, parseBytes, parseCount, parseHeader, parseNumber } from "../options/parse.js";
 import { loadOptionsOf, type ServeFlags, serverConfigOf } from "../options/serve-options.js";
+import { parseSpeculativeConfig } from "../options/speculative-config.js";
 
 /** The model that ships with the repository; what is served when none is named. */
 const embeddedModel = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
@@ -87,6 +88,16 @@ export function serveCommand(): Command {
       new Option("--scheduling-policy <name>", "order of waiting requests").choices(["fcfs", "priority"]),
     )
     .option("--threads <n>", "compute threads (default: the machine's cores)", parseCount(1, 1024))
+    .optionsGroup("Speculation:")
+    .option(
+      "--speculative-config <json>",
+      `guess tokens and check several at once, e.g. '{"method": "ngram", "num_speculative_tokens": 5}'; methods: ngram, suffix, draft_model`,
+      parseSpeculativeConfig,
+    )
+    .option("--speculative-model <model>", "draft model, or [ngram]; the older way to say it")
+    .option("--num-speculative-tokens <n>", "guesses per step with --speculative-model", parseCount(1, 128))
+    .option("--ngram-prompt-lookup-min <n>", "with --speculative-model [ngram]", parseCount(1, 256))
+    .option("--ngram-prompt-lookup-max <n>", "with --speculative-model [ngram]", parseCount(1, 256))
     .optionsGroup("LoRA:")
     .option("--enable-lora", "serve LoRA adapters beside the model")
     .option(

@@ -1,8 +1,9 @@
 import type { AdapterSpec, LoadOptions } from "@octavo/engine";
 import type { ServerConfig } from "@octavo/server";
+import { type SpeculativeFlags, speculativeConfigOf } from "./speculative-config.js";
 
 /** `octavo serve`'s flags as commander hands them over. Absent means the engine's or the server's default. */
-export interface ServeFlags {
+export interface ServeFlags extends SpeculativeFlags {
   readonly model?: string;
   readonly revision?: string;
   readonly downloadDir?: string;
@@ -87,6 +88,7 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     maxLoras: flags.maxLoras,
     maxCpuLoras: flags.maxCpuLoras,
     maxLoraRank: flags.maxLoraRank,
+    speculativeConfig: speculativeConfigOf(flags),
     chatTemplate,
   };
 }

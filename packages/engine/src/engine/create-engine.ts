@@ -118,6 +118,9 @@ class StepEngine implements RunningEngine {
       totalBlocks: this.#pool.numBlocks,
       freeBlocks: this.#pool.numFree,
       cachedBlocks: this.#pool.numCached,
+      ...(this.#options.speculation !== undefined && {
+        numSpeculativeTokens: this.#options.speculation.numSpeculativeTokens,
+      }),
       ...(this.#options.maxLoras !== undefined && {
         adapters: { max: this.#options.maxLoras, ...this.#scheduler.adapters },
       }),

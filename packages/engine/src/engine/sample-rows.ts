@@ -2,7 +2,8 @@ import type { OutputRow, RowSampling, SamplerState } from "@octavo/kernels";
 import type { SamplingParams } from "../sampling/sampling-params.js";
 
 type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
-type SampleRow = Omit<Extract<OutputRow, { kind: "sample" }>, "sampling"> & {
+/** A row whose sampling changes from step to step. */
+export type SampleRow = Omit<Extract<OutputRow, { kind: "sample" }>, "sampling"> & {
   readonly sampling: MutableSampling;
 };
 

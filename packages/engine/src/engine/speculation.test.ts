@@ -100,7 +100,7 @@ describe("speculation", () => {
     const { record } = guessed.results[0]!;
     assert.equal(record?.draftTokens, guessed.counts.draftTokens);
     assert.equal(record?.acceptedDraftTokens, guessed.counts.acceptedTokens);
-    assert.equal(plain.results[0]?.record?.draftTokens, undefined);
+    assert.equal(plain.results[0]?.record?.draftTokens, 0);
   });
 
   it("never changes what is sampled, whatever is guessed", async () => {
@@ -185,6 +185,73 @@ describe("speculation", () => {
           );
       }
     }
+  });
+
+  it("ends reasoning that has spent its budget", async () => {
+    // "B" begins reasoning and "C" ends it, and both come by chance.
+    const [start, end] = [27, 28];
+    let numForced = 0;
+    let numAccepted = 0;
+    for (const maxTokens of [0, 1, 3, 7]) {
+      for (const isOpen of [false, true]) {
+        const thinking = {
+          maxTokens,
+          startTags: ["B"],
+          endTags: ["C"],
+          endTokens: Int32Array.of(30, 31, end),
+          isOpen,
+        };
+        const params = { temperature: 1.3, maxTokens: 60, logitBias: new Map([[start, 2]]) };
+        const requests = requestsWith(params).map((request) => ({ ...request, thinking }));
+        const { plain, guessed } = await compare(requests, { shareRight: maxTokens % 2 === 0 ? 1 : 0.8 });
+        numAccepted += guessed.counts.acceptedTokens;
+        for (const { sequences } of plain.results) numForced += sequences[0]!.text.split("EFC").length - 1;
+      }
+    }
+    assert.ok(numForced > 40, `${numForced} ends`);
+    assert.ok(numAccepted > 200, `${numAccepted} accepted`);
+  });
+
+  it("leaves evidence of what guesses took", async () => {
+    const requests = requestsWith({ temperature: 1 });
+    const plain = await run(requests, undefined);
+    const futures: Futures = (id, index) =>
+      plain.results[requests.findIndex(({ requestId }) => requestId === id)]?.sequences[index]?.tokens;
+    const drafter = new OracleDrafter(futures, { vocabSize: 64, seed: 3 });
+    const { engine } = createFakeEngine({
+      backend: { computeMs: ({ numTokens }) => 1 + numTokens },
+      speculation: { createDrafter: () => drafter, numSpeculativeTokens: 5, adaptive: false },
+    });
+    let computeMs = 0;
+    let draftTokens = 0;
+    engine.observe({
+      onStep: (step) => {
+        computeMs += step.computeMs;
+        draftTokens += step.draftTokens ?? 0;
+      },
+    });
+    const results = await Promise.all(requests.map((request) => collect(engine.generate(request))));
+    const sum = (of: (record: NonNullable<Collected["record"]>) => number): number =>
+      results.reduce((total, { record }) => total + of(record!), 0);
+    assert.ok(Math.abs(sum(({ kernelMs }) => kernelMs) - computeMs) < 1e-6);
+    assert.equal(
+      sum((record) => record.draftTokens),
+      draftTokens,
+    );
+    for (const step of engine.evidence.steps) {
+      const total = step.shares.reduce((ms, share) => ms + share.ms, 0);
+      assert.ok(Math.abs(total - step.computeMs) < 1e-9);
+      assert.equal(
+        step.shares.reduce((tokens, share) => tokens + share.draftTokens, 0),
+        step.draftTokens,
+      );
+      assert.equal(
+        step.computeMs,
+        1 + step.prefillTokens + step.decodeTokens + step.draftTokens,
+        "every token is somebody's",
+      );
+    }
+    await engine[Symbol.asyncDispose]();
   });
 
   it("holds when sequences are preempted for want of blocks", async () => {

@@ -40,10 +40,31 @@ describe("the step log", () => {
       computeMs: 12,
       prefillTokens: 119,
       decodeTokens: 1,
+      draftTokens: 0,
       blocksUsed: 3,
       blocksEvicted: 1,
       preemptions: 2,
     });
+  });
+
+  test("tells guesses from the tokens that they follow", () => {
+    const log = new StepLog(8, 32);
+    log.add(1, 0, 6, false, 6, 5);
+    log.add(2, 0, 12, true, 12, 2);
+    log.add(3, 0, 2, false, 2, 1);
+    log.measure(40);
+    log.end({ startMs: 0, durationMs: 41, blocksUsed: 1, blocksEvicted: 0, preemptions: 0 });
+    const step = log.at(0);
+    assert(step !== undefined);
+    assert.deepEqual([step.prefillTokens, step.decodeTokens, step.draftTokens], [10, 2, 8]);
+    assert.deepEqual(
+      step.shares.map(({ tokens, draftTokens, ms }) => [tokens, draftTokens, ms]),
+      [
+        [6, 5, 12],
+        [12, 2, 24],
+        [2, 1, 4],
+      ],
+    );
   });
 
   test("forgets the oldest steps when either ring is full, and never half of one", () => {

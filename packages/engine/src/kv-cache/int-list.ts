@@ -56,6 +56,7 @@ export class IntList {
 
   /** Drops the first `count` elements; the others move up. */
   removeFirst(count: number): void {
+    if (this.#isShared) this.#grow();
     this.#values.copyWithin(0, count, this.#length);
     this.#length = Math.max(0, this.#length - count);
   }

@@ -2,6 +2,7 @@ import type { Backend, KvDtype } from "@octavo/kernels";
 import type { AdapterSpec } from "../adapters/adapter.js";
 import type { EngineOptions } from "../engine/engine-options.js";
 import type { DownloadProgress } from "../hub/download-progress.js";
+import type { SpeculativeConfig } from "../speculation/speculative-config.js";
 
 type EngineSettings = Pick<
   EngineOptions,
@@ -56,6 +57,8 @@ export interface LoadOptions extends EngineSettings {
   readonly maxCpuLoras?: number | undefined;
   /** Largest rank of an adapter; default 64. */
   readonly maxLoraRank?: number | undefined;
+  /** Guess tokens and check several in one step: changes speed, never tokens. Default off. */
+  readonly speculativeConfig?: SpeculativeConfig | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** What the user should know although the model can be served. */
   readonly onWarning?: ((message: string) => void) | undefined;

@@ -1,25 +1,25 @@
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { Engine } from "../api.js";
 import { createEngine } from "../engine/create-engine.js";
 import { huggingFaceHome } from "../hub/hub-settings.js";
-import { resolveModel } from "../hub/resolve-model.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
 import type { ModelConfig } from "../models/model-config.js";
-import { supportedArchitectures } from "../models/registry.js";
 import { WeightCache } from "../models/weight-cache/weight-cache.js";
 import { createTokenizer } from "../tokenizer/create-tokenizer.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
-import { openCheckpoint } from "../weights/open-checkpoint.js";
 import type { AdapterSet } from "../adapters/adapter-set.js";
 import { checkLoraOptions, loadAdapters, maxLorasOf } from "./load-adapters.js";
 import type { LoadOptions } from "./load-options.js";
+import { type DraftSource, loadSpeculation, openDraft } from "./load-speculation.js";
 import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
+import { openModel } from "./open-model.js";
 import { checkSize, invalidOption } from "./option-checks.js";
+import type { SpeculationOptions } from "../speculation/speculation.js";
+import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
 import { compileTemplates, type ModelTemplates } from "./templates.js";
 
 const DEFAULT_BLOCK_SIZE = 16;
@@ -45,9 +45,11 @@ export interface LoadedParts {
 
 /** Downloads what is missing, opens, packs, compiles and starts. What was made before a failure is disposed. */
 export async function loadParts(model: string, options: LoadOptions): Promise<LoadedParts> {
-  const checkpoint = await openModel(model, options);
-  const sizes = planSizes(checkpoint, options);
+  const speculative = options.speculativeConfig && resolveSpeculativeConfig(options.speculativeConfig);
   checkLoraOptions(options);
+  const checkpoint = await openModel(model, options);
+  const draft = speculative?.method === "draft_model" ? await openDraft(speculative, options) : undefined;
+  const sizes = planSizes(checkpoint, draft, options);
   const owned: Disposable[] = [];
   try {
     let { backend } = options;
@@ -65,7 +67,14 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
     owned.unshift(loaded);
     const adapters = await loadAdapters(backend, checkpoint, loaded, options);
     if (adapters !== undefined) owned.unshift(adapters);
-    const engine = startEngine({ backend, checkpoint, tokenizer, loaded, sizes }, options);
+    const speculation =
+      speculative &&
+      (await loadSpeculation(speculative, draft, { backend, checkpoint, tokenizer, sizes, options }));
+    if (speculation?.owned !== undefined) owned.unshift(speculation.owned);
+    const engine = startEngine(
+      { backend, checkpoint, tokenizer, loaded, sizes, speculation: speculation?.options },
+      options,
+    );
     return {
       name: checkpoint.name,
       config: checkpoint.config,
@@ -84,38 +93,6 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
     for (const part of owned) part[Symbol.dispose]();
     throw error;
   }
-}
-
-async function openModel(model: string, options: LoadOptions): Promise<Checkpoint> {
-  const { onProgress, onWarning, signal, downloadDir } = options;
-  const resolved = await resolveModel(withRevision(model, options.revision), {
-    ...(onProgress !== undefined && {
-      onProgress: (download) =>
-        onProgress({
-          phase: "downloading",
-          doneBytes: download.receivedBytes,
-          totalBytes: download.totalBytes,
-          download,
-        }),
-    }),
-    ...(onWarning !== undefined && { onWarning }),
-    ...(signal !== undefined && { signal }),
-    ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
-  });
-  const quantization = options.quantization === "auto" ? undefined : options.quantization;
-  return openCheckpoint(resolved.path, { name: model, architectures: supportedArchitectures, quantization });
-}
-
-/** "org/name:Q4_K_M" with the revision "v1" is "org/name@v1:Q4_K_M" to the hub; local paths have no revisions. */
-function withRevision(model: string, revision: string | undefined): string {
-  if (revision === undefined || existsSync(model)) return model;
-  const [, repository, rest = ""] = /^([^/@:]+\/[^/@:]+)(.*)$/.exec(model) ?? [];
-  if (repository === undefined || rest.startsWith("@")) {
-    throw new OctavoError("invalid_option", `A revision cannot be given for "${model}".`, {
-      param: "revision",
-    });
-  }
-  return `${repository}@${revision}${rest}`;
 }
 
 function weightCacheOf({ weightCache = "off", onWarning }: LoadOptions): WeightCache | undefined {
@@ -203,7 +180,7 @@ interface Sizes extends MemoryPlan {
 }
 
 /** Settled before the weights are packed, so that what cannot work is refused at once. */
-function planSizes(checkpoint: Checkpoint, options: LoadOptions): Sizes {
+function planSizes(checkpoint: Checkpoint, draft: DraftSource | undefined, options: LoadOptions): Sizes {
   const { config, tensors } = checkpoint;
   const { dtype = "auto", memoryUtilization } = options;
   const blockSize = options.blockSize ?? DEFAULT_BLOCK_SIZE;
@@ -217,6 +194,7 @@ function planSizes(checkpoint: Checkpoint, options: LoadOptions): Sizes {
   }
   let weightBytes = 0;
   for (const tensor of tensors.values()) weightBytes += tensor.byteLength;
+  weightBytes += draft?.weightBytes ?? 0;
   const memoryBytes = availableMemoryBytes();
   const availableBytes = memoryBytes - weightBytes;
   if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {
@@ -256,10 +234,11 @@ interface EngineParts {
   readonly tokenizer: Tokenizer;
   readonly loaded: LoadedModel;
   readonly sizes: Sizes;
+  readonly speculation: SpeculationOptions | undefined;
 }
 
 function startEngine(parts: EngineParts, options: LoadOptions): Engine {
-  const { backend, checkpoint, tokenizer, loaded, sizes } = parts;
+  const { backend, checkpoint, tokenizer, loaded, sizes, speculation } = parts;
   const { config } = checkpoint;
   return createEngine({
     backend,
@@ -281,6 +260,7 @@ function startEngine(parts: EngineParts, options: LoadOptions): Engine {
     longPrefillTokenThreshold: options.longPrefillTokenThreshold,
     maxPrefillStepMs: options.maxPrefillStepMs,
     maxLoras: maxLorasOf(options),
+    speculation,
     hooks: options.hooks,
   });
 }

@@ -41,12 +41,7 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
       { param: "block_size" },
     );
   }
-  const kv: KvShape = {
-    numLayers: config.numLayers,
-    numKvHeads: config.numKvHeads,
-    headDim: config.headDim,
-    dtype: request.kvCacheDtype === "auto" ? defaultKvDtype(config) : request.kvCacheDtype,
-  };
+  const kv = kvShapeOf(config, request.kvCacheDtype);
   const memory = {
     ...kv,
     blockSize,
@@ -64,6 +59,12 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
     maxModelLen,
     isShortened: request.maxModelLen === undefined && maxModelLen < limit,
   };
+}
+
+/** What a model keeps of a token. */
+export function kvShapeOf(config: ModelConfig, dtype: KvDtype | "auto"): KvShape {
+  const { numLayers, numKvHeads, headDim } = config;
+  return { numLayers, numKvHeads, headDim, dtype: dtype === "auto" ? defaultKvDtype(config) : dtype };
 }
 
 /** As exact as the weights are; quantised files were made for llama.cpp, which keeps f16. */

@@ -23,8 +23,11 @@ export interface Guess {
 export interface Drafter extends Disposable {
   /** How many guesses are worth making is decided before they are made, not after: making them takes the time of a model. */
   readonly isCostly: boolean;
-  /** Appends to each sequence's draft. A promise where a backend computes; nothing else happens to the sequences meanwhile. */
-  guess(guesses: readonly Guess[]): void | Promise<void>;
+  /**
+   * Appends to each sequence's draft. Where a backend computes, a promise of the milliseconds that the guesses took, reading
+   * what came before apart; nothing else happens to the sequences meanwhile.
+   */
+  guess(guesses: readonly Guess[]): void | Promise<number>;
   /** The sequence is over. */
   release(sequence: Sequence): void;
 }

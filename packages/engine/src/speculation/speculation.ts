@@ -25,6 +25,8 @@ export interface SpeculatedRequest {
   samplingOf(sequence: Sequence): RowSampling | undefined;
 }
 
+/** Share of what earlier guesses took that remains after each time. */
+const memoryOfGuessing = 0.95;
 /** Steps after which a sequence that gets no guesses is given one, to see whether they still fail; doubled as they do. */
 const firstProbeInterval = 32;
 const lastProbeInterval = 512;
@@ -151,16 +153,15 @@ export class Speculation implements Disposable {
       return guess.most > 0;
     });
     if (chosen.length === 0) return;
-    const startMs = performance.now();
-    await this.#drafter.guess(chosen);
+    const tookMs = (await this.#drafter.guess(chosen)) ?? 0;
     let numGuessed = 0;
     for (const { sequence } of chosen) {
       numGuessed += sequence.draft.length;
       if (sequence.draft.length > 0) requestOf(sequence).cutDraft(sequence);
     }
     if (numGuessed === 0) return;
-    this.#guessingMs = this.#guessingMs * 0.95 + performance.now() - startMs;
-    this.#numGuessed = this.#numGuessed * 0.95 + numGuessed;
+    this.#guessingMs = this.#guessingMs * memoryOfGuessing + tookMs;
+    this.#numGuessed = this.#numGuessed * memoryOfGuessing + numGuessed;
   }
 
   #fit(sequence: Sequence, request: SpeculatedRequest): void {

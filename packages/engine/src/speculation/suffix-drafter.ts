@@ -1,9 +1,9 @@
-import type { IntList } from "../kv-cache/int-list.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { Drafter, Guess } from "./drafter.js";
 import { confidenceOf, LongestMatch, mostPlaces } from "./longest-match.js";
 import { OwnTexts } from "./own-text.js";
-import { TokenIndex } from "./token-index.js";
+import { SharedOutputs } from "./shared-outputs.js";
+import type { TokenIndex } from "./token-index.js";
 
 export interface SuffixOptions {
   /** Last tokens that are looked for at most. */
@@ -17,25 +17,24 @@ export interface SuffixOptions {
 }
 
 const ownContext = 2;
-/** Longer among all outputs, where two tokens say little and have stood in many places. */
-const sharedContext = 3;
-/** Tokens of outputs that are remembered: 12 MiB of index. */
-const sharedTokens = 2 ** 20;
+/** Adapters whose outputs are remembered, the model without any among them; each may fill its own memory. */
+const mostAdapters = 8;
+const noAdapter = 0;
 
 /**
  * Suffix decoding (Oliaro et al., "SuffixDecoding", 2024): guesses by how the longest known context has gone on before, in
  * the sequence's own text and in the outputs of earlier requests, as far as it went on the same way often enough. The
  * suffix tree of the paper is walked without being built: its nodes' counts are those of the newest places of the match.
  *
- * Requests with a cache salt neither remember nor are told of others: the time that guesses save would tell on them.
+ * Outputs under an adapter are remembered apart, since it is they that it goes on to write. Requests with a cache salt neither
+ * leave anything behind nor are told of others: the time that guesses save would tell on them.
  */
 export class SuffixDrafter implements Drafter {
   readonly isCostly = false;
   readonly #options: SuffixOptions;
   readonly #texts = new OwnTexts(ownContext);
-  readonly #shared = new TokenIndex(sharedContext, sharedTokens);
-  /** Where remembered outputs begin, oldest first. */
-  readonly #starts: number[] = [];
+  /** By adapter, the one that a request last ended under at the end. */
+  readonly #shared = new Map<number, SharedOutputs>();
   readonly #match = new LongestMatch();
   readonly #places = new Int32Array(mostPlaces);
 
@@ -45,7 +44,9 @@ export class SuffixDrafter implements Drafter {
 
   /** Tokens of remembered outputs. */
   get numRemembered(): number {
-    return this.#shared.end - this.#shared.start;
+    let sum = 0;
+    for (const { numTokens } of this.#shared.values()) sum += numTokens;
+    return sum;
   }
 
   guess(guesses: readonly Guess[]): void {
@@ -55,8 +56,16 @@ export class SuffixDrafter implements Drafter {
   release(sequence: Sequence): void {
     this.#texts.release(sequence);
     const isPrivate = sequence.group.cacheSalt !== undefined;
-    if (this.#options.maxCachedRequests > 0 && !isPrivate && sequence.numOutputTokens > 0)
-      this.#remember(sequence);
+    if (this.#options.maxCachedRequests === 0 || isPrivate || sequence.numOutputTokens === 0) return;
+    const id = adapterOf(sequence);
+    const shared = this.#shared.get(id) ?? new SharedOutputs(this.#options.maxCachedRequests);
+    shared.remember(sequence);
+    this.#shared.delete(id);
+    this.#shared.set(id, shared);
+    for (const oldest of this.#shared.keys()) {
+      if (this.#shared.size <= mostAdapters) break;
+      this.#shared.delete(oldest);
+    }
   }
 
   [Symbol.dispose](): void {}
@@ -66,9 +75,10 @@ export class SuffixDrafter implements Drafter {
     const { draft } = sequence;
     const own = this.#walk(this.#texts.of(sequence), sequence, most);
     guess.confidence = confidenceOf(this.#match.length);
-    if (sequence.group.cacheSalt !== undefined) return;
+    const outputs = this.#shared.get(adapterOf(sequence));
+    if (outputs === undefined || sequence.group.cacheSalt !== undefined) return;
     const ownLength = draft.length;
-    const shared = this.#walk(this.#shared, sequence, most);
+    const shared = this.#walk(outputs.index, sequence, most);
     if (shared > own) {
       guess.confidence = confidenceOf(this.#match.length);
       draft.removeFirst(ownLength);
@@ -119,21 +129,8 @@ export class SuffixDrafter implements Drafter {
     }
     return kept;
   }
-
-  /** Keeps an output, with as much of its prompt as makes its first token findable. */
-  #remember({ tokens, numPromptTokens }: Sequence): void {
-    const index = this.#shared;
-    index.addBorder();
-    this.#starts.push(index.end);
-    remembered(index, tokens, Math.max(0, numPromptTokens - sharedContext));
-    const starts = this.#starts;
-    const isKnown = (start: number): boolean => start >= index.start && start < index.end;
-    while (starts.length > 0 && (starts.length > this.#options.maxCachedRequests || !isKnown(starts[0]!)))
-      starts.shift();
-    index.forgetBefore(starts[0] ?? index.end);
-  }
 }
 
-function remembered(index: TokenIndex, { values, length }: IntList, from: number): void {
-  for (let position = from; position < length; position += 1) index.add(values[position]!);
+function adapterOf({ group }: Sequence): number {
+  return group.adapter?.id ?? noAdapter;
 }

@@ -28,6 +28,8 @@ export interface FakeBackendOptions {
   readonly script?: (context: readonly number[]) => number | undefined;
   /** Milliseconds that a step keeps the processor busy; such a step says how long it really took. */
   readonly busyMs?: (plan: StepPlan) => number;
+  /** Milliseconds that a step says it took, without taking them. */
+  readonly computeMs?: (plan: StepPlan) => number;
   /** Called before each step's computation; a rejection is the backend's failure. */
   readonly beforeStep?: (plan: StepPlan) => Promise<void> | void;
   /** Why the row that ends with `context` fails; undefined lets it be. */
@@ -118,7 +120,8 @@ export class FakeBackend implements Backend {
       const startMs = performance.now();
       const rows = cache.run(plan, (row, context, hash) => this.#row(plan, row, context, hash));
       const busyMs = this.#options.busyMs?.(plan);
-      if (busyMs === undefined) return { rows, computeMs: 0.01 * plan.numTokens };
+      if (busyMs === undefined)
+        return { rows, computeMs: this.#options.computeMs?.(plan) ?? 0.01 * plan.numTokens };
       while (performance.now() < startMs + busyMs);
       return { rows, computeMs: performance.now() - startMs };
     } finally {

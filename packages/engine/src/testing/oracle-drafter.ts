@@ -33,9 +33,9 @@ export class OracleDrafter implements Drafter {
     return this.#sequences.size;
   }
 
-  guess(guesses: readonly Guess[]): void | Promise<void> {
+  guess(guesses: readonly Guess[]): void | Promise<number> {
     for (const guess of guesses) this.#guess(guess);
-    return this.isCostly ? new Promise((resolve) => setImmediate(resolve)) : undefined;
+    return this.isCostly ? new Promise((resolve) => setImmediate(() => resolve(0.1))) : undefined;
   }
 
   release(sequence: Sequence): void {

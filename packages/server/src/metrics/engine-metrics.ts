@@ -30,6 +30,7 @@ export function registerEngineMetrics(
   const latencies = registerLatencies(registry, options.enableLegacyMetricNames);
   const sizes = registerSizes(registry, engine.maxModelLen);
   const grammars = registerGrammars(registry);
+  const speculation = registerSpeculation(registry, engine.stats.numSpeculativeTokens ?? 0);
   const tokens = new GeneratedTokens(counters.generationTokens);
   return {
     onStep(step) {
@@ -45,6 +46,12 @@ export function registerEngineMetrics(
     onGrammarCompiled(seconds, cached) {
       grammars.requests.add(1, { cached: String(cached) });
       if (!cached) grammars.compile.observe(seconds);
+    },
+    onDraft(draftTokens, acceptedTokens) {
+      speculation.drafts.add(1);
+      speculation.draftTokens.add(draftTokens);
+      speculation.acceptedTokens.add(acceptedTokens);
+      speculation.accept(acceptedTokens);
     },
     onPreemption() {
       counters.preemptions.add(1);
@@ -307,5 +314,32 @@ function registerGrammars(registry: Registry) {
       "Grammars asked for, by whether they were known already.",
       ["cached"],
     ),
+  };
+}
+
+function registerSpeculation(registry: Registry, numSpeculativeTokens: number) {
+  const perPosition = registry.counter(
+    "vllm:spec_decode_num_accepted_tokens_per_pos_total",
+    "Accepted tokens per draft position.",
+    ["position"],
+  );
+  for (let position = 0; position < numSpeculativeTokens; position += 1)
+    perPosition.add(0, { position: String(position) });
+  // Drafts by how many of their tokens were accepted, since the last scrape: labels cost too much for every step.
+  const byLength = new Map<number, number>();
+  registry.onCollect(() => {
+    for (const [length, count] of byLength)
+      for (let position = 0; position < length; position += 1)
+        perPosition.add(count, { position: String(position) });
+    byLength.clear();
+  });
+  return {
+    drafts: registry.counter("vllm:spec_decode_num_drafts_total", "Number of spec decoding drafts."),
+    draftTokens: registry.counter("vllm:spec_decode_num_draft_tokens_total", "Number of draft tokens."),
+    acceptedTokens: registry.counter(
+      "vllm:spec_decode_num_accepted_tokens_total",
+      "Number of accepted tokens.",
+    ),
+    accept: (length: number) => void byLength.set(length, (byLength.get(length) ?? 0) + 1),
   };
 }

@@ -1,0 +1,146 @@
+import { availableMemoryBytes, type Backend, kvHeadBytes } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol";
+import type { KvShape } from "../kv-cache/plan-kv-cache.js";
+import { loadModel } from "../models/load-model.js";
+import { ModelDrafter } from "../speculation/model-drafter.js";
+import { NgramDrafter } from "../speculation/ngram-drafter.js";
+import type { SpeculationOptions } from "../speculation/speculation.js";
+import type { ResolvedSpeculativeConfig } from "../speculation/speculative-config.js";
+import { SuffixDrafter } from "../speculation/suffix-drafter.js";
+import { createTokenizer } from "../tokenizer/create-tokenizer.js";
+import type { Tokenizer } from "../tokenizer/tokenizer.js";
+import type { Checkpoint } from "../weights/checkpoint.js";
+import type { LoadOptions } from "./load-options.js";
+import { kvShapeOf, type MemoryPlan } from "./memory-plan.js";
+import { openModel } from "./open-model.js";
+import { checkSameVocabulary } from "./same-vocabulary.js";
+
+type DraftModelSettings = Extract<ResolvedSpeculativeConfig, { method: "draft_model" }>;
+
+/** A draft model whose weights are not loaded yet. */
+export interface DraftSource {
+  readonly checkpoint: Checkpoint;
+  readonly weightBytes: number;
+}
+
+/** The model that is guessed for. */
+interface Target {
+  readonly backend: Backend;
+  readonly checkpoint: Checkpoint;
+  readonly tokenizer: Tokenizer;
+  readonly sizes: MemoryPlan & {
+    readonly blockSize: number;
+    readonly maxNumSeqs: number;
+    readonly maxNumBatchedTokens: number;
+  };
+  readonly options: LoadOptions;
+}
+
+/** Speculation for an engine, and what to dispose after the engine. */
+export interface LoadedSpeculation {
+  readonly options: SpeculationOptions;
+  readonly owned: Disposable | undefined;
+}
+
+export async function openDraft(settings: DraftModelSettings, options: LoadOptions): Promise<DraftSource> {
+  const { model, revision, quantization } = settings;
+  const checkpoint = await openModel(model, { ...options, revision, quantization });
+  let weightBytes = 0;
+  for (const tensor of checkpoint.tensors.values()) weightBytes += tensor.byteLength;
+  return { checkpoint, weightBytes };
+}
+
+/** Throws `invalid_option` where a draft model has another vocabulary, `out_of_memory` where its cache does not fit. */
+export async function loadSpeculation(
+  settings: ResolvedSpeculativeConfig,
+  draft: DraftSource | undefined,
+  target: Target,
+): Promise<LoadedSpeculation> {
+  const { numSpeculativeTokens } = settings;
+  if (settings.method === "ngram") {
+    const createDrafter = (): NgramDrafter => new NgramDrafter(settings);
+    return { options: { createDrafter, numSpeculativeTokens }, owned: undefined };
+  }
+  if (settings.method === "suffix") {
+    const createDrafter = (): SuffixDrafter =>
+      new SuffixDrafter({
+        maxTreeDepth: settings.suffixDecodingMaxTreeDepth,
+        maxCachedRequests: settings.suffixDecodingMaxCachedRequests,
+        maxSpecFactor: settings.suffixDecodingMaxSpecFactor,
+        minTokenProb: settings.suffixDecodingMinTokenProb,
+      });
+    return { options: { createDrafter, numSpeculativeTokens }, owned: undefined };
+  }
+  if (draft === undefined) throw new OctavoError("internal_error", "the draft model was not opened");
+  return loadDraftModel(numSpeculativeTokens, draft, target);
+}
+
+async function loadDraftModel(
+  numSpeculativeTokens: number,
+  draft: DraftSource,
+  target: Target,
+): Promise<LoadedSpeculation> {
+  const { backend, sizes, options } = target;
+  const { config } = draft.checkpoint;
+  checkVocabulary(draft, target);
+  const kv = kvShapeOf(config, options.kvCacheDtype ?? "auto");
+  checkMemory(draft, kv, sizes);
+  const { maxNumBatchedTokens, numBlocks, blockSize, maxNumSeqs } = sizes;
+  const loaded = await loadModel(backend, draft.checkpoint, {
+    maxTokens: maxNumBatchedTokens,
+    dtype: options.dtype === "auto" ? undefined : options.dtype,
+    signal: options.signal,
+  });
+  const createDrafter = (): ModelDrafter =>
+    new ModelDrafter({
+      backend,
+      program: loaded.program,
+      kv,
+      numBlocks,
+      blockSize,
+      vocabSize: config.vocabSize,
+      targetVocabSize: target.checkpoint.config.vocabSize,
+      maxModelLen: config.maxPositionEmbeddings,
+      maxNumSeqs,
+      maxNumBatchedTokens,
+    });
+  return { options: { createDrafter, numSpeculativeTokens }, owned: loaded };
+}
+
+function checkVocabulary({ checkpoint }: DraftSource, target: Target): void {
+  const tokenizer = createTokenizer(checkpoint.tokenizer);
+  try {
+    checkSameVocabulary(
+      { name: checkpoint.name, tokenizer },
+      { name: target.checkpoint.name, tokenizer: target.tokenizer },
+    );
+  } finally {
+    tokenizer[Symbol.dispose]?.();
+  }
+}
+
+/** The draft model remembers as many tokens as the model; its cache comes on top of what was asked for the model's. */
+function checkMemory({ checkpoint, weightBytes }: DraftSource, kv: KvShape, sizes: Target["sizes"]): void {
+  const { numBlocks, blockSize } = sizes;
+  const draftBytes = weightBytes + cacheBytes(kv, numBlocks, blockSize);
+  const freeBytes = availableMemoryBytes() - cacheBytes(sizes.kv, numBlocks, blockSize);
+  if (draftBytes <= freeBytes) return;
+  throw new OctavoError(
+    "out_of_memory",
+    `The draft model ${checkpoint.name} takes ${mebibytes(draftBytes)} with its KV cache, but beside the model's own cache only ` +
+      `${mebibytes(Math.max(freeBytes, 0))} are free. Lower --kv-cache-memory or --max-model-len, or take a smaller draft model.`,
+    { param: "speculative_config" },
+  );
+}
+
+function cacheBytes(
+  { numLayers, numKvHeads, headDim, dtype }: KvShape,
+  blocks: number,
+  size: number,
+): number {
+  return 2 * numLayers * numKvHeads * kvHeadBytes(dtype, headDim) * blocks * size;
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}

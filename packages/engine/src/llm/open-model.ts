@@ -1,0 +1,40 @@
+import { existsSync } from "node:fs";
+import { OctavoError } from "@octavo/protocol";
+import { resolveModel } from "../hub/resolve-model.js";
+import { supportedArchitectures } from "../models/registry.js";
+import type { Checkpoint } from "../weights/checkpoint.js";
+import { openCheckpoint } from "../weights/open-checkpoint.js";
+import type { LoadOptions } from "./load-options.js";
+
+/** Finds a model, downloads what is missing of it, and opens it. */
+export async function openModel(model: string, options: LoadOptions): Promise<Checkpoint> {
+  const { onProgress, onWarning, signal, downloadDir } = options;
+  const resolved = await resolveModel(withRevision(model, options.revision), {
+    ...(onProgress !== undefined && {
+      onProgress: (download) =>
+        onProgress({
+          phase: "downloading",
+          doneBytes: download.receivedBytes,
+          totalBytes: download.totalBytes,
+          download,
+        }),
+    }),
+    ...(onWarning !== undefined && { onWarning }),
+    ...(signal !== undefined && { signal }),
+    ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
+  });
+  const quantization = options.quantization === "auto" ? undefined : options.quantization;
+  return openCheckpoint(resolved.path, { name: model, architectures: supportedArchitectures, quantization });
+}
+
+/** "org/name:Q4_K_M" with the revision "v1" is "org/name@v1:Q4_K_M" to the hub; local paths have no revisions. */
+function withRevision(model: string, revision: string | undefined): string {
+  if (revision === undefined || existsSync(model)) return model;
+  const [, repository, rest = ""] = /^([^/@:]+\/[^/@:]+)(.*)$/.exec(model) ?? [];
+  if (repository === undefined || rest.startsWith("@")) {
+    throw new OctavoError("invalid_option", `A revision cannot be given for "${model}".`, {
+      param: "revision",
+    });
+  }
+  return `${repository}@${revision}${rest}`;
+}
