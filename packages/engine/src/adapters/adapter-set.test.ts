@@ -182,6 +182,19 @@ describe("adapters of a loaded model", () => {
     assert.deepEqual(tokensOf(await run("y")), first.greedy);
   });
 
+  test("an adapter of another model is refused before it can do harm", async () => {
+    const load = () => LLM.load(fixtureCheckpoint("llama3"), { ...sizes, enableLora: true });
+    await using llm = await load();
+    await using other = await load();
+    const adapter = await other.adapters!.load({ name: "x", path: fixtures[0]!.path });
+    assert.throws(() => llm.engine.generate(generationRequest([1, 2], {}, { adapter })), {
+      code: "invalid_request",
+      message: /another model/,
+    });
+    const { sequences } = await llm.generate(Int32Array.of(1, 2), greedy).result();
+    assert.equal(sequences[0]?.tokens.length, 24);
+  });
+
   test("options that cannot work", async () => {
     const load = (options: object) => LLM.load(fixtureCheckpoint("llama3"), { ...sizes, ...options });
     const module = { name: "a", path: fixtures[0]!.path };

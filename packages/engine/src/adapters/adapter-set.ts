@@ -1,4 +1,4 @@
-import type { Adapter } from "@octavo/kernels";
+import type { Adapter, Program } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { AdaptableModule } from "../models/model-plan.js";
 import type { Adapters, AdapterSpec, LoadAdapterOptions, LoadedAdapter } from "./adapter.js";
@@ -16,13 +16,20 @@ export class ServedAdapter implements LoadedAdapter {
   readonly rank: number;
   readonly byteLength: number;
   readonly handle: Adapter;
+  readonly #program: Program | undefined;
   #numRequests = 0;
   #isRetired = false;
   #successor: ServedAdapter | undefined;
 
   constructor(
     spec: AdapterSpec,
-    packed: { readonly handle: Adapter; readonly byteLength: number; readonly rank: number },
+    packed: {
+      readonly handle: Adapter;
+      readonly byteLength: number;
+      readonly rank: number;
+      /** Which it was made for; none is looked at where there is none. */
+      readonly program?: Program;
+    },
   ) {
     this.name = spec.name;
     this.path = spec.path;
@@ -30,6 +37,7 @@ export class ServedAdapter implements LoadedAdapter {
     this.rank = packed.rank;
     this.byteLength = packed.byteLength;
     this.handle = packed.handle;
+    this.#program = packed.program;
   }
 
   get numRequests(): number {
@@ -41,9 +49,12 @@ export class ServedAdapter implements LoadedAdapter {
     return this.#successor?.current ?? this;
   }
 
-  /** Throws `model_not_found` once it takes no more requests. */
-  checkServed(): void {
+  /** Throws `model_not_found` once it takes no more requests, `invalid_request` for a program that it was not made for. */
+  checkServed(program: Program): void {
     if (this.#isRetired) throw notServed(this.name);
+    if (this.#program === undefined || this.#program === program) return;
+    const message = `The adapter ${JSON.stringify(this.name.slice(0, 200))} was loaded for another model; take one from this model's \`adapters\`.`;
+    throw new OctavoError("invalid_request", message, { param: "adapter" });
   }
 
   retain(): void {
@@ -165,7 +176,8 @@ export class AdapterSet implements Adapters, Disposable {
     const folder = await resolve(spec.path, signal);
     const modules = readAdapter(folder, adaptable, maxRank);
     const packed = await packAdapter(target, modules, signal);
-    return new ServedAdapter(spec, { ...packed, rank: Math.max(...modules.map(({ rank }) => rank)) });
+    const rank = Math.max(...modules.map((module) => module.rank));
+    return new ServedAdapter(spec, { ...packed, rank, program: target.program });
   }
 }
 

@@ -196,7 +196,7 @@ class StepEngine implements RunningEngine {
   readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#requests.of(sequence);
 
   #add(request: ActiveRequest, signal: AbortSignal | undefined): void {
-    request.adapter?.checkServed();
+    request.adapter?.checkServed(this.#options.program);
     this.#numRequests += 1;
     this.evidence.add(request);
     this.#requests.add(request, signal);
