@@ -51,6 +51,8 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
         op_kernels().gated_activation(op.activation, gate, up, to, count);
     };
     const GateFunction gate(activate);
+    // A run that found no memory may have left some.
+    products_.clear();
     products_.reserve(2 * op.experts.size());
 
     for (int64_t first = 0; first < num_rows; first += rows_at_once) {
