@@ -79,7 +79,8 @@ export function encodeQ80(values: Float32Array, target: DataView): void {
   target.setUint16(0, halfBitsOf(scale), true);
   for (let i = 0; i < 32; i++) {
     const scaled = Math.fround(values[i]! * inverse);
-    const code = Math.sign(scaled) * Math.round(Math.abs(scaled));
+    // Halves go away from zero.
+    const code = scaled < 0 ? -((0.5 - scaled) | 0) : (scaled + 0.5) | 0;
     target.setInt8(2 + i, code);
     values[i] = stored * code;
   }

@@ -71,8 +71,9 @@ export async function readRows(tensor: TensorInfo, first: number, count: number)
   const { name, path } = tensor;
   const single = convertFloats(await readTensor({ name, path, ...range }), floatType(tensor), "f32");
   const values = new Float32Array(single.buffer, single.byteOffset, single.byteLength / 4);
-  const at = values.findIndex((value) => !Number.isFinite(value));
-  if (at === -1) return values;
+  let at = 0;
+  while (at < values.length && Number.isFinite(values[at])) at++;
+  if (at === values.length) return values;
   const element = (values.length / count) * first + at;
   throw artifactInvalid(path, `tensor ${JSON.stringify(name)} holds ${values[at]} at element ${element}`);
 }
