@@ -83,7 +83,8 @@ export function rowPlan(numTokens: number, blockSize: number): StepPlan {
 
 export function hiddenOf(hidden: Float32Array | undefined): Float32Array {
   if (hidden === undefined) throw new OctavoError("internal_error", "The backend returned no hidden state.");
-  if (!hidden.every(Number.isFinite)) {
+  for (let i = 0; i < hidden.length; i++) {
+    if (Number.isFinite(hidden[i])) continue;
     throw new OctavoError(
       "artifact_invalid",
       "The model's activations on the calibration texts are not finite; its weights are damaged or need another dtype.",

@@ -36,12 +36,15 @@ export async function searchScales(
   const { sample } = statistics;
   let best = Infinity;
   let bestScales: Float32Array = new Float32Array(input.producerWidth).fill(1);
+  const largest = matrices.reduce((most, { weight }) => Math.max(most, weight.length), 0);
+  const scratch = new Float32Array(largest);
   for (const exponent of exponents) {
     const scales = scalesOf(magnitudes, exponent);
     const ofColumns = Float32Array.from(input.columnOf, (column) => scales[column]!);
     let loss = 0;
     for (const matrix of matrices) {
-      const gaps = roundingGaps(matrix, ofColumns, format);
+      const gaps = scratch.subarray(0, matrix.weight.length);
+      writeRoundingGaps(gaps, matrix, ofColumns, format);
       for (const value of await timesTransposed(backend, sample, gaps, matrix.cols)) loss += value * value;
     }
     if (loss < best) {
@@ -73,32 +76,35 @@ function scalesOf(magnitudes: Float64Array, exponent: number): Float32Array {
 }
 
 /** What rounding takes from the matrix when its columns are scaled before and scaled back after. */
-function roundingGaps(
+function writeRoundingGaps(
+  gaps: Float32Array,
   { weight, cols }: AwqMatrix,
   scales: Float32Array,
   { bits, symmetric, groupSizeOf }: Pick<IntegerFormat, "bits" | "symmetric" | "groupSizeOf">,
-): Float32Array {
+): void {
   const size = groupSizeOf(cols);
   const most = 2 ** bits - 1;
   const scaled = new Float32Array(size);
-  const gaps = new Float32Array(weight.length);
+  const back = scales.map((scale) => 1 / scale);
   for (let start = 0; start < weight.length; start += size) {
     const column = start % cols;
     let low = 0;
     let high = 0;
     for (let i = 0; i < size; i++) {
-      scaled[i] = weight[start + i]! * scales[column + i]!;
-      const value = scaled[i]!;
+      const value = Math.fround(weight[start + i]! * scales[column + i]!);
+      scaled[i] = value;
       if (value < low) low = value;
       if (value > high) high = value;
     }
-    const range = rangeOf(low, high, bits, symmetric);
+    const { scale, zero } = rangeOf(low, high, bits, symmetric);
+    const inverse = 1 / scale;
     for (let i = 0; i < size; i++) {
-      const rounded = (codeOf(scaled[i]!, range, most) - range.zero) * range.scale;
-      gaps[start + i] = rounded / scales[column + i]! - weight[start + i]!;
+      // Nothing lies more than a code below the range, and what lies above it takes the highest code.
+      const code = Math.min(most + 1, (scaled[i]! * inverse + zero + 1.5) | 0) - 1;
+      const rounded = (code < 0 ? 0 : code) - zero;
+      gaps[start + i] = rounded * scale * back[column + i]! - weight[start + i]!;
     }
   }
-  return gaps;
 }
 
 /**
