@@ -18,7 +18,7 @@ size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * 
 
 }  // namespace
 
-AlignedMemory::AlignedMemory(size_t bytes) : size_(bytes) {
+AlignedMemory::AlignedMemory(size_t bytes, Pages pages) : size_(bytes) {
     if (bytes == 0) return;
     if (bytes < kHugePage) {
         const size_t rounded = round_up(bytes, kCacheLine);
@@ -33,7 +33,9 @@ AlignedMemory::AlignedMemory(size_t bytes) : size_(bytes) {
     data_ = reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uintptr_t>(mapping_), kHugePage));
 #ifdef MADV_HUGEPAGE
     // The tail short of a whole huge page stays on small pages: it would cost up to 2 MB for each matrix.
-    madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+    const size_t small = pages == Pages::small_first ? kHugePage : 0;
+    madvise(data_ + small, bytes / kHugePage * kHugePage - small, MADV_HUGEPAGE);
+    if (small > 0) madvise(data_, small, MADV_NOHUGEPAGE);
 #endif
 }
 

@@ -14,7 +14,9 @@ public:
     KvCache(const KvShape& shape, int64_t num_layers) : shape_(shape) {
         const size_t bytes = shape.layer_bytes();
         layers_.reserve(static_cast<size_t>(num_layers));
-        for (int64_t i = 0; i < num_layers; i++) layers_.push_back({AlignedMemory(bytes), AlignedMemory(bytes)});
+        for (int64_t i = 0; i < num_layers; i++) {
+            layers_.push_back({AlignedMemory(bytes, Pages::small_first), AlignedMemory(bytes, Pages::small_first)});
+        }
     }
 
     const KvShape& shape() const { return shape_; }

@@ -1,6 +1,8 @@
 // Mapped files, aligned memory, half-precision conversions, the choice of instruction set, and the workspace.
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -8,6 +10,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../core/aligned_memory.h"
 #include "../core/half.h"
@@ -69,6 +72,22 @@ void check_aligned_memory() {
         CHECK(memory.data()[bytes - 1] == 7);
     }
     CHECK(AlignedMemory(0).data() == nullptr);
+}
+
+/// Pages of the first 2 MB that are resident.
+int64_t resident_pages(const AlignedMemory& memory, size_t page) {
+    std::vector<unsigned char> resident((size_t{2} << 20) / page);
+    if (mincore(memory.data(), resident.size() * page, resident.data()) != 0) return -1;
+    return std::count_if(resident.begin(), resident.end(), [](unsigned char flags) { return (flags & 1) != 0; });
+}
+
+void check_small_pages_first() {
+    const AlignedMemory memory(size_t{6} << 20, Pages::small_first);
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    CHECK(resident_pages(memory, page) == 0);
+    memory.data()[0] = 1;
+    memory.data()[3 * page] = 1;
+    CHECK(resident_pages(memory, page) == 2);
 }
 
 void check_halves() {
@@ -133,6 +152,7 @@ int main() {
     using namespace octavo::test;
     check_mapped_file();
     check_aligned_memory();
+    check_small_pages_first();
     check_halves();
     check_instruction_sets();
     check_workspace();
