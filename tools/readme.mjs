@@ -23,8 +23,10 @@ function figures() {
   const results = (existsSync(folder) ? readdirSync(folder) : [])
     .filter((name) => name.endsWith(".json"))
     .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
-  return results.map((result) => (result.benchmark === "cpu" ? peerTable(result) : table(result))).join("\n");
+  return results.map((result) => (tables[result.benchmark] ?? table)(result)).join("\n");
 }
+
+const tables = { cpu: peerTable, formats: formatTable };
 
 const limitNames = { readGBps: "read bandwidth", int8Gops: "int8 peak", bf16Gflops: "bf16 peak" };
 
@@ -62,6 +64,38 @@ export function peerTable({ benchmark, machine, commit, date, cases }) {
     "",
     `| | Octavo | of the machine's limit | ${peers.map((peer) => `ratio to ${peer}`).join(" | ")} |`,
     `| --- | ---: | ---: |${peers.map(() => " ---: |").join("")}`,
+    ...rows,
+    "",
+  ].join("\n");
+}
+
+/** A row per format: what it costs in quality, and what it gives in bytes and speed, relative to bf16. */
+export function formatTable({ benchmark, machine, commit, date, cases }) {
+  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+  const [first] = cases;
+  const rows = cases.map(({ name, weightBytes, quality, speed }) => {
+    const times = (metric) =>
+      `${speed[metric].toFixed(0)} (${(speed[metric] / first.speed[metric]).toFixed(2)}×)`;
+    const cells = [
+      name,
+      `${(weightBytes / 1e6).toFixed(0)} MB`,
+      times("prefill"),
+      times("decode1"),
+      times("decode8"),
+      quality.kl.toFixed(4),
+      percent(quality.validJson),
+      percent(quality.exactJson),
+      percent(quality.exactCalls),
+    ];
+    return `| ${cells.join(" | ")} |`;
+  });
+  return [
+    `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${date} (${commit}). Bytes and`,
+    "tokens/s (beside them, times bf16's) are of Qwen3-0.6B's layers with random weights; KL (nats a token), JSON and tool calls of",
+    "octavo-mini on held-out cases, greedy:",
+    "",
+    "| format | bytes | prefill 512 | decode, 1 stream | decode, 8 streams | KL | valid JSON | exact JSON | exact tool calls |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ...rows,
     "",
   ].join("\n");

@@ -24,6 +24,8 @@ export interface SuiteOptions {
   readonly count: number;
   readonly seed: string;
   readonly concurrency: number;
+  /** Default all. */
+  readonly tasks?: readonly TaskName[];
 }
 
 interface Part {
@@ -44,6 +46,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   const figures: Figure[] = [];
   const failures: Failure[] = [];
   for (const part of parts) {
+    if (options.tasks?.includes(part.task) === false) continue;
     const result = await runPart(part, options);
     figures.push(...result.figures);
     failures.push(...result.failures);

@@ -1,4 +1,4 @@
-import type { ModelFile } from "../models/model-file.js";
+import type { ModelShape } from "../models/shapes.js";
 
 /** What is to be measured, the same for every contender. Token counts are per stream. */
 export type Job =
@@ -36,8 +36,14 @@ export type Job =
   /** Step cost with this many requests waiting behind full running streams. */
   | { readonly kind: "waiting"; readonly streams: number; readonly waiting: number; readonly steps: number };
 
+/** What a contender must know of a model to measure it. */
+export interface MeasuredModel {
+  readonly path: string;
+  readonly shape: Pick<ModelShape, "vocabSize" | "contextLength">;
+}
+
 export interface MeasureContext {
-  readonly model: ModelFile;
+  readonly model: MeasuredModel;
   readonly threads: number;
   /** Added to the child's environment (OCTAVO_ISA). */
   readonly env: Readonly<Record<string, string>>;
