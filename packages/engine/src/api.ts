@@ -175,6 +175,8 @@ export interface Evidence {
 export interface EngineStats {
   readonly running: number;
   readonly waiting: number;
+  /** How long the request has been waiting that came first of those that were never admitted; 0 where none waits. */
+  readonly oldestWaitingMs: number;
   readonly kvCacheUsage: number;
   /** Token positions of a block. */
   readonly blockSize: number;
@@ -203,6 +205,12 @@ export interface EngineObserver {
   /** A step has checked `draftTokens` guesses at a sequence's next tokens; the first `acceptedTokens` of them came true. */
   onDraft?(draftTokens: number, acceptedTokens: number): void;
   onFinished?(request: FinishedRequest): void;
+  /**
+   * Nothing more will be computed for a request: its part of the backend's time, in ms. Once for every request, however
+   * it ended, and after `onFinished`; the parts add up to the `computeMs` of all steps. An aborted request may be in a step
+   * when it finishes, and one that fails never finishes.
+   */
+  onSettled?(requestId: string, kernelMs: number): void;
   /** A grammar was asked for and is there: how long its caller waited, and whether it was known already. */
   onGrammarCompiled?(seconds: number, cached: boolean): void;
 }
@@ -212,6 +220,8 @@ export interface StepRecord {
   readonly startMs: number;
   readonly durationMs: number;
   readonly computeMs: number;
+  /** Of `computeMs`, the part of its prompt tokens. */
+  readonly prefillMs: number;
   readonly numSequences: number;
   readonly prefillTokens: number;
   readonly decodeTokens: number;

@@ -200,6 +200,7 @@ export const deliveryFields = {
   stream: z.boolean().nullish(),
   stream_options: streamOptions.nullish(),
   user: z.string().nullish(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
   priority: z.int().nullish(),
   request_id: z.string().min(1).max(requestLimits.idLength).nullish(),
   cache_salt: cacheSalt.nullish(),

@@ -66,6 +66,8 @@ export {
   type ScoringUsage,
 } from "./scoring.js";
 export { loadLoraRequest, unloadLoraRequest, type LoadLoraRequest, type UnloadLoraRequest } from "./lora.js";
+export { machineRecord, meteringRecord, type MachineRecord, type MeteringRecord } from "./metering-record.js";
+export { priceTable, type ApiPrice, type PriceTable } from "./price-table.js";
 export type { ModelCard, ModelList, ModelPermission } from "./models.js";
 export {
   detokenizeRequest,

@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import type { ConventionName } from "@octavo/tracing";
+import { checkDetectorConfig } from "./detectors/create-detectors.js";
 import { resolveFormats } from "./parsers/registry.js";
 import { checkTracingConfig } from "./tracing/tracing-config.js";
 
@@ -64,6 +65,19 @@ export interface ServerConfig {
   readonly traceConventions: readonly ConventionName[];
   /** Share of the traces that begin here which are kept, 0 to 1. */
   readonly traceSampleRatio: number;
+  /** What the machine costs per hour, in dollars; 0 where it is not known. */
+  readonly dollarsPerHour: number;
+  /** Tenants that metrics tell apart; later ones are counted together. Each may have 32 features. */
+  readonly maxMeteredTenants: number;
+  /** Watch latencies, the cache and the tenants, and alert. */
+  readonly enableDetectors: boolean;
+  /** Alert of ratios and levels that are crossed too, beside the sequential tests. */
+  readonly enableRuleAlerts: boolean;
+  /** By name; those left out keep their defaults. */
+  readonly detectorThresholds: Readonly<Record<string, number>>;
+  /** Where alerts are posted; empty: nowhere. */
+  readonly alertWebhook: string;
+  readonly alertWebhookHeaders: Readonly<Record<string, string>>;
 }
 
 export const defaultServerConfig: ServerConfig = {
@@ -100,6 +114,13 @@ export const defaultServerConfig: ServerConfig = {
   otlpHeaders: {},
   traceConventions: ["opentelemetry"],
   traceSampleRatio: 1,
+  dollarsPerHour: 0,
+  maxMeteredTenants: 100,
+  enableDetectors: true,
+  enableRuleAlerts: false,
+  detectorThresholds: {},
+  alertWebhook: "",
+  alertWebhookHeaders: {},
 };
 
 /** Defaults filled in and every value checked; throws `invalid_option` naming the option. */
@@ -116,8 +137,14 @@ export function resolveServerConfig(options: Partial<ServerConfig> = {}): Server
   checkInteger("drainTimeoutMs", config.drainTimeoutMs, 0, 2 ** 31 - 1);
   checkInteger("maxConnections", config.maxConnections, 0, 2 ** 31 - 1);
   checkInteger("maxLogprobs", config.maxLogprobs, -1, 2 ** 31 - 1);
+  checkInteger("maxMeteredTenants", config.maxMeteredTenants, 0, 10_000);
+  if (!(config.dollarsPerHour >= 0 && config.dollarsPerHour < Number.POSITIVE_INFINITY)) {
+    const message = `dollarsPerHour: expected a number of at least 0, got ${config.dollarsPerHour}`;
+    throw new OctavoError("invalid_option", message, { param: "dollarsPerHour" });
+  }
   resolveFormats(config, []);
   checkTracingConfig(config);
+  checkDetectorConfig(config);
   if (config.apiKeys.some((key) => key.length === 0)) {
     throw new OctavoError("invalid_option", "apiKeys: an API key must not be empty", { param: "apiKeys" });
   }

@@ -9,6 +9,9 @@ import { Dispatcher } from "./http/dispatcher.js";
 import { HttpListener, type ListenAddress } from "./http/http-listener.js";
 import { Router } from "./http/router.js";
 import { registerEngineMetrics } from "./metrics/engine-metrics.js";
+import { createDetectors } from "./detectors/create-detectors.js";
+import { createMeter } from "./metering/create-meter.js";
+import type { MeteringLog } from "./metering/metering-log.js";
 import { HttpMetrics } from "./metrics/http-metrics.js";
 import { registerProcessMetrics } from "./metrics/process-metrics.js";
 import { Registry } from "./metrics/registry.js";
@@ -24,6 +27,8 @@ export interface CreateServerOptions {
   readonly logger?: Logger;
   /** Takers of spans beside `config.otlpEndpoint`; the server closes them. */
   readonly spanSinks?: readonly SpanSink[];
+  /** Takes a record of what each request cost; flushed when the server closes. */
+  readonly meteringLog?: MeteringLog;
 }
 
 /** OpenAI-compatible HTTP over one language model. The model stays its creator's to dispose. */
@@ -43,12 +48,16 @@ export interface OctavoServer extends AsyncDisposable {
 /** For the last spans to be delivered when the server closes. */
 const lastSpansMs = 3000;
 
+/** And for the last alerts. */
+const lastAlertsMs = 2000;
+
 /** Wires a model, its metrics and the endpoints into a server that is not listening yet. */
 export function createServer({
   model,
   config: options,
   logger,
   spanSinks = [],
+  meteringLog,
 }: CreateServerOptions): OctavoServer {
   const config = resolveServerConfig(options);
   checkAdapterNames(model, config);
@@ -62,6 +71,8 @@ export function createServer({
   const metrics = new HttpMetrics(registry);
   const tracing = createServerTracing(model, config, log, spanSinks);
   registerTraceMetrics(registry, tracing);
+  const meter = createMeter(model, config, registry, meteringLog);
+  const detectors = createDetectors(model, config, engineRegistry, log, (id) => meter.tenantOf(id));
   const service = new Service(model, config, registry, metrics);
   const dispatcher = new Dispatcher({
     router: new Router(serverRoutes(service)),
@@ -70,10 +81,12 @@ export function createServer({
     isDraining: () => service.isDraining,
     accessLog: config.accessLog,
   });
-  const listener = new HttpListener(config, dispatcher, metrics, log, tracing);
+  const listener = new HttpListener(config, dispatcher, metrics, log, meter, tracing);
   const resources: readonly Disposable[] = [
     registerProcessMetrics(registry),
     model.engine.observe(observer),
+    ...(detectors === undefined ? [] : [model.engine.observe(detectors.observer)]),
+    model.engine.observe(meter.observer),
     ...(tracing === undefined ? [] : [model.engine.observe(tracing.observer)]),
   ];
   let closing: Promise<void> | undefined;
@@ -82,6 +95,8 @@ export function createServer({
     service.isDraining = true;
     await listener.close();
     await tracing?.close(Math.min(lastSpansMs, config.drainTimeoutMs));
+    await meter.close();
+    await detectors?.close(Math.min(lastAlertsMs, config.drainTimeoutMs));
     for (const resource of resources) resource[Symbol.dispose]();
   };
   const server: OctavoServer = {

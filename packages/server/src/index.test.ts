@@ -4,6 +4,7 @@ import * as server from "./index.js";
 
 it("exports these values and no others", () => {
   assert.deepEqual(Object.keys(server).toSorted(), [
+    "MeteringLog",
     "createServer",
     "defaultServerConfig",
     "resolveServerConfig",

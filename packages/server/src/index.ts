@@ -1,4 +1,5 @@
 export { defaultServerConfig, resolveServerConfig, type ServerConfig } from "./config.js";
 export { createServer, type CreateServerOptions, type OctavoServer } from "./create-server.js";
 export type { ListenAddress } from "./http/http-listener.js";
+export { MeteringLog, type MeteringLogOptions } from "./metering/metering-log.js";
 export { serverVersion } from "./version.js";

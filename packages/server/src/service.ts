@@ -9,6 +9,7 @@ import type { RequestContext } from "./http/request-context.js";
 import type { HttpMetrics } from "./metrics/http-metrics.js";
 import { type OutputFormats, resolveFormats } from "./parsers/registry.js";
 import type { Registry } from "./metrics/registry.js";
+import { accountOf } from "./metering/request-account.js";
 import { traceOf } from "./tracing/request-trace.js";
 import { serverVersion } from "./version.js";
 
@@ -64,6 +65,7 @@ export class Service {
     const body = await context.readBody();
     const request = parseWith(schema, body);
     traceOf(context.signal)?.describe(request);
+    accountOf(context.signal)?.describe(request);
     if (context.log.isLevelEnabled("debug")) {
       const ignored = unknownFields(schema, body);
       if (ignored.length > 0)

@@ -5,6 +5,7 @@ import * as tracing from "./index.js";
 it("exports these values and no others", () => {
   assert.deepEqual(Object.keys(tracing).toSorted(), [
     "GapSketch",
+    "HttpPoster",
     "OtlpExporter",
     "Tracing",
     "checkOtlpEndpoint",

@@ -16,6 +16,7 @@ export { requestFacts } from "./openai/request-facts.js";
 export type { CallKind } from "./openai/call-kind.js";
 export { childContext } from "./span/trace-context.js";
 export { checkOtlpEndpoint, OtlpExporter, type OtlpExporterOptions } from "./export/otlp-exporter.js";
+export { HttpPoster, type PostAnswer } from "./export/http-post.js";
 export type { SinkCounts, SpanSink } from "./export/span-sink.js";
 export { instrumentOpenAI, type OpenAIClass } from "./openai/instrument-openai.js";
 export { register, type ForeignSpanContext, type RegisterOptions } from "./register.js";

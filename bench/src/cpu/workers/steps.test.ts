@@ -10,6 +10,7 @@ const step = (startMs: number, decodeTokens: number, prefillTokens = 0): StepRec
   startMs,
   durationMs: 9,
   computeMs: 8,
+  prefillMs: 0,
   numSequences: decodeTokens,
   prefillTokens,
   decodeTokens,

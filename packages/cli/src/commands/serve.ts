@@ -4,12 +4,19 @@ import { LLM, quantizationNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { conventionNames } from "@octavo/tracing";
 import { defaultStoreFolder, SpanStore } from "@octavo/tracing/store";
-import { createServer, resolveServerConfig, type OctavoServer } from "@octavo/server";
+import { createServer, MeteringLog, resolveServerConfig, type OctavoServer } from "@octavo/server";
 import { Command, Option } from "commander";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
 import { collectLora } from "../options/lora-module.js";
-import { collect, parseBytes, parseCount, parseHeader, parseNumber } from "../options/parse.js";
+import {
+  collect,
+  parseBytes,
+  parseCount,
+  parseHeader,
+  parseNumber,
+  parseThreshold,
+} from "../options/parse.js";
 import { loadOptionsOf, type ServeFlags, serverConfigOf } from "../options/serve-options.js";
 import { parseSpeculativeConfig } from "../options/speculative-config.js";
 
@@ -183,6 +190,26 @@ export function serveCommand(): Command {
       ).choices(conventionNames),
     )
     .option("--trace-sample-ratio <share>", "share of traces begun here that are kept", parseNumber(0, 1))
+    .optionsGroup("Alerts:")
+    .option("--no-detectors", "do not watch latencies, cache and tenants")
+    .option("--enable-rule-alerts", "alert by plain ratios too, beside the sequential tests")
+    .option(
+      "--detector-thresholds <name=value...>",
+      "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
+      parseThreshold,
+    )
+    .option("--alert-webhook <url>", "post alerts there, in the form of Alertmanager's webhook")
+    .option(
+      "--alert-webhook-headers <name=value...>",
+      "headers of what is posted, such as a key",
+      parseHeader,
+    )
+    .optionsGroup("Costs:")
+    .option("--rate <dollars>", "what this machine costs per hour", parseNumber(0))
+    .option(
+      "--metering-log <file>",
+      "append what each request took to this file, one JSON object a line, for octavo costs",
+    )
     .action((argument: string | undefined, flags: ServeFlags) => serve(argument ?? flags.model, flags));
 }
 
@@ -210,15 +237,19 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     loading.end();
     process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
   });
-  const store = await openTraceStore(flags.traceStore).catch(async (error: unknown) => {
+  const disposeModel = async (error: unknown): Promise<never> => {
     await model[Symbol.asyncDispose]();
     throw error;
+  };
+  const store = await openTraceStore(flags.traceStore).catch(disposeModel);
+  const meteringLog = await openMeteringLog(flags.meteringLog).catch(disposeModel);
+  const server = createServer({
+    model,
+    config,
+    spanSinks: store === undefined ? [] : [store],
+    ...(meteringLog === undefined ? {} : { meteringLog }),
   });
-  const server = createServer({ model, config, spanSinks: store === undefined ? [] : [store] });
-  const address = await server.listen().catch(async (error: unknown) => {
-    await model[Symbol.asyncDispose]();
-    throw error;
-  });
+  const address = await server.listen().catch(disposeModel);
   // Signals are heeded before anyone can know that we serve.
   const stopped = untilStopped(server);
   process.stdout.write(
@@ -238,7 +269,15 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
 async function openTraceStore(flag: string | undefined): Promise<SpanStore | undefined> {
   if (flag === undefined) return undefined;
   const folder = flag === "auto" ? defaultStoreFolder() : flag;
-  return SpanStore.open({ folder, onProblem: (message) => process.stderr.write(`octavo: ${message}\n`) });
+  return SpanStore.open({ folder, onProblem: tell });
+}
+
+async function openMeteringLog(path: string | undefined): Promise<MeteringLog | undefined> {
+  return path === undefined ? undefined : MeteringLog.open({ path, onProblem: tell });
+}
+
+function tell(message: string): void {
+  process.stderr.write(`octavo: ${message}\n`);
 }
 
 /** Ends on SIGTERM or SIGINT: running requests may finish; a second signal drops them. */

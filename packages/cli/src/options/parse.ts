@@ -71,3 +71,14 @@ export function parseJsonObject(text: string): Readonly<Record<string, unknown>>
   }
   return { ...value };
 }
+
+/** `name=number` given once or several times. */
+export function parseThreshold(
+  text: string,
+  earlier: Readonly<Record<string, number>> | undefined,
+): Readonly<Record<string, number>> {
+  const [, name, value] = /^([A-Za-z]\w*)=(.+)$/.exec(text.trim()) ?? [];
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError(`expected NAME=NUMBER, not "${text}".`);
+  return { ...earlier, [name]: parseNumber(Number.NEGATIVE_INFINITY)(value) };
+}

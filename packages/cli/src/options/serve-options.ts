@@ -58,6 +58,13 @@ export interface ServeFlags extends SpeculativeFlags {
   readonly otlpHeaders?: Readonly<Record<string, string>>;
   readonly traceConventions?: ServerConfig["traceConventions"];
   readonly traceSampleRatio?: number;
+  readonly rate?: number;
+  readonly meteringLog?: string;
+  readonly detectors?: boolean;
+  readonly enableRuleAlerts?: boolean;
+  readonly detectorThresholds?: Readonly<Record<string, number>>;
+  readonly alertWebhook?: string;
+  readonly alertWebhookHeaders?: Readonly<Record<string, string>>;
 }
 
 /** What the engine is loaded with. */
@@ -118,6 +125,12 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     otlpHeaders: flags.otlpHeaders,
     traceConventions: flags.traceConventions,
     traceSampleRatio: flags.traceSampleRatio,
+    dollarsPerHour: flags.rate,
+    enableDetectors: flags.detectors === false ? false : undefined,
+    enableRuleAlerts: flags.enableRuleAlerts,
+    detectorThresholds: flags.detectorThresholds,
+    alertWebhook: flags.alertWebhook,
+    alertWebhookHeaders: flags.alertWebhookHeaders,
     enableLegacyMetricNames: flags.enableLegacyMetricNames,
     corsOrigins: flags.allowedOrigins,
     logLevel: flags.logLevel,

@@ -121,12 +121,14 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
       maxSequenceTokens,
       ...finished,
     });
+    this.#evidence.settle(this);
   }
 
   fail(error: OctavoError): void {
     if (this.#isOver) return;
     this.#end();
     this.reject(error);
+    this.#evidence.settle(this);
   }
 
   protected abstract conclude(

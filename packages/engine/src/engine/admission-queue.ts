@@ -35,6 +35,12 @@ export class AdmissionQueue {
     this.#waiting.delete(request);
   }
 
+  /** How long the first of the waiting has been in the queue, 0 where nobody waits. */
+  oldestWaitingMs(nowMs: number): number {
+    const oldest = this.#waiting.values().next().value;
+    return oldest === undefined ? 0 : nowMs - oldest.timeline.queuedMs;
+  }
+
   /** Requests come after a time without any: what finished before it says nothing about how fast these will. */
   noteWork(): void {
     this.#finishedMs.length = 0;

@@ -86,7 +86,9 @@ class StepEngine implements RunningEngine {
       vocabSize: options.vocabSize,
       onCompiled: (seconds, cached) => this.#observers.notify("onGrammarCompiled", seconds, cached),
     });
-    this.evidence = new EvidenceLog(options.hiddenSize, blockSize);
+    this.evidence = new EvidenceLog(options.hiddenSize, blockSize, (requestId, kernelMs) =>
+      this.#observers.notify("onSettled", requestId, kernelMs),
+    );
     this.#context = {
       backend,
       vocabSize: options.vocabSize,
@@ -113,6 +115,7 @@ class StepEngine implements RunningEngine {
     return {
       running: this.#scheduler.running.length,
       waiting: this.#scheduler.numWaiting,
+      oldestWaitingMs: this.#queue.oldestWaitingMs(performance.now()),
       kvCacheUsage: this.#pool.numUsed / this.#pool.numBlocks,
       blockSize: this.#pool.blockSize,
       totalBlocks: this.#pool.numBlocks,
@@ -259,6 +262,7 @@ class StepEngine implements RunningEngine {
     this.#observers.notify("onStep", {
       step: this.evidence.currentStep,
       computeMs: result.computeMs,
+      prefillMs: this.evidence.prefillMs,
       numSequences: step.sequences.length,
       prefillTokens: step.prefillTokens,
       decodeTokens: step.decodeTokens,
@@ -399,6 +403,7 @@ class StepEngine implements RunningEngine {
     this.#failure = new OctavoError("engine_failed", `The engine has stopped: ${cause.message}`, {
       cause: thrown,
     });
+    this.evidence.abandonStep();
     this.#requests.failAll(this.#failure);
   }
 

@@ -39,10 +39,25 @@ export class EvidenceLog implements Evidence {
   readonly #namesByOrder = new Map<number, string>();
   /** Timelines of the step's shares. */
   readonly #running: RequestTimeline[] = [];
+  #isComputing = false;
+  /** Ended while a step computes them. */
+  readonly #unsettled = new Set<RequestTimeline>();
+  readonly #onSettled: (requestId: string, kernelMs: number) => void;
 
-  constructor(hiddenSize: number, blockSize: number) {
+  /** `onSettled` is told of each request once, when nothing more will be computed for it. */
+  constructor(
+    hiddenSize: number,
+    blockSize: number,
+    onSettled: (requestId: string, kernelMs: number) => void,
+  ) {
     this.#hiddenSize = hiddenSize;
     this.blockSize = blockSize;
+    this.#onSettled = onSettled;
+  }
+
+  /** Of the compute time of the step that was measured last, the part of its prompt tokens. */
+  get prefillMs(): number {
+    return this.#steps.prefillMs;
   }
 
   /** Number of the step that runs, or runs next. */
@@ -100,6 +115,12 @@ export class EvidenceLog implements Evidence {
     }
   }
 
+  /** An ended request has been told of: its part is told as well, once no step computes it. */
+  settle({ requestId, timeline }: ObservedRequest): void {
+    if (this.#isComputing && this.#running.includes(timeline)) this.#unsettled.add(timeline);
+    else this.#onSettled(requestId, timeline.kernelMs);
+  }
+
   /** Takes note of who runs in the step that was planned. */
   beginStep(
     sequences: readonly Sequence[],
@@ -107,6 +128,7 @@ export class EvidenceLog implements Evidence {
     timelineOf: (sequence: Sequence) => RequestTimeline,
   ): void {
     this.#running.length = 0;
+    this.#isComputing = true;
     for (const sequence of sequences) {
       const { numScheduled, numComputed, isDecoding } = sequence;
       const timeline = timelineOf(sequence);
@@ -126,10 +148,22 @@ export class EvidenceLog implements Evidence {
     for (let index = 0; index < this.#running.length; index += 1) {
       this.#running[index]!.kernelMs += this.#steps.shareMs(index);
     }
+    this.#settleAll();
+  }
+
+  /** The step that was begun failed: it computed nothing that counts. */
+  abandonStep(): void {
+    this.#settleAll();
   }
 
   endStep(step: StepEnd): void {
     this.#steps.end(step);
+  }
+
+  #settleAll(): void {
+    this.#isComputing = false;
+    for (const { requestId, kernelMs } of this.#unsettled) this.#onSettled(requestId, kernelMs);
+    this.#unsettled.clear();
   }
 
   #forget(requestId: string): void {

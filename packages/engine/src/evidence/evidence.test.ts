@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { OctavoError } from "@octavo/protocol";
 import type { FakeBackendOptions } from "../testing/fake-backend.js";
 import {
   collect,
@@ -32,7 +33,11 @@ describe("attribution", () => {
   test("the requests' parts of the backend's time add up to it, aborted and failed ones included", async () => {
     const { engine } = createFakeEngine({ numBlocks: 40, maxNumBatchedTokens: 48 });
     const steps: StepRecord[] = [];
-    using _ = engine.observe({ onStep: (step) => void steps.push(step) });
+    const settled: (readonly [string, number])[] = [];
+    using _ = engine.observe({
+      onStep: (step) => void steps.push(step),
+      onSettled: (requestId, kernelMs) => void settled.push([requestId, kernelMs]),
+    });
     const random = new Random(3);
     const ids: string[] = [];
     await Promise.all(
@@ -64,6 +69,11 @@ describe("attribution", () => {
       0,
     );
     assert(Math.abs(attributedMs / busyMs - 1) < 1e-9, `${attributedMs} of ${busyMs} ms`);
+    const settledMs = settled.reduce((sum, [, kernelMs]) => sum + kernelMs, 0);
+    assert(Math.abs(settledMs / busyMs - 1) < 1e-9, `${settledMs} of ${busyMs} ms are settled`);
+    assert.deepEqual(settled.map(([requestId]) => requestId).toSorted(), [...ids, "embedding"].toSorted());
+    assert(steps.every(({ prefillMs, computeMs }) => prefillMs >= 0 && prefillMs <= computeMs + 1e-9));
+    assert(steps.every(({ prefillMs, prefillTokens }) => prefillMs > 0 === prefillTokens > 0));
     const logged = engine.evidence.steps;
     assert.deepEqual(
       logged.map(({ step, computeMs, prefillTokens, decodeTokens }) => ({
@@ -79,6 +89,30 @@ describe("attribution", () => {
         decodeTokens,
       })),
     );
+    await engine[Symbol.asyncDispose]();
+  });
+
+  test("a request that fails, and one in a step that never ended, are settled too", async () => {
+    let calls = 0;
+    const { engine } = createFakeEngine({
+      backend: {
+        answersAtOnce: true,
+        busyMs: () => {
+          calls += 1;
+          if (calls === 4) throw new OctavoError("internal_error", "the backend broke");
+          return 0.1;
+        },
+      },
+    });
+    const settled: string[] = [];
+    using _ = engine.observe({ onSettled: (requestId) => void settled.push(requestId) });
+    const requests = [0, 1, 2].map((index) => generationRequest(tokens(5, index), { maxTokens: 20 }));
+    const ended = await Promise.allSettled(requests.map((request) => collect(engine.generate(request))));
+    assert.deepEqual(
+      ended.map(({ status }) => status),
+      ["rejected", "rejected", "rejected"],
+    );
+    assert.deepEqual(settled.toSorted(), requests.map(({ requestId }) => requestId).toSorted());
     await engine[Symbol.asyncDispose]();
   });
 

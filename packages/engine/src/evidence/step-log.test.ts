@@ -32,6 +32,7 @@ describe("the step log", () => {
         [9, 1.9],
       ],
     );
+    assert.equal(Math.round(log.prefillMs * 1e9) / 1e9, 11.9);
     const { shares: _, ...rest } = step;
     assert.deepEqual(rest, {
       step: 0,

@@ -67,6 +67,7 @@ export class StepLog {
   readonly #isPrefill: Uint8Array;
   /** A share's work until its step is measured, its ms from then on. */
   readonly #shareMs: Float64Array;
+  #prefillMs = 0;
   #numSteps = 0;
   #numShares = 0;
 
@@ -126,14 +127,18 @@ export class StepLog {
     let prefillTokens = 0;
     let decodeTokens = 0;
     let draftTokens = 0;
+    let prefillMs = 0;
     for (let share = first; share < this.#numShares; share += 1) {
       const index = share % this.#maxShares;
       this.#shareMs[index]! *= msPerWork;
       const guesses = this.#shareDraftTokens[index]!;
       draftTokens += guesses;
-      if (this.#isPrefill[index] === 1) prefillTokens += this.#tokens[index]! - guesses;
-      else decodeTokens += this.#tokens[index]! - guesses;
+      if (this.#isPrefill[index] === 1) {
+        prefillTokens += this.#tokens[index]! - guesses;
+        prefillMs += this.#shareMs[index]!;
+      } else decodeTokens += this.#tokens[index]! - guesses;
     }
+    this.#prefillMs = prefillMs;
     this.#computeMs[at] = computeMs;
     this.#prefillTokens[at] = prefillTokens;
     this.#decodeTokens[at] = decodeTokens;
@@ -143,6 +148,11 @@ export class StepLog {
   /** Ms of the `index`-th share of the step that runs, once it is measured. */
   shareMs(index: number): number {
     return this.#shareMs[(this.#startOf(this.#numSteps) + index) % this.#maxShares] ?? 0;
+  }
+
+  /** Of the compute time of the step that was measured last, the part of its prompt tokens. */
+  get prefillMs(): number {
+    return this.#prefillMs;
   }
 
   /** Ends the step, which has been measured. */

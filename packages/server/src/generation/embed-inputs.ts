@@ -1,6 +1,7 @@
 import type { Usage } from "@octavo/engine";
 import { OctavoError, type EmbeddingsRequest, type PromptInput } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
+import { accountOf } from "../metering/request-account.js";
 import type { ServedModel, Service } from "../service.js";
 import { traceOf } from "../tracing/request-trace.js";
 import { truncatePrompt } from "./context-length.js";
@@ -32,10 +33,12 @@ export async function embedInputs(
   const prompts = given.map((tokens, index) => prepareInput(service, options, tokens, fieldOf(index)));
   const batch = {};
   const trace = traceOf(context.signal);
+  const account = accountOf(context.signal);
   const results = await Promise.all(
     prompts.map((tokens, index) => {
       const requestId = engineRequestId(context.octavoId, index, prompts.length);
       trace?.adopt(requestId);
+      account?.adopt(requestId);
       const result = engine.embed(
         {
           batch,
@@ -49,7 +52,11 @@ export async function embedInputs(
         },
         context.signal,
       );
-      result.catch(() => trace?.disown(requestId));
+      result.catch(() => {
+        trace?.disown(requestId);
+        // one that the engine never took is never settled
+        if (engine.evidence.request(requestId) === undefined) account?.disown(requestId);
+      });
       return result;
     }),
   );

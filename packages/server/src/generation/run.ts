@@ -7,6 +7,7 @@ import type {
   Usage,
 } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
+import { accountOf } from "../metering/request-account.js";
 import { traceOf } from "../tracing/request-trace.js";
 
 /**
@@ -21,8 +22,10 @@ export async function startGenerations(
 ): Promise<readonly AsyncIterable<GenerationEvent>[]> {
   const admitted = new Promise<void>((resolve) => setImmediate(resolve));
   const trace = traceOf(signal);
+  const account = accountOf(signal);
   const started = requests.map((request) => {
     trace?.adopt(request.requestId);
+    account?.adopt(request.requestId);
     try {
       const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
       const first = iterator.next();
@@ -31,6 +34,7 @@ export async function startGenerations(
       return { iterator, first };
     } catch (refusal) {
       trace?.disown(request.requestId);
+      account?.disown(request.requestId);
       throw refusal;
     }
   });

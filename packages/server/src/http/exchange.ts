@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { OctavoIds } from "./octavo-ids.js";
 import { readJsonBody, type BodyLimits } from "./read-body.js";
 import type { RequestContext } from "./request-context.js";
+import { bindAccount, type RequestAccount } from "../metering/request-account.js";
 import { bindTrace, type RequestTrace } from "../tracing/request-trace.js";
 import { resolveRequestId } from "./request-id.js";
 
@@ -22,6 +23,8 @@ export class Exchange implements RequestContext {
   readonly octavoId: string;
   readonly arrivalMs = performance.now();
   readonly log: Logger;
+  /** What it is charged. */
+  readonly account: RequestAccount;
   /** Undefined when tracing is off or the request is not sampled. */
   readonly trace: RequestTrace | undefined;
   /** The route's pattern, for metrics; paths themselves would make endless series. */
@@ -40,6 +43,7 @@ export class Exchange implements RequestContext {
     log: Logger,
     limits: ExchangeLimits,
     ids: OctavoIds,
+    account: RequestAccount,
     trace?: RequestTrace,
   ) {
     this.request = request;
@@ -47,8 +51,10 @@ export class Exchange implements RequestContext {
     this.requestId = resolveRequestId(request.headers["x-request-id"]);
     this.#ids = ids;
     this.octavoId = ids.make(request.headers);
+    this.account = account;
+    bindAccount(this.signal, account);
     this.trace = trace;
-    const traceId = trace?.context.traceId;
+    const { traceId } = this;
     this.log = log.child({ requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) });
     if (trace !== undefined) bindTrace(this.signal, trace);
     this.#limits = limits;
@@ -62,6 +68,10 @@ export class Exchange implements RequestContext {
         );
       this.#timer = setTimeout(expire, requestTimeoutMs);
     }
+  }
+
+  get traceId(): string | undefined {
+    return this.trace?.context.traceId;
   }
 
   get signal(): AbortSignal {

@@ -4,6 +4,7 @@ import { performance } from "node:perf_hooks";
 import { OctavoError } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
+import type { Meter } from "../metering/meter.js";
 import type { HttpMetrics } from "../metrics/http-metrics.js";
 import { type ServerTracing, traceResponse, traceResponseHeader } from "../tracing/server-tracing.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
@@ -26,6 +27,7 @@ export class HttpListener {
   readonly #dispatcher: Dispatcher;
   readonly #metrics: HttpMetrics;
   readonly #log: Logger;
+  readonly #meter: Meter;
   readonly #tracing: ServerTracing | undefined;
   readonly #ids: OctavoIds;
   readonly #server: Server;
@@ -38,12 +40,14 @@ export class HttpListener {
     dispatcher: Dispatcher,
     metrics: HttpMetrics,
     log: Logger,
+    meter: Meter,
     tracing?: ServerTracing,
   ) {
     this.#config = config;
     this.#dispatcher = dispatcher;
     this.#metrics = metrics;
     this.#log = log;
+    this.#meter = meter;
     this.#tracing = tracing;
     this.#ids = new OctavoIds(config.apiKeys.length);
     this.#server = this.#createServer();
@@ -141,7 +145,8 @@ export class HttpListener {
 
   #accept(request: IncomingMessage, response: ServerResponse): void {
     const trace = this.#tracing?.begin(request.headers);
-    const exchange = new Exchange(request, response, this.#log, this.#config, this.#ids, trace);
+    const account = this.#meter.begin(request.headers);
+    const exchange = new Exchange(request, response, this.#log, this.#config, this.#ids, account, trace);
     this.#exchanges.add(exchange);
     this.#exchangesBySocket.get(request.socket)?.add(exchange);
     this.#metrics.started();
@@ -183,6 +188,7 @@ export class HttpListener {
       performance.now() - exchange.arrivalMs,
     );
     this.#dispatcher.log(exchange);
+    this.#meter.finish(exchange);
     this.#tracing?.finish(exchange);
     if (this.#exchanges.size === 0) for (const waiter of this.#idleWaiters) waiter();
   }

@@ -118,6 +118,10 @@ class GeneratedTokens {
 function registerGauges(registry: Registry, engine: Engine, options: EngineMetricsOptions): void {
   const running = registry.gauge("vllm:num_requests_running", "Requests in model execution batches.");
   const waiting = registry.gauge("vllm:num_requests_waiting", "Requests waiting to be processed.");
+  const oldestWaiting = registry.gauge(
+    "octavo:oldest_waiting_seconds",
+    "How long the first of the requests that were never admitted has been waiting; 0 where none waits.",
+  );
   const usage = [registry.gauge("vllm:kv_cache_usage_perc", "KV cache usage. 1 means 100 percent usage.")];
   if (options.enableLegacyMetricNames) {
     usage.push(
@@ -150,6 +154,7 @@ function registerGauges(registry: Registry, engine: Engine, options: EngineMetri
     const stats = engine.stats;
     running.set(stats.running);
     waiting.set(stats.waiting);
+    oldestWaiting.set(stats.oldestWaitingMs / 1000);
     for (const gauge of usage) gauge.set(stats.kvCacheUsage);
     blocks.set(stats.freeBlocks, { state: "free" });
     blocks.set(stats.cachedBlocks, { state: "cached" });

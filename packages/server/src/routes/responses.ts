@@ -7,6 +7,7 @@ import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { SseWriter } from "../http/sse-writer.js";
+import { accountOf, bindAccount } from "../metering/request-account.js";
 import { nowSeconds, type Service } from "../service.js";
 import { traceOf } from "../tracing/request-trace.js";
 
@@ -124,6 +125,7 @@ async function startInBackground(
   if (request.stream === true) refuse("a stream is answered while it runs; ask for one of the two");
   const abort = new AbortController();
   const { signal } = abort;
+  bindAccount(signal, accountOf(context.signal));
   const turn = await startTurn(service, request, {
     octavoId: context.octavoId,
     arrivalMs: context.arrivalMs,

@@ -20,6 +20,8 @@ import { plainServingRecord } from "@octavo/engine/testing";
 import { OctavoError } from "@octavo/protocol";
 import type { ByteTokenizer } from "./fake-tokenizer.js";
 
+const stepComputeMs = 1;
+
 /** How the fake behaves; tests change it between requests. */
 export interface FakeBehaviour {
   /** Text that sequence `index` answers a prompt with. */
@@ -78,6 +80,7 @@ export class FakeEngine implements Engine {
     return {
       running,
       waiting: 0,
+      oldestWaitingMs: 0,
       kvCacheUsage: running / 100,
       blockSize: 16,
       totalBlocks: 100,
@@ -99,6 +102,7 @@ export class FakeEngine implements Engine {
 
   embed(request: EmbeddingRequest): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }> {
     this.embeddings.push(request);
+    for (const observer of this.#observers) observer.onSettled?.(request.requestId, 0);
     const embedding = Float32Array.from(
       { length: 8 },
       (_, index) => (index + request.promptTokens.length) / 16,
@@ -174,6 +178,7 @@ export class FakeEngine implements Engine {
       const elapsedMs = performance.now() - startMs;
       const record = {
         ...plainServingRecord,
+        kernelMs: steps * stepComputeMs,
         decodeMs: elapsedMs,
         e2eMs: elapsedMs,
         cachedTokens: usage.cachedTokens,
@@ -194,6 +199,7 @@ export class FakeEngine implements Engine {
       yield { kind: "done", usage, record };
     } finally {
       if (!isComplete) this.aborted.push(request.requestId);
+      for (const observer of this.#observers) observer.onSettled?.(request.requestId, steps * stepComputeMs);
       this.#running.delete(request.requestId);
       if (this.#running.size === 0) for (const waiter of this.#waiters) waiter();
     }
@@ -207,7 +213,8 @@ export class FakeEngine implements Engine {
       step: this.#step++,
       startMs: now,
       durationMs: 2,
-      computeMs: 1,
+      computeMs: stepComputeMs,
+      prefillMs: prefillTokens > 0 ? stepComputeMs : 0,
       numSequences: deltas.length,
       prefillTokens,
       decodeTokens,

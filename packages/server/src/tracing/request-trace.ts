@@ -5,7 +5,6 @@ import { type LlmOperation, type LlmRequestFacts, requestFacts, type TraceContex
 export class RequestTrace {
   readonly context: TraceContext;
   readonly parentSpanId: string | undefined;
-  readonly tenantId: string | undefined;
   readonly #byEngineId: Map<string, RequestTrace>;
   /** Requests that the engine still works for. */
   readonly #pending = new Set<string>();
@@ -15,17 +14,15 @@ export class RequestTrace {
   userId: string | undefined;
   responseId: string | undefined;
   /** Called when the engine is done with a request of this trace. */
-  onEngineFinished: (() => void) | undefined;
+  onEngineSettled: (() => void) | undefined;
 
   constructor(
     context: TraceContext,
     parentSpanId: string | undefined,
-    tenantId: string | undefined,
     byEngineId: Map<string, RequestTrace>,
   ) {
     this.context = context;
     this.parentSpanId = parentSpanId;
-    this.tenantId = tenantId;
     this.#byEngineId = byEngineId;
   }
 
@@ -55,19 +52,27 @@ export class RequestTrace {
 
   engineFinished(request: FinishedRequest): void {
     this.finished.push(request);
-    this.disown(request.requestId);
   }
 
-  /** The engine will say no more of a request: it ended, or was refused. */
+  /** Nothing more is computed for one of its requests. */
+  engineSettled(engineRequestId: string): void {
+    this.#leave(engineRequestId);
+  }
+
+  /** The engine refused a request, or it failed: one that finished is settled by itself. */
   disown(engineRequestId: string): void {
-    this.#byEngineId.delete(engineRequestId);
-    if (this.#pending.delete(engineRequestId)) this.onEngineFinished?.();
+    if (!this.finished.some(({ requestId }) => requestId === engineRequestId)) this.#leave(engineRequestId);
   }
 
   /** Forgets the engine's requests, whether they ended or not; later ones are none of its. */
   release(): void {
     this.#isReleased = true;
     for (const id of this.#pending) this.#byEngineId.delete(id);
+  }
+
+  #leave(engineRequestId: string): void {
+    this.#byEngineId.delete(engineRequestId);
+    if (this.#pending.delete(engineRequestId)) this.onEngineSettled?.();
   }
 }
 

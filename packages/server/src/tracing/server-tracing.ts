@@ -14,6 +14,7 @@ import {
   type TraceContext,
 } from "@octavo/tracing";
 import type { ErrorCode } from "@octavo/protocol";
+import type { RequestAccount } from "../metering/request-account.js";
 import { operationsByRoute, RequestTrace } from "./request-trace.js";
 import { requestUsage, servingFacts } from "./serving-facts.js";
 
@@ -30,6 +31,7 @@ export interface ServerTracingOptions {
 /** What a span needs of the exchange it describes. */
 export interface TracedExchange {
   readonly trace: RequestTrace | undefined;
+  readonly account: Pick<RequestAccount, "tenant" | "feature" | "computeMs">;
   readonly handler: string;
   readonly requestId: string;
   /** The engine's evidence is found by it. */
@@ -42,7 +44,6 @@ export interface TracedExchange {
 
 /** After a client left, how long its span waits for the engine to let its requests go. */
 const abortGraceMs = 2000;
-const tenantPattern = /^[\w.:@/+=-]{1,128}$/;
 
 /** The reply to `traceparent`, of the level 2 draft of W3C Trace Context. */
 export const traceResponseHeader = "traceresponse";
@@ -63,7 +64,10 @@ export class ServerTracing {
   }
 
   get observer(): EngineObserver {
-    return { onFinished: (request) => this.#byEngineId.get(request.requestId)?.engineFinished(request) };
+    return {
+      onFinished: (request) => this.#byEngineId.get(request.requestId)?.engineFinished(request),
+      onSettled: (requestId) => this.#byEngineId.get(requestId)?.engineSettled(requestId),
+    };
   }
 
   get counts(): readonly SinkCounts[] {
@@ -75,9 +79,7 @@ export class ServerTracing {
     const parent = parseTraceContext(headers.traceparent, headers.tracestate);
     const context = childContext(parent, this.#options.sampleRatio);
     if (!context.isSampled) return undefined;
-    const tenant = headers["x-tenant-id"];
-    const tenantId = typeof tenant === "string" && tenantPattern.test(tenant) ? tenant : undefined;
-    return new RequestTrace(context, parent?.spanId, tenantId, this.#byEngineId);
+    return new RequestTrace(context, parent?.spanId, this.#byEngineId);
   }
 
   /** Records the span of an exchange that is over, as soon as the engine is done with it. */
@@ -101,7 +103,7 @@ export class ServerTracing {
     };
     const timer = setTimeout(record, abortGraceMs).unref();
     this.#late.add(record);
-    trace.onEngineFinished = () => {
+    trace.onEngineSettled = () => {
       if (!trace.isRunning && this.#late.has(record)) record();
     };
   }
@@ -118,7 +120,8 @@ export class ServerTracing {
   }
 
   #span(trace: RequestTrace, operation: LlmOperation, exchange: TracedExchange, endMs: number): LlmSpan {
-    const { context, finished, request, responseId, tenantId, userId } = trace;
+    const { context, finished, request, responseId, userId } = trace;
+    const { tenant, feature, computeMs } = exchange.account;
     const { modelName, server } = this.#options;
     const { arrivalMs, httpStatus, requestId } = exchange;
     const reasons = finished.flatMap((each) => each.reasons);
@@ -146,9 +149,10 @@ export class ServerTracing {
       },
       usage: requestUsage(finished),
       stream: undefined,
-      serving: servingFacts(finished, this.#options, exchange.octavoId),
+      serving: servingFacts(finished, this.#options, { requestId: exchange.octavoId, computeMs }),
       context: {
-        ...(tenantId === undefined ? {} : { tenantId }),
+        ...(tenant === undefined ? {} : { tenantId: tenant }),
+        ...(feature === undefined ? {} : { feature }),
         ...(userId === undefined ? {} : { userId }),
       },
       content: undefined,

@@ -33,7 +33,7 @@ function identity() {
     return {
       requestId,
       isOver: true,
-      record: { ...plainServingRecord, kernelMs: 7, readerLagMs: 3 },
+      record: { ...plainServingRecord, readerLagMs: 3 },
       firstToken: { ms: 60, cause: "queue", parts: [{ cause: "queue", ms: 60 }] },
       slowGaps: [
         { ms: 45, usualMs: 10, cause: "prefill_burst", parts: [burst], sequence: 0, output: 3, step: 9 },
@@ -48,7 +48,8 @@ function identity() {
 
 describe("what a span says of the serving", () => {
   it("names the cause of a slow gap and who had the greatest hand in it", () => {
-    const facts = servingFacts([finished("a", { gaps })], identity());
+    const exchange = { requestId: "x", computeMs: 7 };
+    const facts = servingFacts([finished("a", { gaps })], identity(), exchange);
     assert.deepEqual(facts.slowestGap, { ms: 45, usualMs: 10, cause: "prefill_burst", culprit: "other" });
     assert.equal(facts.firstTokenCause, "queue");
     assert.equal(facts.kernelMs, 7);

@@ -22,11 +22,14 @@ export function requestUsage(finished: readonly FinishedRequest[]): TokenUsage {
   };
 }
 
-/** How the engine served a request. Where it became several, times are those of the one that took longest. */
+/**
+ * How the engine served a request. Where it became several, times are those of the one that took longest; computing time
+ * is that of all.
+ */
 export function servingFacts(
   finished: readonly FinishedRequest[],
   identity: EngineIdentity,
-  requestId?: string,
+  exchange?: { readonly requestId: string; readonly computeMs: number },
 ): ServingFacts {
   const { engine, engineVersion, quantization } = identity;
   const slowest = finished.reduce<FinishedRequest | undefined>(
@@ -39,14 +42,14 @@ export function servingFacts(
       ? engine.evidence.request(slowest.requestId)
       : undefined;
   return {
-    requestId,
+    requestId: exchange?.requestId,
     engineVersion,
     quantization,
     queueMs: record?.queueMs,
     timeToFirstTokenMs: record?.timeToFirstTokenMs,
     prefillMs: record?.prefillMs,
     decodeMs: record?.decodeMs,
-    kernelMs: evidence?.record.kernelMs ?? record?.kernelMs,
+    kernelMs: record === undefined ? undefined : exchange?.computeMs,
     readerLagMs: evidence?.record.readerLagMs ?? record?.readerLagMs,
     gaps: record?.gaps,
     preemptions: record?.preemptions,

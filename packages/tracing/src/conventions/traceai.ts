@@ -6,7 +6,8 @@ import { totalTokens } from "./openinference.js";
  * The names that dashboards built on traceAI's instrumentation of vLLM and Ray Serve read: `fi.span.kind` beside
  * OpenInference's spellings of model and token counts, and `llm.vllm.*` for how the engine served the request. Where a
  * request saw many steps, `batch_size` is their mean and `prefill_in_batch` their greatest: jitter comes from the
- * largest prefill, which a mean hides. `ray.serve.*` and `cluster.*` are the deployment's to say, with `usingAttributes`.
+ * largest prefill, which a mean hides. `feature`, `inference.backend` and `gpu_seconds` are what costs are attributed by.
+ * `ray.serve.*` and `cluster.*` are the deployment's to say, with `usingAttributes`.
  */
 export function traceAiAttributes(span: LlmSpan): Attributes {
   const { usage, serving, context, response, request, operation } = span;
@@ -26,6 +27,9 @@ export function traceAiAttributes(span: LlmSpan): Attributes {
     .set("llm.vllm.prefill_in_batch", serving?.prefillTokensInBatch?.max)
     .set("llm.vllm.cache_hit_ratio", serving?.cacheHitRatio)
     .set("tenant_id", context.tenantId)
+    .set("feature", context.feature)
+    .set("inference.backend", serving === undefined ? undefined : span.provider)
+    .set("gpu_seconds", serving?.kernelMs === undefined ? undefined : serving.kernelMs / 1000)
     .set("session.id", context.sessionId)
     .set("user.id", context.userId)
     .build();

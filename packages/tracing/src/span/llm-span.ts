@@ -166,6 +166,8 @@ export interface SpanContextAttributes {
   readonly sessionId?: string;
   readonly userId?: string;
   readonly tenantId?: string;
+  /** What the caller uses the model for, as its server was told. */
+  readonly feature?: string;
   readonly tags?: readonly string[];
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly promptTemplate?: PromptTemplate;

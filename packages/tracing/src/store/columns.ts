@@ -35,6 +35,7 @@ export const columns: readonly Column[] = [
   text("provider", (span) => span.provider),
   text("model", (span) => span.response.model ?? span.request.model),
   text("tenant", (span) => span.context.tenantId),
+  text("feature", featureOf),
   text("user_id", (span) => span.context.userId),
   text("session_id", (span) => span.context.sessionId),
   text("response_id", (span) => span.response.id),
@@ -63,6 +64,12 @@ export const columns: readonly Column[] = [
   text("slowest_gap_culprit", (span) => span.serving?.slowestGap?.culprit),
   text("attributes", (span) => ownAttributes(span)),
 ];
+
+/** On the client's side it is an attribute like any other. */
+function featureOf({ context }: LlmSpan): string | undefined {
+  const own = context.attributes?.["feature"];
+  return context.feature ?? (typeof own === "string" ? own : undefined);
+}
 
 function gapsOf({ stream, serving }: LlmSpan): GapSummary | undefined {
   const gaps = stream?.gaps ?? serving?.gaps;

@@ -9,3 +9,4 @@ export {
   SpanQuery,
   type SpanStats,
 } from "./span-query.js";
+export { type SpanUsage, type UsageGroup, usageGroups, type UsageSpan, type Verdicts } from "./span-usage.js";

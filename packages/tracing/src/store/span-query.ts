@@ -3,6 +3,16 @@ import { dirname } from "node:path";
 import { OctavoError } from "@octavo/protocol";
 import { columns } from "./columns.js";
 import { listSegments, type Segment } from "./segments.js";
+import {
+  mostVerdicts,
+  type SpanUsage,
+  type UsageGroup,
+  usageGroups,
+  usageOf,
+  usageQuery,
+  type UsageSpan,
+  type Verdicts,
+} from "./span-usage.js";
 
 /** Which spans. Times in ms since 1970; `untilMs` itself is out. */
 export interface SpanFilter {
@@ -10,6 +20,7 @@ export interface SpanFilter {
   readonly untilMs?: number;
   readonly model?: string;
   readonly tenant?: string;
+  readonly feature?: string;
   readonly operation?: string;
   /** `ok`, `error`, `aborted`, `stopped` or `abandoned`. */
   readonly outcome?: string;
@@ -19,6 +30,7 @@ export interface SpanFilter {
 export type SpanGroup =
   | "model"
   | "tenant"
+  | "feature"
   | "operation"
   | "outcome"
   | "first_token_cause"
@@ -26,6 +38,7 @@ export type SpanGroup =
 export const spanGroups: readonly SpanGroup[] = [
   "model",
   "tenant",
+  "feature",
   "operation",
   "outcome",
   "first_token_cause",
@@ -143,6 +156,35 @@ export class SpanQuery implements Disposable {
     return rows.filter(({ count: spans }) => Number(spans) > 0).map((row) => statsOf(row, by !== undefined));
   }
 
+  /** What the requests of servers took, greatest first, and the span of time that they lie in. */
+  async usage(
+    filter: SpanFilter,
+    by: UsageGroup,
+    verdicts: Verdicts = new Map(),
+  ): Promise<{ readonly groups: readonly SpanUsage[]; readonly span: UsageSpan | undefined }> {
+    if (!usageGroups.includes(by))
+      throw new OctavoError("invalid_option", `by: expected one of ${usageGroups.join(", ")}`, {
+        param: "by",
+      });
+    if (verdicts.size > mostVerdicts)
+      throw new OctavoError(
+        "invalid_option",
+        `verdicts: ${verdicts.size} are too many for one question, which takes ${mostVerdicts}; ask for shorter times`,
+        { param: "verdicts" },
+      );
+    const condition = where({ ...filter, side: "server" });
+    const groups = await this.#select(usageQuery(by, condition, verdictTable(verdicts)));
+    const [span] = await this.#select(
+      `SELECT min(start_ms) AS from_ms, max(start_ms + duration_ms) AS to_ms FROM spans ${condition}`,
+    );
+    const fromMs = span?.["from_ms"];
+    const toMs = span?.["to_ms"];
+    return {
+      groups: groups.map(usageOf),
+      span: typeof fromMs === "number" && typeof toMs === "number" ? { fromMs, toMs } : undefined,
+    };
+  }
+
   /** Writes the spans as one Parquet file; how many they are. */
   async exportParquet(filter: SpanFilter, path: string): Promise<number> {
     const target = literal(path);
@@ -258,11 +300,11 @@ function spansOf(segments: readonly Segment[]): string {
 }
 
 function where(filter: SpanFilter): string {
-  const { sinceMs, untilMs, model, tenant, operation, outcome, side } = filter;
+  const { sinceMs, untilMs, model, tenant, feature, operation, outcome, side } = filter;
   const terms: string[] = [];
   if (sinceMs !== undefined) terms.push(`start_ms >= ${time("since", sinceMs)}`);
   if (untilMs !== undefined) terms.push(`start_ms < ${time("until", untilMs)}`);
-  for (const [name, value] of Object.entries({ model, tenant, operation, outcome, side })) {
+  for (const [name, value] of Object.entries({ model, tenant, feature, operation, outcome, side })) {
     if (value !== undefined) terms.push(`${name} = ${literal(value)}`);
   }
   return terms.length === 0 ? "" : `WHERE ${terms.join(" AND ")}`;
@@ -271,6 +313,12 @@ function where(filter: SpanFilter): string {
 /** DuckDB reads file names as patterns; a list of one character stands for that character. */
 function withoutPatterns(path: string): string {
   return path.replaceAll(/[*?[]/g, (character) => `[${character}]`);
+}
+
+function verdictTable(verdicts: Verdicts): string {
+  if (verdicts.size === 0) return "SELECT NULL::VARCHAR AS id, NULL::BOOLEAN AS passed WHERE false";
+  const rows = [...verdicts].map(([id, passed]) => `(${literal(id)}, ${passed})`);
+  return `SELECT * FROM (VALUES ${rows.join(", ")}) AS verdicts(id, passed)`;
 }
 
 /** DuckDB's strings know no escapes but the doubled quote. */

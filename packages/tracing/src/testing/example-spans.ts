@@ -79,6 +79,7 @@ export const fullSpan: LlmSpan = {
     sessionId: "s-1",
     userId: "u-1",
     tenantId: "acme",
+    feature: "support",
     tags: ["beta"],
     metadata: { build: 12 },
     promptTemplate: { template: "Say {x}", version: "2", variables: { x: "hi" } },

@@ -1,0 +1,95 @@
+import { type TextColumn, textTable } from "../output/text-table.js";
+import type { CostPart, CostReport, GroupCost } from "./cost-report.js";
+
+const partNames: Readonly<Record<CostPart["part"], string>> = {
+  requests: "these requests",
+  other_requests: "other requests",
+  overhead: "between computing",
+  idle: "idle",
+  idle_and_overhead: "idle and overhead",
+};
+
+/** A report for people: where the machines' time went, what each group cost, and what others would have charged. */
+export function renderCosts(report: CostReport): string {
+  if (report.total.requests === 0 && report.machines === null) return "no requests\n";
+  const lines = [headLine(report), "", textTable(report.parts, partColumns(report))];
+  lines.push("", textTable([...report.groups, { ...report.total, group: "all" }], groupColumns(report)));
+  const [first] = report.total.apis;
+  if (first !== undefined)
+    lines.push(
+      "",
+      `The same tokens elsewhere, prices as of ${report.pricesAsOf}: check them.`,
+      textTable(report.total.apis, [
+        { head: "api", of: ({ name }) => name },
+        { head: "$", of: ({ dollars }) => money(dollars) },
+        {
+          head: "times ours",
+          of: ({ dollars }) =>
+            report.total.fullDollars === null || report.total.fullDollars === 0
+              ? null
+              : (dollars / report.total.fullDollars).toFixed(2),
+        },
+      ]),
+    );
+  if (report.unreadable > 0) lines.push("", `${report.unreadable} lines are no records and were left out.`);
+  if (report.dollarsPerHour === null) lines.push("", "Dollars need --rate, what a machine costs per hour.");
+  return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
+}
+
+function headLine({ from, to, machines, dollarsPerHour }: CostReport): string {
+  const when = from === null || to === null ? "" : `${shortTime(from)} to ${shortTime(to)}`;
+  const what = machines === null ? [] : [`${(machines.seconds / 3600).toFixed(2)} machine hours`];
+  const rate = dollarsPerHour === null ? [] : [`$${round(dollarsPerHour)} an hour`];
+  const price = machines?.dollars == null ? [] : [`$${money(machines.dollars)}`];
+  return [when, ...what, ...rate, ...price].filter((part) => part !== "").join(", ");
+}
+
+function partColumns({ machines }: CostReport): readonly TextColumn<CostPart>[] {
+  const whole = machines?.seconds ?? 0;
+  return [
+    { head: "time of", of: ({ part }) => partNames[part] },
+    { head: "seconds", of: ({ seconds }) => seconds.toFixed(1) },
+    {
+      head: "share",
+      of: ({ seconds }) => (whole === 0 ? null : `${((100 * seconds) / whole).toFixed(1)} %`),
+    },
+    { head: "$", of: ({ dollars }) => money(dollars) },
+  ];
+}
+
+function groupColumns({ by }: CostReport): readonly TextColumn<GroupCost>[] {
+  return [
+    { head: by, of: ({ group }) => group },
+    { head: "requests", of: ({ requests }) => requests },
+    { head: "gpu s", of: ({ gpuSeconds }) => gpuSeconds },
+    { head: "tokens in", of: ({ inputTokens }) => inputTokens },
+    { head: "cached", of: ({ cachedTokens }) => cachedTokens },
+    { head: "out", of: ({ outputTokens }) => outputTokens },
+    { head: "$ computing", of: ({ dollars }) => money(dollars) },
+    { head: "$ full", of: ({ fullDollars }) => money(fullDollars) },
+    { head: "traces", of: ({ traces }) => traces },
+    { head: "good", of: ({ successfulTraces }) => successfulTraces },
+    { head: "$ a good one", of: ({ dollarsPerSuccessfulTrace }) => money(dollarsPerSuccessfulTrace) },
+  ];
+}
+
+/** Three digits that say something, whatever the amount. */
+function money(dollars: number | null): string | null {
+  if (dollars === null) return null;
+  if (dollars === 0) return "0";
+  return Math.abs(dollars) >= 1
+    ? dollars.toFixed(2)
+    : Number(dollars.toPrecision(3)).toFixed(decimals(dollars));
+}
+
+function decimals(dollars: number): number {
+  return Math.min(12, 2 - Math.floor(Math.log10(Math.abs(dollars))));
+}
+
+function round(dollars: number): string {
+  return String(Number(dollars.toFixed(4)));
+}
+
+function shortTime(iso: string): string {
+  return iso.slice(0, 16).replace("T", " ");
+}

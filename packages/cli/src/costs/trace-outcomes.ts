@@ -1,0 +1,57 @@
+interface OpenTrace {
+  lastMs: number;
+  isOk: boolean;
+  verdict: boolean | undefined;
+}
+
+/** What is known of one request of a trace. */
+export interface CallOutcome {
+  readonly isOk: boolean;
+  /** Given from outside. */
+  readonly verdict: boolean | undefined;
+}
+
+/** A trace in which nothing happened for so long is over. */
+const quietMs = 3_600_000;
+const mostOpen = 100_000;
+
+/**
+ * Counts traces and those that succeeded: all verdicts given for one must be good, and where there is none its last request
+ * must have ended well. Requests come nearly in order of time, so only the latest traces are kept.
+ */
+export class TraceOutcomes {
+  readonly #open = new Map<string, OpenTrace>();
+  #traces = 0;
+  #successful = 0;
+
+  /** A request without a trace is one of its own. */
+  add(traceId: string | undefined, timeMs: number, { isOk, verdict }: CallOutcome): void {
+    if (traceId === undefined) {
+      this.#close({ lastMs: timeMs, isOk, verdict });
+      return;
+    }
+    const known = this.#open.get(traceId);
+    this.#open.delete(traceId);
+    this.#open.set(traceId, {
+      lastMs: Math.max(timeMs, known?.lastMs ?? timeMs),
+      isOk: known === undefined || timeMs >= known.lastMs ? isOk : known.isOk,
+      verdict: known?.verdict === undefined ? verdict : known.verdict && (verdict ?? true),
+    });
+    for (const [oldest, trace] of this.#open) {
+      if (this.#open.size <= mostOpen && timeMs - trace.lastMs < quietMs) break;
+      this.#open.delete(oldest);
+      this.#close(trace);
+    }
+  }
+
+  counts(): { readonly traces: number; readonly successfulTraces: number } {
+    for (const trace of this.#open.values()) this.#close(trace);
+    this.#open.clear();
+    return { traces: this.#traces, successfulTraces: this.#successful };
+  }
+
+  #close({ isOk, verdict }: OpenTrace): void {
+    this.#traces += 1;
+    if (verdict ?? isOk) this.#successful += 1;
+  }
+}

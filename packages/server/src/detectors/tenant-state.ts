@@ -1,0 +1,108 @@
+import { DecayingSketch } from "./decaying-sketch.js";
+import { EDetector } from "./e-detector.js";
+import { ReasonTally } from "./reason-tally.js";
+import { RollingSketch } from "./rolling-sketch.js";
+
+/** What a tenant waits for. */
+export type WaitKind = "first_token" | "inter_token";
+export const waitKinds: readonly WaitKind[] = ["first_token", "inter_token"];
+
+/** Slices with something to compare and nothing too long after which an alert resolves: five minutes at least. */
+const quietSlices = 20;
+/** A slice with fewer gaps counts as if it had so many; a first token counts whole. */
+const fullSlice: Readonly<Record<WaitKind, number>> = { first_token: 1, inter_token: 16 };
+
+/** How often a tenant waited in the slice that runs, and how often too long. */
+class WaitCounts {
+  count = 0;
+  long = 0;
+  /** Of `long`, by its own doing. */
+  own = 0;
+
+  add(isLong: boolean, own: number): void {
+    this.count += 1;
+    if (isLong) this.long += 1;
+    this.own += own;
+  }
+
+  clear(): void {
+    this.count = 0;
+    this.long = 0;
+    this.own = 0;
+  }
+}
+
+/** What is remembered of a tenant: counts of a slice, two tests, and whole requests of a few minutes. */
+export class TenantState {
+  readonly waits: Readonly<Record<WaitKind, WaitCounts>> = {
+    first_token: new WaitCounts(),
+    inter_token: new WaitCounts(),
+  };
+  /** What it waited for lately; a part of everybody's. */
+  readonly usual: Readonly<Record<WaitKind, DecayingSketch>> = {
+    first_token: new DecayingSketch(),
+    inter_token: new DecayingSketch(),
+  };
+  /** Longer waits are too long; undefined while too little is known. */
+  readonly limitMs: Record<WaitKind, number | undefined> = {
+    first_token: undefined,
+    inter_token: undefined,
+  };
+  /** The limit is by what others wait for, of whom enough is known. */
+  readonly isComparable: Record<WaitKind, boolean> = { first_token: false, inter_token: false };
+  readonly requests: RollingSketch;
+  readonly tally = new ReasonTally(quietSlices);
+  readonly #tests: Readonly<Record<WaitKind, EDetector>> = {
+    first_token: new EDetector(),
+    inter_token: new EDetector(),
+  };
+  #firing: WaitKind | undefined;
+  #quiet = 0;
+  silentSlices = 0;
+
+  constructor(windowMinutes: number) {
+    this.requests = new RollingSketch(windowMinutes);
+  }
+
+  get isFiring(): boolean {
+    return this.#firing !== undefined;
+  }
+
+  get evidence(): number {
+    return Math.max(this.#tests.first_token.value, this.#tests.inter_token.value);
+  }
+
+  /** Compares the slice with that of all tenants, its own included; `allowed` of its waits may be too long beside theirs. */
+  test(
+    kind: WaitKind,
+    all: { readonly count: number; readonly long: number },
+    allowed: number,
+    alarmAt: number,
+  ): void {
+    const { count, long, own } = this.waits[kind];
+    const others = all.count - count;
+    if (!this.isComparable[kind] || count === 0 || others === 0) return;
+    const share = (long - own) / Math.max(fullSlice[kind], count);
+    const excess = share - (all.long - long) / others - allowed;
+    this.#tests[kind].observe(excess, 1 + allowed);
+    if (excess > 0 && this.#firing === kind) this.#quiet = 0;
+    if (this.#firing === undefined && this.#tests[kind].value >= alarmAt) {
+      this.#firing = kind;
+      this.#quiet = 0;
+    }
+  }
+
+  endSlice(isMinute: boolean): void {
+    const isSilent = waitKinds.every((kind) => this.waits[kind].count === 0);
+    const hadFiringKind = this.#firing !== undefined && this.waits[this.#firing].count > 0;
+    this.silentSlices = isSilent ? this.silentSlices + 1 : 0;
+    for (const kind of waitKinds) this.waits[kind].clear();
+    if (isMinute) this.requests.rotate();
+    this.tally.rotate();
+    if (this.#firing === undefined || !hadFiringKind) return;
+    this.#quiet += 1;
+    if (this.#quiet < quietSlices) return;
+    this.#firing = undefined;
+    for (const kind of waitKinds) this.#tests[kind].reset();
+  }
+}

@@ -1,0 +1,155 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { performance } from "node:perf_hooks";
+import type { Engine, EngineObserver } from "@octavo/engine";
+import type { ErrorCode, MeteringRecord } from "@octavo/protocol";
+import { MachineClock, type MachineTime } from "./machine-clock.js";
+import type { MeteringLog } from "./metering-log.js";
+import type { MeterMetrics } from "./meter-metrics.js";
+import { RequestAccount } from "./request-account.js";
+
+export interface MeterOptions {
+  readonly engine: Engine;
+  readonly metrics: MeterMetrics;
+  /** Names of the model itself; records carry the first. */
+  readonly modelNames: readonly [string, ...string[]];
+  /** 0 where it is not known. */
+  readonly dollarsPerHour: number;
+  readonly log: MeteringLog | undefined;
+}
+
+/** What a record needs of the exchange it is about. */
+export interface MeteredExchange {
+  readonly account: RequestAccount;
+  readonly octavoId: string;
+  readonly errorCode: ErrorCode | undefined;
+  readonly traceId: string | undefined;
+}
+
+const msPerHour = 3_600_000;
+/** How often the log says what the machine's time went to. */
+const machineRecordMs = 60_000;
+
+/** Charges the machine's computing time to requests, exactly: a step's time is shared out to those who ran in it. */
+export class Meter {
+  readonly #options: MeterOptions;
+  readonly #clock = new MachineClock(performance.now());
+  readonly #byEngineId = new Map<string, RequestAccount>();
+  readonly #server = randomUUID();
+  #settledMs = 0;
+  #lastTime: MachineTime;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: MeterOptions) {
+    this.#options = options;
+    this.#lastTime = this.#readClock();
+    if (options.log !== undefined)
+      this.#timer = setInterval(() => this.#logMachine(), machineRecordMs).unref();
+  }
+
+  get observer(): EngineObserver {
+    return {
+      onStep: (step) => this.#clock.noteStep(step, this.#isBusy),
+      onFinished: (request) => this.#byEngineId.get(request.requestId)?.finished(request),
+      onSettled: (requestId, computeMs) => {
+        this.#settledMs += computeMs;
+        this.#byEngineId.get(requestId)?.settled(requestId, computeMs);
+      },
+    };
+  }
+
+  /** Of a request that is in the engine. */
+  tenantOf(engineRequestId: string): string | undefined {
+    return this.#byEngineId.get(engineRequestId)?.tenant;
+  }
+
+  begin(headers: IncomingHttpHeaders): RequestAccount {
+    return new RequestAccount(headers, this.#byEngineId);
+  }
+
+  /** Accounts for an exchange that is over, as soon as nothing more is computed for it. */
+  finish(exchange: MeteredExchange): void {
+    const { account } = exchange;
+    const time = new Date().toISOString();
+    const record = (): void => {
+      if (account.hasWork) this.#record(exchange, time);
+    };
+    if (account.isSettled) record();
+    else account.onSettled = record;
+  }
+
+  /** Brings the metrics of the machine up to now. */
+  collect(): void {
+    const { metrics, log, dollarsPerHour } = this.#options;
+    const time = this.#readClock();
+    metrics.showMachine(time, dollarsPerHour / msPerHour, time.computingMs - this.#settledMs);
+    metrics.showLog(log?.written ?? 0, log?.dropped ?? 0);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    if (this.#options.log === undefined) return;
+    this.#logMachine();
+    await this.#options.log.flush();
+  }
+
+  get #isBusy(): boolean {
+    const { running, waiting } = this.#options.engine.stats;
+    return running + waiting > 0;
+  }
+
+  #readClock(): MachineTime {
+    return this.#clock.read(performance.now(), this.#isBusy);
+  }
+
+  #record({ account, octavoId, errorCode, traceId }: MeteredExchange, time: string): void {
+    const { dollarsPerHour, metrics, log } = this.#options;
+    const record: MeteringRecord = {
+      kind: "request",
+      feature: account.feature ?? null,
+      "inference.backend": "octavo",
+      model: this.#modelName(account.model),
+      gpu_seconds: account.computeMs / 1000,
+      input_tokens: account.inputTokens,
+      output_tokens: account.outputTokens,
+      cached_input_tokens: account.cachedTokens,
+      tenant: account.tenant ?? null,
+      time,
+      outcome: outcomeOf(errorCode, account.wasAborted),
+      request_id: octavoId,
+      ...(traceId === undefined ? {} : { trace_id: traceId }),
+      ...(dollarsPerHour === 0 ? {} : { dollars: (account.computeMs * dollarsPerHour) / msPerHour }),
+    };
+    metrics.count(record);
+    log?.add(record);
+  }
+
+  /** Only names that are served got to the engine. */
+  #modelName(named: string | undefined): string {
+    const { modelNames } = this.#options;
+    return named === undefined || modelNames.includes(named) ? modelNames[0] : named;
+  }
+
+  #logMachine(): void {
+    const { log, dollarsPerHour } = this.#options;
+    const time = this.#readClock();
+    const last = this.#lastTime;
+    this.#lastTime = time;
+    log?.add({
+      kind: "machine",
+      time: new Date().toISOString(),
+      server: this.#server,
+      seconds: (time.wallMs - last.wallMs) / 1000,
+      computing_seconds: (time.computingMs - last.computingMs) / 1000,
+      overhead_seconds: (time.overheadMs - last.overheadMs) / 1000,
+      idle_seconds: (time.idleMs - last.idleMs) / 1000,
+      ...(dollarsPerHour === 0 ? {} : { dollars_per_hour: dollarsPerHour }),
+    });
+  }
+}
+
+function outcomeOf(code: ErrorCode | undefined, wasAborted: boolean): MeteringRecord["outcome"] {
+  if (code === "request_cancelled") return "aborted";
+  if (code !== undefined) return "error";
+  return wasAborted ? "aborted" : "ok";
+}

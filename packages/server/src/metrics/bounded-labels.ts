@@ -1,0 +1,44 @@
+/** Parentheses are in no name that a caller may give, so these cannot be taken for one, nor forged. */
+export const noLabel = "(none)";
+export const otherLabel = "(other)";
+
+export interface BoundedLabelsOptions {
+  readonly maxTenants: number;
+  /** Of one tenant, so that none uses up the others' room. */
+  readonly maxFeatures: number;
+}
+
+/**
+ * Tenants and features as label values. Whoever sends ever new names makes no more series than the bounds allow: names
+ * that come when there is no room are counted together under `(other)`.
+ */
+export class BoundedLabels {
+  readonly #options: BoundedLabelsOptions;
+  readonly #features = new Map<string, Set<string>>([
+    [noLabel, new Set([noLabel])],
+    [otherLabel, new Set([noLabel])],
+  ]);
+
+  constructor(options: BoundedLabelsOptions) {
+    this.#options = options;
+  }
+
+  resolve(
+    tenant: string = noLabel,
+    feature: string = noLabel,
+  ): { readonly tenant: string; readonly feature: string } {
+    const known = this.tenant(tenant);
+    const features = this.#features.get(known);
+    if (features === undefined || features.has(feature)) return { tenant: known, feature };
+    if (features.size > this.#options.maxFeatures) return { tenant: known, feature: otherLabel };
+    features.add(feature);
+    return { tenant: known, feature };
+  }
+
+  tenant(tenant: string = noLabel): string {
+    if (this.#features.has(tenant)) return tenant;
+    if (this.#features.size >= this.#options.maxTenants + 2) return otherLabel;
+    this.#features.set(tenant, new Set([noLabel]));
+    return tenant;
+  }
+}
