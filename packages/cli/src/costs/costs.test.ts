@@ -242,10 +242,9 @@ describe("octavo costs", () => {
   it("reads what octavo serve wrote", async () => {
     await inFolder(async (folder) => {
       const log = join(folder, "metering.jsonl");
-      const server = spawn(process.execPath, [
-        ...[main, "serve", "--port", "0", "--threads", "1", "--log-level", "silent"],
-        ...["--metering-log", log, "--rate", "3600", "--detector-thresholds", "kvUsage=0.8"],
-      ]);
+      const quick = ["--port", "0", "--threads", "1", "--log-level", "silent"];
+      const metered = ["--metering-log", log, "--rate", "3600", "--detector-thresholds", "kvUsage=0.8"];
+      const server = spawn(process.execPath, [main, "serve", ...quick, ...metered]);
       const exited = new Promise<unknown>((resolve) => server.on("exit", resolve));
       let text = "";
       const url = await new Promise<string>((resolve) => {

@@ -40,7 +40,7 @@ function headLine({ from, to, machines, dollarsPerHour }: CostReport): string {
   const when = from === null || to === null ? "" : `${shortTime(from)} to ${shortTime(to)}`;
   const what = machines === null ? [] : [`${(machines.seconds / 3600).toFixed(2)} machine hours`];
   const rate = dollarsPerHour === null ? [] : [`$${round(dollarsPerHour)} an hour`];
-  const price = machines?.dollars == null ? [] : [`$${money(machines.dollars)}`];
+  const price = typeof machines?.dollars === "number" ? [`$${money(machines.dollars)}`] : [];
   return [when, ...what, ...rate, ...price].filter((part) => part !== "").join(", ");
 }
 
