@@ -6,7 +6,7 @@ import { RequestTrace } from "./request-trace.js";
 function trace(): { trace: RequestTrace; byEngineId: Map<string, RequestTrace> } {
   const byEngineId = new Map<string, RequestTrace>();
   const context = childContext(parseTraceContext(undefined, undefined), 1);
-  return { trace: new RequestTrace(context, undefined, undefined, byEngineId), byEngineId };
+  return { trace: new RequestTrace(context, undefined, byEngineId), byEngineId };
 }
 
 test("what the engine refuses is waited for no longer", () => {
