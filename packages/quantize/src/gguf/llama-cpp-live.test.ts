@@ -19,7 +19,7 @@ const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-llama-cpp-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
 test("llama.cpp loads the GGUF files that are written, and gives the engine's tokens", async (context) => {
-  for (const mix of ["Q8_0", "Q4_K_M", "Q3_K_M"]) {
+  for (const mix of ["Q8_0", "Q4_K_M", "Q3_K_M", "Q2_K"]) {
     const out = join(scratch, mix);
     await quantize(octavoMini, { method: `gguf:${mix}`, out });
     const run = await runLlamaCpp(join(out, `model-${mix}.gguf`));
@@ -33,8 +33,11 @@ test("llama.cpp loads the GGUF files that are written, and gives the engine's to
   }
 });
 
-/** Nats below llama.cpp's best token within which a choice counts as a tie: both engines round activations, each in its way. */
-const NEAR_TIE = 0.5;
+/**
+ * Nats below llama.cpp's best token within which a choice counts as a tie: both engines round activations, each in its way, and in a
+ * model this small that has moved single tokens by 0.7 nats where the exact products put the two 0.03 apart.
+ */
+const NEAR_TIE = 1;
 
 /** At every step, after llama.cpp's own tokens, the engine's best token is llama.cpp's or nearly as good to it. */
 async function assertSameChoices(runner: ModelRunner, run: LlamaCppRun): Promise<void> {
