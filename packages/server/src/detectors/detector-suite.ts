@@ -61,6 +61,7 @@ export class DetectorSuite {
         });
       },
       onFirstToken: (requestId, timeToFirstTokenMs) => {
+        this.#gaps.noteFirstToken(requestId);
         this.starvation.observeFirstToken(timeToFirstTokenMs, this.#now());
         this.tenantLatency.observeFirstToken(requestId, timeToFirstTokenMs);
       },

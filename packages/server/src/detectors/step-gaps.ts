@@ -11,8 +11,9 @@ export class StepGaps {
   readonly #gapsMs: number[] = [];
   /** Requests that gave their blocks back and have had no output since. */
   readonly #preempted = new Set<string>();
-  /** The middle of the step before. */
-  #previousMiddleMs = Number.NEGATIVE_INFINITY;
+  /** Requests with output in this step, and in the one before. */
+  #outputs = new Set<string>();
+  #previousOutputs = new Set<string>();
 
   notePreemption(requestId: string): void {
     if (this.#preempted.size < mostPreempted) this.#preempted.add(requestId);
@@ -22,24 +23,31 @@ export class StepGaps {
     this.#preempted.delete(requestId);
   }
 
+  noteFirstToken(requestId: string): void {
+    if (this.#outputs.size < mostGaps) this.#outputs.add(requestId);
+  }
+
   noteGap(requestId: string, gapMs: number): void {
     if (this.#gapsMs.length >= mostGaps) return;
+    this.#outputs.add(requestId);
     this.#requestIds.push(requestId);
     this.#gapsMs.push(gapMs);
   }
 
   /** Hands out the gaps that the step ended. */
   end(step: StepRecord, take: (gap: ObservedGap) => void): void {
-    const endMs = step.startMs + step.durationMs;
     for (const [index, gapMs] of this.#gapsMs.entries()) {
       const requestId = this.#requestIds[index]!;
-      // Whoever was in the step before got its output at its end; whoever was not, before it began.
-      const wasSkipped = endMs - gapMs < this.#previousMiddleMs;
+      // Every step gives whoever generates in it output.
+      const wasSkipped = !this.#previousOutputs.has(requestId);
       const wasPreempted = this.#preempted.delete(requestId);
       take({ requestId, gapMs, step, wasSkipped, wasPreempted });
     }
     this.#requestIds.length = 0;
     this.#gapsMs.length = 0;
-    this.#previousMiddleMs = step.startMs + step.durationMs / 2;
+    const cleared = this.#previousOutputs;
+    cleared.clear();
+    this.#previousOutputs = this.#outputs;
+    this.#outputs = cleared;
   }
 }

@@ -140,23 +140,23 @@ export class SimulatedTraffic {
     this.evaluate();
   }
 
-  /** Three steps of three sequences: two gaps each. */
+  /** Two steps of three sequences that have been running. */
   #decode(load: number, trouble: Trouble): void {
     const usualBurstMs = this.#random.next() < 1 / 30 ? 60 * this.#lognormal(0.4) : 0;
     const ids = ["a", "b", "c"];
     for (const id of ids) this.#tenantOf.set(id, "large");
     let lastMs = this.nowMs;
-    for (let index = 0; index < 3; index += 1) {
-      if (index === 2 && trouble.absentMs !== undefined) {
+    for (let index = 0; index < 2; index += 1) {
+      if (index === 1 && trouble.absentMs !== undefined) {
         this.#step(20, 0, trouble.absentMs, 1);
         if (trouble.isPreempted === true) for (const id of ids) this.#observer.onPreemption?.(id);
       }
       const decodeMs = 30 * load * this.#lognormal(0.25) * (trouble.decodeFactor ?? 1);
-      const prefillMs = (index === 1 ? usualBurstMs : 0) + (trouble.prefillMs ?? 0);
+      const prefillMs = (index === 0 ? usualBurstMs : 0) + (trouble.prefillMs ?? 0);
       const stall = this.#random.next() < 1 / 1000 ? 300 : 0;
       const durationMs = decodeMs + prefillMs + 2 + stall + (trouble.hostMs ?? 0);
       const endMs = this.nowMs + durationMs;
-      if (index > 0) for (const id of ids) this.#observer.onInterToken?.(id, endMs - lastMs);
+      for (const id of ids) this.#observer.onInterToken?.(id, endMs - lastMs);
       this.#step(decodeMs, prefillMs, durationMs, 3 + (trouble.neighbours ?? 0));
       lastMs = endMs;
     }
