@@ -250,7 +250,6 @@ class StepEngine implements RunningEngine {
     await turn;
     this.#pacer.observe(step.prefillTokens, result.computeMs);
     this.evidence.measureStep(result.computeMs);
-    this.#speculation?.observe(step, draftTokens, result.computeMs);
     const generatedTokens = this.#apply(step, result);
     const end = {
       startMs,
@@ -259,6 +258,7 @@ class StepEngine implements RunningEngine {
       blocksEvicted: this.#pool.numEvictions - evictionsBefore,
       preemptions: step.preempted.length,
     };
+    this.#speculation?.observe(step, draftTokens, Math.max(result.computeMs, end.durationMs));
     this.#observers.notify("onStep", {
       step: this.evidence.currentStep,
       computeMs: result.computeMs,

@@ -119,9 +119,9 @@ export class Speculation implements Disposable {
     return { numGuessed, numRight };
   }
 
-  /** Takes note of what a step cost in which so many guesses were computed. */
-  observe(step: ScheduledStep, numGuessed: number, computeMs: number): void {
-    if (step.prefillTokens === 0) this.#cost.observe(step.decodeTokens + numGuessed, computeMs);
+  /** Takes note of what a step took, with what is done between two steps, in which so many guesses were computed. */
+  observe(step: ScheduledStep, numGuessed: number, durationMs: number): void {
+    if (step.prefillTokens === 0) this.#cost.observe(step.decodeTokens + numGuessed, durationMs);
   }
 
   release(sequence: Sequence): void {
