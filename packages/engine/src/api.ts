@@ -3,6 +3,7 @@ import type { Explanation, SlowGap } from "./evidence/explanation.js";
 import type { Spread } from "./evidence/spread.js";
 import type { LoggedStep } from "./evidence/step-log.js";
 import type { LoadedAdapter } from "./adapters/adapter.js";
+import type { Account } from "./scheduler/account.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "./structured/grammar.js";
 
@@ -11,6 +12,16 @@ import type { Grammar, GrammarSpec } from "./structured/grammar.js";
  * the same object, all of them are taken or, by `queue_full` on the first, none.
  */
 export type RequestBatch = object;
+
+/** Bounds on a request's time in ms, each from its arrival; one that passes ends it with `deadline_exceeded`. */
+export interface Deadlines {
+  /** To be admitted. */
+  readonly queueMs?: number | undefined;
+  /** To its first token; the fair policy admits those of one tenant that are due first. */
+  readonly firstTokenMs?: number | undefined;
+  /** To its end. */
+  readonly totalMs?: number | undefined;
+}
 
 /** What the engine is asked for. Exactly one of prompt text or ids has been resolved to ids by the caller. */
 export interface GenerationRequest {
@@ -33,6 +44,9 @@ export interface GenerationRequest {
   readonly cacheSalt?: string;
   /** Lower runs earlier; only with the priority policy. */
   readonly priority?: number;
+  /** Whom it is accounted to; default the tenant `default`. */
+  readonly account?: Account;
+  readonly deadlines?: Deadlines;
   /** See `RequestBatch`. */
   readonly batch?: RequestBatch;
   /** `performance.now()` at arrival. */
@@ -61,6 +75,8 @@ export interface EmbeddingRequest {
   readonly normalize: boolean;
   /** See `GenerationRequest`. */
   readonly adapter?: LoadedAdapter | undefined;
+  readonly account?: Account;
+  readonly deadlines?: Deadlines;
   /** See `RequestBatch`. */
   readonly batch?: RequestBatch;
   readonly arrivalMs?: number;
@@ -154,6 +170,7 @@ export interface GapSummary {
 /** What the engine knows of a request, running or over. */
 export interface RequestEvidence {
   readonly requestId: string;
+  readonly tenant: string;
   readonly isOver: boolean;
   readonly record: ServingRecord;
   /** Where the time to the first token went; undefined before there is one. */
@@ -177,6 +194,8 @@ export interface EngineStats {
   readonly waiting: number;
   /** How long the request has been waiting that came first of those that were never admitted; 0 where none waits. */
   readonly oldestWaitingMs: number;
+  /** Sequences that run and wait, by tenant, for those who have any. */
+  readonly tenants?: ReadonlyMap<string, { readonly running: number; readonly waiting: number }>;
   readonly kvCacheUsage: number;
   /** Token positions of a block. */
   readonly blockSize: number;
@@ -192,6 +211,25 @@ export interface EngineStats {
     readonly running: readonly string[];
     readonly waiting: readonly string[];
   };
+}
+
+/** A request that was not served to its end: there was too much to do, or it cannot be computed. */
+export interface RefusedRequest {
+  readonly requestId: string;
+  readonly tenant: string;
+  readonly lane: number;
+  /**
+   * `queue_full`: it found no place in the queue; `displaced`: it gave way in the queue to one of a more urgent lane or of a
+   * tenant with fewer; `quarantined`: computing it failed twice; the others: it was in the queue, without a first token or
+   * not complete for too long.
+   */
+  readonly reason:
+    | "queue_full"
+    | "displaced"
+    | "quarantined"
+    | "queue_deadline"
+    | "first_token_deadline"
+    | "total_deadline";
 }
 
 /** Engine happenings that metrics count; called synchronously, must not throw. */
@@ -211,6 +249,9 @@ export interface EngineObserver {
    * when it finishes, and one that fails never finishes.
    */
   onSettled?(requestId: string, kernelMs: number): void;
+  onRefused?(request: RefusedRequest): void;
+  /** The backend failed in a step; those who were in it are tried alone. */
+  onStepFailed?(error: OctavoError): void;
   /** A grammar was asked for and is there: how long its caller waited, and whether it was known already. */
   onGrammarCompiled?(seconds: number, cached: boolean): void;
 }
@@ -236,6 +277,8 @@ export interface StepRecord {
 
 export interface FinishedRequest {
   readonly requestId: string;
+  readonly tenant: string;
+  readonly lane: number;
   readonly reasons: readonly FinishReason[];
   readonly usage: Usage;
   readonly record: ServingRecord;
@@ -251,7 +294,8 @@ export interface Engine extends AsyncDisposable {
   readonly evidence: Evidence;
   readonly maxModelLen: number;
   /**
-   * Queues a request. Throws `context_length_exceeded`, `queue_full`, `invalid_request` or `shutting_down` at once.
+   * Queues a request. Throws `context_length_exceeded`, `queue_full`, `invalid_request`, `request_quarantined` or
+   * `shutting_down` at once.
    * Leaving the iteration early or aborting the signal frees its blocks before the next step.
    */
   generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent>;

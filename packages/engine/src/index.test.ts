@@ -11,6 +11,7 @@ test("exports these values and no others", () => {
     "createEngine",
     "createProgressBar",
     "createTokenizer",
+    "defaultTenant",
     "describeModel",
     "detectContentFormat",
     "openCheckpoint",
@@ -18,6 +19,7 @@ test("exports these values and no others", () => {
     "quantizationNames",
     "resolveModel",
     "resolveSamplingParams",
+    "schedulingPolicyNames",
     "supportedArchitectures",
   ]);
 });

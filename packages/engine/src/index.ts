@@ -1,7 +1,15 @@
 export type * from "./api.js";
 export type * from "./adapters/adapter.js";
 export type * from "./language-model.js";
-export type { Cause, Culprit, Explanation, ExplanationPart, SlowGap } from "./evidence/explanation.js";
+export { type Account, defaultTenant } from "./scheduler/account.js";
+export type {
+  Cause,
+  Culprit,
+  Explanation,
+  ExplanationPart,
+  SlowGap,
+  TenantPart,
+} from "./evidence/explanation.js";
 export type { Spread } from "./evidence/spread.js";
 export type { LoggedStep, StepShare } from "./evidence/step-log.js";
 export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config.js";
@@ -31,7 +39,7 @@ export {
   type KvCacheRequest,
   type KvShape,
 } from "./kv-cache/plan-kv-cache.js";
-export type { SchedulingPolicyName } from "./scheduler/scheduling-policy.js";
+export { type SchedulingPolicyName, schedulingPolicyNames } from "./scheduler/policies/scheduling-policy.js";
 export { createTokenizer } from "./tokenizer/create-tokenizer.js";
 export { resolveModel, type ResolveModelOptions, type ResolvedModel } from "./hub/resolve-model.js";
 export { describeModel, type DescribeModelOptions } from "./hub/describe-model.js";

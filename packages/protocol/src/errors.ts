@@ -16,6 +16,7 @@ export const errorCodes = {
   request_timeout: { status: 408, type: "RequestTimeoutError", retryable: true },
   payload_too_large: { status: 413, type: "PayloadTooLargeError", retryable: false },
   unsupported_media_type: { status: 415, type: "UnsupportedMediaTypeError", retryable: false },
+  request_quarantined: { status: 422, type: "UnprocessableEntityError", retryable: false },
   queue_full: { status: 429, type: "RateLimitError", retryable: true },
   headers_too_large: { status: 431, type: "BadRequestError", retryable: false },
   request_cancelled: { status: 499, type: "RequestCancelledError", retryable: false },

@@ -1,7 +1,18 @@
 import { z } from "zod";
 
+const timeoutMs = z
+  .number()
+  .gt(0)
+  .max(2 ** 31 - 1);
+
 /** What Octavo does beyond OpenAI's and vLLM's fields, when asked. */
-export const octavoFields = z.strictObject({ include_serving_record: z.boolean().nullish() });
+export const octavoFields = z.strictObject({
+  include_serving_record: z.boolean().nullish(),
+  /** Bounds on the request's time, from its arrival: to leave the queue, to the first token, to the end. */
+  queue_timeout_ms: timeoutMs.nullish(),
+  ttft_timeout_ms: timeoutMs.nullish(),
+  timeout_ms: timeoutMs.nullish(),
+});
 
 interface SpreadInfo {
   readonly min: number;
@@ -19,15 +30,18 @@ export interface ExplanationInfo {
     readonly tokens?: number;
     readonly requests?: readonly {
       readonly request_id: string;
+      readonly tenant: string;
       readonly ms: number;
       readonly tokens: number;
     }[];
+    readonly tenants?: readonly { readonly tenant: string; readonly ms: number; readonly tokens: number }[];
   }[];
 }
 
 /** How a request was served. Times in ms. */
 export interface ServingRecordInfo {
   readonly request_id: string;
+  readonly tenant: string;
   readonly is_over: boolean;
   readonly queue_ms: number;
   readonly time_to_first_token_ms?: number;

@@ -1,7 +1,13 @@
+import type { SchedulingPolicyName } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { ConventionName } from "@octavo/tracing";
 import { checkDetectorConfig } from "./detectors/create-detectors.js";
 import { resolveFormats } from "./parsers/registry.js";
+import {
+  checkTenantSettings,
+  defaultTenantSettings,
+  type TenantSettings,
+} from "./tenants/tenant-settings.js";
 import { checkTracingConfig } from "./tracing/tracing-config.js";
 
 /** Names follow vLLM's flags; times in ms, sizes in bytes. 0 turns a limit off where that is said. */
@@ -22,6 +28,10 @@ export interface ServerConfig {
   readonly bodyTimeoutMs: number;
   /** For a request as a whole, generation included; 0 is off. */
   readonly requestTimeoutMs: number;
+  /** For a request to be admitted by the engine, from its arrival; 0 is off. */
+  readonly queueTimeoutMs: number;
+  /** For its first token; 0 is off. */
+  readonly firstTokenTimeoutMs: number;
   /** A client that reads nothing of its answer for so long is cut off; 0 is off. */
   readonly stallTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
@@ -49,7 +59,9 @@ export interface ServerConfig {
   readonly maxLogprobs: number;
   readonly pooling: "mean" | "last";
   /** Only the priority policy takes a `priority` other than 0. */
-  readonly schedulingPolicy: "fcfs" | "priority";
+  readonly schedulingPolicy: SchedulingPolicyName;
+  /** Whom requests are accounted to, and the lanes they run in. Its keys are asked for as `apiKeys` are. */
+  readonly tenants: TenantSettings;
   /** Also expose metric names that vLLM has dropped but dashboards still use. */
   readonly enableLegacyMetricNames: boolean;
   /** Labels of `vllm:cache_config_info`. */
@@ -90,6 +102,8 @@ export const defaultServerConfig: ServerConfig = {
   headersTimeoutMs: 15_000,
   bodyTimeoutMs: 60_000,
   requestTimeoutMs: 0,
+  queueTimeoutMs: 0,
+  firstTokenTimeoutMs: 0,
   stallTimeoutMs: 60_000,
   keepAliveTimeoutMs: 65_000,
   maxConnections: 8192,
@@ -105,6 +119,7 @@ export const defaultServerConfig: ServerConfig = {
   maxLogprobs: 20,
   pooling: "last",
   schedulingPolicy: "fcfs",
+  tenants: defaultTenantSettings,
   enableLegacyMetricNames: false,
   cacheConfig: {},
   corsOrigins: [],
@@ -132,6 +147,8 @@ export function resolveServerConfig(options: Partial<ServerConfig> = {}): Server
   checkInteger("headersTimeoutMs", config.headersTimeoutMs, 1, 2 ** 31 - 1);
   checkInteger("bodyTimeoutMs", config.bodyTimeoutMs, 1, 2 ** 31 - 1);
   checkInteger("requestTimeoutMs", config.requestTimeoutMs, 0, 2 ** 31 - 1);
+  checkInteger("queueTimeoutMs", config.queueTimeoutMs, 0, 2 ** 31 - 1);
+  checkInteger("firstTokenTimeoutMs", config.firstTokenTimeoutMs, 0, 2 ** 31 - 1);
   checkInteger("stallTimeoutMs", config.stallTimeoutMs, 0, 2 ** 31 - 1);
   checkInteger("keepAliveTimeoutMs", config.keepAliveTimeoutMs, 0, 2 ** 31 - 1);
   checkInteger("drainTimeoutMs", config.drainTimeoutMs, 0, 2 ** 31 - 1);
@@ -145,6 +162,7 @@ export function resolveServerConfig(options: Partial<ServerConfig> = {}): Server
   resolveFormats(config, []);
   checkTracingConfig(config);
   checkDetectorConfig(config);
+  checkTenantSettings(config.tenants, "tenants");
   if (config.apiKeys.some((key) => key.length === 0)) {
     throw new OctavoError("invalid_option", "apiKeys: an API key must not be empty", { param: "apiKeys" });
   }

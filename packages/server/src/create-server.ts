@@ -17,7 +17,10 @@ import { registerProcessMetrics } from "./metrics/process-metrics.js";
 import { Registry } from "./metrics/registry.js";
 import { serverRoutes } from "./routes/index.js";
 import { Service } from "./service.js";
+import { TenantLabels } from "./tenants/tenant-labels.js";
+import { TenantResolver } from "./tenants/tenant-resolver.js";
 import { createServerTracing } from "./tracing/tracing-config.js";
+import { registerTenantMetrics } from "./metrics/tenant-metrics.js";
 import { registerTraceMetrics } from "./metrics/trace-metrics.js";
 
 export interface CreateServerOptions {
@@ -73,10 +76,14 @@ export function createServer({
   registerTraceMetrics(registry, tracing);
   const meter = createMeter(model, config, registry, meteringLog);
   const detectors = createDetectors(model, config, engineRegistry, log, (id) => meter.tenantOf(id));
-  const service = new Service(model, config, registry, metrics);
+  const tenants = new TenantResolver(config.tenants);
+  const labels = new TenantLabels(Object.keys(config.tenants.tenants));
+  const tenantObserver = registerTenantMetrics(engineRegistry, model.engine, tenants, labels);
+  const service = new Service(model, config, registry, metrics, tenants);
   const dispatcher = new Dispatcher({
     router: new Router(serverRoutes(service)),
-    keys: new ApiKeys(config.apiKeys),
+    keys: new ApiKeys(config.apiKeys, config.tenants.keys),
+    tenants,
     cors: new CorsPolicy(config.corsOrigins),
     isDraining: () => service.isDraining,
     accessLog: config.accessLog,
@@ -87,6 +94,7 @@ export function createServer({
     model.engine.observe(observer),
     ...(detectors === undefined ? [] : [model.engine.observe(detectors.observer)]),
     model.engine.observe(meter.observer),
+    model.engine.observe(tenantObserver),
     ...(tracing === undefined ? [] : [model.engine.observe(tracing.observer)]),
   ];
   let closing: Promise<void> | undefined;

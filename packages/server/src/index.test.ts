@@ -7,7 +7,9 @@ it("exports these values and no others", () => {
     "MeteringLog",
     "createServer",
     "defaultServerConfig",
+    "parseTenantSettings",
     "resolveServerConfig",
     "serverVersion",
+    "tenantSources",
   ]);
 });

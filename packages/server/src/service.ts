@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import type { LanguageModel, LoadedAdapter } from "@octavo/engine";
+import {
+  type Account,
+  type Deadlines,
+  defaultTenant,
+  type LanguageModel,
+  type LoadedAdapter,
+} from "@octavo/engine";
 import { type ChatCompletionRequest, OctavoError, parseWith, unknownFields } from "@octavo/protocol";
 import type { z } from "zod";
 import type { ServerConfig } from "./config.js";
@@ -10,6 +16,7 @@ import type { HttpMetrics } from "./metrics/http-metrics.js";
 import { type OutputFormats, resolveFormats } from "./parsers/registry.js";
 import type { Registry } from "./metrics/registry.js";
 import { accountOf } from "./metering/request-account.js";
+import type { TenantResolver } from "./tenants/tenant-resolver.js";
 import { traceOf } from "./tracing/request-trace.js";
 import { serverVersion } from "./version.js";
 
@@ -18,6 +25,27 @@ export interface ServedModel {
   /** As answers carry it. */
   readonly name: string;
   readonly adapter: LoadedAdapter | undefined;
+}
+
+/** Who asks: an exchange, or what goes on for it when it is over. */
+export type TermsCaller = Pick<RequestContext, "request" | "key" | "signal">;
+
+/** What a request's body says of its tenant and of its time. */
+export interface TermsFields {
+  readonly user?: string | null | undefined;
+  readonly octavo?:
+    | {
+        readonly queue_timeout_ms?: number | null | undefined;
+        readonly ttft_timeout_ms?: number | null | undefined;
+        readonly timeout_ms?: number | null | undefined;
+      }
+    | null
+    | undefined;
+}
+
+export interface RequestTerms {
+  readonly account: Account;
+  readonly deadlines: Deadlines;
 }
 
 /** Names that a message lists. */
@@ -39,13 +67,21 @@ export class Service {
   /** Responses of `/v1/responses` that can be asked for again. */
   readonly responses = new ResponseStore();
   readonly startedAtSeconds = nowSeconds();
+  readonly #tenants: TenantResolver;
   isDraining = false;
 
-  constructor(model: LanguageModel, config: ServerConfig, registry: Registry, httpMetrics: HttpMetrics) {
+  constructor(
+    model: LanguageModel,
+    config: ServerConfig,
+    registry: Registry,
+    httpMetrics: HttpMetrics,
+    tenants: TenantResolver,
+  ) {
     this.model = model;
     this.config = config;
     this.registry = registry;
     this.httpMetrics = httpMetrics;
+    this.#tenants = tenants;
     const [first = model.name, ...others] = config.servedModelNames;
     this.modelNames = [first, ...others];
     this.fingerprint = fingerprintOf(model);
@@ -101,10 +137,29 @@ export class Service {
     throw new OctavoError("invalid_request", message, { param: `${param}[${bad}]` });
   }
 
+  /** Whom the engine's requests are accounted to, and when they are due. */
+  termsOf(caller: TermsCaller, request: TermsFields): RequestTerms {
+    const { headers } = caller.request;
+    const account = this.#tenants.accountOf({ headers, key: caller.key, user: request.user });
+    const charged = accountOf(caller.signal);
+    if (charged !== undefined) charged.tenant = account.tenant === defaultTenant ? undefined : account.tenant;
+    const { queueTimeoutMs, firstTokenTimeoutMs } = this.config;
+    const wanted = request.octavo;
+    return {
+      account,
+      deadlines: {
+        queueMs: soonest(queueTimeoutMs, wanted?.queue_timeout_ms),
+        firstTokenMs: soonest(firstTokenTimeoutMs, wanted?.ttft_timeout_ms),
+        totalMs: soonest(0, wanted?.timeout_ms),
+      },
+    };
+  }
+
   checkPriority(priority: number | null | undefined): void {
     if (this.config.schedulingPolicy === "priority" || !priority) return;
-    const message =
-      "priority: this server schedules first-come first-served; start it with --scheduling-policy priority";
+    const policy =
+      this.config.schedulingPolicy === "fair" ? "fairly between tenants" : "first-come first-served";
+    const message = `priority: this server schedules ${policy}; start it with --scheduling-policy priority`;
     throw new OctavoError("invalid_request", message, { param: "priority" });
   }
 
@@ -112,6 +167,12 @@ export class Service {
   wantsUsage(request: Pick<ChatCompletionRequest, "stream_options">): boolean {
     return request.stream_options?.include_usage === true || this.config.enableForceIncludeUsage;
   }
+}
+
+/** The shorter of the operator's bound, 0 for none, and the request's. */
+function soonest(configuredMs: number, wantedMs: number | null | undefined): number | undefined {
+  const bounds = [configuredMs, wantedMs ?? 0].filter((ms) => ms > 0);
+  return bounds.length === 0 ? undefined : Math.min(...bounds);
 }
 
 export function nowSeconds(): number {

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { LLM, quantizationNames } from "@octavo/engine";
+import { LLM, quantizationNames, schedulingPolicyNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { conventionNames } from "@octavo/tracing";
 import { defaultStoreFolder, SpanStore } from "@octavo/tracing/store";
-import { createServer, MeteringLog, resolveServerConfig, type OctavoServer } from "@octavo/server";
+import { createServer, MeteringLog, resolveServerConfig, tenantSources, type OctavoServer } from "@octavo/server";
 import { Command, Option } from "commander";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
@@ -19,6 +19,7 @@ import {
 } from "../options/parse.js";
 import { loadOptionsOf, type ServeFlags, serverConfigOf } from "../options/serve-options.js";
 import { parseSpeculativeConfig } from "../options/speculative-config.js";
+import { readTenantsFile } from "../options/tenants-file.js";
 
 /** The model that ships with the repository; what is served when none is named. */
 const embeddedModel = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
@@ -47,6 +48,7 @@ export function serveCommand(): Command {
     .option("--max-num-seqs <n>", "sequences that run at once", parseCount(1, 4096))
     .option("--max-num-batched-tokens <n>", "token budget of a step", parseCount(1))
     .option("--max-queued-requests <n>", "waiting requests before 429", parseCount(0))
+    .option("--max-queued-tokens <n>", "their prompt tokens before 429 (default: no bound)", parseCount(0))
     .option("--kv-cache-memory <size>", "memory of the KV cache, e.g. 2GiB", parseBytes)
     .option(
       "--gpu-memory-utilization <share>",
@@ -91,8 +93,16 @@ export function serveCommand(): Command {
       "time of a step with prompts while others generate (default: 200; 0: no bound)",
       parseCount(0),
     )
+    .option(
+      "--max-long-partial-prefills <n>",
+      "prompts beyond that threshold side by side while others wait (default: 2 if fair, else no bound)",
+      parseCount(0),
+    )
     .addOption(
-      new Option("--scheduling-policy <name>", "order of waiting requests").choices(["fcfs", "priority"]),
+      new Option(
+        "--scheduling-policy <name>",
+        "who is served first: by arrival, by priority, or fairly between tenants (default: fcfs)",
+      ).choices(schedulingPolicyNames),
     )
     .option("--threads <n>", "compute threads (default: the machine's cores)", parseCount(1, 1024))
     .optionsGroup("Speculation:")
@@ -105,6 +115,24 @@ export function serveCommand(): Command {
     .option("--num-speculative-tokens <n>", "guesses per step with --speculative-model", parseCount(1, 128))
     .option("--ngram-prompt-lookup-min <n>", "with --speculative-model [ngram]", parseCount(1, 256))
     .option("--ngram-prompt-lookup-max <n>", "with --speculative-model [ngram]", parseCount(1, 256))
+    .optionsGroup("Tenants:")
+    .option("--tenants <file>", "JSON file of tenants, lanes and keys", readTenantsFile)
+    .addOption(
+      new Option(
+        "--tenant-from <source>",
+        "what says whose a request is: its API key, the x-tenant-id header or the field user (default: key if keys have tenants, else header)",
+      ).choices(tenantSources),
+    )
+    .option(
+      "--max-queued-requests-per-tenant <n>",
+      "waiting requests of one tenant before 429 (default: no bound)",
+      parseCount(0),
+    )
+    .option(
+      "--max-queued-tokens-per-tenant <n>",
+      "their prompt tokens before 429 (default: no bound)",
+      parseCount(0),
+    )
     .optionsGroup("LoRA:")
     .option("--enable-lora", "serve LoRA adapters beside the model")
     .option(
@@ -153,6 +181,16 @@ export function serveCommand(): Command {
     )
     .option("--enable-force-include-usage", "send usage in every stream")
     .option("--request-timeout <seconds>", "end a request after; 0 for never", parseNumber(0, longestSeconds))
+    .option(
+      "--queue-timeout <seconds>",
+      "end a request that is not admitted after; 0 for never",
+      parseNumber(0, longestSeconds),
+    )
+    .option(
+      "--ttft-timeout <seconds>",
+      "end a request without a first token after; 0 for never",
+      parseNumber(0, longestSeconds),
+    )
     .option("--max-body-size <size>", "largest request body", parseBytes)
     .option("--allowed-origins <origin...>", "browser origins to answer, or *")
     .option("--enable-legacy-metric-names", "also expose metric names that vLLM has dropped")
@@ -258,7 +296,7 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
       model,
       backend: model.backend.info,
       names: config.servedModelNames,
-      needsKey: config.apiKeys.length > 0,
+      needsKey: config.apiKeys.length + config.tenants.keys.length > 0,
     }),
   );
   await stopped;

@@ -1,5 +1,10 @@
-import type { AdapterSpec, LoadOptions } from "@octavo/engine";
-import type { ServerConfig } from "@octavo/server";
+import type { AdapterSpec, LoadOptions, SchedulingPolicyName } from "@octavo/engine";
+import {
+  defaultServerConfig,
+  type ServerConfig,
+  type TenantSettings,
+  type TenantSource,
+} from "@octavo/server";
 import { type SpeculativeFlags, speculativeConfigOf } from "./speculative-config.js";
 
 /** `octavo serve`'s flags as commander hands them over. Absent means the engine's or the server's default. */
@@ -16,6 +21,9 @@ export interface ServeFlags extends SpeculativeFlags {
   readonly maxNumSeqs?: number;
   readonly maxNumBatchedTokens?: number;
   readonly maxQueuedRequests?: number;
+  readonly maxQueuedTokens?: number;
+  readonly maxQueuedRequestsPerTenant?: number;
+  readonly maxQueuedTokensPerTenant?: number;
   readonly kvCacheMemory?: number;
   readonly gpuMemoryUtilization?: number;
   readonly dtype?: "auto" | "f32" | "f16" | "bf16";
@@ -26,7 +34,10 @@ export interface ServeFlags extends SpeculativeFlags {
   readonly enableChunkedPrefill?: boolean;
   readonly longPrefillTokenThreshold?: number;
   readonly maxPrefillStepMs?: number;
-  readonly schedulingPolicy?: "fcfs" | "priority";
+  readonly maxLongPartialPrefills?: number;
+  readonly schedulingPolicy?: SchedulingPolicyName;
+  readonly tenants?: TenantSettings;
+  readonly tenantFrom?: TenantSource;
   readonly threads?: number;
   readonly enableLora?: boolean;
   readonly loraModules?: readonly AdapterSpec[];
@@ -46,6 +57,8 @@ export interface ServeFlags extends SpeculativeFlags {
   readonly reasoningParser?: string;
   readonly enableForceIncludeUsage?: boolean;
   readonly requestTimeout?: number;
+  readonly queueTimeout?: number;
+  readonly ttftTimeout?: number;
   readonly maxBodySize?: number;
   readonly allowedOrigins?: readonly string[];
   readonly enableLegacyMetricNames?: boolean;
@@ -84,9 +97,13 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     maxNumSeqs: flags.maxNumSeqs,
     maxNumBatchedTokens: flags.maxNumBatchedTokens,
     maxQueuedRequests: flags.maxQueuedRequests,
+    maxQueuedTokens: flags.maxQueuedTokens,
+    maxQueuedRequestsPerTenant: flags.maxQueuedRequestsPerTenant,
+    maxQueuedTokensPerTenant: flags.maxQueuedTokensPerTenant,
     enablePrefixCaching: flags.enablePrefixCaching,
     enableChunkedPrefill: flags.enableChunkedPrefill,
     longPrefillTokenThreshold: flags.longPrefillTokenThreshold,
+    maxLongPartialPrefills: flags.maxLongPartialPrefills,
     maxPrefillStepMs: flags.maxPrefillStepMs,
     schedulingPolicy: flags.schedulingPolicy,
     generationConfig: flags.generationConfig,
@@ -109,6 +126,8 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     servedModelNames: flags.servedModelName ?? defaultNames,
     maxBodyBytes: flags.maxBodySize,
     requestTimeoutMs: milliseconds(flags.requestTimeout),
+    queueTimeoutMs: milliseconds(flags.queueTimeout),
+    firstTokenTimeoutMs: milliseconds(flags.ttftTimeout),
     drainTimeoutMs: milliseconds(flags.drainTimeout),
     trustRequestChatTemplate: flags.trustRequestChatTemplate,
     chatTemplateContentFormat: flags.chatTemplateContentFormat,
@@ -121,6 +140,7 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     maxLogprobs: flags.maxLogprobs,
     pooling: flags.pooling,
     schedulingPolicy: flags.schedulingPolicy,
+    tenants: tenantsOf(flags),
     otlpEndpoint: flags.otlpEndpoint ?? flags.otlpTracesEndpoint,
     otlpHeaders: flags.otlpHeaders,
     traceConventions: flags.traceConventions,
@@ -147,6 +167,12 @@ function apiKeysOf(flags: ServeFlags): readonly string[] | undefined {
     ?.split(",")
     .map((key) => key.trim())
     .filter((key) => key !== "");
+}
+
+/** The tenants file's, with the flag's source in place of its own. */
+function tenantsOf({ tenants, tenantFrom }: ServeFlags): TenantSettings | undefined {
+  if (tenantFrom === undefined) return tenants;
+  return { ...(tenants ?? defaultServerConfig.tenants), tenantFrom };
 }
 
 /** vLLM knows no flag for it. */

@@ -1,10 +1,11 @@
 import type { Backend, OutputRow, RowResult, RowSampling, SamplerState } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { LoadedAdapter } from "../adapters/adapter.js";
-import type { FinishedRequest, ServingRecord, Usage } from "../api.js";
+import type { Deadlines, FinishedRequest, ServingRecord, Usage } from "../api.js";
 import type { EvidenceLog, ObservedRequest } from "../evidence/evidence-log.js";
 import { RequestTimeline } from "../evidence/request-timeline.js";
 import { ServedAdapter } from "../adapters/adapter-set.js";
+import { type Account, defaultAccount } from "../scheduler/account.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
 import type { SpeculatedRequest } from "../speculation/speculation.js";
 import type { ObserverList } from "./observer-list.js";
@@ -33,6 +34,8 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
   readonly order: number;
   readonly priority: number;
   readonly cacheSalt: string | undefined;
+  readonly account: Account;
+  readonly deadlines: Deadlines;
   readonly timeline: RequestTimeline;
   readonly #evidence: EvidenceLog;
   readonly adapter: ServedAdapter | undefined;
@@ -48,6 +51,8 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
       readonly arrivalMs?: number;
       readonly priority?: number;
       readonly cacheSalt?: string;
+      readonly account?: Account;
+      readonly deadlines?: Deadlines;
       readonly grammarMs?: number;
       readonly adapter?: LoadedAdapter | undefined;
     },
@@ -58,6 +63,8 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     this.order = order;
     this.priority = request.priority ?? 0;
     this.cacheSalt = request.cacheSalt;
+    this.account = request.account ?? defaultAccount;
+    this.deadlines = request.deadlines ?? {};
     this.timeline = new RequestTimeline(request, order);
     this.#evidence = evidence;
     this.adapter = servedAdapter(request.adapter);
@@ -67,9 +74,26 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     return this.#isOver;
   }
 
+  get tenant(): string {
+    return this.account.tenant;
+  }
+
+  get numPromptTokens(): number {
+    return this.sequences[0]?.numPromptTokens ?? 0;
+  }
+
+  get promptTokens(): Int32Array {
+    return this.sequences[0]?.tokens.slice(0, this.numPromptTokens) ?? new Int32Array(0);
+  }
+
+  get firstTokenDueMs(): number | undefined {
+    const { firstTokenMs } = this.deadlines;
+    return firstTokenMs === undefined ? undefined : this.timeline.arrivalMs + firstTokenMs;
+  }
+
   get usage(): Usage {
     return {
-      promptTokens: this.sequences[0]?.numPromptTokens ?? 0,
+      promptTokens: this.numPromptTokens,
       completionTokens: this.sequences.reduce((sum, sequence) => sum + sequence.numOutputTokens, 0),
       cachedTokens: this.sequences[0]?.cachedTokens ?? 0,
     };
@@ -116,6 +140,8 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     );
     observers.notify("onFinished", {
       requestId: this.requestId,
+      tenant: this.account.tenant,
+      lane: this.account.lane ?? 0,
       usage,
       record,
       maxSequenceTokens,

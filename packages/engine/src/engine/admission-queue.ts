@@ -1,38 +1,94 @@
 import { OctavoError } from "@octavo/protocol";
 import type { RequestBatch } from "../api.js";
-import type { ActiveRequest } from "./active-request.js";
+import type { Account } from "../scheduler/account.js";
+import { DrainRate } from "./drain-rate.js";
 
-const intervalsKept = 32;
+/** A request as the queue sees it. */
+export interface QueuedRequest {
+  readonly account: Account;
+  readonly numPromptTokens: number;
+}
 
-/** Bounds how many requests wait for admission, and tells those it refuses when to try again. */
-export class AdmissionQueue {
-  readonly #maxRequests: number;
+/** One that waits. */
+export interface WaitingRequest extends QueuedRequest {
+  readonly timeline: { readonly queuedMs: number };
+}
+
+/** 0 is no bound, except for `maxRequests`. */
+export interface QueueBounds {
+  readonly maxRequests: number;
+  readonly maxTokens: number;
+  readonly maxRequestsPerTenant: number;
+  readonly maxTokensPerTenant: number;
+  /** A tenant with more waiting requests gives way to one with fewer. */
+  readonly isShared: boolean;
+}
+
+interface TenantQueue<Request> {
+  readonly requests: Set<Request>;
+  numTokens: number;
+  readonly drain: DrainRate;
+}
+
+/** Tenants without waiting requests whose pace is remembered. */
+const mostIdleTenants = 1024;
+
+/** Bounds what waits for admission, and tells those it refuses when to try again. */
+export class AdmissionQueue<Request extends WaitingRequest> {
+  readonly #bounds: QueueBounds;
+  readonly #waiting = new Set<Request>();
+  readonly #tenants = new Map<string, TenantQueue<Request>>();
+  readonly #drain = new DrainRate();
+  #numTokens = 0;
   #latestBatch: RequestBatch | undefined;
-  readonly #waiting = new Set<ActiveRequest>();
-  /** When the latest requests finished, oldest first. */
-  readonly #finishedMs: number[] = [];
 
-  constructor(maxRequests: number) {
-    this.#maxRequests = maxRequests;
+  constructor(bounds: QueueBounds) {
+    this.#bounds = bounds;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Tenants that are remembered. */
+  get numTenants(): number {
+    return this.#tenants.size;
   }
 
   /**
-   * Throws `queue_full` when no more may wait, beside those for whom there are `freePlaces` in the next step. A batch
+   * Throws `queue_full` when the newcomer may not wait, beside those for whom there are `freePlaces` in the next step. Where
+   * the queue is full of less urgent ones, or of a tenant that has more of it, returns the one that is to give way. A batch
    * whose first request was let in is let in whole.
    */
-  check(freePlaces: number, batch: RequestBatch | undefined): void {
-    if (batch !== undefined && batch === this.#latestBatch) return;
+  check(
+    newcomer: QueuedRequest,
+    freePlaces: number,
+    batch: RequestBatch | undefined,
+    nowMs = performance.now(),
+  ): Request | undefined {
+    if (batch !== undefined && batch === this.#latestBatch) return undefined;
     this.#latestBatch = undefined;
-    this.#checkRoom(freePlaces);
+    this.#checkTenant(newcomer, freePlaces, nowMs);
+    const displaced = this.#hasRoom(newcomer, freePlaces) ? undefined : this.#displacedBy(newcomer, nowMs);
     this.#latestBatch = batch;
+    return displaced;
   }
 
-  enter(request: ActiveRequest): void {
+  enter(request: Request): void {
     this.#waiting.add(request);
+    this.#numTokens += request.numPromptTokens;
+    const tenant = this.#tenant(request);
+    tenant.requests.add(request);
+    tenant.numTokens += request.numPromptTokens;
   }
 
-  leave(request: ActiveRequest): void {
-    this.#waiting.delete(request);
+  leave(request: Request): void {
+    if (!this.#waiting.delete(request)) return;
+    this.#numTokens -= request.numPromptTokens;
+    const tenant = this.#tenant(request);
+    tenant.requests.delete(request);
+    tenant.numTokens -= request.numPromptTokens;
+    this.#forgetIdle();
   }
 
   /** How long the first of the waiting has been in the queue, 0 where nobody waits. */
@@ -43,31 +99,107 @@ export class AdmissionQueue {
 
   /** Requests come after a time without any: what finished before it says nothing about how fast these will. */
   noteWork(): void {
-    this.#finishedMs.length = 0;
+    this.#drain.forget();
+    for (const tenant of this.#tenants.values()) tenant.drain.forget();
   }
 
-  noteFinished(nowMs: number): void {
-    this.#finishedMs.push(nowMs);
-    if (this.#finishedMs.length > intervalsKept) this.#finishedMs.shift();
+  noteFinished(request: Request, nowMs: number): void {
+    this.#drain.note(nowMs);
+    this.#tenant(request).drain.note(nowMs);
+    this.#forgetIdle();
   }
 
-  #checkRoom(freePlaces: number): void {
-    if (this.#waiting.size < this.#maxRequests + freePlaces) return;
-    throw new OctavoError(
+  /** What a request is told that had to give way to another one. */
+  displacement(request: Request, nowMs = performance.now()): OctavoError {
+    return new OctavoError(
       "queue_full",
-      `${this.#waiting.size} requests are waiting, which is the limit. Try again later.`,
-      {
-        retryAfterSeconds: this.#retryAfterSeconds(),
-      },
+      "The queue is full, and this request gave way to one of a more urgent lane or of a tenant with fewer waiting. Try again later.",
+      { retryAfterSeconds: this.#retryAfterSeconds(request, nowMs) },
     );
   }
 
-  /** The time in which as many requests finished lately as are waiting now; between 1 s and 60 s. */
-  #retryAfterSeconds(): number {
-    const [oldest] = this.#finishedMs;
-    const newest = this.#finishedMs.at(-1);
-    if (oldest === undefined || newest === undefined || this.#finishedMs.length < 2) return 1;
-    const intervalMs = (newest - oldest) / (this.#finishedMs.length - 1);
-    return Math.min(60, Math.max(1, Math.ceil((this.#waiting.size * intervalMs) / 1000)));
+  #tenant({ account: { tenant } }: QueuedRequest): TenantQueue<Request> {
+    let queue = this.#tenants.get(tenant);
+    if (queue === undefined) {
+      queue = { requests: new Set(), numTokens: 0, drain: new DrainRate() };
+      this.#tenants.set(tenant, queue);
+    }
+    return queue;
+  }
+
+  #checkTenant(newcomer: QueuedRequest, freePlaces: number, nowMs: number): void {
+    const { account, numPromptTokens } = newcomer;
+    const maxRequests = account.maxQueuedRequests ?? this.#bounds.maxRequestsPerTenant;
+    const maxTokens = account.maxQueuedTokens ?? this.#bounds.maxTokensPerTenant;
+    const queue = this.#tenants.get(account.tenant);
+    if (queue === undefined) return;
+    const { requests, numTokens } = queue;
+    const isFull = maxRequests > 0 && requests.size >= maxRequests + freePlaces;
+    const isHeavy = maxTokens > 0 && requests.size > freePlaces && numTokens + numPromptTokens > maxTokens;
+    if (!isFull && !isHeavy) return;
+    const bound = isFull
+      ? `${requests.size} requests of this tenant are waiting`
+      : `this tenant's waiting requests have ${numTokens} prompt tokens, with this one ${numTokens + numPromptTokens}`;
+    const limit = isFull ? "which is its limit" : `more than its limit of ${maxTokens}`;
+    throw new OctavoError("queue_full", `${bound}, ${limit}. Try again later.`, {
+      retryAfterSeconds: this.#retryAfterSeconds(newcomer, nowMs),
+    });
+  }
+
+  #hasRoom({ numPromptTokens }: QueuedRequest, freePlaces: number): boolean {
+    const { maxRequests, maxTokens } = this.#bounds;
+    if (this.#waiting.size >= maxRequests + freePlaces) return false;
+    return (
+      maxTokens === 0 || this.#waiting.size <= freePlaces || this.#numTokens + numPromptTokens <= maxTokens
+    );
+  }
+
+  /** The newest of the least urgent lane, or of the tenant with most waiting; throws `queue_full` where that is the newcomer. */
+  #displacedBy(newcomer: QueuedRequest, nowMs: number): Request {
+    const ownLane = newcomer.account.lane ?? 0;
+    const ownCount = this.#tenants.get(newcomer.account.tenant)?.requests.size ?? 0;
+    let chosen: Request | undefined;
+    let chosenLane = ownLane;
+    let chosenCount = 0;
+    for (const request of this.#waiting) {
+      const lane = request.account.lane ?? 0;
+      const count = this.#bounds.isShared
+        ? (this.#tenants.get(request.account.tenant)?.requests.size ?? 0)
+        : 0;
+      const mayGo = lane > ownLane || (lane === ownLane && count > ownCount + 1);
+      if (!mayGo || lane < chosenLane || (lane === chosenLane && count < chosenCount)) continue;
+      chosen = request;
+      chosenLane = lane;
+      chosenCount = count;
+    }
+    // Room made by one request may not do for a prompt of many tokens.
+    if (chosen !== undefined && this.#fitsAfter(chosen, newcomer)) return chosen;
+    throw new OctavoError(
+      "queue_full",
+      `${this.#waiting.size} requests are waiting, which is the limit. Try again later.`,
+      { retryAfterSeconds: this.#drain.secondsFor(this.#waiting.size, nowMs) },
+    );
+  }
+
+  #fitsAfter(displaced: Request, { numPromptTokens }: QueuedRequest): boolean {
+    const { maxTokens } = this.#bounds;
+    return maxTokens === 0 || this.#numTokens - displaced.numPromptTokens + numPromptTokens <= maxTokens;
+  }
+
+  /** Until a tenant's waiting requests are done, at its own pace where that is known. */
+  #retryAfterSeconds(request: QueuedRequest, nowMs: number): number {
+    const queue = this.#tenants.get(request.account.tenant);
+    return queue?.drain.isKnown === true
+      ? queue.drain.secondsFor(queue.requests.size, nowMs)
+      : this.#drain.secondsFor(this.#waiting.size, nowMs);
+  }
+
+  #forgetIdle(): void {
+    if (this.#tenants.size <= mostIdleTenants + this.#waiting.size) return;
+    for (const [tenant, { requests }] of this.#tenants) {
+      if (requests.size > 0) continue;
+      this.#tenants.delete(tenant);
+      return;
+    }
   }
 }

@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
-import type { EmbeddingRequest, GenerationRequest } from "../api.js";
+import type { Deadlines, EmbeddingRequest, GenerationRequest } from "../api.js";
+import type { Account } from "../scheduler/account.js";
 
 export interface RequestLimits {
   readonly maxModelLen: number;
@@ -20,6 +21,7 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
       { param: "max_tokens" },
     );
   }
+  checkTerms(request);
   const { priority = 0, promptLogprobsFrom = 1, cacheSalt, grammar } = request;
   if (grammar !== undefined && grammar.maskWords !== Math.ceil(limits.vocabSize / 32))
     throw invalid("The grammar was compiled for another vocabulary; compile it with this engine.", "grammar");
@@ -57,6 +59,40 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
 
 export function checkEmbeddingRequest(request: EmbeddingRequest, limits: RequestLimits): void {
   checkPrompt(request.promptTokens, limits, limits.maxModelLen);
+  checkTerms(request);
+}
+
+const longestTenant = 256;
+const lowestLane = 255;
+
+function checkTerms({
+  account,
+  deadlines = {},
+}: {
+  readonly account?: Account;
+  readonly deadlines?: Deadlines;
+}): void {
+  if (account !== undefined) checkAccount(account);
+  for (const [name, ms] of Object.entries(deadlines)) {
+    if (ms === undefined || (Number.isFinite(ms) && ms > 0)) continue;
+    throw invalid(`The deadline ${name} must be a number of milliseconds above 0, not ${ms}.`, "deadlines");
+  }
+}
+
+function checkAccount({ tenant, lane = 0, weight = 1, maxQueuedRequests, maxQueuedTokens }: Account): void {
+  if (tenant.length === 0 || tenant.length > longestTenant)
+    throw invalid(
+      `A tenant's name must have 1 to ${longestTenant} characters, not ${tenant.length}.`,
+      "account",
+    );
+  if (!(Number.isSafeInteger(lane) && lane >= 0 && lane <= lowestLane))
+    throw invalid(`A lane must be an integer from 0 to ${lowestLane}, not ${lane}.`, "account");
+  if (!(weight > 0 && weight <= 1e6))
+    throw invalid(`A tenant's weight must be above 0, and at most 1000000, not ${weight}.`, "account");
+  for (const bound of [maxQueuedRequests, maxQueuedTokens]) {
+    if (bound !== undefined && !(Number.isSafeInteger(bound) && bound >= 0))
+      throw invalid(`A bound of a tenant's queue must be an integer of at least 0, not ${bound}.`, "account");
+  }
 }
 
 function checkPrompt(promptTokens: Int32Array, limits: RequestLimits, maxTokens: number): void {

@@ -10,6 +10,8 @@ import type {
 import { EvidenceLog } from "../evidence/evidence-log.js";
 import { BlockPool } from "../kv-cache/block-pool.js";
 import { tokenizeBadWords } from "../sampling/bad-words.js";
+import { defaultAccount } from "../scheduler/account.js";
+import { alone } from "../scheduler/policies/alone.js";
 import { PrefillPacer } from "../scheduler/prefill-pacer.js";
 import { Scheduler, type ScheduledStep } from "../scheduler/scheduler.js";
 import type { Sequence } from "../scheduler/sequence.js";
@@ -29,7 +31,9 @@ import {
 import { GenerationTask } from "./generation-task.js";
 import { oncePerList } from "./once-per-list.js";
 import { ObserverList } from "./observer-list.js";
+import { Quarantine, quarantined } from "./quarantine.js";
 import { RequestRegistry } from "./request-registry.js";
+import { StepFailures } from "./step-failures.js";
 import { StepPlanBuilder } from "./step-plan-builder.js";
 import { StopAutomaton } from "./stop-matcher.js";
 
@@ -53,8 +57,10 @@ class StepEngine implements RunningEngine {
   readonly #context: EngineContext;
   readonly #observers = new ObserverList();
   readonly evidence: EvidenceLog;
-  readonly #queue: AdmissionQueue;
+  readonly #queue: AdmissionQueue<ActiveRequest>;
   readonly #requests: RequestRegistry;
+  readonly #failures = new StepFailures<ActiveRequest>();
+  readonly #quarantine = new Quarantine();
   readonly #grammars: GrammarCompiler;
   readonly #loop: Promise<void>;
   #wake: (() => void) | undefined;
@@ -76,7 +82,13 @@ class StepEngine implements RunningEngine {
       blockSize,
       hooks.onLogits !== undefined,
     );
-    this.#queue = new AdmissionQueue(options.maxQueuedRequests);
+    this.#queue = new AdmissionQueue({
+      maxRequests: options.maxQueuedRequests,
+      maxTokens: options.maxQueuedTokens,
+      maxRequestsPerTenant: options.maxQueuedRequestsPerTenant,
+      maxTokensPerTenant: options.maxQueuedTokensPerTenant,
+      isShared: options.schedulingPolicy === "fair",
+    });
     this.#speculation =
       options.speculation && new Speculation(options.speculation, this.#pool, this.#scheduler);
     this.#requests = new RequestRegistry(this.#scheduler, this.#queue, this.#observers, (sequence) =>
@@ -116,6 +128,7 @@ class StepEngine implements RunningEngine {
       running: this.#scheduler.running.length,
       waiting: this.#scheduler.numWaiting,
       oldestWaitingMs: this.#queue.oldestWaitingMs(performance.now()),
+      tenants: this.#scheduler.tenants,
       kvCacheUsage: this.#pool.numUsed / this.#pool.numBlocks,
       blockSize: this.#pool.blockSize,
       totalBlocks: this.#pool.numBlocks,
@@ -133,7 +146,7 @@ class StepEngine implements RunningEngine {
   generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent> {
     this.#checkOpen();
     checkGenerationRequest(request, this.#limits);
-    this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length, request.batch);
+    this.#makePlace(request);
     const task = new GenerationTask(
       request,
       this.#numRequests,
@@ -148,7 +161,7 @@ class StepEngine implements RunningEngine {
   async embed(request: EmbeddingRequest, signal?: AbortSignal): Promise<EmbeddingResult> {
     this.#checkOpen();
     checkEmbeddingRequest(request, this.#limits);
-    this.#queue.check(this.#options.maxNumSeqs - this.#scheduler.running.length, request.batch);
+    this.#makePlace(request);
     const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize, this.evidence);
     this.#add(task, signal);
     return task.result;
@@ -198,6 +211,27 @@ class StepEngine implements RunningEngine {
 
   readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#requests.of(sequence);
 
+  /** Finds a place in the queue, or throws `queue_full`; `request_quarantined` for one that must not have any. */
+  #makePlace(request: GenerationRequest | EmbeddingRequest): void {
+    const { requestId, account = defaultAccount, batch, promptTokens } = request;
+    const freePlaces = this.#options.maxNumSeqs - this.#scheduler.running.length;
+    try {
+      this.#quarantine.check(request);
+      const displaced = this.#queue.check(
+        { account, numPromptTokens: promptTokens.length },
+        freePlaces,
+        batch,
+      );
+      if (displaced !== undefined)
+        this.#requests.refuse(displaced, "displaced", this.#queue.displacement(displaced));
+    } catch (thrown) {
+      const { tenant, lane = 0 } = account;
+      const reason = OctavoError.from(thrown).code === "queue_full" ? "queue_full" : "quarantined";
+      this.#observers.notify("onRefused", { requestId, tenant, lane, reason });
+      throw thrown;
+    }
+  }
+
   #add(request: ActiveRequest, signal: AbortSignal | undefined): void {
     request.adapter?.checkServed(this.#options.program);
     this.#numRequests += 1;
@@ -243,12 +277,21 @@ class StepEngine implements RunningEngine {
       (sequence) => this.#requests.of(sequence).timeline,
     );
     const turn = eventLoopTurn();
-    const pending = backend.execute(program, this.#cache, plan);
-    this.#requests.deliver();
-    const result = await pending;
+    let result: StepResult;
+    try {
+      const pending = backend.execute(program, this.#cache, plan);
+      this.#requests.deliver();
+      result = await pending;
+    } catch (thrown) {
+      await turn;
+      this.#recover(step, startMs, thrown);
+      return;
+    }
     // A backend that answers at once must not keep timers and sockets waiting.
     await turn;
+    this.#failures.noteSuccess();
     this.#pacer.observe(step.prefillTokens, result.computeMs);
+    this.#scheduler.observe(step, result.computeMs);
     this.evidence.measureStep(result.computeMs);
     const generatedTokens = this.#apply(step, result);
     const end = {
@@ -275,6 +318,33 @@ class StepEngine implements RunningEngine {
     if (held instanceof Promise) await held;
   }
 
+  /** A step has failed: nothing of it counts, and whoever was in it is tried alone, unless that is hopeless. */
+  #recover({ sequences, preempted }: ScheduledStep, startMs: number, thrown: unknown): void {
+    this.evidence.measureStep(0);
+    this.evidence.endStep({
+      startMs,
+      durationMs: performance.now() - startMs,
+      blocksUsed: this.#pool.numUsed,
+      blocksEvicted: 0,
+      preemptions: preempted.length,
+    });
+    this.#observers.notify("onStepFailed", OctavoError.from(thrown));
+    const guilty = this.#failures.noteFailure(sequences, (sequence) => this.#requests.of(sequence));
+    if (this.#failures.isHopeless) throw thrown;
+    for (const sequence of sequences) {
+      this.#scheduler.forget(sequence);
+      sequence.numScheduled = 0;
+    }
+    for (const sequence of this.#scheduler.running.slice()) this.#scheduler.preempt(sequence);
+    for (const sequence of sequences) {
+      const request = this.#requests.of(sequence);
+      if (request.isOver) this.#requests.remove(request, sequence);
+    }
+    if (guilty === undefined || guilty.isOver) return;
+    this.#quarantine.add({ promptTokens: guilty.promptTokens, adapter: guilty.adapter });
+    this.#requests.refuse(guilty, "quarantined", quarantined(thrown));
+  }
+
   #plan(): ScheduledStep {
     const { hooks } = this.#options;
     if (hooks.choosePreemptions !== undefined) {
@@ -290,7 +360,11 @@ class StepEngine implements RunningEngine {
         if (sequence !== undefined) this.#scheduler.preempt(sequence);
       }
     }
-    const step = this.#scheduler.schedule(this.#pacer.maxTokens);
+    const suspect = this.#failures.onTrial;
+    const step =
+      suspect === undefined
+        ? this.#scheduler.schedule(this.#pacer.maxTokens)
+        : this.#scheduler.schedule(Number.POSITIVE_INFINITY, alone(suspect.sequences));
     if (step.sequences.length === 0)
       throw new OctavoError("internal_error", "requests are waiting, but none can run");
     for (const sequence of step.preempted) {

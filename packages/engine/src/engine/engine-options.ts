@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { Engine } from "../api.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
-import type { SchedulingPolicyName } from "../scheduler/scheduling-policy.js";
+import { type SchedulingPolicyName, schedulingPolicyNames } from "../scheduler/policies/scheduling-policy.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 
 export interface EngineOptions {
@@ -36,11 +36,21 @@ export interface EngineOptions {
   readonly schedulingPolicy?: SchedulingPolicyName | undefined;
   /** Requests that may wait to be admitted; default 1024. More are refused with `queue_full`. */
   readonly maxQueuedRequests?: number | undefined;
+  /** Prompt tokens that they may have together; default 0, no bound. */
+  readonly maxQueuedTokens?: number | undefined;
+  /** The same of one tenant's requests, whose account may say otherwise; default 0, no bound of its own. */
+  readonly maxQueuedRequestsPerTenant?: number | undefined;
+  readonly maxQueuedTokensPerTenant?: number | undefined;
   /**
    * Prompt tokens one sequence may take of a step as long as others have prompts to compute too: keeps short prompts
    * from waiting behind a long one, and no part of the budget unused. Default a quarter of it; 0 is off.
    */
   readonly longPrefillTokenThreshold?: number | undefined;
+  /**
+   * Prompts longer than that which are computed side by side while others want some of the budget too; what they leave is
+   * theirs. Default 0, no bound; 2 under the fair policy.
+   */
+  readonly maxLongPartialPrefills?: number | undefined;
   /**
    * Milliseconds that a step with prompts may take while others generate, as far as pieces of at least 128 tokens
    * allow: bounds the gaps in their streams. Default 200; 0 is no bound. Needs chunked prefill.
@@ -94,7 +104,11 @@ type DefaultedOption =
   | "enableChunkedPrefill"
   | "schedulingPolicy"
   | "maxQueuedRequests"
+  | "maxQueuedTokens"
+  | "maxQueuedRequestsPerTenant"
+  | "maxQueuedTokensPerTenant"
   | "longPrefillTokenThreshold"
+  | "maxLongPartialPrefills"
   | "maxPrefillStepMs";
 
 /** Fills in defaults and throws `invalid_option` for what cannot work. */
@@ -108,14 +122,29 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
     enableChunkedPrefill: options.enableChunkedPrefill ?? true,
     schedulingPolicy: options.schedulingPolicy ?? "fcfs",
     maxQueuedRequests: options.maxQueuedRequests ?? 1024,
+    maxQueuedTokens: options.maxQueuedTokens ?? 0,
+    maxQueuedRequestsPerTenant: options.maxQueuedRequestsPerTenant ?? 0,
+    maxQueuedTokensPerTenant: options.maxQueuedTokensPerTenant ?? 0,
     longPrefillTokenThreshold: options.longPrefillTokenThreshold ?? Math.ceil(maxNumBatchedTokens / 4),
+    maxLongPartialPrefills: options.maxLongPartialPrefills ?? (options.schedulingPolicy === "fair" ? 2 : 0),
     maxPrefillStepMs: options.maxPrefillStepMs ?? 200,
     hooks: options.hooks ?? {},
   };
   integer("max_model_len", resolved.maxModelLen, 1);
   integer("max_num_seqs", resolved.maxNumSeqs, 1);
   integer("max_num_batched_tokens", resolved.maxNumBatchedTokens, 1);
+  if (!schedulingPolicyNames.includes(resolved.schedulingPolicy)) {
+    throw new OctavoError(
+      "invalid_option",
+      `scheduling_policy must be one of ${schedulingPolicyNames.join(", ")}, not ${String(resolved.schedulingPolicy)}`,
+      { param: "scheduling_policy" },
+    );
+  }
   integer("max_queued_requests", resolved.maxQueuedRequests, 0);
+  integer("max_queued_tokens", resolved.maxQueuedTokens, 0);
+  integer("max_queued_requests_per_tenant", resolved.maxQueuedRequestsPerTenant, 0);
+  integer("max_queued_tokens_per_tenant", resolved.maxQueuedTokensPerTenant, 0);
+  integer("max_long_partial_prefills", resolved.maxLongPartialPrefills, 0);
   integer("long_prefill_token_threshold", resolved.longPrefillTokenThreshold, 0);
   integer("max_prefill_step_ms", resolved.maxPrefillStepMs, 0);
   if (resolved.maxLoras !== undefined) integer("max_loras", resolved.maxLoras, 1);

@@ -1,10 +1,12 @@
 import { setMaxListeners } from "node:events";
 import { OctavoError } from "@octavo/protocol";
+import type { RefusedRequest } from "../api.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
 import type { ActiveRequest } from "./active-request.js";
 import type { AdmissionQueue } from "./admission-queue.js";
 import type { ObserverList } from "./observer-list.js";
+import { RequestDeadlines } from "./request-deadlines.js";
 
 /**
  * The requests inside the engine and how they leave it. A request is over as soon as its reader has its end; its
@@ -12,9 +14,10 @@ import type { ObserverList } from "./observer-list.js";
  */
 export class RequestRegistry {
   readonly #scheduler: Scheduler;
-  readonly #queue: AdmissionQueue;
+  readonly #queue: AdmissionQueue<ActiveRequest>;
   readonly #observers: ObserverList;
   readonly #onLeft: (sequence: Sequence) => void;
+  readonly #deadlines = new RequestDeadlines((request, reason, error) => this.refuse(request, reason, error));
   readonly #requests = new Map<SequenceGroup, ActiveRequest>();
   /** Requests with events to deliver. */
   readonly #undelivered = new Set<ActiveRequest>();
@@ -23,7 +26,7 @@ export class RequestRegistry {
   /** `onLeft` is told of each sequence that has left the scheduler. */
   constructor(
     scheduler: Scheduler,
-    queue: AdmissionQueue,
+    queue: AdmissionQueue<ActiveRequest>,
     observers: ObserverList,
     onLeft: (sequence: Sequence) => void,
   ) {
@@ -55,6 +58,7 @@ export class RequestRegistry {
     request.adapter?.retain();
     this.#queue.enter(request);
     for (const sequence of request.sequences) this.#scheduler.add(sequence);
+    this.#deadlines.watch(request);
     if (signal === undefined) return;
     if (signal.aborted) {
       this.abort(request);
@@ -77,7 +81,7 @@ export class RequestRegistry {
     if (!this.#requests.has(request) || request.sequences.some((other) => other.status !== "finished"))
       return;
     if (!request.isOver) {
-      this.#queue.noteFinished(performance.now());
+      this.#queue.noteFinished(request, performance.now());
       this.#end(request, false);
     }
     this.#requests.delete(request);
@@ -98,8 +102,21 @@ export class RequestRegistry {
 
   fail(request: ActiveRequest, error: OctavoError): void {
     this.#queue.leave(request);
+    this.#deadlines.release(request);
     request.fail(error);
     this.#removeIdleSequences(request);
+  }
+
+  /** Fails a request that there is no room or no time for. */
+  refuse(request: ActiveRequest, reason: RefusedRequest["reason"], error: OctavoError): void {
+    const { requestId, account } = request;
+    this.#observers.notify("onRefused", {
+      requestId,
+      tenant: account.tenant,
+      lane: account.lane ?? 0,
+      reason,
+    });
+    this.fail(request, error);
   }
 
   /** Fails every request; for when no step is in flight, nor will be. */
@@ -127,6 +144,7 @@ export class RequestRegistry {
 
   #end(request: ActiveRequest, isAborted: boolean): void {
     this.#queue.leave(request);
+    this.#deadlines.release(request);
     request.finish(isAborted, this.#observers);
     this.#undelivered.add(request);
   }

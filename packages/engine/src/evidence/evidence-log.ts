@@ -1,12 +1,14 @@
 import type { Evidence, RequestEvidence, ServingRecord } from "../api.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import { Explainer } from "./explain.js";
+import type { RequestName } from "./explanation.js";
 import type { RequestTimeline } from "./request-timeline.js";
 import { type LoggedStep, type StepEnd, StepLog } from "./step-log.js";
 
 /** A request as the log needs it. */
 export interface ObservedRequest {
   readonly requestId: string;
+  readonly tenant: string;
   readonly timeline: RequestTimeline;
   readonly sequences: readonly Sequence[];
   readonly record: ServingRecord;
@@ -17,8 +19,12 @@ const mostEnded = 2048;
 /** ...as long as their outputs are not more than this, at 8 bytes each. */
 const mostOutputs = 1_000_000;
 
+/** A request that was forgotten. */
+const unknown: RequestName = { requestId: "unknown", tenant: "unknown" };
+
 /** What one ended request leaves behind. */
 interface Ended {
+  readonly tenant: string;
   readonly timeline: RequestTimeline;
   readonly record: ServingRecord;
   readonly numUncachedTokens: number;
@@ -36,7 +42,7 @@ export class EvidenceLog implements Evidence {
   readonly #active = new Map<string, ObservedRequest>();
   readonly #ended = new Map<string, Ended>();
   #numEndedOutputs = 0;
-  readonly #namesByOrder = new Map<number, string>();
+  readonly #namesByOrder = new Map<number, RequestName>();
   /** Timelines of the step's shares. */
   readonly #running: RequestTimeline[] = [];
   #isComputing = false;
@@ -83,12 +89,18 @@ export class EvidenceLog implements Evidence {
     const known =
       active === undefined
         ? this.#ended.get(requestId)
-        : { timeline: active.timeline, record: active.record, numUncachedTokens: uncachedTokens(active) };
+        : {
+            tenant: active.tenant,
+            timeline: active.timeline,
+            record: active.record,
+            numUncachedTokens: uncachedTokens(active),
+          };
     if (known === undefined) return undefined;
-    const explainer = new Explainer(this.#steps, (order) => this.#namesByOrder.get(order) ?? "unknown");
+    const explainer = new Explainer(this.#steps, (order) => this.#namesByOrder.get(order) ?? unknown);
     const { kernelMs, readerLagMs } = known.timeline;
     return {
       requestId,
+      tenant: known.tenant,
       isOver: active === undefined,
       // When it ended, its reader may not have had all yet and, if it was aborted, a step may have been computing it.
       record: { ...known.record, kernelMs, readerLagMs },
@@ -99,15 +111,16 @@ export class EvidenceLog implements Evidence {
 
   add(request: ObservedRequest): void {
     this.#active.set(request.requestId, request);
-    this.#namesByOrder.set(request.timeline.order, request.requestId);
+    const { requestId, tenant } = request;
+    this.#namesByOrder.set(request.timeline.order, { requestId, tenant });
   }
 
   /** Keeps what an ended request leaves behind, and forgets the oldest. */
   end(request: ObservedRequest): void {
-    const { requestId, timeline, record } = request;
+    const { requestId, tenant, timeline, record } = request;
     if (this.#active.get(requestId) === request) this.#active.delete(requestId);
     this.#forget(requestId);
-    this.#ended.set(requestId, { timeline, record, numUncachedTokens: uncachedTokens(request) });
+    this.#ended.set(requestId, { tenant, timeline, record, numUncachedTokens: uncachedTokens(request) });
     this.#numEndedOutputs += timeline.numOutputs;
     for (const oldest of this.#ended.keys()) {
       if (this.#ended.size <= mostEnded && this.#numEndedOutputs <= mostOutputs) break;

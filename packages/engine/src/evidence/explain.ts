@@ -1,5 +1,11 @@
 import type { IntList } from "../kv-cache/int-list.js";
-import { type Explanation, ExplanationBuilder, type ExplanationPart, type SlowGap } from "./explanation.js";
+import {
+  type Explanation,
+  ExplanationBuilder,
+  type ExplanationPart,
+  type RequestName,
+  type SlowGap,
+} from "./explanation.js";
 import type { RequestTimeline, SequenceTimeline } from "./request-timeline.js";
 import type { LoggedStep, StepLog } from "./step-log.js";
 
@@ -16,11 +22,11 @@ const mostSlowGaps = 16;
 /** Names the causes of a request's slow tokens by what the log says of the steps they took. */
 export class Explainer {
   readonly #log: StepLog;
-  readonly #nameOf: (order: number) => string;
+  readonly #nameOf: (order: number) => RequestName;
   readonly #msPerPromptToken: number | undefined;
   readonly #usualBatches = new Map<SequenceTimeline, number>();
 
-  constructor(log: StepLog, nameOf: (order: number) => string) {
+  constructor(log: StepLog, nameOf: (order: number) => RequestName) {
     this.#log = log;
     this.#nameOf = nameOf;
     this.#msPerPromptToken = log.msPerPromptToken;

@@ -33,9 +33,17 @@ export type Cause =
 /** Another request that had a hand in it. */
 export interface Culprit {
   readonly requestId: string;
+  readonly tenant: string;
   /** What it took of the time, where it was computed. */
   readonly ms: number;
   /** Tokens that were computed for it. */
+  readonly tokens: number;
+}
+
+/** What all requests of one tenant together had of it. */
+export interface TenantPart {
+  readonly tenant: string;
+  readonly ms: number;
   readonly tokens: number;
 }
 
@@ -47,6 +55,8 @@ export interface ExplanationPart {
   readonly tokens?: number;
   /** Who else, the greatest part first; at most four. */
   readonly requests?: readonly Culprit[];
+  /** Whose requests these and the others were, the greatest part first; at most four. */
+  readonly tenants?: readonly TenantPart[];
 }
 
 /** Where a span of time went: the parts add up to `ms`. */
@@ -70,6 +80,9 @@ export interface SlowGap extends Explanation {
 }
 
 const mostCulprits = 4;
+
+/** Who a request is. */
+export type RequestName = Pick<Culprit, "requestId" | "tenant">;
 
 interface OpenPart {
   ms: number;
@@ -113,7 +126,7 @@ export class ExplanationBuilder {
   build(
     ms: number,
     rest: Cause,
-    nameOf: (order: number) => string,
+    nameOf: (order: number) => RequestName,
     excess: (part: ExplanationPart) => number = (part) => part.ms,
   ): Explanation {
     let known = 0;
@@ -144,16 +157,33 @@ function asPart(
   cause: Cause,
   part: OpenPart,
   scale: number,
-  nameOf: (order: number) => string,
+  nameOf: (order: number) => RequestName,
 ): ExplanationPart {
   const requests = [...part.culprits]
-    .map(([order, { ms, tokens }]) => ({ requestId: nameOf(order), ms, tokens }))
-    .sort((a, b) => b.ms - a.ms || b.tokens - a.tokens)
-    .slice(0, mostCulprits);
+    .map(([order, { ms, tokens }]) => ({ ...nameOf(order), ms, tokens }))
+    .sort((a, b) => b.ms - a.ms || b.tokens - a.tokens);
   return {
     cause,
     ms: part.ms * scale,
     ...(part.tokens > 0 && { tokens: part.tokens }),
-    ...(requests.length > 0 && { requests }),
+    ...(requests.length > 0 && {
+      requests: requests.slice(0, mostCulprits),
+      tenants: byTenant(requests).slice(0, mostCulprits),
+    }),
   };
+}
+
+function byTenant(requests: readonly Culprit[]): readonly TenantPart[] {
+  const tenants = new Map<string, { ms: number; tokens: number }>();
+  for (const { tenant, ms, tokens } of requests) {
+    const part = tenants.get(tenant);
+    if (part === undefined) tenants.set(tenant, { ms, tokens });
+    else {
+      part.ms += ms;
+      part.tokens += tokens;
+    }
+  }
+  return [...tenants]
+    .map(([tenant, part]) => ({ tenant, ...part }))
+    .sort((a, b) => b.ms - a.ms || b.tokens - a.tokens);
 }

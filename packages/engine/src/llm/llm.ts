@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { Adapters, LoadedAdapter } from "../adapters/adapter.js";
-import type { Engine, GenerationRequest } from "../api.js";
+import type { Deadlines, Engine, GenerationRequest } from "../api.js";
 import type { LanguageModel } from "../language-model.js";
 import type { ModelConfig } from "../models/model-config.js";
+import type { Account } from "../scheduler/account.js";
 import type { GrammarSpec } from "../structured/grammar.js";
 import { resolveSamplingParams, type SamplingInput } from "../sampling/resolve-sampling-params.js";
 import type { ChatTemplate, TemplateInput, TemplateMessage } from "../template/chat-template.js";
@@ -31,6 +32,9 @@ export interface GenerateOptions extends SamplingInput {
   readonly adapter?: string | undefined;
   /** Lower runs earlier; needs the scheduling policy `priority`. */
   readonly priority?: number | undefined;
+  /** Whom the request is accounted to; default the tenant `default`. */
+  readonly account?: Account | undefined;
+  readonly deadlines?: Deadlines | undefined;
   /** Default a random one; with several prompts, their index is appended. */
   readonly requestId?: string | undefined;
   /** What the output must look like: JSON under a schema, a regular expression, a grammar, ... Compiled once per content. */
@@ -192,6 +196,8 @@ export class LLM implements LanguageModel {
         promptLogprobsFrom,
         adapter: adapterName,
         priority,
+        account,
+        deadlines,
         constraint,
         requestId = randomUUID(),
         ...sampling
@@ -218,6 +224,8 @@ export class LLM implements LanguageModel {
         ...(cacheSalt !== undefined && { cacheSalt }),
         ...(promptLogprobsFrom !== undefined && { promptLogprobsFrom }),
         ...(priority !== undefined && { priority }),
+        ...(account !== undefined && { account }),
+        ...(deadlines !== undefined && { deadlines }),
       };
       return { requestId, promptTokens, signal, events: this.engine.generate(request, signal) };
     });

@@ -12,7 +12,11 @@ type EngineSettings = Pick<
   | "enableChunkedPrefill"
   | "schedulingPolicy"
   | "maxQueuedRequests"
+  | "maxQueuedTokens"
+  | "maxQueuedRequestsPerTenant"
+  | "maxQueuedTokensPerTenant"
   | "longPrefillTokenThreshold"
+  | "maxLongPartialPrefills"
   | "maxPrefillStepMs"
   | "hooks"
 >;

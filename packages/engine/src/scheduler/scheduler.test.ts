@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { BlockPool } from "../kv-cache/block-pool.js";
+import type { Account } from "./account.js";
+import { schedulingPolicyNames } from "./policies/scheduling-policy.js";
 import { type ScheduledStep, Scheduler, type SchedulerOptions } from "./scheduler.js";
 import { Sequence, type SequenceGroup } from "./sequence.js";
 
@@ -25,11 +27,23 @@ class Bench {
     this.scheduler = new Scheduler(this.pool, { ...defaults, ...options });
   }
 
-  add(promptTokens: number | readonly number[], priority = 0, cacheSalt?: string): Sequence {
+  add(
+    promptTokens: number | readonly number[],
+    priority = 0,
+    cacheSalt?: string,
+    account: Account = { tenant: "default" },
+  ): Sequence {
     const sequences: Sequence[] = [];
     const order = this.#numGroups;
     this.#numGroups += 1;
-    const group: SequenceGroup = { requestId: `r${order}`, order, priority, cacheSalt, sequences };
+    const group: SequenceGroup = {
+      requestId: `r${order}`,
+      order,
+      priority,
+      cacheSalt,
+      account,
+      sequences,
+    };
     const prompt =
       typeof promptTokens === "number"
         ? Int32Array.from({ length: promptTokens }, (_, position) => order * 100 + position)
@@ -252,6 +266,16 @@ test("a step passes over a bounded number of waiting prompts", () => {
   assert.deepEqual(bench.step(prompts[99]!, late), [1, 2]);
 });
 
+test("long prompts leave the first pass to short ones, and have what those leave", () => {
+  const bench = new Bench(256, { longPrefillTokenThreshold: 4, maxLongPartialPrefills: 1 });
+  const [a, b] = [bench.add(40), bench.add(40)];
+  assert.deepEqual(bench.step(a, b), [16, 0], "nobody else wants anything: the first goes on");
+  const short = bench.add(3);
+  assert.deepEqual(bench.step(a, b, short), [13, 0, 3]);
+  bench.scheduler.remove(a);
+  assert.deepEqual(bench.step(b, short), [15, 1]);
+});
+
 test("siblings wait for the prompt and then share its blocks, without any prefix cache", () => {
   const bench = new Bench(16);
   const leader = bench.add(10);
@@ -274,6 +298,9 @@ test("every load is served to its end: no deadlock, no starvation", () => {
         length: fc.integer({ min: 1, max: 20 }),
         output: fc.integer({ min: 1, max: 12 }),
         priority: fc.nat(2),
+        tenant: fc.constantFrom("a", "a", "b", "c"),
+        lane: fc.constantFrom(0, 0, 1),
+        weight: fc.constantFrom(1, 1, 3),
         // Leading tokens in common with all others.
         common: fc.constantFrom(0, 0, 6, 12, 20),
       }),
@@ -290,15 +317,16 @@ test("every load is served to its end: no deadlock, no starvation", () => {
       maxNumBatchedTokens: fc.integer({ min: 1, max: 40 }),
       enablePrefixCaching: fc.boolean(),
       longPrefillTokenThreshold: fc.constantFrom(0, 1, 3),
-      policy: fc.constantFrom("fcfs" as const, "priority" as const),
+      maxLongPartialPrefills: fc.constantFrom(0, 1, 2),
+      policy: fc.constantFrom(...schedulingPolicyNames),
     }),
   });
   fc.assert(
     fc.property(load, ({ prompts, numBlocks, maxPromptTokens, options }) => {
       const bench = new Bench(numBlocks, options);
       const targets = new Map(
-        prompts.map(({ length, output, priority, common }, own) => [
-          bench.add(forked(common, length, own + 1), priority),
+        prompts.map(({ length, output, priority, common, ...account }, own) => [
+          bench.add(forked(common, length, own + 1), priority, undefined, account),
           output,
         ]),
       );
@@ -314,6 +342,7 @@ test("every load is served to its end: no deadlock, no starvation", () => {
           assert(step.prefillTokens <= maxPromptTokens);
         assert(scheduled <= options.maxNumBatchedTokens && step.sequences.length <= options.maxNumSeqs);
         bench.run(step);
+        bench.scheduler.observe(step, 5 + step.prefillTokens + step.decodeTokens);
         for (const [sequence, output] of targets) {
           if (sequence.numOutputTokens < output) continue;
           bench.scheduler.remove(sequence);
@@ -323,6 +352,6 @@ test("every load is served to its end: no deadlock, no starvation", () => {
       }
       assert.equal(bench.pool.numUsed, 0);
     }),
-    { numRuns: 300, seed: 5 },
+    { numRuns: 500, seed: 5 },
   );
 });

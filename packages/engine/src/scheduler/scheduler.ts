@@ -1,12 +1,18 @@
 import { OctavoError } from "@octavo/protocol";
 import type { BlockId, BlockPool } from "../kv-cache/block-pool.js";
-import { IntList } from "../kv-cache/int-list.js";
 import { PrefixCache } from "../kv-cache/prefix-cache.js";
-import { PrefixesInFlight } from "./prefixes-in-flight.js";
 import { AdapterSlots } from "./adapter-slots.js";
-import { type SchedulingPolicyName, type SchedulingPolicy, schedulingPolicies } from "./scheduling-policy.js";
-import type { Sequence } from "./sequence.js";
-import { WaitingQueue } from "./waiting-queue.js";
+import { ComputedPrefix } from "./computed-prefix.js";
+import { LongPrefills } from "./long-prefills.js";
+import { createSchedulingPolicy } from "./policies/create-scheduling-policy.js";
+import type {
+  Admission,
+  SchedulingPolicy,
+  SchedulingPolicyName,
+  StepPlanner,
+  StepSize,
+} from "./policies/scheduling-policy.js";
+import { accountOf, type Sequence } from "./sequence.js";
 
 export interface SchedulerOptions {
   readonly maxNumSeqs: number;
@@ -16,6 +22,8 @@ export interface SchedulerOptions {
   readonly enableChunkedPrefill: boolean;
   /** Prompt tokens one sequence may take of a step while others want some too; 0 is no limit. */
   readonly longPrefillTokenThreshold: number;
+  /** Prompts longer than that which are computed at a time while others want some of the budget too; default no bound. */
+  readonly maxLongPartialPrefills?: number | undefined;
   readonly policy: SchedulingPolicyName;
   /** Adapters that may run at a time; default no bound. */
   readonly maxLoras?: number | undefined;
@@ -31,15 +39,11 @@ export interface ScheduledStep {
   readonly decodeTokens: number;
 }
 
-/** Waiting sequences that a step passes over at most, so that its cost does not grow with the queue. */
-const mostPassedOver = 64;
-
 /**
  * Decides what each step computes, after vLLM V1: there are no phases, each sequence has computed k of its n tokens
  * and gets some of the step's token budget. Sequences that generate come first, since they need one token each and
- * someone is reading; then running prompts, then waiting ones, then what is left of the budget to prompts that were
- * capped. Where blocks run out, the last by policy gives all of its own back and waits, at the place it came from, to
- * be recomputed.
+ * someone is reading; the rest goes to prompts, by policy. Where blocks run out, the last by policy gives all of its own
+ * back and waits, at the place it came from, to be recomputed.
  *
  * Progress: a sequence of the greatest length fits the pool (the engine refuses other sizes), the first by policy is
  * never another's victim, and admission keeps free what running prompts still need.
@@ -49,26 +53,34 @@ export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #policy: SchedulingPolicy;
   readonly #prefixCache: PrefixCache | undefined;
-  readonly #inFlight: PrefixesInFlight | undefined;
+  readonly #computedPrefix: ComputedPrefix;
   readonly #adapterSlots: AdapterSlots;
-  readonly #waiting: WaitingQueue;
+  readonly #longPrefills: LongPrefills;
+  readonly #planner: StepPlanner;
   #running: Sequence[] = [];
-  readonly #hits = new IntList();
   #budget = 0;
   /** Of it, what prompts may take. */
   #promptBudget = 0;
   /** What one prompt may take as long as others want some too. */
   #prefillCap = 0;
   #preempted: Sequence[] = [];
+  /** Admitted for the first time, in the step being planned. */
+  #admitted: Sequence[] = [];
+  /** A running sequence found no blocks in the step being planned. */
+  #isShortOfBlocks = false;
 
   constructor(pool: BlockPool, options: SchedulerOptions) {
     this.#pool = pool;
     this.#options = options;
-    this.#policy = schedulingPolicies[options.policy];
+    this.#policy = createSchedulingPolicy(options.policy, options.maxNumSeqs);
     this.#prefixCache = options.enablePrefixCaching ? new PrefixCache(pool) : undefined;
-    this.#inFlight = this.#prefixCache && new PrefixesInFlight(this.#prefixCache, pool.blockSize);
+    this.#computedPrefix = new ComputedPrefix(pool, this.#prefixCache);
     this.#adapterSlots = new AdapterSlots(options.maxLoras ?? Number.POSITIVE_INFINITY);
-    this.#waiting = new WaitingQueue(this.#policy);
+    this.#longPrefills = new LongPrefills(
+      options.enableChunkedPrefill ? options.longPrefillTokenThreshold : 0,
+      options.maxLongPartialPrefills,
+    );
+    this.#planner = this.#createPlanner();
   }
 
   get running(): readonly Sequence[] {
@@ -76,25 +88,42 @@ export class Scheduler {
   }
 
   get numWaiting(): number {
-    return this.#waiting.size;
+    return this.#policy.waiting.size;
   }
 
   /** Names of the adapters of sequences that run, and of sequences that wait. */
   get adapters(): { readonly running: readonly string[]; readonly waiting: readonly string[] } {
-    return { running: adapterNames(this.#running), waiting: adapterNames(this.#waiting) };
+    return { running: adapterNames(this.#running), waiting: adapterNames(this.#policy.waiting) };
+  }
+
+  /** Sequences that run and that wait, by tenant. */
+  get tenants(): ReadonlyMap<string, { readonly running: number; readonly waiting: number }> {
+    const counts = new Map<string, { running: number; waiting: number }>();
+    const count = (sequence: Sequence, state: "running" | "waiting"): void => {
+      const { tenant } = accountOf(sequence);
+      let numbers = counts.get(tenant);
+      if (numbers === undefined) counts.set(tenant, (numbers = { running: 0, waiting: 0 }));
+      numbers[state] += 1;
+    };
+    for (const sequence of this.#running) count(sequence, "running");
+    for (const sequence of this.#policy.waiting) count(sequence, "waiting");
+    return counts;
   }
 
   add(sequence: Sequence): void {
-    this.#waiting.add(sequence);
+    this.#policy.enter(sequence);
+    this.#policy.waiting.add(sequence);
   }
 
   /** Ends a sequence wherever it stands and gives its blocks back. Not while a step computes it. */
   remove(sequence: Sequence): void {
     if (sequence.status === "finished") return;
-    if (sequence.status === "waiting") this.#waiting.remove(sequence);
+    if (sequence.status === "waiting") this.#policy.waiting.remove(sequence);
     else this.#running.splice(this.#running.indexOf(sequence), 1);
+    if (this.#preempted.length > 0) this.#preempted = this.#preempted.filter((other) => other !== sequence);
     sequence.status = "finished";
     this.#releaseBlocks(sequence);
+    this.#policy.leave(sequence);
   }
 
   /** Makes a running sequence give its blocks back and wait for recomputation. Not while a step computes it. */
@@ -103,31 +132,44 @@ export class Scheduler {
     if (!sequence.isDecoding) this.#promptBudget += sequence.numScheduled;
     sequence.numScheduled = 0;
     this.#running.splice(this.#running.indexOf(sequence), 1);
-    sequence.numLost = sequence.numComputed;
+    const admission = this.#admitted.indexOf(sequence);
+    if (admission === -1) {
+      sequence.numLost = sequence.numComputed;
+      sequence.numPreemptions += 1;
+      sequence.preemptedBy = by?.group.order;
+      this.#preempted.push(sequence);
+    } else {
+      // Admitted for the first time by this very step: it has not begun.
+      this.#admitted.splice(admission, 1);
+      sequence.cachedTokens = undefined;
+    }
     this.#releaseBlocks(sequence);
-    sequence.numPreemptions += 1;
-    sequence.preemptedBy = by?.group.order;
     sequence.status = "waiting";
-    this.#waiting.add(sequence);
-    this.#preempted.push(sequence);
+    this.#policy.waiting.add(sequence);
   }
 
-  /** With `maxPromptTokens` prompts get no more tokens than that of a step in which others generate. */
-  schedule(maxPromptTokens = Number.POSITIVE_INFINITY): ScheduledStep {
+  /**
+   * With `maxPromptTokens` prompts get no more tokens than that of a step in which others generate. `plan` says who runs, if
+   * not the policy.
+   */
+  schedule(
+    maxPromptTokens = Number.POSITIVE_INFINITY,
+    plan: Pick<SchedulingPolicy, "decodes" | "planPrompts"> = this.#policy,
+  ): ScheduledStep {
     this.#budget = this.#options.maxNumBatchedTokens;
     this.#limitPrompts(Number.POSITIVE_INFINITY);
-    const preempted = this.#preempted;
-    const numForced = preempted.length;
-    for (const sequence of this.#running.slice()) if (sequence.isDecoding) this.#scheduleRunning(sequence, 1);
+    this.#isShortOfBlocks = false;
+    const generating = plan.decodes(this.#running, this.#budget, maxPromptTokens);
+    for (const sequence of generating) this.#give(sequence, 1);
     // Without chunks a bound would keep out for ever what does not fit it.
     if (this.#options.enableChunkedPrefill && this.#budget < this.#options.maxNumBatchedTokens)
       this.#limitPrompts(maxPromptTokens);
-    for (const sequence of this.#running.slice()) {
-      if (sequence.numScheduled === 0) this.#scheduleRunning(sequence, this.#prefillCap);
-    }
-    const admitted = preempted.length === numForced ? this.#admitWaiting() : [];
-    this.#spendRest();
+    this.#longPrefills.begin();
+    plan.planPrompts(this.#planner);
+    const preempted = this.#preempted;
+    const admitted = this.#admitted;
     this.#preempted = [];
+    this.#admitted = [];
 
     const sequences = this.#running.filter((sequence) => sequence.numScheduled > 0);
     let prefillTokens = 0;
@@ -137,6 +179,11 @@ export class Scheduler {
       else prefillTokens += sequence.numScheduled;
     }
     return { sequences, admitted, preempted, prefillTokens, decodeTokens };
+  }
+
+  /** Takes note of what a step cost. */
+  observe(step: StepSize, computeMs: number): void {
+    this.#policy.observe(step, computeMs);
   }
 
   /** Takes note that a step computed what it was given of a sequence, and offers blocks it filled to the prefix cache. */
@@ -197,8 +244,8 @@ export class Scheduler {
 
   /** Throws `internal_error` unless queues, block tables and pool agree. */
   checkIntegrity(): void {
-    this.#waiting.checkIntegrity();
-    for (const sequence of this.#waiting) {
+    this.#policy.waiting.checkIntegrity();
+    for (const sequence of this.#policy.waiting) {
       if (sequence.blocks.length > 0)
         throw new OctavoError("internal_error", "scheduler: a waiting sequence holds blocks");
     }
@@ -239,82 +286,113 @@ export class Scheduler {
     return Math.min(this.#budget, this.#promptBudget);
   }
 
-  #scheduleRunning(sequence: Sequence, cap: number): void {
-    if (sequence.status !== "running") return;
+  #createPlanner(): StepPlanner {
+    const scheduler = this;
+    return {
+      get running() {
+        return scheduler.#running;
+      },
+      maxNumSeqs: this.#options.maxNumSeqs,
+      isChunked: this.#options.enableChunkedPrefill,
+      get promptRoom() {
+        return scheduler.#promptRoom;
+      },
+      get promptCap() {
+        return scheduler.#prefillCap;
+      },
+      get isShortOfBlocks() {
+        return scheduler.#isShortOfBlocks;
+      },
+      beginAdmission: () => {
+        this.#computedPrefix.begin(this.#running);
+        this.#adapterSlots.begin(this.#running);
+      },
+      admit: (sequence, cap) => this.#admit(sequence, cap),
+      give: (sequence, cap) => this.#giveFirst(sequence, cap),
+      extend: (sequence, cap) => this.#extend(sequence, cap),
+      liftLongCap: () => this.#longPrefills.lift(),
+      preempt: (sequence, by) => this.preempt(sequence, by),
+      missingBlocks: (sequence) => this.#missingBlocks(sequence),
+      blocksFreedBy: (sequence) => this.#blocksFreedBy(sequence),
+    };
+  }
+
+  /** As `#give`, in the first pass over the budget, which only so many long prompts take part in. */
+  #giveFirst(sequence: Sequence, cap: number): number {
+    const numLeft = sequence.numTokens - sequence.numComputed;
+    if (!sequence.isDecoding && this.#longPrefills.mustWait(numLeft)) return 0;
+    const given = this.#give(sequence, cap);
+    if (given > 0) this.#longPrefills.count(numLeft);
+    return given;
+  }
+
+  /** Gives a running sequence that has nothing of the step yet up to `cap` tokens, and others' blocks if need be. */
+  #give(sequence: Sequence, cap: number): number {
+    if (sequence.status !== "running") return 0;
     const wanted = sequence.numTokens - sequence.numComputed;
     const isPrompt = !sequence.isDecoding;
     const numTokens = Math.min(wanted, cap, isPrompt ? this.#promptRoom : this.#budget);
-    if (numTokens === 0 || (numTokens < wanted && !this.#options.enableChunkedPrefill)) return;
+    if (numTokens === 0 || (numTokens < wanted && !this.#options.enableChunkedPrefill)) return 0;
     while (!this.#grow(sequence, sequence.numComputed + numTokens)) {
+      this.#isShortOfBlocks = true;
       const victim = this.#running.reduce((last, other) => (this.#policy.before(last, other) ? other : last));
       this.preempt(victim, sequence);
-      if (victim === sequence) return;
+      if (victim === sequence) return 0;
     }
+    this.#policy.given(sequence, numTokens);
     sequence.numScheduled = numTokens;
     this.#budget -= numTokens;
     if (isPrompt) this.#promptBudget -= numTokens;
+    return numTokens;
   }
 
-  #admitWaiting(): Sequence[] {
-    const admitted: Sequence[] = [];
-    const skipped: Sequence[] = [];
-    this.#inFlight?.begin(this.#running);
-    this.#adapterSlots.begin(this.#running);
-    while (this.#promptRoom > 0 && this.#running.length < this.#options.maxNumSeqs) {
-      const sequence = this.#waiting.peek();
-      if (sequence === undefined) break;
-      const maxTokens = this.#findComputed(sequence);
-      if (
-        !this.#adapterSlots.hasPlaceFor(sequence) ||
-        this.#awaitsSharedPrompt(sequence) ||
-        this.#awaitsPrefix(sequence, maxTokens)
-      ) {
-        if (skipped.length === mostPassedOver) break;
-        this.#waiting.remove(sequence);
-        skipped.push(sequence);
-        continue;
-      }
-      if (!this.#admit(sequence)) break;
-      this.#inFlight?.add(sequence);
-      this.#adapterSlots.admitted(sequence);
-      if (sequence.cachedTokens === undefined) {
-        sequence.cachedTokens = sequence.numComputed;
-        sequence.evictedPrefixTokens =
-          this.#prefixCache?.countEvicted(sequence.prefix, sequence.numComputed, maxTokens) ?? 0;
-        admitted.push(sequence);
-      }
-    }
-    for (const sequence of skipped) this.#waiting.add(sequence);
-    return admitted;
+  /** Gives a running prompt up to `cap` more tokens, where blocks are at hand. */
+  #extend(sequence: Sequence, cap: number): number {
+    if (sequence.status !== "running") return 0;
+    const { numTokens, numComputed, numScheduled } = sequence;
+    const more = Math.min(cap, this.#promptRoom, numTokens - numComputed - numScheduled);
+    if (more === 0 || !this.#grow(sequence, numComputed + numScheduled + more)) return 0;
+    this.#policy.given(sequence, more);
+    sequence.numScheduled += more;
+    this.#budget -= more;
+    this.#promptBudget -= more;
+    return more;
   }
 
-  /** While another sequence computes the prefix that this one would compute too, it waits to find it in the cache. */
-  #awaitsPrefix(sequence: Sequence, maxTokens: number): boolean {
+  #admit(sequence: Sequence, cap: number): Admission {
+    const maxTokens = this.#computedPrefix.find(sequence);
     const stepTokens = this.#options.maxNumBatchedTokens - this.#budget;
-    return this.#inFlight?.isWorthAwaiting(sequence, this.#hits.length, maxTokens, stepTokens) ?? false;
+    if (
+      !this.#adapterSlots.hasPlaceFor(sequence) ||
+      this.#computedPrefix.isWorthAwaiting(sequence, maxTokens, stepTokens)
+    )
+      return "later";
+    const numLeft = sequence.numTokens - this.#computedPrefix.hits.length * this.#pool.blockSize;
+    if (this.#longPrefills.mustWait(numLeft)) return "later";
+    if (this.#running.length >= this.#options.maxNumSeqs || !this.#start(sequence, cap)) return "full";
+    this.#longPrefills.count(numLeft);
+    this.#computedPrefix.add(sequence);
+    this.#adapterSlots.admitted(sequence);
+    if (sequence.cachedTokens === undefined) {
+      sequence.cachedTokens = sequence.numComputed;
+      sequence.evictedPrefixTokens =
+        this.#prefixCache?.countEvicted(sequence.prefix, sequence.numComputed, maxTokens) ?? 0;
+      this.#admitted.push(sequence);
+    }
+    return "admitted";
   }
 
   /**
-   * Admits a sequence, whose computed blocks are in `#hits`, if its whole input fits beside what running sequences still
-   * need for theirs (vLLM's `scheduler_reserve_full_isl`). While others run, a hundredth of the pool stays free for them to
-   * grow into, since a sequence admitted into the last block would be preempted with its prompt just computed.
+   * Starts the waiting sequence whose computed prefix was found last, if its whole input fits beside what running sequences
+   * still need for theirs (vLLM's `scheduler_reserve_full_isl`).
    */
-  #admit(sequence: Sequence): boolean {
-    const { blockSize, numBlocks } = this.#pool;
-    const hits = this.#hits;
-    const numHitTokens = hits.length * blockSize;
+  #start(sequence: Sequence, cap: number): boolean {
+    const { hits } = this.#computedPrefix;
+    const numHitTokens = hits.length * this.#pool.blockSize;
     const wanted = sequence.numTokens - numHitTokens;
-    const numTokens = Math.min(wanted, this.#prefillCap, this.#promptRoom);
+    const numTokens = Math.min(wanted, cap, this.#promptRoom);
     if (numTokens < wanted && !this.#options.enableChunkedPrefill) return false;
-    let available = this.#pool.numAvailable;
-    for (let index = 0; index < hits.length; index += 1) {
-      if (this.#pool.referenceCount(hits.at(index) as BlockId) === 0) available -= 1;
-    }
-    for (const running of this.#running) {
-      available -= this.#pool.blocksFor(running.numTokens) - running.blocks.length;
-    }
-    if (this.#running.length > 0) available -= Math.ceil(numBlocks / 100);
-    if (this.#pool.blocksFor(sequence.numTokens) - hits.length > available) return false;
+    if (this.#missingForHits(sequence) > 0) return false;
 
     for (let index = 0; index < hits.length; index += 1) {
       const block = hits.at(index) as BlockId;
@@ -328,8 +406,10 @@ export class Scheduler {
     if (!this.#grow(sequence, numHitTokens + numTokens)) {
       throw new OctavoError("internal_error", "scheduler: an admitted sequence does not fit");
     }
-    this.#waiting.remove(sequence);
+    this.#policy.waiting.remove(sequence);
     sequence.status = "running";
+    sequence.numCharged = Math.max(sequence.numCharged, numHitTokens);
+    this.#policy.given(sequence, numTokens);
     sequence.numScheduled = numTokens;
     this.#running.push(sequence);
     this.#budget -= numTokens;
@@ -337,59 +417,38 @@ export class Scheduler {
     return true;
   }
 
-  /** Gives the budget that nobody else wanted to prompts that were capped, where blocks are at hand. */
-  #spendRest(): void {
-    if (!this.#options.enableChunkedPrefill) return;
-    for (const sequence of this.#running) {
-      if (this.#promptRoom === 0) return;
-      const more = Math.min(
-        this.#promptRoom,
-        sequence.numTokens - sequence.numComputed - sequence.numScheduled,
-      );
-      if (more === 0 || !this.#grow(sequence, sequence.numComputed + sequence.numScheduled + more)) continue;
-      sequence.numScheduled += more;
-      this.#budget -= more;
-      this.#promptBudget -= more;
-    }
+  /** Blocks that must fall free before a waiting sequence can start. */
+  #missingBlocks(sequence: Sequence): number {
+    this.#computedPrefix.find(sequence);
+    return Math.max(0, this.#missingForHits(sequence));
   }
 
   /**
-   * Fills `#hits` with blocks that already hold the start of a sequence, all but at least one token of it. Returns how many
-   * tokens may be taken from blocks.
+   * The same of the sequence whose computed prefix was found last. While others run, a hundredth of the pool stays free for them to
+   * grow into, since a sequence admitted into the last block would be preempted with its prompt just computed.
    */
-  #findComputed(sequence: Sequence): number {
-    this.#hits.truncate(0);
-    const maxTokens = Math.min(sequence.numTokens - 1, sequence.firstWantedRow);
-    this.#prefixCache?.find(sequence.prefix, maxTokens, this.#hits);
-    const sibling = this.#siblingWithPrompt(sequence);
-    if (sibling === undefined) return maxTokens;
-    const shared = Math.floor(Math.min(maxTokens, sequence.numPromptTokens - 1) / this.#pool.blockSize);
-    if (shared <= this.#hits.length) return maxTokens;
-    this.#hits.truncate(0);
-    for (let index = 0; index < shared; index += 1) this.#hits.push(sibling.blocks.at(index));
-    return maxTokens;
+  #missingForHits(sequence: Sequence): number {
+    const { numBlocks } = this.#pool;
+    const { hits } = this.#computedPrefix;
+    let available = this.#pool.numAvailable;
+    for (let index = 0; index < hits.length; index += 1) {
+      if (this.#pool.referenceCount(hits.at(index) as BlockId) === 0) available -= 1;
+    }
+    for (const running of this.#running) {
+      available -= this.#pool.blocksFor(running.numTokens) - running.blocks.length;
+    }
+    if (this.#running.length > 0) available -= Math.ceil(numBlocks / 100);
+    return this.#pool.blocksFor(sequence.numTokens) - hits.length - available;
   }
 
-  /** A running sequence of the same request whose blocks hold the full blocks of the prompt. */
-  #siblingWithPrompt(sequence: Sequence): Sequence | undefined {
-    const shareable = this.#shareableTokens(sequence);
-    return sequence.group.sequences.find(
-      (other) => other !== sequence && other.status === "running" && other.numComputed >= shareable,
-    );
-  }
-
-  /** While one sequence of a request computes the prompt, the others wait to share its blocks. */
-  #awaitsSharedPrompt(sequence: Sequence): boolean {
-    const { sequences } = sequence.group;
-    if (sequences.length === 1 || this.#shareableTokens(sequence) === 0) return false;
-    return (
-      sequences.some((other) => other.status === "running") && this.#siblingWithPrompt(sequence) === undefined
-    );
-  }
-
-  #shareableTokens(sequence: Sequence): number {
-    const { blockSize } = this.#pool;
-    return Math.floor((sequence.numPromptTokens - 1) / blockSize) * blockSize;
+  /** Blocks that a running sequence shares with nobody, or is still to have for its input. */
+  #blocksFreedBy(sequence: Sequence): number {
+    const { blocks, numTokens } = sequence;
+    let freed = this.#pool.blocksFor(numTokens) - blocks.length;
+    for (let index = 0; index < blocks.length; index += 1) {
+      if (this.#pool.referenceCount(blocks.at(index) as BlockId) === 1) freed += 1;
+    }
+    return freed;
   }
 
   /** Gives a sequence the blocks for `numTokens` positions, all or none. */

@@ -1,5 +1,6 @@
 import { IntList } from "../kv-cache/int-list.js";
 import { PrefixChain } from "../kv-cache/prefix-cache.js";
+import { type Account, defaultAccount } from "./account.js";
 
 /** What the scheduler knows of a request: the order it came in and the sequences that share its prompt. */
 export interface SequenceGroup {
@@ -10,6 +11,9 @@ export interface SequenceGroup {
   readonly priority: number;
   readonly cacheSalt: string | undefined;
   readonly adapter?: SequenceAdapter | undefined;
+  readonly account?: Account;
+  /** When its first token is due, on `performance.now()`'s clock. */
+  readonly firstTokenDueMs?: number | undefined;
   readonly sequences: readonly Sequence[];
 }
 
@@ -45,6 +49,8 @@ export class Sequence {
   readonly draft = new IntList(0);
   /** Blocks, from the first on, that were offered to the prefix cache. */
   numRegistered = 0;
+  /** Tokens, from the first on, that its tenant was charged for. */
+  numCharged = 0;
   numPreemptions = 0;
   /** Number of the request that needed its blocks when it was last preempted; undefined when nobody did. */
   preemptedBy: number | undefined;
@@ -83,6 +89,15 @@ export class Sequence {
   get isDecoding(): boolean {
     return this.numComputed === this.tokens.length - 1 && this.tokens.length > this.numPromptTokens;
   }
+}
+
+export function accountOf({ group }: Sequence): Account {
+  return group.account ?? defaultAccount;
+}
+
+/** Its priority class; 0 is the most urgent. */
+export function laneOf({ group }: Sequence): number {
+  return group.account?.lane ?? 0;
 }
 
 /** Keys and values are an adapter's own. What the caller chose follows a letter, so that it cannot name an adapter. */

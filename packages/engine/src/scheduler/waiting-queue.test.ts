@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { schedulingPolicies } from "./scheduling-policy.js";
+import { FirstComePolicy } from "./policies/first-come.js";
+import { PriorityPolicy } from "./policies/priority.js";
 import { Sequence, type SequenceGroup } from "./sequence.js";
 import { WaitingQueue } from "./waiting-queue.js";
 
@@ -16,7 +17,7 @@ function sequence(order: number, priority: number): Sequence {
   return new Sequence(group, 0, Int32Array.of(1));
 }
 
-for (const policy of Object.values(schedulingPolicies)) {
+for (const policy of [new FirstComePolicy(), new PriorityPolicy()]) {
   test(`${policy.name}: comes out in order, whoever leaves in between`, () => {
     const operations = fc.array(
       fc.record({ adds: fc.boolean(), priority: fc.integer({ min: -1, max: 1 }), pick: fc.nat(100) }),
@@ -51,7 +52,7 @@ for (const policy of Object.values(schedulingPolicies)) {
 }
 
 test("the integrity check finds a sequence that should not wait", () => {
-  const queue = new WaitingQueue(schedulingPolicies.fcfs);
+  const queue = new WaitingQueue(new FirstComePolicy());
   const stray = sequence(0, 0);
   queue.add(stray);
   stray.status = "running";

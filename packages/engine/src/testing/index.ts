@@ -27,6 +27,10 @@ export { ModelRunner } from "./model-runner.js";
 export { quantize, type StoredType, type WrittenType } from "./quantize.js";
 export { Random } from "./random.js";
 export { plainServingRecord } from "./serving-record.js";
+export { isolationCases } from "./simulation/isolation-cases.js";
+export { isolationReports, type IsolationCase, type IsolationReport } from "./simulation/isolation-report.js";
+export { requestsOf, together, type SimulatedRequest, type TenantLoad } from "./simulation/load.js";
+export { type RecordedSteps } from "./simulation/step-costs.js";
 export {
   tinyConfigJson,
   tinyGgufMetadata,

@@ -141,7 +141,7 @@ async function run(
     void stepReached(request.arrivalStep + leaves.after).then(() => controller.abort());
   if (request.kind === "embed") {
     const embedded = engine.embed(
-      { kind: "embed", requestId, promptTokens, pooling, normalize: true, adapter },
+      { kind: "embed", requestId, promptTokens, pooling, normalize: true, adapter, account: request.account },
       controller.signal,
     );
     return embedded.then(
@@ -160,6 +160,7 @@ async function run(
       adapter,
       params: request.params,
       priority: hasPriorities ? request.priority : 0,
+      account: request.account,
     },
     controller.signal,
   );

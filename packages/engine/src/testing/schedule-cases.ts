@@ -1,5 +1,7 @@
 import * as fc from "fast-check";
 import type { SamplingParams } from "../sampling/sampling-params.js";
+import type { Account } from "../scheduler/account.js";
+import { type SchedulingPolicyName, schedulingPolicyNames } from "../scheduler/policies/scheduling-policy.js";
 import { plainParams } from "./engine-fixture.js";
 
 /** A request of a random schedule. */
@@ -11,6 +13,7 @@ export interface ScheduledRequest {
   /** Which of the subject's adapters it runs under. */
   readonly adapter?: number | undefined;
   readonly priority: number;
+  readonly account: Account;
   /** Submitted after that many steps. */
   readonly arrivalStep: number;
   /** When its reader leaves: after that many events, or by signal after that many steps; undefined reads to the end. */
@@ -27,7 +30,7 @@ export interface ScheduleSettings {
   readonly enablePrefixCaching: boolean;
   readonly enableChunkedPrefill: boolean;
   readonly longPrefillTokenThreshold: number;
-  readonly schedulingPolicy: "fcfs" | "priority";
+  readonly schedulingPolicy: SchedulingPolicyName;
   readonly maxLoras?: number;
   /** Which running sequences are preempted before each step, one list a step; none after its end. */
   readonly preemptions: readonly (readonly number[])[];
@@ -108,6 +111,11 @@ function requests(limits: CaseLimits): fc.Arbitrary<readonly ScheduledRequest[]>
     params: samplingParams(limits),
     pooling: fc.constantFrom<ScheduledRequest["pooling"][]>("mean", "last"),
     priority: fc.integer({ min: -2, max: 2 }),
+    account: fc.record({
+      tenant: fc.constantFrom("a", "a", "a", "b", "c"),
+      lane: fc.constantFrom(0, 0, 1),
+      weight: fc.constantFrom(1, 1, 4),
+    }),
     arrivalStep: fc.oneof(fc.constant(0), fc.nat(20)),
     leaves: fc.option(
       fc.record({ how: fc.constantFrom<("return" | "signal")[]>("return", "signal"), after: fc.nat(12) }),
@@ -133,7 +141,7 @@ function settings(limits: CaseLimits): fc.Arbitrary<ScheduleSettings> {
       enablePrefixCaching: fc.boolean(),
       enableChunkedPrefill: fc.oneof({ arbitrary: fc.constant(true), weight: 3 }, fc.constant(false)),
       longPrefillTokenThreshold: fc.constantFrom(0, 1, 5, 16),
-      schedulingPolicy: fc.constantFrom<("fcfs" | "priority")[]>("fcfs", "priority"),
+      schedulingPolicy: fc.constantFrom(...schedulingPolicyNames),
       preemptions: fc.array(fc.array(fc.nat(6), { maxLength: 2 }), { maxLength: 40 }),
       ...(limits.adapters !== undefined && { maxLoras: fc.integer({ min: 1, max: 3 }) }),
       drafts: fc.option(

@@ -6,7 +6,7 @@ import {
   type ChatFinishReason,
   OctavoError,
 } from "@octavo/protocol";
-import { nowSeconds, type Service } from "../service.js";
+import { nowSeconds, type Service, type TermsCaller } from "../service.js";
 import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
 import { chatPrompt } from "./chat-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
@@ -35,9 +35,8 @@ export interface ChatJob {
 }
 
 /** What a chat needs of the exchange that asked for it. */
-export interface ChatCaller {
+export interface ChatCaller extends TermsCaller {
   readonly octavoId: string;
-  readonly signal: AbortSignal;
   readonly arrivalMs: number;
 }
 
@@ -124,6 +123,7 @@ export async function prepareChat(
     arrivalMs: caller.arrivalMs,
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
+    ...service.termsOf(caller, request),
   };
   const job = {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,

@@ -10,7 +10,7 @@ import { tokenizePrompts } from "./tokenize-prompts.js";
 
 export type EmbedOptions = Pick<
   EmbeddingsRequest,
-  "add_special_tokens" | "truncate_prompt_tokens" | "truncation_side" | "normalize"
+  "add_special_tokens" | "truncate_prompt_tokens" | "truncation_side" | "normalize" | "user"
 >;
 
 export interface EmbeddedInput {
@@ -32,6 +32,7 @@ export async function embedInputs(
   const given = await tokenizePrompts(service, context, inputs, addSpecialTokens, fieldOf);
   const prompts = given.map((tokens, index) => prepareInput(service, options, tokens, fieldOf(index)));
   const batch = {};
+  const terms = service.termsOf(context, options);
   const trace = traceOf(context.signal);
   const account = accountOf(context.signal);
   const results = await Promise.all(
@@ -49,6 +50,7 @@ export async function embedInputs(
           normalize: options.normalize ?? true,
           adapter,
           arrivalMs: context.arrivalMs,
+          ...terms,
         },
         context.signal,
       );

@@ -15,6 +15,7 @@ export function chatFromMessages(request: MessagesRequest | CountTokensRequest):
   const { tools, tool_choice: choice, thinking } = request;
   return parseWith(chatCompletionRequest, {
     model: request.model,
+    user: userOf(request),
     messages: [...systemMessage(request.system), ...request.messages.flatMap(chatMessages)],
     tools: tools?.map(({ name, description, input_schema: parameters }) => ({
       type: "function",
@@ -37,6 +38,12 @@ function samplingFields(request: MessagesRequest): object {
     top_p: request.top_p,
     top_k: request.top_k,
   };
+}
+
+/** Anthropic's name for it. */
+function userOf(request: MessagesRequest | CountTokensRequest): string | undefined {
+  const user = "metadata" in request ? request.metadata?.["user_id"] : undefined;
+  return typeof user === "string" ? user : undefined;
 }
 
 function systemMessage(system: Prompt["system"]): readonly object[] {

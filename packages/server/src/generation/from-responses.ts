@@ -25,6 +25,7 @@ export function chatFromResponses(
   const { tool_choice: choice } = request;
   const chat = parseWith(chatCompletionRequest, {
     model: request.model,
+    user: request.user,
     messages: [...system, ...conversation],
     tools: request.tools?.map(({ name, description, parameters, strict }) => ({
       type: "function",

@@ -7,10 +7,12 @@ import type { Exchange } from "./exchange.js";
 import { publicError } from "./public-error.js";
 import { sendError } from "./respond.js";
 import { requestPath, type Router } from "./router.js";
+import type { TenantResolver } from "../tenants/tenant-resolver.js";
 
 export interface DispatcherOptions {
   readonly router: Router;
   readonly keys: ApiKeys;
+  readonly tenants: TenantResolver;
   readonly cors: CorsPolicy;
   readonly isDraining: () => boolean;
   readonly accessLog: boolean;
@@ -41,6 +43,7 @@ export class Dispatcher {
       method: request.method,
       path: request.url?.slice(0, 512),
       status: response.headersSent ? response.statusCode : undefined,
+      ...(exchange.account.tenant === undefined ? {} : { tenant: exchange.account.tenant }),
       durationMs: Math.round((performance.now() - exchange.arrivalMs) * 10) / 10,
       ...(errorCode === undefined ? {} : { code: errorCode }),
       ...(response.writableFinished ? {} : { incomplete: true }),
@@ -50,7 +53,7 @@ export class Dispatcher {
   }
 
   async #answer(exchange: Exchange): Promise<void> {
-    const { router, keys, cors, isDraining } = this.#options;
+    const { router, keys, tenants, cors, isDraining } = this.#options;
     const { request, response } = exchange;
     const method = request.method ?? "GET";
     cors.apply(request, response);
@@ -65,14 +68,15 @@ export class Dispatcher {
       return;
     }
     // before the route is looked up, so that a caller without a key cannot map what exists
-    if (path.startsWith("/v1/")) keys.check(credentials(request.headers));
+    if (path.startsWith("/v1/")) exchange.key = keys.check(credentials(request.headers));
     const methods = router.methodsOf(path);
     if (methods !== undefined && !methods.includes(method)) response.setHeader("allow", methods.join(", "));
     const { route, rest } = router.match(method, path);
     exchange.handler = route.path;
     if (route.errorBody !== undefined) exchange.errorBody = route.errorBody;
     if (route.access === "key") {
-      keys.check(credentials(request.headers));
+      exchange.key ??= keys.check(credentials(request.headers));
+      exchange.account.tenant = tenants.tenantOf({ headers: request.headers, key: exchange.key });
       if (isDraining())
         throw new OctavoError("shutting_down", "the server is draining and takes no new requests", {
           retryAfterSeconds: 1,

@@ -7,6 +7,7 @@ import type { OctavoIds } from "./octavo-ids.js";
 import { readJsonBody, type BodyLimits } from "./read-body.js";
 import type { RequestContext } from "./request-context.js";
 import { bindAccount, type RequestAccount } from "../metering/request-account.js";
+import type { KeyIdentity } from "../tenants/tenant-settings.js";
 import { bindTrace, type RequestTrace } from "../tracing/request-trace.js";
 import { resolveRequestId } from "./request-id.js";
 
@@ -30,6 +31,7 @@ export class Exchange implements RequestContext {
   /** The route's pattern, for metrics; paths themselves would make endless series. */
   handler = "unmatched";
   errorCode: ErrorCode | undefined;
+  key: KeyIdentity | undefined;
   /** How an error is written; the route may have its own way. */
   errorBody: (error: OctavoError) => unknown = toErrorBody;
   readonly #ids: OctavoIds;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { OctavoError } from "@octavo/protocol";
 import type { Logger } from "pino";
+import type { KeyIdentity } from "../tenants/tenant-settings.js";
 
 /** One HTTP exchange. */
 export interface RequestContext {
@@ -14,6 +15,8 @@ export interface RequestContext {
   isOwn(octavoId: string): boolean;
   /** `performance.now()` when the headers had arrived. */
   readonly arrivalMs: number;
+  /** Of the API key that it came with; undefined where none is asked for. */
+  readonly key: KeyIdentity | undefined;
   /** Aborted with an OctavoError when the client left, a limit was hit or the handler failed. */
   readonly signal: AbortSignal;
   abort(reason: OctavoError): void;

@@ -4,7 +4,8 @@ import { featureOf, tagOf, tenantOf } from "../http/caller.js";
 
 /** What one exchange is charged: filled while it is answered and, where its client left early, for a little longer. */
 export class RequestAccount {
-  readonly tenant: string | undefined;
+  /** As the header says it, until it is known whether that counts. */
+  tenant: string | undefined;
   #feature: string | undefined;
   /** As the request names it. */
   #model: string | undefined;

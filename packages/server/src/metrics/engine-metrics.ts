@@ -53,6 +53,9 @@ export function registerEngineMetrics(
       speculation.acceptedTokens.add(acceptedTokens);
       speculation.accept(acceptedTokens);
     },
+    onStepFailed() {
+      counters.stepsFailed.add(1);
+    },
     onPreemption() {
       counters.preemptions.add(1);
     },
@@ -191,6 +194,10 @@ function registerCounters(registry: Registry, legacy: boolean) {
     prefixQueries,
     prefixHits,
     success,
+    stepsFailed: registry.counter(
+      "octavo:steps_failed_total",
+      "Steps that the backend failed in; who was in them is tried alone.",
+    ),
     preemptions: registry.counter("vllm:num_preemptions_total", "Cumulative number of preemptions."),
     promptTokens: registry.counter(
       "vllm:prompt_tokens_total",

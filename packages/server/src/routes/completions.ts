@@ -62,6 +62,7 @@ export async function handleCompletions(service: Service, context: RequestContex
   const constrained =
     constraint === undefined ? {} : await compileConstraint(service.model.engine, constraint, context.signal);
   const batch = {};
+  const terms = service.termsOf(context, request);
   const requests = ready.map(({ promptTokens, params }, index) => ({
     batch,
     kind: "generate" as const,
@@ -73,6 +74,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     arrivalMs: context.arrivalMs,
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
+    ...terms,
   }));
   const started = await startGenerations(service.model.engine, requests, context.signal);
   const prompts = started.map((events, index): PromptJob => {

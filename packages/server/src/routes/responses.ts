@@ -129,6 +129,8 @@ async function startInBackground(
   const turn = await startTurn(service, request, {
     octavoId: context.octavoId,
     arrivalMs: context.arrivalMs,
+    request: context.request,
+    key: context.key,
     signal,
   });
   const { builder } = turn;

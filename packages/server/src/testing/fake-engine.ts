@@ -50,7 +50,9 @@ export class FakeEngine implements Engine {
     step: () => undefined,
     request: (requestId) => {
       const record = this.#records.get(requestId);
-      return record && { requestId, isOver: true, record, firstToken: undefined, slowGaps: [] };
+      return (
+        record && { requestId, tenant: "default", isOver: true, record, firstToken: undefined, slowGaps: [] }
+      );
     },
   };
   failure: OctavoError | undefined;
@@ -189,6 +191,8 @@ export class FakeEngine implements Engine {
       for (const observer of this.#observers) {
         observer.onFinished?.({
           requestId: request.requestId,
+          tenant: request.account?.tenant ?? "default",
+          lane: request.account?.lane ?? 0,
           reasons,
           usage,
           record,

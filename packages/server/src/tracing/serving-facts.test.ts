@@ -11,6 +11,8 @@ const gaps = { count: 20, meanMs: 12, p50Ms: 10, p99Ms: 30, maxMs: 45 };
 function finished(requestId: string, record: Partial<FinishedRequest["record"]>): FinishedRequest {
   return {
     requestId,
+    tenant: "default",
+    lane: 0,
     reasons: ["stop"],
     usage,
     record: { ...plainServingRecord, ...record },
@@ -28,10 +30,11 @@ function identity() {
     const burst = {
       cause: "prefill_burst" as const,
       ms: 35,
-      requests: [{ requestId: "other", ms: 35, tokens: 900 }],
+      requests: [{ requestId: "other", tenant: "default", ms: 35, tokens: 900 }],
     };
     return {
       requestId,
+      tenant: "default",
       isOver: true,
       record: { ...plainServingRecord, readerLagMs: 3 },
       firstToken: { ms: 60, cause: "queue", parts: [{ cause: "queue", ms: 60 }] },

@@ -1,0 +1,58 @@
+import type { LLM, StepRecord } from "@octavo/engine";
+import type { RecordedSteps } from "@octavo/engine/testing";
+import { decodeRequest } from "../steps/step-costs.js";
+import { median } from "../support/median.js";
+
+const promptTokens = [0, 32, 64, 128, 256, 512];
+const decodes = [0, 1, 2, 4, 8, 16, 32];
+const contextTokens = 64;
+
+/**
+ * Measures what steps cost by the prompt tokens and the generating sequences in them, each a median. Processor time of the
+ * process counts, so that a machine that does other things too says the same; load the model with one thread.
+ */
+export async function recordSteps(llm: LLM, name: string, repeats: number): Promise<RecordedSteps> {
+  const ms: number[][] = promptTokens.map(() => decodes.map(() => 0));
+  for (const [column, streams] of decodes.entries()) {
+    for (const [row, length] of promptTokens.entries()) {
+      if (streams > 0 || length > 0) ms[row]![column] = await stepMs(llm, length, streams, repeats);
+    }
+  }
+  return { name, promptTokens, decodes, ms };
+}
+
+async function stepMs(llm: LLM, length: number, streams: number, repeats: number): Promise<number> {
+  const { engine } = llm;
+  const seen: number[] = [];
+  let lastCpu = process.cpuUsage();
+  const onStep = ({ prefillTokens, decodeTokens }: StepRecord): void => {
+    const { user, system } = process.cpuUsage(lastCpu);
+    lastCpu = process.cpuUsage();
+    if (prefillTokens === length && decodeTokens === streams) seen.push((user + system) / 1000);
+  };
+  using _ = engine.observe({ onStep });
+  let salt = 0;
+  const prompt = (size: number): Int32Array => {
+    salt += 1;
+    return Int32Array.from({ length: size }, (_, index) => 300 + ((index * 7919 + salt * 104_729) % 1500));
+  };
+  const drain = async (events: AsyncIterable<unknown>): Promise<void> => {
+    for await (const event of events) void event;
+  };
+  const inject = (): Promise<void> => drain(engine.generate(decodeRequest(prompt(length), 1)));
+  if (streams === 0) {
+    for (let run = 0; run < repeats; run += 1) await inject();
+    return median(seen);
+  }
+  const abort = new AbortController();
+  const running = Array.from({ length: streams }, () =>
+    drain(engine.generate(decodeRequest(prompt(contextTokens), 1000), abort.signal)).catch(() => {}),
+  );
+  while (seen.length < repeats) {
+    if (length > 0) await inject();
+    else await new Promise((resolve) => setImmediate(resolve));
+  }
+  abort.abort();
+  await Promise.all(running);
+  return median(seen);
+}

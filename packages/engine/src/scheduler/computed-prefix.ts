@@ -1,0 +1,82 @@
+import type { BlockPool } from "../kv-cache/block-pool.js";
+import { IntList } from "../kv-cache/int-list.js";
+import type { PrefixCache } from "../kv-cache/prefix-cache.js";
+import { PrefixesInFlight } from "./prefixes-in-flight.js";
+import type { Sequence } from "./sequence.js";
+
+/** Finds what of a waiting sequence is computed already, by a sibling or by whoever had the same prefix, or is about to be. */
+export class ComputedPrefix {
+  readonly #blockSize: number;
+  readonly #cache: PrefixCache | undefined;
+  readonly #inFlight: PrefixesInFlight | undefined;
+  readonly #hits = new IntList();
+
+  constructor(pool: BlockPool, cache: PrefixCache | undefined) {
+    this.#blockSize = pool.blockSize;
+    this.#cache = cache;
+    this.#inFlight = cache && new PrefixesInFlight(cache, pool.blockSize);
+  }
+
+  /** Blocks found by the latest `find`. */
+  get hits(): IntList {
+    return this.#hits;
+  }
+
+  /** Starts a step with the sequences that it computes so far. */
+  begin(running: readonly Sequence[]): void {
+    this.#inFlight?.begin(running);
+  }
+
+  /** The step also computes this sequence. */
+  add(sequence: Sequence): void {
+    this.#inFlight?.add(sequence);
+  }
+
+  /**
+   * Fills `hits` with blocks that already hold the start of a sequence, all but at least one token of it. Returns how many
+   * tokens may be taken from blocks.
+   */
+  find(sequence: Sequence): number {
+    this.#hits.truncate(0);
+    const maxTokens = Math.min(sequence.numTokens - 1, sequence.firstWantedRow);
+    this.#cache?.find(sequence.prefix, maxTokens, this.#hits);
+    const sibling = this.#siblingWithPrompt(sequence);
+    if (sibling === undefined) return maxTokens;
+    const shared = Math.floor(Math.min(maxTokens, sequence.numPromptTokens - 1) / this.#blockSize);
+    if (shared <= this.#hits.length) return maxTokens;
+    this.#hits.truncate(0);
+    for (let index = 0; index < shared; index += 1) this.#hits.push(sibling.blocks.at(index));
+    return maxTokens;
+  }
+
+  /**
+   * Whether the sequence found last should wait for this step, which has `stepTokens` tokens already: a sibling computes
+   * the prompt that they share, or another one a prefix that it then finds in the cache.
+   */
+  isWorthAwaiting(sequence: Sequence, maxTokens: number, stepTokens: number): boolean {
+    return (
+      this.#awaitsSibling(sequence) ||
+      (this.#inFlight?.isWorthAwaiting(sequence, this.#hits.length, maxTokens, stepTokens) ?? false)
+    );
+  }
+
+  #siblingWithPrompt(sequence: Sequence): Sequence | undefined {
+    const shareable = this.#shareableTokens(sequence);
+    return sequence.group.sequences.find(
+      (other) => other !== sequence && other.status === "running" && other.numComputed >= shareable,
+    );
+  }
+
+  #awaitsSibling(sequence: Sequence): boolean {
+    const { sequences } = sequence.group;
+    if (sequences.length === 1 || this.#shareableTokens(sequence) === 0) return false;
+    return (
+      sequences.some((other) => other.status === "running") && this.#siblingWithPrompt(sequence) === undefined
+    );
+  }
+
+  /** Tokens of the full blocks of its prompt. */
+  #shareableTokens(sequence: Sequence): number {
+    return Math.floor((sequence.numPromptTokens - 1) / this.#blockSize) * this.#blockSize;
+  }
+}

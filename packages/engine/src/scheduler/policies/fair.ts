@@ -1,0 +1,219 @@
+import { laneOf, type Sequence } from "../sequence.js";
+import { Isolation, type StepLimit } from "./isolation.js";
+import { makeRoom } from "./make-room.js";
+import {
+  type Admission,
+  arrivedBefore,
+  type SchedulingPolicy,
+  type StepPlanner,
+  type StepSize,
+} from "./scheduling-policy.js";
+import { type TenantShare, TenantShares } from "./tenant-shares.js";
+
+/** Tenants that were served as much but for so many tokens give way to each other by arrival. */
+const servedBucket = 2048;
+/** A step's prompt tokens go to contending tenants in pieces; smaller ones are not worth a sequence's place in it. */
+const leastPiece = 32;
+/** Waiting sequences that a step passes over at most, so that its cost does not grow with the queue. */
+const mostPassedOver = 64;
+
+/** Running prompts of a tenant that want some of the step, next first. */
+type Prompts = Map<TenantShare, Sequence[]>;
+
+/**
+ * Fair between tenants, whatever each of them asks for: prompt tokens of a step, and places in it, go to whoever was
+ * served least of those in the most urgent lane. A tenant below its share takes places and blocks from one above it, whose
+ * cheapest sequences are preempted, and is not slowed down by the others' work in its steps (`Isolation`). Work-conserving:
+ * where nobody contends, one tenant has everything.
+ */
+export class FairPolicy implements SchedulingPolicy {
+  readonly name = "fair";
+  readonly #shares = new TenantShares();
+  readonly waiting = this.#shares;
+  readonly #isolation: Isolation;
+  #limit: StepLimit | undefined;
+  /** Of the step's prompt tokens, what is left for tenants that have their share. */
+  #othersRoom = Number.POSITIVE_INFINITY;
+  /** Whose turn it is of sequences that do not all generate in one step. */
+  #turn = 0;
+  /** Admitted in this step. */
+  readonly #admitted = new Set<Sequence>();
+  /** Whoever is next finds no place in this step. */
+  #isFull = false;
+
+  constructor(maxNumSeqs: number) {
+    this.#isolation = new Isolation(this.#shares, maxNumSeqs);
+  }
+
+  before(a: Sequence, b: Sequence): boolean {
+    const lanes = laneOf(a) - laneOf(b);
+    if (lanes !== 0) return lanes < 0;
+    const served = this.#bucket(a) - this.#bucket(b);
+    return served === 0 ? arrivedBefore(a, b) : served < 0;
+  }
+
+  enter(sequence: Sequence): void {
+    this.#shares.enter(sequence);
+  }
+
+  leave(sequence: Sequence): void {
+    this.#shares.leave(sequence);
+  }
+
+  given(sequence: Sequence, numTokens: number): void {
+    this.#shares.charge(sequence, numTokens);
+  }
+
+  observe(step: StepSize, computeMs: number): void {
+    this.#isolation.observe(step, computeMs);
+  }
+
+  decodes(running: readonly Sequence[], budget: number, maxPromptTokens: number): readonly Sequence[] {
+    this.#limit = this.#isolation.limit(running, Math.min(budget, maxPromptTokens));
+    this.#othersRoom = this.#limit?.promptTokens ?? Number.POSITIVE_INFINITY;
+    const generating = running.filter((sequence) => sequence.isDecoding);
+    if (this.#limit === undefined) {
+      if (generating.length > budget) generating.sort((a, b) => (this.before(a, b) ? -1 : 1));
+      return generating;
+    }
+    const { favoured, decodes } = this.#limit;
+    const own = generating.filter((sequence) => favoured.has(this.#shares.of(sequence)));
+    const others = generating.filter((sequence) => !favoured.has(this.#shares.of(sequence)));
+    for (let count = 0; count < Math.min(decodes, others.length); count += 1)
+      own.push(others[(this.#turn + count) % others.length]!);
+    this.#turn = others.length === 0 ? 0 : (this.#turn + decodes) % others.length;
+    return own;
+  }
+
+  planPrompts(step: StepPlanner): void {
+    // A prompt that must be computed whole would be kept out for ever by a limit it does not fit.
+    if (!step.isChunked) this.#othersRoom = Number.POSITIVE_INFINITY;
+    this.#isFull = false;
+    this.#admitted.clear();
+    step.beginAdmission();
+    this.#handOut(step, this.#promptsOf(step.running), step.promptCap);
+    if (!step.isChunked) return;
+    step.liftLongCap();
+    this.#handOut(step, this.#promptsOf(step.running), Number.POSITIVE_INFINITY);
+  }
+
+  #bucket(sequence: Sequence): number {
+    return Math.floor(this.#shares.of(sequence).served / servedBucket);
+  }
+
+  #promptsOf(running: readonly Sequence[]): Prompts {
+    const prompts: Prompts = new Map();
+    for (const sequence of running) {
+      if (sequence.isDecoding || sequence.numComputed + sequence.numScheduled >= sequence.numTokens) continue;
+      const share = this.#shares.of(sequence);
+      const list = prompts.get(share);
+      if (list === undefined) prompts.set(share, [sequence]);
+      else list.push(sequence);
+    }
+    return prompts;
+  }
+
+  /** One pass over the step's prompt tokens, in which no prompt gets more than `cap` of them. */
+  #handOut(step: StepPlanner, prompts: Prompts, cap: number): void {
+    const piece = this.#piece(step, prompts);
+    const passedOver: Sequence[] = [];
+    while (step.promptRoom > 0) {
+      const isOpen = !this.#isFull && !step.isShortOfBlocks && passedOver.length <= mostPassedOver;
+      const waiting = isOpen ? this.#nextWaiting() : undefined;
+      const share = this.#nextRunning(prompts, waiting);
+      const sequence = share === undefined ? waiting?.waiting.peek() : prompts.get(share)?.[0];
+      if (sequence === undefined) break;
+      const most = Math.min(piece, cap - sequence.numScheduled, this.#roomFor(sequence));
+      if (share !== undefined) {
+        const given = sequence.numScheduled === 0 ? step.give(sequence, most) : step.extend(sequence, most);
+        this.#noteGiven(sequence, given);
+        if (given === 0 || !wantsMore(sequence, cap)) dropFirst(prompts, share);
+        continue;
+      }
+      const admission = this.#admit(step, sequence, most);
+      if (admission === "admitted") {
+        this.#admitted.add(sequence);
+        this.#noteGiven(sequence, sequence.numScheduled);
+        if (wantsMore(sequence, cap)) this.#append(prompts, sequence);
+      } else if (admission === "later") {
+        this.#shares.remove(sequence);
+        passedOver.push(sequence);
+      } else this.#isFull = true;
+    }
+    for (const sequence of passedOver) this.#shares.add(sequence);
+  }
+
+  /** Whom room is made for takes it at once, lest whoever gave it is next. */
+  #admit(step: StepPlanner, sequence: Sequence, most: number): Admission {
+    const admission = step.admit(sequence, most);
+    if (admission !== "full" || !makeRoom(step, this.#shares, sequence, this.#admitted)) return admission;
+    return step.admit(sequence, Math.min(most, this.#roomFor(sequence)));
+  }
+
+  /** Contending tenants take turns at pieces of the budget; one alone takes it whole. */
+  #piece(step: StepPlanner, prompts: Prompts): number {
+    const contenders = prompts.size + (this.#isFull ? 0 : this.#shares.numQueuedTenants);
+    if (!step.isChunked || contenders < 2) return Number.POSITIVE_INFINITY;
+    return Math.max(leastPiece, Math.ceil(step.promptRoom / 8));
+  }
+
+  /** The tenant whose waiting sequence is next, of those that the step has room for. */
+  #nextWaiting(): TenantShare | undefined {
+    const { next } = this.#shares;
+    if (next === undefined || this.#othersRoom > 0 || this.#limit?.favoured.has(next) === true) return next;
+    let best: TenantShare | undefined;
+    for (const share of this.#limit?.favoured ?? []) {
+      if (share.waiting.size > 0 && (best === undefined || isAhead(share, share.lane, best, best.lane)))
+        best = share;
+    }
+    return best;
+  }
+
+  /** The tenant whose running prompt is next, if it comes before the waiting one's. */
+  #nextRunning(prompts: Prompts, waiting: TenantShare | undefined): TenantShare | undefined {
+    let best: TenantShare | undefined;
+    let bestLane = Number.POSITIVE_INFINITY;
+    for (const [share, [first]] of prompts) {
+      if (first === undefined || this.#roomFor(first) === 0) continue;
+      const lane = laneOf(first);
+      if (best !== undefined && !isAhead(share, lane, best, bestLane)) continue;
+      best = share;
+      bestLane = lane;
+    }
+    const givesWay =
+      best !== undefined && waiting !== undefined && isAhead(waiting, waiting.lane, best, bestLane);
+    return givesWay ? undefined : best;
+  }
+
+  /** What the step's limit leaves to a sequence. */
+  #roomFor(sequence: Sequence): number {
+    const isFavoured = this.#limit?.favoured.has(this.#shares.of(sequence)) ?? true;
+    return isFavoured ? Number.POSITIVE_INFINITY : this.#othersRoom;
+  }
+
+  #noteGiven(sequence: Sequence, numTokens: number): void {
+    if (this.#roomFor(sequence) !== Number.POSITIVE_INFINITY) this.#othersRoom -= numTokens;
+  }
+
+  #append(prompts: Prompts, sequence: Sequence): void {
+    const share = this.#shares.of(sequence);
+    const list = prompts.get(share);
+    if (list === undefined) prompts.set(share, [sequence]);
+    else list.push(sequence);
+  }
+}
+
+function isAhead(a: TenantShare, laneA: number, b: TenantShare, laneB: number): boolean {
+  return laneA === laneB ? a.served < b.served : laneA < laneB;
+}
+
+function wantsMore(sequence: Sequence, cap: number): boolean {
+  const { status, numTokens, numComputed, numScheduled } = sequence;
+  return status === "running" && numScheduled < cap && numComputed + numScheduled < numTokens;
+}
+
+function dropFirst(prompts: Prompts, share: TenantShare): void {
+  const list = prompts.get(share);
+  list?.shift();
+  if (list?.length === 0) prompts.delete(share);
+}

@@ -1,0 +1,115 @@
+import type { Sequence } from "../sequence.js";
+import type { StepSize } from "./scheduling-policy.js";
+import { StepCostModel, stepMs } from "./step-cost-model.js";
+import type { TenantShare, TenantShares } from "./tenant-shares.js";
+
+/** A step of a tenant below its share takes this many times what it would take without the others, at most. */
+const mostStretch = 1.8;
+/** A tenant is below its share with half of the running sequences that are its due... */
+const lowShare = 0.5;
+/** ...unless it was served more than the others by so many tokens. */
+const servedSlack = 2048;
+/** Prompt tokens that a step always leaves to the others, lest they starve. */
+const leastPromptTokens = 16;
+/** Share of the time that may be lost to steps which are shorter than they could be... */
+const lossShare = 0.06;
+/** ...saved up for so many steps of the usual length. */
+const savedSteps = 500;
+
+/** What a step leaves to those who have their share already. */
+export interface StepLimit {
+  readonly favoured: ReadonlySet<TenantShare>;
+  /** Of the sequences that generate, so many. */
+  readonly decodes: number;
+  readonly promptTokens: number;
+}
+
+/**
+ * Keeps steps short while a tenant far below its share has something in them: its tokens come once a step, so their pace
+ * is the step's length, whoever makes it long. Others' prompts and tokens get what is left of `mostStretch` times the time
+ * that the tenant's own work would take; of their sequences that generate, each then gets its turn. Short steps read the
+ * weights for fewer tokens: what is lost that way is counted, and no more than `lossShare` of all time is spent on it.
+ */
+export class Isolation {
+  readonly #shares: TenantShares;
+  readonly #maxNumSeqs: number;
+  readonly #model = new StepCostModel();
+  /** Time that may still be lost, in ms. */
+  #credit = 0;
+
+  constructor(shares: TenantShares, maxNumSeqs: number) {
+    this.#shares = shares;
+    this.#maxNumSeqs = maxNumSeqs;
+  }
+
+  observe(step: StepSize, computeMs: number): void {
+    this.#model.observe(step, computeMs);
+    const { cost } = this.#model;
+    if (cost === undefined) return;
+    const usualMs = stepMs(cost, step.prefillTokens, step.decodeTokens);
+    this.#credit = Math.min(this.#credit + lossShare * usualMs, lossShare * usualMs * savedSteps);
+  }
+
+  /** Undefined where the step needs no limit. */
+  limit(running: readonly Sequence[], maxPromptTokens: number): StepLimit | undefined {
+    const { cost } = this.#model;
+    if (cost === undefined || this.#shares.active.size < 2) return undefined;
+    const favoured = this.#favoured(running);
+    if (favoured.size === 0) return undefined;
+    const own = { prompts: 0, decodes: 0 };
+    const others = { prompts: 0, decodes: 0 };
+    for (const sequence of running) {
+      const side = favoured.has(this.#shares.of(sequence)) ? own : others;
+      if (sequence.isDecoding) side.decodes += 1;
+      else side.prompts += sequence.numTokens - sequence.numComputed;
+    }
+    const { next } = this.#shares;
+    const isNextFavoured = next !== undefined && favoured.has(next);
+    if (isNextFavoured) own.prompts += next.waiting.peek()?.numTokens ?? 0;
+    const othersWait = this.#shares.size > (isNextFavoured ? next.waiting.size : 0);
+    if (othersWait && running.length < this.#maxNumSeqs) others.prompts = maxPromptTokens;
+    own.prompts = Math.min(own.prompts, maxPromptTokens);
+    others.prompts = Math.min(others.prompts, maxPromptTokens);
+
+    const spare = (mostStretch - 1) * stepMs(cost, own.prompts, own.decodes);
+    const forDecodes = others.prompts > 0 ? spare / 2 : spare;
+    const decodes = limited(others.decodes, forDecodes, cost.perDecode, 1);
+    const forPrompts = spare - decodes * cost.perDecode;
+    const promptTokens = limited(others.prompts, forPrompts, cost.perPromptToken, leastPromptTokens);
+    const whole = others.decodes * cost.perDecode + others.prompts * cost.perPromptToken;
+    const done = decodes * cost.perDecode + promptTokens * cost.perPromptToken;
+    if (done >= whole) return undefined;
+    const lostMs = cost.base * (1 - done / whole);
+    if (lostMs > this.#credit) return undefined;
+    this.#credit -= lostMs;
+    return { favoured, decodes, promptTokens };
+  }
+
+  /** Tenants far below their share that have something to compute. */
+  #favoured(running: readonly Sequence[]): Set<TenantShare> {
+    const numRunning = new Map<TenantShare, number>();
+    for (const sequence of running) {
+      const share = this.#shares.of(sequence);
+      numRunning.set(share, (numRunning.get(share) ?? 0) + 1);
+    }
+    const { next } = this.#shares;
+    if (next !== undefined && !numRunning.has(next)) numRunning.set(next, 0);
+    const due = running.length / this.#shares.activeWeight;
+    const low: TenantShare[] = [];
+    let leastServed = Number.POSITIVE_INFINITY;
+    for (const [share, count] of numRunning) {
+      if (count <= lowShare * due * share.weight) low.push(share);
+      else leastServed = Math.min(leastServed, share.served);
+    }
+    const favoured = new Set<TenantShare>();
+    if (leastServed === Number.POSITIVE_INFINITY) return favoured;
+    for (const share of low) if (share.served <= leastServed + servedSlack) favoured.add(share);
+    return favoured;
+  }
+}
+
+/** As many as there is time for, but at least `least`, and no more than there are. */
+function limited(count: number, ms: number, msEach: number, least: number): number {
+  const affordable = msEach > 0 ? Math.floor(ms / msEach) : least;
+  return Math.min(count, Math.max(least, affordable));
+}

@@ -1,0 +1,29 @@
+import type { IsolationCase } from "./isolation-report.js";
+import { linearCosts, type StepCosts } from "./step-costs.js";
+
+/** Steps of 20 ms, 0.1 ms for each prompt token and 0.3 ms for each sequence: about what an 8B model takes of one GPU. */
+const gpu = linearCosts("linear", 20, 0.1, 0.3);
+
+function isolationCase(
+  name: string,
+  costs: StepCosts,
+  lengths: { readonly promptTokens: number; readonly outputTokens: number },
+  durationMs: number,
+): IsolationCase {
+  const load = { burstiness: 0.25, ...lengths };
+  return {
+    name,
+    small: { ...load, account: { tenant: "small" }, requestsPerMinute: 5 },
+    large: { ...load, account: { tenant: "large" }, requestsPerMinute: 500 },
+    durationMs,
+    seeds: [1, 2, 3],
+    engine: { costs, maxNumSeqs: 32, maxNumBatchedTokens: 512, numBlocks: 4096 },
+  };
+}
+
+const minute = 60_000;
+
+export const isolationCases: readonly IsolationCase[] = [
+  isolationCase("bursts that the engine can take", gpu, { promptTokens: 300, outputTokens: 64 }, 20 * minute),
+  isolationCase("more than the engine can take", gpu, { promptTokens: 500, outputTokens: 96 }, 10 * minute),
+];

@@ -1,0 +1,69 @@
+import type { Account } from "../../scheduler/account.js";
+import { Random } from "../random.js";
+
+/** A request of a simulated load. */
+export interface SimulatedRequest {
+  readonly account: Account;
+  readonly arrivalMs: number;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+}
+
+/** What one tenant asks for. */
+export interface TenantLoad {
+  readonly account: Account;
+  readonly requestsPerMinute: number;
+  /** Shape of the gamma distribution of the gaps between requests: 1 is Poisson, less is burstier. */
+  readonly burstiness: number;
+  /** Means; lengths are between a quarter and three times of them. */
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+}
+
+/** A tenant's requests over a time, in order of arrival; the same for the same seed. */
+export function requestsOf(load: TenantLoad, durationMs: number, seed: number): readonly SimulatedRequest[] {
+  const random = new Random(seed);
+  const { account, requestsPerMinute, burstiness, promptTokens, outputTokens } = load;
+  const meanGapMs = 60_000 / requestsPerMinute;
+  const requests: SimulatedRequest[] = [];
+  // Bursty arrivals that begin with one would say more of the beginning than of the load.
+  let arrivalMs = random.next() * meanGapMs;
+  while (arrivalMs < durationMs) {
+    requests.push({
+      account,
+      arrivalMs,
+      promptTokens: lengthAround(promptTokens, random),
+      outputTokens: lengthAround(outputTokens, random),
+    });
+    arrivalMs += gamma(burstiness, random) * (meanGapMs / burstiness);
+  }
+  return requests;
+}
+
+/** Requests of several tenants in order of arrival. */
+export function together(...loads: readonly (readonly SimulatedRequest[])[]): readonly SimulatedRequest[] {
+  return loads.flat().sort((a, b) => a.arrivalMs - b.arrivalMs);
+}
+
+/** Log-normal with the given mean, cut at a quarter and three times of it. */
+function lengthAround(mean: number, random: Random): number {
+  const sigma = 0.5;
+  const length = mean * Math.exp(sigma * normal(random) - (sigma * sigma) / 2);
+  return Math.max(1, Math.round(Math.min(3 * mean, Math.max(mean / 4, length))));
+}
+
+function normal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+}
+
+/** Of scale 1, after Marsaglia and Tsang (2000); shapes below 1 by their boost. */
+function gamma(shape: number, random: Random): number {
+  if (shape < 1) return gamma(shape + 1, random) * (1 - random.next()) ** (1 / shape);
+  const d = shape - 1 / 3;
+  const c = 1 / Math.sqrt(9 * d);
+  for (;;) {
+    const x = normal(random);
+    const v = (1 + c * x) ** 3;
+    if (v > 0 && Math.log(1 - random.next()) < 0.5 * x * x + d - d * v + d * Math.log(v)) return d * v;
+  }
+}

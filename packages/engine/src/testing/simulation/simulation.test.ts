@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type IsolationReport, isolationReports } from "./isolation-report.js";
+import { isolationCases } from "./isolation-cases.js";
+import { requestsOf, together } from "./load.js";
+import { simulate } from "./simulate.js";
+import { linearCosts, recordedCosts } from "./step-costs.js";
+
+describe("the scheduler in virtual time", () => {
+  test("the same load gives the same result, and every request is served", () => {
+    const load = { requestsPerMinute: 300, burstiness: 0.25, promptTokens: 200, outputTokens: 20 };
+    const requests = together(
+      requestsOf({ ...load, account: { tenant: "a" } }, 60_000, 1),
+      requestsOf({ ...load, account: { tenant: "b" } }, 60_000, 2),
+    );
+    for (const policy of ["fcfs", "fair"] as const) {
+      const options = {
+        policy,
+        costs: linearCosts("linear", 20, 0.1, 0.3),
+        maxNumSeqs: 16,
+        maxNumBatchedTokens: 512,
+        numBlocks: 400,
+        checkEvery: 7,
+      };
+      const run = simulate(requests, options);
+      assert.equal(Object.keys(run.outcomes).length, requests.length);
+      assert.deepEqual(simulate(requests, options), run);
+    }
+  });
+
+  test("recorded costs are met where they were recorded, and linear between", () => {
+    const costs = recordedCosts({
+      name: "r",
+      promptTokens: [0, 100],
+      decodes: [0, 1, 4],
+      ms: [
+        [0, 10, 16],
+        [30, 32, 50],
+      ],
+    });
+    assert.equal(costs.of(0, 1), 10);
+    assert.equal(costs.of(100, 4), 50);
+    assert.equal(costs.of(50, 1), 21);
+    assert.equal(costs.of(0, 2), 12);
+    assert.equal(costs.of(200, 1), 54, "beyond the end it goes on as before");
+  });
+});
+
+/** 5 against 500 requests a minute, in bursts. */
+describe("a small tenant beside a large one", () => {
+  for (const isolationCase of isolationCases) {
+    test(isolationCase.name, (context) => {
+      const [firstCome, fair] = isolationReports(isolationCase, ["fcfs", "fair"]);
+      assert.ok(firstCome !== undefined && fair !== undefined);
+      context.diagnostic(line(firstCome));
+      context.diagnostic(line(fair));
+      assert.ok(firstCome.firstTokenToSolo > 5, "first-come does not keep them apart");
+      assert.ok(fair.firstTokenToSolo <= 5, line(fair));
+      assert.ok(fair.e2eToSolo <= 2.25, line(fair));
+      assert.ok(fair.e2eToAggregate <= 1.5, line(fair));
+      assert.ok(fair.throughputToFirstCome >= 0.93, line(fair));
+    });
+  }
+});
+
+function line(report: IsolationReport): string {
+  const { policy, firstTokenToSolo, e2eToSolo, e2eToAggregate, throughputToFirstCome, utilization } = report;
+  return (
+    `${policy}: p99 to first token ${firstTokenToSolo.toFixed(2)} and to end ${e2eToSolo.toFixed(2)} of solo, ` +
+    `${e2eToAggregate.toFixed(2)} of all; throughput ${(100 * throughputToFirstCome).toFixed(1)} % of first-come; ` +
+    `${(100 * utilization).toFixed(0)} % busy, ${report.preemptions} preemptions`
+  );
+}

@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { type Account, defaultTenant } from "@octavo/engine";
+import {
+  type KeyIdentity,
+  tenantPattern,
+  type TenantSettings,
+  type TenantSource,
+} from "./tenant-settings.js";
+
+/** What a tenant can be told from. */
+export interface TenantEvidence {
+  readonly headers: IncomingHttpHeaders;
+  /** Of the key that the request came with, if keys are asked for. */
+  readonly key: KeyIdentity | undefined;
+  /** The body's field of that name. */
+  readonly user?: string | null | undefined;
+}
+
+export const tenantHeader = "x-tenant-id";
+
+/** Says whom a request is accounted to. What a client could have made up counts only where the operator trusts it. */
+export class TenantResolver {
+  readonly #settings: TenantSettings;
+  readonly #source: TenantSource;
+
+  constructor(settings: TenantSettings) {
+    this.#settings = settings;
+    const keysDecide = settings.keys.some(({ tenant }) => tenant !== undefined);
+    this.#source = settings.tenantFrom ?? (keysDecide ? "key" : "header");
+  }
+
+  accountOf(evidence: TenantEvidence): Account {
+    const { tenants, lanes, defaultLane, unknownTenants } = this.#settings;
+    const named = this.#nameOf(evidence) ?? defaultTenant;
+    const terms = Object.hasOwn(tenants, named) ? tenants[named] : undefined;
+    const tenant = terms === undefined && unknownTenants === "default" ? defaultTenant : named;
+    const lane = evidence.key?.lane ?? terms?.lane ?? defaultLane;
+    return {
+      tenant,
+      lane: lanes.indexOf(lane),
+      ...(terms?.weight !== undefined && { weight: terms.weight }),
+      ...(terms?.maxQueuedRequests !== undefined && { maxQueuedRequests: terms.maxQueuedRequests }),
+      ...(terms?.maxQueuedTokens !== undefined && { maxQueuedTokens: terms.maxQueuedTokens }),
+    };
+  }
+
+  /** The name of a tenant in particular. */
+  tenantOf(evidence: TenantEvidence): string | undefined {
+    const { tenant } = this.accountOf(evidence);
+    return tenant === defaultTenant ? undefined : tenant;
+  }
+
+  laneName(lane: number): string {
+    return this.#settings.lanes[lane] ?? String(lane);
+  }
+
+  #nameOf({ headers, key, user }: TenantEvidence): string | undefined {
+    switch (key?.tenantFrom ?? this.#source) {
+      case "key":
+        return key?.tenant;
+      case "header": {
+        const header = headers[tenantHeader];
+        return typeof header === "string" && tenantPattern.test(header) ? header : key?.tenant;
+      }
+      case "user":
+        return user ? userTenant(user) : key?.tenant;
+      case "none":
+        return undefined;
+    }
+  }
+}
+
+/** Users have any names; those that are no tenant's become one by digest. */
+function userTenant(user: string): string {
+  if (tenantPattern.test(user)) return user;
+  return `user-${createHash("sha256").update(user, "utf8").digest("hex").slice(0, 16)}`;
+}
