@@ -34,7 +34,7 @@ async function stepMs(llm: LLM, length: number, streams: number, repeats: number
   let salt = 0;
   const prompt = (size: number): Int32Array => {
     salt += 1;
-    return Int32Array.from({ length: size }, (_, index) => 300 + ((index * 7919 + salt * 104_729) % 1500));
+    return Int32Array.from({ length: size }, (__, index) => 300 + ((index * 7919 + salt * 104_729) % 1500));
   };
   const drain = async (events: AsyncIterable<unknown>): Promise<void> => {
     for await (const event of events) void event;

@@ -220,13 +220,14 @@ export interface RefusedRequest {
   readonly lane: number;
   /**
    * `queue_full`: it found no place in the queue; `displaced`: it gave way in the queue to one of a more urgent lane or of a
-   * tenant with fewer; `quarantined`: computing it failed twice; the others: it was in the queue, without a first token or
+   * tenant with fewer; `quarantined`: computing it failed twice; `memory`: the machine was short of it; the others: it was in the queue, without a first token or
    * not complete for too long.
    */
   readonly reason:
     | "queue_full"
     | "displaced"
     | "quarantined"
+    | "memory"
     | "queue_deadline"
     | "first_token_deadline"
     | "total_deadline";
@@ -294,8 +295,8 @@ export interface Engine extends AsyncDisposable {
   readonly evidence: Evidence;
   readonly maxModelLen: number;
   /**
-   * Queues a request. Throws `context_length_exceeded`, `queue_full`, `invalid_request`, `request_quarantined` or
-   * `shutting_down` at once.
+   * Queues a request. Throws `context_length_exceeded`, `queue_full`, `overloaded`, `invalid_request`,
+   * `request_quarantined` or `shutting_down` at once.
    * Leaving the iteration early or aborting the signal frees its blocks before the next step.
    */
   generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent>;

@@ -23,6 +23,7 @@ export const errorCodes = {
   // the server
   internal_error: { status: 500, type: "InternalServerError", retryable: false },
   not_implemented: { status: 501, type: "NotImplementedError", retryable: false },
+  overloaded: { status: 503, type: "ServiceUnavailableError", retryable: true },
   shutting_down: { status: 503, type: "ServiceUnavailableError", retryable: true },
   deadline_exceeded: { status: 504, type: "GatewayTimeoutError", retryable: true },
   engine_failed: { status: 503, type: "ServiceUnavailableError", retryable: true },

@@ -104,6 +104,11 @@ export function serveCommand(): Command {
         "who is served first: by arrival, by priority, or fairly between tenants (default: fcfs)",
       ).choices(schedulingPolicyNames),
     )
+    .option(
+      "--min-free-memory <size>",
+      "refuse requests while less of the machine's memory is free, e.g. 512MiB (default: never)",
+      parseBytes,
+    )
     .option("--threads <n>", "compute threads (default: the machine's cores)", parseCount(1, 1024))
     .optionsGroup("Speculation:")
     .option(

@@ -34,6 +34,7 @@ export interface ServeFlags extends SpeculativeFlags {
   readonly enableChunkedPrefill?: boolean;
   readonly longPrefillTokenThreshold?: number;
   readonly maxPrefillStepMs?: number;
+  readonly minFreeMemory?: number;
   readonly maxLongPartialPrefills?: number;
   readonly schedulingPolicy?: SchedulingPolicyName;
   readonly tenants?: TenantSettings;
@@ -105,6 +106,7 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     longPrefillTokenThreshold: flags.longPrefillTokenThreshold,
     maxLongPartialPrefills: flags.maxLongPartialPrefills,
     maxPrefillStepMs: flags.maxPrefillStepMs,
+    minFreeMemoryBytes: flags.minFreeMemory,
     schedulingPolicy: flags.schedulingPolicy,
     generationConfig: flags.generationConfig,
     enableLora: flags.enableLora,

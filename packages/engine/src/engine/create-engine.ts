@@ -1,11 +1,12 @@
 import type { KvCache, RowResult, StepResult } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { type ErrorCode, OctavoError } from "@octavo/protocol";
 import type {
   EmbeddingRequest,
   EngineObserver,
   EngineStats,
   GenerationEvent,
   GenerationRequest,
+  RefusedRequest,
 } from "../api.js";
 import { EvidenceLog } from "../evidence/evidence-log.js";
 import { BlockPool } from "../kv-cache/block-pool.js";
@@ -30,6 +31,7 @@ import {
 } from "./engine-options.js";
 import { GenerationTask } from "./generation-task.js";
 import { oncePerList } from "./once-per-list.js";
+import { MemoryWatermark } from "./memory-watermark.js";
 import { ObserverList } from "./observer-list.js";
 import { Quarantine, quarantined } from "./quarantine.js";
 import { RequestRegistry } from "./request-registry.js";
@@ -61,6 +63,7 @@ class StepEngine implements RunningEngine {
   readonly #requests: RequestRegistry;
   readonly #failures = new StepFailures<ActiveRequest>();
   readonly #quarantine = new Quarantine();
+  readonly #memory: MemoryWatermark;
   readonly #grammars: GrammarCompiler;
   readonly #loop: Promise<void>;
   #wake: (() => void) | undefined;
@@ -89,6 +92,7 @@ class StepEngine implements RunningEngine {
       maxTokensPerTenant: options.maxQueuedTokensPerTenant,
       isShared: options.schedulingPolicy === "fair",
     });
+    this.#memory = new MemoryWatermark(options.minFreeMemoryBytes);
     this.#speculation =
       options.speculation && new Speculation(options.speculation, this.#pool, this.#scheduler);
     this.#requests = new RequestRegistry(this.#scheduler, this.#queue, this.#observers, (sequence) =>
@@ -211,12 +215,13 @@ class StepEngine implements RunningEngine {
 
   readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#requests.of(sequence);
 
-  /** Finds a place in the queue, or throws `queue_full`; `request_quarantined` for one that must not have any. */
+  /** Finds a place in the queue; throws `queue_full`, `overloaded`, or `request_quarantined` for one that must not have any. */
   #makePlace(request: GenerationRequest | EmbeddingRequest): void {
     const { requestId, account = defaultAccount, batch, promptTokens } = request;
     const freePlaces = this.#options.maxNumSeqs - this.#scheduler.running.length;
     try {
       this.#quarantine.check(request);
+      this.#memory.check();
       const displaced = this.#queue.check(
         { account, numPromptTokens: promptTokens.length },
         freePlaces,
@@ -226,7 +231,7 @@ class StepEngine implements RunningEngine {
         this.#requests.refuse(displaced, "displaced", this.#queue.displacement(displaced));
     } catch (thrown) {
       const { tenant, lane = 0 } = account;
-      const reason = OctavoError.from(thrown).code === "queue_full" ? "queue_full" : "quarantined";
+      const reason = refusals[OctavoError.from(thrown).code] ?? "queue_full";
       this.#observers.notify("onRefused", { requestId, tenant, lane, reason });
       throw thrown;
     }
@@ -493,6 +498,12 @@ class StepEngine implements RunningEngine {
     this.#cache[Symbol.dispose]();
   }
 }
+
+/** Why a request was refused, by what it is told. */
+const refusals: Partial<Record<ErrorCode, RefusedRequest["reason"]>> = {
+  request_quarantined: "quarantined",
+  overloaded: "memory",
+};
 
 function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

@@ -56,6 +56,8 @@ export interface EngineOptions {
    * allow: bounds the gaps in their streams. Default 200; 0 is no bound. Needs chunked prefill.
    */
   readonly maxPrefillStepMs?: number | undefined;
+  /** With less of the machine's memory free, requests are refused with `overloaded`; default 0, never. */
+  readonly minFreeMemoryBytes?: number | undefined;
   /** LoRA adapters that take part in one step at most; default none can be asked for. */
   readonly maxLoras?: number | undefined;
   /** Guesses tokens and checks several in one step; default off. Changes speed, never tokens. */
@@ -109,7 +111,8 @@ type DefaultedOption =
   | "maxQueuedTokensPerTenant"
   | "longPrefillTokenThreshold"
   | "maxLongPartialPrefills"
-  | "maxPrefillStepMs";
+  | "maxPrefillStepMs"
+  | "minFreeMemoryBytes";
 
 /** Fills in defaults and throws `invalid_option` for what cannot work. */
 export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOptions {
@@ -128,6 +131,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
     longPrefillTokenThreshold: options.longPrefillTokenThreshold ?? Math.ceil(maxNumBatchedTokens / 4),
     maxLongPartialPrefills: options.maxLongPartialPrefills ?? (options.schedulingPolicy === "fair" ? 2 : 0),
     maxPrefillStepMs: options.maxPrefillStepMs ?? 200,
+    minFreeMemoryBytes: options.minFreeMemoryBytes ?? 0,
     hooks: options.hooks ?? {},
   };
   integer("max_model_len", resolved.maxModelLen, 1);
@@ -136,7 +140,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   if (!schedulingPolicyNames.includes(resolved.schedulingPolicy)) {
     throw new OctavoError(
       "invalid_option",
-      `scheduling_policy must be one of ${schedulingPolicyNames.join(", ")}, not ${String(resolved.schedulingPolicy)}`,
+      `scheduling_policy must be one of ${schedulingPolicyNames.join(", ")}, not ${resolved.schedulingPolicy}`,
       { param: "scheduling_policy" },
     );
   }
@@ -147,6 +151,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   integer("max_long_partial_prefills", resolved.maxLongPartialPrefills, 0);
   integer("long_prefill_token_threshold", resolved.longPrefillTokenThreshold, 0);
   integer("max_prefill_step_ms", resolved.maxPrefillStepMs, 0);
+  integer("min_free_memory_bytes", resolved.minFreeMemoryBytes, 0);
   if (resolved.maxLoras !== undefined) integer("max_loras", resolved.maxLoras, 1);
   if (resolved.speculation !== undefined)
     integer("num_speculative_tokens", resolved.speculation.numSpeculativeTokens, 1);

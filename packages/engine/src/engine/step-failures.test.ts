@@ -92,6 +92,9 @@ describe("a step that fails", () => {
       if (steps === 4) explode();
     };
     const { engine } = createFakeEngine({ backend: { beforeStep } });
+    const failed = new Promise<void>((resolve) => {
+      engine.observe({ onStepFailed: () => resolve() });
+    });
     const controller = new AbortController();
     const runs = [1, 2, 3].map((token) =>
       collect(engine.generate(generationRequest([token, token], { maxTokens: 10, n: 2 }))),
@@ -104,7 +107,7 @@ describe("a step that fails", () => {
       pooling: "mean",
       normalize: true,
     });
-    while (steps < 4) await new Promise((resolve) => setImmediate(resolve));
+    await failed;
     controller.abort();
     for (const { sequences } of await Promise.all(runs))
       assert.deepEqual(

@@ -18,6 +18,7 @@ type EngineSettings = Pick<
   | "longPrefillTokenThreshold"
   | "maxLongPartialPrefills"
   | "maxPrefillStepMs"
+  | "minFreeMemoryBytes"
   | "hooks"
 >;
 

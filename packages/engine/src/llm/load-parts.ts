@@ -263,6 +263,7 @@ function startEngine(parts: EngineParts, options: LoadOptions): Engine {
     longPrefillTokenThreshold: options.longPrefillTokenThreshold,
     maxLongPartialPrefills: options.maxLongPartialPrefills,
     maxPrefillStepMs: options.maxPrefillStepMs,
+    minFreeMemoryBytes: options.minFreeMemoryBytes,
     maxLoras: maxLorasOf(options),
     speculation,
     hooks: options.hooks,

@@ -312,6 +312,8 @@ test("every load is served to its end: no deadlock, no starvation", () => {
     // One sequence of the greatest length (32 tokens) just fits.
     numBlocks: fc.integer({ min: 8, max: 20 }),
     maxPromptTokens: fc.constantFrom(1, 5, Number.POSITIVE_INFINITY),
+    // Of a step: fixed, per prompt token and per sequence.
+    cost: fc.tuple(fc.constantFrom(0, 5), fc.constantFrom(0.01, 1), fc.constantFrom(0.01, 1)),
     options: fc.record({
       maxNumSeqs: fc.integer({ min: 1, max: 8 }),
       maxNumBatchedTokens: fc.integer({ min: 1, max: 40 }),
@@ -322,7 +324,7 @@ test("every load is served to its end: no deadlock, no starvation", () => {
     }),
   });
   fc.assert(
-    fc.property(load, ({ prompts, numBlocks, maxPromptTokens, options }) => {
+    fc.property(load, ({ prompts, numBlocks, maxPromptTokens, cost, options }) => {
       const bench = new Bench(numBlocks, options);
       const targets = new Map(
         prompts.map(({ length, output, priority, common, ...account }, own) => [
@@ -342,7 +344,7 @@ test("every load is served to its end: no deadlock, no starvation", () => {
           assert(step.prefillTokens <= maxPromptTokens);
         assert(scheduled <= options.maxNumBatchedTokens && step.sequences.length <= options.maxNumSeqs);
         bench.run(step);
-        bench.scheduler.observe(step, 5 + step.prefillTokens + step.decodeTokens);
+        bench.scheduler.observe(step, cost[0] + cost[1] * step.prefillTokens + cost[2] * step.decodeTokens);
         for (const [sequence, output] of targets) {
           if (sequence.numOutputTokens < output) continue;
           bench.scheduler.remove(sequence);

@@ -287,21 +287,26 @@ export class Scheduler {
   }
 
   #createPlanner(): StepPlanner {
-    const scheduler = this;
+    const getters = {
+      running: () => this.#running,
+      promptRoom: () => this.#promptRoom,
+      promptCap: () => this.#prefillCap,
+      isShortOfBlocks: () => this.#isShortOfBlocks,
+    };
     return {
       get running() {
-        return scheduler.#running;
+        return getters.running();
       },
       maxNumSeqs: this.#options.maxNumSeqs,
       isChunked: this.#options.enableChunkedPrefill,
       get promptRoom() {
-        return scheduler.#promptRoom;
+        return getters.promptRoom();
       },
       get promptCap() {
-        return scheduler.#prefillCap;
+        return getters.promptCap();
       },
       get isShortOfBlocks() {
-        return scheduler.#isShortOfBlocks;
+        return getters.isShortOfBlocks();
       },
       beginAdmission: () => {
         this.#computedPrefix.begin(this.#running);

@@ -92,9 +92,13 @@ export class FairPolicy implements SchedulingPolicy {
     this.#admitted.clear();
     step.beginAdmission();
     this.#handOut(step, this.#promptsOf(step.running), step.promptCap);
-    if (!step.isChunked) return;
-    step.liftLongCap();
-    this.#handOut(step, this.#promptsOf(step.running), Number.POSITIVE_INFINITY);
+    if (step.isChunked) {
+      step.liftLongCap();
+      this.#handOut(step, this.#promptsOf(step.running), Number.POSITIVE_INFINITY);
+    }
+    // Those whose turn it was to generate may all have been the last in line for blocks.
+    if (step.running.some((sequence) => sequence.numScheduled > 0)) return;
+    for (const sequence of step.running.slice()) step.give(sequence, 1);
   }
 
   #bucket(sequence: Sequence): number {
