@@ -28,7 +28,7 @@ test("explaining many slow gaps of a long answer reads the steps of those gaps a
     timeline.noteOutput(0, step, nowMs);
   }
   log.numRead = 0;
-  const gaps = new Explainer(log, String).slowGaps(timeline);
+  const gaps = new Explainer(log, (order) => ({ requestId: String(order), tenant: "a" })).slowGaps(timeline);
   assert.equal(gaps.length, 16);
   for (const { cause, ms } of gaps) {
     assert.equal(cause, "slow_compute");
