@@ -296,7 +296,8 @@ class StepEngine implements RunningEngine {
     await turn;
     this.#failures.noteSuccess();
     this.#pacer.observe(step.prefillTokens, result.computeMs);
-    this.#scheduler.observe(step, result.computeMs);
+    const { prefillTokens, decodeTokens } = step;
+    this.#scheduler.observe({ prefillTokens, decodeTokens: decodeTokens + draftTokens }, result.computeMs);
     this.evidence.measureStep(result.computeMs);
     const generatedTokens = this.#apply(step, result);
     const end = {
