@@ -4,7 +4,13 @@ import { LLM, quantizationNames, schedulingPolicyNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { conventionNames } from "@octavo/tracing";
 import { defaultStoreFolder, SpanStore } from "@octavo/tracing/store";
-import { createServer, MeteringLog, resolveServerConfig, tenantSources, type OctavoServer } from "@octavo/server";
+import {
+  createServer,
+  MeteringLog,
+  resolveServerConfig,
+  tenantSources,
+  type OctavoServer,
+} from "@octavo/server";
 import { Command, Option } from "commander";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";

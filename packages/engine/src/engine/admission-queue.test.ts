@@ -61,7 +61,7 @@ test("a tenant at its bound is refused while others are let in, with its own pac
   assert.match(refused.message, /4 requests of this tenant are waiting, which is its limit/);
   assert.equal(refused.retryAfterSeconds, 12);
   assert.equal(queue.check(request({ tenant: "b" }), 0, undefined), undefined);
-  assert.equal(queue.check(request({ tenant: "a", maxWaitingRequests: 5 }), 0, undefined), undefined);
+  assert.equal(queue.check(request({ tenant: "a", maxQueuedRequests: 5 }), 0, undefined), undefined);
   assert.equal(queue.check(request(), 1, undefined), undefined, "there is a place in the next step");
 });
 

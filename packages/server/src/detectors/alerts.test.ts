@@ -86,7 +86,11 @@ describe("alerts", () => {
               output: 1,
               step: 1,
               parts: [
-                { cause: "prefill_burst", ms: 5, requests: [{ requestId: "big", ms: 5, tokens: 900 }] },
+                {
+                  cause: "prefill_burst",
+                  ms: 5,
+                  requests: [{ requestId: "big", tenant: "a", ms: 5, tokens: 900 }],
+                },
               ],
             },
           ],

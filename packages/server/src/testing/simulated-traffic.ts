@@ -105,6 +105,8 @@ export class SimulatedTraffic {
     this.nowMs += decodeMs;
     this.#observer.onFinished?.({
       requestId,
+      tenant: "default",
+      lane: 0,
       reasons: ["stop"],
       usage: { promptTokens, completionTokens: 50, cachedTokens: usualHit - lost },
       record: {
@@ -183,9 +185,10 @@ export class SimulatedTraffic {
   #evidenceOf(requestId: string): RequestEvidence | undefined {
     const cause = this.#causes.get(requestId);
     if (cause === undefined) return undefined;
-    const requests = [{ requestId: "other", ms: 1, tokens: 4096 }];
+    const requests = [{ requestId: "other", tenant: "default", ms: 1, tokens: 4096 }];
     return {
       requestId,
+      tenant: "default",
       isOver: false,
       record: plainServingRecord,
       firstToken: { ms: 1, cause, parts: [{ cause, ms: 1, requests }] },
