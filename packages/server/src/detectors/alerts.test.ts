@@ -74,6 +74,7 @@ describe("alerts", () => {
       evidence: {
         request: (requestId) => ({
           requestId,
+          tenant: "a",
           isOver: false,
           record: {} as never,
           firstToken: undefined,
