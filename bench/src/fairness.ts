@@ -1,4 +1,4 @@
-// How a small tenant fares beside one with a hundred times its load: the scheduler in virtual time over recorded step costs,
+// How a small tenant fares beside one with a hundred times its load: the scheduler in virtual time,
 // and the engine. `--record` measures step costs and prints them; `--minutes N` sets how long each run on the engine takes.
 import { LLM } from "@octavo/engine";
 import { isolationCases, type IsolationReport, isolationReports } from "@octavo/engine/testing";
@@ -77,7 +77,7 @@ if (args.includes("--record")) {
     enablePrefixCaching: false,
     maxModelLen: 2048,
   });
-  process.stdout.write(`${JSON.stringify(await recordSteps(llm, model, 5))}\n`);
+  process.stdout.write(`${JSON.stringify(await recordSteps(llm, model, 40))}\n`);
 } else {
   const cases: BenchCase[] = [];
   for (const isolationCase of isolationCases) {

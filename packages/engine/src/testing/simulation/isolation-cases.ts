@@ -1,7 +1,7 @@
 import type { IsolationCase } from "./isolation-report.js";
 import { linearCosts, type StepCosts } from "./step-costs.js";
 
-/** Steps of 20 ms, 0.1 ms for each prompt token and 0.3 ms for each sequence: about what an 8B model takes of one GPU. */
+/** Steps of 20 ms, and 0.1 ms more for each prompt token and 0.3 ms for each sequence. */
 const gpu = linearCosts("linear", 20, 0.1, 0.3);
 
 function isolationCase(
