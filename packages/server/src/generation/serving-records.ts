@@ -1,6 +1,7 @@
-import type { RequestEvidence } from "@octavo/engine";
+import type { Explanation, ExplanationPart, RequestEvidence } from "@octavo/engine";
 import type { OctavoNotes, ServingRecordInfo } from "@octavo/protocol";
 import type { Service } from "../service.js";
+import { otherTenants } from "../tenants/tenant-labels.js";
 
 /** How the engine knows the `index`-th of a request's prompts: by the exchange's id, numbered where they are several. */
 export function engineRequestId(requestId: string, index: number, numPrompts: number): string {
@@ -11,7 +12,7 @@ export function engineRequestId(requestId: string, index: number, numPrompts: nu
 export function chatNotes(service: Service, wanted: boolean, requestId: string): OctavoNotes | undefined {
   if (!wanted) return undefined;
   const evidence = service.model.engine.evidence.request(requestId);
-  return evidence && { serving_record: servingRecordInfo(evidence) };
+  return evidence && { serving_record: servingRecordInfo(service, evidence) };
 }
 
 /** The same of all prompts of a completion. */
@@ -24,12 +25,52 @@ export function completionNotes(
   if (!wanted) return undefined;
   const ids = Array.from({ length: numPrompts }, (_, index) => engineRequestId(requestId, index, numPrompts));
   const found = ids.map((id) => service.model.engine.evidence.request(id));
-  return { serving_records: found.flatMap((evidence) => (evidence ? [servingRecordInfo(evidence)] : [])) };
+  return {
+    serving_records: found.flatMap((evidence) => (evidence ? [servingRecordInfo(service, evidence)] : [])),
+  };
 }
 
-/** Evidence as it goes over the wire: names in snake case, ms to the microsecond. */
-export function servingRecordInfo({ record, ...rest }: RequestEvidence): ServingRecordInfo {
+/**
+ * Evidence as it goes over the wire: names in snake case, ms to the microsecond. Where keys are tenants' own, it does not tell
+ * one of them who the others are.
+ */
+export function servingRecordInfo(
+  { config }: Pick<Service, "config">,
+  evidence: RequestEvidence,
+): ServingRecordInfo {
+  const isSecret = config.tenants.keys.some(({ tenant }) => tenant !== undefined);
+  const { record, ...rest } = isSecret ? withoutOthers(evidence) : evidence;
   return toWire({ ...rest, ...record }) as ServingRecordInfo;
+}
+
+function withoutOthers(evidence: RequestEvidence): RequestEvidence {
+  const { tenant, firstToken, slowGaps } = evidence;
+  return {
+    ...evidence,
+    firstToken: firstToken && explanationWithoutOthers(firstToken, tenant),
+    slowGaps: slowGaps.map((gap) => explanationWithoutOthers(gap, tenant)),
+  };
+}
+
+function explanationWithoutOthers<T extends Explanation>(explanation: T, own: string): T {
+  return { ...explanation, parts: explanation.parts.map((part) => partWithoutOthers(part, own)) };
+}
+
+function partWithoutOthers({ requests, tenants, ...part }: ExplanationPart, own: string): ExplanationPart {
+  const foreign = tenants?.filter(({ tenant }) => tenant !== own) ?? [];
+  const sum = (of: "ms" | "tokens"): number => foreign.reduce((total, one) => total + one[of], 0);
+  return {
+    ...part,
+    ...(requests !== undefined && {
+      requests: requests.map((one) => (one.tenant === own ? one : { ...one, tenant: otherTenants })),
+    }),
+    ...(tenants !== undefined && {
+      tenants: [
+        ...tenants.filter(({ tenant }) => tenant === own),
+        ...(foreign.length === 0 ? [] : [{ tenant: otherTenants, ms: sum("ms"), tokens: sum("tokens") }]),
+      ].toSorted((a, b) => b.ms - a.ms),
+    }),
+  };
 }
 
 function toWire(value: unknown): unknown {

@@ -49,7 +49,7 @@ export class HttpListener {
     this.#log = log;
     this.#meter = meter;
     this.#tracing = tracing;
-    this.#ids = new OctavoIds(config.apiKeys.length);
+    this.#ids = new OctavoIds(config.apiKeys.length + config.tenants.keys.length);
     this.#server = this.#createServer();
   }
 

@@ -12,5 +12,5 @@ export function handleServingRecord(service: Service, context: RequestContext, i
     const message = `nothing is known of a request ${name}; send the x-octavo-request-id of a recent answer, and -0, -1, ... behind it where it had several prompts`;
     throw new OctavoError("not_found", message);
   }
-  sendJson(context.response, 200, servingRecordInfo(evidence));
+  sendJson(context.response, 200, servingRecordInfo(service, evidence));
 }
