@@ -9,13 +9,13 @@ import {
   generationRequest,
 } from "../testing/engine-fixture.js";
 import { Random } from "../testing/random.js";
+import { VirtualClock } from "../testing/virtual-clock.js";
 import type { StepRecord } from "../api.js";
 
-/** Steps that take some time for each token: busy, since timers are too coarse. */
-const costly: Omit<FakeBackendOptions, "vocabSize"> = {
-  answersAtOnce: true,
-  busyMs: ({ numTokens }) => 0.3 + 0.05 * numTokens,
-};
+/** Steps that take some time for each token, and nothing else that takes any. */
+function costly(clock: VirtualClock): Omit<FakeBackendOptions, "vocabSize"> {
+  return { answersAtOnce: true, computeMs: ({ numTokens }) => 0.3 + 0.05 * numTokens, clock };
+}
 
 const roomy: FixtureOptions = {
   numBlocks: 512,
@@ -97,7 +97,7 @@ describe("attribution", () => {
     const { engine } = createFakeEngine({
       backend: {
         answersAtOnce: true,
-        busyMs: () => {
+        computeMs: () => {
           calls += 1;
           if (calls >= 4) throw new OctavoError("internal_error", "the backend broke");
           return 0.1;
@@ -146,7 +146,8 @@ describe("attribution", () => {
   });
 
   test("a prompt whose cached blocks were evicted is known to be computed again for that reason", async () => {
-    const { engine } = createFakeEngine({ numBlocks: 16, maxModelLen: 60, backend: costly });
+    using clock = new VirtualClock();
+    const { engine } = createFakeEngine({ numBlocks: 16, maxModelLen: 60, backend: costly(clock) });
     const prompt = tokens(40, 1);
     await collect(engine.generate(generationRequest(prompt, { maxTokens: 1 })));
     await collect(engine.generate(generationRequest(tokens(50, 2), { maxTokens: 8 })));
@@ -176,7 +177,8 @@ describe("attribution", () => {
 
 describe("blame", () => {
   test("a burst of prompt tokens that slowed a stream is named, every time", async () => {
-    const { engine } = createFakeEngine({ ...roomy, backend: costly });
+    using clock = new VirtualClock();
+    const { engine } = createFakeEngine({ ...roomy, backend: costly(clock) });
     for (let run = 0; run < 25; run += 1) {
       const stream = generationRequest(tokens(8, 2 * run), { maxTokens: 14 });
       const burst = generationRequest(tokens(500, 2 * run + 1), { maxTokens: 1 });
@@ -204,7 +206,8 @@ describe("blame", () => {
   });
 
   test("nobody is blamed where nobody came", async () => {
-    const { engine } = createFakeEngine({ ...roomy, backend: costly });
+    using clock = new VirtualClock();
+    const { engine } = createFakeEngine({ ...roomy, backend: costly(clock) });
     for (let run = 0; run < 25; run += 1) {
       const stream = generationRequest(tokens(8, run), { maxTokens: 14 });
       await collect(engine.generate(stream));
@@ -219,7 +222,13 @@ describe("blame", () => {
   });
 
   test("an explanation's parts add up to its span", async () => {
-    const { engine } = createFakeEngine({ ...roomy, numBlocks: 160, maxModelLen: 200, backend: costly });
+    using clock = new VirtualClock();
+    const { engine } = createFakeEngine({
+      ...roomy,
+      numBlocks: 160,
+      maxModelLen: 200,
+      backend: costly(clock),
+    });
     const requests = Array.from({ length: 12 }, (_, index) =>
       generationRequest(tokens(20 + 5 * index, index), { maxTokens: 30, n: 1 + (index % 2) }),
     );
@@ -239,10 +248,11 @@ describe("blame", () => {
   });
 
   test("a preempted stream's gap is put down to the preemption, and to whoever needed the blocks", async () => {
+    using clock = new VirtualClock();
     let isForced = false;
     const { engine } = createFakeEngine({
       ...roomy,
-      backend: costly,
+      backend: costly(clock),
       hooks: {
         choosePreemptions: (running) => {
           const victim = running.findIndex(
@@ -269,7 +279,7 @@ describe("blame", () => {
       maxModelLen: 80,
       maxNumBatchedTokens: 256,
       enablePrefixCaching: false,
-      backend: costly,
+      backend: costly(clock),
     });
     const pair = [0, 1].map((index) => generationRequest(tokens(30, index), { maxTokens: 48 }));
     const [, late] = await Promise.all(pair.map((request) => collect(small.engine.generate(request))));
@@ -284,7 +294,8 @@ describe("blame", () => {
   });
 
   test("a first token that came late from the queue names those who were computed meanwhile", async () => {
-    const { engine } = createFakeEngine({ ...roomy, maxNumSeqs: 1, backend: costly });
+    using clock = new VirtualClock();
+    const { engine } = createFakeEngine({ ...roomy, maxNumSeqs: 1, backend: costly(clock) });
     const first = generationRequest(tokens(300, 1), { maxTokens: 30 });
     const second = generationRequest(tokens(4, 2), { maxTokens: 2 });
     await Promise.all([first, second].map((request) => collect(engine.generate(request))));

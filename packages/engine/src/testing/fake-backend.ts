@@ -18,6 +18,7 @@ import type {
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { FakeSamplerState, logitsOf, logSoftmax, mix, noToken, ranking, sampleToken } from "./fake-model.js";
+import type { VirtualClock } from "./virtual-clock.js";
 
 export interface FakeBackendOptions {
   readonly vocabSize: number;
@@ -26,10 +27,10 @@ export interface FakeBackendOptions {
   readonly answersAtOnce?: boolean;
   /** Replaces a row's greedy outcome: what comes after `context`; undefined keeps it. */
   readonly script?: (context: readonly number[]) => number | undefined;
-  /** Milliseconds that a step keeps the processor busy; such a step says how long it really took. */
-  readonly busyMs?: (plan: StepPlan) => number;
   /** Milliseconds that a step says it took, without taking them. */
   readonly computeMs?: (plan: StepPlan) => number;
+  /** Moved on by what each step says it took. */
+  readonly clock?: VirtualClock;
   /** Called before each step's computation; a rejection is the backend's failure. */
   readonly beforeStep?: (plan: StepPlan) => Promise<void> | void;
   /** Why the row that ends with `context` fails; undefined lets it be. */
@@ -117,13 +118,10 @@ export class FakeBackend implements Backend {
       await this.#options.beforeStep?.(plan);
       if (this.#options.answersAtOnce !== true) await new Promise((resolve) => setImmediate(resolve));
       this.#numSteps += 1;
-      const startMs = performance.now();
       const rows = cache.run(plan, (row, context, hash) => this.#row(plan, row, context, hash));
-      const busyMs = this.#options.busyMs?.(plan);
-      if (busyMs === undefined)
-        return { rows, computeMs: this.#options.computeMs?.(plan) ?? 0.01 * plan.numTokens };
-      while (performance.now() < startMs + busyMs);
-      return { rows, computeMs: performance.now() - startMs };
+      const computeMs = this.#options.computeMs?.(plan) ?? 0.01 * plan.numTokens;
+      this.#options.clock?.advance(computeMs);
+      return { rows, computeMs };
     } finally {
       this.#isExecuting = false;
     }

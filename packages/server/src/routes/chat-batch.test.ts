@@ -83,8 +83,10 @@ describe("POST /v1/chat/completions/batch", () => {
     };
     setImmediate(count);
     const messages = Array.from({ length: 50 }, (_, index) => conversation(`number ${index}`));
-    await server.post("/v1/chat/completions/batch", { messages, structured_outputs: { choice: ["a"] } });
+    const body = { messages, structured_outputs: { choice: ["a"] } };
+    const response = await server.post("/v1/chat/completions/batch", body);
     isOver = true;
+    assert.equal(response.status, 200, await response.text());
     turns.push(server.model.rendered.length);
     const steps = turns.slice(1).map((rendered, index) => rendered - turns[index]!);
     assert.equal(turns.at(-1), 50);
