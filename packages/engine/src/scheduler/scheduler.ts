@@ -1,7 +1,8 @@
 import { OctavoError } from "@octavo/protocol";
-import type { BlockId, BlockPool } from "../kv-cache/block-pool.js";
+import type { BlockPool } from "../kv-cache/block-pool.js";
 import { PrefixCache } from "../kv-cache/prefix-cache.js";
 import { AdapterSlots } from "./adapter-slots.js";
+import { adapterNames, countByTenant, type TenantCount } from "./census.js";
 import { ComputedPrefix } from "./computed-prefix.js";
 import { LongPrefills } from "./long-prefills.js";
 import { createSchedulingPolicy } from "./policies/create-scheduling-policy.js";
@@ -12,7 +13,8 @@ import type {
   StepPlanner,
   StepSize,
 } from "./policies/scheduling-policy.js";
-import { accountOf, type Sequence } from "./sequence.js";
+import { SequenceBlocks } from "./sequence-blocks.js";
+import type { Sequence } from "./sequence.js";
 
 export interface SchedulerOptions {
   readonly maxNumSeqs: number;
@@ -50,6 +52,7 @@ export interface ScheduledStep {
  */
 export class Scheduler {
   readonly #pool: BlockPool;
+  readonly #blocks: SequenceBlocks;
   readonly #options: SchedulerOptions;
   readonly #policy: SchedulingPolicy;
   readonly #prefixCache: PrefixCache | undefined;
@@ -74,6 +77,7 @@ export class Scheduler {
     this.#options = options;
     this.#policy = createSchedulingPolicy(options.policy, options.maxNumSeqs);
     this.#prefixCache = options.enablePrefixCaching ? new PrefixCache(pool) : undefined;
+    this.#blocks = new SequenceBlocks(pool, this.#prefixCache);
     this.#computedPrefix = new ComputedPrefix(pool, this.#prefixCache);
     this.#adapterSlots = new AdapterSlots(options.maxLoras ?? Number.POSITIVE_INFINITY);
     this.#longPrefills = new LongPrefills(
@@ -97,17 +101,8 @@ export class Scheduler {
   }
 
   /** Sequences that run and that wait, by tenant. */
-  get tenants(): ReadonlyMap<string, { readonly running: number; readonly waiting: number }> {
-    const counts = new Map<string, { running: number; waiting: number }>();
-    const count = (sequence: Sequence, state: "running" | "waiting"): void => {
-      const { tenant } = accountOf(sequence);
-      let numbers = counts.get(tenant);
-      if (numbers === undefined) counts.set(tenant, (numbers = { running: 0, waiting: 0 }));
-      numbers[state] += 1;
-    };
-    for (const sequence of this.#running) count(sequence, "running");
-    for (const sequence of this.#policy.waiting) count(sequence, "waiting");
-    return counts;
+  get tenants(): ReadonlyMap<string, TenantCount> {
+    return countByTenant(this.#running, this.#policy.waiting);
   }
 
   add(sequence: Sequence): void {
@@ -122,7 +117,7 @@ export class Scheduler {
     else this.#running.splice(this.#running.indexOf(sequence), 1);
     if (this.#preempted.length > 0) this.#preempted = this.#preempted.filter((other) => other !== sequence);
     sequence.status = "finished";
-    this.#releaseBlocks(sequence);
+    this.#blocks.release(sequence);
     this.#policy.leave(sequence);
   }
 
@@ -143,7 +138,7 @@ export class Scheduler {
       this.#admitted.splice(admission, 1);
       sequence.cachedTokens = undefined;
     }
-    this.#releaseBlocks(sequence);
+    this.#blocks.release(sequence);
     sequence.status = "waiting";
     this.#policy.waiting.add(sequence);
   }
@@ -190,7 +185,7 @@ export class Scheduler {
   commit(sequence: Sequence): void {
     sequence.numComputed += sequence.numScheduled;
     sequence.numScheduled = 0;
-    this.#offerBlocks(sequence);
+    this.#blocks.offer(sequence);
   }
 
   /**
@@ -202,7 +197,7 @@ export class Scheduler {
     const end = sequence.numComputed + sequence.numScheduled;
     const room = (sequence.blocks.length + numAvailable) * blockSize - end;
     const granted = Math.max(0, Math.min(count, this.#budget, room));
-    if (granted > 0) this.#grow(sequence, end + granted);
+    if (granted > 0) this.#blocks.grow(sequence, end + granted);
     this.#budget -= granted;
     return granted;
   }
@@ -212,34 +207,20 @@ export class Scheduler {
    * the tokens are what was guessed. Blocks behind that go back. Returns how many guesses were right.
    */
   settleDraft(sequence: Sequence): number {
-    const { draft, tokens, blocks, numComputed } = sequence;
+    const { draft, tokens, numComputed } = sequence;
     const most = Math.min(draft.length, tokens.length - numComputed);
     let numRight = 0;
     while (numRight < most && tokens.at(numComputed + numRight) === draft.at(numRight)) numRight += 1;
     draft.truncate(0);
     sequence.numComputed += numRight;
-    this.#offerBlocks(sequence);
-    const needed = this.#pool.blocksFor(sequence.numComputed);
-    for (let index = blocks.length - 1; index >= needed; index -= 1)
-      this.#pool.release(blocks.at(index) as BlockId);
-    sequence.numBlocksAllocated -= blocks.length - needed;
-    blocks.truncate(needed);
+    this.#blocks.offer(sequence);
+    this.#blocks.trim(sequence);
     return numRight;
-  }
-
-  #offerBlocks(sequence: Sequence): void {
-    if (this.#prefixCache === undefined) return;
-    while ((sequence.numRegistered + 1) * this.#pool.blockSize <= sequence.numComputed) {
-      this.#prefixCache.register(sequence.prefix, sequence.blocks, sequence.numRegistered);
-      sequence.numRegistered += 1;
-    }
   }
 
   /** Makes what a sequence computed unfindable: it is not to be trusted. */
   forget(sequence: Sequence): void {
-    for (let index = 0; index < sequence.blocks.length; index += 1) {
-      this.#pool.forget(sequence.blocks.at(index) as BlockId);
-    }
+    this.#blocks.forget(sequence);
   }
 
   /** Throws `internal_error` unless queues, block tables and pool agree. */
@@ -318,7 +299,7 @@ export class Scheduler {
       liftLongCap: () => this.#longPrefills.lift(),
       preempt: (sequence, by) => this.preempt(sequence, by),
       missingBlocks: (sequence) => this.#missingBlocks(sequence),
-      blocksFreedBy: (sequence) => this.#blocksFreedBy(sequence),
+      blocksFreedBy: (sequence) => this.#blocks.freedBy(sequence),
     };
   }
 
@@ -338,7 +319,7 @@ export class Scheduler {
     const isPrompt = !sequence.isDecoding;
     const numTokens = Math.min(wanted, cap, isPrompt ? this.#promptRoom : this.#budget);
     if (numTokens === 0 || (numTokens < wanted && !this.#options.enableChunkedPrefill)) return 0;
-    while (!this.#grow(sequence, sequence.numComputed + numTokens)) {
+    while (!this.#blocks.grow(sequence, sequence.numComputed + numTokens)) {
       this.#isShortOfBlocks = true;
       const victim = this.#running.reduce((last, other) => (this.#policy.before(last, other) ? other : last));
       this.preempt(victim, sequence);
@@ -356,7 +337,7 @@ export class Scheduler {
     if (sequence.status !== "running") return 0;
     const { numTokens, numComputed, numScheduled } = sequence;
     const more = Math.min(cap, this.#promptRoom, numTokens - numComputed - numScheduled);
-    if (more === 0 || !this.#grow(sequence, numComputed + numScheduled + more)) return 0;
+    if (more === 0 || !this.#blocks.grow(sequence, numComputed + numScheduled + more)) return 0;
     this.#policy.given(sequence, more);
     sequence.numScheduled += more;
     this.#budget -= more;
@@ -397,18 +378,12 @@ export class Scheduler {
     const wanted = sequence.numTokens - numHitTokens;
     const numTokens = Math.min(wanted, cap, this.#promptRoom);
     if (numTokens < wanted && !this.#options.enableChunkedPrefill) return false;
-    if (this.#missingForHits(sequence) > 0) return false;
+    if (this.#blocks.missingFor(sequence, hits, this.#running) > 0) return false;
 
-    for (let index = 0; index < hits.length; index += 1) {
-      const block = hits.at(index) as BlockId;
-      this.#pool.retain(block);
-      sequence.blocks.push(block);
-    }
-    sequence.numComputed = numHitTokens;
+    this.#blocks.share(sequence, hits);
     sequence.numRecomputed += Math.max(0, sequence.numLost - numHitTokens);
     sequence.numLost = 0;
-    sequence.numRegistered = hits.length;
-    if (!this.#grow(sequence, numHitTokens + numTokens)) {
+    if (!this.#blocks.grow(sequence, numHitTokens + numTokens)) {
       throw new OctavoError("internal_error", "scheduler: an admitted sequence does not fit");
     }
     this.#policy.waiting.remove(sequence);
@@ -425,69 +400,6 @@ export class Scheduler {
   /** Blocks that must fall free before a waiting sequence can start. */
   #missingBlocks(sequence: Sequence): number {
     this.#computedPrefix.find(sequence);
-    return Math.max(0, this.#missingForHits(sequence));
+    return Math.max(0, this.#blocks.missingFor(sequence, this.#computedPrefix.hits, this.#running));
   }
-
-  /**
-   * The same of the sequence whose computed prefix was found last. While others run, a hundredth of the pool stays free for them to
-   * grow into, since a sequence admitted into the last block would be preempted with its prompt just computed.
-   */
-  #missingForHits(sequence: Sequence): number {
-    const { numBlocks } = this.#pool;
-    const { hits } = this.#computedPrefix;
-    let available = this.#pool.numAvailable;
-    for (let index = 0; index < hits.length; index += 1) {
-      if (this.#pool.referenceCount(hits.at(index) as BlockId) === 0) available -= 1;
-    }
-    for (const running of this.#running) {
-      available -= this.#pool.blocksFor(running.numTokens) - running.blocks.length;
-    }
-    if (this.#running.length > 0) available -= Math.ceil(numBlocks / 100);
-    return this.#pool.blocksFor(sequence.numTokens) - hits.length - available;
-  }
-
-  /** Blocks that a running sequence shares with nobody, or is still to have for its input. */
-  #blocksFreedBy(sequence: Sequence): number {
-    const { blocks, numTokens } = sequence;
-    let freed = this.#pool.blocksFor(numTokens) - blocks.length;
-    for (let index = 0; index < blocks.length; index += 1) {
-      if (this.#pool.referenceCount(blocks.at(index) as BlockId) === 1) freed += 1;
-    }
-    return freed;
-  }
-
-  /** Gives a sequence the blocks for `numTokens` positions, all or none. */
-  #grow(sequence: Sequence, numTokens: number): boolean {
-    const missing = this.#pool.blocksFor(numTokens) - sequence.blocks.length;
-    if (missing > this.#pool.numAvailable) return false;
-    const evictionsBefore = this.#pool.numEvictions;
-    for (let count = 0; count < missing; count += 1) {
-      const block = this.#pool.allocate();
-      if (block === undefined)
-        throw new OctavoError("internal_error", "block pool: fewer blocks than counted");
-      sequence.blocks.push(block);
-    }
-    if (missing > 0) {
-      sequence.numBlocksAllocated += missing;
-      sequence.numBlocksEvicted += this.#pool.numEvictions - evictionsBefore;
-    }
-    return true;
-  }
-
-  /** Last block first, so that a cached prefix outlives what follows it. */
-  #releaseBlocks(sequence: Sequence): void {
-    for (let index = sequence.blocks.length - 1; index >= 0; index -= 1) {
-      this.#pool.release(sequence.blocks.at(index) as BlockId);
-    }
-    sequence.blocks.truncate(0);
-    sequence.draft.truncate(0);
-    sequence.numComputed = 0;
-    sequence.numRegistered = 0;
-  }
-}
-
-function adapterNames(sequences: Iterable<Sequence>): readonly string[] {
-  const names = new Set<string>();
-  for (const { group } of sequences) if (group.adapter !== undefined) names.add(group.adapter.name);
-  return [...names];
 }

@@ -1,0 +1,104 @@
+import { OctavoError } from "@octavo/protocol";
+import type { BlockId, BlockPool } from "../kv-cache/block-pool.js";
+import type { PrefixCache } from "../kv-cache/prefix-cache.js";
+import type { IntList } from "../kv-cache/int-list.js";
+import type { Sequence } from "./sequence.js";
+
+/** How sequences come by blocks of the pool and lose them: each holds what its computed tokens need, and counts what it took. */
+export class SequenceBlocks {
+  readonly #pool: BlockPool;
+  readonly #prefixCache: PrefixCache | undefined;
+
+  constructor(pool: BlockPool, prefixCache: PrefixCache | undefined) {
+    this.#pool = pool;
+    this.#prefixCache = prefixCache;
+  }
+
+  /** Gives a sequence the blocks for `numTokens` positions, all or none. */
+  grow(sequence: Sequence, numTokens: number): boolean {
+    const missing = this.#pool.blocksFor(numTokens) - sequence.blocks.length;
+    if (missing > this.#pool.numAvailable) return false;
+    const evictionsBefore = this.#pool.numEvictions;
+    for (let count = 0; count < missing; count += 1) {
+      const block = this.#pool.allocate();
+      if (block === undefined)
+        throw new OctavoError("internal_error", "block pool: fewer blocks than counted");
+      sequence.blocks.push(block);
+    }
+    if (missing > 0) {
+      sequence.numBlocksAllocated += missing;
+      sequence.numBlocksEvicted += this.#pool.numEvictions - evictionsBefore;
+    }
+    return true;
+  }
+
+  /** Begins a sequence without blocks with cached ones, which it shares and counts as computed. */
+  share(sequence: Sequence, hits: IntList): void {
+    for (let index = 0; index < hits.length; index += 1) {
+      const block = hits.at(index) as BlockId;
+      this.#pool.retain(block);
+      sequence.blocks.push(block);
+    }
+    sequence.numComputed = hits.length * this.#pool.blockSize;
+    sequence.numRegistered = hits.length;
+  }
+
+  /** Offers the blocks that a sequence filled to the prefix cache. */
+  offer(sequence: Sequence): void {
+    if (this.#prefixCache === undefined) return;
+    while ((sequence.numRegistered + 1) * this.#pool.blockSize <= sequence.numComputed) {
+      this.#prefixCache.register(sequence.prefix, sequence.blocks, sequence.numRegistered);
+      sequence.numRegistered += 1;
+    }
+  }
+
+  /** Gives back what lies behind the computed tokens. */
+  trim(sequence: Sequence): void {
+    const { blocks } = sequence;
+    const needed = this.#pool.blocksFor(sequence.numComputed);
+    for (let index = blocks.length - 1; index >= needed; index -= 1)
+      this.#pool.release(blocks.at(index) as BlockId);
+    sequence.numBlocksAllocated -= blocks.length - needed;
+    blocks.truncate(needed);
+  }
+
+  /** Makes what a sequence computed unfindable. */
+  forget({ blocks }: Sequence): void {
+    for (let index = 0; index < blocks.length; index += 1) this.#pool.forget(blocks.at(index) as BlockId);
+  }
+
+  /** Last block first, so that a cached prefix outlives what follows it. */
+  release(sequence: Sequence): void {
+    const { blocks } = sequence;
+    for (let index = blocks.length - 1; index >= 0; index -= 1)
+      this.#pool.release(blocks.at(index) as BlockId);
+    blocks.truncate(0);
+    sequence.draft.truncate(0);
+    sequence.numComputed = 0;
+    sequence.numRegistered = 0;
+  }
+
+  /** Blocks that a running sequence shares with nobody, or is still to have for its input. */
+  freedBy({ blocks, numTokens }: Sequence): number {
+    let freed = this.#pool.blocksFor(numTokens) - blocks.length;
+    for (let index = 0; index < blocks.length; index += 1) {
+      if (this.#pool.referenceCount(blocks.at(index) as BlockId) === 1) freed += 1;
+    }
+    return freed;
+  }
+
+  /**
+   * Blocks that must fall free before a waiting sequence can start with these cached ones; 0 or less when it can. While others run,
+   * a hundredth of the pool stays free for them to grow into, since a sequence admitted into the last block would be preempted
+   * with its prompt just computed.
+   */
+  missingFor(sequence: Sequence, hits: IntList, running: readonly Sequence[]): number {
+    let available = this.#pool.numAvailable;
+    for (let index = 0; index < hits.length; index += 1) {
+      if (this.#pool.referenceCount(hits.at(index) as BlockId) === 0) available -= 1;
+    }
+    for (const other of running) available -= this.#pool.blocksFor(other.numTokens) - other.blocks.length;
+    if (running.length > 0) available -= Math.ceil(this.#pool.numBlocks / 100);
+    return this.#pool.blocksFor(sequence.numTokens) - hits.length - available;
+  }
+}
