@@ -14,7 +14,7 @@ from rendering import MODEL_FOLDER
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("checkpoint")
+    arguments.add_argument("checkpoint", nargs="+", help="several, of one run's legs, are averaged")
     arguments.add_argument("--config", help="the config.json the checkpoint was trained with, where it is not the default shape")
     arguments.add_argument("--out", default=str(MODEL_FOLDER))
     arguments.add_argument("--average", action="store_true", help="the running average of the weights, for a checkpoint before the decay")
@@ -26,7 +26,9 @@ def main():
     special_ids = {"bos_token_id": None, "eos_token_id": end, "pad_token_id": pad}
 
     model = Qwen3(config)
-    model.load_state_dict(torch.load(options.checkpoint, map_location="cpu")["average" if options.average else "model"])
+    part = "average" if options.average else "model"
+    states = [torch.load(checkpoint, map_location="cpu")[part] for checkpoint in options.checkpoint]
+    model.load_state_dict({name: sum(state[name] for state in states) / len(states) for name in states[0]})
     weights = {name: tensor.detach().to(torch.bfloat16).contiguous() for name, tensor in model.state_dict().items()}
     for name, tensor in weights.items():
         if not torch.isfinite(tensor).all():
