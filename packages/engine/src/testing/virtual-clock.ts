@@ -3,7 +3,6 @@
  * durations holds on the busiest machine. Timers keep to the machine's clock.
  */
 export class VirtualClock {
-  readonly #real = performance.now;
   #nowMs = performance.now();
 
   constructor() {
@@ -15,6 +14,7 @@ export class VirtualClock {
   }
 
   [Symbol.dispose](): void {
-    performance.now = this.#real;
+    // What is left is the prototype's.
+    Reflect.deleteProperty(performance, "now");
   }
 }
