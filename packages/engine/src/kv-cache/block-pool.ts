@@ -70,7 +70,7 @@ export class BlockPool {
     this.#tokens = new Int32Array(numBlocks * blockSize);
     this.#buckets = new Int32Array(2 ** Math.ceil(Math.log2(numBlocks * 2))).fill(-1);
     this.#bucketNext = new Int32Array(numBlocks).fill(-1);
-    this.#evicted = new Uint32Array(Math.max(4096, this.#buckets.length * 4));
+    this.#evicted = new Uint32Array(Math.max(65_536, this.#buckets.length * 4));
     this.#sentinel = numBlocks;
     this.#numFree = numBlocks;
     for (let block = 0; block <= numBlocks; block += 1) {
