@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { compareModels, type CompareProgress, renderHtml, renderTable } from "@octavo/compare";
 import { OctavoError } from "@octavo/protocol";
 import { Command, Option } from "commander";
+import { interruptible } from "../interruptible.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { parseCount } from "../options/parse.js";
 
@@ -47,27 +48,23 @@ export function compareCommand(): Command {
 
 async function compare(baseline: string, variant: string, flags: CompareFlags): Promise<void> {
   const loading = createLoadingLine(process.stderr);
-  const stopping = new AbortController();
-  const interrupt = () => stopping.abort();
-  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
-  const comparison = await compareModels({
-    baseline,
-    variant,
-    dataPath: flags.data,
-    limit: flags.limit,
-    kvCacheDtype: flags.kvCacheDtype,
-    variantKvCacheDtype: flags.variantKvCacheDtype,
-    numThreads: flags.threads,
-    resamples: flags.resamples,
-    seed: flags.seed,
-    signal: stopping.signal,
-    onLoadProgress: loading.update,
-    onWarning: loading.warn,
-    onProgress: showProgress,
-  }).finally(() => {
-    loading.end();
-    process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
-  });
+  const comparison = await interruptible((signal) =>
+    compareModels({
+      baseline,
+      variant,
+      dataPath: flags.data,
+      limit: flags.limit,
+      kvCacheDtype: flags.kvCacheDtype,
+      variantKvCacheDtype: flags.variantKvCacheDtype,
+      numThreads: flags.threads,
+      resamples: flags.resamples,
+      seed: flags.seed,
+      signal,
+      onLoadProgress: loading.update,
+      onWarning: loading.warn,
+      onProgress: showProgress,
+    }),
+  ).finally(() => loading.end());
   process.stdout.write(flags.json ? `${JSON.stringify(comparison, null, 2)}\n` : renderTable(comparison));
   if (flags.html !== undefined) await writePage(flags.html, renderHtml(comparison));
   if (comparison.verdict.verdict === "drift") process.exitCode = 2;

@@ -1,6 +1,7 @@
 import { createProgressBar } from "@octavo/engine";
 import { methodNames, quantize, type QuantizeOptions } from "@octavo/quantize";
 import { Command, InvalidArgumentError } from "commander";
+import { interruptible } from "../interruptible.js";
 import { collect, parseCount } from "../options/parse.js";
 import { createQuantizeLine } from "../output/quantize-line.js";
 
@@ -42,25 +43,21 @@ export function quantizeCommand(): Command {
 async function run(model: string, flags: QuantizeFlags): Promise<void> {
   const { calibrationSamples, calibrationTokens, threads, ...options } = flags;
   const line = createQuantizeLine(process.stderr);
-  const stopping = new AbortController();
-  const interrupt = (): void => {
-    line.warn("stopping when this part is done, so that nothing of it is lost; once more to stop at once");
-    stopping.abort();
-  };
-  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
-  const card = await quantize(
-    model,
-    { ...options, numSamples: calibrationSamples, sampleTokens: calibrationTokens, numThreads: threads },
-    {
-      onProgress: line.update,
-      onDownload: createProgressBar(process.stderr),
-      onWarning: line.warn,
-      signal: stopping.signal,
-    },
-  ).finally(() => {
-    line.end();
-    process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
-  });
+  const card = await interruptible(
+    (signal) =>
+      quantize(
+        model,
+        { ...options, numSamples: calibrationSamples, sampleTokens: calibrationTokens, numThreads: threads },
+        {
+          onProgress: line.update,
+          onDownload: createProgressBar(process.stderr),
+          onWarning: line.warn,
+          signal,
+        },
+      ),
+    () =>
+      line.warn("stopping when this part is done, so that nothing of it is lost; once more to stop at once"),
+  ).finally(() => line.end());
   const ratio = (card.source.weightBytes / card.weightBytes).toFixed(2);
   process.stdout.write(
     `${options.out}: ${card.method}, ${ratio} times smaller than ${card.source.name}; its README.md says what it cost.\n`,

@@ -12,6 +12,7 @@ import {
   type OctavoServer,
 } from "@octavo/server";
 import { Command, Option } from "commander";
+import { interruptible } from "../interruptible.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
 import { collectLora } from "../options/lora-module.js";
@@ -274,18 +275,14 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     cacheConfig: cacheLabels(flags),
   });
   const loading = createLoadingLine(process.stderr);
-  const stopping = new AbortController();
-  const interrupt = () => stopping.abort();
-  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
-  const model = await LLM.load(source, {
-    ...loadOptionsOf(flags, templateOf(flags.chatTemplate)),
-    onProgress: loading.update,
-    onWarning: loading.warn,
-    signal: stopping.signal,
-  }).finally(() => {
-    loading.end();
-    process.removeListener("SIGINT", interrupt).removeListener("SIGTERM", interrupt);
-  });
+  const model = await interruptible((signal) =>
+    LLM.load(source, {
+      ...loadOptionsOf(flags, templateOf(flags.chatTemplate)),
+      onProgress: loading.update,
+      onWarning: loading.warn,
+      signal,
+    }),
+  ).finally(() => loading.end());
   const disposeModel = async (error: unknown): Promise<never> => {
     await model[Symbol.asyncDispose]();
     throw error;
