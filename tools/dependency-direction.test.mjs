@@ -9,15 +9,28 @@ import { filesBelow, root } from "./lib/steps.mjs";
 /** What each workspace may import of the others. */
 const allowed = {
   protocol: [],
+  statistics: ["protocol"],
   kernels: ["protocol"],
   engine: ["protocol", "kernels"],
   quantize: ["protocol", "kernels", "engine"],
   tracing: ["protocol"],
   server: ["protocol", "engine", "tracing"],
-  loadtest: ["protocol"],
+  loadtest: ["protocol", "statistics"],
   plan: ["protocol", "kernels", "engine"],
-  compare: ["protocol", "kernels", "engine"],
-  cli: ["protocol", "kernels", "engine", "server", "loadtest", "plan", "compare", "tracing", "quantize"],
+  compare: ["protocol", "kernels", "engine", "statistics"],
+  evals: ["protocol", "statistics"],
+  cli: [
+    "protocol",
+    "kernels",
+    "engine",
+    "server",
+    "loadtest",
+    "plan",
+    "compare",
+    "tracing",
+    "quantize",
+    "evals",
+  ],
 };
 
 const importPattern =

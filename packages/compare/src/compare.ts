@@ -22,7 +22,7 @@ import { describeWorst, WorstTokens, type WorstToken } from "./report/worst-toke
 import { type Summary, summarise } from "./report/summary.js";
 import { TokenTable } from "./report/token-table.js";
 import { judge, type Verdict } from "./report/verdict.js";
-import { ClusterBootstrap } from "./statistics/bootstrap.js";
+import { ClusterBootstrap } from "@octavo/statistics";
 
 export interface CompareOptions {
   /** Models as `octavo serve` takes them. */

@@ -38,6 +38,11 @@ export const errorCodes = {
   disk_full: { status: 507, type: "InsufficientStorageError", retryable: false },
   native_unavailable: { status: 500, type: "InternalServerError", retryable: false },
   invalid_option: { status: 400, type: "BadRequestError", retryable: false },
+  // evaluation
+  dataset_invalid: { status: 400, type: "BadRequestError", retryable: false },
+  judge_failed: { status: 502, type: "BadGatewayError", retryable: true },
+  target_unreachable: { status: 502, type: "BadGatewayError", retryable: true },
+  runner_unavailable: { status: 503, type: "ServiceUnavailableError", retryable: true },
 } as const satisfies Record<string, ErrorTraits>;
 
 interface ErrorTraits {

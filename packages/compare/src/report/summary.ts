@@ -1,10 +1,5 @@
 import { roleNames, roles } from "../roles/role.js";
-import {
-  type Bootstrapped,
-  ClusterBootstrap,
-  type Interval,
-  type Statistic,
-} from "../statistics/bootstrap.js";
+import { type Bootstrapped, ClusterBootstrap, type Interval, type Statistic } from "@octavo/statistics";
 import type { TokenTable } from "./token-table.js";
 
 /** A figure and where 95 % of its resamples lie; no interval with fewer than 8 conversations. */

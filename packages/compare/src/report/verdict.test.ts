@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Divergence } from "../forcing/divergence.js";
-import { ClusterBootstrap } from "../statistics/bootstrap.js";
-import { SeededRandom } from "../statistics/random.js";
+import { ClusterBootstrap } from "@octavo/statistics";
+import { SeededRandom } from "@octavo/statistics";
 import { summarise } from "./summary.js";
 import { TokenTable } from "./token-table.js";
 import { accuracyBound, judge, noticeableNats, type Verdict } from "./verdict.js";

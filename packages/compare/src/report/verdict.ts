@@ -1,6 +1,6 @@
 import { roleNames, roles } from "../roles/role.js";
-import type { Bootstrapped, ClusterBootstrap } from "../statistics/bootstrap.js";
-import { holm, signTest } from "../statistics/sign-test.js";
+import type { Bootstrapped, ClusterBootstrap } from "@octavo/statistics";
+import { holm, signTest } from "@octavo/statistics";
 import { type Estimate, estimateOf } from "./summary.js";
 import type { TokenTable } from "./token-table.js";
 

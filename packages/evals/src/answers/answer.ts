@@ -1,0 +1,50 @@
+import type { ServingRecordInfo } from "@octavo/protocol";
+
+/** What a target gave for a case, and how long it took. */
+export interface Answer {
+  readonly caseId: string;
+  /** Name of the target, such as `baseline` or a replica's id. */
+  readonly target: string;
+  readonly model: string | undefined;
+  readonly text: string;
+  readonly reasoning: string | undefined;
+  readonly toolCalls: readonly AnsweredToolCall[];
+  readonly finishReason: string | undefined;
+  readonly usage: AnswerUsage;
+  readonly timing: AnswerTiming;
+  /** Octavo's record of how it was served; undefined from other servers. */
+  readonly serving: ServingRecordInfo | undefined;
+  /** Response headers that begin with `x-`, in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly failure: AnswerFailure | undefined;
+}
+
+export interface AnsweredToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** As the model wrote them; need not be JSON. */
+  readonly arguments: string;
+}
+
+export interface AnswerUsage {
+  readonly promptTokens: number | undefined;
+  readonly completionTokens: number | undefined;
+  readonly cachedTokens: number | undefined;
+}
+
+/** Times as the client saw them. */
+export interface AnswerTiming {
+  /** Milliseconds since 1970 at which the arrival process wanted it sent: open-loop latencies count from here. */
+  readonly scheduledEpochMs: number;
+  readonly sentEpochMs: number;
+  readonly durationMs: number;
+  /** From sending to each piece of output; the first is the time to the first token. Empty when it was not streamed. */
+  readonly pieceMs: readonly number[];
+}
+
+export interface AnswerFailure {
+  /** An error code of the server, or one of `connection`, `timeout`, `truncated`, `cancelled`. */
+  readonly code: string;
+  readonly httpStatus: number | undefined;
+  readonly message: string;
+}

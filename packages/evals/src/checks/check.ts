@@ -1,0 +1,153 @@
+import type { Observation } from "./observation.js";
+
+export const checkNames = [
+  "quantization",
+  "tail",
+  "jitter",
+  "eviction",
+  "fairness",
+  "replica-skew",
+  "autoscaling-lag",
+  "eviction-burst",
+  "traffic-drift",
+  "tenant-fairness",
+] as const;
+export type CheckName = (typeof checkNames)[number];
+
+export type Verdict = "pass" | "fail" | "inconclusive";
+
+/**
+ * A statistic over many observations with a verdict. Judging is a pure function of the observations, wherever they came
+ * from; collecting them (see `collect/`) is separate, so that recorded spans can be judged as well as fresh traffic.
+ */
+export interface Check<Settings> {
+  readonly name: CheckName;
+  /** What goes wrong in production, in one sentence. */
+  readonly question: string;
+  readonly defaults: Settings;
+  judge(observations: readonly Observation[], settings: Settings): CheckResult;
+}
+
+export interface CheckResult {
+  readonly check: CheckName;
+  readonly verdict: Verdict;
+  /** One sentence with the figures that decided. */
+  readonly summary: string;
+  /** The published rule of thumb, computed exactly as published: shown, never decisive. */
+  readonly ruleOfThumb: RuleOfThumb;
+  /** What decides. Their p values are already adjusted for how many there are. */
+  readonly hypotheses: readonly Hypothesis[];
+  readonly sampleSize: SampleSize;
+  /** What to change, most likely first; empty when it passed. */
+  readonly advice: readonly Advice[];
+  /** Cases whose outcome differed between conditions, worst first, at most 50. */
+  readonly movedCases: readonly MovedCase[];
+  readonly figures: readonly Figure[];
+  /** What the observations lacked, such as spans without a cache hit ratio. */
+  readonly notes: readonly string[];
+}
+
+export interface RuleOfThumb {
+  /** The rule in words, with its thresholds. */
+  readonly rule: string;
+  readonly tripped: boolean;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | number | null)[])[];
+}
+
+export interface Hypothesis {
+  readonly name: string;
+  /** The test or interval, such as `exact McNemar, non-inferiority` . */
+  readonly method: string;
+  readonly estimate: number | undefined;
+  readonly interval: readonly [number, number] | undefined;
+  /** Of `interval`, such as 0.95. */
+  readonly confidence: number;
+  /** Fixed before the run: what the estimate may be and still pass. */
+  readonly margin: number | undefined;
+  readonly unit: "share" | "ratio" | "ms" | "tokens" | "count" | "nats";
+  readonly pValue: number | undefined;
+  readonly verdict: Verdict;
+}
+
+export interface SampleSize {
+  readonly have: number;
+  /** For the stated power at the margin; undefined where no formula holds. */
+  readonly needed: number | undefined;
+  readonly alpha: number;
+  readonly power: number;
+  /** How `needed` was found. */
+  readonly basis: string;
+}
+
+export interface Advice {
+  /** A flag or setting, such as `--max-num-batched-tokens`. */
+  readonly knob: string;
+  readonly change: string;
+  readonly because: string;
+}
+
+export interface MovedCase {
+  readonly caseId: string;
+  readonly what: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+  readonly severity: number;
+}
+
+/** Data of a picture that the report draws. */
+export type Figure =
+  | {
+      readonly kind: "heatmap";
+      readonly title: string;
+      readonly xLabel: string;
+      readonly yLabel: string;
+      readonly x: readonly string[];
+      readonly y: readonly string[];
+      /** Rows of `y`, columns of `x`; null where there is no observation. */
+      readonly cells: readonly (readonly (HeatCell | null)[])[];
+    }
+  | {
+      readonly kind: "intervals";
+      readonly title: string;
+      readonly unit: string;
+      readonly rows: readonly {
+        readonly label: string;
+        readonly estimate: number;
+        readonly interval: readonly [number, number];
+        readonly margin: number | undefined;
+        readonly verdict: Verdict;
+      }[];
+    }
+  | {
+      readonly kind: "series";
+      readonly title: string;
+      readonly xLabel: string;
+      readonly yLabel: string;
+      readonly lines: readonly {
+        readonly label: string;
+        readonly points: readonly (readonly [number, number])[];
+      }[];
+      /** Shaded spans of x, such as a burst. */
+      readonly spans?: readonly { readonly label: string; readonly from: number; readonly to: number }[];
+      readonly threshold?: number;
+    }
+  | {
+      readonly kind: "steps";
+      readonly title: string;
+      /** Steps around a slow token; the blamed one is lit. Times in ms from the first. */
+      readonly steps: readonly {
+        readonly startMs: number;
+        readonly durationMs: number;
+        readonly prefillTokens: number;
+        readonly decodeTokens: number;
+        readonly isBlamed: boolean;
+        readonly label: string;
+      }[];
+    };
+
+export interface HeatCell {
+  readonly value: number;
+  readonly count: number;
+  readonly interval: readonly [number, number] | undefined;
+}

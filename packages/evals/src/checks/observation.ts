@@ -1,0 +1,47 @@
+/**
+ * One answered request as a check sees it. It comes from an answer of our own traffic, or from a span that a gateway, a
+ * cluster or an OpenTelemetry store recorded: what was not seen is undefined, and a check says what it lacks.
+ */
+export interface Observation {
+  /** Pairs observations of one case under several conditions. */
+  readonly caseId: string;
+  /** Resampled together: a conversation, a document. Undefined: the case is a cluster of its own. */
+  readonly cluster: string | undefined;
+  /** Which side of a comparison it is on, such as `baseline` and `candidate`, `solo` and `burst`. */
+  readonly condition: string;
+  readonly tenant: string | undefined;
+  readonly replica: string | undefined;
+  readonly tags: readonly string[];
+  /** When it was meant to be sent, in ms since 1970. */
+  readonly scheduledEpochMs: number;
+  /** From `scheduledEpochMs` to the first and to the last output. */
+  readonly firstTokenMs: number | undefined;
+  readonly durationMs: number;
+  /** Between outputs, in order. */
+  readonly gapsMs: readonly number[];
+  readonly promptTokens: number | undefined;
+  readonly completionTokens: number | undefined;
+  readonly cacheHitRatio: number | undefined;
+  readonly preemptions: number | undefined;
+  readonly recomputedTokens: number | undefined;
+  readonly batchSize: number | undefined;
+  /** Most prompt tokens of others in one step that it shared. */
+  readonly prefillTokensInBatch: number | undefined;
+  /** Of the whole deployment, when the request arrived. */
+  readonly queueDepth: number | undefined;
+  readonly replicaCount: number | undefined;
+  readonly queueMs: number | undefined;
+  readonly failureCode: string | undefined;
+  readonly finishReason: string | undefined;
+  /** By evaluator; null where it could not tell or does not apply. */
+  readonly scores: Readonly<Record<string, number | null>>;
+  /** The output's text and calls as one string, for equality and for showing. */
+  readonly output: string | undefined;
+  /** Scores of parts of the output, where an evaluator scores parts: first and past-the-end token of the part. */
+  readonly parts?: readonly {
+    readonly evaluator: string;
+    readonly fromToken: number;
+    readonly toToken: number;
+    readonly value: number;
+  }[];
+}

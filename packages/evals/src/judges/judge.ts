@@ -1,0 +1,22 @@
+/** A model that is asked for verdicts, over any OpenAI-compatible endpoint. */
+export interface JudgeModel {
+  /** Name of the model, as reports show it. */
+  readonly name: string;
+  /** Rejects with an OctavoError only: unreachable, refused, timed out, or an answer that cannot be read. */
+  ask(question: JudgeQuestion, options: { readonly signal: AbortSignal }): Promise<JudgeAnswer>;
+}
+
+export interface JudgeQuestion {
+  readonly system: string;
+  readonly user: string;
+  /** The answer is one of these labels, with a reason before it where `withReason`. */
+  readonly labels: readonly string[];
+  readonly withReason: boolean;
+}
+
+export interface JudgeAnswer {
+  readonly label: string;
+  /** Of each label, from the logprobs at the token that decided; undefined where the server gives none. */
+  readonly probabilities: Readonly<Record<string, number>> | undefined;
+  readonly reason: string | undefined;
+}

@@ -1,0 +1,34 @@
+import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
+
+/** One evaluator's score of one sample. */
+export interface ScoredCase {
+  readonly caseId: string;
+  readonly evaluator: string;
+  readonly score: Score;
+}
+
+export interface RunnerProgress {
+  readonly done: number;
+  readonly failed: number;
+  readonly total: number | undefined;
+}
+
+export interface RunOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: RunnerProgress) => void;
+}
+
+/**
+ * Applies evaluators to samples, somewhere: in this process, on worker threads, on the workers of a queue, on a cluster.
+ * Every pair of sample and evaluator is scored exactly once in what is yielded, in any order. The same conformance suite
+ * holds for every runner.
+ */
+export interface Runner {
+  readonly name: string;
+  run(
+    samples: AsyncIterable<Sample> | Iterable<Sample>,
+    evaluators: readonly Evaluator[],
+    options: RunOptions,
+  ): AsyncIterable<ScoredCase>;
+  close(): Promise<void>;
+}

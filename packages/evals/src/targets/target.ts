@@ -1,0 +1,19 @@
+import type { Answer } from "../answers/answer.js";
+import type { EvalCase } from "../cases/eval-case.js";
+
+/** Something that answers cases: an OpenAI-compatible server, one replica of it, or a function. */
+export interface Target {
+  readonly name: string;
+  /** Resolves with a failed answer when the server fails; rejects only when `signal` is aborted. */
+  answer(evalCase: EvalCase, options: AnswerOptions): Promise<Answer>;
+}
+
+export interface AnswerOptions {
+  readonly signal: AbortSignal;
+  /** Defaults to now. */
+  readonly scheduledEpochMs?: number;
+  readonly tenant?: string;
+  /** Laid over the case's own parameters. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+  readonly extraHeaders?: Readonly<Record<string, string>>;
+}
