@@ -1,6 +1,7 @@
 export * from "./answers/answer.js";
 export * from "./cases/eval-case.js";
 export * from "./checks/check.js";
+export * from "./checks/check-run.js";
 export * from "./checks/observation.js";
 export * from "./datasets/dataset.js";
 export * from "./evaluators/evaluator.js";

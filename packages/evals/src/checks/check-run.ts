@@ -1,0 +1,101 @@
+import { OctavoError } from "@octavo/protocol";
+import type { z } from "zod";
+import type { EvalCase } from "../cases/eval-case.js";
+import type { Evaluator } from "../evaluators/evaluator.js";
+import type { Target } from "../targets/target.js";
+import type { Check, CheckName, CheckResult } from "./check.js";
+import type { Observation } from "./observation.js";
+
+/** What a check may send traffic to, and with what. The command line and the release gate make it from their settings. */
+export interface TestBed {
+  /** What ships. */
+  readonly candidate: Target;
+  /** What it is held against, such as the unquantised model. */
+  readonly baseline: Target | undefined;
+  /** Each replica by itself, past any balancer. */
+  readonly replicas: readonly Target[];
+  /** Starts one more replica and resolves when its process runs, though it need not answer yet. */
+  readonly startReplica: (() => Promise<Target>) | undefined;
+  readonly cases: readonly EvalCase[];
+  readonly evaluators: readonly Evaluator[];
+  readonly seed: number;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: { readonly done: number; readonly total: number | undefined }) => void;
+}
+
+export type TestBedNeed = "baseline" | "replicas" | "startReplica" | "cases" | "evaluators";
+
+/** What a check is made of: how its settings are written, how its observations are collected, and how they are judged. */
+export interface CheckParts<Settings> {
+  readonly check: Check<Settings>;
+  /** Strict, with a default for every setting, so that `{}` is valid. Names in snake_case, as in eval.yaml. */
+  readonly settings: z.ZodType<Settings>;
+  /** Without these nothing can be collected. */
+  readonly needs: readonly TestBedNeed[];
+  collect(bed: TestBed, settings: Settings): Promise<readonly Observation[]>;
+}
+
+/** A check as commands and gates run it: one row of the table in `index.ts`. */
+export interface CheckRow {
+  readonly name: CheckName;
+  readonly question: string;
+  readonly needs: readonly TestBedNeed[];
+  /** @throws OctavoError `invalid_option` that names the setting */
+  checkSettings(settings: unknown): void;
+  /** @throws OctavoError `invalid_option` when the bed lacks what the check needs, or a setting is wrong */
+  run(bed: TestBed, settings: unknown): Promise<CheckRun>;
+  /** Judges what was recorded elsewhere. */
+  judge(observations: readonly Observation[], settings: unknown): CheckResult;
+}
+
+export interface CheckRun {
+  readonly observations: readonly Observation[];
+  readonly result: CheckResult;
+}
+
+/** Makes a row of the table: settings are parsed once, here. */
+export function checkRow<Settings>({
+  check,
+  settings: schema,
+  needs,
+  collect,
+}: CheckParts<Settings>): CheckRow {
+  const parse = (settings: unknown): Settings => {
+    const parsed = schema.safeParse(settings ?? {});
+    if (parsed.success) return parsed.data;
+    const [issue] = parsed.error.issues;
+    const where = [check.name, ...(issue?.path ?? [])].join(".");
+    throw new OctavoError("invalid_option", `${where}: ${issue?.message ?? "is not valid"}`, {
+      param: where,
+      cause: parsed.error,
+    });
+  };
+  return {
+    name: check.name,
+    question: check.question,
+    needs,
+    checkSettings: (settings) => void parse(settings),
+    judge: (observations, settings) => check.judge(observations, parse(settings)),
+    async run(bed, settings) {
+      const parsed = parse(settings);
+      const missing = needs.find((need) => lacks(bed, need));
+      if (missing !== undefined)
+        throw new OctavoError("invalid_option", `${check.name}: ${howToGive[missing]}`, { param: missing });
+      const observations = await collect(bed, parsed);
+      return { observations, result: check.judge(observations, parsed) };
+    },
+  };
+}
+
+function lacks(bed: TestBed, need: TestBedNeed): boolean {
+  const value = bed[need];
+  return value === undefined || (Array.isArray(value) && value.length < (need === "replicas" ? 2 : 1));
+}
+
+const howToGive: Readonly<Record<TestBedNeed, string>> = {
+  baseline: "needs a baseline to hold the candidate against (--baseline URL, or targets.baseline)",
+  replicas: "needs at least two replicas (--replica URL twice, or targets.replicas)",
+  startReplica: "needs a command that starts one more replica (--start-replica, or targets.start_replica)",
+  cases: "needs cases (--dataset FILE, or datasets)",
+  evaluators: "needs at least one evaluator (--evaluator NAME, or evaluators)",
+};
