@@ -37,6 +37,14 @@ export interface Observation {
   readonly scores: Readonly<Record<string, number | null>>;
   /** The output's text and calls as one string, for equality and for showing. */
   readonly output: string | undefined;
+  /** Of the logits of every output, where the server gives one: equal where the model computed the same bits. */
+  readonly logitsDigest?: string;
+  /** Prompt tokens computed again because their cached blocks had been evicted before the request came. */
+  readonly evictedPrefixTokens?: number;
+  /** Most of the KV cache that was in use while it was served, 0 to 1. */
+  readonly kvCacheUsage?: number;
+  /** A fixed text under the model, token by token: the same text under every condition. */
+  readonly forced?: readonly ForcedToken[];
   /** Scores of parts of the output, where an evaluator scores parts: first and past-the-end token of the part. */
   readonly parts?: readonly {
     readonly evaluator: string;
@@ -44,4 +52,13 @@ export interface Observation {
     readonly toToken: number;
     readonly value: number;
   }[];
+}
+
+/** One token of a fixed text, as the model predicts it. */
+export interface ForcedToken {
+  /** What it is in the text, such as `prose`, `json_key`, `tool_argument`. */
+  readonly role: string;
+  readonly logprob: number;
+  /** 1: the model's first choice. */
+  readonly rank: number;
 }
