@@ -25,8 +25,6 @@ export interface Check<Settings> {
   /** What goes wrong in production, in one sentence. */
   readonly question: string;
   readonly defaults: Settings;
-  /** Settings as a file or a flag gives them, laid over the defaults. @throws OctavoError `invalid_option` that names the field */
-  parseSettings(given: unknown): Settings;
   judge(observations: readonly Observation[], settings: Settings): CheckResult;
 }
 
