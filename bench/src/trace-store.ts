@@ -59,6 +59,8 @@ function spanOf(index: number): LlmSpan {
       requestId: hex,
       engineVersion: "0.1.0",
       quantization: "bf16",
+      replicaId: undefined,
+      queueDepth: 0,
       queueMs: ttftMs / 4,
       timeToFirstTokenMs: ttftMs,
       prefillMs: ttftMs / 2,

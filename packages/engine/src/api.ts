@@ -126,6 +126,8 @@ export interface Usage {
 export interface ServingRecord {
   /** From arrival to being admitted. */
   readonly queueMs: number;
+  /** Requests that waited to be admitted when the engine was given it. */
+  readonly queueDepthAtArrival: number;
   readonly timeToFirstTokenMs: number | undefined;
   readonly prefillMs: number;
   readonly decodeMs: number;
@@ -292,6 +294,8 @@ export interface FinishedRequest {
 /** The running engine: one per artifact. */
 export interface Engine extends AsyncDisposable {
   readonly stats: EngineStats;
+  /** Requests that wait to be admitted for the first time. */
+  readonly queueDepth: number;
   readonly evidence: Evidence;
   readonly maxModelLen: number;
   /**

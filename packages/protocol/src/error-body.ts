@@ -13,6 +13,12 @@ export interface ErrorBody {
 /** The header that carries the stable Octavo code (`context_length_exceeded`) beside vLLM's numeric one. */
 export const errorCodeHeader = "x-octavo-error-code";
 
+/** Response header with the `--replica-id` of the server that answered. */
+export const replicaHeader = "x-octavo-replica";
+
+/** Response header with the number of requests that waited to be admitted when this one arrived. */
+export const queueDepthHeader = "x-octavo-queue-depth";
+
 export function toErrorBody(error: OctavoError): ErrorBody {
   return {
     error: { message: error.message, type: error.type, param: error.param ?? null, code: error.status },

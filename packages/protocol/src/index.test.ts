@@ -25,6 +25,8 @@ it("exports these values and no others", () => {
     "meteringRecord",
     "parseWith",
     "priceTable",
+    "queueDepthHeader",
+    "replicaHeader",
     "requestLimits",
     "rerankRequest",
     "responsesRequest",

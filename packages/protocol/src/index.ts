@@ -1,5 +1,11 @@
 export { errorCodes, OctavoError, type ErrorCode, type OctavoErrorOptions } from "./errors.js";
-export { errorCodeHeader, toErrorBody, type ErrorBody } from "./error-body.js";
+export {
+  errorCodeHeader,
+  queueDepthHeader,
+  replicaHeader,
+  toErrorBody,
+  type ErrorBody,
+} from "./error-body.js";
 export { describeValue, parseWith, unknownFields } from "./validation.js";
 export { wireSchema } from "./wire-schema.js";
 export type { ExplanationInfo, OctavoNotes, ServingRecordInfo } from "./serving-record.js";

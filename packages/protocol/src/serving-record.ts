@@ -44,6 +44,7 @@ export interface ServingRecordInfo {
   readonly tenant: string;
   readonly is_over: boolean;
   readonly queue_ms: number;
+  readonly queue_depth_at_arrival: number;
   readonly time_to_first_token_ms?: number;
   readonly prefill_ms: number;
   readonly decode_ms: number;

@@ -2,6 +2,7 @@ import type { SchedulingPolicyName } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { ConventionName } from "@octavo/tracing";
 import { checkDetectorConfig } from "./detectors/create-detectors.js";
+import { tagOf } from "./http/caller.js";
 import { resolveFormats } from "./parsers/registry.js";
 import {
   checkTenantSettings,
@@ -17,6 +18,8 @@ export interface ServerConfig {
   readonly port: number;
   /** Empty: no key is asked for. Any of them opens `/v1/*`, `/tokenize` and `/detokenize`. */
   readonly apiKeys: readonly string[];
+  /** Which of several servers this is; every answer and span says so. Empty: they do not. */
+  readonly replicaId: string;
   /** Names that requests may use; responses carry the first. Empty: the model's own name. */
   readonly servedModelNames: readonly string[];
   readonly maxBodyBytes: number;
@@ -96,6 +99,7 @@ export const defaultServerConfig: ServerConfig = {
   host: "127.0.0.1",
   port: 8000,
   apiKeys: [],
+  replicaId: "",
   servedModelNames: [],
   maxBodyBytes: 32 * 1024 * 1024,
   maxHeaderBytes: 32 * 1024,
@@ -163,6 +167,10 @@ export function resolveServerConfig(options: Partial<ServerConfig> = {}): Server
   checkTracingConfig(config);
   checkDetectorConfig(config);
   checkTenantSettings(config.tenants, "tenants");
+  if (config.replicaId !== "" && tagOf(config.replicaId) === undefined) {
+    const message = `replicaId: expected up to 128 letters, digits and characters of _.:@/+=-, got ${JSON.stringify(config.replicaId.slice(0, 200))}`;
+    throw new OctavoError("invalid_option", message, { param: "replicaId" });
+  }
   if (config.apiKeys.some((key) => key.length === 0)) {
     throw new OctavoError("invalid_option", "apiKeys: an API key must not be empty", { param: "apiKeys" });
   }

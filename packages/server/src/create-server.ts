@@ -86,6 +86,7 @@ export function createServer({
     tenants,
     cors: new CorsPolicy(config.corsOrigins),
     isDraining: () => service.isDraining,
+    queueDepth: () => model.engine.queueDepth,
     accessLog: config.accessLog,
   });
   const listener = new HttpListener(config, dispatcher, metrics, log, meter, tracing);

@@ -49,6 +49,7 @@ export function serveCommand(): Command {
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--port <port>", "port to listen on; 0 takes a free one", parseCount(0, 65_535), 8000)
     .option("--api-key <key>", "key that requests must carry; may be given several times", collect)
+    .option("--replica-id <name>", "which of several servers this is; answers and spans say so")
     .option("--served-model-name <name...>", "names that requests may use")
     .optionsGroup("Engine:")
     .option("--max-model-len <tokens>", "longest context (default: the model's)", parseCount(1))

@@ -351,6 +351,8 @@ function span(
       kernelMs,
       readerLagMs: undefined,
       gaps: undefined,
+      replicaId: undefined,
+      queueDepth: undefined,
       preemptions: undefined,
       recomputedTokens: undefined,
       blocksEvicted: undefined,

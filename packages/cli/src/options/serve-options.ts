@@ -16,6 +16,7 @@ export interface ServeFlags extends SpeculativeFlags {
   readonly host: string;
   readonly port: number;
   readonly apiKey?: readonly string[];
+  readonly replicaId?: string;
   readonly servedModelName?: readonly string[];
   readonly maxModelLen?: number;
   readonly maxNumSeqs?: number;
@@ -125,6 +126,7 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     host: flags.host,
     port: flags.port,
     apiKeys: apiKeysOf(flags),
+    replicaId: flags.replicaId,
     servedModelNames: flags.servedModelName ?? defaultNames,
     maxBodyBytes: flags.maxBodySize,
     requestTimeoutMs: milliseconds(flags.requestTimeout),

@@ -127,6 +127,10 @@ class StepEngine implements RunningEngine {
     return this.#failure;
   }
 
+  get queueDepth(): number {
+    return this.#queue.size;
+  }
+
   get stats(): EngineStats {
     return {
       running: this.#scheduler.running.length,
@@ -240,6 +244,7 @@ class StepEngine implements RunningEngine {
   #add(request: ActiveRequest, signal: AbortSignal | undefined): void {
     request.adapter?.checkServed(this.#options.program);
     this.#numRequests += 1;
+    request.timeline.queueDepthAtArrival = this.#queue.size;
     this.evidence.add(request);
     this.#requests.add(request, signal);
     this.#wake?.();

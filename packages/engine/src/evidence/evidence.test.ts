@@ -145,6 +145,23 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
+  test("the record says how many requests were waiting when it came", async () => {
+    const { engine } = createFakeEngine({ maxNumSeqs: 1 });
+    const requests = Array.from({ length: 4 }, (_, index) =>
+      generationRequest(tokens(4, index), { maxTokens: 3 }),
+    );
+    const depths: number[] = [];
+    const answers = requests.map((request) => {
+      depths.push(engine.queueDepth);
+      return collect(engine.generate(request));
+    });
+    const records = (await Promise.all(answers)).map(({ record }) => record!.queueDepthAtArrival);
+    assert.deepEqual(records, [0, 1, 2, 3]);
+    assert.deepEqual(records, depths);
+    assert.equal(engine.queueDepth, 0);
+    await engine[Symbol.asyncDispose]();
+  });
+
   test("a prompt whose cached blocks were evicted is known to be computed again for that reason", async () => {
     using clock = new VirtualClock();
     // The memory of evictions is a table that one hash in thousands overwrites: engines differ in their hashes.

@@ -42,6 +42,8 @@ export class RequestTimeline {
   readonly queuedMs = performance.now();
   /** Of the time before, what its grammar took. */
   readonly grammarMs: number;
+  /** Requests that waited to be admitted when it came. */
+  queueDepthAtArrival = 0;
   admittedMs: number | undefined;
   firstTokenMs: number | undefined;
   lastTokenMs: number | undefined;
@@ -118,6 +120,7 @@ export class RequestTimeline {
       sequences.reduce((total, sequence) => total + of(sequence), 0);
     return {
       queueMs: (admittedMs ?? endMs) - arrivalMs,
+      queueDepthAtArrival: this.queueDepthAtArrival,
       timeToFirstTokenMs: firstTokenMs === undefined ? undefined : firstTokenMs - arrivalMs,
       prefillMs: admittedMs === undefined ? 0 : (firstTokenMs ?? endMs) - admittedMs,
       decodeMs: firstTokenMs === undefined ? 0 : (lastTokenMs ?? firstTokenMs) - firstTokenMs,

@@ -5,6 +5,7 @@ const none = { min: 0, mean: 0, max: 0 };
 /** The record of a request to which nothing happened. */
 export const plainServingRecord: ServingRecord = {
   queueMs: 0,
+  queueDepthAtArrival: 0,
   timeToFirstTokenMs: 1,
   prefillMs: 1,
   decodeMs: 1,

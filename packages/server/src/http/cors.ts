@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-const exposedHeaders = "x-request-id, x-octavo-request-id, x-octavo-error-code, retry-after";
+const exposedHeaders =
+  "x-request-id, x-octavo-request-id, x-octavo-error-code, x-octavo-replica, x-octavo-queue-depth, retry-after";
 
 /** Which browser origins may read answers. Without origins nothing is sent and browsers keep to their own. */
 export class CorsPolicy {

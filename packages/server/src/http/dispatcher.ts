@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, queueDepthHeader } from "@octavo/protocol";
 import type { ApiKeys } from "./api-keys.js";
 import type { CorsPolicy } from "./cors.js";
 import type { Exchange } from "./exchange.js";
@@ -15,6 +15,8 @@ export interface DispatcherOptions {
   readonly tenants: TenantResolver;
   readonly cors: CorsPolicy;
   readonly isDraining: () => boolean;
+  /** Requests that wait in the engine. */
+  readonly queueDepth: () => number;
   readonly accessLog: boolean;
 }
 
@@ -53,7 +55,7 @@ export class Dispatcher {
   }
 
   async #answer(exchange: Exchange): Promise<void> {
-    const { router, keys, tenants, cors, isDraining } = this.#options;
+    const { router, keys, tenants, cors, isDraining, queueDepth } = this.#options;
     const { request, response } = exchange;
     const method = request.method ?? "GET";
     cors.apply(request, response);
@@ -76,6 +78,7 @@ export class Dispatcher {
     if (route.errorBody !== undefined) exchange.errorBody = route.errorBody;
     if (route.access === "key") {
       exchange.key ??= keys.check(credentials(request.headers));
+      response.setHeader(queueDepthHeader, queueDepth());
       exchange.account.tenant = tenants.tenantOf({ headers: request.headers, key: exchange.key });
       if (isDraining())
         throw new OctavoError("shutting_down", "the server is draining and takes no new requests", {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { performance } from "node:perf_hooks";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, replicaHeader } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import type { Meter } from "../metering/meter.js";
@@ -152,6 +152,7 @@ export class HttpListener {
     this.#metrics.started();
     response.setHeader("x-request-id", exchange.requestId);
     response.setHeader("x-octavo-request-id", exchange.octavoId);
+    if (this.#config.replicaId !== "") response.setHeader(replicaHeader, this.#config.replicaId);
     if (trace !== undefined) response.setHeader(traceResponseHeader, traceResponse(trace.context));
     response.once("close", () => this.#finish(exchange));
     response.once("prefinish", () => this.#limitLastBytes(response));

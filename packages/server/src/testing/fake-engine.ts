@@ -77,6 +77,9 @@ export class FakeEngine implements Engine {
     this.behaviour = behaviour;
   }
 
+  /** What the next answers say. */
+  queueDepth = 0;
+
   get stats(): EngineStats {
     const running = this.#running.size;
     return {

@@ -24,6 +24,7 @@ export interface ServerTracingOptions {
   readonly engine: Engine;
   readonly engineVersion: string;
   readonly quantization: string | undefined;
+  readonly replicaId: string | undefined;
   readonly modelName: string;
   readonly server: ServerAddress | undefined;
 }

@@ -46,7 +46,7 @@ function identity() {
   Object.defineProperty(engine, "evidence", {
     value: { steps: [], step: () => undefined, request: evidenceOf },
   });
-  return { asked, engine, engineVersion: "1", quantization: undefined };
+  return { asked, engine, engineVersion: "1", quantization: undefined, replicaId: "r1" };
 }
 
 describe("what a span says of the serving", () => {

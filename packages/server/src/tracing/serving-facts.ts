@@ -5,6 +5,7 @@ export interface EngineIdentity {
   readonly engine: Engine;
   readonly engineVersion: string;
   readonly quantization: string | undefined;
+  readonly replicaId: string | undefined;
 }
 
 const slowFirstTokenMs = 50;
@@ -31,7 +32,7 @@ export function servingFacts(
   identity: EngineIdentity,
   exchange?: { readonly requestId: string; readonly computeMs: number },
 ): ServingFacts {
-  const { engine, engineVersion, quantization } = identity;
+  const { engine, engineVersion, quantization, replicaId } = identity;
   const slowest = finished.reduce<FinishedRequest | undefined>(
     (worst, request) => (worst === undefined || request.record.e2eMs > worst.record.e2eMs ? request : worst),
     undefined,
@@ -45,6 +46,8 @@ export function servingFacts(
     requestId: exchange?.requestId,
     engineVersion,
     quantization,
+    replicaId,
+    queueDepth: record?.queueDepthAtArrival,
     queueMs: record?.queueMs,
     timeToFirstTokenMs: record?.timeToFirstTokenMs,
     prefillMs: record?.prefillMs,

@@ -44,6 +44,7 @@ export function createServerTracing(
     engine: model.engine,
     engineVersion: serverVersion,
     quantization: model.config.dtype,
+    replicaId: config.replicaId === "" ? undefined : config.replicaId,
     modelName: config.servedModelNames[0] ?? model.name,
     server: { host: config.host, port: config.port === 0 ? undefined : config.port },
   });
@@ -57,6 +58,7 @@ function createExporter(config: ServerConfig, log: Logger): OtlpExporter {
     resource: {
       "service.name": process.env["OTEL_SERVICE_NAME"] ?? "octavo",
       "service.version": serverVersion,
+      ...(config.replicaId === "" ? {} : { "service.instance.id": config.replicaId }),
       "process.pid": process.pid,
     },
     onProblem: (message) => log.warn(message),

@@ -83,6 +83,8 @@ function addServing(list: AttributeList, { serving, durationMs }: LlmSpan): void
     .set("octavo.engine.request_id", serving.requestId)
     .set("octavo.engine.version", serving.engineVersion)
     .set("octavo.engine.quantization", serving.quantization)
+    .set("octavo.replica.id", serving.replicaId)
+    .set("octavo.queue_depth", serving.queueDepth)
     .set("octavo.cache_hit_ratio", serving.cacheHitRatio)
     .set("octavo.preemptions", serving.preemptions)
     .set("octavo.recomputed_tokens", serving.recomputedTokens)

@@ -7,7 +7,8 @@ import { totalTokens } from "./openinference.js";
  * OpenInference's spellings of model and token counts, and `llm.vllm.*` for how the engine served the request. Where a
  * request saw many steps, `batch_size` is their mean and `prefill_in_batch` their greatest: jitter comes from the
  * largest prefill, which a mean hides. `feature`, `inference.backend` and `gpu_seconds` are what costs are attributed by.
- * `ray.serve.*` and `cluster.*` are the deployment's to say, with `usingAttributes`.
+ * A server says which replica it is and how many requests waited in it; the rest of `ray.serve.*` and `cluster.*` is the
+ * deployment's to say, with `usingAttributes`.
  */
 export function traceAiAttributes(span: LlmSpan): Attributes {
   const { usage, serving, context, response, request, operation } = span;
@@ -26,6 +27,8 @@ export function traceAiAttributes(span: LlmSpan): Attributes {
     .set("llm.vllm.batch_size", serving?.batchSize?.mean)
     .set("llm.vllm.prefill_in_batch", serving?.prefillTokensInBatch?.max)
     .set("llm.vllm.cache_hit_ratio", serving?.cacheHitRatio)
+    .set("ray.serve.replica_id", serving?.replicaId)
+    .set("cluster.queue_depth", serving?.queueDepth)
     .set("tenant_id", context.tenantId)
     .set("feature", context.feature)
     .set("inference.backend", serving === undefined ? undefined : span.provider)

@@ -121,6 +121,10 @@ export interface ServingFacts {
   readonly requestId: string | undefined;
   readonly engineVersion: string;
   readonly quantization: string | undefined;
+  /** Which of several servers it was. */
+  readonly replicaId: string | undefined;
+  /** Requests that waited when it came. */
+  readonly queueDepth: number | undefined;
   readonly queueMs: number | undefined;
   readonly timeToFirstTokenMs: number | undefined;
   readonly prefillMs: number | undefined;

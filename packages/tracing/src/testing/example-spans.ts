@@ -58,6 +58,8 @@ export const fullSpan: LlmSpan = {
     requestId: "engine-1",
     engineVersion: "0.1.0",
     quantization: "awq",
+    replicaId: "replica-2",
+    queueDepth: 3,
     queueMs: 10,
     timeToFirstTokenMs: 110,
     prefillMs: 100,

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { OctavoError } from "@octavo/protocol";
+import { resolveServerConfig } from "../config.js";
+import { startTestServer } from "../testing/test-server.js";
+
+const chat = { messages: [{ role: "user", content: "hi" }] };
+
+describe("what every answer says of the server", () => {
+  it("is which replica it is, on errors and probes too, and nothing where it has no name", async () => {
+    await using server = await startTestServer({ replicaId: "eu-1/replica:2" });
+    for (const path of ["/v1/models", "/v1/nowhere", "/health", "/metrics"]) {
+      const response = await fetch(server.url + path);
+      await response.text();
+      assert.equal(response.headers.get("x-octavo-replica"), "eu-1/replica:2", path);
+    }
+    await using plain = await startTestServer();
+    const response = await plain.post("/v1/chat/completions", chat);
+    assert.equal(response.headers.get("x-octavo-replica"), null);
+  });
+
+  it("is how many requests were waiting when it arrived: in answers, in streams and when it is refused", async () => {
+    await using server = await startTestServer({ apiKeys: ["key"] });
+    const authorization = "Bearer key";
+    server.model.engine.queueDepth = 7;
+    for (const stream of [false, true]) {
+      const response = await server.post("/v1/chat/completions", { ...chat, stream }, { authorization });
+      await response.text();
+      assert.equal(response.headers.get("x-octavo-queue-depth"), "7");
+    }
+    server.model.engine.behaviour.refuseWith = new OctavoError("queue_full", "full");
+    const refused = await server.post("/v1/chat/completions", chat, { authorization });
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers.get("x-octavo-queue-depth"), "7");
+    const stranger = await server.post("/v1/chat/completions", chat);
+    assert.equal(stranger.status, 401);
+    assert.equal(stranger.headers.get("x-octavo-queue-depth"), null);
+  });
+
+  it("can be read by browsers that may read answers", async () => {
+    await using server = await startTestServer({ corsOrigins: ["https://a.example"], replicaId: "r" });
+    const response = await fetch(`${server.url}/v1/models`, { headers: { origin: "https://a.example" } });
+    const exposed = response.headers.get("access-control-expose-headers") ?? "";
+    assert.match(exposed, /x-octavo-replica, x-octavo-queue-depth/);
+  });
+
+  it("holds no name that would not go into a header or a label", () => {
+    for (const replicaId of ["two words", "a\r\nx: y", "ü", "x".repeat(129)])
+      assert.throws(() => resolveServerConfig({ replicaId }), { code: "invalid_option", param: "replicaId" });
+  });
+});
