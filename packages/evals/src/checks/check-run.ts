@@ -5,6 +5,7 @@ import type { Evaluator } from "../evaluators/evaluator.js";
 import type { Target } from "../targets/target.js";
 import type { Check, CheckName, CheckResult } from "./check.js";
 import type { Observation } from "./observation.js";
+import { countFalseAlarms, type FalseAlarms, type Placebo } from "./support/false-alarms.js";
 
 /** What a check may send traffic to, and with what. The command line and the release gate make it from their settings. */
 export interface TestBed {
@@ -32,7 +33,9 @@ export interface CheckParts<Settings> {
   readonly settings: z.ZodType<Settings>;
   /** Without these nothing can be collected. */
   readonly needs: readonly TestBedNeed[];
-  collect(bed: TestBed, settings: Settings): Promise<readonly Observation[]>;
+  /** How an A/A run is made of what was observed; undefined where one needs traffic of its own. */
+  readonly placebo?: Placebo;
+  readonly collect: (bed: TestBed, settings: Settings) => Promise<readonly Observation[]>;
 }
 
 /** A check as commands and gates run it: one row of the table in `index.ts`. */
@@ -46,6 +49,12 @@ export interface CheckRow {
   run(bed: TestBed, settings: unknown): Promise<CheckRun>;
   /** Judges what was recorded elsewhere. */
   judge(observations: readonly Observation[], settings: unknown): CheckResult;
+  /** Judges what was observed with its conditions dealt by chance; undefined where that needs traffic of its own. */
+  falseAlarms(
+    observations: readonly Observation[],
+    settings: unknown,
+    options: { readonly runs: number; readonly seed: number },
+  ): FalseAlarms | undefined;
 }
 
 export interface CheckRun {
@@ -58,6 +67,7 @@ export function checkRow<Settings>({
   check,
   settings: schema,
   needs,
+  placebo,
   collect,
 }: CheckParts<Settings>): CheckRow {
   const parse = (settings: unknown): Settings => {
@@ -76,6 +86,11 @@ export function checkRow<Settings>({
     needs,
     checkSettings: (settings) => void parse(settings),
     judge: (observations, settings) => check.judge(observations, parse(settings)),
+    falseAlarms(observations, settings, options) {
+      const parsed = parse(settings);
+      if (placebo === undefined) return undefined;
+      return countFalseAlarms((dealt) => check.judge(dealt, parsed), placebo, observations, options);
+    },
     async run(bed, settings) {
       const parsed = parse(settings);
       const missing = needs.find((need) => lacks(bed, need));

@@ -17,8 +17,11 @@ export interface Observation {
   /** From `scheduledEpochMs` to the first and to the last output. */
   readonly firstTokenMs: number | undefined;
   readonly durationMs: number;
-  /** Between outputs, in order. */
+  /** Between outputs, in order. Empty where it was not streamed, or only `gapSummary` was recorded. */
   readonly gapsMs: readonly number[];
+  readonly gapSummary?: GapSummary;
+  /** The slowest gaps and what they were due to, where the server says. */
+  readonly slowGaps?: readonly SlowGap[];
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;
   readonly cacheHitRatio: number | undefined;
@@ -61,4 +64,24 @@ export interface ForcedToken {
   readonly logprob: number;
   /** 1: the model's first choice. */
   readonly rank: number;
+}
+
+/** What a span keeps of the gaps of a request. */
+export interface GapSummary {
+  readonly count: number;
+  readonly p99Ms: number | undefined;
+  readonly maxMs: number | undefined;
+}
+
+export interface SlowGap {
+  /** Index of the output that ended it: the gap is `gapsMs[output - 1]` where each output was a piece. */
+  readonly output: number | undefined;
+  readonly ms: number;
+  readonly usualMs: number | undefined;
+  /** As `docs/guide/slow-tokens.md` lists them. */
+  readonly cause: string;
+  /** Prompt tokens of others that were computed in it. */
+  readonly prefillTokens: number | undefined;
+  /** Requests that had a hand in it, the greatest first. */
+  readonly culprits: readonly string[];
 }
