@@ -26,13 +26,33 @@ export type OutputKind = "pass_fail" | "score" | "choice";
 
 /** Scores one answer. */
 export interface Evaluator {
+  /** Unique within a run: scores, summaries and journals are keyed by it. */
   readonly name: string;
+  /** From which the table makes it again on another thread or machine; undefined where only this process has it. */
+  readonly spec?: EvaluatorSpec;
+  /** What else decides its scores, such as the judge's name and the rubric's version: part of the key they are kept under. */
+  readonly fingerprint?: string;
   readonly description: string;
   readonly inputs: readonly EvaluatorInput[];
   readonly output: OutputKind;
   readonly needsJudge: boolean;
   /** Does not reject but for an aborted `signal`: what goes wrong is a score of its own. */
   evaluate(sample: Sample, options: EvaluateOptions): Score | Promise<Score>;
+}
+
+/** An evaluator as configuration files and job queues write it. */
+export interface EvaluatorSpec {
+  /** Of a row of the table. */
+  readonly name: string;
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** Another name for the evaluator that it makes, where one row is used twice in a run. */
+  readonly as?: string;
+  /** Turns the verdict around: the value becomes one minus itself. */
+  readonly not?: boolean;
+  /** From which value on it passes; the row's own where absent. */
+  readonly threshold?: number;
+  /** Only cases that have one of these tags are scored; the others are skipped. */
+  readonly tags?: readonly string[];
 }
 
 export interface EvaluateOptions {

@@ -1,0 +1,13 @@
+export * from "./evaluator.js";
+export {
+  defineEvaluator,
+  EvaluatorTable,
+  noOptions,
+  type EvaluatorEntry,
+  type EvaluatorServices,
+  type Measured,
+  type Outcome,
+  type Scorer,
+} from "./registry.js";
+export { missingInput } from "./inputs.js";
+export { evaluatorTable } from "./table.js";

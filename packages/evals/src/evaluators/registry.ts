@@ -1,0 +1,264 @@
+import { OctavoError, parseWith } from "@octavo/protocol";
+import { z } from "zod";
+import type { JudgeModel } from "../judges/judge.js";
+import type {
+  EvaluateOptions,
+  Evaluator,
+  EvaluatorInput,
+  EvaluatorSpec,
+  OutputKind,
+  Sample,
+  Score,
+} from "./evaluator.js";
+import { missingInput } from "./inputs.js";
+
+/** What evaluators of a run share. */
+export interface EvaluatorServices {
+  /** Whom judged evaluators ask. */
+  readonly judge?: JudgeModel;
+}
+
+/** A row of the table: everything that is known of an evaluator before its options are. */
+export interface EvaluatorEntry {
+  /** In snake_case, as configuration files name it. */
+  readonly name: string;
+  readonly description: string;
+  /** Read with default options. */
+  readonly inputs: readonly EvaluatorInput[];
+  readonly output: OutputKind;
+  readonly needsJudge: boolean;
+  /** A value from this on passes, unless the spec says another. */
+  readonly passThreshold: number;
+  readonly options: z.ZodType;
+  /**
+   * @param options what `options` has not yet parsed
+   * @throws OctavoError `invalid_option` for options that are wrong
+   */
+  create(options: unknown, services: EvaluatorServices): Scorer;
+}
+
+/** An evaluator's own part; naming, skipping, thresholds and failures are the table's. */
+export interface Scorer {
+  /** Where the options change what is read. */
+  readonly inputs?: readonly EvaluatorInput[];
+  readonly fingerprint?: string;
+  score(sample: Sample, options: EvaluateOptions): Outcome | Promise<Outcome>;
+}
+
+export type Outcome = Measured | Exclude<Score, { status: "scored" }>;
+
+/** A value whose passing is left to the threshold, unless the scorer knows better. */
+export interface Measured {
+  readonly status: "scored";
+  readonly value: number;
+  readonly passed?: boolean;
+  readonly label?: string;
+  readonly reason?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+type EntryDefinition<Options extends z.ZodType> = Omit<
+  EvaluatorEntry,
+  "options" | "create" | "needsJudge" | "passThreshold"
+> & {
+  readonly options: Options;
+  readonly needsJudge?: boolean;
+  /** Default 0.5, which is that of every pass or fail. */
+  readonly passThreshold?: number;
+  create(options: z.output<Options>, services: EvaluatorServices): Scorer;
+};
+
+/** A row of the table whose options are parsed before its factory sees them. */
+export function defineEvaluator<Options extends z.ZodType>(
+  definition: EntryDefinition<Options>,
+): EvaluatorEntry {
+  return {
+    needsJudge: false,
+    passThreshold: 0.5,
+    ...definition,
+    create: (raw, services) =>
+      definition.create(parseOptions(definition.name, definition.options, raw), services),
+  };
+}
+
+/** Of rows that have no options. */
+export const noOptions = z.strictObject({});
+
+const evaluatorSpecSchema = z.strictObject({
+  name: z.string(),
+  options: z.record(z.string(), z.unknown()).optional(),
+  as: z
+    .string()
+    .regex(/^[\w.:/-]{1,64}$/, "expected 1 to 64 letters, digits and any of `_.:/-`")
+    .optional(),
+  not: z.boolean().optional(),
+  threshold: z.number().min(0).max(1).optional(),
+  tags: z.array(z.string()).min(1).optional(),
+});
+
+/** Rows by name, from which evaluators are made. */
+export class EvaluatorTable {
+  readonly #entries = new Map<string, EvaluatorEntry>();
+
+  /** @throws OctavoError `invalid_option` where two rows have one name */
+  constructor(entries: readonly EvaluatorEntry[]) {
+    for (const entry of entries) {
+      if (this.#entries.has(entry.name)) {
+        throw new OctavoError(
+          "invalid_option",
+          `two evaluators are called ${entry.name}: rename one of them`,
+        );
+      }
+      this.#entries.set(entry.name, entry);
+    }
+  }
+
+  get entries(): readonly EvaluatorEntry[] {
+    return [...this.#entries.values()];
+  }
+
+  get(name: string): EvaluatorEntry | undefined {
+    return this.#entries.get(name);
+  }
+
+  /** This table with rows of the user's own. */
+  with(entries: readonly EvaluatorEntry[]): EvaluatorTable {
+    return new EvaluatorTable([...this.entries, ...entries]);
+  }
+
+  /**
+   * The evaluators that a configuration asks for, in its order; a bare name is a spec without options.
+   * @throws OctavoError `invalid_option` that names the spec at fault
+   */
+  create(specs: readonly unknown[], services: EvaluatorServices = {}): Evaluator[] {
+    const made = specs.map((raw, index) => {
+      try {
+        return this.#make(typeof raw === "string" ? { name: raw } : raw, services);
+      } catch (thrown) {
+        const error = OctavoError.from(thrown);
+        const param = `evaluators[${index}]`;
+        throw new OctavoError("invalid_option", `${param}: ${error.message}`, { param, cause: error });
+      }
+    });
+    const names = new Set<string>();
+    for (const [index, { name }] of made.entries()) {
+      if (names.has(name)) {
+        const param = `evaluators[${index}]`;
+        throw new OctavoError(
+          "invalid_option",
+          `${param}: a second evaluator called ${name}: give it another name with \`as\``,
+          { param },
+        );
+      }
+      names.add(name);
+    }
+    return made;
+  }
+
+  #make(raw: unknown, services: EvaluatorServices): Evaluator {
+    const spec = parseSpec(raw);
+    const entry = this.#entries.get(spec.name);
+    if (entry === undefined) {
+      const near = this.#nearest(spec.name);
+      throw new OctavoError(
+        "invalid_option",
+        `there is no evaluator ${JSON.stringify(spec.name.slice(0, 64))}${near === undefined ? "" : `; did you mean ${near}?`}`,
+      );
+    }
+    if (entry.needsJudge && services.judge === undefined) {
+      throw new OctavoError("invalid_option", `${entry.name} needs a judge: configure one`);
+    }
+    const scorer = entry.create(spec.options ?? {}, services);
+    const inputs = scorer.inputs ?? entry.inputs;
+    return {
+      name: spec.as ?? entry.name,
+      description: entry.description,
+      inputs,
+      output: entry.output,
+      needsJudge: entry.needsJudge,
+      spec,
+      ...(scorer.fingerprint === undefined ? {} : { fingerprint: scorer.fingerprint }),
+      evaluate: (sample, options) => scoreWith(scorer, inputs, spec, entry.passThreshold, sample, options),
+    };
+  }
+
+  /** A name that shares most of its words with the one that was asked for. */
+  #nearest(name: string): string | undefined {
+    const words = new Set(
+      name
+        .toLowerCase()
+        .slice(0, 64)
+        .split(/[^a-z0-9]+/),
+    );
+    let best: string | undefined;
+    let bestShared = 0;
+    for (const candidate of this.#entries.keys()) {
+      const own = candidate.split("_");
+      const shared = own.filter((word) => words.has(word)).length / Math.max(own.length, words.size);
+      if (shared > bestShared) [best, bestShared] = [candidate, shared];
+    }
+    return best;
+  }
+}
+
+async function scoreWith(
+  scorer: Scorer,
+  inputs: readonly EvaluatorInput[],
+  spec: EvaluatorSpec,
+  passThreshold: number,
+  sample: Sample,
+  options: EvaluateOptions,
+): Promise<Score> {
+  if (spec.tags !== undefined && !spec.tags.some((tag) => sample.case.tags.includes(tag))) {
+    return { status: "skipped", reason: `the case has none of the tags ${spec.tags.join(", ")}` };
+  }
+  const missing = missingInput(sample, inputs);
+  if (missing !== undefined) return { status: "skipped", reason: missing };
+  let outcome: Outcome;
+  try {
+    outcome = await scorer.score(sample, options);
+  } catch (thrown) {
+    if (options.signal.aborted) throw thrown;
+    const error = OctavoError.from(thrown);
+    return { status: "failed", code: error.code, reason: error.message };
+  }
+  if (outcome.status !== "scored") return outcome;
+  if (!(outcome.value >= 0 && outcome.value <= 1)) {
+    return {
+      status: "failed",
+      code: "internal_error",
+      reason: `${outcome.value} is not a score from 0 to 1`,
+    };
+  }
+  const threshold = spec.threshold ?? passThreshold;
+  const value = spec.not === true ? 1 - outcome.value : outcome.value;
+  const own = spec.threshold === undefined ? outcome.passed : undefined;
+  const passed = own === undefined ? value >= threshold : own !== (spec.not === true);
+  return { ...outcome, value, passed };
+}
+
+function parseSpec(raw: unknown): EvaluatorSpec {
+  const { name, options, as, not, threshold, tags } = parseWith(evaluatorSpecSchema, raw);
+  return {
+    name,
+    ...(options === undefined ? {} : { options }),
+    ...(as === undefined ? {} : { as }),
+    ...(not === undefined ? {} : { not }),
+    ...(threshold === undefined ? {} : { threshold }),
+    ...(tags === undefined ? {} : { tags }),
+  };
+}
+
+function parseOptions<Schema extends z.ZodType>(
+  name: string,
+  schema: Schema,
+  raw: unknown,
+): z.output<Schema> {
+  try {
+    return parseWith(schema, raw);
+  } catch (thrown) {
+    const error = OctavoError.from(thrown);
+    const message = error.message.replace(/^the request body/, "options");
+    throw new OctavoError("invalid_option", `${name}: ${message}`, { cause: error });
+  }
+}

@@ -1,0 +1,5 @@
+import { EvaluatorTable } from "./registry.js";
+import { textEvaluators } from "./text/text-evaluators.js";
+
+/** Every evaluator there is. A new one is a row in one of these lists. */
+export const evaluatorTable = new EvaluatorTable([...textEvaluators]);
