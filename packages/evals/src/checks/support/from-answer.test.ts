@@ -32,7 +32,7 @@ test("times count from when a request was due", () => {
 
 test("what a gateway says in headers is taken, what is no number is not", () => {
   const headers = {
-    "x-octavo-replica-id": "r7",
+    "x-octavo-replica": "r7",
     "x-octavo-queue-depth": "12",
     "x-octavo-replica-count": "many",
     "x-agentcc-fallback-used": "true",
@@ -53,6 +53,7 @@ test("slow gaps name who was blamed, the greatest first", () => {
     request_id: "r",
     tenant: "small",
     is_over: true,
+    queue_depth_at_arrival: 4,
     queue_ms: 5,
     prefill_ms: 1,
     decode_ms: 1,

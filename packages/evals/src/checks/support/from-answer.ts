@@ -50,7 +50,7 @@ export function observationFromAnswer(answer: Answer, under: ObservedUnder): Obs
     ...(serving === undefined ? {} : { evictedPrefixTokens: serving.evicted_prefix_tokens }),
     batchSize: serving?.batch_size.mean,
     prefillTokensInBatch: serving?.shared_prefill_tokens.max,
-    queueDepth: headers.queueDepth,
+    queueDepth: headers.queueDepth ?? serving?.queue_depth_at_arrival,
     replicaCount: headers.replicaCount,
     queueMs: serving?.queue_ms,
     failureCode: failure?.code,

@@ -1,3 +1,5 @@
+import { queueDepthHeader, replicaHeader } from "@octavo/protocol";
+
 /** What a gateway or a cluster says of a request in the headers of its answer. */
 export interface HeaderFacts {
   readonly tenant: string | undefined;
@@ -13,8 +15,8 @@ export interface HeaderFacts {
 /** In order of trust. `x-agentcc-*`: Agent Command Center; the pinning header of Ray Serve is one that people set themselves. */
 const names = {
   tenant: ["x-octavo-tenant", "x-tenant-id"],
-  replica: ["x-octavo-replica-id", "x-replica-id", "x-ray-serve-replica-id"],
-  queueDepth: ["x-octavo-queue-depth", "x-queue-depth"],
+  replica: [replicaHeader, "x-replica-id", "x-ray-serve-replica-id"],
+  queueDepth: [queueDepthHeader, "x-queue-depth"],
   replicaCount: ["x-octavo-replica-count", "x-replica-count"],
   cacheHitRatio: ["x-octavo-cache-hit-ratio"],
   fallback: ["x-octavo-fallback-used", "x-agentcc-fallback-used"],
