@@ -8,4 +8,4 @@ export * from "./datasets/dataset.js";
 export * from "./evaluators/index.js";
 export * from "./judges/judge.js";
 export * from "./runners/runner.js";
-export * from "./targets/target.js";
+export * from "./targets/index.js";

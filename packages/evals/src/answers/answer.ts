@@ -43,7 +43,11 @@ export interface AnswerTiming {
 }
 
 export interface AnswerFailure {
-  /** An error code of the server, or one of `connection`, `timeout`, `truncated`, `cancelled`. */
+  /**
+   * The server's own error code (`http_500` and the like where it gave none), or one of `connection` (no answer began),
+   * `timeout`, `truncated` (it began and did not end in `[DONE]`), `invalid_response`, `payload_too_large`, `stream_error`,
+   * `cancelled`.
+   */
   readonly code: string;
   readonly httpStatus: number | undefined;
   readonly message: string;

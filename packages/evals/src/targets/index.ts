@@ -1,0 +1,3 @@
+export * from "./function-target.js";
+export * from "./openai-target.js";
+export * from "./target.js";

@@ -1,0 +1,174 @@
+import type { Answer } from "../answers/answer.js";
+import type { CaseParameters, EvalCase } from "../cases/eval-case.js";
+import { listOf, recordOf, stringOf } from "../http/json.js";
+import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
+import type { ServerFailure } from "../http/server-failure.js";
+import { AnswerBuilder } from "./answer-builder.js";
+import type { AnswerOptions, Target } from "./target.js";
+
+export interface OpenAiTargetSettings extends ServerSettings {
+  readonly name: string;
+  /** Undefined: the first one that `/v1/models` lists. */
+  readonly model?: string;
+  /** For cases that do not decide them. */
+  readonly parameters?: CaseParameters;
+  /** False asks for the answer at once: then nothing is known of its pieces. Default true. */
+  readonly stream?: boolean;
+  /** How newer models of OpenAI want the limit to be called. Default `max_tokens`. */
+  readonly maxTokensField?: "max_tokens" | "max_completion_tokens";
+  /** How a tenant is named to the server. Default `x-tenant-id`. */
+  readonly tenantHeader?: string;
+  /** Keys of tenants; they take the place of `apiKey`, and of the header. */
+  readonly tenantKeys?: Readonly<Record<string, string>>;
+  /** Whether to ask for Octavo's serving record; `auto` does where `/v1/models` says that the server is one. */
+  readonly servingRecord?: "auto" | "always" | "never";
+}
+
+interface ServerFacts {
+  readonly model: string | undefined;
+  readonly isOctavo: boolean;
+}
+
+/** Any server that speaks OpenAI's chat completions. */
+export class OpenAiTarget implements Target {
+  readonly name: string;
+  readonly server: OpenAiServer;
+  readonly #settings: OpenAiTargetSettings;
+  #facts: Promise<ServerFacts | undefined> | undefined;
+
+  /** @throws OctavoError `invalid_option` when the base URL is none */
+  constructor(settings: OpenAiTargetSettings) {
+    this.name = settings.name;
+    this.#settings = settings;
+    this.server = new OpenAiServer(settings);
+  }
+
+  async answer(evalCase: EvalCase, options: AnswerOptions): Promise<Answer> {
+    const facts = await this.#learn(options.signal);
+    const model = this.#settings.model ?? facts?.model;
+    const tenant = options.tenant ?? evalCase.tenant;
+    const tenantKey = tenant === undefined ? undefined : this.#settings.tenantKeys?.[tenant];
+    const body = this.#bodyOf(evalCase, options, model, facts?.isOctavo ?? false);
+    const sentEpochMs = Date.now();
+    const startMs = performance.now();
+    let builder = new AnswerBuilder(startMs, undefined);
+    const reply = await this.server.read(
+      {
+        path: "/chat/completions",
+        body,
+        signal: options.signal,
+        headers: {
+          ...(tenant === undefined || tenantKey !== undefined
+            ? {}
+            : { [this.#settings.tenantHeader ?? "x-tenant-id"]: tenant }),
+          ...options.extraHeaders,
+        },
+        ...(tenantKey === undefined ? {} : { apiKey: tenantKey }),
+      },
+      (headers) => (builder = new AnswerBuilder(startMs, headers["content-type"])),
+    );
+    const endedMs = builder.endedMs ?? performance.now();
+    if (reply.ok) builder.finish();
+    const failure = reply.ok ? builder.failure : reply.failure;
+    return {
+      caseId: evalCase.id,
+      target: this.name,
+      model: builder.model ?? model,
+      text: builder.text,
+      reasoning: builder.reasoning,
+      toolCalls: builder.toolCalls,
+      finishReason: builder.finishReason,
+      usage: builder.usage,
+      timing: {
+        scheduledEpochMs: options.scheduledEpochMs ?? sentEpochMs,
+        sentEpochMs,
+        durationMs: endedMs - startMs,
+        pieceMs: builder.pieceMs,
+      },
+      serving: builder.serving,
+      headers: Object.fromEntries(Object.entries(reply.headers).filter(([name]) => name.startsWith("x-"))),
+      failure: failure === undefined ? undefined : plainFailure(failure),
+    };
+  }
+
+  /** The model that answers, as far as it is known or the server tells. */
+  async modelName(signal: AbortSignal): Promise<string | undefined> {
+    return this.#settings.model ?? (await this.#learn(signal))?.model;
+  }
+
+  /** Asks once what the server is; a failure is not remembered, since the server may only be starting. */
+  async #learn(signal: AbortSignal): Promise<ServerFacts | undefined> {
+    const isNeeded =
+      (this.#settings.servingRecord ?? "auto") === "auto" || this.#settings.model === undefined;
+    if (!isNeeded) return undefined;
+    this.#facts ??= this.#probe();
+    const facts = await this.#facts;
+    if (facts === undefined) this.#facts = undefined;
+    signal.throwIfAborted();
+    return facts;
+  }
+
+  async #probe(): Promise<ServerFacts | undefined> {
+    // not under the caller's signal: other callers wait for the same answer
+    const { signal } = new AbortController();
+    const reply = await this.server.json({ path: "/models", signal, timeoutMs: 10_000 });
+    if (!reply.ok) {
+      // a server without the list stays without it
+      const isFinal = reply.failure.httpStatus === 404 || reply.failure.httpStatus === 405;
+      return isFinal ? { model: undefined, isOctavo: false } : undefined;
+    }
+    const cards = listOf(recordOf(reply.value)["data"]).map(recordOf);
+    return {
+      model: stringOf(cards[0]?.["id"]),
+      isOctavo: cards.some((card) => card["owned_by"] === "octavo"),
+    };
+  }
+
+  #bodyOf(
+    evalCase: EvalCase,
+    options: AnswerOptions,
+    model: string | undefined,
+    isOctavo: boolean,
+  ): Readonly<Record<string, unknown>> {
+    const parameters = { ...this.#settings.parameters, ...defined(evalCase.parameters) };
+    const record = this.#settings.servingRecord ?? "auto";
+    const wantsRecord = record === "always" || (record === "auto" && isOctavo);
+    const extra = {
+      ...this.#settings.parameters?.extraBody,
+      ...evalCase.parameters.extraBody,
+      ...options.extraBody,
+    };
+    const octavo = {
+      ...(wantsRecord ? { include_serving_record: true } : {}),
+      ...recordOf(extra["octavo"]),
+    };
+    return {
+      ...(model === undefined ? {} : { model }),
+      messages: evalCase.messages,
+      ...(evalCase.tools.length === 0 ? {} : { tools: evalCase.tools }),
+      ...(parameters.toolChoice === undefined ? {} : { tool_choice: parameters.toolChoice }),
+      ...(parameters.maxTokens === undefined
+        ? {}
+        : { [this.#settings.maxTokensField ?? "max_tokens"]: parameters.maxTokens }),
+      ...(parameters.temperature === undefined ? {} : { temperature: parameters.temperature }),
+      ...(parameters.seed === undefined ? {} : { seed: parameters.seed }),
+      ...(parameters.responseFormat === undefined ? {} : { response_format: parameters.responseFormat }),
+      ...(this.#settings.stream === false ? {} : { stream: true, stream_options: { include_usage: true } }),
+      ...extra,
+      ...(Object.keys(octavo).length === 0 ? {} : { octavo }),
+    };
+  }
+}
+
+export function openAiTarget(settings: OpenAiTargetSettings): OpenAiTarget {
+  return new OpenAiTarget(settings);
+}
+
+function plainFailure({ code, httpStatus, message }: ServerFailure): Answer["failure"] {
+  return { code, httpStatus, message };
+}
+
+/** Fields that are set: a case that says undefined leaves it to the run. */
+function defined(parameters: CaseParameters): CaseParameters {
+  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined));
+}
