@@ -3,6 +3,7 @@ export * from "./cases/eval-case.js";
 export * from "./checks/check.js";
 export * from "./checks/check-run.js";
 export * from "./checks/observation.js";
+export * from "./checks/spans/index.js";
 export * from "./checks/support/index.js";
 export * from "./datasets/dataset.js";
 export * from "./evaluators/index.js";

@@ -1,0 +1,2 @@
+export * from "../from-spans.js";
+export * from "./read-spans.js";
