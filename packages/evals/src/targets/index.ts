@@ -1,9 +1,9 @@
+export {
   forcedLogprobs,
   type ForcedAnswer,
   type ForcedLogprob,
   type ForcedQuestion,
+} from "./forced-logprobs.js";
 export * from "./function-target.js";
 export * from "./openai-target.js";
 export * from "./target.js";
-export {
-} from "./forced-logprobs.js";
