@@ -8,5 +8,5 @@ export * from "./checks/support/index.js";
 export * from "./datasets/dataset.js";
 export * from "./evaluators/index.js";
 export * from "./judges/judge.js";
-export * from "./runners/runner.js";
+export * from "./runners/index.js";
 export * from "./targets/index.js";

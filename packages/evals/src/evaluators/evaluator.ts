@@ -19,7 +19,9 @@ export type EvaluatorInput =
   | "toolCalls"
   | "expectedToolCalls"
   | "conversation"
-  | "baseline";
+  | "baseline"
+  /** How the answer was served: times, token counts, finish reason. */
+  | "serving";
 
 /** `pass_fail` scores are 0 or 1, `score`s are from 0 to 1, a `choice` has a label and the score its label stands for. */
 export type OutputKind = "pass_fail" | "score" | "choice";

@@ -38,4 +38,5 @@ const lacks: Readonly<Record<EvaluatorInput, (sample: Sample) => string | undefi
     if (baseline === undefined) return "there is no baseline answer";
     return baseline.failure === undefined ? undefined : `the baseline failed: ${baseline.failure.code}`;
   },
+  serving: () => undefined,
 };
