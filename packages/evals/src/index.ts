@@ -5,7 +5,7 @@ export * from "./checks/check-run.js";
 export * from "./checks/observation.js";
 export * from "./checks/spans/index.js";
 export * from "./checks/support/index.js";
-export * from "./datasets/dataset.js";
+export * from "./datasets/index.js";
 export * from "./evaluators/index.js";
 export * from "./judges/judge.js";
 export * from "./runners/index.js";
