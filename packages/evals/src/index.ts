@@ -9,4 +9,6 @@ export * from "./datasets/index.js";
 export * from "./evaluators/index.js";
 export * from "./judges/judge.js";
 export * from "./runners/index.js";
+export * from "./report/index.js";
+export * from "./runners/runner.js";
 export * from "./targets/index.js";

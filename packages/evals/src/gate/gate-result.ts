@@ -1,0 +1,44 @@
+import type { Verdict } from "../checks/check.js";
+
+export const healthDimensions = ["latency", "throughput", "error_rate", "cost", "quality"] as const;
+export type HealthDimension = (typeof healthDimensions)[number];
+
+/** How a run ended; each has an exit code of its own (`exit-codes.ts`). */
+export type GateOutcome =
+  | "pass"
+  | "fail"
+  | "inconclusive"
+  | "judge_broken"
+  | "target_unreachable"
+  | "data"
+  | "config"
+  | "timeout"
+  /** None of the changed files is one that this gate watches. */
+  | "skipped";
+
+export interface GateResult {
+  readonly name: string;
+  readonly outcome: GateOutcome;
+  readonly exitCode: number;
+  /** One sentence with what decided. */
+  readonly summary: string;
+  readonly items: readonly GateItem[];
+}
+
+/** One assertion, or one check, and what became of it. */
+export interface GateItem {
+  readonly dimension: HealthDimension | "check";
+  /** As it was written, such as `pass_rate(json_schema) >= 0.97`, or the name of a check. */
+  readonly expectation: string;
+  /** `warn`: shown, and does not decide. */
+  readonly onFail: "error" | "warn";
+  readonly verdict: Verdict;
+  readonly estimate: number | undefined;
+  readonly interval: readonly [number, number] | undefined;
+  readonly bound: number | undefined;
+  readonly unit: "share" | "ratio" | "ms" | "tokens_per_second" | "usd" | "score" | "tokens";
+  readonly numObservations: number;
+  /** The test or interval that was used. */
+  readonly method: string;
+  readonly summary: string;
+}

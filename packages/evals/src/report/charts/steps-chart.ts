@@ -1,0 +1,83 @@
+import type { Figure } from "../../checks/check.js";
+import { formatValue, significant } from "../format.js";
+import { escapeHtml, shorten } from "../html/escape.js";
+import { linearAxis, round } from "./axis.js";
+import { chartFrame } from "./chart-frame.js";
+
+type Steps = Extract<Figure, { kind: "steps" }>;
+
+const width = 760;
+const left = 68;
+const right = 18;
+const top = 26;
+const laneTop = 92;
+const bottom = 168;
+const mostSteps = 160;
+
+/**
+ * Steps on a time line, as wide as they took, and below it their tokens, prompts over decodes; the blamed step is lit. Every
+ * step takes the keyboard's focus and says its figures.
+ */
+export function stepsChart({ title, steps }: Steps): string {
+  const shown = around(steps);
+  const first = shown[0]?.startMs ?? 0;
+  const time = linearAxis(
+    [...shown.flatMap(({ startMs, durationMs }) => [startMs, startMs + durationMs]), first],
+    {
+      start: left,
+      end: width - right,
+      ticks: 7,
+    },
+  );
+  const most = Math.max(1, ...shown.map(({ prefillTokens, decodeTokens }) => prefillTokens + decodeTokens));
+  const tall = (tokens: number): number => round((tokens / most) * (bottom - laneTop));
+  const bars = shown.map((step) => {
+    const x = time.place(step.startMs);
+    const barWidth = round(Math.max(1, time.place(step.startMs + step.durationMs) - x - 0.6));
+    const prefill = tall(step.prefillTokens);
+    const decode = tall(step.decodeTokens);
+    const label = `${step.label}: ${formatValue(step.durationMs, "ms")}, ${step.prefillTokens} prompt and ${step.decodeTokens} decode tokens${step.isBlamed ? ", blamed" : ""}`;
+    const flag = step.isBlamed
+      ? `<path class="flag" d="M${round(x + barWidth / 2)} ${top - 4}l-6 -9h12z"/>`
+      : "";
+    return (
+      `<g class="row step${step.isBlamed ? " blamed" : ""}" tabindex="0" role="listitem" aria-label="${escapeHtml(label)}"><title>${escapeHtml(label)}</title>` +
+      `<rect class="time" x="${x}" y="${top}" width="${barWidth}" height="34" rx="2"/>${flag}` +
+      `<rect class="decode" x="${x}" y="${round(bottom - decode)}" width="${barWidth}" height="${decode}"/>` +
+      `<rect class="prefill" x="${x}" y="${round(bottom - decode - prefill)}" width="${barWidth}" height="${prefill}"/></g>`
+    );
+  });
+  const ticks = time.ticks.map(
+    (tick) =>
+      `<line class="grid" x1="${time.place(tick)}" y1="${top}" x2="${time.place(tick)}" y2="${bottom}"/><text class="tick" x="${time.place(tick)}" y="${bottom + 17}" text-anchor="middle">${escapeHtml(formatValue(tick, "ms"))}</text>`,
+  );
+  const blamed = shown.find(({ isBlamed }) => isBlamed);
+  const leftOut = steps.length - shown.length;
+  const said = [
+    ...(blamed === undefined
+      ? []
+      : [
+          `Lit: ${shorten(blamed.label, 200)}, ${formatValue(blamed.durationMs, "ms")} with ${significant(blamed.prefillTokens, 0)} prompt tokens.`,
+        ]),
+    ...(leftOut > 0 ? [`${leftOut} steps further off are not drawn.`] : []),
+  ];
+  return chartFrame({
+    title,
+    width,
+    height: bottom + 26,
+    role: "list",
+    content: `<g aria-hidden="true">${ticks.join("")}<text class="tick" x="${left - 8}" y="${top + 21}" text-anchor="end">time</text><text class="tick" x="${left - 8}" y="${laneTop + 40}" text-anchor="end">tokens</text><text class="tick" x="${left - 8}" y="${laneTop + 4}" text-anchor="end">${escapeHtml(significant(most, 0))}</text></g>${bars.join("")}`,
+    caption: said.length === 0 ? undefined : said.join(" "),
+  });
+}
+
+/** The blamed step and its neighbours where there are too many to draw. */
+function around(steps: Steps["steps"]): Steps["steps"] {
+  if (steps.length <= mostSteps) return steps;
+  const blamed = Math.max(
+    0,
+    steps.findIndex(({ isBlamed }) => isBlamed),
+  );
+  const from = Math.min(Math.max(0, blamed - mostSteps / 2), steps.length - mostSteps);
+  return steps.slice(from, from + mostSteps);
+}

@@ -1,0 +1,2 @@
+export { type PageOptions, renderReportHtml } from "./page.js";
+export * from "./report.js";

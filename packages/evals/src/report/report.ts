@@ -1,0 +1,79 @@
+import type { CheckResult, Verdict } from "../checks/check.js";
+import type { GateResult } from "../gate/gate-result.js";
+import type { CaseRow } from "../run/case-row.js";
+
+/** All that a run found out: the JSON output, and what the HTML page and the Markdown comment are drawn from. */
+export interface EvalReport {
+  readonly format: "octavo.eval/1";
+  readonly name: string;
+  /** ISO 8601, UTC. */
+  readonly startedAt: string;
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly targets: readonly ReportTarget[];
+  readonly datasets: readonly { readonly name: string; readonly cases: number }[];
+  readonly evaluators: readonly EvaluatorSummary[];
+  readonly calibrations: readonly ReportCalibration[];
+  readonly checks: readonly CheckResult[];
+  readonly gate: GateResult | undefined;
+  /** The cases worth seeing, at most as many as the run was told to keep; `numCases` counts all. */
+  readonly cases: readonly CaseRow[];
+  readonly numCases: number;
+  readonly warnings: readonly string[];
+}
+
+export interface ReportTarget {
+  readonly name: string;
+  readonly role: "baseline" | "candidate" | "replica";
+  readonly url: string;
+  readonly model: string | undefined;
+}
+
+/** How one target's answers scored with one evaluator. */
+export interface EvaluatorSummary {
+  readonly evaluator: string;
+  readonly target: string;
+  readonly scored: number;
+  readonly passed: number;
+  /** The sample lacked what the evaluator reads. */
+  readonly skipped: number;
+  /** The evaluator could not tell, as when its judge is down. */
+  readonly failed: number;
+  readonly passRate: Estimate | undefined;
+  readonly mean: Estimate | undefined;
+}
+
+export interface Estimate {
+  readonly value: number;
+  /** 95 %; undefined where there are too few. */
+  readonly interval: readonly [number, number] | undefined;
+}
+
+/** How far a judge can be believed: its verdicts beside those of people. */
+export interface ReportCalibration {
+  readonly judge: string;
+  readonly evaluator: string;
+  readonly numLabels: number;
+  readonly kappa: Estimate | undefined;
+  readonly balancedAccuracy: Estimate | undefined;
+  /** The share that people would pass, from the judge's share and its known errors. */
+  readonly correctedPassRate: Estimate | undefined;
+  /** Ascending in `predicted`, both 0 to 1; empty where the judge gives no probabilities. */
+  readonly bins: readonly {
+    readonly predicted: number;
+    readonly observed: number;
+    readonly interval: readonly [number, number] | undefined;
+    readonly count: number;
+  }[];
+}
+
+/** Of the whole run: what the gate says, else the worst of its checks. Undefined where nothing was to be decided. */
+export function verdictOf({ gate, checks }: Pick<EvalReport, "gate" | "checks">): Verdict | undefined {
+  if (gate !== undefined) {
+    if (gate.outcome === "pass" || gate.outcome === "skipped") return "pass";
+    return gate.outcome === "fail" ? "fail" : "inconclusive";
+  }
+  if (checks.some(({ verdict }) => verdict === "fail")) return "fail";
+  if (checks.some(({ verdict }) => verdict === "inconclusive")) return "inconclusive";
+  return checks.length > 0 ? "pass" : undefined;
+}

@@ -1,0 +1,22 @@
+import type { Answer } from "../answers/answer.js";
+import type { Score } from "../evaluators/evaluator.js";
+
+/** One case with what every target answered and how each answer scored: what journals keep, gates measure and reports list. */
+export interface CaseRow {
+  readonly caseId: string;
+  readonly dataset: string;
+  readonly cluster: string | undefined;
+  readonly tenant: string | undefined;
+  readonly tags: readonly string[];
+  /** The last message of the user. */
+  readonly input: string;
+  readonly expected: string | undefined;
+  /** By the target's name. */
+  readonly answers: Readonly<Record<string, ScoredAnswer>>;
+}
+
+export interface ScoredAnswer {
+  readonly answer: Answer;
+  /** By the evaluator's name. */
+  readonly scores: Readonly<Record<string, Score>>;
+}
