@@ -1,5 +1,6 @@
+import { jsonEvaluators } from "./json/json-evaluators.js";
 import { EvaluatorTable } from "./registry.js";
 import { textEvaluators } from "./text/text-evaluators.js";
 
 /** Every evaluator there is. A new one is a row in one of these lists. */
-export const evaluatorTable = new EvaluatorTable([...textEvaluators]);
+export const evaluatorTable = new EvaluatorTable([...jsonEvaluators, ...textEvaluators]);
