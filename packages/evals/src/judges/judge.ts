@@ -4,6 +4,8 @@ export interface JudgeModel {
   readonly name: string;
   /** Rejects with an OctavoError only: unreachable, refused, timed out, or an answer that cannot be read. */
   ask(question: JudgeQuestion, options: { readonly signal: AbortSignal }): Promise<JudgeAnswer>;
+  /** Another model of the same endpoint, under the same limits; undefined where there is only one. */
+  readonly withModel?: (model: string) => JudgeModel;
 }
 
 export interface JudgeQuestion {

@@ -1,0 +1,2 @@
+export * from "./judge.js";
+export { OpenAiJudge, type OpenAiJudgeSettings, openAiJudge, selfJudgingWarning } from "./openai-judge.js";

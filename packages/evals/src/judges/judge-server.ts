@@ -1,0 +1,144 @@
+import { OctavoError } from "@octavo/protocol";
+import { listOf, recordOf, stringOf } from "../http/json.js";
+import type { OpenAiServer } from "../http/openai-server.js";
+import type { ServerFailure } from "../http/server-failure.js";
+import type { JudgeAnswer, JudgeQuestion } from "./judge.js";
+import { labelProbabilities, readTokenChoices } from "./label-probabilities.js";
+import { constraintOf, instructionOf, readVerdict, type VerdictFormat } from "./verdict-format.js";
+
+/** What is asked of the server beside the question; from the most telling to what every server does. */
+interface Rung {
+  readonly format: VerdictFormat;
+  readonly topLogprobs: number | undefined;
+}
+
+const rungs: readonly Rung[] = (["json_schema", "choice", "text"] as const).flatMap((format) =>
+  [20, 5, undefined].map((topLogprobs) => ({ format, topLogprobs })),
+);
+
+export type Attempt =
+  | { readonly ok: true; readonly answer: JudgeAnswer }
+  | { readonly ok: false; readonly failure: ServerFailure };
+
+export interface JudgeRequest {
+  readonly model: string;
+  readonly maxTokens: number;
+  readonly extraBody: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Asks one question at a time of what the server can do: constrained verdicts and logprobs are tried once, and what is
+ * refused or ignored is not asked for again. A refusal that no rung avoids is the question's own.
+ */
+export class JudgeServer {
+  readonly #server: OpenAiServer;
+  readonly #request: JudgeRequest;
+  /** Below it the server refused or ignored what was asked. */
+  #floor = 0;
+  #isSettled = false;
+  #settling: Promise<unknown> | undefined;
+
+  constructor(server: OpenAiServer, request: JudgeRequest) {
+    this.#server = server;
+    this.#request = request;
+  }
+
+  /** One attempt; a failure may be worth another. Rejects when the signal is aborted. */
+  async attempt(question: JudgeQuestion, signal: AbortSignal): Promise<Attempt> {
+    while (!this.#isSettled && this.#settling !== undefined) {
+      await this.#settling.catch(() => undefined);
+      signal.throwIfAborted();
+    }
+    if (this.#isSettled) return this.#climb(question, signal);
+    const climbing = this.#climb(question, signal);
+    this.#settling = climbing;
+    try {
+      return await climbing;
+    } finally {
+      this.#settling = undefined;
+    }
+  }
+
+  async #climb(question: JudgeQuestion, signal: AbortSignal): Promise<Attempt> {
+    let last: Attempt | undefined;
+    let ignored: VerdictFormat | undefined;
+    for (const [index, rung] of rungs.entries()) {
+      if (index < this.#floor || rung.format === ignored) continue;
+      if (rung.format === "choice" && question.withReason) continue;
+      last = await this.#ask(question, rung, signal);
+      if (this.#isSettled) return last;
+      const isRefused = !last.ok && refusals.has(last.failure.httpStatus ?? 0);
+      const isProse = !last.ok && last.failure.code === unreadable;
+      if (isRefused) continue;
+      if (isProse && rung.format !== "text") {
+        ignored = rung.format;
+        continue;
+      }
+      // one that answers in prose even when asked nicely goes on doing so: other questions need not climb again
+      if (last.ok || isProse) {
+        this.#floor = index;
+        this.#isSettled = true;
+      }
+      return last;
+    }
+    return last ?? { ok: false, failure: failed(unreadable, "nothing could be asked") };
+  }
+
+  async #ask(question: JudgeQuestion, rung: Rung, signal: AbortSignal): Promise<Attempt> {
+    const { model, maxTokens, extraBody } = this.#request;
+    const reply = await this.#server.json({
+      path: "/chat/completions",
+      signal,
+      body: {
+        model,
+        messages: [
+          { role: "system", content: `${question.system}\n\n${instructionOf(rung.format, question)}` },
+          { role: "user", content: question.user },
+        ],
+        temperature: 0,
+        max_tokens: maxTokens,
+        ...(rung.topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: rung.topLogprobs }),
+        ...constraintOf(rung.format, question),
+        ...extraBody,
+      },
+    });
+    if (!reply.ok) return reply;
+    const choice = recordOf(listOf(recordOf(reply.value)["choices"])[0]);
+    const content = withoutThoughts(stringOf(recordOf(choice["message"])["content"]) ?? "");
+    const verdict = readVerdict(content, question);
+    if (verdict === undefined) {
+      const isCut = choice["finish_reason"] === "length";
+      const said = JSON.stringify(content.slice(0, 120));
+      return {
+        ok: false,
+        failure: isCut
+          ? failed("cut", `its answer was cut at ${maxTokens} tokens: ${said}; allow it more`)
+          : failed(unreadable, `its answer is no verdict: ${said}`),
+      };
+    }
+    const probabilities = labelProbabilities(
+      readTokenChoices(choice["logprobs"]),
+      verdict.place,
+      question.labels,
+    );
+    return { ok: true, answer: { label: verdict.label, probabilities, reason: verdict.reason } };
+  }
+}
+
+/** As every failure of a judge reaches evaluators. */
+export function judgeFailed(name: string, { code, message }: ServerFailure): OctavoError {
+  return new OctavoError("judge_failed", `judge ${name}: ${code}: ${message}`);
+}
+
+const unreadable = "no_verdict";
+/** Statuses that say that a field of the request is not taken. */
+const refusals: ReadonlySet<number> = new Set([400, 422, 501]);
+
+function failed(code: string, message: string): ServerFailure {
+  return { code, httpStatus: undefined, message, retryable: false, retryAfterMs: undefined };
+}
+
+/** Servers that do not tell reasoning apart leave it before the answer. */
+function withoutThoughts(content: string): string {
+  return content.replace(/^\s*<think>[\s\S]*?<\/think>\s*/, "");
+}

@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { OctavoError } from "@octavo/protocol";
+import { SeededRandom } from "@octavo/statistics";
+import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
+import type { ServerFailure } from "../http/server-failure.js";
+import type { JudgeAnswer, JudgeModel, JudgeQuestion } from "./judge.js";
+import { type Attempt, judgeFailed, JudgeServer } from "./judge-server.js";
+import { Limiter } from "./limiter.js";
+
+export interface OpenAiJudgeSettings extends ServerSettings {
+  readonly model: string;
+  /** Of one attempt. Default 120,000. */
+  readonly timeoutMs?: number;
+  /** Questions in flight. Default 8. */
+  readonly concurrency?: number;
+  /** After a failure that may pass: connection, timeout, 429, 5xx. Default 3. */
+  readonly retries?: number;
+  /** Before the first retry; doubled before each further one. Default 500. */
+  readonly backoffMs?: number;
+  /** Of an answer, with the reason and a model's own reasoning. Default 1,024. */
+  readonly maxTokens?: number;
+  /** Laid over every body, such as `{"temperature": 1}` for models that take no other. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** Answers that are kept, so that no question is asked twice. Default 10,000. */
+  readonly cachedAnswers?: number;
+}
+
+const longestWaitMs = 60_000;
+/** Failures in a row after which a judge counts as down: questions are then tried once, until one is answered. */
+const failuresUntilDown = 3;
+
+/** A model behind an OpenAI-compatible endpoint as a judge. */
+export class OpenAiJudge implements JudgeModel {
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly #settings: OpenAiJudgeSettings;
+  readonly #limiter: Limiter;
+  readonly #server: JudgeServer;
+  readonly #answers = new Map<string, JudgeAnswer>();
+  readonly #random = new SeededRandom(1);
+  #failuresInRow = 0;
+
+  /** @throws OctavoError `invalid_option` when the base URL is none */
+  constructor(settings: OpenAiJudgeSettings, limiter = new Limiter(settings.concurrency ?? 8)) {
+    const server = new OpenAiServer({ timeoutMs: 120_000, ...settings });
+    this.name = settings.model;
+    this.baseUrl = server.baseUrl;
+    this.#settings = settings;
+    this.#limiter = limiter;
+    this.#server = new JudgeServer(server, {
+      model: settings.model,
+      maxTokens: settings.maxTokens ?? 1024,
+      extraBody: settings.extraBody ?? {},
+    });
+  }
+
+  withModel = (model: string): OpenAiJudge =>
+    model === this.name ? this : new OpenAiJudge({ ...this.#settings, model }, this.#limiter);
+
+  async ask(question: JudgeQuestion, { signal }: { readonly signal: AbortSignal }): Promise<JudgeAnswer> {
+    const key = createHash("sha256").update(JSON.stringify(question)).digest("base64");
+    const known = this.#answers.get(key);
+    if (known !== undefined) {
+      // the oldest of the map is the least recently used
+      this.#answers.delete(key);
+      this.#answers.set(key, known);
+      return known;
+    }
+    const attempt = await this.#limiter.run(signal, () => this.#attempts(question, signal));
+    if (!attempt.ok) throw judgeFailed(this.name, attempt.failure);
+    this.#answers.set(key, attempt.answer);
+    if (this.#answers.size > (this.#settings.cachedAnswers ?? 10_000)) {
+      const [oldest] = this.#answers.keys();
+      if (oldest !== undefined) this.#answers.delete(oldest);
+    }
+    return attempt.answer;
+  }
+
+  async #attempts(question: JudgeQuestion, signal: AbortSignal): Promise<Attempt> {
+    const retries = this.#settings.retries ?? 3;
+    for (let attempts = 1; ; attempts++) {
+      const attempt = await this.#server.attempt(question, signal);
+      if (attempt.ok || !attempt.failure.retryable) {
+        this.#failuresInRow = 0;
+        return attempt;
+      }
+      if (attempts > retries || this.#failuresInRow >= failuresUntilDown) {
+        this.#failuresInRow += 1;
+        return attempt;
+      }
+      await this.#wait(attempt.failure, attempts, signal);
+    }
+  }
+
+  async #wait(failure: ServerFailure, attempts: number, signal: AbortSignal): Promise<void> {
+    const backoffMs = (this.#settings.backoffMs ?? 500) * 2 ** (attempts - 1);
+    const asked = failure.retryAfterMs ?? 0;
+    // between a half and the whole of it, so that those who failed together do not come back together
+    const waitMs = Math.max(asked, backoffMs * (0.5 + this.#random.uniform() / 2));
+    try {
+      await sleep(Math.min(waitMs, longestWaitMs), undefined, { signal });
+    } catch {
+      throw signal.reason as Error;
+    }
+  }
+}
+
+/** A judge behind `baseUrl`. */
+export function openAiJudge(settings: OpenAiJudgeSettings): OpenAiJudge {
+  return new OpenAiJudge(settings);
+}
+
+/**
+ * What a report must warn of: a model that judges its own answers prefers them (self-preference, arXiv 2404.13076), and
+ * shares its blind spots. Undefined where judge and models differ.
+ */
+export function selfJudgingWarning(
+  judge: JudgeModel,
+  models: Iterable<string | undefined>,
+): string | undefined {
+  const own = [...models].some((model) => model !== undefined && sameModel(model, judge.name));
+  return own
+    ? `${judge.name} judges its own answers: models prefer what they wrote; use another model as the judge`
+    : undefined;
+}
+
+function sameModel(one: string, other: string): boolean {
+  return one.trim().toLowerCase() === other.trim().toLowerCase();
+}
+
+/** Refuses labels that no answer could be told apart by. */
+export function checkLabels(labels: readonly string[]): void {
+  const distinct = new Set(labels.map((label) => label.trim().toLowerCase()));
+  if (labels.length < 2 || distinct.size !== labels.length || distinct.has(""))
+    throw new OctavoError(
+      "invalid_option",
+      `a judge chooses between at least two different labels, got ${JSON.stringify(labels).slice(0, 200)}`,
+      { param: "labels" },
+    );
+}
