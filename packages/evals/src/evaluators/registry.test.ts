@@ -106,6 +106,13 @@ test("an answer that failed, a case without the tag and a lacking gold are skipp
   assert.equal((await scoreOf(exact!, sampleOf({ output: "x" }))).status, "skipped");
 });
 
+test("a row is found by a class's spelling of its name", () => {
+  assert.equal(evaluatorTable.get("EvaluateFunctionCalling")?.name, "evaluate_function_calling");
+  const [evaluator] = evaluatorTable.create([{ name: "IsJSON" }]);
+  assert.deepEqual([evaluator?.name, evaluator?.spec?.name], ["is_json", "is_json"]);
+  assert.equal(evaluatorTable.get("ExactMatches"), undefined);
+});
+
 test("wrong specs are refused with the place and what to do", () => {
   refused(
     [{ name: "leter_share" }],

@@ -117,8 +117,9 @@ export class EvaluatorTable {
     return [...this.#entries.values()];
   }
 
+  /** By its name, or by the same in the spelling of a class: `EvaluateFunctionCalling`. */
   get(name: string): EvaluatorEntry | undefined {
-    return this.#entries.get(name);
+    return this.#entries.get(name) ?? this.#entries.get(snakeCase(name));
   }
 
   /** This table with rows of the user's own. */
@@ -157,9 +158,9 @@ export class EvaluatorTable {
 
   #make(raw: unknown, services: EvaluatorServices): Evaluator {
     const spec = parseSpec(raw);
-    const entry = this.#entries.get(spec.name);
+    const entry = this.get(spec.name);
     if (entry === undefined) {
-      const near = this.#nearest(spec.name);
+      const near = this.#nearest(snakeCase(spec.name));
       throw new OctavoError(
         "invalid_option",
         `there is no evaluator ${JSON.stringify(spec.name.slice(0, 64))}${near === undefined ? "" : `; did you mean ${near}?`}`,
@@ -176,7 +177,7 @@ export class EvaluatorTable {
       inputs,
       output: entry.output,
       needsJudge: entry.needsJudge,
-      spec,
+      spec: { ...spec, name: entry.name },
       ...(scorer.fingerprint === undefined ? {} : { fingerprint: scorer.fingerprint }),
       evaluate: (sample, options) => scoreWith(scorer, inputs, spec, entry.passThreshold, sample, options),
     };
@@ -199,6 +200,14 @@ export class EvaluatorTable {
     }
     return best;
   }
+}
+
+function snakeCase(name: string): string {
+  const parted = name
+    .slice(0, 64)
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1_$2");
+  return parted.toLowerCase();
 }
 
 async function scoreWith(

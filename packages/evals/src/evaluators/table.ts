@@ -1,6 +1,11 @@
+import { functionCallingEvaluators } from "./function-calling/function-calling-evaluators.js";
 import { jsonEvaluators } from "./json/json-evaluators.js";
 import { EvaluatorTable } from "./registry.js";
 import { textEvaluators } from "./text/text-evaluators.js";
 
 /** Every evaluator there is. A new one is a row in one of these lists. */
-export const evaluatorTable = new EvaluatorTable([...jsonEvaluators, ...textEvaluators]);
+export const evaluatorTable = new EvaluatorTable([
+  ...jsonEvaluators,
+  ...functionCallingEvaluators,
+  ...textEvaluators,
+]);
