@@ -1,11 +1,125 @@
+export type { Alternative, Estimate, Interval } from "./estimate.js";
+export { Random } from "./random.js";
+export { mean, midranks, variance } from "./sample.js";
+
+export { betaCdf, betaQuantile, regularizedIncompleteBeta } from "./distributions/beta.js";
 export {
-  ClusterBootstrap,
+  binomialCdf,
+  binomialPmf,
+  binomialQuantile,
+  binomialTail,
+  lnChoose,
+} from "./distributions/binomial.js";
+export { chiSquareCdf, chiSquareQuantile } from "./distributions/chi-square.js";
+export { fCdf, fQuantile } from "./distributions/f.js";
+export { lnGamma, regularizedIncompleteGamma } from "./distributions/gamma.js";
+export { normalCdf, normalPdf, normalQuantile } from "./distributions/normal.js";
+export { poissonCdf, poissonPmf, poissonTail } from "./distributions/poisson.js";
+export { studentTCdf, studentTQuantile } from "./distributions/student-t.js";
+
+export {
+  chiSquareHomogeneity,
+  type ChiSquareResult,
+  dispersionTest,
+  type EventRate,
+  fisherExact,
+  poissonRateRatio,
+} from "./tests/counts.js";
+export { kolmogorovSmirnov, type KolmogorovSmirnovResult } from "./tests/kolmogorov-smirnov.js";
+export {
+  mcnemarExact,
+  mcnemarNonInferiority,
+  type McNemarResult,
+  type NonInferiorityResult,
+} from "./tests/mcnemar.js";
+export { benjaminiHochberg, hochberg, holm, hommel } from "./tests/multiplicity.js";
+export { type MarginVerdict, nonInferiority } from "./tests/non-inferiority.js";
+export type { PairedTable } from "./tests/paired-table.js";
+export {
+  type PermutationOptions,
+  type PermutationResult,
+  permutationTest,
+  signFlipTest,
+} from "./tests/permutation-test.js";
+export { mannWhitney, type RankTestResult, wilcoxonSignedRank } from "./tests/rank-tests.js";
+export { signTest } from "./tests/sign-test.js";
+export { pairedTTest, type TTestOptions, type TTestResult, welchTTest } from "./tests/t-tests.js";
+export type { TestResult } from "./tests/test-result.js";
+
+export { meanInterval } from "./intervals/mean.js";
+export { pairedDifference } from "./intervals/paired-difference.js";
+export {
+  clopperPearson,
+  newcombeDifference,
+  type Proportion,
+  wilsonInterval,
+} from "./intervals/proportion.js";
+export {
+  quantile,
+  quantileBound,
+  quantileInterval,
+  requestsForQuantileBound,
+  sortedQuantile,
+  tailMean,
+} from "./intervals/quantile.js";
+
+export { blockBootstrap, type BlockBootstrapOptions, blockLengthFor } from "./resampling/block-bootstrap.js";
+export {
   type Bootstrapped,
+  ClusterBootstrap,
   type ClusterSums,
-  type Interval,
-  minimumClusters,
   type Statistic,
-} from "./bootstrap.js";
-export { normalCdf, normalQuantile } from "./normal.js";
-export { SeededRandom } from "./random.js";
-export { holm, signTest } from "./sign-test.js";
+} from "./resampling/cluster-bootstrap.js";
+export { minimumClusters } from "./resampling/resamples.js";
+export {
+  clusterBootstrap,
+  type ClusterBootstrapOptions,
+  type Clusters,
+  type ClusterStatistic,
+  twoSampleBootstrap,
+  type TwoSampleEstimate,
+} from "./resampling/two-sample-bootstrap.js";
+
+export { BoundedMeanSequence, type BoundedMeanOptions } from "./sequential/bounded-mean-sequence.js";
+export { EProcess, exceedanceRateBound } from "./sequential/e-process.js";
+export {
+  type AlphaSpending,
+  groupSequential,
+  type GroupSequentialDesign,
+  type SequentialLook,
+} from "./sequential/group-sequential.js";
+
+export { detectableDifference, pairsForDifference, pairsForNonInferiority } from "./planning/paired.js";
+export { sampleSizeTwoMeans, sampleSizeTwoProportions } from "./planning/two-samples.js";
+
+export {
+  type AgreementTable,
+  agreementTable,
+  cohenKappa,
+  type KappaResult,
+} from "./agreement/cohen-kappa.js";
+export {
+  balancedAccuracy,
+  type BalancedAccuracy,
+  type CorrectedRate,
+  correctedRate,
+  type JudgeCalibration,
+} from "./agreement/judge-accuracy.js";
+export { predictionPoweredMean, type PredictionPoweredMean } from "./agreement/prediction-powered-mean.js";
+
+export {
+  type ClusterRegression,
+  clusterRobustRegression,
+  type Coefficient,
+  type RegressionInput,
+} from "./regression/cluster-robust-regression.js";
+export {
+  cochranQ,
+  type Heterogeneity,
+  randomEffects,
+  type RandomEffects,
+  type UnitEffect,
+} from "./regression/random-effects.js";
+export { type Correlation, spearman } from "./regression/spearman.js";
+
+export { binCounts, jensenShannon, populationStability, wasserstein } from "./distances/distances.js";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Divergence } from "../forcing/divergence.js";
-import { ClusterBootstrap } from "@octavo/statistics";
-import { SeededRandom } from "@octavo/statistics";
+import { ClusterBootstrap, Random } from "@octavo/statistics";
 import { summarise } from "./summary.js";
 import { TokenTable } from "./token-table.js";
 import { accuracyBound, judge, noticeableNats, type Verdict } from "./verdict.js";
@@ -45,7 +44,7 @@ function simulate({ numClusters = 60, tokensPerAnswer = 20, isPlain = false, tok
   return { table, verdict: judge(table, answers, new ClusterBootstrap(numClusters, 1000, 1)) };
 }
 
-const random = new SeededRandom(8);
+const random = new Random(8);
 
 test("the limit is what Pinsker's inequality gives for 3 right in 4", () => {
   assert.equal(noticeableNats, 0.5);

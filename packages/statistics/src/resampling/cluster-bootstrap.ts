@@ -1,16 +1,14 @@
-import { normalCdf, normalQuantile } from "./normal.js";
-import { SeededRandom } from "./random.js";
+import { requireCount, requireLevel } from "../check.js";
+import { normalCdf, normalQuantile } from "../distributions/normal.js";
+import type { Interval } from "../estimate.js";
+import { Random } from "../random.js";
+import { minimumClusters } from "./resamples.js";
 
 /** One conversation's sums, of which a statistic is a function. All clusters have as many. */
 export type ClusterSums = readonly number[];
 
 /** A function of summed sums, such as the ratio of two of them; not finite where it is undefined. */
 export type Statistic = (sums: readonly number[]) => number;
-
-export type Interval = readonly [number, number];
-
-/** Fewer conversations than this say nothing about how others would have been. */
-export const minimumClusters = 8;
 
 /**
  * Bootstrap over conversations: tokens of one conversation depend on each other, so whole conversations are drawn with
@@ -23,6 +21,8 @@ export class ClusterBootstrap {
   readonly #seed: number;
 
   constructor(numClusters: number, resamples: number, seed: number) {
+    requireCount("numClusters", numClusters);
+    requireCount("resamples", resamples);
     this.#numClusters = numClusters;
     this.#resamples = resamples;
     this.#seed = seed;
@@ -36,12 +36,12 @@ export class ClusterBootstrap {
     const draws: number[][] = statistics.map(() => []);
     const sums = Array.from({ length: width }, () => 0);
     // The same seed gives the same draws again, for every set of statistics; keeping them could take gigabytes.
-    const random = new SeededRandom(this.#seed);
+    const random = new Random(this.#seed);
     const resamples = numPresent < minimumClusters ? 0 : this.#resamples;
     for (let resample = 0; resample < resamples; resample++) {
       sums.fill(0);
       for (let draw = 0; draw < this.#numClusters; draw++) {
-        const own = clusters[random.below(this.#numClusters)]!;
+        const own = clusters[random.integer(0, this.#numClusters - 1)]!;
         for (let i = 0; i < width; i++) sums[i] = sums[i]! + own[i]!;
       }
       for (const [index, statistic] of statistics.entries()) {
@@ -87,6 +87,7 @@ export class Bootstrapped {
 
   /** The value below which the truth lies with this probability. */
   bound(level: number): number | undefined {
+    requireLevel("level", level);
     if (this.#sorted.length < 100) return undefined;
     const z = this.#bias + normalQuantile(level);
     const corrected = normalCdf(this.#bias + z / (1 - this.#acceleration * z));

@@ -1,29 +1,23 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ClusterBootstrap } from "./bootstrap.js";
-import { normalCdf, normalQuantile } from "./normal.js";
-import { SeededRandom } from "./random.js";
-import { holm, signTest } from "./sign-test.js";
+import { Random } from "../random.js";
+import { ClusterBootstrap } from "./cluster-bootstrap.js";
 
 const meanOf = (sums: readonly number[]) => sums[1]! / sums[0]!;
 
-function normal(random: SeededRandom): number {
-  return Math.sqrt(-2 * Math.log(1 - random.uniform())) * Math.cos(2 * Math.PI * random.uniform());
-}
-
 /** Conversations of 5 to 40 tokens whose divergences share a level and are skewed, as those of models are. */
-function simulate(random: SeededRandom, numClusters: number): number[][] {
+function simulate(random: Random, numClusters: number): number[][] {
   return Array.from({ length: numClusters }, () => {
-    const level = Math.exp(0.5 * normal(random));
-    const tokens = 5 + random.below(36);
+    const level = Math.exp(0.5 * random.normal());
+    const tokens = 5 + random.integer(0, 35);
     let sum = 0;
-    for (let token = 0; token < tokens; token++) sum += level * Math.exp(normal(random) - 0.5);
+    for (let token = 0; token < tokens; token++) sum += level * Math.exp(random.normal() - 0.5);
     return [tokens, sum];
   });
 }
 
 test("intervals cover the truth about as often as they say, also for skewed, dependent tokens", () => {
-  const random = new SeededRandom(21);
+  const random = new Random(21);
   const truth = Math.exp(0.125);
   const rounds = 300;
   let covered = 0;
@@ -39,7 +33,7 @@ test("intervals cover the truth about as often as they say, also for skewed, dep
 });
 
 test("resampling tokens instead of conversations would claim too much", () => {
-  const random = new SeededRandom(4);
+  const random = new Random(4);
   const levels = Array.from({ length: 30 }, () => random.uniform());
   const whole = levels.map((level) => [50, 50 * level]);
   const single = levels.flatMap((level) => Array.from({ length: 50 }, () => [1, level]));
@@ -53,7 +47,7 @@ test("resampling tokens instead of conversations would claim too much", () => {
 });
 
 test("seeded: the same draws for the same seed; few conversations have no interval", () => {
-  const clusters = simulate(new SeededRandom(9), 20);
+  const clusters = simulate(new Random(9), 20);
   const interval = (seed: number) =>
     new ClusterBootstrap(20, 500, seed).sample(clusters, [meanOf])[0]!.interval();
   assert.deepEqual(interval(3), interval(3));
@@ -68,22 +62,4 @@ test("seeded: the same draws for the same seed; few conversations have no interv
     [meanOf],
   );
   assert.deepEqual(zero?.interval(), [0, 0]);
-});
-
-test("the normal distribution and its inverse", () => {
-  assert.ok(Math.abs(normalCdf(1.959964) - 0.975) < 1e-6);
-  assert.ok(Math.abs(normalCdf(0) - 0.5) < 1e-6);
-  for (const p of [0.001, 0.025, 0.5, 0.9, 0.999]) {
-    assert.ok(Math.abs(normalCdf(normalQuantile(p)) - p) < 1e-6, String(p));
-  }
-});
-
-test("sign test and Holm's adjustment, by hand", () => {
-  assert.equal(signTest(0, 0), 1);
-  assert.equal(signTest(0, 9), 1);
-  assert.ok(Math.abs(signTest(5, 0) - 1 / 32) < 1e-12);
-  // 8 or more of 10 heads: (45 + 10 + 1) / 1024.
-  assert.ok(Math.abs(signTest(8, 2) - 56 / 1024) < 1e-12);
-  assert.ok(signTest(600, 400) < 1e-9 && signTest(5000, 5000) > 0.49);
-  assert.deepEqual(holm([0.01, 0.04, 0.03]), [0.03, 0.06, 0.06]);
 });

@@ -1,0 +1,46 @@
+import { requireLevel } from "../check.js";
+import { findRootBetween } from "../distributions/find-root.js";
+import { normalQuantile } from "../distributions/normal.js";
+import type { Interval } from "../estimate.js";
+import { type PairedTable, requirePairs } from "../tests/paired-table.js";
+
+/**
+ * Tango's score statistic (1998, "Equivalence test and confidence interval for the difference in proportions for the
+ * paired-sample design") for the hypothesis that gains less losses are the share `difference`: standard normal under it,
+ * positive where the data shows more. The nuisance is the restricted maximum-likelihood share of losses.
+ */
+export function tangoStatistic(table: PairedTable, difference: number): number {
+  const n = requirePairs(table);
+  const { lost, gained } = table;
+  // Root of 2n q^2 + linear q + constant: the likelihood's maximum for the share lost, given the difference.
+  const linear = -(lost + gained) + (2 * n - gained + lost) * difference;
+  const constant = -lost * difference * (1 - difference);
+  const share = (Math.sqrt(Math.max(0, linear * linear - 8 * n * constant)) - linear) / (4 * n);
+  const shareLost = Math.min(1, Math.max(0, -difference, share));
+  const varianceOfSum = n * (2 * shareLost + difference * (1 - difference));
+  const excess = gained - lost - n * difference;
+  if (excess === 0) return 0;
+  return varianceOfSum <= 0 ? Math.sign(excess) * Infinity : excess / Math.sqrt(varianceOfSum);
+}
+
+/** All differences that Tango's test does not reject, for gains less losses as a share of pairs. */
+export function tangoInterval(table: PairedTable, confidence = 0.95): Interval {
+  const n = requirePairs(table);
+  requireLevel("confidence", confidence);
+  const z = normalQuantile((1 + confidence) / 2);
+  const estimate = (table.gained - table.lost) / n;
+  const end = (far: number, level: number): number =>
+    estimate === far
+      ? far
+      : findRootBetween(
+          (difference) => clamp(level - tangoStatistic(table, difference)),
+          Math.min(far, estimate),
+          Math.max(far, estimate),
+        );
+  return [end(-1, z), end(1, -z)];
+}
+
+/** Statistics are infinite at differences of 1, where nothing varies. */
+function clamp(value: number): number {
+  return Math.min(1e6, Math.max(-1e6, value));
+}

@@ -1,0 +1,143 @@
+import { requireCount, requireLevel, requireSample } from "../check.js";
+import type { Estimate, Interval } from "../estimate.js";
+import { requestsForQuantileBound } from "../intervals/quantile.js";
+import { Random } from "../random.js";
+import { minimumClusters, percentileInterval } from "./resamples.js";
+
+/** Observations that belong together (all gaps of one request) and are therefore drawn together. */
+export type Clusters = readonly (readonly number[])[];
+
+/** What is compared: a mean, a quantile by its level, or the share of values above a limit. */
+export type ClusterStatistic =
+  | { readonly kind: "mean" }
+  | { readonly kind: "quantile"; readonly level: number }
+  | { readonly kind: "share-above"; readonly limit: number };
+
+export interface ClusterBootstrapOptions {
+  readonly confidence?: number;
+  readonly resamples?: number;
+  readonly seed?: number;
+}
+
+/** A statistic of each side and their ratio or difference. */
+export interface TwoSampleEstimate extends Omit<Estimate, "estimate"> {
+  /** First over second, or first less second; undefined for a ratio to 0. */
+  readonly estimate: number | undefined;
+  readonly first: number;
+  readonly second: number;
+}
+
+/** Work of one call, in observations walked over: it bounds the time at some seconds, whatever the sizes. */
+const observationBudget = 4e8;
+
+/**
+ * Ratio or difference of a statistic of two independent samples of clusters, such as the p99 of gaps during a burst over the
+ * p99 without, with a percentile interval of resampled clusters (cluster bootstrap, Davison and Hinkley 1997, section 3.8).
+ * The interval is undefined with fewer than 8 clusters on a side, or fewer observations than a finite bound at that quantile
+ * needs. Throws `invalid_option` on a side without observations and values that are not finite.
+ */
+export function twoSampleBootstrap(
+  first: Clusters,
+  second: Clusters,
+  options: ClusterBootstrapOptions & {
+    readonly statistic: ClusterStatistic;
+    readonly compare: "ratio" | "difference";
+  },
+): TwoSampleEstimate {
+  const { statistic, compare, confidence = 0.95, resamples = 1000, seed = 1 } = options;
+  requireLevel("confidence", confidence);
+  requireCount("resamples", resamples, 1);
+  const sides = [new Side("first", first, statistic), new Side("second", second, statistic)] as const;
+  const combine = (a: number, b: number) => (compare === "difference" ? a - b : b === 0 ? undefined : a / b);
+  const [a, b] = sides.map((side) => side.value()) as [number, number];
+  const answer = (interval: Interval | undefined) => ({
+    estimate: combine(a, b),
+    interval,
+    confidence,
+    first: a,
+    second: b,
+  });
+  if (!sides.every((side) => side.isEnough(confidence))) return answer(undefined);
+  const size = sides[0].size + sides[1].size;
+  const rounds = Math.max(200, Math.min(resamples, Math.floor(observationBudget / size)));
+  const random = new Random(seed);
+  const draws = Array.from(
+    { length: rounds },
+    () => combine(sides[0].draw(random), sides[1].draw(random)) ?? Number.NaN,
+  );
+  return answer(percentileInterval(draws, confidence));
+}
+
+/** A statistic of clusters with its percentile interval; see `twoSampleBootstrap` for when there is none. */
+export function clusterBootstrap(
+  clusters: Clusters,
+  options: ClusterBootstrapOptions & { readonly statistic: ClusterStatistic },
+): Estimate {
+  const { statistic, confidence = 0.95, resamples = 1000, seed = 1 } = options;
+  requireLevel("confidence", confidence);
+  requireCount("resamples", resamples, 1);
+  const side = new Side("clusters", clusters, statistic);
+  const estimate = side.value();
+  if (!side.isEnough(confidence)) return { estimate, interval: undefined, confidence };
+  const rounds = Math.max(200, Math.min(resamples, Math.floor(observationBudget / side.size)));
+  const random = new Random(seed);
+  const draws = Array.from({ length: rounds }, () => side.draw(random));
+  return { estimate, interval: percentileInterval(draws, confidence), confidence };
+}
+
+/** Sorted once; a resample is a walk over the weights of clusters. */
+class Side {
+  readonly size: number;
+  readonly #sorted: Float64Array;
+  readonly #ownerOf: Uint32Array;
+  readonly #weights: Float64Array;
+  readonly #statistic: ClusterStatistic;
+  readonly #numFilled: number;
+
+  constructor(name: string, clusters: Clusters, statistic: ClusterStatistic) {
+    const filled = clusters.filter((cluster) => cluster.length > 0);
+    const values = filled.flat();
+    requireSample(name, values);
+    if (statistic.kind === "quantile") requireLevel("statistic.level", statistic.level);
+    const owners = Uint32Array.from(filled.flatMap((cluster, owner) => cluster.map(() => owner)));
+    const order = Uint32Array.from(values.keys()).sort((a, b) => values[a]! - values[b]!);
+    this.size = values.length;
+    this.#sorted = Float64Array.from(order, (index) => values[index]!);
+    this.#ownerOf = Uint32Array.from(order, (index) => owners[index]!);
+    this.#weights = new Float64Array(filled.length).fill(1);
+    this.#statistic = statistic;
+    this.#numFilled = filled.length;
+  }
+
+  isEnough(confidence: number): boolean {
+    if (this.#numFilled < minimumClusters) return false;
+    if (this.#statistic.kind !== "quantile") return true;
+    return this.size >= requestsForQuantileBound(this.#statistic.level, (1 + confidence) / 2);
+  }
+
+  draw(random: Random): number {
+    this.#weights.fill(0);
+    for (let i = 0; i < this.#numFilled; i++) this.#weights[random.integer(0, this.#numFilled - 1)]! += 1;
+    return this.value();
+  }
+
+  value(): number {
+    const statistic = this.#statistic;
+    let total = 0;
+    let sum = 0;
+    for (let i = 0; i < this.size; i++) {
+      const weight = this.#weights[this.#ownerOf[i]!]!;
+      total += weight;
+      if (statistic.kind === "mean") sum += weight * this.#sorted[i]!;
+      else if (statistic.kind === "share-above" && this.#sorted[i]! > statistic.limit) sum += weight;
+    }
+    if (statistic.kind !== "quantile") return sum / total;
+    const border = statistic.level * total * (1 - 4 * Number.EPSILON);
+    let seen = 0;
+    for (let i = 0; i < this.size; i++) {
+      seen += this.#weights[this.#ownerOf[i]!]!;
+      if (seen >= border) return this.#sorted[i]!;
+    }
+    return this.#sorted[this.size - 1]!;
+  }
+}
