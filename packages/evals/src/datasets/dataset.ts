@@ -5,6 +5,11 @@ export interface Dataset {
   readonly name: string;
   /** Undefined where it is known only at the end. */
   readonly size: number | undefined;
-  /** @throws OctavoError `dataset_invalid` that names the file, the line or row, and the field */
+  /**
+   * From the first case each time it is called.
+   * @throws OctavoError `dataset_invalid` that names the file, the line or row, and the field
+   */
   cases(): AsyncIterable<EvalCase>;
+  /** How many cases were left out, by reason; whole once `cases` has ended. Absent where none ever is. */
+  readonly skipped?: () => Readonly<Record<string, number>>;
 }

@@ -1,5 +1,12 @@
 export * from "./dataset.js";
 export { type ByteSource, fileSource } from "./byte-source.js";
 export { type CsvOptions, csvDataset } from "./csv.js";
+export { type DatasetFormat, datasetFormats, detectFormat } from "./dataset-format.js";
+export { type BfclOptions, bfclDataset } from "./formats/bfcl.js";
+export { hleDataset } from "./formats/hle.js";
+export { longBenchDataset } from "./formats/longbench-v2.js";
+export { mmluProDataset } from "./formats/mmlu-pro.js";
+export { jsonDataset } from "./json.js";
 export { jsonlDataset } from "./jsonl.js";
+export { limitDataset, openDataset, type OpenDatasetOptions } from "./open-dataset.js";
 export { type ParquetOptions, parquetDataset } from "./parquet.js";

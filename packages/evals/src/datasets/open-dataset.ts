@@ -1,0 +1,88 @@
+import { OctavoError } from "@octavo/protocol";
+import { csvDataset } from "./csv.js";
+import type { Dataset } from "./dataset.js";
+import { type DatasetFormat, detectFormat } from "./dataset-format.js";
+import { bfclDataset } from "./formats/bfcl.js";
+import { hleDataset } from "./formats/hle.js";
+import { longBenchDataset } from "./formats/longbench-v2.js";
+import { mmluProDataset } from "./formats/mmlu-pro.js";
+import { jsonDataset } from "./json.js";
+import { jsonlDataset } from "./jsonl.js";
+import { parquetDataset } from "./parquet.js";
+
+export interface OpenDatasetOptions {
+  /** Default: what the file is found to be. */
+  readonly format?: DatasetFormat;
+  /** The column of a case's field, for CSV and Parquet. */
+  readonly columns?: Readonly<Record<string, string>>;
+  /** For CSV. */
+  readonly delimiter?: string;
+  /** The file of golds, for BFCL. */
+  readonly answers?: string;
+  /** The first so many cases. */
+  readonly limit?: number;
+}
+
+/**
+ * A file of cases as a dataset. A promptfoo configuration is more than cases: `importPromptfoo` reads it.
+ * @throws OctavoError `dataset_invalid`, `invalid_option`
+ */
+export async function openDataset(path: string, options: OpenDatasetOptions = {}): Promise<Dataset> {
+  const dataset = await openFormat(path, options.format ?? (await detectFormat(path)), options);
+  return options.limit === undefined ? dataset : limitDataset(dataset, options.limit);
+}
+
+function openFormat(
+  path: string,
+  format: DatasetFormat,
+  { columns, delimiter, answers }: OpenDatasetOptions,
+): Dataset | Promise<Dataset> {
+  switch (format) {
+    case "jsonl":
+      return jsonlDataset(path);
+    case "json":
+      return jsonDataset(path);
+    case "csv":
+      return csvDataset(path, {
+        ...(columns !== undefined && { columns }),
+        ...(delimiter !== undefined && { delimiter }),
+      });
+    case "parquet":
+      return parquetDataset(path, columns === undefined ? {} : { columns });
+    case "mmlu-pro":
+      return mmluProDataset(path);
+    case "longbench-v2":
+      return longBenchDataset(path);
+    case "hle":
+      return hleDataset(path);
+    case "bfcl":
+      return bfclDataset(path, answers === undefined ? {} : { answers });
+    case "promptfoo":
+      throw new OctavoError(
+        "dataset_invalid",
+        `${path} is a promptfoo configuration, which has assertions too: import it with importPromptfoo`,
+      );
+  }
+}
+
+/** The first `limit` cases; nothing behind them is read. */
+export function limitDataset(dataset: Dataset, limit: number): Dataset {
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new OctavoError("invalid_option", `limit: expected a whole number above 0, got ${limit}`, {
+      param: "limit",
+    });
+  }
+  const { name, size, skipped } = dataset;
+  return {
+    name,
+    size: size === undefined ? undefined : Math.min(size, limit),
+    async *cases() {
+      let left = limit;
+      for await (const evalCase of dataset.cases()) {
+        yield evalCase;
+        if (--left === 0) return;
+      }
+    },
+    ...(skipped !== undefined && { skipped }),
+  };
+}
