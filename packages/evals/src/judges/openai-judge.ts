@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OctavoError } from "@octavo/protocol";
-import { SeededRandom } from "@octavo/statistics";
+import { Random } from "@octavo/statistics";
 import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
 import type { JudgeAnswer, JudgeModel, JudgeQuestion } from "./judge.js";
@@ -38,7 +38,7 @@ export class OpenAiJudge implements JudgeModel {
   readonly #limiter: Limiter;
   readonly #server: JudgeServer;
   readonly #answers = new Map<string, JudgeAnswer>();
-  readonly #random = new SeededRandom(1);
+  readonly #random = new Random(1);
   #failuresInRow = 0;
 
   /** @throws OctavoError `invalid_option` when the base URL is none */

@@ -1,4 +1,4 @@
-import { SeededRandom } from "@octavo/statistics";
+import { Random } from "@octavo/statistics";
 import type { CheckResult } from "../check.js";
 import type { Observation } from "../observation.js";
 
@@ -12,7 +12,7 @@ export interface FalseAlarms {
 }
 
 /** Observations of one condition, laid out as if they were of both: whatever a check then finds is chance. */
-export type Placebo = (observations: readonly Observation[], random: SeededRandom) => readonly Observation[];
+export type Placebo = (observations: readonly Observation[], random: Random) => readonly Observation[];
 
 /** An A/A run on what was observed: the same traffic is dealt into both conditions anew each time, and judged. */
 export function countFalseAlarms(
@@ -21,7 +21,7 @@ export function countFalseAlarms(
   observations: readonly Observation[],
   { runs, seed }: { readonly runs: number; readonly seed: number },
 ): FalseAlarms {
-  const random = new SeededRandom(seed);
+  const random = new Random(seed);
   const counts = { runs, failed: 0, passed: 0, ruleTripped: 0 };
   for (let run = 0; run < runs; run++) {
     const { verdict, ruleOfThumb } = judge(placebo(observations, random));
