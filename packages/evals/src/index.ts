@@ -6,6 +6,7 @@ export * from "./checks/observation.js";
 export * from "./checks/spans/index.js";
 export * from "./checks/support/index.js";
 export * from "./datasets/index.js";
+export * from "./evaluation/index.js";
 export * from "./evaluators/index.js";
 export * from "./judges/index.js";
 export * from "./runners/index.js";
