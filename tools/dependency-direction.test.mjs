@@ -21,7 +21,6 @@ const allowed = {
   evals: ["protocol", "statistics"],
   cli: [
     "protocol",
-    "statistics",
     "kernels",
     "engine",
     "server",

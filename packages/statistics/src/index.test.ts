@@ -8,7 +8,6 @@ test("exports these values and no others", () => {
     "ClusterBootstrap",
     "EProcess",
     "Random",
-    "WeightedClusters",
     "agreementTable",
     "balancedAccuracy",
     "benjaminiHochberg",

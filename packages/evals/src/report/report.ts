@@ -1,3 +1,4 @@
+import type { Estimate } from "@octavo/statistics";
 import type { CheckResult, Verdict } from "../checks/check.js";
 import type { GateResult } from "../gate/gate-result.js";
 import type { CaseRow } from "../run/case-row.js";
@@ -41,12 +42,6 @@ export interface EvaluatorSummary {
   readonly failed: number;
   readonly passRate: Estimate | undefined;
   readonly mean: Estimate | undefined;
-}
-
-export interface Estimate {
-  readonly value: number;
-  /** 95 %; undefined where there are too few. */
-  readonly interval: readonly [number, number] | undefined;
 }
 
 /** How far a judge can be believed: its verdicts beside those of people. */

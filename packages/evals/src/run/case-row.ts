@@ -5,6 +5,8 @@ import type { Score } from "../evaluators/evaluator.js";
 export interface CaseRow {
   readonly caseId: string;
   readonly dataset: string;
+  /** Cases of one block were asked at one time; targets take turns by blocks. */
+  readonly block: number;
   readonly cluster: string | undefined;
   readonly tenant: string | undefined;
   readonly tags: readonly string[];

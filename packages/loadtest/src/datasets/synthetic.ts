@@ -1,4 +1,4 @@
-import { Random } from "@octavo/statistics";
+import { Random } from "../statistics/random.js";
 import type { Dataset, LoadCase } from "./dataset.js";
 import { text } from "./words.js";
 

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { Random } from "@octavo/statistics";
+import { Random } from "../statistics/random.js";
 import type { Dataset, LoadCase } from "./dataset.js";
 import { text } from "./words.js";
 

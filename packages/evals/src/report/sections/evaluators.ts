@@ -1,8 +1,9 @@
+import type { Estimate } from "@octavo/statistics";
 import { intervalChart } from "../charts/interval-chart.js";
 import { reliabilityCurve } from "../charts/reliability-curve.js";
 import { formatInterval, formatValue, significant } from "../format.js";
 import { table } from "../html/elements.js";
-import type { Estimate, EvaluatorSummary, ReportCalibration } from "../report.js";
+import type { EvaluatorSummary, ReportCalibration } from "../report.js";
 
 /** Pass rates by evaluator and target. */
 export function evaluatorSection(evaluators: readonly EvaluatorSummary[]): string {
@@ -14,7 +15,7 @@ export function evaluatorSection(evaluators: readonly EvaluatorSummary[]): strin
       : [
           {
             label: targets.size > 1 ? `${evaluator} \u00b7 ${target}` : evaluator,
-            estimate: passRate.value,
+            estimate: passRate.estimate,
             interval: passRate.interval,
             margin: undefined,
             verdict: "inconclusive" as const,
@@ -31,9 +32,9 @@ export function evaluatorSection(evaluators: readonly EvaluatorSummary[]): strin
       evaluators.map((row) => [
         row.evaluator,
         row.target,
-        formatValue(row.passRate?.value, "share"),
+        formatValue(row.passRate?.estimate, "share"),
         formatInterval(row.passRate?.interval, "share"),
-        formatValue(row.mean?.value, "score"),
+        formatValue(row.mean?.estimate, "score"),
         significant(row.scored, 0),
         significant(row.skipped, 0),
         significant(row.failed, 0),
@@ -49,7 +50,7 @@ export function calibrationSection(calibrations: readonly ReportCalibration[]): 
   const withInterval = (estimate: Estimate | undefined, unit: string): string =>
     estimate === undefined
       ? "\u2013"
-      : `${formatValue(estimate.value, unit)} (${formatInterval(estimate.interval, unit)})`;
+      : `${formatValue(estimate.estimate, unit)} (${formatInterval(estimate.interval, unit)})`;
   const curves = calibrations.filter(({ bins }) => bins.length > 0).map(reliabilityCurve);
   return (
     `<div class="curves">${curves.join("")}</div>` +

@@ -244,6 +244,7 @@ export function sampleCase(index: number, text = ""): CaseRow {
   return {
     caseId,
     dataset: "golden",
+    block: 0,
     cluster: undefined,
     tenant: undefined,
     tags: ["extraction", index % 2 === 0 ? "json" : "prose"],
@@ -277,10 +278,11 @@ export function sampleReport(overrides: Partial<EvalReport> = {}): EvalReport {
         skipped: 8,
         failed: 2,
         passRate: {
-          value: 0.9 - 0.03 * index - 0.02 * at,
+          estimate: 0.9 - 0.03 * index - 0.02 * at,
+          confidence: 0.95,
           interval: [0.86 - 0.03 * index - 0.02 * at, 0.93 - 0.03 * index - 0.02 * at] as const,
         },
-        mean: { value: 0.9, interval: undefined },
+        mean: { estimate: 0.9, interval: undefined, confidence: 0.95 },
       })),
     ),
     calibrations: [
@@ -288,9 +290,9 @@ export function sampleReport(overrides: Partial<EvalReport> = {}): EvalReport {
         judge: "octavo-mini",
         evaluator: "groundedness",
         numLabels: 120,
-        kappa: { value: 0.71, interval: [0.6, 0.82] },
-        balancedAccuracy: { value: 0.86, interval: [0.8, 0.91] },
-        correctedPassRate: { value: 0.83, interval: [0.74, 0.92] },
+        kappa: { estimate: 0.71, interval: [0.6, 0.82], confidence: 0.95 },
+        balancedAccuracy: { estimate: 0.86, interval: [0.8, 0.91], confidence: 0.95 },
+        correctedPassRate: { estimate: 0.83, interval: [0.74, 0.92], confidence: 0.95 },
         bins: [0.05, 0.2, 0.45, 0.7, 0.95].map((predicted, index) => ({
           predicted,
           observed: Math.min(1, predicted * 0.85 + 0.05),

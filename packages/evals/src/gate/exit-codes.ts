@@ -1,0 +1,40 @@
+import type { ErrorCode } from "@octavo/protocol";
+import type { GateOutcome } from "./gate-result.js";
+
+/** How `octavo eval` ends, for scripts and pipelines: the one place where the numbers stand. */
+export const exitCodes = {
+  pass: 0,
+  skipped: 0,
+  /** A defect of Octavo, or of the machine. */
+  unexpected: 1,
+  fail: 2,
+  inconclusive: 3,
+  config: 4,
+  data: 5,
+  target_unreachable: 6,
+  timeout: 7,
+  judge_broken: 8,
+  /** What shells give to a command that SIGINT ended; the journal has what was done. */
+  interrupted: 130,
+} as const satisfies Record<GateOutcome | "unexpected" | "interrupted", number>;
+
+const outcomeOfError: Readonly<Partial<Record<ErrorCode, keyof typeof exitCodes>>> = {
+  invalid_option: "config",
+  invalid_request: "config",
+  dataset_invalid: "data",
+  target_unreachable: "target_unreachable",
+  deadline_exceeded: "timeout",
+  judge_failed: "judge_broken",
+  request_cancelled: "interrupted",
+};
+
+/** Of a run that could not be finished. */
+export function exitCodeOfError(code: ErrorCode): number {
+  return exitCodes[outcomeOfError[code] ?? "unexpected"];
+}
+
+/** What a run that ended with this error is in a report; undefined where no gate has a say. */
+export function outcomeOf(code: ErrorCode): GateOutcome | undefined {
+  const outcome = outcomeOfError[code];
+  return outcome === "interrupted" || outcome === "unexpected" ? undefined : outcome;
+}

@@ -1,0 +1,15 @@
+export {
+  type Assertion,
+  type ConfiguredCheck,
+  type GateConfig,
+  type GateConfigFile,
+  type GateVocabulary,
+  parseGateConfig,
+  type TargetConfig,
+} from "./config.js";
+export { exitCodeOfError, exitCodes, outcomeOf } from "./exit-codes.js";
+export { type HealthExpectation, parseExpectation, requestMetrics } from "./expectation.js";
+export * from "./gate-result.js";
+export { type GateEvidence, judgeGate, unjudged } from "./judge-gate.js";
+export { Measurements, type Prices } from "./measurements.js";
+export { concerns } from "./triggers.js";

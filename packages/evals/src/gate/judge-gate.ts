@@ -1,0 +1,175 @@
+import type { CheckResult, Verdict } from "../checks/check.js";
+import { formatInterval, formatValue } from "../report/format.js";
+import type { Assertion, ConfiguredCheck, GateConfig } from "./config.js";
+import { type Estimated, estimate } from "./estimate.js";
+import { exitCodes } from "./exit-codes.js";
+import { unitOf } from "./expectation.js";
+import type { GateItem, GateOutcome, GateResult } from "./gate-result.js";
+import type { Measurements } from "./measurements.js";
+
+export interface GateEvidence {
+  readonly measurements: Measurements;
+  readonly checks: readonly CheckResult[];
+  /** Evaluators that ask a judge. */
+  readonly judged: readonly string[];
+  /** Targets whose answers were measured. */
+  readonly targets: readonly string[];
+}
+
+/** Share of answers that may fail to connect before a target counts as unreachable. */
+const unreachableShare = 0.5;
+const unreachableCodes: readonly string[] = ["connection", "target_unreachable"];
+
+/**
+ * Holds what was measured against what was expected; pure. An expectation passes when its whole interval lies on the right
+ * side of the bound. It fails when an interval adjusted for the number of expectations (Bonferroni) lies on the wrong side:
+ * passing needs them all, failing one, so only failing grows likelier by chance with their number.
+ */
+export function judgeGate(config: GateConfig, evidence: GateEvidence): GateResult {
+  const { name, confidence, seed } = config.file;
+  const numAsserted = config.assertions.filter(({ expectation }) => !expectation.byEstimate).length;
+  const items = [
+    ...config.assertions.map((assertion) =>
+      judgeAssertion(assertion, estimate(assertion.expectation, evidence.measurements, { seed }), {
+        confidence: assertion.expectation.confidence ?? confidence,
+        numAsserted,
+      }),
+    ),
+    ...config.checks.map((check) => checkItem(check, evidence.checks)),
+  ];
+  const [outcome, summary] = conclude(config, evidence, items);
+  return { name, outcome, exitCode: exitCodes[outcome], summary, items };
+}
+
+/** Of a gate that did not come to judge: not concerned, or cut off. */
+export function unjudged(config: GateConfig, outcome: GateOutcome, summary: string): GateResult {
+  return { name: config.file.name, outcome, exitCode: exitCodes[outcome], summary, items: [] };
+}
+
+function judgeAssertion(
+  { dimension, expectation, onFail }: Assertion,
+  estimated: Estimated,
+  { confidence, numAsserted }: { readonly confidence: number; readonly numAsserted: number },
+): GateItem {
+  const { comparator, bound, byEstimate } = expectation;
+  const { estimate: value, numObservations, method, problem } = estimated;
+  const unit = unitOf(expectation);
+  const interval = byEstimate || value === undefined ? undefined : estimated.interval(confidence);
+  const wider =
+    interval === undefined ? undefined : estimated.interval(1 - (1 - confidence) / Math.max(1, numAsserted));
+  const verdict = ((): Verdict => {
+    if (value === undefined) return "inconclusive";
+    if (byEstimate) return (comparator === "<=" ? value <= bound : value >= bound) ? "pass" : "fail";
+    if (interval === undefined || wider === undefined) return "inconclusive";
+    if (comparator === "<=")
+      return interval[1] <= bound ? "pass" : wider[0] > bound ? "fail" : "inconclusive";
+    return interval[0] >= bound ? "pass" : wider[1] < bound ? "fail" : "inconclusive";
+  })();
+  const why = verdict === "inconclusive" && problem !== undefined ? `; ${problem}` : "";
+  const range = interval === undefined ? "" : ` (${formatInterval(interval, unit)})`;
+  return {
+    dimension,
+    expectation: expectation.text,
+    onFail,
+    verdict,
+    estimate: value,
+    interval,
+    bound,
+    unit,
+    numObservations,
+    method: byEstimate ? "estimate alone" : method,
+    summary: `${formatValue(value, unit)}${range} of ${numObservations}${why}`,
+  };
+}
+
+function checkItem({ name, onFail }: ConfiguredCheck, results: readonly CheckResult[]): GateItem {
+  const result = results.find(({ check }) => check === name);
+  return {
+    dimension: "check",
+    expectation: name,
+    onFail,
+    verdict: result?.verdict ?? "inconclusive",
+    estimate: undefined,
+    interval: undefined,
+    bound: undefined,
+    unit: "share",
+    numObservations: result?.sampleSize.have ?? 0,
+    method: "",
+    summary: result?.summary ?? "was not run",
+  };
+}
+
+/** A failure that was shown stands, whatever else went wrong; what is broken comes before what is only undecided. */
+function conclude(
+  config: GateConfig,
+  evidence: GateEvidence,
+  items: readonly GateItem[],
+): readonly [GateOutcome, string] {
+  const deciding = items.filter(({ onFail }) => onFail === "error");
+  const named = (verdict: Verdict): readonly string[] =>
+    deciding.filter((item) => item.verdict === verdict).map(({ expectation }) => expectation);
+  const unreachable = evidence.targets.find((target) => isUnreachable(evidence.measurements, target));
+  if (unreachable !== undefined)
+    return ["target_unreachable", `The target ${unreachable} did not answer most of the cases.`];
+  const failed = named("fail");
+  if (failed.length > 0)
+    return ["fail", `${failed.length} of ${deciding.length} expectations failed: ${failed.join("; ")}.`];
+  const broken = brokenJudge(config, evidence);
+  if (broken !== undefined) return ["judge_broken", broken];
+  const empty = emptyEvaluator(config, evidence);
+  if (empty !== undefined) return ["data", empty];
+  const open = named("inconclusive");
+  if (open.length > 0)
+    return [
+      "inconclusive",
+      `${open.length} of ${deciding.length} expectations are not decided by this many cases: ${open.join("; ")}.`,
+    ];
+  const warned = items.filter(({ onFail, verdict }) => onFail === "warn" && verdict !== "pass").length;
+  return [
+    "pass",
+    `All ${deciding.length} expectations hold${warned > 0 ? `, with ${warned} to look at` : ""}.`,
+  ];
+}
+
+function isUnreachable(measurements: Measurements, target: string): boolean {
+  const asked = measurements.failures(target).filter((value) => !Number.isNaN(value)).length;
+  if (asked === 0) return false;
+  const lost = unreachableCodes
+    .map((code) => measurements.failures(target, code).filter((value) => value === 1).length)
+    .reduce((sum, count) => sum + count, 0);
+  return lost / asked > unreachableShare;
+}
+
+function brokenJudge(
+  config: GateConfig,
+  { measurements, judged, targets }: GateEvidence,
+): string | undefined {
+  const most = config.file.judge?.max_failure_rate ?? 0;
+  for (const evaluator of judged)
+    for (const target of targets) {
+      const { scored, failed } = measurements.scoreCounts(target, evaluator);
+      if (failed > 0 && failed / (scored + failed) > most)
+        return `The judge could not tell ${failed} of ${scored + failed} answers of ${target} for ${evaluator}, more than ${formatValue(most, "share")}: no verdict is drawn from it.`;
+    }
+  return undefined;
+}
+
+/** An expectation about scores that no case could have, as when the dataset has no gold. */
+function emptyEvaluator(config: GateConfig, { measurements, targets }: GateEvidence): string | undefined {
+  for (const { expectation, onFail } of config.assertions) {
+    const { measure } = expectation;
+    const evaluator =
+      measure.kind === "pass_rate"
+        ? measure.evaluator
+        : "of" in measure && measure.of.kind === "score"
+          ? measure.of.evaluator
+          : undefined;
+    if (evaluator === undefined || onFail === "warn") continue;
+    for (const target of targets) {
+      const { scored, skipped, failed } = measurements.scoreCounts(target, evaluator);
+      if (scored + failed === 0 && skipped > 0)
+        return `No case has what ${evaluator} reads, so \`${expectation.text}\` is about nothing: all ${skipped} were skipped.`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,2 @@
+export { renderJunit } from "./junit.js";
+export { renderMarkdown } from "./markdown.js";
