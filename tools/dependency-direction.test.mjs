@@ -21,6 +21,7 @@ const allowed = {
   evals: ["protocol", "statistics"],
   cli: [
     "protocol",
+    "statistics",
     "kernels",
     "engine",
     "server",

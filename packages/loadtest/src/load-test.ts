@@ -10,7 +10,7 @@ import { type ArrivalSpec, arrivalTimes } from "./load/arrivals.js";
 import { type TargetSpec, send } from "./load/client.js";
 import { type Progress, runLoad } from "./load/run.js";
 import { type GoodputBounds, type Summary, summarizeRun } from "./report/summary.js";
-import { Random } from "./statistics/random.js";
+import { Random } from "@octavo/statistics";
 
 export type DatasetSpec =
   | { readonly kind: "random" }

@@ -8,6 +8,7 @@ test("exports these values and no others", () => {
     "ClusterBootstrap",
     "EProcess",
     "Random",
+    "WeightedClusters",
     "agreementTable",
     "balancedAccuracy",
     "benjaminiHochberg",

@@ -74,11 +74,10 @@ export { minimumClusters } from "./resampling/resamples.js";
 export {
   clusterBootstrap,
   type ClusterBootstrapOptions,
-  type Clusters,
-  type ClusterStatistic,
   twoSampleBootstrap,
   type TwoSampleEstimate,
 } from "./resampling/two-sample-bootstrap.js";
+export { type Clusters, type ClusterStatistic, WeightedClusters } from "./resampling/weighted-clusters.js";
 
 export { BoundedMeanSequence, type BoundedMeanOptions } from "./sequential/bounded-mean-sequence.js";
 export { EProcess, exceedanceRateBound } from "./sequential/e-process.js";

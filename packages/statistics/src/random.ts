@@ -110,6 +110,8 @@ export class Random {
   /** Events of a process whose mean count is `mean`: by its exponential gaps. */
   poisson(mean: number): number {
     requireFinite("mean", mean);
+    if (mean < 0)
+      throw new OctavoError("invalid_option", `mean is ${mean}; expected 0 or more.`, { param: "mean" });
     let count = -1;
     for (let passed = 0; passed <= mean; passed += this.exponential(1)) count++;
     return Math.max(0, count);

@@ -1,4 +1,4 @@
-import { Random } from "../statistics/random.js";
+import { Random } from "@octavo/statistics";
 import type { Dataset, LoadCase } from "./dataset.js";
 import { text } from "./words.js";
 

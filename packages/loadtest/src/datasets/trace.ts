@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { Random } from "../statistics/random.js";
+import { Random } from "@octavo/statistics";
 import type { Dataset, LoadCase } from "./dataset.js";
 import { text } from "./words.js";
 

@@ -1,4 +1,4 @@
-import type { Random } from "../statistics/random.js";
+import type { Random } from "@octavo/statistics";
 
 const onsets = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z"];
 const vowels = ["a", "e", "i", "o", "u"];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { OctavoError } from "@octavo/protocol";
-import { Random } from "../statistics/random.js";
+import { Random } from "@octavo/statistics";
 import { arrivalTimes } from "./arrivals.js";
 
 function gaps(times: readonly number[]): number[] {

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import type { Random } from "../statistics/random.js";
+import type { Random } from "@octavo/statistics";
 
 /** When requests start. Open loop: arrivals do not wait for answers, so a slow server cannot slow its own load down. */
 export type ArrivalSpec =

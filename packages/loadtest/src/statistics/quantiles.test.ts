@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { Random } from "@octavo/statistics";
 import { proportion, summarize } from "./quantiles.js";
-import { Random } from "./random.js";
 
 test("quantiles are observations, means are means", () => {
   const values = Array.from({ length: 100 }, (_, index) => [100 - index]);

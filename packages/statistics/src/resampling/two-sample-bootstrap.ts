@@ -3,15 +3,7 @@ import type { Estimate, Interval } from "../estimate.js";
 import { requestsForQuantileBound } from "../intervals/quantile.js";
 import { Random } from "../random.js";
 import { minimumClusters, percentileInterval } from "./resamples.js";
-
-/** Observations that belong together (all gaps of one request) and are therefore drawn together. */
-export type Clusters = readonly (readonly number[])[];
-
-/** What is compared: a mean, a quantile by its level, or the share of values above a limit. */
-export type ClusterStatistic =
-  | { readonly kind: "mean" }
-  | { readonly kind: "quantile"; readonly level: number }
-  | { readonly kind: "share-above"; readonly limit: number };
+import { type Clusters, type ClusterStatistic, WeightedClusters } from "./weighted-clusters.js";
 
 export interface ClusterBootstrapOptions {
   readonly confidence?: number;
@@ -85,59 +77,33 @@ export function clusterBootstrap(
   return { estimate, interval: percentileInterval(draws, confidence), confidence };
 }
 
-/** Sorted once; a resample is a walk over the weights of clusters. */
+/** One sample's clusters, with what its statistic needs. */
 class Side {
   readonly size: number;
-  readonly #sorted: Float64Array;
-  readonly #ownerOf: Uint32Array;
-  readonly #weights: Float64Array;
-  readonly #statistic: ClusterStatistic;
-  readonly #numFilled: number;
+  readonly #clusters: WeightedClusters;
+  readonly #statistics: readonly [ClusterStatistic];
 
   constructor(name: string, clusters: Clusters, statistic: ClusterStatistic) {
-    const filled = clusters.filter((cluster) => cluster.length > 0);
-    const values = filled.flat();
-    requireSample(name, values);
     if (statistic.kind === "quantile") requireLevel("statistic.level", statistic.level);
-    const owners = Uint32Array.from(filled.flatMap((cluster, owner) => cluster.map(() => owner)));
-    const order = Uint32Array.from(values.keys()).sort((a, b) => values[a]! - values[b]!);
-    this.size = values.length;
-    this.#sorted = Float64Array.from(order, (index) => values[index]!);
-    this.#ownerOf = Uint32Array.from(order, (index) => owners[index]!);
-    this.#weights = new Float64Array(filled.length).fill(1);
-    this.#statistic = statistic;
-    this.#numFilled = filled.length;
+    this.#clusters = new WeightedClusters(clusters.filter((cluster) => cluster.length > 0));
+    this.size = this.#clusters.numObservations;
+    requireSample(name, this.#clusters.sorted);
+    this.#statistics = [statistic];
   }
 
   isEnough(confidence: number): boolean {
-    if (this.#numFilled < minimumClusters) return false;
-    if (this.#statistic.kind !== "quantile") return true;
-    return this.size >= requestsForQuantileBound(this.#statistic.level, (1 + confidence) / 2);
-  }
-
-  draw(random: Random): number {
-    this.#weights.fill(0);
-    for (let i = 0; i < this.#numFilled; i++) this.#weights[random.integer(0, this.#numFilled - 1)]! += 1;
-    return this.value();
+    const [statistic] = this.#statistics;
+    if (this.#clusters.numClusters < minimumClusters) return false;
+    if (statistic.kind !== "quantile") return true;
+    return this.size >= requestsForQuantileBound(statistic.level, (1 + confidence) / 2);
   }
 
   value(): number {
-    const statistic = this.#statistic;
-    let total = 0;
-    let sum = 0;
-    for (let i = 0; i < this.size; i++) {
-      const weight = this.#weights[this.#ownerOf[i]!]!;
-      total += weight;
-      if (statistic.kind === "mean") sum += weight * this.#sorted[i]!;
-      else if (statistic.kind === "share-above" && this.#sorted[i]! > statistic.limit) sum += weight;
-    }
-    if (statistic.kind !== "quantile") return sum / total;
-    const border = statistic.level * total * (1 - 4 * Number.EPSILON);
-    let seen = 0;
-    for (let i = 0; i < this.size; i++) {
-      seen += this.#weights[this.#ownerOf[i]!]!;
-      if (seen >= border) return this.#sorted[i]!;
-    }
-    return this.#sorted[this.size - 1]!;
+    return this.#clusters.evaluate(this.#statistics)[0]!;
+  }
+
+  draw(random: Random): number {
+    this.#clusters.resample(random);
+    return this.value();
   }
 }
