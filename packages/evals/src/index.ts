@@ -2,6 +2,7 @@ export * from "./answers/answer.js";
 export * from "./cases/eval-case.js";
 export * from "./checks/check.js";
 export * from "./checks/check-run.js";
+export * from "./checks/index.js";
 export * from "./checks/observation.js";
 export * from "./checks/spans/index.js";
 export * from "./checks/support/index.js";

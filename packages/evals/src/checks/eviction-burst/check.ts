@@ -1,0 +1,239 @@
+import { binomialTail, clopperPearson } from "@octavo/statistics";
+import type { Advice, Check, Figure, Hypothesis } from "../check.js";
+import { engineBugAdvice } from "../eviction/check.js";
+import type { Observation } from "../observation.js";
+import { cacheHitCurve } from "../support/cache-buckets.js";
+import { intervalsFigure } from "../support/figures.js";
+import { planPairs, points } from "../support/loss-effect.js";
+import { pairConditions } from "../support/pairs.js";
+import { compareAnswers } from "../support/same-answers.js";
+import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { evictionBurstSettings, type EvictionBurstSettings } from "./settings.js";
+import { memoryOf, riseSeconds } from "./memory.js";
+
+/**
+ * What does a burst of long prompts do to the answers that are being written? The same cases run on a quiet server and
+ * within the burst. Their answers must be the same; and a pool that is too small for the burst shows in requests that lose
+ * their blocks and are computed again, or fail.
+ */
+export const evictionBurstCheck: Check<EvictionBurstSettings> = {
+  name: "eviction-burst",
+  question:
+    "Does a burst of long prompts push running requests out of the KV cache, and does that change answers?",
+  defaults: evictionBurstSettings.parse({}),
+  judge(observations, settings) {
+    const pairing = pairConditions(observations, settings.quiet, settings.burst);
+    const again = pairConditions(observations, settings.quiet, settings.quietAgain);
+    const same = compareAnswers(pairing, again, settings);
+    const inBurst = observations.filter(
+      ({ condition }) => condition === settings.burst || condition === settings.filler,
+    );
+    const pressure = pressureOf(inBurst, settings);
+    const hypotheses = decide([...same.effects, ...pressure.effects], settings.alpha);
+    const answersFail = hypotheses.slice(0, same.effects.length).some(({ verdict }) => verdict === "fail");
+    const poolFails = hypotheses.slice(same.effects.length).some(({ verdict }) => verdict === "fail");
+    const found = overallVerdict(hypotheses);
+    const isUnseen = same.compared === 0 || pairing.missingShare > settings.maxMissingShare;
+    const verdict = found === "pass" && isUnseen ? "inconclusive" : found;
+    const memory = memoryOf(observations, settings);
+    const rise = riseSeconds(memory);
+    return {
+      check: "eviction-burst",
+      verdict,
+      summary: summaryOf(hypotheses, {
+        answersFail,
+        poolFails,
+        compared: same.compared,
+        differing: same.differing,
+      }),
+      ruleOfThumb: cacheHitCurve(inBurst, {
+        high: settings.highHitRatio,
+        medium: settings.mediumHitRatio,
+        cliff: settings.cliff,
+      }),
+      hypotheses,
+      sampleSize: planPairs(same.planned, settings),
+      advice: [
+        ...(answersFail ? engineBugAdvice : []),
+        ...(poolFails ? poolAdvice : []),
+        ...(verdict === "inconclusive" && !answersFail && !poolFails ? moreCases : []),
+      ],
+      movedCases: same.moved,
+      figures: [
+        ...intervalsFigure("Within the burst", "share", hypotheses),
+        ...memoryFigure(observations, settings),
+      ],
+      notes: [
+        ...pairing.notes,
+        ...same.notes,
+        ...pressure.notes,
+        ...(memory.length === 0 ? ["no observation says how full the KV cache was"] : []),
+        ...(rise === undefined ? [] : [`use of the KV cache rose from 40 % to 90 % in ${rise.toFixed(1)} s`]),
+        ...fillNotes(memory),
+      ],
+    };
+  },
+};
+
+interface Pressure {
+  readonly effects: readonly TestedEffect[];
+  readonly notes: readonly string[];
+}
+
+function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSettings): Pressure {
+  if (inBurst.length === 0) return { effects: [], notes: ["nothing was sent within the burst"] };
+  const failed = inBurst.filter(({ failureCode }) => failureCode !== undefined);
+  const telling = inBurst.filter(
+    ({ preemptions, evictedPrefixTokens, failureCode }) =>
+      failureCode === undefined && (preemptions !== undefined || evictedPrefixTokens !== undefined),
+  );
+  const disturbed = telling.filter(
+    ({ preemptions = 0, evictedPrefixTokens = 0 }) => preemptions > 0 || evictedPrefixTokens > 0,
+  );
+  const effects = [
+    shareEffect(
+      "requests that failed",
+      failed.length,
+      inBurst.length,
+      settings.maxFailedShare,
+      settings.alpha,
+    ),
+  ];
+  const notes: string[] = [];
+  if (telling.length > 0) {
+    effects.push(
+      shareEffect(
+        "requests that lost blocks they needed",
+        disturbed.length,
+        telling.length,
+        settings.maxDisturbedShare,
+        settings.alpha,
+      ),
+    );
+    const recomputed = telling.reduce(
+      (sum, { recomputedTokens = 0, evictedPrefixTokens = 0 }) =>
+        sum + recomputedTokens + evictedPrefixTokens,
+      0,
+    );
+    notes.push(
+      `${recomputed} tokens were computed again for ${disturbed.length} of ${telling.length} requests`,
+    );
+  } else {
+    notes.push("the server does not say which requests lost blocks: the size of the pool is not judged");
+  }
+  if (failed.length > 0) {
+    const codes = [...new Set(failed.map(({ failureCode }) => failureCode))].slice(0, 4).join(", ");
+    notes.push(`${failed.length} of ${inBurst.length} requests of the burst failed: ${codes}`);
+  }
+  return { effects, notes };
+}
+
+/** A share held against what is accepted: exact binomial test, Clopper-Pearson interval. */
+function shareEffect(name: string, count: number, of: number, margin: number, alpha: number): TestedEffect {
+  const interval = clopperPearson(count, of, 1 - alpha);
+  return {
+    name,
+    method: "exact binomial test, Clopper-Pearson interval",
+    estimate: count / of,
+    interval,
+    confidence: 1 - alpha,
+    margin,
+    unit: "share",
+    pValue: Math.min(1, 2 * binomialTail(count, of, margin)),
+    isWithin: interval[1] <= margin,
+  };
+}
+
+function summaryOf(
+  hypotheses: readonly Hypothesis[],
+  seen: {
+    readonly answersFail: boolean;
+    readonly poolFails: boolean;
+    readonly compared: number;
+    readonly differing: number;
+  },
+): string {
+  if (seen.compared === 0)
+    return "Nothing was compared: no case was answered both on a quiet server and within the burst.";
+  const answers = `${seen.differing} of ${seen.compared} answers differ within the burst`;
+  const worst = hypotheses.find(({ name, verdict }) => verdict === "fail" && name.startsWith("requests"));
+  const pressure =
+    worst === undefined
+      ? ""
+      : `${points(worst.estimate ?? 0)} % of ${worst.name} (accepted: ${points(worst.margin ?? 0)} %)`;
+  if (seen.answersFail && seen.poolFails)
+    return `${answers}, which is a bug of the engine; and the KV cache is too small for this burst: ${pressure}.`;
+  if (seen.answersFail) return `${answers}: a burst must cost time only, so this is a bug of the engine.`;
+  if (seen.poolFails) return `The KV cache is too small for this burst: ${pressure}; ${answers}.`;
+  if (hypotheses.every(({ verdict }) => verdict === "pass"))
+    return `The burst cost time only: ${answers}, and few requests lost blocks.`;
+  return `Not decided: ${answers}; more cases are needed.`;
+}
+
+function memoryFigure(
+  observations: readonly Observation[],
+  settings: EvictionBurstSettings,
+): readonly Figure[] {
+  const memory = memoryOf(observations, settings);
+  if (memory.length < 2) return [];
+  const start = Math.min(...observations.map(({ scheduledEpochMs }) => scheduledEpochMs));
+  const inBurst = observations.filter(({ condition }) => condition === settings.filler);
+  const from = Math.min(...inBurst.map(({ scheduledEpochMs }) => scheduledEpochMs));
+  const to = Math.max(...inBurst.map(({ scheduledEpochMs, durationMs }) => scheduledEpochMs + durationMs));
+  return [
+    {
+      kind: "series",
+      title: "KV cache in use",
+      xLabel: "seconds",
+      yLabel: "share",
+      lines: [
+        {
+          label: "KV cache in use",
+          points: memory.map(({ epochMs, usage }) => [(epochMs - start) / 1000, usage] as const),
+        },
+      ],
+      ...(inBurst.length === 0
+        ? {}
+        : { spans: [{ label: "burst", from: (from - start) / 1000, to: (to - start) / 1000 }] }),
+      threshold: 0.9,
+    },
+  ];
+}
+
+function fillNotes(memory: readonly { readonly usage: number }[]): readonly string[] {
+  const most = Math.max(0, ...memory.map(({ usage }) => usage));
+  return memory.length > 0 && most < 0.9
+    ? [`the KV cache was at most ${points(most)} % full: the burst did not press it`]
+    : [];
+}
+
+const poolAdvice: readonly Advice[] = [
+  {
+    knob: "--gpu-memory-utilization, --num-gpu-blocks-override, --kv-cache-memory",
+    change: "give the KV cache more memory",
+    because: "requests lose blocks when those that run at once do not fit",
+  },
+  {
+    knob: "--max-num-seqs",
+    change: "run fewer requests at once",
+    because: "a request that waits costs less than one that is computed twice",
+  },
+  {
+    knob: "--kv-cache-dtype int8 (fp8 on vLLM)",
+    change: "store twice the tokens in the same memory; run the quantization check on it",
+    because: "the pool is counted in tokens",
+  },
+  {
+    knob: "gateway route",
+    change: "send long contexts to replicas of their own, or shorten them first",
+    because: "one long prompt takes the blocks of many short ones",
+  },
+];
+
+const moreCases: readonly Advice[] = [
+  {
+    knob: "cases",
+    change: "run more cases within the burst, or a longer burst",
+    because: "the intervals still reach past the margins",
+  },
+];

@@ -1,0 +1,96 @@
+import { clopperPearson } from "@octavo/statistics";
+import { comparePaired } from "../support/paired-comparison.js";
+import type { Planned } from "../support/loss-effect.js";
+import type { TestedEffect } from "../support/verdicts.js";
+import type { Fleet, FleetCase } from "./fleet.js";
+import type { ReplicaSkewSettings } from "./settings.js";
+
+export interface Fingerprints {
+  /** One for each replica; none where answers carry no digests of logits, or the machines differ. */
+  readonly effects: readonly TestedEffect[];
+  readonly planned: readonly Planned[];
+  /** By replica: cases on which it stands alone against an agreeing majority, of those where there is one. */
+  readonly differing: ReadonlyMap<
+    string,
+    { readonly differs: number; readonly of: number; readonly first: string | undefined }
+  >;
+  readonly kind: "digest" | "output" | undefined;
+  /** Cases without a majority, as between two replicas that disagree. */
+  readonly undecided: number;
+}
+
+/**
+ * Each replica's answers against what more than half of the fleet says, bit for bit where there are digests. With two
+ * replicas nobody can say which of them is wrong: then both are named.
+ */
+export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings): Fingerprints {
+  const hasDigests =
+    fleet.cases.length > 0 &&
+    fleet.cases.every(({ answers }) => [...answers.values()].every((one) => one.logitsDigest !== undefined));
+  const hasOutputs = fleet.cases.some(({ answers }) =>
+    [...answers.values()].some((one) => one.output !== undefined),
+  );
+  const kind = hasDigests ? "digest" : hasOutputs ? "output" : undefined;
+  const counts = new Map(
+    fleet.replicas.map((replica) => [replica, { differs: 0, of: 0, first: undefined as string | undefined }]),
+  );
+  let undecided = 0;
+  for (const one of kind === undefined ? [] : fleet.cases) {
+    const prints = printsOf(one, kind === "digest");
+    const agreed = majorityOf(prints);
+    if (agreed === undefined) undecided++;
+    for (const [replica, print] of prints) {
+      const own = counts.get(replica)!;
+      own.of += 1;
+      if (print === agreed) continue;
+      own.differs += 1;
+      own.first ??= one.caseId;
+    }
+  }
+  const isDecisive = hasDigests && settings.isHomogeneous;
+  const effects: TestedEffect[] = [];
+  const planned: Planned[] = [];
+  for (const [replica, { differs, of }] of isDecisive ? counts : []) {
+    if (of === 0) continue;
+    const interval = clopperPearson(differs, of, 1 - settings.alpha);
+    effects.push({
+      name: `${replica}: logits unlike the fleet's`,
+      method: "equality of logits; Clopper-Pearson",
+      estimate: differs / of,
+      interval,
+      confidence: 1 - settings.alpha,
+      margin: differs > 0 ? 0 : settings.differenceMargin,
+      unit: "share",
+      pValue: differs > 0 ? 0 : 1,
+      isWithin: interval[1] <= settings.differenceMargin,
+    });
+    const scores = Array.from({ length: of }, (_, index) => ({
+      cluster: String(index),
+      before: 1,
+      after: Number(index >= differs),
+    }));
+    planned.push({
+      name: `${replica}: equality`,
+      compared: comparePaired(scores)!,
+      margin: settings.differenceMargin,
+    });
+  }
+  return { effects, planned, differing: counts, kind, undecided };
+}
+
+function printsOf({ answers }: FleetCase, byDigest: boolean): ReadonlyMap<string, string> {
+  return new Map(
+    [...answers].flatMap(([replica, answer]) => {
+      const print = byDigest ? answer.logitsDigest : answer.output;
+      return print === undefined ? [] : [[replica, print] as const];
+    }),
+  );
+}
+
+/** What more than half say. */
+function majorityOf(prints: ReadonlyMap<string, string>): string | undefined {
+  const counts = new Map<string, number>();
+  for (const print of prints.values()) counts.set(print, (counts.get(print) ?? 0) + 1);
+  for (const [print, count] of counts) if (2 * count > prints.size) return print;
+  return undefined;
+}

@@ -1,0 +1,105 @@
+import { pairsForNonInferiority } from "@octavo/statistics";
+import type { SampleSize } from "../check.js";
+import type { PairedComparison } from "./paired-comparison.js";
+import type { TestedEffect } from "./verdicts.js";
+
+export interface LossLimits {
+  /** The loss that is still accepted, fixed before the run. */
+  readonly margin: number;
+  readonly alpha: number;
+}
+
+/**
+ * A loss held against a margin: within it where the interval's upper end is, beyond it where the lower end is. A margin of
+ * zero on independent right and wrong answers is decided by the exact test of McNemar (1947).
+ */
+export function lossEffect(
+  name: string,
+  compared: PairedComparison,
+  { margin, alpha }: LossLimits,
+): TestedEffect {
+  const interval = compared.intervalAt(1 - alpha);
+  const isExact = margin === 0 && compared.mcnemarPValue !== undefined;
+  return {
+    name,
+    method: isExact ? "exact McNemar" : `${compared.method}, non-inferiority`,
+    estimate: compared.loss,
+    interval,
+    confidence: 1 - alpha,
+    margin,
+    unit: "share",
+    pValue: isExact ? (compared.loss > 0 ? compared.mcnemarPValue : 1) : compared.pValueBeyond(margin),
+    isWithin: interval !== undefined && interval[1] <= margin,
+  };
+}
+
+/** An effect of which nothing was seen. */
+export function unseenEffect(
+  name: string,
+  margin: number,
+  alpha: number,
+  unit: TestedEffect["unit"] = "share",
+): TestedEffect {
+  return {
+    name,
+    method: "none: nothing to compare",
+    estimate: undefined,
+    interval: undefined,
+    confidence: 1 - alpha,
+    margin,
+    unit,
+    pValue: undefined,
+    isWithin: false,
+  };
+}
+
+export interface Planned {
+  readonly name: string;
+  readonly compared: PairedComparison;
+  readonly margin: number;
+}
+
+/** Pairs that would show "within the margin" where nothing was lost, for the comparison that needs most more of them. */
+export function planPairs(
+  planned: readonly Planned[],
+  { alpha, power }: { readonly alpha: number; readonly power: number },
+): SampleSize {
+  let worst: (SampleSize & { readonly missing: number }) | undefined;
+  for (const { name, compared, margin } of planned) {
+    if (margin <= 0) continue;
+    // one more changed case than was seen, of two more cases: no change seen does not mean that there is none
+    const discordance = (compared.lost + compared.gained + 1) / (compared.count + 2);
+    const designEffect = compared.count / compared.numClusters;
+    const pairs = pairsForNonInferiority({ discordance, margin, alpha: alpha / 2, power });
+    const needed = Math.ceil(pairs * designEffect);
+    const missing = needed - compared.count;
+    if (worst !== undefined && worst.missing >= missing) continue;
+    const changed = `${(100 * discordance).toFixed(1)} % of cases changing`;
+    worst = {
+      have: compared.count,
+      needed,
+      alpha,
+      power,
+      basis: `${name}: to show a loss within ${points(margin)} points with ${changed}`,
+      missing,
+    };
+  }
+  if (worst !== undefined) {
+    const { missing: _missing, ...size } = worst;
+    return size;
+  }
+  const have = Math.min(...planned.map(({ compared }) => compared.count));
+  return {
+    have: planned.length === 0 ? 0 : have,
+    needed: undefined,
+    alpha,
+    power,
+    basis: planned.length === 0 ? "nothing was compared" : "no margin to plan for",
+  };
+}
+
+/** A share as percentage points, with one decimal where it has one. */
+export function points(share: number): string {
+  const rounded = Math.round(share * 1000) / 10;
+  return Object.is(rounded, -0) ? "0" : String(rounded);
+}

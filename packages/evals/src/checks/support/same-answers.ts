@@ -1,0 +1,152 @@
+import { clopperPearson } from "@octavo/statistics";
+import type { MovedCase } from "../check.js";
+import { comparePaired } from "./paired-comparison.js";
+import { evaluatorsOf, type Pair, type Pairing, type ScorePair, scorePairs } from "./pairs.js";
+import { lossEffect, type Planned, points } from "./loss-effect.js";
+import type { TestedEffect } from "./verdicts.js";
+
+export interface SameAnswersLimits {
+  readonly alpha: number;
+  /** Share of answers that may differ where nothing shows that they were worth as much. */
+  readonly differenceMargin: number;
+  /** Loss of a score that is accepted. */
+  readonly margin: number;
+}
+
+export interface SameAnswers {
+  readonly effects: readonly TestedEffect[];
+  readonly planned: readonly Planned[];
+  readonly moved: readonly MovedCase[];
+  readonly compared: number;
+  readonly differing: number;
+  /** Whether the server promises the same bits, so that one difference is a bug. */
+  readonly isPromised: boolean;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Are answers under a disturbance the answers without it? Equality comes first: a server that digests its logits promises
+ * the same bits, and one difference is a bug. Elsewhere near-ties may flip by rounding, and what counts is whether
+ * the answers that differ score worse; those that do not differ score the same, whatever a judge's mood was.
+ *
+ * @param repeated the same pairing without any disturbance: how often answers differ anyway
+ */
+export function compareAnswers(
+  disturbed: Pairing,
+  repeated: Pairing | undefined,
+  { alpha, differenceMargin, margin }: SameAnswersLimits,
+): SameAnswers {
+  const { pairs } = disturbed;
+  const differing = pairs.filter(differs);
+  const isPromised =
+    pairs.length > 0 &&
+    pairs.every(({ before, after }) => before.logitsDigest !== undefined && after.logitsDigest !== undefined);
+  const evaluators = evaluatorsOf(pairs.flatMap(({ before, after }) => [before, after]));
+  const notes: string[] = [];
+  const effects: TestedEffect[] = [];
+  const planned: Planned[] = [];
+  const unreadable = pairs.filter(
+    ({ before, after }) => before.output === undefined || after.output === undefined,
+  );
+  if (unreadable.length > 0 && !isPromised)
+    notes.push(`${unreadable.length} pairs lack an output: they count as different only by their digests`);
+  if (pairs.length > 0) notes.push(...repeatNotes(repeated, differing.length, pairs.length));
+  if (isPromised || (evaluators.length === 0 && pairs.length > 0)) {
+    const share = differing.length / pairs.length;
+    const interval = clopperPearson(differing.length, pairs.length, 1 - alpha);
+    effects.push({
+      name: isPromised ? "answers that differ, bit for bit" : "answers that differ",
+      method: isPromised ? "equality of logits; Clopper-Pearson" : "equality of outputs; Clopper-Pearson",
+      estimate: share,
+      interval,
+      confidence: 1 - alpha,
+      margin: isPromised && differing.length > 0 ? 0 : differenceMargin,
+      unit: "share",
+      pValue: isPromised && differing.length > 0 ? 0 : 1,
+      isWithin: interval[1] <= differenceMargin,
+    });
+    planned.push({
+      name: "equality",
+      compared: comparePaired(
+        pairs.map((pair) => ({ cluster: pair.cluster, before: 1, after: Number(!differs(pair)) })),
+      )!,
+      margin: differenceMargin,
+    });
+  }
+  const axes: { name: string; scored: readonly ScorePair[] }[] = [];
+  for (const evaluator of evaluators) {
+    const { scored, oneSided } = scorePairs(pairs, evaluator);
+    const settled = scored.map((one) => (differs(one.pair) ? one : { ...one, after: one.before }));
+    axes.push({ name: evaluator, scored: settled });
+    if (oneSided > 0) notes.push(`${evaluator}: ${oneSided} cases were scored on one side only: left out`);
+    const compared = comparePaired(
+      settled.map(({ pair, before, after }) => ({ cluster: pair.cluster, before, after })),
+    );
+    // where the promise is kept there is nothing left to test
+    if (compared === undefined || (isPromised && differing.length === 0)) continue;
+    effects.push(lossEffect(`${evaluator}: loss`, compared, { margin, alpha }));
+    planned.push({ name: evaluator, compared, margin });
+  }
+  return {
+    effects,
+    planned,
+    moved: movedAnswers(differing, axes),
+    compared: pairs.length,
+    differing: differing.length,
+    isPromised,
+    notes,
+  };
+}
+
+/** By the digests of the logits where both are known, else by the output; unknown outputs do not differ. */
+export function differs({ before, after }: Pair): boolean {
+  if (before.logitsDigest !== undefined && after.logitsDigest !== undefined)
+    return before.logitsDigest !== after.logitsDigest;
+  return before.output !== undefined && after.output !== undefined && before.output !== after.output;
+}
+
+/** Index of the first character that differs; the shorter one's length where one begins the other. */
+export function firstDifference(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
+  let at = 0;
+  while (at < length && one[at] === other[at]) at++;
+  return at;
+}
+
+function repeatNotes(repeated: Pairing | undefined, differing: number, compared: number): readonly string[] {
+  if (repeated === undefined || repeated.pairs.length === 0)
+    return differing === 0
+      ? []
+      : ["nothing was repeated undisturbed: whether answers differ from run to run anyway is not known"];
+  const again = repeated.pairs.filter(differs).length;
+  return [
+    `${differing} of ${compared} answers differ; undisturbed, ${again} of ${repeated.pairs.length} differ from run to run (${points(again / repeated.pairs.length)} %)`,
+  ];
+}
+
+function movedAnswers(
+  differing: readonly Pair[],
+  axes: readonly { readonly name: string; readonly scored: readonly ScorePair[] }[],
+): readonly MovedCase[] {
+  return differing
+    .map((pair) => {
+      const lost = axes.flatMap(({ name, scored }) =>
+        scored.flatMap((one) => (one.pair === pair && one.before !== one.after ? [{ name, ...one }] : [])),
+      );
+      const { before, after } = pair;
+      const at =
+        before.output === undefined || after.output === undefined || before.output === after.output
+          ? "logits differ, the text does not"
+          : `parts at character ${firstDifference(before.output, after.output)}`;
+      const scores = lost.map(({ name, before: was, after: is }) => `${name}: ${was} → ${is}`);
+      return {
+        caseId: pair.caseId,
+        what: [at, ...scores].join("; "),
+        before: before.output,
+        after: after.output,
+        severity: lost.reduce((sum, one) => sum + one.before - one.after, 0),
+      };
+    })
+    .toSorted((a, b) => b.severity - a.severity)
+    .slice(0, 50);
+}

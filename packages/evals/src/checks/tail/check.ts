@@ -1,0 +1,261 @@
+import type { Advice, Check, Figure, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import type { Observation } from "../observation.js";
+import { type ClusterMean, dropBelow, meanIntervalOver } from "../support/cluster-mean.js";
+import { points } from "../support/loss-effect.js";
+import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { type CellTable, placeScores, shorterThan, tabulate } from "./cells.js";
+import { tailSettings, type TailSettings } from "./settings.js";
+import { slopes } from "./slopes.js";
+import { clustersForDrop } from "./plan.js";
+
+/** A cell that is held against the shorter ones. */
+interface TestedCell {
+  readonly table: CellTable;
+  readonly row: number;
+  readonly column: number;
+  readonly cell: ClusterMean;
+  readonly reference: ClusterMean;
+  readonly effect: TestedEffect;
+}
+
+/**
+ * Do answers get worse the longer the prompt is and the further into the answer one looks? Every cell of prompt length and
+ * place in the answer is held against all cells that are shorter. Cells differ in their cases: use cases that differ in
+ * length alone, such as RULER's, or what looks like length is difficulty.
+ */
+export const tailCheck: Check<TailSettings> = {
+  name: "tail",
+  question: "Do long prompts and late parts of long answers score worse than the average lets see?",
+  defaults: tailSettings.parse({}),
+  judge(observations, settings) {
+    const seen = observations.filter(({ condition }) => condition === settings.condition);
+    const placed = placeScores(seen);
+    const tables = tabulate(placed.scores, settings);
+    const tested = tables.flatMap((table) => testCells(table, settings));
+    const hypotheses = decide(
+      tested.map(({ effect }) => effect),
+      settings.alpha,
+    );
+    const failures = seen.filter(({ failureCode }) => failureCode !== undefined).length;
+    const isIncomplete = failures > settings.maxMissingShare * seen.length;
+    const found = overallVerdict(hypotheses);
+    const verdict = found === "pass" && isIncomplete ? "inconclusive" : found;
+    const fitted = slopes(placed.scores, 1 - settings.alpha);
+    return {
+      check: "tail",
+      verdict,
+      summary: summaryOf(hypotheses, tables),
+      ruleOfThumb: ruleOfThumb(tables, settings),
+      hypotheses,
+      sampleSize: sampleSizeOf(tested, settings),
+      advice: verdict === "pass" ? [] : adviceFor(tested, hypotheses),
+      movedCases: worstParts(tested, hypotheses),
+      figures: [...tables.map((table) => heatmap(table, settings)), ...fitted.figures],
+      notes: [
+        ...(seen.length === 0
+          ? [`there is no answer under the condition ${JSON.stringify(settings.condition)}`]
+          : []),
+        ...notesOf(seen, placed.wholeAnswers, placed.withoutLengths),
+        ...(failures > 0 ? [`${failures} requests failed: they have no scores`] : []),
+        ...tables.flatMap((table) => emptyCells(table, settings)),
+        ...fitted.notes,
+      ],
+    };
+  },
+};
+
+function testCells(table: CellTable, settings: TailSettings): readonly TestedCell[] {
+  const { margin, alpha, minClusters } = settings;
+  return table.cells.flatMap((cells, row) =>
+    cells.flatMap((cell, column) => {
+      const reference = shorterThan(table, row, column);
+      if (cell === undefined || reference === undefined) return [];
+      if (Math.min(cell.clusters.size, reference.clusters.size) < minClusters) return [];
+      const { drop, interval, pValue } = dropBelow(reference, cell, margin, 1 - alpha);
+      const effect: TestedEffect = {
+        name: `${table.evaluator}: ${nameOf(table, row, column)}`,
+        method: "difference from the shorter cells, cluster-robust",
+        estimate: drop,
+        interval,
+        confidence: 1 - alpha,
+        margin,
+        unit: "share",
+        pValue,
+        isWithin: interval !== undefined && interval[1] <= margin,
+      };
+      return [{ table, row, column, cell, reference, effect }];
+    }),
+  );
+}
+
+function nameOf(table: CellTable, row: number, column: number): string {
+  return `prompts ${table.rows[row]} × output ${table.columns[column]}`;
+}
+
+function summaryOf(hypotheses: readonly Hypothesis[], tables: readonly CellTable[]): string {
+  if (tables.length === 0) return "Nothing was scored: there is no answer with scores and token counts.";
+  const [worst] = hypotheses.toSorted((a, b) => (b.estimate ?? 0) - (a.estimate ?? 0));
+  if (worst === undefined) return "No cell has enough cases to be held against a shorter one.";
+  const failed = hypotheses.filter(({ verdict }) => verdict === "fail");
+  const shown = failed.toSorted((a, b) => (b.estimate ?? 0) - (a.estimate ?? 0))[0] ?? worst;
+  const { estimate = 0, interval, margin = 0 } = shown;
+  const bounds = interval === undefined ? "" : `${points(interval[0])} to ${points(interval[1])}; `;
+  const figures = `${shown.name} is ${points(estimate)} points below the shorter cells (${bounds}margin ${points(margin)})`;
+  if (failed.length > 0)
+    return `Quality falls off: ${figures}; ${failed.length} of ${hypotheses.length} cells are beyond the margin.`;
+  const undecided = hypotheses.filter(({ verdict }) => verdict !== "pass").length;
+  return undecided === 0
+    ? `No cell falls below the shorter ones by more than the margin; the lowest: ${figures}.`
+    : `Not decided: ${undecided} of ${hypotheses.length} cells need more cases; the lowest: ${figures}.`;
+}
+
+function ruleOfThumb(tables: readonly CellTable[], settings: TailSettings): RuleOfThumb {
+  let tripped = false;
+  const rows: (string | number | null)[][] = [];
+  for (const table of tables) {
+    const all = table.cells.flat().filter((cell) => cell !== undefined);
+    for (const [row, cells] of table.cells.entries()) {
+      if (cells.every((cell) => cell === undefined)) continue;
+      rows.push([
+        table.evaluator,
+        table.rows[row]!,
+        ...cells.map((cell) => (cell === undefined ? null : Math.round(cell.mean * 1000) / 1000)),
+      ]);
+    }
+    for (const cell of all) {
+      const rest = all.filter((other) => other !== cell);
+      const count = rest.reduce((sum, other) => sum + other.count, 0);
+      const mean = rest.reduce((sum, other) => sum + other.mean * other.count, 0) / Math.max(1, count);
+      if (rest.length > 0 && mean - cell.mean >= settings.cliff) tripped = true;
+    }
+  }
+  return {
+    rule: `Scores by prompt length and output position; look for the cell that drops a cliff against the rest (here: ${points(settings.cliff)} points below their mean).`,
+    tripped,
+    columns: ["evaluator", "prompt tokens", ...(tables[0]?.columns ?? []).map((name) => `output ${name}`)],
+    rows,
+  };
+}
+
+function heatmap(table: CellTable, { alpha }: TailSettings): Figure {
+  return {
+    kind: "heatmap",
+    title: `${table.evaluator} by prompt length and place in the answer`,
+    xLabel: "output tokens",
+    yLabel: "prompt tokens",
+    x: table.columns,
+    y: table.rows,
+    cells: table.cells.map((row) =>
+      row.map((cell) =>
+        cell === undefined
+          ? null
+          : { value: cell.mean, count: cell.count, interval: meanIntervalOver(cell, 1 - alpha) },
+      ),
+    ),
+  };
+}
+
+function sampleSizeOf(tested: readonly TestedCell[], settings: TailSettings): SampleSize {
+  const { alpha, power, margin } = settings;
+  const [smallest] = tested.toSorted((a, b) => a.cell.clusters.size - b.cell.clusters.size);
+  if (smallest === undefined)
+    return { have: 0, needed: undefined, alpha, power, basis: "no cell could be held against a shorter one" };
+  const needed = clustersForDrop(smallest.reference, smallest.cell, { alpha, power, margin });
+  const { table, row, column, cell } = smallest;
+  return {
+    have: cell.clusters.size,
+    needed,
+    alpha,
+    power,
+    basis: `independent cases in ${nameOf(table, row, column)}, the smallest cell, to show a drop within ${points(margin)} points at the variance seen`,
+  };
+}
+
+function notesOf(
+  seen: readonly Observation[],
+  wholeAnswers: number,
+  withoutLengths: number,
+): readonly string[] {
+  const cut = seen.filter(({ finishReason }) => finishReason === "length").length;
+  return [
+    ...(wholeAnswers > 0
+      ? [`${wholeAnswers} answers were scored as a whole: their score stands at their last token`]
+      : []),
+    ...(withoutLengths > 0 ? [`${withoutLengths} answers do not say how long they are: left out`] : []),
+    ...(cut > 0 ? [`${cut} answers were cut at max_tokens: their last parts are unfinished`] : []),
+  ];
+}
+
+function emptyCells(table: CellTable, { minClusters }: TailSettings): readonly string[] {
+  const thin: string[] = [];
+  const empty: string[] = [];
+  for (const [row, cells] of table.cells.entries()) {
+    for (const [column, cell] of cells.entries()) {
+      if (cell === undefined) empty.push(nameOf(table, row, column));
+      else if (cell.clusters.size < minClusters) thin.push(nameOf(table, row, column));
+    }
+  }
+  return [
+    ...(empty.length > 0 ? [`${table.evaluator}: nothing in ${empty.join(", ")}`] : []),
+    ...(thin.length > 0
+      ? [`${table.evaluator}: fewer than ${minClusters} independent cases in ${thin.join(", ")}: not tested`]
+      : []),
+  ];
+}
+
+function worstParts(tested: readonly TestedCell[], hypotheses: readonly Hypothesis[]): readonly MovedCase[] {
+  return tested
+    .flatMap(({ table, row, column, reference }, index) =>
+      hypotheses[index]?.verdict !== "fail"
+        ? []
+        : table.scores[row]![column]!.map((score) => ({
+            caseId: score.caseId,
+            what: `${table.evaluator}: tokens ${score.fromToken} to ${score.toToken} scored ${Math.round(score.value * 100) / 100}, with a prompt of ${score.promptTokens}`,
+            before: undefined,
+            after: score.output,
+            severity: reference.mean - score.value,
+          })),
+    )
+    .filter(({ severity }) => severity > 0)
+    .toSorted((a, b) => b.severity - a.severity)
+    .slice(0, 50);
+}
+
+function adviceFor(tested: readonly TestedCell[], hypotheses: readonly Hypothesis[]): readonly Advice[] {
+  const failed = tested.filter((_cell, index) => hypotheses[index]?.verdict === "fail");
+  const advice: Advice[] = [];
+  if (failed.some(({ row }) => row > 0)) {
+    const first = Math.min(...failed.filter(({ row }) => row > 0).map(({ row }) => row));
+    const from = failed[0]!.table.rows[first]!;
+    advice.push(
+      {
+        knob: "gateway route",
+        change: `send prompts of ${from} tokens and more to a model that holds them, or shorten them first (retrieve less, summarise)`,
+        because: "the model answers worse there whatever the server does",
+      },
+      {
+        knob: "--max-model-len",
+        change: `refuse what lies beyond: set it below ${from}`,
+        because: "a clear refusal is better than a wrong answer",
+      },
+      {
+        knob: "--hf-overrides rope_scaling, --kv-cache-dtype",
+        change: "check that the positions' scaling is the model card's, and try bf16 for the KV cache",
+        because: "both touch long contexts first",
+      },
+    );
+  }
+  if (failed.some(({ column }) => column > 0))
+    advice.push({
+      knob: "max_tokens",
+      change: "ask for long answers in several requests, or cap them before the cell that falls off",
+      because: "what is written late scores worse than what is written early",
+    });
+  if (hypotheses.some(({ verdict }) => verdict === "inconclusive"))
+    advice.push({
+      knob: "cases",
+      change: "add cases of the lengths whose cells are not decided",
+      because: "their intervals still reach past the margin",
+    });
+  return advice;
+}

@@ -1,0 +1,29 @@
+import { z } from "zod";
+import { camelKeys, comparisonFields, share } from "../support/settings.js";
+
+/** Rising numbers of tokens: a bucket ends before each, the last one is open. */
+const edges = z
+  .array(z.int().min(1))
+  .min(1)
+  .max(12)
+  .refine((values) => values.every((value, index) => index === 0 || value > values[index - 1]!), {
+    message: "expected rising numbers of tokens",
+  });
+
+export const tailSettings = z
+  .strictObject({
+    ...comparisonFields,
+    /** Which answers are looked at. */
+    condition: z.string().default("candidate"),
+    prompt_edges: edges.default([8_000, 32_000, 64_000]),
+    output_edges: edges.default([500, 2_000]),
+    /** How far below the shorter cells a cell may lie. */
+    margin: share.default(0.05),
+    /** The published rule looks for a cliff and names no height. */
+    cliff: share.default(0.1),
+    /** A cell with fewer documents or conversations is shown and not tested. */
+    min_clusters: z.int().min(2).default(8),
+  })
+  .transform(camelKeys);
+
+export type TailSettings = z.output<typeof tailSettings>;

@@ -1,0 +1,24 @@
+import type { Random } from "@octavo/statistics";
+import type { Verdict } from "../check.js";
+
+export interface VerdictCounts {
+  readonly pass: number;
+  readonly fail: number;
+  readonly inconclusive: number;
+}
+
+export function countVerdicts(runs: number, run: (seed: number) => Verdict): VerdictCounts {
+  const counts = { pass: 0, fail: 0, inconclusive: 0 };
+  for (let seed = 0; seed < runs; seed++) counts[run(seed)] += 1;
+  return counts;
+}
+
+/** More than so many of `runs` would be seen once in a thousand times if each came with probability `alpha`. */
+export function mostByChance(runs: number, alpha: number): number {
+  return Math.ceil(runs * alpha + 3.1 * Math.sqrt(runs * alpha * (1 - alpha)));
+}
+
+/** 1 with the given probability. */
+export function coin(random: Random, probability: number): number {
+  return Number(random.uniform() < probability);
+}
