@@ -10,6 +10,7 @@ export * from "./datasets/index.js";
 export * from "./evaluation/index.js";
 export * from "./evaluators/index.js";
 export * from "./gate/index.js";
+export * from "./generators/index.js";
 export * from "./judges/index.js";
 export * from "./outputs/index.js";
 export * from "./report/index.js";

@@ -1,3 +1,4 @@
+import { stringMatchEvaluator } from "../generators/ruler/string-match.js";
 import { functionCallingEvaluators } from "./function-calling/function-calling-evaluators.js";
 import { jsonEvaluators } from "./json/json-evaluators.js";
 import { EvaluatorTable } from "./registry.js";
@@ -8,4 +9,5 @@ export const evaluatorTable = new EvaluatorTable([
   ...jsonEvaluators,
   ...functionCallingEvaluators,
   ...textEvaluators,
+  stringMatchEvaluator,
 ]);
