@@ -1,13 +1,17 @@
 import { stringMatchEvaluator } from "../generators/ruler/string-match.js";
+import { cascadeEvaluator } from "../judges/cascade.js";
+import { judgedEvaluators } from "../judges/judged-evaluators.js";
 import { functionCallingEvaluators } from "./function-calling/function-calling-evaluators.js";
 import { jsonEvaluators } from "./json/json-evaluators.js";
 import { EvaluatorTable } from "./registry.js";
 import { textEvaluators } from "./text/text-evaluators.js";
 
 /** Every evaluator there is. A new one is a row in one of these lists. */
-export const evaluatorTable = new EvaluatorTable([
+export const evaluatorTable: EvaluatorTable = new EvaluatorTable([
   ...jsonEvaluators,
   ...functionCallingEvaluators,
   ...textEvaluators,
   stringMatchEvaluator,
+  ...judgedEvaluators,
+  cascadeEvaluator(() => evaluatorTable),
 ]);

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { OctavoError } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
@@ -127,15 +126,4 @@ export function selfJudgingWarning(
 
 function sameModel(one: string, other: string): boolean {
   return one.trim().toLowerCase() === other.trim().toLowerCase();
-}
-
-/** Refuses labels that no answer could be told apart by. */
-export function checkLabels(labels: readonly string[]): void {
-  const distinct = new Set(labels.map((label) => label.trim().toLowerCase()));
-  if (labels.length < 2 || distinct.size !== labels.length || distinct.has(""))
-    throw new OctavoError(
-      "invalid_option",
-      `a judge chooses between at least two different labels, got ${JSON.stringify(labels).slice(0, 200)}`,
-      { param: "labels" },
-    );
 }

@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { OctavoError } from "@octavo/protocol";
+import { wilsonInterval, type Interval } from "@octavo/statistics";
+import { z } from "zod";
+import type { EvaluateOptions, Evaluator, Sample, Score } from "../evaluators/evaluator.js";
+import {
+  defineEvaluator,
+  type EvaluatorEntry,
+  type EvaluatorTable,
+  type Outcome,
+} from "../evaluators/registry.js";
+import { numberOf, recordOf, stringOf } from "../http/json.js";
+
+/** One way to a verdict; the cheapest stands first. */
+export interface CascadeStage {
+  readonly evaluator: Evaluator;
+  /** Which of its verdicts are final; a pattern that finds refusals can only fail an answer. Default both. */
+  readonly decides: "pass" | "fail" | "both";
+  /** Least probability of the label with which a judge's verdict is final; without probabilities it never is. */
+  readonly certainty: number;
+}
+
+export interface CascadeSettings {
+  /** The last one decides whatever comes to it. */
+  readonly stages: readonly CascadeStage[];
+  /** Share of the verdicts that came earlier for which the last stage is asked as well. */
+  readonly auditShare: number;
+  readonly seed: number;
+}
+
+/** The verdict of the first stage that is sure, with what the last one says of it where the case is audited. */
+export async function runCascade(
+  { stages, auditShare, seed }: CascadeSettings,
+  sample: Sample,
+  options: EvaluateOptions,
+): Promise<Outcome> {
+  const last = stages.length - 1;
+  for (const [index, stage] of stages.entries()) {
+    const score = await stage.evaluator.evaluate(sample, options);
+    if (index === last) return withStage(score, stage, index, {});
+    if (!isFinal(score, stage)) continue;
+    if (!isAudited(sample.case.id, auditShare, seed)) return withStage(score, stage, index, {});
+    const audit = await stages[last]!.evaluator.evaluate(sample, options);
+    const seen = audit.status === "scored" ? { audit: audit.passed ? "pass" : "fail" } : {};
+    return withStage(score, stage, index, seen);
+  }
+  throw new OctavoError("invalid_option", "a cascade needs stages", { param: "stages" });
+}
+
+function isFinal(score: Score, { evaluator, decides, certainty }: CascadeStage): boolean {
+  if (score.status !== "scored") return false;
+  if (decides !== "both" && decides !== (score.passed ? "pass" : "fail")) return false;
+  if (!evaluator.needsJudge) return true;
+  const probability = numberOf(recordOf(score.details?.["probabilities"])[score.label ?? ""]);
+  return probability !== undefined && probability >= certainty;
+}
+
+/** By the case alone, so that every worker and every rerun audits the same ones. */
+function isAudited(caseId: string, share: number, seed: number): boolean {
+  const digest = createHash("sha256").update(`${seed}\n${caseId}`).digest();
+  return digest.readUInt32BE(0) < share * 2 ** 32;
+}
+
+function withStage(
+  score: Score,
+  { evaluator }: CascadeStage,
+  index: number,
+  audit: { readonly audit?: string },
+): Outcome {
+  if (score.status !== "scored") return score;
+  return { ...score, details: { ...score.details, stage: evaluator.name, stageIndex: index, ...audit } };
+}
+
+const stageOptions = z.strictObject({
+  /** A row's name, or a spec of it. */
+  evaluator: z.union([z.string(), z.record(z.string(), z.unknown())]),
+  decides: z.enum(["pass", "fail", "both"]).default("both"),
+  certainty: z.number().min(0.5).max(1).default(0.9),
+});
+
+const cascadeOptions = z.strictObject({
+  stages: z.array(stageOptions).min(2).max(8),
+  audit_share: z.number().min(0).max(1).default(0.1),
+  seed: z.int().default(1),
+});
+
+/** The row; its stages are other rows of the table, which is there only after it. */
+export function cascadeEvaluator(table: () => EvaluatorTable): EvaluatorEntry {
+  return defineEvaluator({
+    name: "cascade",
+    description: "The verdict of the cheapest of several evaluators that is sure of it.",
+    inputs: ["output"],
+    output: "pass_fail",
+    needsJudge: true,
+    options: cascadeOptions,
+    create(options, services) {
+      const stages = options.stages.map(({ evaluator: spec, decides, certainty }, index): CascadeStage => {
+        // two stages may be one row with different judges
+        const named = typeof spec === "string" ? { name: spec } : spec;
+        const [evaluator] = table().create([{ as: `stage-${index}`, ...named }], services);
+        if (evaluator === undefined) throw new OctavoError("internal_error", "no stage was made");
+        return { evaluator, decides, certainty };
+      });
+      const settings = { stages, auditShare: options.audit_share, seed: options.seed };
+      return {
+        fingerprint: stages.map(({ evaluator }) => evaluator.fingerprint ?? evaluator.name).join(" "),
+        score: (sample, evaluateOptions) => runCascade(settings, sample, evaluateOptions),
+      };
+    },
+  });
+}
+
+export interface CascadeReport {
+  readonly numScored: number;
+  /** In the order of the stages. */
+  readonly stages: readonly { readonly name: string; readonly numDecided: number }[];
+  /** Of verdicts before the last stage, those on which the last one was asked too. */
+  readonly numAudited: number;
+  /** Share of the audited that the last stage agrees with; undefined where none was audited. */
+  readonly agreement: { readonly estimate: number; readonly interval: Interval } | undefined;
+}
+
+/** What a cascade saved and what it cost in agreement, from its scores alone, wherever they were made. */
+export function cascadeReport(scores: Iterable<Score>, confidence = 0.95): CascadeReport {
+  const stages: { name: string; numDecided: number }[] = [];
+  let numScored = 0;
+  let numAudited = 0;
+  let agreed = 0;
+  for (const score of scores) {
+    if (score.status !== "scored") continue;
+    const index = numberOf(score.details?.["stageIndex"]);
+    const name = stringOf(score.details?.["stage"]);
+    if (index === undefined || name === undefined || index > 64) continue;
+    numScored += 1;
+    while (stages.length <= index) stages.push({ name: `stage-${stages.length}`, numDecided: 0 });
+    stages[index]!.name = name;
+    stages[index]!.numDecided += 1;
+    const audit = stringOf(score.details?.["audit"]);
+    if (audit === undefined) continue;
+    numAudited += 1;
+    if (audit === (score.passed ? "pass" : "fail")) agreed += 1;
+  }
+  return {
+    numScored,
+    stages,
+    numAudited,
+    agreement:
+      numAudited === 0
+        ? undefined
+        : { estimate: agreed / numAudited, interval: wilsonInterval(agreed, numAudited, confidence) },
+  };
+}

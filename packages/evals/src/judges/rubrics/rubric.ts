@@ -1,0 +1,56 @@
+import type { ShownInput } from "../sample-texts.js";
+
+/** What a judge is asked about a sample: one row of the table. The value is such that more is better. */
+export type Rubric = PassFailRubric | ScaleRubric | ChoiceRubric;
+
+interface RubricBase {
+  readonly name: string;
+  /** One sentence, as tables of evaluators show it. */
+  readonly description: string;
+  /** What the judge is shown. */
+  readonly inputs: readonly ShownInput[];
+  /** What it is shown where the sample has it. */
+  readonly alsoShown?: readonly ShownInput[];
+}
+
+/** A question with two answers. */
+export interface PassFailRubric extends RubricBase {
+  readonly output: "pass_fail";
+  readonly pass: string;
+  readonly fail: string;
+}
+
+/** A quality in five grades: 1 stands for 0, 5 for 1. With probabilities of grades the score is their mean. */
+export interface ScaleRubric extends RubricBase {
+  readonly output: "score";
+  readonly best: string;
+  readonly worst: string;
+}
+
+/** One of several labels. */
+export interface ChoiceRubric extends RubricBase {
+  readonly output: "choice";
+  readonly question: string;
+  readonly labels: readonly RubricLabel[];
+}
+
+export interface RubricLabel {
+  readonly label: string;
+  readonly meaning: string;
+  /** 0 to 1. */
+  readonly value: number;
+}
+
+/** How often something was done as it should be. */
+export function frequencies(meanings: {
+  readonly always: string;
+  readonly never: string;
+}): readonly RubricLabel[] {
+  return [
+    { label: "always", meaning: meanings.always, value: 1 },
+    { label: "mostly", meaning: "nearly every time", value: 0.75 },
+    { label: "sometimes", meaning: "about half of the times", value: 0.5 },
+    { label: "rarely", meaning: "hardly ever", value: 0.25 },
+    { label: "never", meaning: meanings.never, value: 0 },
+  ];
+}
