@@ -10,4 +10,5 @@ export {
   type Scorer,
 } from "./registry.js";
 export { missingInput } from "./inputs.js";
+export { loadEvaluatorTable } from "./load-table.js";
 export { evaluatorTable } from "./table.js";

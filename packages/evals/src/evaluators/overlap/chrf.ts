@@ -1,0 +1,82 @@
+import { countNgrams, overlapOf, splitAtSpace, totalOf } from "./ngrams.js";
+
+const characterOrders = 6;
+/** Recall counts this many times as much as precision. */
+const beta = 2;
+/** Stands for a precision or recall that has nothing to be computed from. */
+const epsilon = 1e-16;
+const punctuation = new Set("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
+
+/** Of one order: n-grams of the output, of the reference, and of both. */
+type OrderCounts = readonly [output: number, reference: number, matched: number];
+
+/** Of each order, characters first. */
+export type ChrfCounts = readonly OrderCounts[];
+
+function characters(text: string): string[] {
+  return Array.from(splitAtSpace(text).join(""));
+}
+
+/** Words with a leading or trailing mark apart from them. */
+function words(text: string): string[] {
+  return splitAtSpace(text).flatMap((word) => {
+    const own = Array.from(word);
+    if (own.length === 1) return [word];
+    const last = own.at(-1)!;
+    if (punctuation.has(last)) return [own.slice(0, -1).join(""), last];
+    return punctuation.has(own[0]!) ? [own[0]!, own.slice(1).join("")] : [word];
+  });
+}
+
+function ngramsOf(text: string, wordOrders: number): ReadonlyMap<string, number>[] {
+  const [letters, parts] = [characters(text), wordOrders === 0 ? [] : words(text)];
+  return [
+    ...Array.from({ length: characterOrders }, (_, index) => countNgrams(letters, index + 1)),
+    ...Array.from({ length: wordOrders }, (_, index) => countNgrams(parts, index + 1)),
+  ];
+}
+
+/** One segment against the reference that it is nearest to. */
+export function chrfCounts(output: string, references: readonly string[], wordOrders: number): ChrfCounts {
+  const own = ngramsOf(output, wordOrders);
+  let best: ChrfCounts = own.map((): OrderCounts => [0, 0, 0]);
+  let bestScore = -1;
+  for (const reference of references) {
+    const counts = ngramsOf(reference, wordOrders).map((theirs, order): OrderCounts => {
+      const mine = own[order]!;
+      // an order that the reference lacks says nothing about the output
+      return [theirs.size === 0 ? 0 : totalOf(mine), totalOf(theirs), overlapOf(mine, theirs)];
+    });
+    const score = chrf(counts);
+    if (score > bestScore) [best, bestScore] = [counts, score];
+  }
+  return best;
+}
+
+export function sumChrfCounts(counts: readonly ChrfCounts[]): ChrfCounts {
+  return counts.reduce((all, own) =>
+    all.map(([output, reference, matched], order): OrderCounts => {
+      const other = own[order]!;
+      return [output + other[0], reference + other[1], matched + other[2]];
+    }),
+  );
+}
+
+/**
+ * chrF (Popović, 2015), or chrF++ where word orders are among the counts (Popović, 2017), from 0 to 1, as sacreBLEU computes
+ * it: F-score of mean precision and mean recall over the orders that both sides have.
+ */
+export function chrf(counts: ChrfCounts): number {
+  let precision = 0;
+  let recall = 0;
+  let orders = 0;
+  for (const [output, reference, matched] of counts) {
+    if (output === 0 || reference === 0) continue;
+    precision += matched / output;
+    recall += matched / reference;
+    orders++;
+  }
+  if (orders === 0 || precision + recall <= epsilon) return 0;
+  const [p, r] = [precision / orders, recall / orders];
+  return ((1 + beta ** 2) * p * r) / (beta ** 2 * p + r);
+}
