@@ -16,6 +16,11 @@ test("a gate is concerned by the files that its patterns take", () => {
     [["src/**", "!src/**/*.md", "src/keep.md"], "src/keep.md", true],
     [["model?.json"], "model1.json", true],
     [["a.b"], "aXb", false],
+    [["x**/b"], "xx/yx/b", true],
+    [["{a,b{c,d}}/*.ts"], "bd/x.ts", true],
+    [["a/**/b"], "a/b", true],
+    [["a/**/b"], "a/xb", false],
+    [["**"], "any/thing", true],
     [["./docs/**"], "./docs/x", true],
     [["(x|y)+$"], "(x|y)+$", true],
   ];
@@ -27,6 +32,7 @@ test("a gate is concerned by the files that its patterns take", () => {
 test("a pattern that cannot be read says so, and a hostile one takes no time", () => {
   assert.throws(() => concerns(["{a,b"], ["a"]), OctavoError);
   assert.throws(() => concerns(["x".repeat(600)], ["a"]), OctavoError);
+  assert.throws(() => concerns(["{a,b}".repeat(20)], ["a"]), OctavoError);
   assert.equal(concerns([`${"**/".repeat(100)}end`], [`${"a/".repeat(200)}no`]), false);
   assert.equal(concerns([`${"*".repeat(40)}b`], ["a".repeat(60)]), false);
 });
