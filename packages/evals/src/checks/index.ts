@@ -8,3 +8,4 @@ export { replicaSkewCheck } from "./replica-skew/check.js";
 export type { ReplicaSkewSettings } from "./replica-skew/settings.js";
 export { tailCheck } from "./tail/check.js";
 export type { TailSettings } from "./tail/settings.js";
+export { checkNamed, checkTable } from "./table.js";

@@ -1,0 +1,18 @@
+import { OctavoError } from "@octavo/protocol";
+import type { CheckName } from "./check.js";
+import type { CheckRow } from "./check-run.js";
+
+/** Every check that can be run, in the order of `checkNames`. A new one is a row made by `checkRow`. */
+export const checkTable: readonly CheckRow[] = [];
+
+/** @throws OctavoError `invalid_option` for a check that there is none of */
+export function checkNamed(name: CheckName | (string & {})): CheckRow {
+  const row = checkTable.find((candidate) => candidate.name === name);
+  if (row === undefined)
+    throw new OctavoError(
+      "invalid_option",
+      `there is no check ${JSON.stringify(name.slice(0, 64))}; there are ${checkTable.map((known) => known.name).join(", ")}`,
+      { param: "check" },
+    );
+  return row;
+}
