@@ -10,6 +10,8 @@ export interface Answer {
   readonly reasoning: string | undefined;
   readonly toolCalls: readonly AnsweredToolCall[];
   readonly finishReason: string | undefined;
+  /** The output token by token, where `logprobs` was asked for and given. */
+  readonly tokens?: readonly AnsweredToken[];
   readonly usage: AnswerUsage;
   readonly timing: AnswerTiming;
   /** Octavo's record of how it was served; undefined from other servers. */
@@ -24,6 +26,11 @@ export interface AnsweredToolCall {
   readonly name: string;
   /** As the model wrote them; need not be JSON. */
   readonly arguments: string;
+}
+
+export interface AnsweredToken {
+  readonly text: string;
+  readonly logprob: number;
 }
 
 export interface AnswerUsage {

@@ -61,15 +61,29 @@ export class OpenAiServer {
 
   /** Asks for a JSON answer of at most `maxAnswerBytes`. */
   async json(asked: ServerRequest): Promise<ServerReply<unknown>> {
+    const reply = await this.#whole(asked);
+    if (!reply.ok) return reply;
+    const parsed = parseJson(reply.value);
+    if (parsed !== undefined) return { ok: true, value: parsed.value, headers: reply.headers };
+    const failure = failureOf(
+      "invalid_response",
+      `the answer is not JSON: ${reply.value.slice(0, 100)}`,
+      false,
+    );
+    return { ok: false, failure, headers: reply.headers };
+  }
+
+  /** Asks for a text of at most `maxAnswerBytes`; undefined where the server gives none. */
+  async text(asked: ServerRequest): Promise<string | undefined> {
+    const reply = await this.#whole(asked);
+    return reply.ok ? reply.value : undefined;
+  }
+
+  async #whole(asked: ServerRequest): Promise<ServerReply<string>> {
     const chunks: Uint8Array[] = [];
     const collect = { push: (chunk: Uint8Array) => void chunks.push(chunk), isDone: false };
     const reply = await this.read(asked, () => collect);
-    if (!reply.ok) return reply;
-    const text = Buffer.concat(chunks).toString("utf8");
-    const parsed = parseJson(text);
-    if (parsed !== undefined) return { ok: true, value: parsed.value, headers: reply.headers };
-    const failure = failureOf("invalid_response", `the answer is not JSON: ${text.slice(0, 100)}`, false);
-    return { ok: false, failure, headers: reply.headers };
+    return reply.ok ? { ...reply, value: Buffer.concat(chunks).toString("utf8") } : reply;
   }
 
   /** Feeds the body of an answer with a status of 200 to 299 to a reader, made when its headers are known. */

@@ -1,5 +1,5 @@
 import { createSseDecoder, type ServingRecordInfo } from "@octavo/protocol";
-import type { AnsweredToolCall, AnswerUsage } from "../answers/answer.js";
+import type { AnsweredToken, AnsweredToolCall, AnswerUsage } from "../answers/answer.js";
 import type { BodyReader } from "../http/openai-server.js";
 import { listOf, numberOf, parseJson, recordOf, stringOf } from "../http/json.js";
 import { failureOf, failureOfEvent, type ServerFailure } from "../http/server-failure.js";
@@ -20,6 +20,8 @@ export class AnswerBuilder implements BodyReader {
   readonly #reasoning: string[] = [];
   readonly #calls: CallPieces[] = [];
   readonly pieceMs: number[] = [];
+  /** Empty where no logprobs were given. */
+  readonly tokens: AnsweredToken[] = [];
   model: string | undefined;
   finishReason: string | undefined;
   usage: AnswerUsage = { promptTokens: undefined, completionTokens: undefined, cachedTokens: undefined };
@@ -110,6 +112,10 @@ export class AnswerBuilder implements BodyReader {
       if ((numberOf(choice["index"]) ?? 0) !== 0) continue;
       if (this.#readMessage(recordOf(choice[part]))) this.pieceMs.push(nowMs - this.#startMs);
       this.finishReason = stringOf(choice["finish_reason"]) ?? this.finishReason;
+      for (const token of listOf(recordOf(choice["logprobs"])["content"]).map(recordOf)) {
+        const logprob = numberOf(token["logprob"]);
+        if (logprob !== undefined) this.tokens.push({ text: stringOf(token["token"]) ?? "", logprob });
+      }
     }
   }
 

@@ -340,6 +340,40 @@ describe("an OpenAI-compatible target", () => {
     await assert.rejects(answering, reason);
   });
 
+  it("keeps the tokens of an answer where logprobs are given", async () => {
+    const content = ["He", "y"].map((token, index) => ({ token, logprob: -(index + 1) / 3, top_logprobs: [] }));
+    const streamed = await answerFrom((_, response) => {
+      sendStream(
+        response,
+        content.map((one) => {
+          const choice = { index: 0, delta: { content: one.token }, finish_reason: null };
+          return { object: "chat.completion.chunk", choices: [{ ...choice, logprobs: { content: [one] } }] };
+        }),
+      );
+    });
+    const whole = await answerFrom((_, response) =>
+      sendJson(response, 200, completion("Hey", { logprobs: { content } })),
+    );
+    for (const { answer } of [streamed, whole])
+      assert.deepEqual(answer.tokens, [
+        { text: "He", logprob: -1 / 3 },
+        { text: "y", logprob: -2 / 3 },
+      ]);
+    const without = await answerFrom((_, response) => sendJson(response, 200, completion("Hey")));
+    assert.equal(without.answer.tokens, undefined);
+  });
+
+  it("reads what the server counts, beside the version segment", async () => {
+    await using server = await startFakeServer({
+      "/metrics": (_, response) => void response.end("vllm:kv_cache_usage_perc 0.25\n"),
+    });
+    const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
+    assert.equal(await target.metrics(signal), "vllm:kv_cache_usage_perc 0.25\n");
+    await using silent = await startFakeServer({});
+    const other = openAiTarget({ name: "candidate", baseUrl: silent.baseUrl });
+    assert.equal(await other.metrics(signal), undefined);
+  });
+
   it("refuses a base URL that is none", () => {
     assert.throws(() => openAiTarget({ name: "x", baseUrl: "localhost:8000" }), { code: "invalid_option" });
   });

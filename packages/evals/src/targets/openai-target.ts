@@ -78,6 +78,7 @@ export class OpenAiTarget implements Target {
       reasoning: builder.reasoning,
       toolCalls: builder.toolCalls,
       finishReason: builder.finishReason,
+      ...(builder.tokens.length === 0 ? {} : { tokens: builder.tokens }),
       usage: builder.usage,
       timing: {
         scheduledEpochMs: options.scheduledEpochMs ?? sentEpochMs,
@@ -89,6 +90,10 @@ export class OpenAiTarget implements Target {
       headers: Object.fromEntries(Object.entries(reply.headers).filter(([name]) => name.startsWith("x-"))),
       failure: failure === undefined ? undefined : plainFailure(failure),
     };
+  }
+
+  async metrics(signal: AbortSignal): Promise<string | undefined> {
+    return this.server.text({ path: "/metrics", atRoot: true, signal, timeoutMs: 10_000 });
   }
 
   /** The model that answers, as far as it is known or the server tells. */

@@ -6,6 +6,8 @@ export interface Target {
   readonly name: string;
   /** Resolves with a failed answer when the server fails; rejects only when `signal` is aborted. */
   answer(evalCase: EvalCase, options: AnswerOptions): Promise<Answer>;
+  /** What the server counts, as Prometheus reads it; undefined where it does not tell. Rejects only when `signal` is aborted. */
+  metrics?(signal: AbortSignal): Promise<string | undefined>;
 }
 
 export interface AnswerOptions {
