@@ -270,3 +270,16 @@ test("rows are read once", async () => {
   await evaluation.summary();
   await assert.rejects(() => rowsOf(evaluation), /can be read once/);
 });
+
+test("a judge that judges its own answers is a note of the summary", async () => {
+  const judged = (judge: string) => ({ ...scoring(() => scored(1)), judge });
+  const samples = samplesOf(3).map((sample) => ({
+    ...sample,
+    answer: { ...sample.answer, model: "Octavo-mini" },
+  }));
+  const own = await evaluate({ samples, evaluators: [judged("octavo-mini")] }).summary();
+  assert.match(own.notes.join(), /^octavo-mini judges its own answers/);
+  assert.equal(own.status, "ok");
+  const other = await evaluate({ samples, evaluators: [judged("large")] }).summary();
+  assert.deepEqual(other.notes, []);
+});

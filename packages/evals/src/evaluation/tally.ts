@@ -1,6 +1,7 @@
 import type { Answer } from "../answers/answer.js";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Evaluator, Score } from "../evaluators/evaluator.js";
+import { selfJudgingWarning } from "../judges/self-judging.js";
 import { ClusterSlots } from "./cluster-slots.js";
 import { Counts } from "./counts.js";
 import { SliceSums, type SliceSettings } from "./slice-sums.js";
@@ -22,6 +23,7 @@ export class Tally {
   readonly #slots = new ClusterSlots();
   readonly #tags = new Set<string>();
   readonly #answerFailures = new Counts();
+  readonly #models = new Counts();
   #numCases = 0;
   #hasMoreTags = false;
 
@@ -35,6 +37,7 @@ export class Tally {
   addAnswer(answer: Answer): void {
     this.#numCases++;
     if (answer.failure !== undefined) this.#answerFailures.add(answer.failure.code);
+    if (answer.model !== undefined) this.#models.add(answer.model);
   }
 
   addScore(evalCase: EvalCase, evaluator: string, score: Score): void {
@@ -58,8 +61,17 @@ export class Tally {
       evaluators,
       confidence,
       maxFailureRate,
-      notes: this.#hasMoreTags ? [`only the first ${maxTags} tags are summarised`] : [],
+      notes: [
+        ...(this.#hasMoreTags ? [`only the first ${maxTags} tags are summarised`] : []),
+        ...this.#judgeWarnings(),
+      ],
     };
+  }
+
+  #judgeWarnings(): readonly string[] {
+    const models = this.#models.list().map(({ name }) => name);
+    const judges = new Set(Array.from(this.#evaluators.values(), ({ judge }) => judge));
+    return [...judges].flatMap((judge) => selfJudgingWarning(judge, models) ?? []);
   }
 
   #knownTags(tags: readonly string[]): readonly string[] {
@@ -84,6 +96,10 @@ class EvaluatorTally {
 
   constructor(evaluator: Evaluator) {
     this.#evaluator = evaluator;
+  }
+
+  get judge(): string | undefined {
+    return this.#evaluator.judge;
   }
 
   add(slot: number, tags: readonly string[], score: Score): void {

@@ -38,6 +38,8 @@ export interface Evaluator {
   readonly inputs: readonly EvaluatorInput[];
   readonly output: OutputKind;
   readonly needsJudge: boolean;
+  /** Name of the model that judges, where one does. */
+  readonly judge?: string;
   /** Does not reject but for an aborted `signal`: what goes wrong is a score of its own. */
   evaluate(sample: Sample, options: EvaluateOptions): Score | Promise<Score>;
 }

@@ -42,6 +42,8 @@ export interface Scorer {
   /** Where the options change what is read. */
   readonly inputs?: readonly EvaluatorInput[];
   readonly fingerprint?: string;
+  /** Name of the model that is asked. */
+  readonly judge?: string;
   score(sample: Sample, options: EvaluateOptions): Outcome | Promise<Outcome>;
 }
 
@@ -179,6 +181,7 @@ export class EvaluatorTable {
       needsJudge: entry.needsJudge,
       spec: { ...spec, name: entry.name },
       ...(scorer.fingerprint === undefined ? {} : { fingerprint: scorer.fingerprint }),
+      ...(scorer.judge === undefined ? {} : { judge: scorer.judge }),
       evaluate: (sample, options) => scoreWith(scorer, inputs, spec, entry.passThreshold, sample, options),
     };
   }

@@ -102,7 +102,10 @@ export function cascadeEvaluator(table: () => EvaluatorTable): EvaluatorEntry {
         return { evaluator, decides, certainty };
       });
       const settings = { stages, auditShare: options.audit_share, seed: options.seed };
+      // the last one has the last word
+      const judge = stages.findLast(({ evaluator }) => evaluator.judge !== undefined)?.evaluator.judge;
       return {
+        ...(judge === undefined ? {} : { judge }),
         fingerprint: stages.map(({ evaluator }) => evaluator.fingerprint ?? evaluator.name).join(" "),
         score: (sample, evaluateOptions) => runCascade(settings, sample, evaluateOptions),
       };

@@ -167,10 +167,7 @@ describe("a cascade", () => {
   }
 
   it("asks the next one only where it is not sure", async () => {
-    const { scores, asked } = await run(
-      ["I cannot do that", "clear", "clear bad", "hm bad", "hm"],
-      0,
-    );
+    const { scores, asked } = await run(["I cannot do that", "clear", "clear bad", "hm bad", "hm"], 0);
     assert.deepEqual(
       scores.map((score) =>
         score.status === "scored" ? [score.passed, score.details?.["stageIndex"]] : score.status,

@@ -56,6 +56,7 @@ export const customJudgeEvaluator = defineEvaluator({
     const system = systemOf(options);
     return {
       inputs: template?.inputs ?? ["output"],
+      judge: judge.name,
       fingerprint: fingerprintOf(judge, system, options.user_prompt_template, String(options.with_reason)),
       async score(sample, { signal }) {
         const user =

@@ -10,7 +10,7 @@ export {
 export { cascadeReport, type CascadeReport } from "./cascade.js";
 export { customLlmJudge, type CustomJudgeOptions } from "./custom-judge.js";
 export { judgedEvaluators } from "./judged-evaluators.js";
-export { OpenAiJudge, type OpenAiJudgeSettings, openAiJudge, selfJudgingWarning } from "./openai-judge.js";
+export { OpenAiJudge, type OpenAiJudgeSettings, openAiJudge } from "./openai-judge.js";
 export {
   comparePair,
   type ComparedPair,
@@ -20,3 +20,4 @@ export {
 } from "./pairwise.js";
 export { rubrics } from "./rubrics.js";
 export type { Rubric, RubricLabel } from "./rubrics/rubric.js";
+export { selfJudgingWarning } from "./self-judging.js";

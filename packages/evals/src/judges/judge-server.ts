@@ -23,6 +23,7 @@ export type Attempt =
 export interface JudgeRequest {
   readonly model: string;
   readonly maxTokens: number;
+  readonly maxTokensField: string;
   readonly extraBody: Readonly<Record<string, unknown>>;
 }
 
@@ -85,7 +86,7 @@ export class JudgeServer {
   }
 
   async #ask(question: JudgeQuestion, rung: Rung, signal: AbortSignal): Promise<Attempt> {
-    const { model, maxTokens, extraBody } = this.#request;
+    const { model, maxTokens, maxTokensField, extraBody } = this.#request;
     const reply = await this.#server.json({
       path: "/chat/completions",
       signal,
@@ -96,7 +97,7 @@ export class JudgeServer {
           { role: "user", content: question.user },
         ],
         temperature: 0,
-        max_tokens: maxTokens,
+        [maxTokensField]: maxTokens,
         ...(rung.topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: rung.topLogprobs }),
         ...constraintOf(rung.format, question),
         ...extraBody,

@@ -47,6 +47,7 @@ function entryOf(rubric: Rubric): EvaluatorEntry {
       const asked = { withReason: options.with_reason, guidance: options.guidance };
       const labels = acceptedLabels(rubric, options.accepted);
       return {
+        judge: judge.name,
         fingerprint: fingerprintOf(judge, criterionOf(rubric), String(asked.withReason), asked.guidance),
         score: async (sample, { signal }) =>
           outcomeOf(rubric, await judge.ask(questionOf(rubric, sample, asked), { signal }), labels),

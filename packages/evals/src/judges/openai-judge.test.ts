@@ -9,7 +9,7 @@ import {
   startFakeServer,
 } from "../testing/fake-openai-server.js";
 import type { JudgeQuestion } from "./judge.js";
-import { type OpenAiJudgeSettings, openAiJudge, selfJudgingWarning } from "./openai-judge.js";
+import { type OpenAiJudgeSettings, openAiJudge } from "./openai-judge.js";
 
 const { signal } = new AbortController();
 const plain: JudgeQuestion = {
@@ -267,11 +267,5 @@ describe("a judge behind an endpoint", () => {
       },
       { concurrency: 1 },
     );
-  });
-
-  it("is warned of where it judges its own answers", () => {
-    const judge = openAiJudge({ baseUrl: "http://127.0.0.1:1/v1", model: "Octavo-Mini" });
-    assert.match(selfJudgingWarning(judge, [undefined, "octavo-mini"]) ?? "", /judges its own answers/);
-    assert.equal(selfJudgingWarning(judge, ["other", undefined]), undefined);
   });
 });

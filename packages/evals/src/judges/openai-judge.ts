@@ -19,6 +19,8 @@ export interface OpenAiJudgeSettings extends ServerSettings {
   readonly backoffMs?: number;
   /** Of an answer, with the reason and a model's own reasoning. Default 1,024. */
   readonly maxTokens?: number;
+  /** How newer models of OpenAI want the limit to be called. Default `max_tokens`. */
+  readonly maxTokensField?: "max_tokens" | "max_completion_tokens";
   /** Laid over every body, such as `{"temperature": 1}` for models that take no other. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Answers that are kept, so that no question is asked twice. Default 10,000. */
@@ -50,6 +52,7 @@ export class OpenAiJudge implements JudgeModel {
     this.#server = new JudgeServer(server, {
       model: settings.model,
       maxTokens: settings.maxTokens ?? 1024,
+      maxTokensField: settings.maxTokensField ?? "max_tokens",
       extraBody: settings.extraBody ?? {},
     });
   }
@@ -108,22 +111,4 @@ export class OpenAiJudge implements JudgeModel {
 /** A judge behind `baseUrl`. */
 export function openAiJudge(settings: OpenAiJudgeSettings): OpenAiJudge {
   return new OpenAiJudge(settings);
-}
-
-/**
- * What a report must warn of: a model that judges its own answers prefers them (self-preference, arXiv 2404.13076), and
- * shares its blind spots. Undefined where judge and models differ.
- */
-export function selfJudgingWarning(
-  judge: JudgeModel,
-  models: Iterable<string | undefined>,
-): string | undefined {
-  const own = [...models].some((model) => model !== undefined && sameModel(model, judge.name));
-  return own
-    ? `${judge.name} judges its own answers: models prefer what they wrote; use another model as the judge`
-    : undefined;
-}
-
-function sameModel(one: string, other: string): boolean {
-  return one.trim().toLowerCase() === other.trim().toLowerCase();
 }

@@ -89,6 +89,7 @@ export const pairwiseEvaluator = defineEvaluator({
   create(options, services) {
     const judge = judgeOf(services, options.model);
     return {
+      judge: judge.name,
       fingerprint: fingerprintOf(judge, options.criteria, String(options.with_reason)),
       async score(sample, { signal }) {
         const pair = {
