@@ -7,6 +7,12 @@ export {
   type CalibrationReport,
   type LabelledScore,
 } from "./calibration.js";
+export {
+  calibrateEvaluator,
+  type CalibrateEvaluatorOptions,
+  type EvaluatorCalibration,
+  reportCalibration,
+} from "./calibrate-evaluator.js";
 export { cascadeReport, type CascadeReport } from "./cascade.js";
 export { customLlmJudge, type CustomJudgeOptions } from "./custom-judge.js";
 export { judgedEvaluators } from "./judged-evaluators.js";

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { EvalCase } from "../cases/eval-case.js";
+import { EvaluatorTable } from "../evaluators/registry.js";
+import { sampleOf } from "../evaluators/testing/sample.js";
+import { calibrateEvaluator, reportCalibration } from "./calibrate-evaluator.js";
+import { judgedEvaluators } from "./judged-evaluators.js";
+import { FakeJudge } from "./testing/fake-judge.js";
+
+const { signal } = new AbortController();
+
+/** Right where the answer says so, and sure of it by how many marks it has. */
+const judge = new FakeJudge(({ user }) => {
+  const passes = /\bgood\b/.test(user);
+  const sure = /!!/.test(user) ? 0.95 : 0.65;
+  return {
+    label: passes ? "pass" : "fail",
+    probabilities: passes ? { pass: sure, fail: 1 - sure } : { pass: 1 - sure, fail: sure },
+  };
+}, "judge-1");
+const [polite] = new EvaluatorTable(judgedEvaluators).create(["is_polite"], { judge });
+
+function labelledCase(index: number, output: unknown, label?: unknown): EvalCase {
+  const metadata = { output, ...(label === undefined ? {} : { label }) };
+  return sampleOf({ case: { id: `case-${index}`, metadata } }).case;
+}
+
+it("an evaluator is held against labels, and corrects what it says of the other cases", async () => {
+  const cases = Array.from({ length: 100 }, (_, index) => {
+    const isRight = index % 2 === 0;
+    const isMistaken = index % 10 === 0;
+    const output = `${isRight === isMistaken ? "ill" : "good"} ${index}${index % 4 < 2 ? "!!" : ""}`;
+    const labels = [
+      isRight ? "pass" : "fail",
+      isRight,
+      isRight ? 1 : 0,
+      { is_polite: isRight ? "Yes" : "no" },
+    ];
+    return labelledCase(index, output, index < 60 ? labels[index % 4] : undefined);
+  });
+  const calibration = await calibrateEvaluator(polite!, cases, { signal });
+  const { report } = calibration;
+  assert.ok(report.status === "calibrated");
+  assert.deepEqual(report.accuracy, {
+    sensitivity: { successes: 24, trials: 30 },
+    specificity: { successes: 30, trials: 30 },
+  });
+  assert.deepEqual(report.uncorrected, { passed: 16, total: 40 });
+  assert.ok(Math.abs(report.corrected!.estimate! - 0.5) < 1e-12);
+  const row = reportCalibration(calibration);
+  assert.deepEqual([row?.judge, row?.evaluator, row?.numLabels], ["judge-1", "is_polite", 60]);
+  assert.ok(Math.abs(row!.kappa!.estimate - 0.8) < 1e-12);
+  assert.deepEqual(
+    row?.bins.map(({ predicted }) => Math.round(predicted * 100)),
+    [5, 35, 65, 95],
+  );
+  assert.equal(
+    row?.bins.reduce((sum, { count }) => sum + count, 0),
+    60,
+  );
+});
+
+it("labels that are too few make no row", async () => {
+  const cases = [labelledCase(1, "good", "pass"), labelledCase(2, "ill", "fail")];
+  const calibration = await calibrateEvaluator(polite!, cases, { signal });
+  assert.equal(calibration.report.status, "refused");
+  assert.equal(reportCalibration(calibration), undefined);
+});
+
+it("cases without an answer, and labels that are none, are named", async () => {
+  const wrong = [
+    [labelledCase(3, undefined, "pass"), /case "case-3": output: expected the answer/],
+    [labelledCase(4, "good", "perhaps"), /case "case-4": label: expected pass or fail/],
+    [labelledCase(5, "good", { is_polite: 2 }), /case "case-5": label/],
+  ] as const;
+  for (const [evalCase, message] of wrong)
+    await assert.rejects(calibrateEvaluator(polite!, [evalCase], { signal }), {
+      code: "dataset_invalid",
+      message,
+    });
+});

@@ -1,0 +1,148 @@
+import { OctavoError } from "@octavo/protocol";
+import { wilsonInterval } from "@octavo/statistics";
+import type { EvalCase } from "../cases/eval-case.js";
+import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
+import { numberOf, recordOf } from "../http/json.js";
+import type { ReportCalibration } from "../report/report.js";
+import { InProcessRunner } from "../runners/in-process.js";
+import { functionTarget } from "../targets/function-target.js";
+import {
+  calibrate,
+  type CalibrationOptions,
+  type CalibrationReport,
+  type LabelledScore,
+} from "./calibration.js";
+
+export interface CalibrateEvaluatorOptions extends CalibrationOptions {
+  readonly signal: AbortSignal;
+  /** Fields of the cases' metadata: the answer that was labelled, and what people said of it. Default `output`, `label`. */
+  readonly outputField?: string;
+  readonly labelField?: string;
+  readonly concurrency?: number;
+}
+
+export interface EvaluatorCalibration {
+  readonly evaluator: string;
+  readonly judge: string | undefined;
+  readonly report: CalibrationReport;
+  /** The judge's probability of a pass beside how often people passed, in tenths; empty where it gives none. */
+  readonly bins: ReportCalibration["bins"];
+}
+
+/**
+ * Holds an evaluator against people's labels. Every case carries an answer in its metadata; those with a label calibrate,
+ * those without are what the corrected pass rate is of. A label is `pass` or `fail` (also yes and no, true and false, 1 and
+ * 0), or an object with one for each evaluator.
+ *
+ * @throws OctavoError `dataset_invalid` that names the case without an answer, or with a label that is none
+ */
+export async function calibrateEvaluator(
+  evaluator: Evaluator,
+  cases: AsyncIterable<EvalCase> | Iterable<EvalCase>,
+  options: CalibrateEvaluatorOptions,
+): Promise<EvaluatorCalibration> {
+  const { signal, outputField = "output", labelField = "label", concurrency = 8, ...settings } = options;
+  const labels = new Map<string, boolean | undefined>();
+  const labelled: LabelledScore[] = [];
+  const unlabelled: Score[] = [];
+  const samples = async function* (): AsyncGenerator<Sample> {
+    for await (const evalCase of cases) {
+      labels.set(evalCase.id, labelOf(evalCase, labelField, evaluator.name));
+      yield await sampleOf(evalCase, outputField, signal);
+    }
+  };
+  const runner = new InProcessRunner({ concurrency });
+  for await (const { caseId, score } of runner.run(samples(), [evaluator], { signal })) {
+    const human = labels.get(caseId);
+    labels.delete(caseId);
+    if (human === undefined) unlabelled.push(score);
+    else labelled.push({ human, judged: score });
+  }
+  return {
+    evaluator: evaluator.name,
+    judge: evaluator.judge,
+    report: calibrate(labelled, unlabelled, settings),
+    bins: reliabilityBins(labelled),
+  };
+}
+
+/** As reports show it; undefined where the labels were refused. */
+export function reportCalibration(calibration: EvaluatorCalibration): ReportCalibration | undefined {
+  const { report, evaluator, judge = "none", bins } = calibration;
+  if (report.status === "refused") return undefined;
+  const { kappa, balancedAccuracy, corrected } = report;
+  const { confidence } = kappa;
+  return {
+    judge,
+    evaluator,
+    numLabels: report.numLabels,
+    kappa:
+      kappa.kappa === undefined ? undefined : { estimate: kappa.kappa, interval: kappa.interval, confidence },
+    balancedAccuracy,
+    correctedPassRate:
+      corrected?.estimate === undefined
+        ? undefined
+        : { estimate: corrected.estimate, interval: corrected.interval, confidence },
+    bins,
+  };
+}
+
+function reliabilityBins(labelled: readonly LabelledScore[]): ReportCalibration["bins"] {
+  const bins = new Map<number, { sum: number; passed: number; count: number }>();
+  for (const { human, judged } of labelled) {
+    const predicted =
+      judged.status === "scored" ? numberOf(recordOf(judged.details?.["probabilities"])["pass"]) : undefined;
+    if (predicted === undefined) continue;
+    const tenth = Math.min(9, Math.floor(predicted * 10));
+    const bin = bins.get(tenth) ?? { sum: 0, passed: 0, count: 0 };
+    bins.set(tenth, bin);
+    bin.sum += predicted;
+    bin.count += 1;
+    if (human) bin.passed += 1;
+  }
+  return [...bins]
+    .toSorted(([one], [other]) => one - other)
+    .map(([, { sum, passed, count }]) => ({
+      predicted: sum / count,
+      observed: passed / count,
+      interval: wilsonInterval(passed, count),
+      count,
+    }));
+}
+
+async function sampleOf(evalCase: EvalCase, field: string, signal: AbortSignal): Promise<Sample> {
+  const output = evalCase.metadata[field];
+  if (typeof output !== "string")
+    throw invalid(evalCase, field, "expected the answer that is judged, as text");
+  return {
+    case: evalCase,
+    answer: await functionTarget("labelled", () => output).answer(evalCase, { signal }),
+  };
+}
+
+const words: Readonly<Record<string, boolean>> = {
+  pass: true,
+  yes: true,
+  true: true,
+  "1": true,
+  fail: false,
+  no: false,
+  false: false,
+  "0": false,
+};
+
+function labelOf(evalCase: EvalCase, field: string, evaluator: string): boolean | undefined {
+  const given = evalCase.metadata[field];
+  const own = typeof given === "object" && given !== null ? recordOf(given)[evaluator] : given;
+  if (own === undefined || own === null || own === "") return undefined;
+  const word = typeof own === "boolean" || typeof own === "number" ? String(own) : own;
+  const label = typeof word === "string" ? words[word.trim().toLowerCase()] : undefined;
+  if (label === undefined) throw invalid(evalCase, field, "expected pass or fail");
+  return label;
+}
+
+function invalid({ id }: EvalCase, field: string, what: string): OctavoError {
+  return new OctavoError("dataset_invalid", `case ${JSON.stringify(id.slice(0, 80))}: ${field}: ${what}`, {
+    param: field,
+  });
+}
