@@ -3,6 +3,9 @@ import { cascadeEvaluator } from "../judges/cascade.js";
 import { judgedEvaluators } from "../judges/judged-evaluators.js";
 import { functionCallingEvaluators } from "./function-calling/function-calling-evaluators.js";
 import { jsonEvaluators } from "./json/json-evaluators.js";
+import { markupEvaluators } from "./markup/markup-evaluators.js";
+import { numericEvaluators } from "./numeric/numeric-evaluators.js";
+import { overlapEvaluators } from "./overlap/overlap-evaluators.js";
 import { EvaluatorTable } from "./registry.js";
 import { textEvaluators } from "./text/text-evaluators.js";
 
@@ -11,6 +14,9 @@ export const evaluatorTable: EvaluatorTable = new EvaluatorTable([
   ...jsonEvaluators,
   ...functionCallingEvaluators,
   ...textEvaluators,
+  ...numericEvaluators,
+  ...overlapEvaluators,
+  ...markupEvaluators,
   stringMatchEvaluator,
   ...judgedEvaluators,
   cascadeEvaluator(() => evaluatorTable),

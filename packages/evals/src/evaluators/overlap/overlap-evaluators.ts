@@ -71,7 +71,7 @@ export const overlapEvaluators: readonly EvaluatorEntry[] = [
   defineEvaluator({
     name: "chrf_score",
     description:
-      "chrF against the nearest expected output: n-grams of one to six characters, as sacreBLEU computes it.",
+      "Runs of one to six characters in common with the nearest expected output: chrF as sacreBLEU computes it.",
     inputs,
     output: "score",
     options: noOptions,
@@ -81,7 +81,8 @@ export const overlapEvaluators: readonly EvaluatorEntry[] = [
   }),
   defineEvaluator({
     name: "chrf_plus_plus_score",
-    description: "chrF++ against the nearest expected output: chrF with one and two words beside characters.",
+    description:
+      "Characters, words and pairs of words in common with the nearest expected output: chrF++ as sacreBLEU computes it.",
     inputs,
     output: "score",
     options: noOptions,

@@ -3,11 +3,15 @@ import { OctavoError } from "@octavo/protocol";
 import type { ScoredCase } from "../runner.js";
 import type { ThreadData, ThreadReply, ThreadTask } from "./messages.js";
 
+/** For loading the table and the user's modules, which is not yet scoring. */
+const startTimeoutMs = 60_000;
+
 /** One thread, which performs one task at a time. It is started by its first task, and again after it died. */
 export class EvaluatorThread {
   readonly #data: ThreadData;
   readonly #timeoutMs: number;
   #worker: Worker | undefined;
+  #isReady = false;
 
   constructor(data: ThreadData, timeoutMs: number) {
     this.#data = data;
@@ -21,18 +25,26 @@ export class EvaluatorThread {
   async perform(task: ThreadTask, signal: AbortSignal): Promise<readonly ScoredCase[]> {
     signal.throwIfAborted();
     const worker = (this.#worker ??= this.#start());
-    const { promise, resolve, reject } = deferred<ThreadReply>();
+    const { promise, resolve, reject } = deferred<Exclude<ThreadReply, { kind: "ready" }>>();
     const died = (cause: unknown): void =>
       reject(
         new OctavoError("runner_unavailable", `a scoring thread stopped: ${describe(cause)}`, { cause }),
       );
     const onExit = (code: number): void => died(`it exited with ${code}`);
     const onAbort = (): void => reject(signal.reason);
-    const timer = setTimeout(
-      () => reject(new OctavoError("deadline_exceeded", `scoring took longer than ${this.#timeoutMs} ms`)),
-      this.#timeoutMs,
-    );
-    worker.on("message", resolve).on("error", died).on("messageerror", died).on("exit", onExit);
+    const expireAfter = (timeoutMs: number): NodeJS.Timeout =>
+      setTimeout(
+        () => reject(new OctavoError("deadline_exceeded", `scoring took longer than ${timeoutMs} ms`)),
+        timeoutMs,
+      );
+    let timer = expireAfter(this.#isReady ? this.#timeoutMs : startTimeoutMs);
+    const onReply = (reply: ThreadReply): void => {
+      if (reply.kind !== "ready") return resolve(reply);
+      this.#isReady = true;
+      clearTimeout(timer);
+      timer = expireAfter(this.#timeoutMs);
+    };
+    worker.on("message", onReply).on("error", died).on("messageerror", died).on("exit", onExit);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       worker.postMessage(task);
@@ -45,7 +57,7 @@ export class EvaluatorThread {
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
-      worker.off("message", resolve).off("error", died).off("messageerror", died).off("exit", onExit);
+      worker.off("message", onReply).off("error", died).off("messageerror", died).off("exit", onExit);
     }
   }
 
@@ -56,6 +68,7 @@ export class EvaluatorThread {
   }
 
   #start(): Worker {
+    this.#isReady = false;
     const worker = new Worker(new URL("thread.js", import.meta.url), { workerData: this.#data });
     // an idle thread keeps no process alive, and one that dies between tasks is replaced
     worker.unref();

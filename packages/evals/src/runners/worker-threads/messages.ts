@@ -13,6 +13,8 @@ export interface ThreadTask {
   readonly specs: readonly EvaluatorSpec[];
 }
 
+/** A thread says once that it is ready, then answers each task. */
 export type ThreadReply =
+  | { readonly kind: "ready" }
   | { readonly kind: "rows"; readonly rows: readonly ScoredCase[] }
   | { readonly kind: "refused"; readonly code: string; readonly message: string };

@@ -22,6 +22,8 @@ async function evaluatorsOf(specs: readonly EvaluatorSpec[]): Promise<readonly E
   return evaluators;
 }
 
+const send = (reply: ThreadReply): void => parentPort?.postMessage(reply);
+
 async function perform({ samples, specs }: ThreadTask): Promise<ThreadReply> {
   try {
     const evaluators = await evaluatorsOf(specs);
@@ -37,5 +39,8 @@ async function perform({ samples, specs }: ThreadTask): Promise<ThreadReply> {
 }
 
 parentPort?.on("message", (task: ThreadTask) => {
-  void perform(task).then((reply) => parentPort?.postMessage(reply));
+  void perform(task).then(send);
 });
+// a table that does not load is told to every task
+const ready = (): void => send({ kind: "ready" });
+void table.then(ready, ready);

@@ -30,17 +30,15 @@ async function collect(
 }
 
 test("a sample that kills its thread or never ends costs its own score and no other", async () => {
-  const runner = new WorkerThreadsRunner({ threads: 1, modules: [hostileModule], timeoutMs: 1500 });
+  const runner = new WorkerThreadsRunner({ threads: 1, modules: [hostileModule], timeoutMs: 500 });
   try {
     const evaluators = new EvaluatorTable([...evaluatorTable.entries, ...hostileRows]).create([
       "test_hostile",
       "one_line",
     ]);
-    const texts = Array.from({ length: 12 }, (_, index) =>
-      index === 3 ? "exit" : index === 9 ? "spin" : "fine",
-    );
+    const texts = ["fine", "exit", "spin", "fine", "fine"];
     const rows = await collect(runner, texts, evaluators);
-    assert.equal(rows.length, 24);
+    assert.equal(rows.length, 10);
     const failures = rows.filter(({ score }) => score.status === "failed");
     assert.deepEqual(
       failures.map(({ caseId, evaluator, score }) => [
@@ -49,8 +47,8 @@ test("a sample that kills its thread or never ends costs its own score and no ot
         score.status === "failed" && score.code,
       ]),
       [
-        ["3", "test_hostile", "runner_unavailable"],
-        ["9", "test_hostile", "deadline_exceeded"],
+        ["1", "test_hostile", "runner_unavailable"],
+        ["2", "test_hostile", "deadline_exceeded"],
       ],
     );
   } finally {
