@@ -14,6 +14,6 @@ export * from "./generators/index.js";
 export * from "./judges/index.js";
 export * from "./outputs/index.js";
 export * from "./report/index.js";
-export * from "./run/case-row.js";
+export * from "./run/index.js";
 export * from "./runners/index.js";
 export * from "./targets/index.js";

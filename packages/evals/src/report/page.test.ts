@@ -30,7 +30,7 @@ test("nothing that a model, a dataset or a server wrote is markup", () => {
     checks: [sampleCheck("quantization", "fail", hostileText)],
     cases: [sampleCase(0, hostileText), { ...sampleCase(1), caseId: hostileText, tags: [hostileText] }],
     targets: [{ name: hostileText, role: "candidate", url: hostileText, model: hostileText }],
-    datasets: [{ name: hostileText, cases: 1 }],
+    datasets: [{ name: hostileText }],
   });
   assert.equal(html.match(/<script/g)?.length, 1);
   assert.doesNotMatch(html, /<img|onerror="/);

@@ -12,7 +12,7 @@ export interface EvalReport {
   readonly durationMs: number;
   readonly seed: number;
   readonly targets: readonly ReportTarget[];
-  readonly datasets: readonly { readonly name: string; readonly cases: number }[];
+  readonly datasets: readonly { readonly name: string }[];
   readonly evaluators: readonly EvaluatorSummary[];
   readonly calibrations: readonly ReportCalibration[];
   readonly checks: readonly CheckResult[];

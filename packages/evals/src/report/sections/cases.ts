@@ -1,14 +1,11 @@
 import type { Score } from "../../evaluators/evaluator.js";
 import type { CaseRow, ScoredAnswer } from "../../run/case-row.js";
 import { formatDuration, formatValue, significant } from "../format.js";
+import { answerText, type CaseState, caseState, caseStates } from "../case-state.js";
 import { diffHtml } from "../html/diff.js";
 import { clip, escapeHtml, shorten } from "../html/escape.js";
 
 const mostCharacters = 4000;
-
-/** What became of a case between the baseline and the candidate, worst first. */
-export const caseStates = ["regressed", "failing", "improved", "changed", "same"] as const;
-export type CaseState = (typeof caseStates)[number];
 
 const stateNames: Readonly<Record<CaseState, string>> = {
   regressed: "regressed",
@@ -17,24 +14,6 @@ const stateNames: Readonly<Record<CaseState, string>> = {
   changed: "another text",
   same: "unchanged",
 };
-
-export function caseState(row: CaseRow): CaseState {
-  const candidate = row.answers["candidate"] ?? Object.values(row.answers)[0];
-  const baseline = row.answers["baseline"];
-  if (candidate === undefined) return "same";
-  const failing = isFailing(candidate);
-  if (baseline === undefined || baseline === candidate) return failing ? "failing" : "same";
-  const names = new Set([...Object.keys(candidate.scores), ...Object.keys(baseline.scores)]);
-  const lost = [...names].some(
-    (name) => passed(baseline, name) === true && passed(candidate, name) === false,
-  );
-  if (lost || (candidate.answer.failure !== undefined && baseline.answer.failure === undefined))
-    return "regressed";
-  if (failing) return "failing";
-  if ([...names].some((name) => passed(baseline, name) === false && passed(candidate, name) === true))
-    return "improved";
-  return answerText(baseline) === answerText(candidate) ? "same" : "changed";
-}
 
 /**
  * The list of cases with their answers' differences, drawn until `maxBytes` are spent; the page's script filters it by what
@@ -130,23 +109,4 @@ function scoreText(score: Score | undefined): string {
 function scoreClass(score: Score | undefined): string {
   if (score?.status !== "scored") return "";
   return score.passed ? "good" : "bad";
-}
-
-function passed({ scores: all }: ScoredAnswer, name: string): boolean | undefined {
-  const score = all[name];
-  return score?.status === "scored" ? score.passed : undefined;
-}
-
-function isFailing(scored: ScoredAnswer): boolean {
-  return (
-    scored.answer.failure !== undefined ||
-    Object.keys(scored.scores).some((name) => passed(scored, name) === false)
-  );
-}
-
-/** The text and the calls as one. */
-function answerText({ answer }: ScoredAnswer): string {
-  const calls = answer.toolCalls.map(({ name, arguments: input }) => `${name}(${input})`);
-  const failure = answer.failure === undefined ? [] : [`[${answer.failure.code}] ${answer.failure.message}`];
-  return [...(answer.text === "" ? [] : [answer.text]), ...calls, ...failure].join("\n");
 }

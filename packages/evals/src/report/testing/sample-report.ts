@@ -268,7 +268,7 @@ export function sampleReport(overrides: Partial<EvalReport> = {}): EvalReport {
       { name: "baseline", role: "baseline", url: "http://127.0.0.1:8001/v1", model: "octavo-mini" },
       { name: "candidate", role: "candidate", url: "http://127.0.0.1:8002/v1", model: "octavo-mini-int4" },
     ],
-    datasets: [{ name: "golden", cases: 200 }],
+    datasets: [{ name: "golden" }],
     evaluators: ["baseline", "candidate"].flatMap((target, index) =>
       ["exact_match", "json_schema", "groundedness"].map((evaluator, at) => ({
         evaluator,

@@ -1,0 +1,10 @@
+export { CaseJournal } from "./case-journal.js";
+export * from "./case-row.js";
+export { type CaseProgress, type CaseRun, runCases } from "./run-cases.js";
+export {
+  type EvaluationPlan,
+  type EvaluationProgress,
+  type EvaluationRunOptions,
+  type PlannedTarget,
+  runEvaluation,
+} from "./run-evaluation.js";

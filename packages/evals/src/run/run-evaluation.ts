@@ -1,0 +1,205 @@
+import { OctavoError } from "@octavo/protocol";
+import { checkNamed } from "../checks/table.js";
+import type { CheckName, CheckResult } from "../checks/check.js";
+import type { TestBed } from "../checks/check-run.js";
+import type { EvalCase } from "../cases/eval-case.js";
+import type { Dataset } from "../datasets/dataset.js";
+import type { Evaluator } from "../evaluators/evaluator.js";
+import type { GateConfig } from "../gate/config.js";
+import { outcomeOf } from "../gate/exit-codes.js";
+import type { GateResult } from "../gate/gate-result.js";
+import { judgeGate, unjudged } from "../gate/judge-gate.js";
+import { Measurements, type Prices } from "../gate/measurements.js";
+import { KeptCases } from "../report/kept-cases.js";
+import type { EvalReport, ReportTarget } from "../report/report.js";
+import type { Runner } from "../runners/runner.js";
+import type { Target } from "../targets/target.js";
+import type { CaseJournal } from "./case-journal.js";
+import { type CaseProgress, runCases } from "./run-cases.js";
+import { summarise } from "./summarise.js";
+
+/** What a run does: answers to score, checks to make, and a gate to judge by. */
+export interface EvaluationPlan {
+  readonly name: string;
+  readonly seed: number;
+  readonly candidate: PlannedTarget;
+  readonly baseline: PlannedTarget | undefined;
+  readonly replicas: readonly PlannedTarget[];
+  readonly startReplica: (() => Promise<Target>) | undefined;
+  readonly datasets: readonly Dataset[];
+  readonly evaluators: readonly Evaluator[];
+  readonly checks: readonly { readonly name: CheckName; readonly settings: unknown }[];
+  /** Undefined: the checks alone decide. */
+  readonly gate: GateConfig | undefined;
+  /** False: only checks ask the targets. */
+  readonly scoresCases: boolean;
+  readonly concurrency: number;
+  readonly prices: Prices | undefined;
+  readonly maxReportedCases: number;
+  /** Cases that checks have to choose from. */
+  readonly maxCheckCases: number;
+  readonly warnings: readonly string[];
+}
+
+export interface PlannedTarget {
+  readonly target: Target;
+  readonly url: string;
+  readonly model: string | undefined;
+}
+
+export type EvaluationProgress =
+  | ({ readonly phase: "cases" } & CaseProgress)
+  | {
+      readonly phase: "check";
+      readonly check: CheckName;
+      readonly index: number;
+      readonly count: number;
+      readonly done: number;
+      readonly total: number | undefined;
+      /** Once it is judged. */
+      readonly result?: CheckResult;
+    };
+
+export interface EvaluationRunOptions {
+  readonly runner: Runner;
+  readonly signal: AbortSignal;
+  /** Aborted when the run's time is over: what was measured by then is reported. */
+  readonly deadline?: AbortSignal | undefined;
+  readonly journal?: CaseJournal | undefined;
+  readonly onProgress?: (progress: EvaluationProgress) => void;
+}
+
+/**
+ * Runs a plan. Under a gate, what goes wrong on the way (a target that is away, a dataset that is broken, time that is over)
+ * is the gate's outcome, beside all that was found by then; without one it is thrown.
+ */
+export async function runEvaluation(
+  plan: EvaluationPlan,
+  options: EvaluationRunOptions,
+): Promise<EvalReport> {
+  const startedAt = new Date();
+  const measurements = new Measurements(plan.prices);
+  const kept = new KeptCases(plan.maxReportedCases);
+  const checks: CheckResult[] = [];
+  const warnings = [...plan.warnings];
+  const judged = plan.evaluators.filter(({ needsJudge }) => needsJudge).map(({ name }) => name);
+  const targets = [...(plan.baseline === undefined ? [] : ["baseline"]), "candidate"];
+  const signal =
+    options.deadline === undefined ? options.signal : AbortSignal.any([options.signal, options.deadline]);
+  let gate: GateResult | undefined;
+  try {
+    await measure(plan, { ...options, signal }, measurements, kept, checks);
+    gate = plan.gate && judgeGate(plan.gate, { measurements, checks, judged, targets });
+  } catch (thrown) {
+    const error = endOf(thrown, options);
+    const outcome = outcomeOf(error.code);
+    if (plan.gate === undefined || outcome === undefined) throw error;
+    gate = unjudged(plan.gate, outcome, error.message);
+  }
+  for (const { skipped, name } of plan.datasets)
+    for (const [reason, count] of Object.entries(skipped?.() ?? {}))
+      warnings.push(`${count} cases of ${name} were left out: ${reason}`);
+  return {
+    format: "octavo.eval/1",
+    name: plan.name,
+    startedAt: startedAt.toISOString(),
+    durationMs: Date.now() - startedAt.getTime(),
+    seed: plan.seed,
+    targets: reportTargets(plan),
+    datasets: plan.datasets.map(({ name }) => ({ name })),
+    evaluators: plan.scoresCases
+      ? summarise(
+          measurements,
+          plan.evaluators.map(({ name }) => name),
+          targets,
+          plan.seed,
+        )
+      : [],
+    calibrations: [],
+    checks,
+    gate,
+    cases: kept.rows,
+    numCases: kept.numSeen,
+    warnings,
+  };
+}
+
+async function measure(
+  plan: EvaluationPlan,
+  { runner, signal, journal, onProgress }: EvaluationRunOptions,
+  measurements: Measurements,
+  kept: KeptCases,
+  checks: CheckResult[],
+): Promise<void> {
+  const targets = [plan.baseline, plan.candidate].flatMap((planned) => planned?.target ?? []);
+  if (plan.scoresCases)
+    for await (const row of runCases({
+      datasets: plan.datasets,
+      targets,
+      evaluators: plan.evaluators,
+      runner,
+      concurrency: plan.concurrency,
+      signal,
+      journal,
+      onProgress: (progress) => onProgress?.({ phase: "cases", ...progress }),
+    })) {
+      measurements.add(row);
+      kept.add(row);
+    }
+  if (plan.checks.length === 0) return;
+  const cases = await firstCases(plan.datasets, plan.maxCheckCases);
+  for (const [index, { name, settings }] of plan.checks.entries()) {
+    signal.throwIfAborted();
+    const place = { phase: "check", check: name, index, count: plan.checks.length } as const;
+    onProgress?.({ ...place, done: 0, total: undefined });
+    const bed: TestBed = {
+      candidate: plan.candidate.target,
+      baseline: plan.baseline?.target,
+      replicas: plan.replicas.map(({ target }) => target),
+      startReplica: plan.startReplica,
+      cases,
+      evaluators: plan.evaluators,
+      seed: plan.seed,
+      signal,
+      onProgress: ({ done, total }) => onProgress?.({ ...place, done, total }),
+    };
+    const { result } = await checkNamed(name).run(bed, settings);
+    checks.push(result);
+    onProgress?.({ ...place, done: 1, total: 1, result });
+  }
+}
+
+async function firstCases(datasets: readonly Dataset[], most: number): Promise<readonly EvalCase[]> {
+  const cases: EvalCase[] = [];
+  for (const dataset of datasets)
+    for await (const evalCase of dataset.cases()) {
+      if (cases.length >= most) return cases;
+      cases.push(evalCase);
+    }
+  return cases;
+}
+
+/** Why a run ended before its end: a signal that was given has no code of its own. */
+function endOf(thrown: unknown, { signal, deadline }: EvaluationRunOptions): OctavoError {
+  if (signal.aborted)
+    return new OctavoError("request_cancelled", "the run was interrupted", { cause: thrown });
+  if (deadline?.aborted === true)
+    return new OctavoError("deadline_exceeded", "The time of the run was over before it was done.", {
+      cause: thrown,
+    });
+  return OctavoError.from(thrown);
+}
+
+function reportTargets({ baseline, candidate, replicas }: EvaluationPlan): readonly ReportTarget[] {
+  const of = (planned: PlannedTarget, role: ReportTarget["role"]): ReportTarget => ({
+    name: planned.target.name,
+    role,
+    url: planned.url,
+    model: planned.model,
+  });
+  return [
+    ...(baseline === undefined ? [] : [of(baseline, "baseline")]),
+    of(candidate, "candidate"),
+    ...replicas.map((replica) => of(replica, "replica")),
+  ];
+}
