@@ -34,7 +34,7 @@ export interface CheckParts<Settings> {
   /** Without these nothing can be collected. */
   readonly needs: readonly TestBedNeed[];
   /** How an A/A run is made of what was observed; undefined where one needs traffic of its own. */
-  readonly placebo?: Placebo;
+  readonly placebo?: (settings: Settings) => Placebo;
   readonly collect: (bed: TestBed, settings: Settings) => Promise<readonly Observation[]>;
 }
 
@@ -89,7 +89,7 @@ export function checkRow<Settings>({
     falseAlarms(observations, settings, options) {
       const parsed = parse(settings);
       if (placebo === undefined) return undefined;
-      return countFalseAlarms((dealt) => check.judge(dealt, parsed), placebo, observations, options);
+      return countFalseAlarms((dealt) => check.judge(dealt, parsed), placebo(parsed), observations, options);
     },
     async run(bed, settings) {
       const parsed = parse(settings);

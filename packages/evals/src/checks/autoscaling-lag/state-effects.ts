@@ -1,0 +1,121 @@
+import type { Observation } from "../observation.js";
+import { lossEffect } from "../support/loss-effect.js";
+import { comparePaired, type PairedScore } from "../support/paired-comparison.js";
+import { evaluatorsOf } from "../support/pairs.js";
+import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
+import { latencyBlocks, type TimedPair } from "../support/time-blocks.js";
+import type { TestedEffect } from "../support/verdicts.js";
+import type { AutoscalingLagSettings } from "./settings.js";
+
+/** The same case when nothing else was to do, and while replicas were missing. */
+export type StatePair = TimedPair;
+
+/**
+ * By which paths a late replica can cost quality: requests that fail, answers that are cut off, another model that answers in
+ * their place. What an answer says cannot depend on how long it waited, unless one of these happened or the engine is at fault.
+ */
+const paths = [
+  { name: "requests that fail", margin: "failureMargin", of: isFailed },
+  { name: "answers cut off", margin: "truncationMargin", of: isTruncated },
+  { name: "answers of a fallback", margin: "fallbackMargin", of: isFallback },
+] as const;
+
+export function stateEffects(
+  pairs: readonly StatePair[],
+  settings: AutoscalingLagSettings,
+): readonly TestedEffect[] {
+  return [
+    ...firstTokenEffect(pairs, settings),
+    ...paths.flatMap(({ name, margin, of }) => {
+      // nothing that happened is nothing to judge: that it never does would take many more cases
+      if (!pairs.some(({ observed }) => of(observed))) return [];
+      const good = (seen: Observation) => (of(seen) ? 0 : 1);
+      return pairedEffect(
+        `${name}, more than idle`,
+        scored(pairs, (seen) => good(seen)),
+        settings[margin],
+        settings.alpha,
+      );
+    }),
+    ...evaluatorsOf(pairs.map(({ observed }) => observed)).flatMap((evaluator) =>
+      pairedEffect(
+        `${evaluator}, less than idle`,
+        scored(pairs, ({ scores }) => scores[evaluator] ?? undefined),
+        settings.scoreMargin,
+        settings.alpha,
+      ),
+    ),
+  ];
+}
+
+export function isFailed({ failureCode }: Observation): boolean {
+  return failureCode !== undefined;
+}
+
+export function isTruncated({ finishReason, failureCode }: Observation): boolean {
+  return finishReason === "length" || failureCode === "truncated";
+}
+
+export function isFallback({ tags }: Observation): boolean {
+  return tags.includes("fallback");
+}
+
+function scored(
+  pairs: readonly StatePair[],
+  of: (seen: Observation) => number | undefined,
+): readonly PairedScore[] {
+  return pairs.flatMap(({ caseId, reference, observed }) => {
+    const [before, after] = [of(reference), of(observed)];
+    if (before === undefined || after === undefined) return [];
+    return [{ cluster: reference.cluster ?? caseId, before, after }];
+  });
+}
+
+function pairedEffect(
+  name: string,
+  scores: readonly PairedScore[],
+  margin: number,
+  alpha: number,
+): readonly TestedEffect[] {
+  const compared = comparePaired(scores);
+  return compared === undefined ? [] : [lossEffect(name, compared, { margin, alpha })];
+}
+
+function firstTokenEffect(
+  pairs: readonly StatePair[],
+  settings: AutoscalingLagSettings,
+): readonly TestedEffect[] {
+  const { alpha, firstTokenMargin: margin, numBlocks, resamples, seed } = settings;
+  // in the order of the burst: neighbours in it share what they waited for
+  const { blocks, count } = latencyBlocks(
+    pairs.map(({ observed }, index) => ({
+      ...pairs[index]!.reference,
+      caseId: String(index),
+      scheduledEpochMs: observed.scheduledEpochMs,
+    })),
+    pairs.map(({ observed }, index) => ({ ...observed, caseId: String(index) })),
+    { of: waitOf, numBlocks },
+  );
+  const level = settings.level ?? levelFor(count, alpha);
+  if (level === undefined || count === 0) return [];
+  const ratio = quantileRatio(blocks, { level, resamples, seed, isPaired: true });
+  const interval = ratio?.intervalAt(1 - alpha);
+  return [
+    {
+      name: `time to the first token, p${Math.round(1000 * level) / 10}, over idle`,
+      method: "bootstrap over stretches of the burst",
+      estimate: ratio?.estimate,
+      interval,
+      confidence: 1 - alpha,
+      margin,
+      unit: "ratio",
+      pValue: ratio?.pValueBeyond(margin),
+      isWithin: interval !== undefined && interval[1] <= margin,
+    },
+  ];
+}
+
+/** Who failed waited as long as it lasted. */
+export function waitOf({ firstTokenMs, failureCode, durationMs }: Observation): number | undefined {
+  return firstTokenMs ?? (failureCode === undefined ? undefined : durationMs);
+}

@@ -1,0 +1,164 @@
+import type { Check, CheckResult, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { Observation } from "../observation.js";
+import { groupBy } from "../support/group-by.js";
+import { intervalsFigure } from "../support/figures.js";
+import { requestsForTail } from "../support/quantile-ratio.js";
+import { pairArrivals } from "../support/time-blocks.js";
+import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { fairnessAdvice } from "./advice.js";
+import { aggregateRule } from "./aggregate-rule.js";
+import { latencySeries, serviceSeries } from "./figures.js";
+import { latencyEffects, type OwnTraffic } from "./latency-effects.js";
+import { serviceGap } from "./service-gap.js";
+import { type FairnessSettings, fairnessSettings } from "./settings.js";
+
+/** A small tenant beside a large one, held against itself alone. */
+export const fairnessCheck: Check<FairnessSettings> = {
+  name: "fairness",
+  question: "Does one tenant's burst make another one wait, while the aggregate stays inside its objective?",
+  defaults: fairnessSettings.parse({}),
+  judge: judgeFairness,
+};
+
+function judgeFairness(observations: readonly Observation[], settings: FairnessSettings): CheckResult {
+  const shared = observations.filter(({ condition }) => condition === settings.shared);
+  const tenant = smallTenant(shared, settings.smallTenant);
+  const own = {
+    solo: observations.filter((seen) => seen.condition === settings.solo && isOf(seen, tenant)),
+    shared: shared.filter((seen) => isOf(seen, tenant)),
+  };
+  const gap = tenant === undefined ? undefined : serviceGap(shared, tenant);
+  const hypotheses = decide(
+    [...latencyEffects(own, settings), ...serviceEffect(gap?.tokens, settings)],
+    settings.alpha,
+  );
+  const verdict = own.solo.length === 0 ? "inconclusive" : overallVerdict(hypotheses);
+  const { ruleOfThumb, aggregateP99Ms } = aggregateRule(shared, {
+    factor: settings.aggregateFactor,
+    windowMs: settings.windowMs,
+  });
+  const notes = notesOn(own, shared, settings);
+  if (!ruleOfThumb.tripped && verdict === "fail" && aggregateP99Ms !== undefined)
+    notes.push(
+      `The published rule passes: everybody waits (p99 of all ${Math.round(aggregateP99Ms)} ms), so nobody waits much longer than the aggregate. It cannot see overload.`,
+    );
+  if (gap !== undefined)
+    notes.push(
+      `While ${tenant} had a request waiting, ${gap.other} was served ${Math.round(gap.tokens)} tokens more (a prompt token counts 1, one of output 2).`,
+    );
+  return {
+    check: "fairness",
+    verdict,
+    summary: summarise(tenant, hypotheses, verdict),
+    ruleOfThumb,
+    hypotheses,
+    sampleSize: sampleSizeOf(own, settings),
+    advice: verdict === "pass" ? [] : fairnessAdvice(own.shared),
+    movedCases: slowedCases(own, settings.e2eMargin),
+    figures: [
+      ...intervalsFigure("The small tenant beside the large one, over itself alone", "times", hypotheses),
+      ...latencySeries(own, shared, tenant),
+      ...serviceSeries(shared),
+    ],
+    notes,
+  };
+}
+
+function isOf(seen: Observation, tenant: string | undefined): boolean {
+  return seen.tenant === tenant;
+}
+
+/** The one that was named, or else the one with fewest requests beside others. */
+export function smallTenant(shared: readonly Observation[], named: string): string | undefined {
+  const tenants = [...groupBy(shared, ({ tenant }) => tenant)].filter(([tenant]) => tenant !== undefined);
+  if (tenants.some(([tenant]) => tenant === named)) return named;
+  return tenants.toSorted(([, a], [, b]) => a.length - b.length)[0]?.[0];
+}
+
+function serviceEffect(tokens: number | undefined, settings: FairnessSettings): readonly TestedEffect[] {
+  const { serviceGapTokens: margin, alpha } = settings;
+  if (margin === undefined) return [];
+  return [
+    {
+      name: "service gap while waiting",
+      method: "counted, not sampled",
+      estimate: tokens,
+      interval: tokens === undefined ? undefined : [tokens, tokens],
+      confidence: 1 - alpha,
+      margin,
+      unit: "tokens",
+      pValue: tokens === undefined ? undefined : tokens > margin ? 0 : 1,
+      isWithin: tokens !== undefined && tokens <= margin,
+    },
+  ];
+}
+
+export function sampleSizeOf(
+  own: OwnTraffic,
+  { alpha, power }: { readonly alpha: number; readonly power: number },
+): SampleSize {
+  return {
+    have: Math.min(own.solo.length, own.shared.length),
+    needed: requestsForTail(0.99, alpha),
+    alpha,
+    power,
+    basis: `requests of the small tenant under each condition from which a p99 has a finite bound at ${100 * (1 - alpha)} % confidence`,
+  };
+}
+
+function notesOn(own: OwnTraffic, shared: readonly Observation[], settings: FairnessSettings): string[] {
+  const notes: string[] = [];
+  const few = requestsForTail(0.99, settings.alpha);
+  const have = Math.min(own.solo.length, own.shared.length);
+  if (own.solo.length === 0)
+    notes.push(
+      `There is no request of the small tenant under the condition ${JSON.stringify(settings.solo)}: without its own solo run nothing can be said.`,
+    );
+  if (have > 0 && have < few && settings.level === undefined)
+    notes.push(
+      `${have} requests bound no p99, which takes ${few}: ${have < 36 ? "nothing is judged" : "the p90 is judged instead"}.`,
+    );
+  if (shared.some(({ tenant }) => tenant === undefined))
+    notes.push("Some requests do not say whose they are.");
+  const tenants = new Set(shared.map(({ tenant }) => tenant));
+  if (shared.length > 0 && tenants.size < 2)
+    notes.push("There was only one tenant: nobody could be in its way.");
+  const withoutFirst = own.shared.filter(
+    (seen) => seen.firstTokenMs === undefined && !seen.failureCode,
+  ).length;
+  if (withoutFirst > 0)
+    notes.push(`${withoutFirst} requests do not say when their first token came: stream them.`);
+  return notes;
+}
+
+function summarise(
+  tenant: string | undefined,
+  hypotheses: readonly Hypothesis[],
+  verdict: CheckResult["verdict"],
+): string {
+  const worst = hypotheses
+    .filter(({ estimate, margin }) => estimate !== undefined && margin !== undefined && margin > 0)
+    .toSorted((a, b) => b.estimate! / b.margin! - a.estimate! / a.margin!)[0];
+  if (tenant === undefined || worst === undefined)
+    return "No tenant's waiting could be compared with its own alone.";
+  const range =
+    worst.interval === undefined ? "" : ` (${worst.interval.map((end) => end.toFixed(2)).join(" to ")})`;
+  const figures = `${worst.name} ${worst.estimate!.toFixed(2)}${range}, allowed ${worst.margin}`;
+  if (verdict === "pass") return `${tenant} is isolated: ${figures}.`;
+  return verdict === "fail" ? `${tenant} is starved: ${figures}.` : `Not decided for ${tenant}: ${figures}.`;
+}
+
+/** Requests that took longer beside others than is allowed, the worst first. */
+export function slowedCases(own: OwnTraffic, margin: number): readonly MovedCase[] {
+  return pairArrivals(own.solo, own.shared)
+    .map(({ caseId, reference, observed }) => ({
+      caseId,
+      what: "whole answer",
+      before: `${reference.durationMs.toFixed(1)} ms`,
+      after: observed.failureCode ?? `${observed.durationMs.toFixed(1)} ms`,
+      severity: observed.durationMs / Math.max(1e-3, reference.durationMs),
+    }))
+    .filter(({ severity }) => severity > margin)
+    .toSorted((a, b) => b.severity - a.severity)
+    .slice(0, 50);
+}

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { camelKeys, share } from "../support/settings.js";
+
+const positive = z.number().gt(0);
+const count = z.number().int().min(1);
+
+/** What a small tenant may have to wait beside a large one, of what it waits alone. */
+export const latencyMarginFields = {
+  /** Percentile of the time to the first token, over that of the tenant's own solo run. */
+  first_token_margin: positive.default(5),
+  /** Of whole answers. */
+  e2e_margin: positive.default(2.25),
+  /** Of the requests that failed, more than in the solo run. */
+  failure_margin: share.default(0.01),
+  /** Default: 0.99 with at least 368 requests, else 0.9. */
+  level: z.number().min(0.5).lt(1).optional(),
+  /** Stretches of neighbouring requests that the bootstrap draws. */
+  num_blocks: z.number().int().min(8).max(1000).default(20),
+  resamples: z.number().int().min(200).max(100_000).default(1000),
+  alpha: z.number().gt(0).max(0.5).default(0.05),
+  power: z.number().min(0.5).lt(1).default(0.8),
+  seed: z.number().int().default(1),
+};
+
+/** How the traffic of two tenants is made. */
+export const twoTenantFields = {
+  small_requests_per_minute: positive.default(5),
+  large_requests_per_minute: positive.default(500),
+  /** Of the small tenant, under each condition: 368 bound a 99th percentile. */
+  requests: count.default(368),
+  /** Solo and shared take turns so many times, so that what else changes in the meantime changes for both. */
+  rounds: count.max(100).default(4),
+  /** Shape of the large tenant's gaps: 1 is Poisson, below it burstier. */
+  large_burstiness: positive.default(0.25),
+  small_tenant: z.string().default("small"),
+  large_tenant: z.string().default("large"),
+};
+
+export const fairnessSettings = z
+  .strictObject({
+    ...latencyMarginFields,
+    ...twoTenantFields,
+    /** Conditions of the small tenant alone, and beside the large one. */
+    solo: z.string().default("solo"),
+    shared: z.string().default("shared"),
+    /** The published rule: a tenant's 99th percentile over everybody's, in windows of this length. */
+    aggregate_factor: positive.default(1.5),
+    window_ms: positive.default(300_000),
+    /**
+     * Tokens by which others may have been served more than a tenant that waits, a prompt token counting 1 and an output
+     * token 2. Undefined: reported, not held against anything.
+     */
+    service_gap_tokens: positive.optional(),
+  })
+  .transform(camelKeys);
+
+export type FairnessSettings = z.output<typeof fairnessSettings>;

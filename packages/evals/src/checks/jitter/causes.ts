@@ -1,0 +1,143 @@
+import { mean, studentTQuantile } from "@octavo/statistics";
+import type { Advice, Figure } from "../check.js";
+import type { Observation, SlowGap } from "../observation.js";
+import { pairArrivals } from "../support/time-blocks.js";
+
+export interface CauseShare {
+  readonly cause: string;
+  /** Of the time beyond what is usual. */
+  readonly share: number;
+  readonly gaps: number;
+}
+
+/** What long gaps were due to, by the serving records of the requests that had them. */
+export function causesOf(observations: readonly Observation[], longFromMs: number): readonly CauseShare[] {
+  const sums = new Map<string, { ms: number; gaps: number }>();
+  let total = 0;
+  for (const { slowGaps = [] } of observations)
+    for (const { ms, usualMs = 0, cause } of slowGaps) {
+      if (ms <= longFromMs) continue;
+      const own = sums.get(cause) ?? { ms: 0, gaps: 0 };
+      own.ms += ms - usualMs;
+      own.gaps += 1;
+      total += ms - usualMs;
+      sums.set(cause, own);
+    }
+  return [...sums]
+    .map(([cause, { ms, gaps }]) => ({ cause, share: total === 0 ? 0 : ms / total, gaps }))
+    .toSorted((a, b) => b.share - a.share);
+}
+
+/** The conditions under which a slow stream was sent again: beside what had been beside it, and alone. */
+export const replayConditions = { beside: "replay-beside", alone: "replay-alone" } as const;
+
+export interface Recovered {
+  readonly pairs: number;
+  /** Longest gap beside the neighbours less the longest one alone, in ms. */
+  readonly ms: number;
+  readonly interval: readonly [number, number] | undefined;
+}
+
+/** What taking the neighbours away gave back: blame by rerun. Student's interval over the paired repetitions. */
+export function recoveredByReplay(
+  observations: readonly Observation[],
+  confidence: number,
+): Recovered | undefined {
+  const of = (name: string) => observations.filter(({ condition }) => condition === name);
+  const differences = pairArrivals(of(replayConditions.beside), of(replayConditions.alone)).flatMap(
+    ({ reference, observed }) => {
+      if (reference.gapsMs.length === 0 || observed.gapsMs.length === 0) return [];
+      return [Math.max(...reference.gapsMs) - Math.max(...observed.gapsMs)];
+    },
+  );
+  if (differences.length === 0) return undefined;
+  const center = mean(differences);
+  if (differences.length < 3) return { pairs: differences.length, ms: center, interval: undefined };
+  const squares = differences.reduce((sum, value) => sum + (value - center) ** 2, 0);
+  const error = Math.sqrt(squares / (differences.length - 1) / differences.length);
+  const reach = error * studentTQuantile((1 + confidence) / 2, differences.length - 1);
+  return { pairs: differences.length, ms: center, interval: [center - reach, center + reach] };
+}
+
+/** The gaps around the slowest one, each the step that ended it, with the slowest lit. */
+export function stepsAround(observations: readonly Observation[]): readonly Figure[] {
+  let worst:
+    | { readonly seen: Observation; readonly index: number; readonly slow: SlowGap | undefined }
+    | undefined;
+  let greatest = 0;
+  for (const seen of observations) {
+    const index = seen.gapsMs.findIndex((ms) => ms === Math.max(...seen.gapsMs));
+    if (index < 0 || seen.gapsMs[index]! <= greatest) continue;
+    greatest = seen.gapsMs[index]!;
+    const slow = seen.slowGaps?.toSorted((a, b) => b.ms - a.ms)[0];
+    worst = { seen, index, slow };
+  }
+  if (worst === undefined) return [];
+  const { seen, index, slow } = worst;
+  const from = Math.max(0, index - 12);
+  let startMs = 0;
+  const steps = seen.gapsMs.slice(from, index + 13).map((durationMs, offset) => {
+    const isBlamed = from + offset === index;
+    const step = {
+      startMs,
+      durationMs,
+      prefillTokens: isBlamed ? (slow?.prefillTokens ?? 0) : 0,
+      decodeTokens: Math.round(seen.batchSize ?? 1),
+      isBlamed,
+      label: isBlamed
+        ? `${slow?.cause ?? "longest gap"}${slow?.culprits[0] === undefined ? "" : `, ${slow.culprits[0]}`}`
+        : `output ${from + offset + 1}`,
+    };
+    startMs += durationMs;
+    return step;
+  });
+  return [{ kind: "steps", title: `Around the longest gap, of ${seen.caseId}`, steps }];
+}
+
+const adviceByCause: Readonly<Record<string, Advice>> = {
+  prefill_burst: {
+    knob: "--max-num-batched-tokens",
+    change:
+      "lower it, or --long-prefill-token-threshold and --max-long-partial-prefills (vLLM: --max-num-partial-prefills); Octavo's --max-prefill-step-ms bounds what a step of prompts may take",
+    because: "prompts of others are computed in the same steps as these tokens",
+  },
+  preemption: {
+    knob: "--gpu-memory-utilization, --kv-cache-memory",
+    change: "give the KV cache more memory, or lower --max-num-seqs",
+    because: "sequences gave their blocks back and were computed again",
+  },
+  not_scheduled: {
+    knob: "--scheduling-policy",
+    change: "fair or priority, and a larger --max-num-seqs",
+    because: "the sequences were left out of steps that went to others",
+  },
+  batch_growth: {
+    knob: "--max-num-seqs",
+    change: "lower it, or add replicas",
+    because: "more sequences ran in a step than usual",
+  },
+  slow_compute: {
+    knob: "the machine",
+    change: "look for other processes, thermal limits, and --num-threads above the cores that are free",
+    because: "the same work took longer",
+  },
+  host: {
+    knob: "the event loop",
+    change: "look at what else the process does: large bodies, logging, tokenising on the main thread",
+    because: "the time went between steps",
+  },
+};
+
+/** The causes' knobs, the greatest first; where no record says, what prefill in the batch suggests. */
+export function jitterAdvice(
+  causes: readonly CauseShare[],
+  burst: readonly Observation[],
+  prefillTokens: number,
+): readonly Advice[] {
+  const known = causes.flatMap(({ cause }) => adviceByCause[cause] ?? []);
+  if (known.length > 0) return known;
+  const isPrefill = burst.some((seen) => (seen.prefillTokensInBatch ?? 0) > prefillTokens);
+  const first = adviceByCause[isPrefill ? "prefill_burst" : "not_scheduled"]!;
+  const rest = ["prefill_burst", "batch_growth"].map((cause) => adviceByCause[cause]!);
+  return [first, ...rest.filter((one) => one !== first)];
+}

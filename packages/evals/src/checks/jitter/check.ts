@@ -1,0 +1,207 @@
+import type { Check, CheckResult, Figure, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { Observation } from "../observation.js";
+import { intervalsFigure } from "../support/figures.js";
+import { requestsForTail } from "../support/quantile-ratio.js";
+import { byTime, thinned } from "../support/time-blocks.js";
+import { decide, overallVerdict } from "../support/verdicts.js";
+import {
+  causesOf,
+  type CauseShare,
+  jitterAdvice,
+  recoveredByReplay,
+  replayConditions,
+  stepsAround,
+} from "./causes.js";
+import { judgeGaps } from "./gap-effects.js";
+import { gapsOf, sameHours, slicesOf } from "./gap-slices.js";
+import { type JitterSettings, jitterSettings } from "./settings.js";
+import { windowRule } from "./windows.js";
+
+/** The time between tokens under a burst, against what is usual. */
+export const jitterCheck: Check<JitterSettings> = {
+  name: "jitter",
+  question: "Do tokens come late when prompts of others are computed beside them?",
+  defaults: jitterSettings.parse({}),
+  judge: judgeJitter,
+};
+
+function judgeJitter(observations: readonly Observation[], settings: JitterSettings): CheckResult {
+  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
+  const recorded = of(settings.baseline);
+  const current = of(settings.current);
+  const { baseline, isSameHour } = sameHours(recorded, current);
+  const slices = {
+    baseline: slicesOf(baseline, settings.sliceMs),
+    current: slicesOf(current, settings.sliceMs),
+  };
+  const { effects, longFromMs, usualP99Ms } = judgeGaps(slices, settings);
+  const hypotheses = decide(effects, settings.alpha);
+  const verdict = overallVerdict(hypotheses);
+  const causes = longFromMs === undefined ? [] : causesOf(current, longFromMs);
+  return {
+    check: "jitter",
+    verdict,
+    summary: summarise(hypotheses, verdict, usualP99Ms, causes),
+    ruleOfThumb: windowRule(recorded, current, settings),
+    hypotheses,
+    sampleSize: sampleSize(slices, settings),
+    advice: verdict === "fail" ? jitterAdvice(causes, current, settings.prefillTokens) : [],
+    movedCases: longFromMs === undefined ? [] : stalled(current, longFromMs),
+    figures: [
+      ...intervalsFigure("Gaps between tokens", "", hypotheses),
+      ...gapSeries(recorded, current, longFromMs, settings.prefillTokens),
+      ...stepsAround(current),
+    ],
+    notes: [
+      ...notesOn(observations, recorded, current, settings),
+      ...(isSameHour ? ["The baseline is of the same hours of the day."] : []),
+      ...causes.map(
+        ({ cause, share, gaps }) =>
+          `${Math.round(100 * share)} % of the time lost in long gaps is ${cause} (${gaps} gaps).`,
+      ),
+      ...replayNote(observations, settings.alpha),
+    ],
+  };
+}
+
+function replayNote(observations: readonly Observation[], alpha: number): readonly string[] {
+  const recovered = recoveredByReplay(observations, 1 - alpha);
+  if (recovered === undefined) return [];
+  const { ms, interval, pairs } = recovered;
+  const range = interval === undefined ? "" : ` (${interval.map((end) => end.toFixed(1)).join(" to ")})`;
+  const isProof = interval !== undefined && interval[0] > 0;
+  return [
+    `Sent again without its neighbours, the slowest stream got ${ms.toFixed(1)} ms${range} of its longest gap back, in ${pairs} repetitions: ${isProof ? "the neighbours are to blame" : "not shown that they are to blame"}.`,
+  ];
+}
+
+/** A percentile of gaps needs gaps; that they depend on each other is why slices are counted too. */
+function sampleSize(
+  {
+    baseline,
+    current,
+  }: { readonly baseline: readonly (readonly number[])[]; readonly current: readonly (readonly number[])[] },
+  { alpha, power }: JitterSettings,
+): SampleSize {
+  return {
+    have: Math.min(baseline.flat().length, current.flat().length),
+    needed: requestsForTail(0.99, alpha),
+    alpha,
+    power,
+    basis: `gaps on each side from which a p99 has a finite bound at ${100 * (1 - alpha)} % confidence, in at least 8 slices of time (${baseline.length} and ${current.length} there are)`,
+  };
+}
+
+function summarise(
+  hypotheses: readonly Hypothesis[],
+  verdict: CheckResult["verdict"],
+  usualP99Ms: number | undefined,
+  causes: readonly CauseShare[],
+): string {
+  const [sequential, ratio] = hypotheses;
+  if (sequential?.estimate === undefined || usualP99Ms === undefined)
+    return "There are no gaps between tokens to compare.";
+  const figures = `${(100 * sequential.estimate).toFixed(2)} % of gaps are over the limit (allowed ${(100 * (sequential.margin ?? 0)).toFixed(2)} %), usual p99 ${usualP99Ms.toFixed(1)} ms`;
+  const times = ratio?.estimate === undefined ? "" : `, now ${ratio.estimate.toFixed(2)} times that`;
+  const cause = causes[0] === undefined ? "" : `; most of it ${causes[0].cause}`;
+  if (verdict === "pass") return `Tokens come as evenly as usual: ${figures}${times}.`;
+  return verdict === "fail"
+    ? `Tokens stall: ${figures}${times}${cause}.`
+    : `Not decided: ${figures}${times}.`;
+}
+
+/** Requests whose longest gap is long, the longest first. */
+function stalled(current: readonly Observation[], longFromMs: number): readonly MovedCase[] {
+  return current
+    .flatMap((seen) => {
+      const longest = gapsOf(seen).reduce((most, { ms }) => Math.max(most, ms), 0);
+      if (longest <= longFromMs) return [];
+      const cause = seen.slowGaps?.toSorted((a, b) => b.ms - a.ms)[0]?.cause;
+      return [
+        {
+          caseId: seen.caseId,
+          what: cause ?? "longest gap",
+          before: `up to ${longFromMs.toFixed(1)} ms`,
+          after: `${longest.toFixed(1)} ms`,
+          severity: longest / longFromMs,
+        },
+      ];
+    })
+    .toSorted((a, b) => b.severity - a.severity)
+    .slice(0, 50);
+}
+
+function gapSeries(
+  baseline: readonly Observation[],
+  current: readonly Observation[],
+  longFromMs: number | undefined,
+  prefillTokens: number,
+): readonly Figure[] {
+  if (current.length === 0) return [];
+  const beginMs = Math.min(...[...baseline, ...current].map(({ scheduledEpochMs }) => scheduledEpochMs));
+  const line = (label: string, seen: readonly Observation[]) => ({
+    label,
+    points: thinned(seen.flatMap(gapsOf).toSorted((a, b) => a.atMs - b.atMs)).map(
+      ({ atMs, ms }) => [(atMs - beginMs) / 1000, ms] as const,
+    ),
+  });
+  const spans = current
+    .filter((seen) => (seen.prefillTokensInBatch ?? 0) > prefillTokens)
+    .slice(0, 50)
+    .map(({ scheduledEpochMs, durationMs }) => ({
+      label: `prefill in batch > ${prefillTokens}`,
+      from: (scheduledEpochMs - beginMs) / 1000,
+      to: (scheduledEpochMs + durationMs - beginMs) / 1000,
+    }));
+  return [
+    {
+      kind: "series",
+      title: "Time between tokens",
+      xLabel: "s",
+      yLabel: "ms",
+      lines: [line("usual", baseline), line("judged", current)],
+      spans,
+      ...(longFromMs === undefined ? {} : { threshold: longFromMs }),
+    },
+  ];
+}
+
+function notesOn(
+  observations: readonly Observation[],
+  baseline: readonly Observation[],
+  current: readonly Observation[],
+  settings: JitterSettings,
+): readonly string[] {
+  const notes: string[] = [];
+  if (baseline.length === 0)
+    notes.push(
+      `There is no request under the condition ${JSON.stringify(settings.baseline)}: what is usual is not known.`,
+    );
+  if (current.length === 0)
+    notes.push(`There is no request under the condition ${JSON.stringify(settings.current)}.`);
+  const seen = [...baseline, ...current];
+  const summaries = seen.filter(({ gapsMs, gapSummary }) => gapsMs.length === 0 && gapSummary !== undefined);
+  if (summaries.length > 0)
+    notes.push(
+      `${summaries.length} requests were recorded with a summary of their gaps alone: each counts with its longest.`,
+    );
+  const without = seen.filter(
+    ({ gapsMs, gapSummary, failureCode }) =>
+      gapsMs.length === 0 && gapSummary === undefined && failureCode === undefined,
+  );
+  if (without.length > 0)
+    notes.push(
+      `${without.length} requests say nothing of the time between tokens, and duration over tokens would hide a stall: stream them.`,
+    );
+  const hasRecords = current.some(({ slowGaps }) => slowGaps !== undefined);
+  if (current.length > 0 && !hasRecords)
+    notes.push(
+      "No request says why its tokens were late (Octavo's serving record does): the cause is a guess.",
+    );
+  if (
+    observations.some(({ condition }) => condition === replayConditions.beside) &&
+    recoveredByReplay(observations, 0.95) === undefined
+  )
+    notes.push("The slowest stream was sent again, but not both with and without its neighbours.");
+  return notes;
+}

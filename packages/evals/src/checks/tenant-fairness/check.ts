@@ -1,0 +1,213 @@
+import { quantile } from "@octavo/statistics";
+import type { Check, CheckResult, Figure, Hypothesis, RuleOfThumb } from "../check.js";
+import { fairnessAdvice } from "../fairness/advice.js";
+import { sampleSizeOf, slowedCases } from "../fairness/check.js";
+import { latencySeries } from "../fairness/figures.js";
+import { latencyEffects } from "../fairness/latency-effects.js";
+import type { Observation } from "../observation.js";
+import { intervalsFigure } from "../support/figures.js";
+import { groupBy } from "../support/group-by.js";
+import { evaluatorsOf } from "../support/pairs.js";
+import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { lossFromOthers, lossFromSolo } from "./score-effects.js";
+import { type TenantFairnessSettings, tenantFairnessSettings } from "./settings.js";
+
+/** Tenants of a cluster: what each waits for, and what its answers are worth. */
+export const tenantFairnessCheck: Check<TenantFairnessSettings> = {
+  name: "tenant-fairness",
+  question: "Does any tenant of the cluster wait longer or get worse answers because of the others?",
+  defaults: tenantFairnessSettings.parse({}),
+  judge: judgeTenants,
+};
+
+/** Each tenant is a family of hypotheses: beyond this many, those with fewest requests are the ones to look at. */
+const mostTenants = 16;
+
+interface TenantTraffic {
+  readonly tenant: string;
+  readonly solo: readonly Observation[];
+  readonly shared: readonly Observation[];
+  readonly others: readonly Observation[];
+}
+
+function judgeTenants(observations: readonly Observation[], settings: TenantFairnessSettings): CheckResult {
+  const shared = observations.filter(({ condition }) => condition === settings.shared);
+  const all = tenantsOf(observations, shared, settings.solo);
+  const hasSolo = all.some(({ solo }) => solo.length > 0);
+  // with solo runs the tenants that have one are judged; without any, all are, by their scores alone
+  const judged = all.filter(({ solo }) => !hasSolo || solo.length > 0).slice(0, mostTenants);
+  const hypotheses = decide(
+    judged.flatMap((tenant) => effectsOf(tenant, settings)),
+    settings.alpha,
+  );
+  const verdict = hasSolo ? overallVerdict(hypotheses) : withoutSolo(overallVerdict(hypotheses));
+  const [first] = judged;
+  return {
+    check: "tenant-fairness",
+    verdict,
+    summary: summarise(hypotheses, verdict),
+    ruleOfThumb: publishedRule(shared, settings),
+    hypotheses,
+    sampleSize: sampleSizeOf(first ?? { solo: [], shared: [] }, settings),
+    advice: verdict === "pass" ? [] : fairnessAdvice(first?.shared ?? []),
+    movedCases: judged
+      .flatMap((tenant) => slowedCases(tenant, settings.e2eMargin))
+      .toSorted((a, b) => b.severity - a.severity)
+      .slice(0, 50),
+    figures: [
+      ...intervalsFigure("Each tenant beside the others, against itself alone", "", hypotheses),
+      ...replicaHeatmap(shared),
+      ...(first === undefined ? [] : latencySeries(first, shared, first.tenant)),
+    ],
+    notes: notesOn(observations, shared, all, judged, hasSolo),
+  };
+}
+
+/** Those with fewest requests first. */
+function tenantsOf(
+  observations: readonly Observation[],
+  shared: readonly Observation[],
+  solo: string,
+): readonly TenantTraffic[] {
+  return [...groupBy(shared, ({ tenant }) => tenant)]
+    .toSorted(([, a], [, b]) => a.length - b.length)
+    .flatMap(([tenant, own]) =>
+      tenant === undefined
+        ? []
+        : [
+            {
+              tenant,
+              shared: own,
+              solo: observations.filter((seen) => seen.condition === solo && seen.tenant === tenant),
+              others: shared.filter((seen) => seen.tenant !== tenant),
+            },
+          ],
+    );
+}
+
+function effectsOf(traffic: TenantTraffic, settings: TenantFairnessSettings): readonly TestedEffect[] {
+  const label = `${traffic.tenant}: `;
+  const evaluators = evaluatorsOf(traffic.shared);
+  if (traffic.solo.length === 0)
+    return evaluators.flatMap((evaluator) =>
+      lossFromOthers(label, evaluator, traffic.shared, traffic.others, settings),
+    );
+  return [
+    ...latencyEffects(traffic, settings, label),
+    ...evaluators.flatMap((evaluator) => lossFromSolo(label, evaluator, traffic, settings)),
+  ];
+}
+
+/** Waiting was not judged, so nothing can pass. */
+function withoutSolo(verdict: CheckResult["verdict"]): CheckResult["verdict"] {
+  return verdict === "pass" ? "inconclusive" : verdict;
+}
+
+/** As published: a p99 of latency over 1.5 times the aggregate's, a "p99 score" more than 5 points below it. */
+function publishedRule(shared: readonly Observation[], settings: TenantFairnessSettings): RuleOfThumb {
+  const evaluators = evaluatorsOf(shared);
+  const p99 = (values: readonly number[]) => (values.length === 0 ? null : quantile(values, 0.99));
+  const latency = (seen: readonly Observation[]) => p99(seen.map(({ durationMs }) => durationMs));
+  const score = (seen: readonly Observation[], evaluator: string) =>
+    p99(seen.flatMap(({ scores }) => scores[evaluator] ?? []));
+  let tripped = false;
+  const aggregateMs = latency(shared) ?? 0;
+  const rows = [...groupBy(shared, ({ tenant }) => tenant ?? "")].map(([tenant, own]) => {
+    const ms = latency(own) ?? 0;
+    if (ms > settings.aggregateFactor * aggregateMs) tripped = true;
+    const scores = evaluators.map((evaluator) => {
+      const [mine, aggregate] = [score(own, evaluator), score(shared, evaluator)];
+      if (mine !== null && aggregate !== null && mine < aggregate - settings.scoreDrop) tripped = true;
+      return mine;
+    });
+    return [tenant, own.length, rounded(ms), aggregateMs === 0 ? null : rounded(ms / aggregateMs), ...scores];
+  });
+  return {
+    rule: `alert when a tenant's p99 score drops below the aggregate's less ${Math.round(100 * settings.scoreDrop)} points, or its p99 latency exceeds ${settings.aggregateFactor} times the aggregate's`,
+    tripped,
+    columns: [
+      "tenant",
+      "requests",
+      "p99 ms",
+      "over aggregate",
+      ...evaluators.map((name) => `p99 of ${name}`),
+    ],
+    rows,
+  };
+}
+
+function replicaHeatmap(shared: readonly Observation[]): readonly Figure[] {
+  const replicas = [...new Set(shared.map(({ replica }) => replica ?? "unknown"))].toSorted().slice(0, 32);
+  const tenants = [...new Set(shared.map(({ tenant }) => tenant ?? "unknown"))].slice(0, 32);
+  if (replicas.length < 2) return [];
+  const cells = tenants.map((tenant) =>
+    replicas.map((replica) => {
+      const own = shared.filter(
+        (seen) => (seen.tenant ?? "unknown") === tenant && (seen.replica ?? "unknown") === replica,
+      );
+      if (own.length === 0) return null;
+      const value = quantile(
+        own.map(({ durationMs }) => durationMs),
+        0.9,
+      );
+      return { value, count: own.length, interval: undefined };
+    }),
+  );
+  return [
+    {
+      kind: "heatmap",
+      title: "p90 of whole answers, ms",
+      xLabel: "replica",
+      yLabel: "tenant",
+      x: replicas,
+      y: tenants,
+      cells,
+    },
+  ];
+}
+
+function notesOn(
+  observations: readonly Observation[],
+  shared: readonly Observation[],
+  all: readonly TenantTraffic[],
+  judged: readonly TenantTraffic[],
+  hasSolo: boolean,
+): readonly string[] {
+  const notes: string[] = [];
+  if (evaluatorsOf(observations).length > 0)
+    notes.push(
+      "The published rule looks at the 99th percentile of a score, which is its best tail: a tenant with half its answers wrong has a p99 of 1. Judged are the mean, and of graded scores the mean of the worst.",
+    );
+  else notes.push("No answer was scored: only waiting was judged.");
+  if (!hasSolo && shared.length > 0)
+    notes.push(
+      "No tenant has a solo run: how much of its waiting is due to others cannot be told, and its scores are held against the other tenants', whose cases may be other ones.",
+    );
+  if (shared.some(({ tenant }) => tenant === undefined))
+    notes.push("Some requests do not say whose they are (tenant_id, octavo.tenant.id, x-tenant-id).");
+  if (hasSolo && judged.length < all.length)
+    notes.push(
+      `Not judged, for want of a solo run: ${all
+        .filter((one) => !judged.includes(one))
+        .map(({ tenant }) => tenant)
+        .slice(0, 8)
+        .join(", ")}.`,
+    );
+  if (shared.length > 0 && shared.every(({ replica }) => replica === undefined))
+    notes.push("No request says which replica answered it.");
+  return notes;
+}
+
+function summarise(hypotheses: readonly Hypothesis[], verdict: CheckResult["verdict"]): string {
+  const worst = hypotheses
+    .filter(({ estimate, margin }) => estimate !== undefined && margin !== undefined && margin > 0)
+    .toSorted((a, b) => b.estimate! / b.margin! - a.estimate! / a.margin!)[0];
+  if (worst === undefined) return "No tenant could be judged.";
+  const figures = `${worst.name}: ${worst.estimate!.toFixed(2)} (allowed ${worst.margin})`;
+  if (verdict === "pass") return `No tenant suffers from the others; nearest ${figures}.`;
+  return verdict === "fail" ? `A tenant suffers from the others: ${figures}.` : `Not decided: ${figures}.`;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}

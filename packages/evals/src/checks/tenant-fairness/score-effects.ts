@@ -1,0 +1,146 @@
+import { newcombeDifference, Random, tailMean, twoSampleBootstrap } from "@octavo/statistics";
+import type { Observation } from "../observation.js";
+import { groupBy } from "../support/group-by.js";
+import { pValueByInversion } from "../support/invert-interval.js";
+import { lossEffect } from "../support/loss-effect.js";
+import { comparePaired } from "../support/paired-comparison.js";
+import { fewestBlocks, percentileInterval } from "../support/quantile-ratio.js";
+import { pairArrivals } from "../support/time-blocks.js";
+import type { TestedEffect } from "../support/verdicts.js";
+
+export interface ScoreLimits {
+  readonly scoreMargin: number;
+  readonly worstShare: number;
+  readonly alpha: number;
+  readonly resamples: number;
+  readonly seed: number;
+}
+
+/** What a tenant's score loses beside others, from its own answers to the same cases when it was alone. */
+export function lossFromSolo(
+  label: string,
+  evaluator: string,
+  own: { readonly solo: readonly Observation[]; readonly shared: readonly Observation[] },
+  limits: ScoreLimits,
+): readonly TestedEffect[] {
+  const pairs = pairArrivals(own.solo, own.shared).flatMap(({ caseId, reference, observed }) => {
+    const [before, after] = [
+      reference.scores[evaluator] ?? undefined,
+      observed.scores[evaluator] ?? undefined,
+    ];
+    if (before === undefined || after === undefined) return [];
+    return [{ cluster: reference.cluster ?? caseId, before, after }];
+  });
+  const compared = comparePaired(pairs);
+  if (compared === undefined) return [];
+  const mean = lossEffect(`${label}${evaluator}, less than alone`, compared, {
+    margin: limits.scoreMargin,
+    alpha: limits.alpha,
+  });
+  const isGraded = pairs.some(({ before, after }) => !isPassOrFail(before) || !isPassOrFail(after));
+  return isGraded ? [mean, worstEffect(label, evaluator, pairs, limits)] : [mean];
+}
+
+/** What it scores less than the others, where its own solo run is not known: their cases may be other ones. */
+export function lossFromOthers(
+  label: string,
+  evaluator: string,
+  own: readonly Observation[],
+  others: readonly Observation[],
+  { scoreMargin: margin, alpha, resamples, seed }: ScoreLimits,
+): readonly TestedEffect[] {
+  const scores = (seen: readonly Observation[]) => seen.flatMap((one) => one.scores[evaluator] ?? []);
+  const [mine, theirs] = [scores(own), scores(others)];
+  if (mine.length === 0 || theirs.length === 0) return [];
+  const name = `${label}${evaluator}, less than the other tenants'`;
+  const base = { name, confidence: 1 - alpha, margin, unit: "share" } as const;
+  if ([...mine, ...theirs].every(isPassOrFail)) {
+    const passed = (values: readonly number[]) => ({
+      successes: values.filter((value) => value === 1).length,
+      trials: values.length,
+    });
+    const at = (confidence: number) => newcombeDifference(passed(theirs), passed(mine), confidence);
+    const { estimate, interval } = at(1 - alpha);
+    return [
+      {
+        ...base,
+        method: "Newcombe's interval for two proportions",
+        estimate,
+        interval,
+        pValue: pValueByInversion((confidence) => at(confidence).interval, margin),
+        isWithin: interval[1] <= margin,
+      },
+    ];
+  }
+  const clustered = (seen: readonly Observation[]) =>
+    [...groupBy(seen, ({ cluster, caseId }) => cluster ?? caseId).values()].map(scores);
+  const at = (confidence: number) =>
+    twoSampleBootstrap(clustered(others), clustered(own), {
+      statistic: { kind: "mean" },
+      compare: "difference",
+      confidence,
+      resamples,
+      seed,
+    });
+  const { estimate, interval } = at(1 - alpha);
+  return [
+    {
+      ...base,
+      method: "bootstrap over cases",
+      estimate,
+      interval,
+      pValue: interval && pValueByInversion((confidence) => at(confidence).interval, margin),
+      isWithin: interval !== undefined && interval[1] <= margin,
+    },
+  ];
+}
+
+interface ClusteredPair {
+  readonly cluster: string;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** Loss of the mean of the worst scores (conditional value at risk), with a bootstrap over cases. */
+function worstEffect(
+  label: string,
+  evaluator: string,
+  pairs: readonly ClusteredPair[],
+  { scoreMargin: margin, worstShare, alpha, resamples, seed }: ScoreLimits,
+): TestedEffect {
+  const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()];
+  const loss = (drawn: readonly ClusteredPair[]) =>
+    tailMean(
+      drawn.map(({ before }) => before),
+      1 - worstShare,
+      "lower",
+    ) -
+    tailMean(
+      drawn.map(({ after }) => after),
+      1 - worstShare,
+      "lower",
+    );
+  const random = new Random(seed);
+  const drawn =
+    clusters.length < fewestBlocks
+      ? []
+      : Array.from({ length: resamples }, () => loss(clusters.flatMap(() => random.pick(clusters))));
+  const sorted = drawn.toSorted((a, b) => a - b);
+  const interval = percentileInterval(sorted, 1 - alpha);
+  const within = sorted.filter((value) => value <= margin).length;
+  return {
+    name: `${label}worst ${Math.round(100 * worstShare)} % of ${evaluator}, less than alone`,
+    method: "mean of the worst scores, bootstrap over cases",
+    estimate: loss(pairs),
+    interval,
+    confidence: 1 - alpha,
+    margin,
+    unit: "share",
+    pValue: interval && Math.min(1, (2 * (within + 1)) / (sorted.length + 1)),
+    isWithin: interval !== undefined && interval[1] <= margin,
+  };
+}
+
+function isPassOrFail(value: number): boolean {
+  return value === 0 || value === 1;
+}
