@@ -4,6 +4,7 @@ import type { EvalCase } from "../cases/eval-case.js";
 import type { Evaluator } from "../evaluators/evaluator.js";
 import type { Target } from "../targets/target.js";
 import type { Check, CheckName, CheckResult } from "./check.js";
+import type { ObservationJournal } from "./collect/observation-journal.js";
 import type { Observation } from "./observation.js";
 import { countFalseAlarms, type FalseAlarms, type Placebo } from "./support/false-alarms.js";
 
@@ -21,6 +22,8 @@ export interface TestBed {
   readonly evaluators: readonly Evaluator[];
   readonly seed: number;
   readonly signal: AbortSignal;
+  /** Cases that it holds are not sent again. */
+  readonly journal?: ObservationJournal;
   readonly onProgress?: (progress: { readonly done: number; readonly total: number | undefined }) => void;
 }
 

@@ -19,3 +19,4 @@ export { tenantFairnessCheck } from "./tenant-fairness/check.js";
 export type { TenantFairnessSettings } from "./tenant-fairness/settings.js";
 export { trafficDriftCheck } from "./traffic-drift/check.js";
 export type { TrafficDriftSettings } from "./traffic-drift/settings.js";
+export { ObservationJournal } from "./collect/observation-journal.js";

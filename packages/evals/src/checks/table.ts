@@ -1,9 +1,20 @@
 import { OctavoError } from "@octavo/protocol";
 import type { CheckName } from "./check.js";
 import type { CheckRow } from "./check-run.js";
+import { evictionBurstRow } from "./eviction-burst/row.js";
+import { evictionRow } from "./eviction/row.js";
+import { quantizationRow } from "./quantization/row.js";
+import { replicaSkewRow } from "./replica-skew/row.js";
+import { tailRow } from "./tail/row.js";
 
 /** Every check that can be run, in the order of `checkNames`. A new one is a row made by `checkRow`. */
-export const checkTable: readonly CheckRow[] = [];
+export const checkTable: readonly CheckRow[] = [
+  quantizationRow,
+  tailRow,
+  evictionRow,
+  replicaSkewRow,
+  evictionBurstRow,
+];
 
 /** @throws OctavoError `invalid_option` for a check that there is none of */
 export function checkNamed(name: CheckName | (string & {})): CheckRow {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { evictionFields } from "../eviction/settings.js";
-import { camelKeys, share } from "../support/settings.js";
+import { camelKeys, concurrency, share } from "../support/settings.js";
 
 export const evictionBurstSettings = z
   .strictObject({
@@ -14,6 +14,15 @@ export const evictionBurstSettings = z
     max_disturbed_share: share.default(0.1),
     /** Requests of the burst that may fail. */
     max_failed_share: share.default(0.05),
+    /** The burst: so many long prompts at once, each with so many tokens, and so many at most in all. */
+    burst_in_flight: concurrency.default(32),
+    burst_prompt_tokens: z.int().min(1).max(1_000_000).default(2_000),
+    burst_output_tokens: z.int().min(1).max(100_000).default(64),
+    most_fillers: z.int().min(1).max(100_000).default(2_000),
+    /** From the burst's first request to the first case in it. */
+    burst_lead_ms: z.int().min(0).max(600_000).default(500),
+    /** Between looks at the server's metrics. */
+    metrics_interval_ms: z.int().min(10).max(60_000).default(100),
   })
   .transform(camelKeys);
 

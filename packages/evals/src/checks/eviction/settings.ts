@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, share } from "../support/settings.js";
 
 /** What both checks of eviction are told. */
 export const evictionFields = {
   ...comparisonFields,
+  concurrency: concurrency.default(2),
   /** Loss of a score that is accepted. */
   margin: share.default(0.02),
   /** Share of answers that may differ, to be excluded before "they are the same" passes. */
@@ -22,6 +23,10 @@ export const evictionSettings = z
     kept: z.string().default("kept"),
     kept_again: z.string().default("kept-again"),
     evicted: z.string().default("evicted"),
+    /** How blocks are taken away: by fault injection, or by a salt that hides the prefix cache. */
+    method: z.enum(["auto", "faults", "cache_salt"]).default("auto"),
+    /** With fault injection: evict the request's blocks, preempt it, or one after the other. */
+    fault: z.enum(["evict", "preempt", "both"]).default("both"),
   })
   .transform(camelKeys);
 

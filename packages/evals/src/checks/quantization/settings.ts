@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, share } from "../support/settings.js";
 
 export const quantizationSettings = z
   .strictObject({
@@ -7,6 +7,7 @@ export const quantizationSettings = z
     /** Conditions of the unquantised answers and of those of the variant that ships. */
     baseline: z.string().default("baseline"),
     candidate: z.string().default("candidate"),
+    concurrency: concurrency.default(4),
     /** What is served: an agent cannot spare on calls and structure what a chat can. */
     workload: z.enum(["agent", "chat"]).default("agent"),
     /** Loss that is accepted on an axis. Default: 0.02 for an agent, 0.05 for a chat. */

@@ -29,3 +29,6 @@ export const comparisonFields = {
   /** With more answers or scores missing than this share, nothing passes: what is missing may be what went wrong. */
   max_missing_share: share.default(0.05),
 };
+
+/** Requests or cases under way at once while a check collects. */
+export const concurrency = z.int().min(1).max(1024);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, share } from "../support/settings.js";
 
 /** Rising numbers of tokens: a bucket ends before each, the last one is open. */
 const edges = z
@@ -13,6 +13,11 @@ const edges = z
 export const tailSettings = z
   .strictObject({
     ...comparisonFields,
+    concurrency: concurrency.default(4),
+    /** Tokens of an answer that are scored together. */
+    part_tokens: z.int().min(1).max(100_000).default(100),
+    /** Evaluators that score parts of an answer as they would a whole one, such as groundedness or tone. */
+    part_evaluators: z.array(z.string()).default([]),
     /** Which answers are looked at. */
     condition: z.string().default("candidate"),
     prompt_edges: edges.default([8_000, 32_000, 64_000]),

@@ -1,0 +1,28 @@
+import { OctavoError } from "@octavo/protocol";
+import type { TestBed } from "../check-run.js";
+import type { Observation } from "../observation.js";
+import type { QuantizationSettings } from "../quantization/settings.js";
+import { collectCases, type CasePlan } from "./collect-cases.js";
+
+/** Every case to both variants, one right after the other; which of them comes first alternates. */
+export async function collectQuantization(
+  bed: TestBed,
+  settings: QuantizationSettings,
+): Promise<readonly Observation[]> {
+  const { baseline, candidate } = bed;
+  if (baseline === undefined)
+    throw new OctavoError("invalid_option", "quantization: needs a baseline", { param: "baseline" });
+  const plans = bed.cases.map((evalCase, index): CasePlan => {
+    const requests = [
+      { condition: settings.baseline, target: baseline },
+      { condition: settings.candidate, target: candidate },
+    ];
+    return { evalCase, requests: index % 2 === 0 ? requests : requests.toReversed() };
+  });
+  return collectCases(plans, {
+    bed,
+    purpose: "quantization",
+    concurrency: settings.concurrency,
+    baseline: settings.baseline,
+  });
+}

@@ -1,0 +1,79 @@
+import { OctavoError } from "@octavo/protocol";
+import type { Evaluator } from "../../evaluators/evaluator.js";
+import type { TestBed } from "../check-run.js";
+import type { Observation } from "../observation.js";
+import type { TailSettings } from "../tail/settings.js";
+import { agreementWith } from "./agreement.js";
+import { type CasePlan, collectCases, type SentRequest } from "./collect-cases.js";
+import { splitAnswer, tokenOffsets } from "./split-answer.js";
+
+type Part = NonNullable<Observation["parts"]>[number];
+
+/** The share of the reference's words that an answer has, part by part. */
+const agreement = "reference_agreement";
+
+/**
+ * Every case once, its answer scored part by part: against the reference where the case has one, and by the evaluators that
+ * the settings name. Places are counted in tokens: those of the answer's logprobs, else spread evenly over its usage.
+ */
+export async function collectTail(bed: TestBed, settings: TailSettings): Promise<readonly Observation[]> {
+  const evaluators = settings.partEvaluators.map((name) => {
+    const found = bed.evaluators.find((evaluator) => evaluator.name === name);
+    if (found === undefined)
+      throw new OctavoError(
+        "invalid_option",
+        `tail.part_evaluators: there is no evaluator ${JSON.stringify(name)} in this run; there are ${bed.evaluators.map((one) => one.name).join(", ")}`,
+        { param: "tail.part_evaluators" },
+      );
+    return found;
+  });
+  const plans = bed.cases.map((evalCase): CasePlan => ({
+    evalCase,
+    requests: [{ condition: settings.condition, target: bed.candidate }],
+  }));
+  return collectCases(plans, {
+    bed,
+    purpose: `tail ${JSON.stringify([settings.partTokens, settings.outputEdges, settings.partEvaluators])}`,
+    concurrency: settings.concurrency,
+    wantsTokens: true,
+    complete: async (observation, sent) => {
+      if (sent.answer.failure !== undefined) return observation;
+      const parts = await partsOf(sent, evaluators, settings, bed.signal);
+      return parts.length === 0 ? observation : { ...observation, parts };
+    },
+  });
+}
+
+async function partsOf(
+  { evalCase, answer }: SentRequest,
+  evaluators: readonly Evaluator[],
+  { partTokens, outputEdges }: TailSettings,
+  signal: AbortSignal,
+): Promise<readonly Part[]> {
+  const { text, tokens, usage } = answer;
+  const offsets = tokenOffsets(text, tokens, usage.completionTokens ?? tokens?.length ?? 1);
+  const split = splitAnswer(text, offsets, partTokens, outputEdges);
+  const parts: Part[] = [];
+  for (const part of split) {
+    for (const evaluator of evaluators) {
+      const sample = { case: evalCase, answer: { ...answer, text: part.text } };
+      const score = await evaluator.evaluate(sample, { signal });
+      if (score.status === "scored")
+        parts.push({
+          evaluator: evaluator.name,
+          fromToken: part.fromToken,
+          toToken: part.toToken,
+          value: score.value,
+        });
+    }
+  }
+  const [reference] = evalCase.expected.outputs ?? [];
+  const words = reference === undefined ? undefined : agreementWith(reference, text, offsets);
+  for (const { fromToken, toToken } of words === undefined ? [] : split) {
+    const own = words!.filter(({ token }) => token >= fromToken && token < toToken);
+    if (own.length === 0) continue;
+    const value = own.filter(({ isThere }) => isThere).length / own.length;
+    parts.push({ evaluator: agreement, fromToken, toToken, value });
+  }
+  return parts;
+}

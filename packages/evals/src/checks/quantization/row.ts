@@ -1,0 +1,13 @@
+import { checkRow } from "../check-run.js";
+import { collectQuantization } from "../collect/quantization.js";
+import { swapConditions } from "../support/placebos.js";
+import { quantizationCheck } from "./check.js";
+import { quantizationSettings } from "./settings.js";
+
+export const quantizationRow = checkRow({
+  check: quantizationCheck,
+  settings: quantizationSettings,
+  needs: ["baseline", "cases", "evaluators"],
+  placebo: swapConditions(quantizationCheck.defaults.baseline, quantizationCheck.defaults.candidate),
+  collect: collectQuantization,
+});
