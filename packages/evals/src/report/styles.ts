@@ -55,7 +55,7 @@ h1,h2,h3{font-family:"Iowan Old Style","Palatino Linotype",Palatino,"Book Antiqu
 a{color:var(--accent)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 code,.answer{font:.86em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
-small,.note{color:var(--soft);font-size:.82rem}
+small,.note{color:var(--soft);font-size:.82rem}.note{margin:.2rem 0}
 .skip{position:absolute;left:-99rem}.skip:focus{left:1rem;top:1rem;background:var(--raised);padding:.5rem 1rem;z-index:9}
 .top{padding:3rem max(1.5rem,calc(50vw - 41rem)) 2rem;border-top:10px solid var(--v);border-bottom:1px solid var(--rule);background:var(--vb)}
 .pass{--v:var(--pass);--vb:var(--passed)}.fail{--v:var(--fail);--vb:var(--failed)}.inconclusive{--v:var(--inconclusive);--vb:var(--open)}
@@ -80,7 +80,7 @@ section{margin:0 0 3rem}section>h2{font-size:1.7rem;margin:0 0 1rem;padding-top:
 h4{margin:1rem 0 .3rem;font-size:.82rem;letter-spacing:.04em;text-transform:uppercase;color:var(--soft)}h4 small{text-transform:none;letter-spacing:0}
 .advice{border-left:4px solid var(--accent);padding:.1rem 0 .1rem 1rem;margin:1rem 0}.advice h4{margin-top:.2rem}.advice ol{margin:.2rem 0;padding-left:1.2rem}.advice small{display:block}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));gap:0 2rem;align-items:start}
-figure{margin:1.2rem 0;min-width:0}figcaption{font-weight:600;margin-bottom:.4rem}
+figure{margin:.7rem 0;min-width:0}figcaption{font-weight:600;margin-bottom:.4rem}
 .scroll{overflow-x:auto;max-width:100%}svg{display:block;max-width:100%;height:auto;min-width:30rem}.keys svg,.curves svg{min-width:0}
 svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:var(--ink)}svg .tick{fill:var(--soft);font-size:11px}
 .grid{stroke:var(--rule);stroke-width:1}.grid.neutral{stroke:var(--soft)}

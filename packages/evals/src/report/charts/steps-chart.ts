@@ -8,7 +8,7 @@ type Steps = Extract<Figure, { kind: "steps" }>;
 
 const width = 760;
 const left = 68;
-const right = 18;
+const right = 34;
 const top = 26;
 const laneTop = 92;
 const bottom = 168;
