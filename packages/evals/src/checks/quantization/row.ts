@@ -8,6 +8,6 @@ export const quantizationRow = checkRow({
   check: quantizationCheck,
   settings: quantizationSettings,
   needs: ["baseline", "cases", "evaluators"],
-  placebo: swapConditions(quantizationCheck.defaults.baseline, quantizationCheck.defaults.candidate),
+  placebo: ({ baseline, candidate }) => swapConditions(baseline, candidate),
   collect: collectQuantization,
 });

@@ -8,6 +8,6 @@ export const replicaSkewRow = checkRow({
   check: replicaSkewCheck,
   settings: replicaSkewSettings,
   needs: ["replicas", "cases"],
-  placebo: shuffleReplicas,
+  placebo: () => shuffleReplicas,
   collect: collectReplicaSkew,
 });

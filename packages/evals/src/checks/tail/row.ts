@@ -8,6 +8,6 @@ export const tailRow = checkRow({
   check: tailCheck,
   settings: tailSettings,
   needs: ["cases"],
-  placebo: shufflePlaces,
+  placebo: () => shufflePlaces,
   collect: collectTail,
 });
