@@ -1,12 +1,15 @@
 import { stringMatchEvaluator } from "../generators/ruler/string-match.js";
 import { cascadeEvaluator } from "../judges/cascade.js";
 import { judgedEvaluators } from "../judges/judged-evaluators.js";
+import { multipleChoiceEvaluator } from "./choice/multiple-choice.js";
 import { functionCallingEvaluators } from "./function-calling/function-calling-evaluators.js";
+import { groundingEvaluators } from "./grounding/grounding-evaluators.js";
 import { jsonEvaluators } from "./json/json-evaluators.js";
 import { markupEvaluators } from "./markup/markup-evaluators.js";
 import { numericEvaluators } from "./numeric/numeric-evaluators.js";
 import { overlapEvaluators } from "./overlap/overlap-evaluators.js";
 import { EvaluatorTable } from "./registry.js";
+import { safetyEvaluators } from "./safety/safety-evaluators.js";
 import { textEvaluators } from "./text/text-evaluators.js";
 
 /** Every evaluator there is. A new one is a row in one of these lists. */
@@ -17,6 +20,9 @@ export const evaluatorTable: EvaluatorTable = new EvaluatorTable([
   ...numericEvaluators,
   ...overlapEvaluators,
   ...markupEvaluators,
+  multipleChoiceEvaluator,
+  ...groundingEvaluators,
+  ...safetyEvaluators,
   stringMatchEvaluator,
   ...judgedEvaluators,
   cascadeEvaluator(() => evaluatorTable),
