@@ -119,6 +119,8 @@ test("flags that make no sense are refused before anything is loaded", async () 
     ["serve", "--gpu-memory-utilization", "1.5"],
     ["serve", "--drain-timeout", "1e9"],
     ["serve", "--no-such-flag"],
+    ["serve", "--enable-fault-injection", "--fault-corrupt-weights", "0.1"],
+    ["serve", "--enable-fault-injection", "--fault-corrupt-weights", "1:much"],
     ["bench", "serve", "--request-rate", "-1"],
     ["compare", "model", "--data", "file"],
     ["compare", "model", "model"],

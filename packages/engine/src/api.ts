@@ -3,6 +3,7 @@ import type { Explanation, SlowGap } from "./evidence/explanation.js";
 import type { Spread } from "./evidence/spread.js";
 import type { LoggedStep } from "./evidence/step-log.js";
 import type { LoadedAdapter } from "./adapters/adapter.js";
+import type { FaultControl, FaultKind, RequestFaults } from "./faults/fault.js";
 import type { Account } from "./scheduler/account.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "./structured/grammar.js";
@@ -53,6 +54,8 @@ export interface GenerationRequest {
   readonly arrivalMs?: number;
   /** Of the time since, what compiling the grammar took. */
   readonly grammarMs?: number;
+  /** Only for an engine with `faults`. */
+  readonly faults?: RequestFaults | undefined;
 }
 
 /** Tokens that reasoning may take before its end is forced. */
@@ -255,6 +258,8 @@ export interface EngineObserver {
   onRefused?(request: RefusedRequest): void;
   /** The backend failed in a step; those who were in it are tried alone. */
   onStepFailed?(error: OctavoError): void;
+  /** A fault that was asked for has happened. */
+  onFault?(kind: FaultKind): void;
   /** A grammar was asked for and is there: how long its caller waited, and whether it was known already. */
   onGrammarCompiled?(seconds: number, cached: boolean): void;
 }
@@ -297,6 +302,8 @@ export interface Engine extends AsyncDisposable {
   /** Requests that wait to be admitted for the first time. */
   readonly queueDepth: number;
   readonly evidence: Evidence;
+  /** Undefined unless the engine was made with `enableFaultInjection`. */
+  readonly faults: FaultControl | undefined;
   readonly maxModelLen: number;
   /**
    * Queues a request. Throws `context_length_exceeded`, `queue_full`, `overloaded`, `invalid_request`,

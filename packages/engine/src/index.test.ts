@@ -14,6 +14,7 @@ test("exports these values and no others", () => {
     "defaultTenant",
     "describeModel",
     "detectContentFormat",
+    "faultKinds",
     "openCheckpoint",
     "planKvCache",
     "quantizationNames",

@@ -5,6 +5,13 @@ import { listOf, requestLimits, unsupported } from "./fields.js";
 
 const isFalse = (value: unknown): boolean => value === false;
 
+const isHarmlessWish = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.entries(value).every(
+    ([name, wish]) => wish === null || wish === false || !["include_serving_record", "faults"].includes(name),
+  );
+
 /** vLLM's `/v1/chat/completions/batch`: a chat request with several conversations, each answered by one choice. */
 export const chatBatchRequest = z.object({
   ...chatCompletionRequest.shape,
@@ -13,10 +20,8 @@ export const chatBatchRequest = z.object({
   stream: unsupported("a batch is answered at once", isFalse),
   stream_options: unsupported("a batch is answered at once"),
   octavo: unsupported(
-    "a batch has no serving records; ask /v1/requests for them",
-    (value) =>
-      typeof value === "object" &&
-      (value as { include_serving_record?: unknown }).include_serving_record !== true,
+    "a batch has no serving records, ask /v1/requests for them, and takes no faults",
+    isHarmlessWish,
   ),
   return_prompt_text: unsupported("a batch does not repeat prompts; ask for one conversation's", isFalse),
   prompt_logprobs: unsupported("a batch has no prompt_logprobs; ask for them with one conversation"),

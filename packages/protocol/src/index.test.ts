@@ -18,6 +18,7 @@ it("exports these values and no others", () => {
     "encodeSseJson",
     "errorCodeHeader",
     "errorCodes",
+    "faultInjectionRequest",
     "loadLoraRequest",
     "machineRecord",
     "maxTokenId",

@@ -8,7 +8,7 @@ export {
 } from "./error-body.js";
 export { describeValue, parseWith, unknownFields } from "./validation.js";
 export { wireSchema } from "./wire-schema.js";
-export type { ExplanationInfo, OctavoNotes, ServingRecordInfo } from "./serving-record.js";
+export type { ExplanationInfo, OctavoFields, OctavoNotes, ServingRecordInfo } from "./serving-record.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";
 export { chatRoles, type ChatMessage, type ChatRole, type ChatTool } from "./chat-messages.js";
@@ -26,6 +26,12 @@ export {
   type ChatToolCallDelta,
   type SamplingFields,
 } from "./chat.js";
+export {
+  faultInjectionRequest,
+  type FaultInfo,
+  type FaultInjectionRequest,
+  type FaultList,
+} from "./fault-injection.js";
 export { chatBatchRequest, type ChatBatchRequest } from "./chat-batch.js";
 export {
   countTokensRequest,

@@ -5,6 +5,20 @@ const timeoutMs = z
   .gt(0)
   .max(2 ** 31 - 1);
 
+const atToken = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1);
+const atTokens = z.union([atToken, z.array(atToken).max(64)]);
+
+/** Faults tied to the request; only where `--enable-fault-injection` allows them. */
+const faultFields = z.strictObject({
+  /** It gives its blocks back before the first step with so many output tokens. */
+  preempt_at_token: atTokens.nullish(),
+  /** It is recomputed; 0: its prompt is not found in the cache. */
+  evict_at_token: atTokens.nullish(),
+});
+
 /** What Octavo does beyond OpenAI's and vLLM's fields, when asked. */
 export const octavoFields = z.strictObject({
   include_serving_record: z.boolean().nullish(),
@@ -12,7 +26,10 @@ export const octavoFields = z.strictObject({
   queue_timeout_ms: timeoutMs.nullish(),
   ttft_timeout_ms: timeoutMs.nullish(),
   timeout_ms: timeoutMs.nullish(),
+  faults: faultFields.nullish(),
 });
+
+export type OctavoFields = z.output<typeof octavoFields>;
 
 interface SpreadInfo {
   readonly min: number;

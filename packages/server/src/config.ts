@@ -46,6 +46,8 @@ export interface ServerConfig {
   readonly trustRequestChatTemplate: boolean;
   /** Let requests load adapters from the server's disk or the hub, and unload them. */
   readonly allowRuntimeLoraUpdating: boolean;
+  /** Let requests make the engine evict, preempt, wait and be slow; the model must have been loaded for it. */
+  readonly enableFaultInjection: boolean;
   /** `string` joins text parts into one string; `openai` gives templates the list of parts. */
   readonly chatTemplateContentFormat: "auto" | "string" | "openai";
   /** Role of generated chat messages. */
@@ -114,6 +116,7 @@ export const defaultServerConfig: ServerConfig = {
   drainTimeoutMs: 30_000,
   trustRequestChatTemplate: false,
   allowRuntimeLoraUpdating: false,
+  enableFaultInjection: false,
   chatTemplateContentFormat: "auto",
   responseRole: "assistant",
   excludeToolsWhenToolChoiceNone: false,

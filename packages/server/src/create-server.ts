@@ -65,6 +65,7 @@ export function createServer({
   const config = resolveServerConfig(options);
   checkAdapterNames(model, config);
   const log = logger ?? pino({ level: config.logLevel });
+  if (config.enableFaultInjection) allowFaults(model, log);
   const registry = Registry.create();
   const engineRegistry = registry.withLabels({
     model_name: config.servedModelNames[0] ?? model.name,
@@ -81,7 +82,7 @@ export function createServer({
   const tenantObserver = registerTenantMetrics(engineRegistry, model.engine, tenants, labels);
   const service = new Service(model, config, registry, metrics, tenants);
   const dispatcher = new Dispatcher({
-    router: new Router(serverRoutes(service)),
+    router: new Router(serverRoutes(service, config)),
     keys: new ApiKeys(config.apiKeys, config.tenants.keys),
     tenants,
     cors: new CorsPolicy(config.corsOrigins),
@@ -124,6 +125,17 @@ export function createServer({
     [Symbol.asyncDispose]: () => server.close(),
   };
   return server;
+}
+
+/** Nobody should find out from their latencies that this is on. */
+function allowFaults(model: LanguageModel, log: Logger): void {
+  if (model.engine.faults === undefined) {
+    const message = "enableFaultInjection: the model was loaded without enableFaultInjection";
+    throw new OctavoError("invalid_option", message, { param: "enableFaultInjection" });
+  }
+  log.warn(
+    "fault injection is enabled: whoever may send requests can slow this server down; not for production",
+  );
 }
 
 /** An adapter under a name of the model's own could never be asked for. */

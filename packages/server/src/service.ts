@@ -5,8 +5,15 @@ import {
   defaultTenant,
   type LanguageModel,
   type LoadedAdapter,
+  type RequestFaults,
 } from "@octavo/engine";
-import { type ChatCompletionRequest, OctavoError, parseWith, unknownFields } from "@octavo/protocol";
+import {
+  type ChatCompletionRequest,
+  type OctavoFields,
+  OctavoError,
+  parseWith,
+  unknownFields,
+} from "@octavo/protocol";
 import type { z } from "zod";
 import type { ServerConfig } from "./config.js";
 import { ResponseStore } from "./generation/response-store.js";
@@ -151,6 +158,25 @@ export class Service {
         queueMs: soonest(queueTimeoutMs, wanted?.queue_timeout_ms),
         firstTokenMs: soonest(firstTokenTimeoutMs, wanted?.ttft_timeout_ms),
         totalMs: soonest(0, wanted?.timeout_ms),
+      },
+    };
+  }
+
+  /** The faults that a request brings; throws `unsupported_parameter` unless the server takes some. */
+  faultsOf(octavo: OctavoFields | null | undefined): { readonly faults?: RequestFaults } {
+    const faults = octavo?.faults;
+    if (faults === undefined || faults === null) return {};
+    if (!this.config.enableFaultInjection) {
+      const message =
+        "octavo.faults: this server takes no faults; its operator can start it with --enable-fault-injection";
+      throw new OctavoError("unsupported_parameter", message, { param: "octavo.faults" });
+    }
+    const listed = (at: number | readonly number[] | null | undefined): readonly number[] =>
+      typeof at === "number" ? [at] : (at ?? []);
+    return {
+      faults: {
+        preemptAtTokens: listed(faults.preempt_at_token),
+        evictAtTokens: listed(faults.evict_at_token),
       },
     };
   }

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { LLM, quantizationNames, schedulingPolicyNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
@@ -15,6 +16,7 @@ import { Command, Option } from "commander";
 import { interruptible } from "../interruptible.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
+import { checkFaultFlags, parseCorruption } from "../options/fault-flags.js";
 import { collectLora } from "../options/lora-module.js";
 import {
   collect,
@@ -261,6 +263,21 @@ export function serveCommand(): Command {
       "--metering-log <file>",
       "append what each request took to this file, one JSON object a line, for octavo costs",
     )
+    .optionsGroup("Faults:")
+    .option(
+      "--enable-fault-injection",
+      "let requests make the engine evict, preempt, wait and be slow; for tests and evaluations only",
+    )
+    .option(
+      "--fault-corrupt-weights <seed:scale[:pattern]>",
+      "with it: add noise of that relative size to the weights, or to those whose names are like the pattern",
+      parseCorruption,
+    )
+    .option(
+      "--fault-start-delay <seconds>",
+      "with it: wait before loading, as a machine that starts slowly",
+      parseNumber(0, longestSeconds),
+    )
     .action((argument: string | undefined, flags: ServeFlags) => serve(argument ?? flags.model, flags));
 }
 
@@ -271,19 +288,21 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
       param: "model",
     });
   }
+  checkFaultFlags(flags);
   const config = resolveServerConfig({
     ...serverConfigOf(flags, named === undefined ? ["octavo-mini"] : []),
     cacheConfig: cacheLabels(flags),
   });
   const loading = createLoadingLine(process.stderr);
-  const model = await interruptible((signal) =>
-    LLM.load(source, {
+  const model = await interruptible(async (signal) => {
+    await startDelay(flags, signal);
+    return LLM.load(source, {
       ...loadOptionsOf(flags, templateOf(flags.chatTemplate)),
       onProgress: loading.update,
       onWarning: loading.warn,
       signal,
-    }),
-  ).finally(() => loading.end());
+    });
+  }).finally(() => loading.end());
   const disposeModel = async (error: unknown): Promise<never> => {
     await model[Symbol.asyncDispose]();
     throw error;
@@ -305,11 +324,29 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
       model,
       backend: model.backend.info,
       names: config.servedModelNames,
+      faults: faultsOf(flags),
       needsKey: config.apiKeys.length + config.tenants.keys.length > 0,
     }),
   );
   await stopped;
   await model[Symbol.asyncDispose]();
+}
+
+async function startDelay({ faultStartDelay = 0 }: ServeFlags, signal: AbortSignal): Promise<void> {
+  if (faultStartDelay === 0) return;
+  tell(`--fault-start-delay: waiting ${faultStartDelay} s before loading`);
+  await sleep(faultStartDelay * 1000, undefined, { signal }).catch((cause: unknown) => {
+    throw new OctavoError("request_cancelled", "waiting to load the model was ended", { cause });
+  });
+}
+
+/** What the banner warns of. */
+function faultsOf({ enableFaultInjection = false, faultCorruptWeights }: ServeFlags): readonly string[] {
+  if (!enableFaultInjection) return [];
+  const enabled = "fault injection is enabled: requests can slow this server down; not for production";
+  if (faultCorruptWeights === undefined) return [enabled];
+  const { seed, scale, pattern = "*" } = faultCorruptWeights;
+  return [enabled, `the weights ${pattern} are corrupted: noise of ${scale}, seed ${seed}`];
 }
 
 /** Warnings of a store that cannot be written go where a person looks. */

@@ -5,10 +5,11 @@ import {
   type TenantSettings,
   type TenantSource,
 } from "@octavo/server";
+import type { FaultFlags } from "./fault-flags.js";
 import { type SpeculativeFlags, speculativeConfigOf } from "./speculative-config.js";
 
 /** `octavo serve`'s flags as commander hands them over. Absent means the engine's or the server's default. */
-export interface ServeFlags extends SpeculativeFlags {
+export interface ServeFlags extends SpeculativeFlags, FaultFlags {
   readonly model?: string;
   readonly revision?: string;
   readonly downloadDir?: string;
@@ -116,6 +117,8 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     maxCpuLoras: flags.maxCpuLoras,
     maxLoraRank: flags.maxLoraRank,
     speculativeConfig: speculativeConfigOf(flags),
+    enableFaultInjection: flags.enableFaultInjection,
+    corruptWeights: flags.faultCorruptWeights,
     chatTemplate,
   };
 }
@@ -136,6 +139,7 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     trustRequestChatTemplate: flags.trustRequestChatTemplate,
     chatTemplateContentFormat: flags.chatTemplateContentFormat,
     allowRuntimeLoraUpdating: flags.allowRuntimeLoraUpdating ?? runtimeLoraFromEnvironment(),
+    enableFaultInjection: flags.enableFaultInjection,
     responseRole: flags.responseRole,
     excludeToolsWhenToolChoiceNone: flags.excludeToolsWhenToolChoiceNone,
     toolCallParser: flags.toolCallParser,

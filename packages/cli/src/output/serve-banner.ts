@@ -8,10 +8,12 @@ export interface BannerFacts {
   /** Names requests may use; empty means the model's own. */
   readonly names: readonly string[];
   readonly needsKey: boolean;
+  /** Warnings of faults that it has or takes. */
+  readonly faults: readonly string[];
 }
 
 /** What `octavo serve` prints once it answers: where, what, and a line to try it with. */
-export function serveBanner({ url, model, backend, names, needsKey }: BannerFacts): string {
+export function serveBanner({ url, model, backend, names, needsKey, faults }: BannerFacts): string {
   const name = names[0] ?? model.name;
   const { stats } = model.engine;
   const key = needsKey ? ` \\\n  -H 'Authorization: Bearer YOUR_KEY'` : "";
@@ -25,6 +27,7 @@ export function serveBanner({ url, model, backend, names, needsKey }: BannerFact
     `  Octavo serves ${name} at ${url}/v1`,
     `  context ${model.engine.maxModelLen} tokens, KV cache ${stats.totalBlocks} blocks`,
     `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`,
+    ...faults.map((fault) => `  WARNING: ${fault}`),
     "",
     `curl ${url}${path}${key} \\`,
     `  -H 'Content-Type: application/json' \\`,

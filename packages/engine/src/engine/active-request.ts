@@ -3,6 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { LoadedAdapter } from "../adapters/adapter.js";
 import type { Deadlines, FinishedRequest, ServingRecord, Usage } from "../api.js";
 import type { EvidenceLog, ObservedRequest } from "../evidence/evidence-log.js";
+import type { RequestFaults } from "../faults/fault.js";
 import { RequestTimeline } from "../evidence/request-timeline.js";
 import { ServedAdapter } from "../adapters/adapter-set.js";
 import { type Account, defaultAccount } from "../scheduler/account.js";
@@ -36,6 +37,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
   readonly cacheSalt: string | undefined;
   readonly account: Account;
   readonly deadlines: Deadlines;
+  readonly faults: RequestFaults | undefined;
   readonly timeline: RequestTimeline;
   readonly #evidence: EvidenceLog;
   readonly adapter: ServedAdapter | undefined;
@@ -55,6 +57,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
       readonly deadlines?: Deadlines;
       readonly grammarMs?: number;
       readonly adapter?: LoadedAdapter | undefined;
+      readonly faults?: RequestFaults | undefined;
     },
     order: number,
     evidence: EvidenceLog,
@@ -65,6 +68,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     this.cacheSalt = request.cacheSalt;
     this.account = request.account ?? defaultAccount;
     this.deadlines = request.deadlines ?? {};
+    this.faults = request.faults;
     this.timeline = new RequestTimeline(request, order);
     this.#evidence = evidence;
     this.adapter = servedAdapter(request.adapter);

@@ -1,11 +1,13 @@
 import { OctavoError } from "@octavo/protocol";
 import type { Deadlines, EmbeddingRequest, GenerationRequest } from "../api.js";
+import { checkRequestFaults } from "../faults/check-fault.js";
 import type { Account } from "../scheduler/account.js";
 
 export interface RequestLimits {
   readonly maxModelLen: number;
   readonly vocabSize: number;
   readonly hasPriorities: boolean;
+  readonly hasFaults: boolean;
 }
 
 /** Throws `invalid_request` or `context_length_exceeded` unless the engine can serve the request to its end. */
@@ -52,6 +54,14 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
       `prompt_logprobs_from must be a position of the prompt from 1 on, at most its length, not ${promptLogprobsFrom}.`,
       "prompt_logprobs_from",
     );
+  }
+  if (request.faults !== undefined) {
+    if (!limits.hasFaults) {
+      const message =
+        "Faults can be asked for only where fault injection is enabled (--enable-fault-injection).";
+      throw new OctavoError("unsupported_parameter", message, { param: "octavo.faults" });
+    }
+    checkRequestFaults(request.faults);
   }
   if (cacheSalt === "")
     throw invalid("cache_salt must not be empty; leave it out to share the cache.", "cache_salt");

@@ -9,6 +9,8 @@ import type {
   RefusedRequest,
 } from "../api.js";
 import { EvidenceLog } from "../evidence/evidence-log.js";
+import { createFaultInjector } from "../faults/create-fault-injector.js";
+import type { FaultInjector } from "../faults/fault-injector.js";
 import { BlockPool } from "../kv-cache/block-pool.js";
 import { tokenizeBadWords } from "../sampling/bad-words.js";
 import { defaultAccount } from "../scheduler/account.js";
@@ -21,7 +23,7 @@ import { GrammarCompiler } from "../structured/grammar-compiler.js";
 import type { Grammar, GrammarSpec } from "../structured/grammar.js";
 import type { ActiveRequest, EngineContext } from "./active-request.js";
 import { AdmissionQueue } from "./admission-queue.js";
-import { checkEmbeddingRequest, checkGenerationRequest } from "./check-request.js";
+import { checkEmbeddingRequest, checkGenerationRequest, type RequestLimits } from "./check-request.js";
 import { EmbeddingTask, type EmbeddingResult } from "./embedding-task.js";
 import {
   type EngineOptions,
@@ -65,6 +67,8 @@ class StepEngine implements RunningEngine {
   readonly #quarantine = new Quarantine();
   readonly #memory: MemoryWatermark;
   readonly #grammars: GrammarCompiler;
+  /** Undefined, and then nowhere looked at, unless it was asked for. */
+  readonly faults: FaultInjector | undefined;
   readonly #loop: Promise<void>;
   #wake: (() => void) | undefined;
   #numRequests = 0;
@@ -115,6 +119,9 @@ class StepEngine implements RunningEngine {
       observers: this.#observers,
       evidence: this.evidence,
     };
+    this.faults = options.enableFaultInjection
+      ? createFaultInjector(this.#scheduler, this.#requests, this.#observers)
+      : undefined;
     this.#cache = backend.createKvCache({ ...options.kv, numBlocks, blockSize });
     this.#loop = this.#run();
   }
@@ -204,9 +211,9 @@ class StepEngine implements RunningEngine {
     return this.#disposal;
   }
 
-  get #limits(): { maxModelLen: number; vocabSize: number; hasPriorities: boolean } {
-    const { maxModelLen, vocabSize, schedulingPolicy } = this.#options;
-    return { maxModelLen, vocabSize, hasPriorities: schedulingPolicy === "priority" };
+  get #limits(): RequestLimits {
+    const { maxModelLen, vocabSize, schedulingPolicy, enableFaultInjection: hasFaults } = this.#options;
+    return { maxModelLen, vocabSize, hasPriorities: schedulingPolicy === "priority", hasFaults };
   }
 
   #checkOpen(): void {
@@ -300,10 +307,12 @@ class StepEngine implements RunningEngine {
     // A backend that answers at once must not keep timers and sockets waiting.
     await turn;
     this.#failures.noteSuccess();
-    this.#pacer.observe(step.prefillTokens, result.computeMs);
+    const held = this.faults?.hold(result.computeMs);
+    const computeMs = held === undefined ? result.computeMs : await held;
+    this.#pacer.observe(step.prefillTokens, computeMs);
     const { prefillTokens, decodeTokens } = step;
-    this.#scheduler.observe({ prefillTokens, decodeTokens: decodeTokens + draftTokens }, result.computeMs);
-    this.evidence.measureStep(result.computeMs);
+    this.#scheduler.observe({ prefillTokens, decodeTokens: decodeTokens + draftTokens }, computeMs);
+    this.evidence.measureStep(computeMs);
     const generatedTokens = this.#apply(step, result);
     const end = {
       startMs,
@@ -312,10 +321,10 @@ class StepEngine implements RunningEngine {
       blocksEvicted: this.#pool.numEvictions - evictionsBefore,
       preemptions: step.preempted.length,
     };
-    this.#speculation?.observe(step, draftTokens, Math.max(result.computeMs, end.durationMs));
+    this.#speculation?.observe(step, draftTokens, Math.max(computeMs, end.durationMs));
     this.#observers.notify("onStep", {
       step: this.evidence.currentStep,
-      computeMs: result.computeMs,
+      computeMs,
       prefillMs: this.evidence.prefillMs,
       numSequences: step.sequences.length,
       prefillTokens: step.prefillTokens,
@@ -325,8 +334,8 @@ class StepEngine implements RunningEngine {
       ...end,
     });
     this.evidence.endStep(end);
-    const held = hooks.afterStep?.(this);
-    if (held instanceof Promise) await held;
+    const kept = hooks.afterStep?.(this);
+    if (kept instanceof Promise) await kept;
   }
 
   /** A step has failed: nothing of it counts, and whoever was in it is tried alone, unless that is hopeless. */
@@ -371,6 +380,7 @@ class StepEngine implements RunningEngine {
         if (sequence !== undefined) this.#scheduler.preempt(sequence);
       }
     }
+    this.faults?.beforePlan();
     const suspect = this.#failures.onTrial;
     const step =
       suspect === undefined
@@ -494,6 +504,7 @@ class StepEngine implements RunningEngine {
 
   async #dispose(): Promise<void> {
     this.#isDraining = true;
+    this.faults?.close();
     this.#requests.abortAll();
     await this.#requests.whenIdle();
     this.#isStopped = true;

@@ -62,6 +62,8 @@ export interface EngineOptions {
   readonly maxLoras?: number | undefined;
   /** Guesses tokens and checks several in one step; default off. Changes speed, never tokens. */
   readonly speculation?: SpeculationOptions | undefined;
+  /** Let the engine be made to evict, preempt, wait and be slow. Default false: then nothing of it is there. */
+  readonly enableFaultInjection?: boolean | undefined;
   readonly hooks?: EngineHooks | undefined;
 }
 
@@ -112,7 +114,8 @@ type DefaultedOption =
   | "longPrefillTokenThreshold"
   | "maxLongPartialPrefills"
   | "maxPrefillStepMs"
-  | "minFreeMemoryBytes";
+  | "minFreeMemoryBytes"
+  | "enableFaultInjection";
 
 /** Fills in defaults and throws `invalid_option` for what cannot work. */
 export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOptions {
@@ -132,6 +135,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
     maxLongPartialPrefills: options.maxLongPartialPrefills ?? (options.schedulingPolicy === "fair" ? 2 : 0),
     maxPrefillStepMs: options.maxPrefillStepMs ?? 200,
     minFreeMemoryBytes: options.minFreeMemoryBytes ?? 0,
+    enableFaultInjection: options.enableFaultInjection ?? false,
     hooks: options.hooks ?? {},
   };
   integer("max_model_len", resolved.maxModelLen, 1);

@@ -96,7 +96,7 @@ export class BlockPool {
     return this.numBlocks - this.numAvailable;
   }
 
-  /** Cached blocks reused for other content since the pool was made. */
+  /** Cached blocks reused for other content, or evicted by force, since the pool was made. */
   get numEvictions(): number {
     return this.#numEvictions;
   }
@@ -121,11 +121,9 @@ export class BlockPool {
     const block = this.#next[this.#sentinel] as BlockId;
     if (this.#contents[block] === 0) this.#numFree -= 1;
     else {
-      const lane = block * hashLanes;
-      this.#evicted[this.#hashes[lane]! & (this.#evicted.length - 1)] = this.#hashes[lane + 1]!;
+      this.#noteEviction(block);
       this.#unhash(block);
       this.#numCached -= 1;
-      this.#numEvictions += 1;
     }
     this.#unlink(block);
     this.#referenceCounts[block] = 1;
@@ -227,6 +225,36 @@ export class BlockPool {
     }
   }
 
+  /**
+   * Makes the content of a block unfindable wherever it lies, as if it had been evicted; references stay. Returns how many
+   * blocks held it.
+   */
+  evict(block: BlockId): number {
+    let count = 0;
+    for (
+      let next: BlockId | undefined = block;
+      next !== undefined && this.#contents[next] !== 0;
+      count += 1
+    ) {
+      const twin = this.#twinOf(next);
+      this.#noteEviction(next);
+      this.forget(next);
+      next = twin;
+    }
+    return count;
+  }
+
+  /** Evicts all cached blocks; returns how many there were. */
+  evictCached(): number {
+    const before = this.#numCached;
+    for (let block = 0; block < this.numBlocks; block += 1) {
+      if (this.#contents[block] === 0 || this.#referenceCounts[block] !== 0) continue;
+      this.#noteEviction(block);
+      this.forget(block as BlockId);
+    }
+    return before;
+  }
+
   /** Forgets every cached prefix. Refused (false) while any block is used. */
   reset(): boolean {
     if (this.numUsed > 0) return false;
@@ -322,6 +350,12 @@ export class BlockPool {
       other = this.#bucketNext[other] ?? -1;
     }
     return undefined;
+  }
+
+  #noteEviction(block: number): void {
+    const lane = block * hashLanes;
+    this.#evicted[this.#hashes[lane]! & (this.#evicted.length - 1)] = this.#hashes[lane + 1]!;
+    this.#numEvictions += 1;
   }
 
   #unhash(block: number): void {

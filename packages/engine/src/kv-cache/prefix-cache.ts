@@ -1,5 +1,5 @@
 import { type BlockId, type BlockPool, rootContent } from "./block-pool.js";
-import type { IntList } from "./int-list.js";
+import { IntList } from "./int-list.js";
 import { hashLanes, PrefixHasher } from "./prefix-hash.js";
 
 /**
@@ -90,6 +90,13 @@ export class PrefixCache {
       block += 1;
     }
     return (block - first) * blockSize;
+  }
+
+  /** Evicts the cached blocks that start `chain`, at most `maxTokens` of it, the last of them first. */
+  evict(chain: PrefixChain, maxTokens: number): void {
+    const found = new IntList();
+    this.find(chain, maxTokens, found);
+    for (let index = found.length - 1; index >= 0; index -= 1) this.#pool.evict(found.at(index) as BlockId);
   }
 
   /** How many of the blocks [from, to), which both have in full, belong to a prefix that two chains have in common. */

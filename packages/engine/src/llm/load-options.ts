@@ -1,6 +1,7 @@
 import type { Backend, KvDtype } from "@octavo/kernels";
 import type { AdapterSpec } from "../adapters/adapter.js";
 import type { EngineOptions } from "../engine/engine-options.js";
+import type { WeightCorruption } from "../faults/corrupt-weights.js";
 import type { DownloadProgress } from "../hub/download-progress.js";
 import type { SpeculativeConfig } from "../speculation/speculative-config.js";
 
@@ -19,6 +20,7 @@ type EngineSettings = Pick<
   | "maxLongPartialPrefills"
   | "maxPrefillStepMs"
   | "minFreeMemoryBytes"
+  | "enableFaultInjection"
   | "hooks"
 >;
 
@@ -64,6 +66,8 @@ export interface LoadOptions extends EngineSettings {
   readonly maxLoraRank?: number | undefined;
   /** Guess tokens and check several in one step: changes speed, never tokens. Default off. */
   readonly speculativeConfig?: SpeculativeConfig | undefined;
+  /** Make a replica whose weights drifted; needs `enableFaultInjection`, and takes no part in the weight cache. */
+  readonly corruptWeights?: WeightCorruption | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** What the user should know although the model can be served. */
   readonly onWarning?: ((message: string) => void) | undefined;

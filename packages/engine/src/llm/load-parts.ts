@@ -3,6 +3,7 @@ import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } 
 import { OctavoError } from "@octavo/protocol";
 import type { Engine } from "../api.js";
 import { createEngine } from "../engine/create-engine.js";
+import { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "../hub/hub-settings.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
 import type { ModelConfig } from "../models/model-config.js";
@@ -47,6 +48,7 @@ export interface LoadedParts {
 export async function loadParts(model: string, options: LoadOptions): Promise<LoadedParts> {
   const speculative = options.speculativeConfig && resolveSpeculativeConfig(options.speculativeConfig);
   checkLoraOptions(options);
+  const corruptor = corruptorOf(options);
   const checkpoint = await openModel(model, options);
   const draft = speculative?.method === "draft_model" ? await openDraft(speculative, options) : undefined;
   const sizes = planSizes(checkpoint, draft, options);
@@ -63,6 +65,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       checkpoint,
       sizes.maxNumBatchedTokens,
       options,
+      corruptor,
     );
     owned.unshift(loaded);
     const adapters = await loadAdapters(backend, checkpoint, loaded, options);
@@ -95,12 +98,26 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
   }
 }
 
-function weightCacheOf({ weightCache = "off", onWarning }: LoadOptions): WeightCache | undefined {
-  if (weightCache === "off") return undefined;
+function weightCacheOf({
+  weightCache = "off",
+  corruptWeights,
+  onWarning,
+}: LoadOptions): WeightCache | undefined {
+  if (weightCache === "off" || corruptWeights !== undefined) return undefined;
   if (weightCache === "") throw invalidOption("weight_cache", "a folder, auto or off, not empty");
   const folder =
     weightCache === "auto" ? join(huggingFaceHome(process.env), "octavo-weights") : resolve(weightCache);
   return new WeightCache({ folder, onWarning });
+}
+
+function corruptorOf({
+  corruptWeights,
+  enableFaultInjection = false,
+}: LoadOptions): WeightCorruptor | undefined {
+  if (corruptWeights === undefined) return undefined;
+  if (!enableFaultInjection)
+    throw invalidOption("corrupt_weights", "left out, or enable_fault_injection with it");
+  return new WeightCorruptor(corruptWeights);
 }
 
 function warnOfMachine({ info }: Backend, { onWarning }: LoadOptions): void {
@@ -121,11 +138,12 @@ async function loadContents(
   checkpoint: Checkpoint,
   maxTokens: number,
   options: LoadOptions,
+  corruptor: WeightCorruptor | undefined,
 ): Promise<Contents> {
   const failure = new AbortController();
   const signal =
     options.signal === undefined ? failure.signal : AbortSignal.any([options.signal, failure.signal]);
-  const packing = packWeights(backend, checkpoint, maxTokens, { ...options, signal });
+  const packing = packWeights(backend, checkpoint, maxTokens, { ...options, signal }, corruptor);
   // Marks the promise as looked after: it is awaited below, whatever happens.
   packing.catch(() => undefined);
   try {
@@ -153,10 +171,12 @@ async function packWeights(
   checkpoint: Checkpoint,
   maxTokens: number,
   options: LoadOptions,
+  corruptor: WeightCorruptor | undefined,
 ): Promise<LoadedModel> {
   const { dtype, onProgress, onWarning, signal } = options;
   const loaded = await loadModel(backend, checkpoint, {
     cache: weightCacheOf(options),
+    corruptor,
     maxTokens,
     dtype: dtype === "auto" ? undefined : dtype,
     signal,
@@ -266,6 +286,7 @@ function startEngine(parts: EngineParts, options: LoadOptions): Engine {
     minFreeMemoryBytes: options.minFreeMemoryBytes,
     maxLoras: maxLorasOf(options),
     speculation,
+    enableFaultInjection: options.enableFaultInjection,
     hooks: options.hooks,
   });
 }

@@ -9,7 +9,14 @@ import type {
   VectorSource,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import type { MatrixRecipe, StoredTensor, TensorInfo, VectorStep } from "../weights/checkpoint.js";
+import type { WeightCorruptor } from "../faults/corrupt-weights.js";
+import type {
+  MatrixParts,
+  MatrixRecipe,
+  StoredTensor,
+  TensorInfo,
+  VectorStep,
+} from "../weights/checkpoint.js";
 import { readTensor, readTensorNow } from "../weights/read-tensor.js";
 import { type FloatType, isFloatType } from "../weights/tensor-storage.js";
 import { convertFloats } from "./float-conversion.js";
@@ -24,6 +31,8 @@ export interface PackingOptions {
   readonly signal?: AbortSignal | undefined;
   /** Packed weights of earlier starts; what is not there is packed and put there. */
   readonly cache?: WeightCache | undefined;
+  /** Makes some of them wrong; not with a cache. */
+  readonly corruptor?: WeightCorruptor | undefined;
 }
 
 /**
@@ -32,6 +41,8 @@ export interface PackingOptions {
  */
 const MAPPED_IN_FLIGHT = 32;
 const CONVERTED_IN_FLIGHT = 2;
+
+type AssembledSource = Omit<MatrixSource, "type" | "rows" | "cols" | "name">;
 
 /** Turns weight plans into handles, each plan once, and owns what it made. */
 export class WeightPacker implements Disposable {
@@ -62,7 +73,8 @@ export class WeightPacker implements Disposable {
       else this.#packVector(weight);
     }
     const plans = [...matrices];
-    const { cache, dtype, onProgress } = this.#options;
+    const { cache, dtype, onProgress, corruptor } = this.#options;
+    corruptor?.checkMatches(plans.flatMap(({ sources }) => sources.map(({ name }) => name)));
     const mapped = await cache?.load(this.#backend, plans, dtype);
     if (mapped === undefined) {
       await this.#packMatrices(plans);
@@ -137,7 +149,8 @@ export class WeightPacker implements Disposable {
         }
       }
     };
-    const copies = this.#options.dtype !== undefined || plans.some(isAssembled);
+    const { dtype, corruptor } = this.#options;
+    const copies = dtype !== undefined || corruptor !== undefined || plans.some(isAssembled);
     const inFlight = copies ? CONVERTED_IN_FLIGHT : MAPPED_IN_FLIGHT;
     await Promise.all(Array.from({ length: inFlight }, worker));
     if (this.#options.signal?.aborted === true) {
@@ -148,8 +161,9 @@ export class WeightPacker implements Disposable {
 
   async #matrixSource(tensor: TensorInfo): Promise<MatrixSource> {
     const [rows = 0, cols = 0] = tensor.shape;
-    const { dtype } = this.#options;
+    const { dtype, corruptor } = this.#options;
     const { type, name, recipe } = tensor;
+    if (corruptor?.matches(name) === true) return this.#corrupted(tensor, corruptor);
     if (recipe !== undefined) return { type, rows, cols, name, ...(await this.#assemble(recipe)) };
     if (dtype === undefined || dtype === type || !isFloatType(type)) {
       return { type, rows, cols, bytes: this.#bytes(tensor), name };
@@ -158,8 +172,29 @@ export class WeightPacker implements Disposable {
     return { type: dtype, rows, cols, bytes: { data }, name };
   }
 
-  async #assemble(recipe: MatrixRecipe): Promise<Omit<MatrixSource, "type" | "rows" | "cols" | "name">> {
-    const { values, scales, zeros, ...rest } = await recipe.assemble();
+  async #corrupted(tensor: TensorInfo, corruptor: WeightCorruptor): Promise<MatrixSource> {
+    const [rows = 0, cols = 0] = tensor.shape;
+    const { type, name, recipe } = tensor;
+    const parts = await recipe?.assemble();
+    if (parts?.scales !== undefined) {
+      const scales = corruptor.scales(name, parts.scales);
+      return { type, rows, cols, name, ...this.#sourceOf({ ...parts, scales }) };
+    }
+    if (!isFloatType(type)) {
+      const message = `Tensor "${name}" is stored as ${type}, whose weights cannot be corrupted: choose others by name, or a model in f32, f16, bf16 or a format with scales of its own.`;
+      throw new OctavoError("artifact_unsupported", message, { param: "corrupt_weights" });
+    }
+    const stored = parts?.values ?? tensor;
+    const bytes = stored instanceof Uint8Array ? stored : await readTensor(stored);
+    const dtype = this.#options.dtype ?? type;
+    return { type: dtype, rows, cols, name, bytes: { data: corruptor.floats(name, bytes, type, dtype) } };
+  }
+
+  async #assemble(recipe: MatrixRecipe): Promise<AssembledSource> {
+    return this.#sourceOf(await recipe.assemble());
+  }
+
+  #sourceOf({ values, scales, zeros, ...rest }: MatrixParts): AssembledSource {
     return {
       ...rest,
       bytes: values instanceof Uint8Array ? { data: values } : this.#bytes(values),

@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import type { BlockPool } from "../kv-cache/block-pool.js";
-import { PrefixCache } from "../kv-cache/prefix-cache.js";
+import { PrefixCache, type PrefixChain } from "../kv-cache/prefix-cache.js";
 import { AdapterSlots } from "./adapter-slots.js";
 import { adapterNames, countByTenant, type TenantCount } from "./census.js";
 import { ComputedPrefix } from "./computed-prefix.js";
@@ -89,6 +89,10 @@ export class Scheduler {
 
   get running(): readonly Sequence[] {
     return this.#running;
+  }
+
+  get waiting(): Iterable<Sequence> {
+    return this.#policy.waiting;
   }
 
   get numWaiting(): number {
@@ -216,6 +220,12 @@ export class Scheduler {
     this.#blocks.offer(sequence);
     this.#blocks.trim(sequence);
     return numRight;
+  }
+
+  /** Evicts what is cached of a prefix, or with none given all that nobody uses. */
+  evict(prefix?: PrefixChain): void {
+    if (prefix === undefined) this.#pool.evictCached();
+    else this.#prefixCache?.evict(prefix, prefix.tokens.length);
   }
 
   /** Makes what a sequence computed unfindable: it is not to be trusted. */

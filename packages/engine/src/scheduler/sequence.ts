@@ -101,7 +101,10 @@ export function laneOf({ group }: Sequence): number {
 }
 
 /** Keys and values are an adapter's own. What the caller chose follows a letter, so that it cannot name an adapter. */
-function prefixSalt({ adapter, cacheSalt }: SequenceGroup): string | undefined {
+export function prefixSalt({
+  adapter,
+  cacheSalt,
+}: Pick<SequenceGroup, "adapter" | "cacheSalt">): string | undefined {
   const chosen = cacheSalt === undefined ? undefined : `s${cacheSalt}`;
   return adapter === undefined ? chosen : `a${adapter.id}:${chosen ?? ""}`;
 }

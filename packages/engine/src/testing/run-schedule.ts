@@ -38,6 +38,7 @@ export function soloSettings(maxModelLen: number): ScheduleSettings {
     schedulingPolicy: "priority",
     preemptions: [],
     drafts: undefined,
+    faults: undefined,
   };
 }
 
@@ -50,7 +51,7 @@ export async function runSchedule(
   requests: readonly ScheduledRequest[],
   expected: readonly Outcome[] = [],
 ): Promise<Outcome[]> {
-  const { spareBlocks, preemptions, drafts, ...options } = settings;
+  const { spareBlocks, preemptions, drafts, faults, ...options } = settings;
   const drafter =
     drafts &&
     new OracleDrafter((id, index) => expected[Number(id)]?.sequences[index]?.tokens, {
@@ -62,6 +63,7 @@ export async function runSchedule(
   const engine = createEngine({
     ...parts,
     ...options,
+    enableFaultInjection: faults !== undefined,
     numBlocks: Math.ceil(parts.maxModelLen / options.blockSize) + spareBlocks,
     ...(drafts !== undefined &&
       drafter !== undefined && {
@@ -75,6 +77,8 @@ export async function runSchedule(
       choosePreemptions: () => preemptions[step] ?? [],
       afterStep: (running) => {
         step += 1;
+        running.checkIntegrity();
+        for (const due of faults ?? []) if (due.step === step) running.faults?.add(due.fault);
         running.checkIntegrity();
         const { freeBlocks, cachedBlocks, totalBlocks, kvCacheUsage } = running.stats;
         assert.equal(freeBlocks + cachedBlocks + Math.round(kvCacheUsage * totalBlocks), totalBlocks);
@@ -107,7 +111,7 @@ export async function runSchedule(
         index,
         logits[index]!,
         stepReached,
-        settings.schedulingPolicy === "priority",
+        settings,
       );
     }),
   );
@@ -130,7 +134,7 @@ async function run(
   index: number,
   logits: ReadonlyMap<string, string>,
   stepReached: (step: number) => Promise<void>,
-  hasPriorities: boolean,
+  { schedulingPolicy, faults }: ScheduleSettings,
 ): Promise<Outcome> {
   const { leaves, pooling } = request;
   const requestId = String(index);
@@ -159,8 +163,9 @@ async function run(
       promptTokens,
       adapter,
       params: request.params,
-      priority: hasPriorities ? request.priority : 0,
+      priority: schedulingPolicy === "priority" ? request.priority : 0,
       account: request.account,
+      ...(faults !== undefined && { faults: request.faults }),
     },
     controller.signal,
   );

@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import type { Fault, RequestFaults } from "../faults/fault.js";
 import type { SamplingParams } from "../sampling/sampling-params.js";
 import type { Account } from "../scheduler/account.js";
 import { type SchedulingPolicyName, schedulingPolicyNames } from "../scheduler/policies/scheduling-policy.js";
@@ -18,6 +19,8 @@ export interface ScheduledRequest {
   readonly arrivalStep: number;
   /** When its reader leaves: after that many events, or by signal after that many steps; undefined reads to the end. */
   readonly leaves: { readonly how: "return" | "signal"; readonly after: number } | undefined;
+  /** Only where the settings have faults. */
+  readonly faults?: RequestFaults | undefined;
 }
 
 /** How the engine that runs a schedule is set. */
@@ -36,6 +39,8 @@ export interface ScheduleSettings {
   readonly preemptions: readonly (readonly number[])[];
   /** Guesses of tokens, most of them right: at hand, or made by something that takes time. */
   readonly drafts: { readonly most: number; readonly isCostly: boolean; readonly seed: number } | undefined;
+  /** Which are added after so many steps; undefined: the engine takes no faults. */
+  readonly faults: readonly { readonly step: number; readonly fault: Fault }[] | undefined;
 }
 
 export interface ScheduleCase {
@@ -121,11 +126,38 @@ function requests(limits: CaseLimits): fc.Arbitrary<readonly ScheduledRequest[]>
       fc.record({ how: fc.constantFrom<("return" | "signal")[]>("return", "signal"), after: fc.nat(12) }),
       { nil: undefined, freq: 3 },
     ),
+    faults: fc.option(
+      fc.record({
+        preemptAtTokens: fc.array(fc.nat(20), { maxLength: 3 }),
+        evictAtTokens: fc.array(fc.nat(20), { maxLength: 3 }),
+      }),
+      { nil: undefined, freq: 2 },
+    ),
     ...(limits.adapters !== undefined && {
       adapter: fc.option(fc.nat(limits.adapters.length - 1), { nil: undefined, freq: 3 }),
     }),
   });
   return fc.array(request, { minLength: 1, maxLength: limits.maxRequests });
+}
+
+/** Happenings of a moment, and some that go on to the end. */
+function faults(limits: CaseLimits): fc.Arbitrary<NonNullable<ScheduleSettings["faults"]>> {
+  const forced = fc.record({
+    kind: fc.constantFrom<("evict" | "preempt")[]>("evict", "preempt"),
+    tenant: fc.constantFrom(undefined, "a", "b"),
+    probability: fc.constantFrom(undefined, 0.3),
+    seed: fc.nat(1000),
+    durationMs: fc.constantFrom(undefined, undefined, 3_600_000),
+  });
+  const prefix = prompts(limits).map((tokens): Fault => ({
+    kind: "evict",
+    promptTokens: Int32Array.from(tokens),
+  }));
+  const slow = fc.constantFrom<Fault[]>(
+    { kind: "delay", delayMs: 0.5, probability: 0.1 },
+    { kind: "throttle", factor: 2, durationMs: 20 },
+  );
+  return fc.array(fc.record({ step: fc.nat(30), fault: fc.oneof(forced, prefix, slow) }), { maxLength: 6 });
 }
 
 function settings(limits: CaseLimits): fc.Arbitrary<ScheduleSettings> {
@@ -148,6 +180,7 @@ function settings(limits: CaseLimits): fc.Arbitrary<ScheduleSettings> {
         fc.record({ most: fc.integer({ min: 1, max: 9 }), isCostly: fc.boolean(), seed: fc.nat() }),
         { nil: undefined, freq: 2 },
       ),
+      faults: fc.option(faults(limits), { nil: undefined, freq: 1 }),
     })
     .map((drawn) => ({
       ...drawn,

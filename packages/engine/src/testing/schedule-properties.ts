@@ -22,8 +22,8 @@ export interface ScheduleSuiteOptions {
 
 /**
  * Promise 1, the same tokens under any schedule, and promise 3, blocks are conserved: every request of a random
- * schedule (batches, chunk and block sizes, cache on and off, forced and natural preemptions, policies, neighbours that
- * leave, drafts that come true or not) gets exactly what it gets alone, in one piece and without cache: token ids, text, logprobs, embeddings, and
+ * schedule (batches, chunk and block sizes, cache on and off, forced and natural preemptions, evictions and delays, policies,
+ * neighbours that leave, drafts that come true or not) gets exactly what it gets alone, in one piece and without cache: token ids, text, logprobs, embeddings, and
  * logits to the last bit. Failures are shrunk and name their seed.
  */
 export function scheduleProperties(

@@ -81,6 +81,6 @@ function toWire(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, entry]) => [snakeCased(name), toWire(entry)]));
 }
 
-function snakeCased(name: string): string {
+export function snakeCased(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { RequestContext } from "./request-context.js";
 
 export interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   /** An exact path, or a prefix when it ends in `/*`; what the star stood for is given to the handler. */
   readonly path: string;
   /** `open` needs no API key and answers while the server drains. */

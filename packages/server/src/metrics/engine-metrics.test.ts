@@ -19,6 +19,7 @@ test("speculation is counted under vLLM's names, accepted tokens also by their p
   const registry = Registry.create();
   const observer = registerEngineMetrics(registry, engine, {
     enableLegacyMetricNames: false,
+    enableFaultInjection: false,
     cacheConfig: {},
   });
   const samples = () => {

@@ -1,4 +1,4 @@
-import type { Engine, EngineObserver, FinishedRequest } from "@octavo/engine";
+import { type Engine, type EngineObserver, faultKinds, type FinishedRequest } from "@octavo/engine";
 import {
   iterationTokenBuckets,
   oneTwoFiveBuckets,
@@ -12,6 +12,7 @@ import type { Registry } from "./registry.js";
 
 export interface EngineMetricsOptions {
   readonly enableLegacyMetricNames: boolean;
+  readonly enableFaultInjection: boolean;
   /** Labels of `vllm:cache_config_info`. */
   readonly cacheConfig: Readonly<Record<string, string>>;
 }
@@ -32,6 +33,7 @@ export function registerEngineMetrics(
   const grammars = registerGrammars(registry);
   const speculation = registerSpeculation(registry, engine.stats.numSpeculativeTokens ?? 0);
   const tokens = new GeneratedTokens(counters.generationTokens);
+  const faults = options.enableFaultInjection ? registerFaults(registry) : undefined;
   return {
     onStep(step) {
       sizes.iterationTokens.observe(step.prefillTokens + step.decodeTokens);
@@ -52,6 +54,9 @@ export function registerEngineMetrics(
       speculation.draftTokens.add(draftTokens);
       speculation.acceptedTokens.add(acceptedTokens);
       speculation.accept(acceptedTokens);
+    },
+    onFault(kind) {
+      faults?.add(1, { kind });
     },
     onStepFailed() {
       counters.stepsFailed.add(1);
@@ -215,9 +220,19 @@ function registerCounters(registry: Registry, legacy: boolean) {
     generationTokens: registry.counter("vllm:generation_tokens_total", "Generated tokens."),
     blocksEvicted: registry.counter(
       "octavo:kv_cache_blocks_evicted_total",
-      "Cached blocks reused for other content.",
+      "Cached blocks reused for other content, or evicted by force.",
     ),
   };
+}
+
+function registerFaults(registry: Registry): Counter {
+  const faults = registry.counter(
+    "octavo:faults_injected_total",
+    "Faults that were asked for and happened.",
+    ["kind"],
+  );
+  for (const kind of faultKinds) faults.add(0, { kind });
+  return faults;
 }
 
 function registerLatencies(registry: Registry, legacy: boolean) {

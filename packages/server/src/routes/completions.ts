@@ -62,7 +62,7 @@ export async function handleCompletions(service: Service, context: RequestContex
   const constrained =
     constraint === undefined ? {} : await compileConstraint(service.model.engine, constraint, context.signal);
   const batch = {};
-  const terms = service.termsOf(context, request);
+  const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context, request) };
   const requests = ready.map(({ promptTokens, params }, index) => ({
     batch,
     kind: "generate" as const,

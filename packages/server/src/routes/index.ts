@@ -21,6 +21,7 @@ import { handleChatBatch } from "./chat-batch.js";
 import { handleChat } from "./chat.js";
 import { handleCompletions } from "./completions.js";
 import { handleEmbeddings } from "./embeddings.js";
+import { faultRoutes } from "./fault-injection.js";
 import { handleLoadLora, handleUnloadLora } from "./lora.js";
 import { handleCountTokens, handleMessages } from "./messages.js";
 import { openApiDocument } from "./openapi.js";
@@ -32,7 +33,10 @@ import { handleHealth, handleLoad, handleMetrics, handlePing, handleVersion } fr
 import { handleDetokenize, handleTokenize } from "./tokenize.js";
 
 /** Every endpoint of the server. */
-export function serverRoutes(service: Service): readonly Route[] {
+export function serverRoutes(
+  service: Service,
+  { enableFaultInjection }: { readonly enableFaultInjection: boolean },
+): readonly Route[] {
   const key = "key";
   const open = "open";
   const routes: readonly Route[] = [
@@ -185,6 +189,7 @@ export function serverRoutes(service: Service): readonly Route[] {
       request: unloadLoraRequest,
       handle: (context) => handleUnloadLora(service, context),
     },
+    ...(enableFaultInjection ? faultRoutes(service) : []),
     {
       method: "POST",
       path: "/tokenize",

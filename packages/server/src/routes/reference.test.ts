@@ -6,6 +6,7 @@ import {
   completionRequest,
   detokenizeRequest,
   embeddingRequest,
+  faultInjectionRequest,
   loadLoraRequest,
   messagesRequest,
   rerankRequest,
@@ -31,9 +32,9 @@ function documentedFields(section: string): readonly string[] {
 
 describe("the reference page of HTTP", () => {
   it("lists every endpoint, whether it wants a key, and what it does", () => {
-    const rows = [...page.matchAll(/^\| (GET|POST) \| `([^`]+)` \| (yes|no) \| (.+) \|$/gm)];
+    const rows = [...page.matchAll(/^\| (GET|POST|DELETE) \| `([^`]+)` \| (yes|no) \| (.+) \|$/gm)];
     const documented = rows.map(([, method, path, key, summary]) => `${method} ${path} ${key} ${summary}`);
-    const routes = serverRoutes({} as Service).map(
+    const routes = serverRoutes({} as Service, { enableFaultInjection: true }).map(
       ({ method, path, access, summary }) =>
         `${method} ${path} ${access === "key" ? "yes" : "no"} ${summary}`,
     );
@@ -58,6 +59,10 @@ describe("the reference page of HTTP", () => {
     ] as const;
     for (const [schema, fields] of cases)
       assert.deepEqual(fields.toSorted(), Object.keys(schema.shape).toSorted());
+    assert.deepEqual(
+      documentedFields("Fault injection").toSorted(),
+      Object.keys(faultInjectionRequest.shape).toSorted(),
+    );
     const loraFields = new Set([
       ...Object.keys(loadLoraRequest.shape),
       ...Object.keys(unloadLoraRequest.shape),
@@ -78,7 +83,10 @@ describe("the reference page of metrics", () => {
     const documented = [...metricsPage.matchAll(/^\| `([\w:]+)` \| (\w+) \| /gm)].map(
       ([, name, type]) => `${name} ${type}`,
     );
-    await using server = await startTestServer({ enableLegacyMetricNames: true });
+    await using server = await startTestServer(
+      { enableLegacyMetricNames: true, enableFaultInjection: true },
+      { takesFaults: true },
+    );
     const text = await (await fetch(`${server.url}/metrics`)).text();
     const actual = [...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
     assert.deepEqual(documented.toSorted(), actual.toSorted());
@@ -90,6 +98,7 @@ describe("the reference page of metrics", () => {
     assert.equal(legacy.length, 4);
     await using plain = await startTestServer();
     const plainText = await (await fetch(`${plain.url}/metrics`)).text();
-    for (const name of legacy) assert.ok(!plainText.includes(`# TYPE ${name} `), name);
+    for (const name of [...legacy, "octavo:faults_injected_total"])
+      assert.ok(!plainText.includes(`# TYPE ${name} `), name);
   });
 });

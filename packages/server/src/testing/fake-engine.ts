@@ -5,6 +5,7 @@ import type {
   EngineObserver,
   EngineStats,
   Evidence,
+  FaultControl,
   FinishReason,
   GenerationEvent,
   GenerationRequest,
@@ -56,6 +57,7 @@ export class FakeEngine implements Engine {
     },
   };
   failure: OctavoError | undefined;
+  faults: FaultControl | undefined;
   readonly #tokenizer: ByteTokenizer;
   readonly #observers = new Set<EngineObserver>();
   readonly #grammars: GrammarCompiler;

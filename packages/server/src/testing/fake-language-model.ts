@@ -8,6 +8,7 @@ import {
 } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { FakeEngine, type FakeBehaviour } from "./fake-engine.js";
+import { FakeFaults } from "./fake-faults.js";
 import { ByteTokenizer } from "./fake-tokenizer.js";
 
 export interface FakeModelOptions extends Partial<FakeBehaviour> {
@@ -16,6 +17,8 @@ export interface FakeModelOptions extends Partial<FakeBehaviour> {
   readonly chatTemplate?: boolean;
   readonly templateSource?: string;
   readonly toolTemplate?: boolean;
+  /** As an engine made with `enableFaultInjection`. */
+  readonly takesFaults?: boolean;
 }
 
 /** A language model without weights, for tests of everything around one. What it was given is kept in its fields. */
@@ -36,6 +39,7 @@ export class FakeLanguageModel implements LanguageModel {
       chatTemplate = true,
       templateSource = "",
       toolTemplate = false,
+      takesFaults = false,
       ...behaviour
     } = options;
     this.name = name;
@@ -48,6 +52,7 @@ export class FakeLanguageModel implements LanguageModel {
       failAfterSteps: undefined,
       ...behaviour,
     });
+    if (takesFaults) this.engine.faults = new FakeFaults();
     this.chatTemplate = chatTemplate ? this.#template(templateSource, "") : undefined;
     if (toolTemplate) this.namedChatTemplates.set("tool_use", this.#template("", "tools:"));
   }

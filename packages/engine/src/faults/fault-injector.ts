@@ -1,0 +1,218 @@
+import { OctavoError } from "@octavo/protocol";
+import type { Sequence } from "../scheduler/sequence.js";
+import type {
+  ActiveFault,
+  EvictFault,
+  Fault,
+  FaultControl,
+  FaultKind,
+  PreemptFault,
+  RequestFaults,
+} from "./fault.js";
+import { checkFault } from "./check-fault.js";
+import { FaultRandom } from "./fault-random.js";
+import { RequestFaultSchedule } from "./request-faults.js";
+import { StepHold } from "./step-hold.js";
+
+/** What faults are injected into. */
+export interface FaultHost {
+  readonly running: readonly Sequence[];
+  readonly waiting: Iterable<Sequence>;
+  faultsOf(sequence: Sequence): RequestFaults | undefined;
+  /** Makes a running sequence give its blocks back. Not while a step computes it. */
+  preempt(sequence: Sequence): void;
+  /** Makes what is cached of a sequence's tokens unfindable, or that of a prefix, or all that nobody uses. At any time. */
+  evict(
+    what:
+      | Sequence
+      | { readonly promptTokens: Int32Array; readonly cacheSalt: string | undefined }
+      | undefined,
+  ): void;
+  onInjected(kind: FaultKind): void;
+}
+
+interface Standing {
+  readonly id: number;
+  readonly fault: Fault;
+  readonly random: FaultRandom;
+  readonly endMs: number | undefined;
+  numInjected: number;
+}
+
+const mostStanding = 64;
+
+/** The faults of one engine: what stands, what comes with requests, and their happening at the two places of a step where they can. */
+export class FaultInjector implements FaultControl {
+  readonly #host: FaultHost;
+  readonly #requestFaults = new RequestFaultSchedule();
+  readonly #hold = new StepHold();
+  /** Output tokens of a sequence when a standing fault last took its blocks: it must get on, or nothing would ever end. */
+  readonly #forcedAt = new WeakMap<Sequence, number>();
+  #standing: Standing[] = [];
+  #lastId = 0;
+
+  constructor(host: FaultHost) {
+    this.#host = host;
+  }
+
+  get active(): readonly ActiveFault[] {
+    this.#expire();
+    return this.#standing.map(activeFault);
+  }
+
+  add(fault: Fault): ActiveFault {
+    checkFault(fault);
+    this.#expire();
+    if (this.#standing.length >= mostStanding) {
+      throw new OctavoError("invalid_request", `There are ${mostStanding} faults already; clear some first.`);
+    }
+    if ("requestId" in fault && fault.requestId !== undefined) this.#checkRequest(fault.requestId);
+    this.#lastId += 1;
+    const standing: Standing = {
+      id: this.#lastId,
+      fault,
+      random: FaultRandom.of("seed" in fault ? (fault.seed ?? 0) : 0),
+      endMs: fault.durationMs === undefined ? undefined : performance.now() + fault.durationMs,
+      numInjected: 0,
+    };
+    // Nothing that runs is touched, so it need not wait for a step to end.
+    if (fault.kind === "evict" && !isTargeted(fault) && fault.durationMs === undefined) {
+      this.#evictCached(standing, fault);
+    } else this.#standing.push(standing);
+    return activeFault(standing);
+  }
+
+  clear(id?: number): number {
+    this.#expire();
+    const before = this.#standing.length;
+    this.#standing = id === undefined ? [] : this.#standing.filter((standing) => standing.id !== id);
+    const numCleared = before - this.#standing.length;
+    if (numCleared > 0) this.#hold.release();
+    return numCleared;
+  }
+
+  /** Before a step is planned, with nothing in flight. */
+  beforePlan(): void {
+    this.#expire();
+    for (const sequence of this.#host.waiting) {
+      const faults = this.#host.faultsOf(sequence);
+      const eviction = faults && this.#requestFaults.evictsPrompt(sequence, faults);
+      if (eviction === undefined) continue;
+      this.#host.evict(sequence);
+      if (eviction.isFirst) this.#host.onInjected("evict");
+    }
+    for (const sequence of this.#host.running.slice()) {
+      const faults = this.#host.faultsOf(sequence);
+      const kind = faults && this.#requestFaults.take(sequence, faults);
+      if (kind === undefined) continue;
+      this.#force(sequence, kind);
+      this.#host.onInjected(kind);
+    }
+    for (const standing of this.#standing) this.#happen(standing);
+    this.#standing = this.#standing.filter(({ fault, endMs }) => isLasting(fault) || endMs !== undefined);
+  }
+
+  /** Between a step's computing and its results: undefined, or what the step is to count as computing once it has been held. */
+  hold(computeMs: number): Promise<number> | undefined {
+    this.#expire();
+    let slowerMs = 0;
+    let delayMs = 0;
+    for (const standing of this.#standing) {
+      const { fault } = standing;
+      if (fault.kind === "throttle") slowerMs += (computeMs + slowerMs) * (fault.factor - 1);
+      else if (fault.kind === "delay" && isDrawn(standing, fault)) delayMs += fault.delayMs;
+      else continue;
+      this.#count(standing);
+    }
+    return slowerMs + delayMs === 0 ? undefined : this.#held(computeMs, slowerMs, delayMs);
+  }
+
+  /** Ends waits, so that the engine can. */
+  close(): void {
+    this.clear();
+    this.#hold.release();
+  }
+
+  async #held(computeMs: number, slowerMs: number, delayMs: number): Promise<number> {
+    const tookMs = slowerMs === 0 ? 0 : await this.#hold.owe(slowerMs);
+    if (delayMs > 0) await this.#hold.wait(delayMs);
+    return computeMs + tookMs;
+  }
+
+  #happen(standing: Standing): void {
+    const { fault } = standing;
+    if (fault.kind !== "evict" && fault.kind !== "preempt") return;
+    if (fault.kind === "evict" && !isTargeted(fault)) {
+      this.#evictCached(standing, fault);
+      return;
+    }
+    for (const sequence of this.#host.running.slice()) {
+      if (!isOf(sequence, fault) || !isDrawn(standing, fault)) continue;
+      if (standing.endMs !== undefined && (this.#forcedAt.get(sequence) ?? -1) >= sequence.numOutputTokens)
+        continue;
+      this.#forcedAt.set(sequence, sequence.numOutputTokens);
+      this.#force(sequence, fault.kind);
+      this.#count(standing);
+    }
+  }
+
+  #evictCached(standing: Standing, fault: EvictFault): void {
+    if (!isDrawn(standing, fault)) return;
+    const { promptTokens, cacheSalt } = fault;
+    this.#host.evict(promptTokens && { promptTokens, cacheSalt });
+    this.#count(standing);
+  }
+
+  #force(sequence: Sequence, kind: "evict" | "preempt"): void {
+    // What has been taken already by another fault before this step waits.
+    if (sequence.status === "running") this.#host.preempt(sequence);
+    if (kind === "evict") this.#host.evict(sequence);
+  }
+
+  #count(standing: Standing): void {
+    standing.numInjected += 1;
+    this.#host.onInjected(standing.fault.kind);
+  }
+
+  #expire(): void {
+    if (this.#standing.length === 0) return;
+    const nowMs = performance.now();
+    this.#standing = this.#standing.filter(({ endMs }) => endMs === undefined || endMs > nowMs);
+  }
+
+  #checkRequest(requestId: string): void {
+    const isHere = ({ group }: Sequence): boolean => group.requestId === requestId;
+    if (this.#host.running.some(isHere) || [...this.#host.waiting].some(isHere)) return;
+    const name = JSON.stringify(requestId.slice(0, 200));
+    throw new OctavoError("invalid_request", `request_id: no request ${name} runs or waits here`, {
+      param: "request_id",
+    });
+  }
+}
+
+/** Delays and throttles last until they are cleared. */
+function isLasting({ kind }: Fault): boolean {
+  return kind === "delay" || kind === "throttle";
+}
+
+/** Whether it is running sequences that lose their blocks. */
+function isTargeted({ requestId, tenant }: EvictFault): boolean {
+  return requestId !== undefined || tenant !== undefined;
+}
+
+function isOf({ group }: Sequence, { requestId, tenant }: EvictFault | PreemptFault): boolean {
+  if (requestId !== undefined && group.requestId !== requestId) return false;
+  return tenant === undefined || (group.account?.tenant ?? "default") === tenant;
+}
+
+function isDrawn(
+  { random }: Standing,
+  { probability = 1 }: { readonly probability?: number | undefined },
+): boolean {
+  return probability >= 1 || random.uniform() < probability;
+}
+
+function activeFault({ id, fault, numInjected, endMs }: Standing): ActiveFault {
+  const remainingMs = endMs === undefined ? undefined : Math.max(0, endMs - performance.now());
+  return { id, fault, numInjected, remainingMs };
+}
