@@ -29,27 +29,30 @@ const mostInFlight = 1024;
 
 /**
  * Sends each case when it is due, whether or not earlier ones were answered: a slow server cannot slow its own load down,
- * and latencies count from when the request was due. Answers come back in the order of the schedule.
+ * and latencies count from when the request was due. The schedule is read as time goes on, so that it may depend on what
+ * happens. Answers come back in its order.
  *
+ * @param schedule in the order of time
  * @throws what the signal was aborted with
  */
 export async function sendOpenLoop(
   target: Target,
-  schedule: readonly ScheduledCase[],
+  schedule: Iterable<ScheduledCase>,
   { signal, maxInFlight = mostInFlight, onAnswer }: OpenLoopOptions,
 ): Promise<readonly SentCase[]> {
   const beginEpochMs = Date.now();
   const beginMs = performance.now();
   const inFlight = new Set<Promise<void>>();
   const answered = new Map<number, SentCase>();
-  const order = [...schedule.entries()].toSorted(([, a], [, b]) => a.atMs - b.atMs);
+  let count = 0;
   try {
-    for (const [index, scheduled] of order) {
+    for (const scheduled of schedule) {
       while (inFlight.size >= maxInFlight) await Promise.race(inFlight);
       const waitMs = beginMs + scheduled.atMs - performance.now();
       if (waitMs > 0) await sleep(waitMs, undefined, { signal });
       signal.throwIfAborted();
       const { evalCase, tenant, extraBody } = scheduled;
+      const index = count++;
       const task: Promise<void> = target
         .answer(evalCase, {
           signal,
@@ -72,5 +75,10 @@ export async function sendOpenLoop(
     await Promise.allSettled(inFlight);
     throw thrown;
   }
-  return schedule.flatMap((_, index) => answered.get(index) ?? []);
+  return Array.from({ length: count }, (_, index) => answered.get(index)!);
+}
+
+/** In the order of time. */
+export function inOrder(schedule: readonly ScheduledCase[]): readonly ScheduledCase[] {
+  return schedule.toSorted((a, b) => a.atMs - b.atMs);
 }

@@ -32,6 +32,11 @@ export const twoTenantFields = {
   rounds: count.max(100).default(4),
   /** Shape of the large tenant's gaps: 1 is Poisson, below it burstier. */
   large_burstiness: positive.default(0.25),
+  /** Tokens of the large tenant's prompts and answers, about; 0 sends it the cases. */
+  large_prompt_tokens: z.number().int().min(0).default(0),
+  large_output_tokens: count.default(32),
+  /** Sends `cache_salt`, which Octavo and vLLM know: no turn finds prompts that another left in the prefix cache. */
+  cache_salt: z.boolean().default(true),
   small_tenant: z.string().default("small"),
   large_tenant: z.string().default("large"),
 };

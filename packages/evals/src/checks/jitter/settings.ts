@@ -29,11 +29,14 @@ export const jitterSettings = z
     streams: count.default(4),
     rounds: count.max(100).default(6),
     tokens: count.default(96),
-    /** What bursts are made of: prompts of about so many words, so many of them in each round. */
+    /** What bursts are made of: prompts of about so many tokens, so many of them in each round. */
     burst_prompts: z.number().int().min(0).default(6),
-    burst_words: count.default(1500),
+    burst_prompt_tokens: count.default(1500),
     /** Whether the slowest stream is sent again without its neighbours. */
     replay: z.boolean().default(true),
+    replays: count.max(100).default(5),
+    /** Sends `min_tokens` and `cache_salt`, which Octavo and vLLM know: streams are as long as asked for, and prompts are computed. */
+    vllm_fields: z.boolean().default(true),
   })
   .transform(camelKeys);
 

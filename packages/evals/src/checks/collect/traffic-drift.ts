@@ -1,0 +1,104 @@
+import { OctavoError } from "@octavo/protocol";
+import type { EvalCase } from "../../cases/eval-case.js";
+import type { TestBed } from "../check-run.js";
+import type { Observation } from "../observation.js";
+import { readSpans } from "../spans/read-spans.js";
+import { groupBy } from "../support/group-by.js";
+import { byTime } from "../support/time-blocks.js";
+import type { TrafficDriftSettings } from "../traffic-drift/settings.js";
+import { samplingOf } from "./collect-cases.js";
+import { observeSent } from "./observe-sent.js";
+import { type ScheduledCase, sendOpenLoop } from "./open-loop.js";
+
+/**
+ * Replays a recording: cases at the times at which production's requests came, under their tenants, with as many tokens of
+ * output; of the cases the one whose prompt is nearest in length to the recorded one. What was recorded is the other side.
+ */
+export async function collectTrafficDrift(
+  bed: TestBed,
+  settings: TrafficDriftSettings,
+): Promise<readonly Observation[]> {
+  const { recording, speedup, mostRequests, evaluation } = settings;
+  if (recording === undefined)
+    throw new OctavoError(
+      "invalid_option",
+      "traffic-drift replays what production sent: give a file of spans as its setting `recording`",
+      { param: "recording" },
+    );
+  const recorded = await readRecording(recording, settings.production, mostRequests);
+  const beginMs = recorded[0]!.scheduledEpochMs;
+  const cases = new CasesByLength(bed.cases);
+  const schedule = recorded.map((seen): ScheduledCase => {
+    const evalCase = cases.nearest(seen.promptTokens);
+    return {
+      evalCase,
+      atMs: (seen.scheduledEpochMs - beginMs) / speedup,
+      ...(seen.tenant === undefined ? {} : { tenant: seen.tenant }),
+      extraBody: {
+        ...samplingOf(evalCase, bed.seed),
+        ...(seen.completionTokens === undefined ? {} : { max_tokens: Math.max(1, seen.completionTokens) }),
+      },
+    };
+  });
+  let done = 0;
+  const sent = await sendOpenLoop(bed.candidate, schedule, {
+    signal: bed.signal,
+    onAnswer: () => bed.onProgress?.({ done: ++done, total: schedule.length }),
+  });
+  const replayed = await observeSent(
+    sent.map((one) => ({ ...one, condition: evaluation })),
+    bed,
+  );
+  // the replay was as many times as fast: its rate is held against production's in the replay's time
+  return [
+    ...recorded.map((seen) => ({
+      ...seen,
+      scheduledEpochMs: beginMs + (seen.scheduledEpochMs - beginMs) / speedup,
+    })),
+    ...replayed,
+  ];
+}
+
+/** The first requests of a recording, in the order of time; not more than can be replayed are kept. */
+async function readRecording(
+  path: string,
+  condition: string,
+  mostRequests: number,
+): Promise<readonly Observation[]> {
+  const seen: Observation[] = [];
+  for await (const observation of readSpans(path, { condition, side: "server" })) {
+    seen.push(observation.condition === condition ? observation : { ...observation, condition });
+    // files are in the order in which requests ended: somewhat more than is kept are read
+    if (seen.length >= 2 * mostRequests + 1000) break;
+  }
+  if (seen.length === 0)
+    throw new OctavoError("dataset_invalid", `${path}: there are no spans of model calls in it`, {
+      param: path,
+    });
+  return byTime(seen).slice(0, mostRequests);
+}
+
+/** About what a token is in English. */
+const charactersPerToken = 4;
+
+/** Cases by how long their prompts are, in characters, which is all that is known before they are sent. */
+class CasesByLength {
+  readonly #groups: readonly { readonly length: number; readonly cases: readonly EvalCase[]; next: number }[];
+
+  constructor(cases: readonly EvalCase[]) {
+    this.#groups = [...groupBy(cases, lengthOf)].map(([length, own]) => ({ length, cases: own, next: 0 }));
+  }
+
+  /** Cases of the same length take turns. */
+  nearest(promptTokens: number | undefined): EvalCase {
+    const wanted = (promptTokens ?? 0) * charactersPerToken;
+    const group = this.#groups.reduce((best, one) =>
+      Math.abs(one.length - wanted) < Math.abs(best.length - wanted) ? one : best,
+    );
+    return group.cases[group.next++ % group.cases.length]!;
+  }
+}
+
+function lengthOf({ messages }: EvalCase): number {
+  return messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0);
+}
