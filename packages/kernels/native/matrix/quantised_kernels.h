@@ -64,7 +64,7 @@ struct QuantisedKernels {
                      bool first);
     /// `stream_panels` packed panels times `num_rows` <= max_stream_rows rows over all groups, reading the weights once from memory:
     /// sums[(row * stream_panels + panel) * 16 + i]. Null when max_stream_rows is 0.
-    void (*stream)(const PanelView* panels, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
+    void (*stream)(const PanelView* panels, const PanelView* next, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
 };
 
 /// Kernels of an instruction set.

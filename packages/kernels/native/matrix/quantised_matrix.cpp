@@ -90,6 +90,7 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
                                       ThreadPool& pool) const {
     const int64_t step = table_.stream_panels;
     const int64_t halves = output.gate != nullptr ? 2 : 1;
+    const int64_t panels = panels_.panels();
     const TilePlan plan{panels_.rows, rows.m, step, rows.m,
                         std::max<int64_t>(1, kStreamBytes / (halves * step * panels_.panel_stride))};
     const int64_t num_sums = halves * plan.num_sums();
@@ -98,10 +99,18 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
     const QuantisedRows at = rows.block(0, 0);
     run_tiles(plan, output, pool, [&](int thread) { return scratch + thread * num_sums; },
               [&](const Tile& tile, int, float* sums) {
-                  PanelView views[kMaxStreamPanels];
                   // A tile that lacks panels takes the last one again; what it gives is not written.
-                  for (int64_t p = 0; p < step; ++p) views[p] = panels_.panel(tile.first_panel + std::min(p, tile.num_panels - 1));
-                  kernels_.stream(views, rows.groups, at, rows.m, sums);
+                  const auto view = [&](PanelView* views, int64_t first) {
+                      for (int64_t p = 0; p < step; ++p) views[p] = panels_.panel(std::min(first + p, panels - 1));
+                  };
+                  PanelView views[kMaxStreamPanels];
+                  PanelView next[kMaxStreamPanels];
+                  view(views, tile.first_panel);
+                  // Gate and up are read in turn.
+                  const int64_t half = panels / halves;
+                  const bool is_gate = halves == 2 && tile.first_panel < half;
+                  view(next, is_gate ? tile.first_panel + half : tile.first_panel + step - (halves - 1) * half);
+                  kernels_.stream(views, next, rows.groups, at, rows.m, sums);
               });
 }
 

@@ -215,20 +215,35 @@ struct Tiles {
         for (; panel < weights.panels; ++panel) multiply_panels<1>(weights, panel, rows, num_rows, sums, stride, first);
     }
 
-    /// R packed panels times C rows, groups [begin, end). `Prefetch` where the weights come from memory.
+    /// R packed panels times C rows, groups [begin, end). `Prefetch` where the weights come from memory: what lies
+    /// kPrefetchBytes ahead, and beyond `end` what is read next: `next` points at the codes of each panel's successor.
     template <int R, int C, bool Prefetch>
-    static void stream_tile(const PanelView* panels, int64_t begin, int64_t end, const QuantisedRows& rows, float* sums) {
+    static void stream_tile(const PanelView* panels, const PanelView* next, int64_t begin, int64_t end, const QuantisedRows& rows,
+                            float* sums) {
         constexpr int64_t kStride = R * kPanelRows;
+        constexpr int64_t kAhead = V::kPrefetchBytes / P::kCodeBytes;
+        constexpr int64_t kMetaLines = 4;
         Floats sum[R][C];
         load_sums(sums, kStride, begin == 0, sum);
-        for (int64_t g = begin; g < end; ++g) {
+        const auto fetch = [](const uint8_t* codes) {
+            for (int64_t line = 0; line < P::kCodeBytes; line += 64) V::prefetch(codes + line);
+        };
+        int64_t g = begin;
+        if constexpr (Prefetch) {
+            for (; g < end - kAhead; ++g) {
+                const PackedGroup<P, R> group(panels, g);
+                V_UNROLL
+                for (int r = 0; r < R; ++r) fetch(group.codes[r] + kAhead * P::kCodeBytes);
+                add_group(group, rows, g, sum);
+            }
+        }
+        for (int64_t ahead = 0; g < end; ++g, ++ahead) {
             const PackedGroup<P, R> group(panels, g);
             if constexpr (Prefetch) {
                 V_UNROLL
                 for (int r = 0; r < R; ++r) {
-                    for (int64_t line = 0; line < P::kCodeBytes; line += 64) {
-                        V::prefetch(group.codes[r] + V::kPrefetchBytes + line);
-                    }
+                    fetch(next[r].codes + ahead * P::kCodeBytes);
+                    if (ahead < kMetaLines) V::prefetch(next[r].meta + ahead * 64);
                 }
             }
             add_group(group, rows, g, sum);
@@ -237,26 +252,32 @@ struct Tiles {
     }
 
     template <int C>
-    static void stream_rows(int64_t count, const PanelView* panels, int64_t begin, int64_t end, const QuantisedRows& rows,
-                            float* sums, bool from_memory) {
+    static void stream_rows(int64_t count, const PanelView* panels, const PanelView* next, int64_t begin, int64_t end,
+                            const QuantisedRows& rows, float* sums, bool from_memory) {
         if constexpr (C > 1) {
-            if (count < C) return stream_rows<C - 1>(count, panels, begin, end, rows, sums, from_memory);
+            if (count < C) return stream_rows<C - 1>(count, panels, next, begin, end, rows, sums, from_memory);
         }
-        if (from_memory) return stream_tile<V::kStreamPanels, C, true>(panels, begin, end, rows, sums);
-        stream_tile<V::kStreamPanels, C, false>(panels, begin, end, rows, sums);
+        if (from_memory) return stream_tile<V::kStreamPanels, C, true>(panels, next, begin, end, rows, sums);
+        stream_tile<V::kStreamPanels, C, false>(panels, next, begin, end, rows, sums);
     }
 
-    static void stream(const PanelView* panels, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums) {
+    static void stream(const PanelView* panels, const PanelView* next, int64_t groups, const QuantisedRows& rows, int64_t num_rows,
+                       float* sums) {
         const int64_t num_tiles = (num_rows + V::kStreamRows - 1) / V::kStreamRows;
         // One tile of rows reads the panels straight through; several take a stretch that the nearest cache holds in turn.
         const int64_t block = num_tiles == 1 ? groups : V::kStreamGroups;
         for (int64_t begin = 0; begin < groups; begin += block) {
             const int64_t end = begin + block < groups ? begin + block : groups;
+            PanelView after[V::kStreamPanels];
+            for (int r = 0; r < V::kStreamPanels; ++r) {
+                after[r] = next[r];
+                if (end < groups) after[r].codes = panels[r].codes + end * P::kCodeBytes;
+            }
             int64_t row = 0;
             for (int64_t tiles_left = num_tiles; tiles_left > 0; --tiles_left) {
                 const int64_t count = (num_rows - row + tiles_left - 1) / tiles_left;
-                stream_rows<V::kStreamRows>(count, panels, begin, end, skip(rows, row), sums + row * V::kStreamPanels * kPanelRows,
-                                            row == 0);
+                stream_rows<V::kStreamRows>(count, panels, after, begin, end, skip(rows, row),
+                                            sums + row * V::kStreamPanels * kPanelRows, row == 0);
                 row += count;
             }
         }
