@@ -1,29 +1,42 @@
-// Fills the marked parts of README.md: snippets from examples, figures from bench/results. `--check` fails when they are stale.
+// Fills the marked parts of documents: snippets from examples, figures from bench/results. `--check` fails when they are stale.
+// `<!-- figures NAME ... -->` shows what of these benchmarks has a bound, `<!-- figures -->` everything.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fail, root } from "./lib/steps.mjs";
 
-const readmePath = join(root, "README.md");
+export const filledDocuments = ["README.md", "docs/reference/measurements.md"];
 
-export function renderReadme(readme) {
-  return readme
+export function renderDocument(text) {
+  return text
     .replace(/(<!-- snippet:(\S+) -->\n)[\s\S]*?(<!-- \/snippet -->)/g, (_, open, path, close) => {
       const code = readFileSync(join(root, path), "utf8").trimEnd();
       return `${open}\n\`\`\`ts\n${code}\n\`\`\`\n\n${close}`;
     })
     .replace(
-      /(<!-- figures -->\n)[\s\S]*?(<!-- \/figures -->)/g,
-      (_, open, close) => `${open}\n${figures()}\n${close}`,
+      /(<!-- figures((?: \w[\w-]*)*) -->\n)[\s\S]*?(<!-- \/figures -->)/g,
+      (_, open, names, close) => `${open}\n${figures(names.split(" ").filter(Boolean))}\n${close}`,
     );
 }
 
-function figures() {
+function figures(names) {
   const folder = join(root, "bench/results");
   const results = (existsSync(folder) ? readdirSync(folder) : [])
-    .filter((name) => name.endsWith(".json"))
-    .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
-  return results.map((result) => (tables[result.benchmark] ?? table)(result)).join("\n");
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")));
+  const shown =
+    names.length === 0
+      ? results
+      : names.flatMap((name) => results.filter(({ benchmark }) => benchmark === name).map(withBounds));
+  return shown.map((result) => (tables[result.benchmark] ?? table)(result)).join("\n");
+}
+
+/** Without the cases that nothing is demanded of; all of them where none has a bound. */
+function withBounds(result) {
+  const bounded = new Set(result.cases.filter(({ target }) => target).map(({ name }) => name));
+  return bounded.size === 0
+    ? result
+    : { ...result, cases: result.cases.filter(({ name }) => bounded.has(name)) };
 }
 
 const tables = { cpu: peerTable, formats: formatTable };
@@ -109,7 +122,7 @@ function table({ benchmark, machine, commit, date, cases }) {
           ? ""
           : `≥ ${target.atLeast}`
         : `≤ ${target.atMost}`;
-    return `| ${name} | ${octavo.toFixed(octavo >= 100 ? 0 : 1)} ${unit} | ${bound} |`;
+    return `| ${name} | ${octavo.toFixed(octavo >= 100 ? 0 : octavo >= 10 ? 1 : 2)} ${unit} | ${bound} |`;
   });
   return [
     `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${date} (${commit}):`,
@@ -122,9 +135,12 @@ function table({ benchmark, machine, commit, date, cases }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const now = readFileSync(readmePath, "utf8");
-  const wanted = renderReadme(now);
-  if (process.argv.includes("--check")) {
-    if (now !== wanted) fail("README.md is stale: run `node tools/readme.mjs`");
-  } else writeFileSync(readmePath, wanted);
+  for (const document of filledDocuments) {
+    const path = join(root, document);
+    const now = readFileSync(path, "utf8");
+    const wanted = renderDocument(now);
+    if (now === wanted) continue;
+    if (process.argv.includes("--check")) fail(`${document} is stale: run \`node tools/readme.mjs\``);
+    writeFileSync(path, wanted);
+  }
 }

@@ -1,15 +1,17 @@
-// README's snippets and figures are those of the examples and of the benchmark results; its links lead somewhere.
+// Documents' snippets and figures are those of the examples and of the benchmark results; their links lead somewhere.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { filesBelow, root } from "./lib/steps.mjs";
-import { peerTable, renderReadme } from "./readme.mjs";
+import { filledDocuments, peerTable, renderDocument } from "./readme.mjs";
 
-test("README.md holds the examples and figures as they are", () => {
-  const readme = readFileSync(join(root, "README.md"), "utf8");
-  assert.equal(readme, renderReadme(readme), "run `node tools/readme.mjs`");
-});
+for (const document of filledDocuments) {
+  test(`${document} holds the examples and figures as they are`, () => {
+    const text = readFileSync(join(root, document), "utf8");
+    assert.equal(text, renderDocument(text), "run `node tools/readme.mjs`");
+  });
+}
 
 test("links between documents and files lead somewhere", () => {
   const documents = [
