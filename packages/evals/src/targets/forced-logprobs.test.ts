@@ -15,9 +15,10 @@ const texts: Readonly<Record<number, string>> = {
   2: "Hi",
   3: "<a>",
   5: "a",
-  7: "\ufffd",
+  7: "bytes:\\xc3",
   8: "\ufffd",
   9: "!",
+  10: "\n",
 };
 const promptIds = [1, 2, 3];
 const answerIds = [5, 7, 8, 9];
@@ -95,7 +96,7 @@ describe("logprobs of a given answer", () => {
     await using server = await startFakeServer({
       "/tokenize": ({ body }, response) =>
         sendJson(response, 200, {
-          tokens: body["add_generation_prompt"] === false ? [...promptIds, 5, 9] : promptIds,
+          tokens: body["add_generation_prompt"] === false ? [...promptIds, 5, 9, 10] : promptIds,
         }),
       "/v1/completions": ({ body }, response) =>
         sendJson(response, 200, { choices: [{ prompt_logprobs: logprobsOf(body["prompt"] as number[]) }] }),

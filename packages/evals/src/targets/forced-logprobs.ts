@@ -59,7 +59,12 @@ export async function forcedLogprobs(
   };
   const ids = await tokenized(client, question);
   const scored = ids === undefined ? await scoreChat(client, question) : await scoreIds(client, ids);
-  const tokens = scored.positions.slice(scored.promptTokens);
+  const isClosed = (question.answer.toolCalls ?? []).length > 0;
+  const answered = scored.positions.slice(scored.promptTokens);
+  // what a template writes between messages no model ever says
+  const tokens = isClosed
+    ? answered.slice(0, answered.findLastIndex(({ token }) => token.trim() !== "") + 1)
+    : answered;
   const text = await exactText(client, tokens);
   const offsets = alignPieces(
     text,
@@ -202,10 +207,16 @@ function alternativeOf(id: string, value: unknown): Alternative {
   const fields = recordOf(value);
   return {
     id: Number(id),
-    token: stringOf(fields["decoded_token"]) ?? "",
+    token: readable(stringOf(fields["decoded_token"]) ?? ""),
     logprob: numberOf(fields["logprob"]) ?? Number.NEGATIVE_INFINITY,
     rank: numberOf(fields["rank"]) ?? 1,
   };
+}
+
+/** OpenAI and Octavo write a part of a character as `bytes:\\xe2\\x82`, vLLM as U+FFFD, which is how it goes on here. */
+function readable(token: string): string {
+  if (!/^bytes:(?:\\x[0-9a-f]{2})+$/.test(token)) return token;
+  return Buffer.from(token.replaceAll(/^bytes:|\\x/g, ""), "hex").toString("utf8");
 }
 
 /** Tokens may hold parts of characters, whose text is known only together. */

@@ -341,7 +341,11 @@ describe("an OpenAI-compatible target", () => {
   });
 
   it("keeps the tokens of an answer where logprobs are given", async () => {
-    const content = ["He", "y"].map((token, index) => ({ token, logprob: -(index + 1) / 3, top_logprobs: [] }));
+    const content = ["He", "y"].map((token, index) => ({
+      token,
+      logprob: -(index + 1) / 3,
+      top_logprobs: [],
+    }));
     const streamed = await answerFrom((_, response) => {
       sendStream(
         response,
