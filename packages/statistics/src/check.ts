@@ -21,6 +21,13 @@ export function requireFinite(name: string, value: number): void {
   if (!Number.isFinite(value)) refuse(name, value, "a finite number");
 }
 
+/** A scale whose square and reciprocal are numbers too. */
+export function requireScale(name: string, value: number): void {
+  if (!(value >= 1 / mostSize && value <= mostSize)) {
+    refuse(name, value, `a number from ${1 / mostSize} to ${mostSize}`);
+  }
+}
+
 /** Anything but NaN: distribution functions take infinities. */
 export function requireNumber(name: string, value: number): void {
   if (typeof value !== "number" || Number.isNaN(value)) refuse(name, value, "a number");
@@ -30,13 +37,30 @@ export function requirePositive(name: string, value: number): void {
   if (!(value > 0 && value < Infinity)) refuse(name, value, "a finite number above 0");
 }
 
+/**
+ * Shapes, degrees of freedom, means and trials of distributions: within these limits every function answers within
+ * milliseconds and to full precision, beyond them nothing is asked in practice.
+ */
+export const leastShape = 1e-6;
+export const mostShape = 1e10;
+
+export function requireShape(name: string, value: number): void {
+  if (!(value >= leastShape && value <= mostShape)) {
+    refuse(name, value, `a number from ${leastShape} to ${mostShape}`);
+  }
+}
+
 /** A whole number of at least `minimum`. */
 export function requireCount(name: string, value: number, minimum = 0): void {
   if (!Number.isSafeInteger(value) || value < minimum)
     refuse(name, value, `a whole number from ${minimum} up`);
+  if (value > mostShape) refuse(name, value, `at most ${mostShape}`);
 }
 
-/** At least `minimum` finite values. */
+/** Squares and their sums must not overflow. */
+const mostSize = 1e120;
+
+/** At least `minimum` values, finite and below 1e120 in size. */
 export function requireSample(name: string, values: ArrayLike<number>, minimum = 1): void {
   if (values.length < minimum) {
     throw new OctavoError(
@@ -46,7 +70,7 @@ export function requireSample(name: string, values: ArrayLike<number>, minimum =
     );
   }
   for (let i = 0; i < values.length; i++) {
-    if (!Number.isFinite(values[i])) refuse(`${name}[${i}]`, values[i], "a finite number");
+    if (!(Math.abs(values[i]!) <= mostSize)) refuse(`${name}[${i}]`, values[i], "a finite number");
   }
 }
 

@@ -84,7 +84,7 @@ export function cohenKappa(
   }
   const center = kappa - expected * (1 - kappa);
   const standardError = Math.sqrt(Math.max(0, squares - center ** 2) / total) / (1 - expected);
-  const half = normalQuantile((1 + confidence) / 2) * standardError;
+  const half = -normalQuantile((1 - confidence) / 2) * standardError;
   return {
     kappa,
     // Without a disagreement, or with nothing but, the formula says that nothing is uncertain; it cannot tell.

@@ -30,7 +30,7 @@ export function balancedAccuracy(
   requireProportion("sensitivity.", sensitivity, 1);
   requireProportion("specificity.", specificity, 1);
   requireLevel("confidence", confidence);
-  const z = normalQuantile((1 + confidence) / 2);
+  const z = -normalQuantile((1 - confidence) / 2);
   const a = sensitivity.successes / sensitivity.trials;
   const b = specificity.successes / specificity.trials;
   const [aLow, aHigh] = wilson(sensitivity.successes, sensitivity.trials, z);
@@ -72,7 +72,7 @@ export function correctedRate(
   requireProportion("sensitivity.", sensitivity, 1);
   requireProportion("specificity.", specificity, 1);
   requireLevel("confidence", confidence);
-  const z = normalQuantile((1 + confidence) / 2);
+  const z = -normalQuantile((1 - confidence) / 2);
   const uncorrected = judged.successes / judged.trials;
   const plain = youden(
     sensitivity.successes / sensitivity.trials,

@@ -44,7 +44,7 @@ export function predictionPoweredMean(
   const residuals = labels.map((label, index) => label - reliance * judgedLabelled[index]!);
   const estimate = reliance * mean(judgedOnly) + mean(residuals);
   const spread = (variance(residuals) ?? 0) / n + (reliance ** 2 * (variance(judgedOnly) ?? 0)) / m;
-  const half = normalQuantile((1 + confidence) / 2) * Math.sqrt(spread);
+  const half = -normalQuantile((1 - confidence) / 2) * Math.sqrt(spread);
   return {
     estimate,
     interval: n < 2 || m < 2 || spread === 0 ? undefined : [estimate - half, estimate + half],

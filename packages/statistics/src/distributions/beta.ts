@@ -1,4 +1,4 @@
-import { requireNumber, requirePositive, requireShare } from "../check.js";
+import { requireNumber, requireShape, requireShare } from "../check.js";
 import { findRoot } from "./find-root.js";
 import { nonZero, type Tails } from "./gamma.js";
 import { binomialTerm } from "./saddle-point.js";
@@ -41,8 +41,8 @@ function betaFraction(a: number, b: number, x: number): number {
 
 /** I_x(a, b) for x in [0, 1]. Throws `invalid_option` for anything else. */
 export function regularizedIncompleteBeta(a: number, b: number, x: number): number {
-  requirePositive("a", a);
-  requirePositive("b", b);
+  requireShape("a", a);
+  requireShape("b", b);
   requireShare("x", x);
   return incompleteBetaTails(a, b, x, 1 - x).lower;
 }
@@ -56,8 +56,8 @@ export function betaCdf(x: number, a: number, b: number): number {
 /** The x with I_x(a, b) = p, for p in [0, 1]. */
 export function betaQuantile(p: number, a: number, b: number): number {
   requireShare("p", p);
-  requirePositive("a", a);
-  requirePositive("b", b);
+  requireShape("a", a);
+  requireShape("b", b);
   if (p === 0) return 0;
   if (p === 1) return 1;
   return 1 / (1 + Math.exp(-betaLogitQuantile(p, 1 - p, a, b)));

@@ -1,4 +1,4 @@
-import { requireNumber, requirePositive, requireShare } from "../check.js";
+import { requireNumber, requireShape, requireShare } from "../check.js";
 import { findRoot } from "./find-root.js";
 import { incompleteGammaTails } from "./gamma.js";
 
@@ -10,14 +10,14 @@ export function chiSquareTail(x: number, degreesOfFreedom: number): number {
 /** Distribution function of the chi-square distribution. */
 export function chiSquareCdf(x: number, degreesOfFreedom: number): number {
   requireNumber("x", x);
-  requirePositive("degreesOfFreedom", degreesOfFreedom);
+  requireShape("degreesOfFreedom", degreesOfFreedom);
   return x <= 0 ? 0 : incompleteGammaTails(degreesOfFreedom / 2, x / 2).lower;
 }
 
 /** The x with chiSquareCdf(x) = p; infinite for 1. */
 export function chiSquareQuantile(p: number, degreesOfFreedom: number): number {
   requireShare("p", p);
-  requirePositive("degreesOfFreedom", degreesOfFreedom);
+  requireShape("degreesOfFreedom", degreesOfFreedom);
   if (p === 0) return 0;
   if (p === 1) return Infinity;
   const isLower = p <= 0.5;

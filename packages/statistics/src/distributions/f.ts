@@ -1,4 +1,4 @@
-import { requireNumber, requirePositive, requireShare } from "../check.js";
+import { requireNumber, requireShape, requireShare } from "../check.js";
 import { betaLogitQuantile, incompleteBetaTails } from "./beta.js";
 
 function tails(x: number, above: number, below: number): { lower: number; upper: number } {
@@ -15,16 +15,16 @@ export function fTail(x: number, numeratorDegrees: number, denominatorDegrees: n
 /** Distribution function of Fisher's F. */
 export function fCdf(x: number, numeratorDegrees: number, denominatorDegrees: number): number {
   requireNumber("x", x);
-  requirePositive("numeratorDegrees", numeratorDegrees);
-  requirePositive("denominatorDegrees", denominatorDegrees);
+  requireShape("numeratorDegrees", numeratorDegrees);
+  requireShape("denominatorDegrees", denominatorDegrees);
   return x <= 0 ? 0 : tails(x, numeratorDegrees, denominatorDegrees).lower;
 }
 
 /** The x with fCdf(x) = p; infinite for 1. */
 export function fQuantile(p: number, numeratorDegrees: number, denominatorDegrees: number): number {
   requireShare("p", p);
-  requirePositive("numeratorDegrees", numeratorDegrees);
-  requirePositive("denominatorDegrees", denominatorDegrees);
+  requireShape("numeratorDegrees", numeratorDegrees);
+  requireShape("denominatorDegrees", denominatorDegrees);
   if (p === 0) return 0;
   if (p === 1) return Infinity;
   const logit = betaLogitQuantile(p, 1 - p, numeratorDegrees / 2, denominatorDegrees / 2);

@@ -1,4 +1,4 @@
-import { requireNumber, requirePositive } from "../check.js";
+import { requireNumber, requirePositive, requireShape } from "../check.js";
 import { poissonTerm } from "./saddle-point.js";
 
 /** Lanczos's approximation with g = 607/128 and 15 terms (Godfrey 2001): about 15 digits. */
@@ -68,7 +68,7 @@ export function nonZero(value: number): number {
 
 /** P(a, x), the distribution function at x of a gamma variable of shape a and scale 1. Throws `invalid_option`. */
 export function regularizedIncompleteGamma(a: number, x: number): number {
-  requirePositive("a", a);
+  requireShape("a", a);
   requireNumber("x", x);
   return x <= 0 ? 0 : incompleteGammaTails(a, x).lower;
 }

@@ -1,11 +1,11 @@
-import { requireCount, requireNumber } from "../check.js";
 import { OctavoError } from "@octavo/protocol";
+import { mostShape, requireCount, requireNumber } from "../check.js";
 import { incompleteGammaTails } from "./gamma.js";
 import { poissonTerm } from "./saddle-point.js";
 
 function requireMean(mean: number): void {
-  if (!(mean >= 0 && mean < Infinity)) {
-    throw new OctavoError("invalid_option", `mean is ${mean}; expected a finite number from 0 up.`, {
+  if (!(mean >= 0 && mean <= mostShape)) {
+    throw new OctavoError("invalid_option", `mean is ${mean}; expected a number from 0 to ${mostShape}.`, {
       param: "mean",
     });
   }
@@ -24,7 +24,7 @@ export function poissonCdf(count: number, mean: number): number {
   requireNumber("count", count);
   requireMean(mean);
   if (count < 0) return 0;
-  return count === Infinity ? 1 : incompleteGammaTails(Math.floor(count) + 1, mean).upper;
+  return count > 2 * mostShape ? 1 : incompleteGammaTails(Math.floor(count) + 1, mean).upper;
 }
 
 /** Probability of at least `count`; relative precision in the tail. */
@@ -33,5 +33,5 @@ export function poissonTail(count: number, mean: number): number {
   requireMean(mean);
   const k = Math.ceil(count);
   if (k <= 0) return 1;
-  return k === Infinity ? 0 : incompleteGammaTails(k, mean).lower;
+  return k > 2 * mostShape ? 0 : incompleteGammaTails(k, mean).lower;
 }

@@ -1,4 +1,4 @@
-import { requireNumber, requirePositive, requireShare } from "../check.js";
+import { requireNumber, requireShape, requireShare } from "../check.js";
 import { betaLogitQuantile, incompleteBetaTails } from "./beta.js";
 
 /** Probability that a Student t variable exceeds |t|; relative precision far into the tail. */
@@ -12,14 +12,14 @@ export function studentTTail(t: number, degreesOfFreedom: number): number {
 /** Distribution function of Student's t; degrees of freedom may be fractional (Welch). */
 export function studentTCdf(t: number, degreesOfFreedom: number): number {
   requireNumber("t", t);
-  requirePositive("degreesOfFreedom", degreesOfFreedom);
+  requireShape("degreesOfFreedom", degreesOfFreedom);
   return t > 0 ? 1 - studentTTail(t, degreesOfFreedom) : studentTTail(t, degreesOfFreedom);
 }
 
 /** The t with studentTCdf(t) = p; infinite for 0 and 1. */
 export function studentTQuantile(p: number, degreesOfFreedom: number): number {
   requireShare("p", p);
-  requirePositive("degreesOfFreedom", degreesOfFreedom);
+  requireShape("degreesOfFreedom", degreesOfFreedom);
   if (p === 0) return -Infinity;
   if (p === 1) return Infinity;
   if (p === 0.5) return 0;

@@ -13,6 +13,6 @@ export function meanInterval(values: readonly number[], confidence = 0.95): Esti
   const estimate = mean(values);
   const spread = variance(values);
   if (spread === undefined || spread === 0) return { estimate, interval: undefined, confidence };
-  const half = studentTQuantile((1 + confidence) / 2, values.length - 1) * Math.sqrt(spread / values.length);
+  const half = -studentTQuantile((1 - confidence) / 2, values.length - 1) * Math.sqrt(spread / values.length);
   return { estimate, interval: [estimate - half, estimate + half], confidence };
 }

@@ -16,7 +16,7 @@ export function pairedDifference(
   const pairs = requirePairs(table);
   requireLevel("confidence", confidence);
   const { both, lost, gained } = table;
-  const z = normalQuantile((1 + confidence) / 2);
+  const z = -normalQuantile((1 - confidence) / 2);
   const after = (both + gained) / pairs;
   const before = (both + lost) / pairs;
   const [afterLow, afterHigh] = wilson(both + gained, pairs, z);

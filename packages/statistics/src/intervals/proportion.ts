@@ -29,7 +29,7 @@ export function requireProportion(name: string, { successes, trials }: Proportio
 export function wilsonInterval(successes: number, trials: number, confidence = 0.95): Interval {
   requireProportion("", { successes, trials });
   requireLevel("confidence", confidence);
-  return wilson(successes, trials, normalQuantile((1 + confidence) / 2));
+  return wilson(successes, trials, -normalQuantile((1 - confidence) / 2));
 }
 
 export function wilson(successes: number, trials: number, z: number): Interval {
@@ -67,7 +67,7 @@ export function newcombeDifference(
   requireProportion("first.", first, 1);
   requireProportion("second.", second, 1);
   requireLevel("confidence", confidence);
-  const z = normalQuantile((1 + confidence) / 2);
+  const z = -normalQuantile((1 - confidence) / 2);
   const p = first.successes / first.trials;
   const q = second.successes / second.trials;
   const [firstLow, firstHigh] = wilson(first.successes, first.trials, z);

@@ -98,9 +98,9 @@ export function tailMean(
   requireSample("values", values);
   requireLevel("level", level);
   const sorted = values.toSorted((a, b) => (worse === "higher" ? b - a : a - b));
-  const mass = (1 - level) * sorted.length;
-  const whole = Math.min(sorted.length, Math.floor(mass + 1e-9));
-  const part = Math.max(0, mass - whole);
-  const rest = part < 1e-9 ? 0 : part * (sorted[whole] ?? 0);
-  return (sum(sorted.slice(0, whole)) + rest) / mass;
+  const product = (1 - level) * sorted.length;
+  // A whole number of observations may come out a rounding error off.
+  const mass = Math.abs(product - Math.round(product)) < 1e-9 ? Math.max(1, Math.round(product)) : product;
+  const whole = Math.floor(mass);
+  return (sum(sorted.slice(0, whole)) + (mass - whole) * (sorted[whole] ?? 0)) / mass;
 }

@@ -27,7 +27,7 @@ export function tangoStatistic(table: PairedTable, difference: number): number {
 export function tangoInterval(table: PairedTable, confidence = 0.95): Interval {
   const n = requirePairs(table);
   requireLevel("confidence", confidence);
-  const z = normalQuantile((1 + confidence) / 2);
+  const z = -normalQuantile((1 - confidence) / 2);
   const estimate = (table.gained - table.lost) / n;
   const end = (far: number, level: number): number =>
     estimate === far

@@ -63,7 +63,7 @@ export function clusterRobustRegression(input: RegressionInput, confidence = 0.9
   // The diagonal of inverse * (sum of score score') * inverse.
   const influences = [...scores.values()].map((score) => multiply(inverse, score));
   const degreesOfFreedom = numClusters - 1;
-  const factor = studentTQuantile((1 + confidence) / 2, degreesOfFreedom);
+  const factor = -studentTQuantile((1 - confidence) / 2, degreesOfFreedom);
   const center = outcomes.reduce((sum, value) => sum + value, 0) / n;
   const total = outcomes.reduce((sum, value) => sum + (value - center) ** 2, 0);
   const left = residuals.reduce((sum, value) => sum + value ** 2, 0);

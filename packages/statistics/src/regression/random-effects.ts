@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { requireLevel, requirePositive, requireSample } from "../check.js";
+import { requireLevel, requireSample, requireScale } from "../check.js";
 import { chiSquareTail } from "../distributions/chi-square.js";
 import { normalQuantile, normalTail } from "../distributions/normal.js";
 import { studentTQuantile, studentTTail } from "../distributions/student-t.js";
@@ -66,7 +66,14 @@ export function randomEffects(
   const heterogeneity = cochranQ(units);
   const fixed = units.map(({ variance }) => 1 / variance);
   const total = sum(fixed);
-  const scale = total - sum(fixed.map((weight) => weight * weight)) / total;
+  // total - (sum of squares) / total, without cancellation where one weight is almost all.
+  let products = 0;
+  let before = 0;
+  for (const weight of fixed) {
+    products += weight * before;
+    before += weight;
+  }
+  const scale = (2 * products) / total;
   const excess = heterogeneity.statistic - heterogeneity.degreesOfFreedom;
   const betweenVariance = units.length === 1 ? 0 : Math.max(0, excess / scale);
   const weights = units.map(({ variance }) => 1 / (variance + betweenVariance));
@@ -87,8 +94,8 @@ export function randomEffects(
   });
   const common = { estimate, standardError, confidence, betweenVariance, heterogeneity, units: shrunken };
   if (isKnapp && degrees === 0) return { ...common, interval: undefined, pValue: undefined };
-  const level = (1 + confidence) / 2;
-  const half = standardError * (isKnapp ? studentTQuantile(level, degrees) : normalQuantile(level));
+  const tail = (1 - confidence) / 2;
+  const half = -standardError * (isKnapp ? studentTQuantile(tail, degrees) : normalQuantile(tail));
   return {
     ...common,
     interval: [estimate - half, estimate + half],
@@ -106,5 +113,5 @@ function requireUnits(units: readonly UnitEffect[]): void {
   }
   const effects = units.map(({ effect }) => effect);
   requireSample("effects", effects);
-  for (const [index, { variance }] of units.entries()) requirePositive(`units[${index}].variance`, variance);
+  for (const [index, { variance }] of units.entries()) requireScale(`units[${index}].variance`, variance);
 }

@@ -33,7 +33,7 @@ export function spearman(
   const t = estimate * Math.sqrt((n - 2) / ((1 - estimate) * (1 + estimate)));
   const pValue = Math.abs(estimate) === 1 ? 0 : Math.min(1, 2 * studentTTail(t, n - 2));
   if (n < 4 || Math.abs(estimate) === 1) return { estimate, interval: undefined, confidence, pValue };
-  const half = normalQuantile((1 + confidence) / 2) * Math.sqrt((1 + (estimate * estimate) / 2) / (n - 3));
+  const half = -normalQuantile((1 - confidence) / 2) * Math.sqrt((1 + (estimate * estimate) / 2) / (n - 3));
   const center = Math.atanh(estimate);
   return { estimate, interval: [Math.tanh(center - half), Math.tanh(center + half)], confidence, pValue };
 }

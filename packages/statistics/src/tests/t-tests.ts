@@ -60,7 +60,7 @@ function tTest(
     };
   }
   const statistic = estimate / standardError;
-  const half = studentTQuantile((1 + confidence) / 2, degrees) * standardError;
+  const half = -studentTQuantile((1 - confidence) / 2, degrees) * standardError;
   return {
     estimate,
     interval: [estimate - half, estimate + half],

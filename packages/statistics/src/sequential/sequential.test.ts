@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Random } from "../random.js";
+import { BoundedMeanSequence } from "./bounded-mean-sequence.js";
+import { EProcess, exceedanceRateBound } from "./e-process.js";
+import { groupSequential } from "./group-sequential.js";
+
+test("boundaries are the published ones", () => {
+  // Five equal looks, two-sided 0.05: Lan and DeMets (1983), Reboussin et al. (2000).
+  const z = (spending: "obrien-fleming" | "pocock") =>
+    groupSequential({ looks: [1, 2, 3, 4, 5], alpha: 0.05, spending }).map((look) => look.z.toFixed(3));
+  assert.deepEqual(z("obrien-fleming"), ["4.877", "3.357", "2.680", "2.290", "2.031"]);
+  assert.deepEqual(z("pocock"), ["2.438", "2.427", "2.410", "2.397", "2.386"]);
+  assert.equal(groupSequential({ looks: [10], alpha: 0.05 })[0]!.z.toFixed(6), "1.959964");
+});
+
+test("all alpha is spent, and looking as planned errs as often as that", () => {
+  const random = new Random(90);
+  const design = { looks: [200, 500, 1000, 2000], alpha: 0.05, spending: { power: 2 } } as const;
+  const looks = groupSequential(design);
+  assert.ok(Math.abs(looks.at(-1)!.spent - 0.05) < 1e-15);
+  const rounds = 20_000;
+  const stopped = looks.map(() => 0);
+  for (let round = 0; round < rounds; round++) {
+    let sum = 0;
+    let before = 0;
+    for (const [index, { information, z }] of looks.entries()) {
+      sum += Math.sqrt(information - before) * random.normal();
+      before = information;
+      if (Math.abs(sum) > z * Math.sqrt(information)) {
+        stopped[index]! += 1;
+        break;
+      }
+    }
+  }
+  let all = 0;
+  for (const [index, { spent }] of looks.entries()) {
+    all += stopped[index]!;
+    const error = Math.sqrt((spent * (1 - spent)) / rounds);
+    assert.ok(Math.abs(all / rounds - spent) < 4 * error, `look ${index}: ${all / rounds}, planned ${spent}`);
+  }
+});
+
+test("many looks are as well served as few, and too early a look stops nothing", () => {
+  const many = groupSequential({ looks: Array.from({ length: 50 }, (_, index) => index + 1), alpha: 0.05 });
+  assert.equal(many.length, 50);
+  assert.equal(many[0]!.z > 9, true);
+  for (let i = 1; i < 50; i++) assert.ok(many[i]!.z <= many[i - 1]!.z);
+  // Spending as O'Brien and Fleming with ever more looks approaches the continuous boundary, 2.2 or so at the end.
+  assert.ok(many.at(-1)!.z > 2.03 && many.at(-1)!.z < 2.25, String(many.at(-1)!.z));
+  assert.equal(groupSequential({ looks: [1, 100_000], alpha: 0.05 })[0]!.z, Infinity);
+});
+
+/** How often the interval ever excluded the mean. */
+function misses(
+  draw: (random: Random) => number,
+  truth: number,
+  options: { readonly range?: [number, number] },
+): number {
+  const random = new Random(17);
+  let missed = 0;
+  for (let round = 0; round < 400; round++) {
+    const sequence = new BoundedMeanSequence({ ...options, confidence: 0.9, steps: 200 });
+    for (let i = 0; i < 300; i++) {
+      sequence.observe(draw(random));
+      const [low, high] = sequence.interval;
+      if (truth < low || truth > high) {
+        missed++;
+        break;
+      }
+    }
+  }
+  return missed / 400;
+}
+
+test("a confidence sequence holds the mean at all times, as often as it says", () => {
+  assert.ok(misses((random) => Number(random.uniform() < 0.9), 0.9, {}) <= 0.12);
+  assert.ok(misses((random) => random.beta(2, 6), 0.25, {}) <= 0.12);
+  assert.ok(misses((random) => random.integer(-1, 1), 0, { range: [-1, 1] }) <= 0.12);
+});
+
+test("a confidence sequence narrows, never widens, and is not much wider than a fixed interval", () => {
+  const random = new Random(3);
+  const sequence = new BoundedMeanSequence();
+  assert.deepEqual(sequence.interval, [0, 1]);
+  assert.equal(sequence.mean, undefined);
+  let width = 1;
+  for (let i = 0; i < 2000; i++) {
+    sequence.observe(Number(random.uniform() < 0.8));
+    const [low, high] = sequence.interval;
+    assert.ok(high - low <= width);
+    width = high - low;
+  }
+  // A fixed 95 % interval of 2000 is 0.035 wide.
+  assert.ok(width < 0.085, String(width));
+  assert.ok(Math.abs(sequence.mean! - 0.8) < 0.03);
+});
+
+test("an e-process alarms at most alpha of the time, however long it runs, and finds a tripled rate", () => {
+  const random = new Random(23);
+  let alarms = 0;
+  let found = 0;
+  const rounds = 1000;
+  for (let round = 0; round < rounds; round++) {
+    const quiet = new EProcess({ rate: 0.01 });
+    for (let i = 0; i < 1000; i++) quiet.observe(random.uniform() < 0.01);
+    if (quiet.pValue <= 0.05) alarms++;
+  }
+  for (let round = 0; round < 200; round++) {
+    const process = new EProcess({ rate: 0.01 });
+    for (let i = 0; i < 1000 && process.value < 20; i++) process.observe(random.uniform() < 0.03);
+    if (process.value >= 20) found++;
+  }
+  assert.ok(alarms <= 0.05 * rounds, `${alarms} false alarms`);
+  assert.ok(found >= 180, `${found} of 200 found`);
+});
+
+test("an e-process takes shares of clusters, and a run of nothing but exceedances does not break it", () => {
+  const process = new EProcess({ rate: 0.05 });
+  assert.equal(process.value, 1);
+  assert.equal(process.observedRate, undefined);
+  for (let i = 0; i < 2000; i++) process.observe(1);
+  assert.equal(process.value, Number.MAX_VALUE);
+  assert.ok(process.pValue >= 0 && process.pValue < 1e-300);
+  const calm = new EProcess({ rate: 0.05 });
+  for (let i = 0; i < 2000; i++) calm.observe(0.04);
+  assert.ok(calm.value < 1 && calm.value >= 0);
+  assert.ok(Math.abs(calm.observedRate! - 0.04) < 1e-12);
+});
+
+test("a baseline's order statistic is exceeded no more often than the bound, as often as it says", () => {
+  const random = new Random(64);
+  const rounds = 2000;
+  const bound = exceedanceRateBound({ count: 500, rank: 495 }, 0.95);
+  assert.ok(bound > 0.01);
+  let held = 0;
+  for (let round = 0; round < rounds; round++) {
+    const sorted = Float64Array.from({ length: 500 }, () => random.uniform()).sort();
+    if (1 - sorted[494]! <= bound) held++;
+  }
+  assert.ok(Math.abs(held / rounds - 0.95) < 0.015, String(held));
+});
