@@ -223,7 +223,7 @@ test("wrong options are refused before anything is asked", () => {
   ];
   for (const [options, message] of wrong) {
     assert.throws(
-      () => evaluate({ samples: [], evaluators: [own], ...options } as EvaluationOptions),
+      () => evaluate({ samples: [], evaluators: [own], ...options }),
       message,
     );
   }

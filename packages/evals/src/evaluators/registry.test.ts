@@ -76,7 +76,7 @@ test("a spec decides the name, the threshold and whether the verdict is turned a
   ] as const;
   for (const [evaluator, name, value, passed] of expectations) {
     assert.equal(evaluator?.name, name);
-    const score = await scoreOf(evaluator!, sample);
+    const score = await scoreOf(evaluator, sample);
     assert.ok(score.status === "scored");
     assert.ok(Math.abs(score.value - value) < 1e-12);
     assert.equal(score.passed, passed);

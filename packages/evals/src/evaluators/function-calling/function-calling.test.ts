@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { Expectation, ToolDefinition } from "../../cases/eval-case.js";
 import { EvaluatorTable } from "../registry.js";
 import { sampleOf, scoreOf } from "../testing/sample.js";
@@ -49,7 +49,7 @@ async function scoresOf(expected: Expectation, calls: Calls) {
     values[evaluator.name] = score.status === "scored" ? score.value : score.status;
     if (evaluator.name === "evaluate_function_calling" && score.status === "scored") {
       assert.equal(score.passed, score.value === 1);
-      codes = (score.details?.["errors"] as { code: string }[]).map(({ code }) => code);
+      codes = ((score.details?.["errors"] ?? []) as { code: string }[]).map(({ code }) => code);
     }
   }
   return { values, codes };

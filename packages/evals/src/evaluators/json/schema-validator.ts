@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { describeValue, OctavoError } from "@octavo/protocol";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonSchema } from "../../cases/eval-case.js";
@@ -73,7 +73,7 @@ function compilerOf(draft: Draft): Compiler {
 
 function draftOf(uri: unknown): Draft {
   if (uri === undefined) return "2020-12";
-  const text = String(uri);
+  const text = typeof uri === "string" ? uri : describeValue(uri);
   if (text.includes("/2020-12/")) return "2020-12";
   if (text.includes("draft-07") || text.includes("draft-06")) return "draft-07";
   throw invalid(`its $schema is ${text.slice(0, 80)}; draft 2020-12, draft-07 and draft-06 are understood`);

@@ -1,4 +1,4 @@
-import { countNgrams, overlapOf, splitAtSpace, totalOf } from "./ngrams.js";
+import { countCharacterNgrams, countNgrams, overlapOf, splitAtSpace, totalOf } from "./ngrams.js";
 
 const characterOrders = 6;
 /** Recall counts this many times as much as precision. */
@@ -13,10 +13,6 @@ type OrderCounts = readonly [output: number, reference: number, matched: number]
 /** Of each order, characters first. */
 export type ChrfCounts = readonly OrderCounts[];
 
-function characters(text: string): string[] {
-  return Array.from(splitAtSpace(text).join(""));
-}
-
 /** Words with a leading or trailing mark apart from them. */
 function words(text: string): string[] {
   return splitAtSpace(text).flatMap((word) => {
@@ -29,9 +25,9 @@ function words(text: string): string[] {
 }
 
 function ngramsOf(text: string, wordOrders: number): ReadonlyMap<string, number>[] {
-  const [letters, parts] = [characters(text), wordOrders === 0 ? [] : words(text)];
+  const [letters, parts] = [splitAtSpace(text).join(""), wordOrders === 0 ? [] : words(text)];
   return [
-    ...Array.from({ length: characterOrders }, (_, index) => countNgrams(letters, index + 1)),
+    ...Array.from({ length: characterOrders }, (_, index) => countCharacterNgrams(letters, index + 1)),
     ...Array.from({ length: wordOrders }, (_, index) => countNgrams(parts, index + 1)),
   ];
 }

@@ -11,6 +11,19 @@ export function countNgrams(tokens: readonly string[], order: number): Map<strin
   return counts;
 }
 
+/** As `countNgrams` of the text's code points. */
+export function countCharacterNgrams(text: string, order: number): Map<string, number> {
+  const characters = Array.from(text);
+  if (characters.length < text.length) return countNgrams(characters, order);
+  // every character is one unit of the string: slices are the n-grams
+  const counts = new Map<string, number>();
+  for (let start = 0; start + order <= text.length; start++) {
+    const key = text.slice(start, start + order);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
 /** The sum of the lesser counts of what both have. */
 export function overlapOf(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number {
   let sum = 0;
@@ -25,6 +38,7 @@ export function totalOf(counts: ReadonlyMap<string, number>): number {
 }
 
 /** What Python's `str.split()` splits at, so that tokens are those of reference implementations. */
+// oxlint-disable-next-line no-control-regex -- Python splits at U+001C to U+001F too
 const pythonSpace = /[\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u;
 
 export function splitAtSpace(text: string): string[] {

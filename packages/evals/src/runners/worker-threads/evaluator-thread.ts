@@ -47,7 +47,7 @@ export class EvaluatorThread {
     worker.on("message", onReply).on("error", died).on("messageerror", died).on("exit", onExit);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      worker.postMessage(task);
+      worker.postMessage(task, []);
       const reply = await promise;
       if (reply.kind === "rows") return reply.rows;
       throw new OctavoError("invalid_option", reply.message);

@@ -22,7 +22,7 @@ async function evaluatorsOf(specs: readonly EvaluatorSpec[]): Promise<readonly E
   return evaluators;
 }
 
-const send = (reply: ThreadReply): void => parentPort?.postMessage(reply);
+const send = (reply: ThreadReply): void => parentPort?.postMessage(reply, []);
 
 async function perform({ samples, specs }: ThreadTask): Promise<ThreadReply> {
   try {
