@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import {
+  array,
+  assert as assertThat,
+  constantFrom,
+  double,
+  integer,
+  property,
+  string,
+  uniqueArray,
+} from "fast-check";
 import { labelProbabilities, readTokenChoices, type TokenChoice } from "./label-probabilities.js";
 
 type Alternatives = Readonly<Record<string, number>>;
@@ -117,3 +127,55 @@ describe("probabilities of labels", () => {
     assert.deepEqual(readTokenChoices({ content: "none" }), []);
   });
 });
+
+/** What a model that spells labels letter by letter, and ends them with a quote, shows on its way to one of them. */
+function spelledOut(weights: ReadonlyMap<string, number>, given: string): readonly TokenChoice[] {
+  const forms = [...weights].map(([label, weight]) => ({ form: `${label}"`, weight }));
+  const path = `${given}"`;
+  return Array.from(path, (own, at) => {
+    const here = forms.filter(({ form }) => form.startsWith(path.slice(0, at)));
+    const total = here.reduce((sum, { weight }) => sum + weight, 0);
+    const shares = new Map<string, number>();
+    for (const { form, weight } of here) shares.set(form[at]!, (shares.get(form[at]!) ?? 0) + weight / total);
+    const alternatives = Array.from(shares, ([text, probability]) => ({ text, probability }));
+    return { text: own, probability: shares.get(own)!, alternatives };
+  });
+}
+
+it("any labels, spelled letter by letter: the truth within what is hidden, or nothing", () => {
+  const label = string({ unit: constantFrom("a", "b"), minLength: 1, maxLength: 3 });
+  const weight = double({ min: 0.01, max: 1, noNaN: true });
+  assertThat(
+    property(
+      uniqueArray(label, { minLength: 2, maxLength: 6 }),
+      array(weight, { minLength: 6, maxLength: 6 }),
+      integer({ min: 0, max: 5 }),
+      (labels, weights, pick) => {
+        const total = labels.reduce((sum, _, index) => sum + weights[index]!, 0);
+        const truth = new Map(labels.map((one, index) => [one, weights[index]! / total]));
+        const given = labels[pick % labels.length]!;
+        const place = { content: `${given}"`, offset: 0, terminator: '"' };
+        const found = labelProbabilities(spelledOut(truth, given), place, labels);
+        // labels that part from the given one at the same letter, and from each other later, are seen together only
+        const partings = labels
+          .filter((one) => one !== given)
+          .map((one) => partingOf(`${one}"`, `${given}"`));
+        const hidden = labels
+          .filter((one) => one !== given)
+          .filter((_, index) => partings.filter((other) => other === partings[index]).length > 1)
+          .reduce((sum, one) => sum + truth.get(one)!, 0);
+        if (found === undefined) return hidden > 0.05 || 1 - hidden < 0.1;
+        const sum = Object.values(found).reduce((all, one) => all + one, 0);
+        const isTrue = labels.every((one) => Math.abs(found[one]! - truth.get(one)!) <= hidden + 1e-9);
+        return Math.abs(sum - 1) < 1e-9 && isTrue && hidden <= 0.05 + 1e-9;
+      },
+    ),
+    { numRuns: 500, seed: 7 },
+  );
+});
+
+function partingOf(one: string, other: string): string {
+  let at = 0;
+  while (one[at] === other[at]) at += 1;
+  return `${at}${one[at]}`;
+}

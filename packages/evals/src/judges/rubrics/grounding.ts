@@ -29,6 +29,15 @@ export const groundingRubrics: readonly Rubric[] = [
     worst: "nothing in the context helps to answer the input",
   },
   {
+    name: "context_recall",
+    description: "How much of the expected output the context supports.",
+    inputs: ["context", "expectedOutput"],
+    alsoShown: ["input"],
+    output: "score",
+    best: "everything that the expected output states is in the context or follows from it",
+    worst: "nothing of it is: no answer could be right from this context alone",
+  },
+  {
     name: "chunk_attribution",
     description: "The output makes use of the context.",
     inputs: ["output", "context"],

@@ -12,6 +12,14 @@ export const taskRubrics: readonly Rubric[] = [
     fail: "The task is not done, only in part, another one is, or something essential in it is wrong. An announcement that it will be done is not the task.",
   },
   {
+    name: "answer_relevance",
+    description: "How much of the output is about what the input asks.",
+    inputs: ["input", "output"],
+    output: "score",
+    best: "everything in the output serves the question or request of the input, whether it is right or not",
+    worst: "nothing in it does",
+  },
+  {
     name: "prompt_adherence",
     description: "How closely the output keeps to what the input demands.",
     inputs: ["input", "output"],
