@@ -1,0 +1,96 @@
+import type { Evaluator, Sample } from "../../evaluators/evaluator.js";
+import { concurrently } from "../concurrently.js";
+import { ContentKeys } from "../content-key.js";
+import { concurrencyOf } from "../in-process.js";
+import { ProgressCount } from "../progress-count.js";
+import type { RunOptions, Runner, ScoredCase } from "../runner.js";
+import { scoringTask } from "../scoring-task.js";
+import type { BullMqConnection } from "./connection.js";
+import { JobBoard } from "./job-board.js";
+
+export interface BullMqRunnerOptions extends BullMqConnection {
+  /** Pairs that are in the queue or with workers at a time. Default 512, at most 4096. */
+  readonly pairsInFlight?: number;
+  /** How long results wait in Redis for who asked for them, should this process die. Default a day. */
+  readonly keepResultsSeconds?: number;
+  /** How often jobs that nothing was heard of are looked up. Default 5000. */
+  readonly lookUpMs?: number;
+  /** How long a run waits while the queue has no worker at all. Default 60,000. */
+  readonly noWorkerTimeoutMs?: number;
+}
+
+/**
+ * Scores on the workers of a BullMQ queue. A pair of sample and evaluator is one job, whose id is the hash of what decides
+ * its score: putting it there again changes nothing, so a run that died is run again and finds what its workers finished
+ * meanwhile. Workers that die lose their jobs to others, and a result counts the first time it is heard of: however often
+ * a pair was delivered, it is scored once in what is yielded. Evaluators that are the same for the workers are needed: those
+ * made from a spec.
+ */
+export class BullMqRunner implements Runner {
+  readonly name = "bullmq";
+  readonly #options: BullMqRunnerOptions;
+  readonly #pairsInFlight: number;
+  readonly #keys = new ContentKeys();
+  #board: Promise<JobBoard> | undefined;
+
+  constructor(options: BullMqRunnerOptions) {
+    this.#options = options;
+    this.#pairsInFlight = concurrencyOf(options.pairsInFlight ?? 512);
+  }
+
+  async *run(
+    samples: AsyncIterable<Sample> | Iterable<Sample>,
+    evaluators: readonly Evaluator[],
+    options: RunOptions,
+  ): AsyncGenerator<ScoredCase, void, undefined> {
+    options.signal.throwIfAborted();
+    if (evaluators.length === 0) return;
+    const board = await this.#open();
+    const progress = new ProgressCount(options);
+    const scored = concurrently(
+      pairsOf(samples, evaluators),
+      this.#pairsInFlight,
+      async ([sample, evaluator], signal) => {
+        const jobId = `score-${this.#keys.of(sample, evaluator)}`;
+        const score = await board.perform(jobId, scoringTask(sample, evaluator, this.name), signal);
+        return { jobId, row: { caseId: sample.case.id, evaluator: evaluator.name, score } };
+      },
+      options.signal,
+    );
+    for await (const { jobId, row } of scored) {
+      progress.count(row);
+      yield row;
+      // only now: a result that its reader never got is still there for the next run
+      board.forget(jobId);
+    }
+    await board.settle();
+  }
+
+  async close(): Promise<void> {
+    const board = this.#board;
+    this.#board = undefined;
+    if (board !== undefined) await (await board.catch(() => undefined))?.close();
+  }
+
+  async #open(): Promise<JobBoard> {
+    this.#board ??= JobBoard.open({
+      keepResultsSeconds: 24 * 3600,
+      lookUpMs: 5000,
+      noWorkerTimeoutMs: 60_000,
+      ...this.#options,
+    });
+    try {
+      return await this.#board;
+    } catch (error) {
+      this.#board = undefined;
+      throw error;
+    }
+  }
+}
+
+async function* pairsOf(
+  samples: AsyncIterable<Sample> | Iterable<Sample>,
+  evaluators: readonly Evaluator[],
+): AsyncGenerator<readonly [Sample, Evaluator], void, undefined> {
+  for await (const sample of samples) for (const evaluator of evaluators) yield [sample, evaluator];
+}

@@ -1,0 +1,122 @@
+import { setMaxListeners } from "node:events";
+import { OctavoError } from "@octavo/protocol";
+import type { Worker } from "bullmq";
+import type { Redis } from "ioredis";
+import type { Evaluator, EvaluatorSpec, Score } from "../../evaluators/evaluator.js";
+import type { EvaluatorServices, EvaluatorTable } from "../../evaluators/registry.js";
+import { concurrencyOf } from "../in-process.js";
+import type { Runner } from "../runner.js";
+import { parseScoringTask } from "../scoring-task.js";
+import { type BullMqConnection, connectRedis, defaultQueueName, loadBullMq } from "./connection.js";
+
+export interface BullMqWorkerOptions extends BullMqConnection {
+  readonly table: EvaluatorTable;
+  readonly services?: EvaluatorServices;
+  /**
+   * What does the scoring; stays the caller's to close. One that computes on threads leaves this one free: a worker that
+   * does not renew the locks of its jobs in time loses them.
+   */
+  readonly runner: Runner;
+  /** Jobs at a time. Default 16. */
+  readonly concurrency?: number;
+  /** For how long a job is this worker's without being renewed: how long the jobs of a dead worker wait. Default 30,000. */
+  readonly lockDurationMs?: number;
+  /** How often jobs of dead workers are looked for. Default 15,000. */
+  readonly stalledIntervalMs?: number;
+}
+
+/** Workers that a job may take down with it, before it is given up. */
+const maxStalledCount = 3;
+
+/** Takes jobs from the queue that a `BullMqRunner` fills. As many as one likes, on as many machines. */
+export class BullMqWorker {
+  readonly #worker: Worker;
+  readonly #redis: Redis;
+  readonly #closing: AbortController;
+
+  private constructor(worker: Worker, redis: Redis, closing: AbortController) {
+    this.#worker = worker;
+    this.#redis = redis;
+    this.#closing = closing;
+  }
+
+  /**
+   * Resolves when it takes jobs.
+   * @throws OctavoError `runner_unavailable` when Redis does not answer
+   */
+  static async start(options: BullMqWorkerOptions): Promise<BullMqWorker> {
+    const { table, services = {}, runner, prefix } = options;
+    const { bullmq, Redis: RedisClient } = await loadBullMq();
+    const redis = await connectRedis(RedisClient, options);
+    const evaluators = new EvaluatorCache(table, services);
+    const closing = new AbortController();
+    // every job listens to it
+    setMaxListeners(0, closing.signal);
+    const worker = new bullmq.Worker(
+      options.queueName ?? defaultQueueName,
+      async ({ data }: { readonly data: unknown }) => scoreTask(data, evaluators, runner, closing.signal),
+      {
+        connection: redis,
+        concurrency: concurrencyOf(options.concurrency ?? 16),
+        lockDuration: options.lockDurationMs ?? 30_000,
+        stalledInterval: options.stalledIntervalMs ?? 15_000,
+        maxStalledCount,
+        ...(prefix !== undefined && { prefix }),
+      },
+    );
+    // locks that could not be renewed, and breaks of the connection: the jobs are others' then
+    worker.on("error", () => undefined);
+    await worker.waitUntilReady();
+    return new BullMqWorker(worker, redis, closing);
+  }
+
+  /** Takes no more jobs and finishes its own; with `force` it leaves them to others. */
+  async close({ force = false } = {}): Promise<void> {
+    if (force) this.#closing.abort(new OctavoError("shutting_down", "the worker was stopped"));
+    await this.#worker.close(force);
+    this.#redis.disconnect();
+  }
+}
+
+async function scoreTask(
+  data: unknown,
+  evaluators: EvaluatorCache,
+  runner: Runner,
+  signal: AbortSignal,
+): Promise<Score> {
+  const { sample, spec, fingerprint } = parseScoringTask(data);
+  const evaluator = evaluators.get(spec);
+  if ((evaluator.fingerprint ?? null) !== fingerprint) {
+    throw new OctavoError(
+      "runner_unavailable",
+      `this worker's ${evaluator.name} is another than the run's (${evaluator.fingerprint ?? "none"}, not ${fingerprint ?? "none"}): give runner and workers the same judge`,
+    );
+  }
+  for await (const { score } of runner.run([sample], [evaluator], { signal })) return score;
+  throw new OctavoError("internal_error", `the runner ${runner.name} gave no score`);
+}
+
+const maxKept = 1000;
+
+/** Evaluators by their spec: a run's jobs have few. */
+class EvaluatorCache {
+  readonly #table: EvaluatorTable;
+  readonly #services: EvaluatorServices;
+  readonly #made = new Map<string, Evaluator>();
+
+  constructor(table: EvaluatorTable, services: EvaluatorServices) {
+    this.#table = table;
+    this.#services = services;
+  }
+
+  get(spec: EvaluatorSpec): Evaluator {
+    const key = JSON.stringify(spec);
+    const known = this.#made.get(key);
+    if (known !== undefined) return known;
+    const [made] = this.#table.create([spec], this.#services);
+    if (made === undefined) throw new OctavoError("internal_error", "a spec made no evaluator");
+    if (this.#made.size >= maxKept) this.#made.clear();
+    this.#made.set(key, made);
+    return made;
+  }
+}
