@@ -5,7 +5,7 @@ import { RequestClock } from "./request-clock.js";
 import { failureOf, failureOfStatus, type ServerFailure } from "./server-failure.js";
 
 export interface ServerSettings {
-  /** Up to and including the version segment, e.g. "http://127.0.0.1:8000/v1". */
+  /** Up to and including the version segment, e.g. "http://127.0.0.1:8000/v1"; without any path, `/v1` is meant. */
   readonly baseUrl: string;
   readonly apiKey?: string;
   /** Sent with every request. */
@@ -162,7 +162,8 @@ function checkedUrl(baseUrl: string): string {
       `the base URL ${JSON.stringify(baseUrl.slice(0, 200))} is not an http or https URL; write it as http://HOST:PORT/v1`,
       { param: "baseUrl" },
     );
-  return baseUrl.replace(/\/+$/, "");
+  const plain = baseUrl.replace(/\/+$/, "");
+  return url.pathname === "/" && url.search === "" ? `${plain}/v1` : plain;
 }
 
 function failureOfThrown(thrown: unknown, hasBegun: boolean): ServerFailure {

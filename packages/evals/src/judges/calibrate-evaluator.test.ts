@@ -40,6 +40,7 @@ it("an evaluator is held against labels, and corrects what it says of the other 
   });
   const calibration = await calibrateEvaluator(polite!, cases, { signal });
   const { report } = calibration;
+  assert.deepEqual([calibration.numCases, calibration.numFailed], [100, 0]);
   assert.ok(report.status === "calibrated");
   assert.deepEqual(report.accuracy, {
     sensitivity: { successes: 24, trials: 30 },

@@ -24,6 +24,9 @@ export interface CalibrateEvaluatorOptions extends CalibrationOptions {
 export interface EvaluatorCalibration {
   readonly evaluator: string;
   readonly judge: string | undefined;
+  readonly numCases: number;
+  /** Cases on which the judge failed, labelled or not. */
+  readonly numFailed: number;
   readonly report: CalibrationReport;
   /** The judge's probability of a pass beside how often people passed, in tenths; empty where it gives none. */
   readonly bins: ReportCalibration["bins"];
@@ -58,9 +61,12 @@ export async function calibrateEvaluator(
     if (human === undefined) unlabelled.push(score);
     else labelled.push({ human, judged: score });
   }
+  const scores = [...labelled.map(({ judged }) => judged), ...unlabelled];
   return {
     evaluator: evaluator.name,
     judge: evaluator.judge,
+    numCases: scores.length,
+    numFailed: scores.filter(({ status }) => status === "failed").length,
     report: calibrate(labelled, unlabelled, settings),
     bins: reliabilityBins(labelled),
   };

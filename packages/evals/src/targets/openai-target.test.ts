@@ -380,6 +380,11 @@ describe("an OpenAI-compatible target", () => {
 
   it("refuses a base URL that is none", () => {
     assert.throws(() => openAiTarget({ name: "x", baseUrl: "localhost:8000" }), { code: "invalid_option" });
+    const urls = ["http://h:1", "http://h:1/", "http://h:1/v1/", "http://h:1/openai/v2"];
+    assert.deepEqual(
+      urls.map((baseUrl) => openAiTarget({ name: "x", baseUrl }).server.baseUrl),
+      ["http://h:1/v1", "http://h:1/v1", "http://h:1/v1", "http://h:1/openai/v2"],
+    );
   });
 });
 
