@@ -9,6 +9,8 @@ export {
   type Outcome,
   type Scorer,
 } from "./registry.js";
+export { corpusBleu } from "./overlap/bleu.js";
+export { corpusChrf } from "./overlap/chrf.js";
 export { missingInput } from "./inputs.js";
 export { loadEvaluatorTable } from "./load-table.js";
 export { evaluatorTable } from "./table.js";

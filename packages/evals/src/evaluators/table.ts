@@ -10,6 +10,7 @@ import { numericEvaluators } from "./numeric/numeric-evaluators.js";
 import { overlapEvaluators } from "./overlap/overlap-evaluators.js";
 import { EvaluatorTable } from "./registry.js";
 import { safetyEvaluators } from "./safety/safety-evaluators.js";
+import { servingEvaluators } from "./serving/serving-evaluators.js";
 import { textEvaluators } from "./text/text-evaluators.js";
 
 /** Every evaluator there is. A new one is a row in one of these lists. */
@@ -23,6 +24,7 @@ export const evaluatorTable: EvaluatorTable = new EvaluatorTable([
   multipleChoiceEvaluator,
   ...groundingEvaluators,
   ...safetyEvaluators,
+  ...servingEvaluators,
   stringMatchEvaluator,
   ...judgedEvaluators,
   cascadeEvaluator(() => evaluatorTable),

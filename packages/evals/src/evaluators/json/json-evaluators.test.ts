@@ -10,6 +10,11 @@ import { schemaCheck } from "./schema-validator.js";
 
 const fenced = 'Here:\n```json\n{"a": 1}\n```\nDone.';
 
+const containsId = {
+  name: "contains_json",
+  options: { schema: { type: "object", properties: { id: { type: "integer" } }, required: ["id"] } },
+};
+
 test("JSON is told from what only contains it", async () => {
   for (const [spec, output, value] of [
     ["is_json", '{"a": [1, 2]}', 1],
@@ -22,6 +27,8 @@ test("JSON is told from what only contains it", async () => {
     ["contains_json", fenced, 1],
     ["contains_json", 'set {x} to {"a": "}"} now', 1],
     ["contains_json", "no { json ] here", 0],
+    [containsId, '{"a": 1} and {"id": 2}', 1],
+    [containsId, '{"a": 1} and {"id": "2"}', 0],
     ["json_schema", "{}", "skipped"],
   ] as const) {
     assert.equal(await valueOf(jsonEvaluators, spec, sampleOf({ output })), value, output);

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { verdict } from "../outcomes.js";
-import { defineEvaluator, noOptions, type EvaluatorEntry } from "../registry.js";
+import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
 import { findJson, readFencedJson, readJson } from "./read-json.js";
 import { schemaCheck } from "./schema-validator.js";
 
 const fenced = z.boolean().default(false).describe("Reads the first code block where there is one.");
+
+const schemaOption = z.record(z.string(), z.unknown()).optional();
 
 export const jsonEvaluators: readonly EvaluatorEntry[] = [
   defineEvaluator({
@@ -22,23 +24,29 @@ export const jsonEvaluators: readonly EvaluatorEntry[] = [
   }),
   defineEvaluator({
     name: "contains_json",
-    description: "A JSON object or array stands somewhere in the output.",
+    description:
+      "A JSON object or array stands somewhere in the output, one that a schema allows where it is given.",
     inputs: ["output"],
     output: "pass_fail",
-    options: noOptions,
-    create: () => ({
-      score({ answer }) {
-        const read = findJson(answer.text);
-        return "value" in read ? verdict(true) : verdict(false, read.problem);
-      },
-    }),
+    options: z.strictObject({ schema: schemaOption }),
+    create({ schema }) {
+      const check = schema === undefined ? undefined : schemaCheck(schema);
+      return {
+        score({ answer }) {
+          let problem: string | undefined;
+          const read = findJson(answer.text, (value) => (problem = check?.(value)) === undefined);
+          if ("value" in read) return verdict(true);
+          return verdict(false, problem ?? read.problem);
+        },
+      };
+    },
   }),
   defineEvaluator({
     name: "json_schema",
     description: "The output is JSON that the case's schema, or one given as an option, allows.",
     inputs: ["output", "schema"],
     output: "pass_fail",
-    options: z.strictObject({ schema: z.record(z.string(), z.unknown()).optional(), fenced }),
+    options: z.strictObject({ schema: schemaOption, fenced }),
     create(options) {
       if (options.schema !== undefined) schemaCheck(options.schema);
       return {

@@ -24,8 +24,8 @@ export function readFencedJson(text: string): JsonRead {
   return readJson(block === undefined ? text : block.code);
 }
 
-/** The first object or array that stands anywhere in a text. */
-export function findJson(text: string): JsonRead {
+/** The first object or array that stands anywhere in a text and that `isWanted` takes. */
+export function findJson(text: string, isWanted: (value: unknown) => boolean = () => true): JsonRead {
   let start = 0;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const offset = text.slice(start).search(/[[{]/);
@@ -33,7 +33,7 @@ export function findJson(text: string): JsonRead {
     start += offset;
     const end = closingOf(text, start);
     const read = end === undefined ? undefined : readJson(text.slice(start, end));
-    if (read !== undefined && "value" in read) return read;
+    if (read !== undefined && "value" in read && isWanted(read.value)) return read;
     start += 1;
   }
   return { problem: "no part of it is a JSON object or array" };

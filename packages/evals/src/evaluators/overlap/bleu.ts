@@ -51,7 +51,7 @@ export function bleuCounts(output: string, references: readonly string[], ignore
   return { matched, total, outputLength: tokens.length, referenceLength: lengths[0] ?? 0 };
 }
 
-export function sumBleuCounts(counts: readonly BleuCounts[]): BleuCounts {
+function sumBleuCounts(counts: readonly BleuCounts[]): BleuCounts {
   const zeros = Array.from({ length: maxOrder }, () => 0);
   return counts.reduce<BleuCounts>(
     (all, own) => ({

@@ -49,7 +49,7 @@ export function chrfCounts(output: string, references: readonly string[], wordOr
   return best;
 }
 
-export function sumChrfCounts(counts: readonly ChrfCounts[]): ChrfCounts {
+function sumChrfCounts(counts: readonly ChrfCounts[]): ChrfCounts {
   return counts.reduce((all, own) =>
     all.map(([output, reference, matched], order): OrderCounts => {
       const other = own[order]!;
@@ -75,4 +75,15 @@ export function chrf(counts: ChrfCounts): number {
   if (orders === 0 || precision + recall <= epsilon) return 0;
   const [p, r] = [precision / orders, recall / orders];
   return ((1 + beta ** 2) * p * r) / (beta ** 2 * p + r);
+}
+
+/** chrF of a whole corpus, or chrF++ with two word orders: not the mean of its sentences'. */
+export function corpusChrf(
+  segments: readonly { readonly output: string; readonly references: readonly string[] }[],
+  wordOrders = 0,
+): number {
+  if (segments.length === 0) return 0;
+  return chrf(
+    sumChrfCounts(segments.map(({ output, references }) => chrfCounts(output, references, wordOrders))),
+  );
 }
