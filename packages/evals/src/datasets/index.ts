@@ -10,3 +10,5 @@ export { jsonDataset } from "./json.js";
 export { jsonlDataset } from "./jsonl.js";
 export { limitDataset, openDataset, type OpenDatasetOptions } from "./open-dataset.js";
 export { type ParquetOptions, parquetDataset } from "./parquet.js";
+export { importPromptfoo, type PromptfooImport } from "./promptfoo/import-promptfoo.js";
+export type { UnsupportedAssertion } from "./promptfoo/assertion-collector.js";
