@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { benchServeCommand } from "./commands/bench-serve.js";
 import { compareCommand } from "./commands/compare.js";
 import { costsCommand } from "./commands/costs.js";
+import { evalCommand } from "./commands/eval.js";
 import { planCommand } from "./commands/plan.js";
 import { quantizeCommand } from "./commands/quantize.js";
 import { serveCommand } from "./commands/serve.js";
@@ -19,6 +20,7 @@ export function createProgram(): Command {
     .addCommand(planCommand())
     .addCommand(quantizeCommand())
     .addCommand(compareCommand())
+    .addCommand(evalCommand())
     .addCommand(tracesCommand())
     .addCommand(costsCommand())
     .addCommand(bench);

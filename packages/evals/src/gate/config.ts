@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { type CheckName, checkNames } from "../checks/check.js";
+import { datasetFormats } from "../datasets/dataset-format.js";
 import { dimensionOf, type HealthExpectation, parseExpectation } from "./expectation.js";
 import { type HealthDimension, healthDimensions } from "./gate-result.js";
 import { YamlSource } from "./yaml-source.js";
@@ -22,8 +23,8 @@ const target = z.strictObject({
 
 const dataset = z.strictObject({
   path: z.string(),
-  /** As `octavo eval list` names them; undefined: by the file's name. */
-  format: z.string().optional(),
+  /** Undefined: by what is in the file. */
+  format: z.enum(datasetFormats).optional(),
   limit: z.int().min(1).optional(),
 });
 
@@ -51,6 +52,14 @@ const configSchema = z.strictObject({
   concurrency: z.int().min(1).max(1024).default(8),
   timeout: duration.optional(),
   request_timeout: duration.default(120_000),
+  /** Of requests whose case does not decide them. */
+  parameters: z
+    .strictObject({
+      max_tokens: z.int().min(1).optional(),
+      temperature: z.number().min(0).max(2).default(0),
+      seed: z.int().optional(),
+    })
+    .prefault({}),
   targets: z.strictObject({
     candidate: target,
     baseline: target.optional(),
@@ -78,6 +87,8 @@ const configSchema = z.strictObject({
       usd_per_million_cached_tokens: z.number().min(0).optional(),
     })
     .optional(),
+  /** Cases that checks have to choose from. */
+  max_check_cases: z.int().min(1).max(1_000_000).default(2000),
   /** Cases that reports keep in full, worst first. */
   max_reported_cases: z.int().min(0).max(100_000).default(2000),
   when: z.strictObject({ paths: z.array(z.string()).min(1) }).optional(),
@@ -108,6 +119,11 @@ export interface GateConfig {
   readonly checks: readonly ConfiguredCheck[];
 }
 
+export interface GateReading {
+  /** False for runs that only measure. Default true. */
+  readonly needsExpectations?: boolean;
+}
+
 export interface GateVocabulary {
   /** @throws OctavoError `invalid_option` for settings that a check cannot have */
   readonly checkSettings: (check: CheckName, settings: unknown) => void;
@@ -115,8 +131,16 @@ export interface GateVocabulary {
   readonly evaluatorNames: (specs: readonly unknown[], hasJudge: boolean) => readonly string[];
 }
 
-/** @throws OctavoError `invalid_option` that names file, line, column and path */
-export function parseGateConfig(fileName: string, text: string, vocabulary: GateVocabulary): GateConfig {
+/**
+ * @param fileName undefined where the text was made of flags: then problems have a path and no line
+ * @throws OctavoError `invalid_option` that names file, line, column and path
+ */
+export function parseGateConfig(
+  fileName: string | undefined,
+  text: string,
+  vocabulary: GateVocabulary,
+  { needsExpectations = true }: GateReading = {},
+): GateConfig {
   const source = new YamlSource(fileName, text);
   const parsed = configSchema.safeParse(source.value);
   if (!parsed.success) throw firstIssue(source, parsed.error);
@@ -149,7 +173,7 @@ export function parseGateConfig(fileName: string, text: string, vocabulary: Gate
       };
     }),
   );
-  if (assertions.length === 0 && checks.length === 0)
+  if (needsExpectations && assertions.length === 0 && checks.length === 0)
     throw source.problem(["health"], "nothing is asserted: name checks, or expectations under health");
   if (assertions.length > 0 && Object.keys(file.datasets).length === 0)
     throw source.problem(["datasets"], "expectations need cases: name at least one dataset");

@@ -6,6 +6,7 @@ import {
   pairedTTest,
   quantile,
   quantileBound,
+  requestsForQuantileBound,
   twoSampleBootstrap,
   welchTTest,
   wilsonInterval,
@@ -129,6 +130,7 @@ function mean(values: readonly number[]): Estimated {
 }
 
 function percentile(values: readonly number[], level: number): Estimated {
+  const needed = requestsForQuantileBound(level, 0.975);
   return {
     estimate: quantile(values, level),
     numObservations: values.length,
@@ -137,7 +139,7 @@ function percentile(values: readonly number[], level: number): Estimated {
       quantileBound(values, level, (1 - confidence) / 2) ?? Number.NEGATIVE_INFINITY,
       quantileBound(values, level, (1 + confidence) / 2) ?? Number.POSITIVE_INFINITY,
     ],
-    problem: undefined,
+    problem: values.length < needed ? `an upper bound on this percentile takes ${needed} answers` : undefined,
   };
 }
 

@@ -3,12 +3,13 @@ export {
   type ConfiguredCheck,
   type GateConfig,
   type GateConfigFile,
+  type GateReading,
   type GateVocabulary,
   parseGateConfig,
   type TargetConfig,
 } from "./config.js";
 export { exitCodeOfError, exitCodes, outcomeOf } from "./exit-codes.js";
-export { type HealthExpectation, parseExpectation, requestMetrics } from "./expectation.js";
+export { dimensionOf, type HealthExpectation, parseExpectation, requestMetrics } from "./expectation.js";
 export * from "./gate-result.js";
 export { type GateEvidence, judgeGate, unjudged } from "./judge-gate.js";
 export { Measurements, type Prices } from "./measurements.js";

@@ -1,5 +1,6 @@
 export { CaseJournal } from "./case-journal.js";
 export * from "./case-row.js";
+export { evaluationVocabulary, planEvaluation, type PlanSurroundings } from "./plan-evaluation.js";
 export { type CaseProgress, type CaseRun, runCases } from "./run-cases.js";
 export {
   type EvaluationPlan,

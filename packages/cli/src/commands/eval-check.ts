@@ -1,0 +1,136 @@
+import {
+  type CheckName,
+  checkNamed,
+  checkTable,
+  type EvalReport,
+  exitCodes,
+  type TestBedNeed,
+  verdictOf,
+} from "@octavo/evals";
+import { OctavoError } from "@octavo/protocol";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { configFromFlags } from "../eval/config-from-flags.js";
+import { evalAction } from "../eval/eval-action.js";
+import { outputFlags, type OutputFlags, targetFlags, type TargetFlags } from "../eval/eval-flags.js";
+import { reportOfSpans } from "../eval/report-of-spans.js";
+import { questions, runConfig } from "../eval/run-plan.js";
+import { writeOutputs } from "../eval/write-outputs.js";
+
+interface EvalCheckFlags extends TargetFlags, OutputFlags {
+  readonly set?: Readonly<Record<string, unknown>>;
+  readonly spans?: readonly string[];
+}
+
+interface EvalChecksFlags extends TargetFlags, OutputFlags {
+  readonly only?: readonly CheckName[];
+}
+
+/** `octavo eval check NAME`: one of the serving checks, on a server or on spans that were recorded. */
+export function evalCheckCommand(): Command {
+  const command = new Command("check")
+    .description("make one serving check, on servers or on recorded spans")
+    .argument("<name>", "which; octavo eval list checks has their names");
+  return outputFlags(targetFlags(command))
+    .option("--set <setting=value...>", "a setting of the check, such as margin=0.02", collectSetting)
+    .option(
+      "--spans <file...>",
+      "judge recorded spans (JSON, JSON lines, Parquet) instead of asking anybody; [CONDITION=]FILE",
+    )
+    .action(evalAction(evalCheck));
+}
+
+/** `octavo eval checks`: all of them that the targets allow. */
+export function evalChecksCommand(): Command {
+  const command = new Command("checks").description("make all serving checks that the given servers allow");
+  return outputFlags(targetFlags(command))
+    .addOption(
+      new Option("--only <name...>", "these, and none may be left out").choices(
+        checkTable.map(({ name }) => name),
+      ),
+    )
+    .action(evalAction(evalChecks));
+}
+
+async function evalCheck(name: string, flags: EvalCheckFlags): Promise<void> {
+  const row = checkNamed(name);
+  if (flags.spans !== undefined) {
+    const report = await reportOfSpans(row, flags.spans, flags);
+    await writeOutputs(report, flags, questions());
+    process.exitCode = exitCodeOf(report);
+    return;
+  }
+  await run(flags, { [row.name]: flags.set ?? {} });
+}
+
+async function evalChecks(flags: EvalChecksFlags): Promise<void> {
+  const wanted = flags.only ?? checkTable.map(({ name }) => name);
+  const possible = wanted.filter((name) => {
+    const missing = checkNamed(name).needs.filter((need) => !has(flags, need));
+    if (missing.length === 0) return true;
+    const message = `${name} is left out: it needs ${missing.map((need) => flagOf[need]).join(", ")}`;
+    if (flags.only !== undefined) throw new OctavoError("invalid_option", message, { param: "only" });
+    process.stderr.write(`octavo: ${message}\n`);
+    return false;
+  });
+  if (possible.length === 0)
+    throw new OctavoError("invalid_option", "no check can be made with what was given");
+  await run(flags, Object.fromEntries(possible.map((name) => [name, {}])));
+}
+
+async function run(
+  flags: TargetFlags & OutputFlags,
+  checks: Readonly<Partial<Record<CheckName, Readonly<Record<string, unknown>>>>>,
+): Promise<void> {
+  const config = configFromFlags(flags, { checks });
+  const report = await runConfig(config, {
+    ...flags,
+    folder: process.cwd(),
+    isGate: false,
+    scoresCases: false,
+  });
+  process.exitCode = exitCodeOf(report);
+}
+
+function exitCodeOf(report: EvalReport): number {
+  return exitCodes[verdictOf(report) ?? "inconclusive"];
+}
+
+const flagOf: Readonly<Record<TestBedNeed, string>> = {
+  baseline: "--baseline",
+  replicas: "--replica twice",
+  startReplica: "--start-replica",
+  cases: "--dataset",
+  evaluators: "--evaluator",
+};
+
+function has(flags: TargetFlags, need: TestBedNeed): boolean {
+  switch (need) {
+    case "baseline":
+      return flags.baseline !== undefined;
+    case "replicas":
+      return (flags.replica?.length ?? 0) >= 2;
+    case "startReplica":
+      return flags.startReplica !== undefined;
+    case "cases":
+      return flags.dataset !== undefined;
+    case "evaluators":
+      return flags.evaluator !== undefined;
+  }
+}
+
+/** `name=value`, the value as JSON where it is some. */
+function collectSetting(
+  text: string,
+  earlier: Readonly<Record<string, unknown>> | undefined,
+): Readonly<Record<string, unknown>> {
+  const at = text.indexOf("=");
+  if (at <= 0) throw new InvalidArgumentError(`expected NAME=VALUE, not "${text}".`);
+  const written = text.slice(at + 1);
+  let value: unknown;
+  try {
+    value = JSON.parse(written);
+  } catch {
+    value = written;
+  }
+  return { ...earlier, [text.slice(0, at).trim()]: value };
+}

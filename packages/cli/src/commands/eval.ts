@@ -1,0 +1,24 @@
+import { Command } from "commander";
+import { evalCheckCommand, evalChecksCommand } from "./eval-check.js";
+import { evalGateCommand } from "./eval-gate.js";
+import { evalListCommand } from "./eval-list.js";
+import { evalRunCommand } from "./eval-run.js";
+import { evalViewCommand } from "./eval-view.js";
+import { withConfigExit } from "../eval/eval-action.js";
+
+/** `octavo eval`: what ships, held against what is expected of it. */
+export function evalCommand(): Command {
+  const command = new Command("eval").description(
+    "evaluate what ships: answers, serving, and whether to release",
+  );
+  for (const sub of [
+    evalRunCommand(),
+    evalCheckCommand(),
+    evalChecksCommand(),
+    evalGateCommand(),
+    evalListCommand(),
+    evalViewCommand(),
+  ])
+    command.addCommand(withConfigExit(sub));
+  return command;
+}

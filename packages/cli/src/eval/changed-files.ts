@@ -1,0 +1,31 @@
+import { execFile } from "node:child_process";
+import { OctavoError } from "@octavo/protocol";
+
+/**
+ * Files that differ between a commit and the working tree's HEAD, as a pull request counts them: from where they parted.
+ * @throws OctavoError `invalid_option` when git does not know the commit
+ */
+export function changedSince(reference: string): Promise<readonly string[]> {
+  if (reference.startsWith("-"))
+    throw new OctavoError("invalid_option", `--changed-since: ${reference} is no commit`, {
+      param: "changed-since",
+    });
+  return new Promise((resolve, reject) => {
+    execFile(
+      "git",
+      ["diff", "--name-only", "-z", `${reference}...HEAD`],
+      { maxBuffer: 64 * 2 ** 20 },
+      (cause, out, problem) => {
+        if (cause === null) resolve(out.split("\0").filter((path) => path !== ""));
+        else
+          reject(
+            new OctavoError(
+              "invalid_option",
+              `--changed-since ${reference}: ${problem.trim().split("\n")[0] ?? cause.message}`,
+              { param: "changed-since", cause },
+            ),
+          );
+      },
+    );
+  });
+}

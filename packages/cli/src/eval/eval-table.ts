@@ -1,0 +1,58 @@
+import type { EvalReport, Verdict } from "@octavo/evals";
+import { printable, textTable } from "../output/text-table.js";
+
+const signs: Readonly<Record<Verdict, string>> = { pass: "pass", fail: "FAIL", inconclusive: "open" };
+const widest = 96;
+
+/** The results as a terminal shows them. */
+export function renderEvalTable(report: EvalReport): string {
+  const parts: string[] = [];
+  if (report.evaluators.length > 0)
+    parts.push(
+      textTable(report.evaluators, [
+        { head: "evaluator", of: (row) => row.evaluator },
+        { head: "target", of: (row) => row.target },
+        { head: "pass rate", of: (row) => share(row.passRate?.estimate) },
+        { head: "95 % interval", of: (row) => range(row.passRate?.interval) },
+        { head: "scored", of: (row) => row.scored },
+        { head: "skipped", of: (row) => row.skipped },
+        { head: "could not tell", of: (row) => row.failed },
+      ]),
+    );
+  if (report.checks.length > 0)
+    parts.push(
+      textTable(report.checks, [
+        { head: "check", of: (row) => row.check },
+        { head: "verdict", of: (row) => signs[row.verdict] },
+        { head: "why", of: (row) => shortened(row.summary) },
+      ]),
+    );
+  const items = report.gate?.items.filter(({ dimension }) => dimension !== "check") ?? [];
+  if (items.length > 0)
+    parts.push(
+      textTable(items, [
+        { head: "expected", of: (row) => row.expectation },
+        { head: "verdict", of: (row) => `${signs[row.verdict]}${row.onFail === "warn" ? " (warns)" : ""}` },
+        { head: "measured", of: (row) => shortened(row.summary) },
+      ]),
+    );
+  for (const { check, verdict, advice } of report.checks)
+    if (verdict !== "pass")
+      for (const { knob, change } of advice.slice(0, 2))
+        parts.push(`${check}: ${printable(knob)} ${printable(change)}\n`);
+  for (const warning of report.warnings) parts.push(`warning: ${printable(warning)}\n`);
+  if (report.gate !== undefined) parts.push(`${report.gate.outcome}: ${printable(report.gate.summary)}\n`);
+  return parts.join("\n");
+}
+
+function share(value: number | undefined): string | undefined {
+  return value === undefined ? undefined : `${(100 * value).toFixed(1)} %`;
+}
+
+function range(interval: readonly [number, number] | undefined): string | undefined {
+  return interval && `${(100 * interval[0]).toFixed(1)} to ${(100 * interval[1]).toFixed(1)} %`;
+}
+
+function shortened(text: string): string {
+  return text.length <= widest ? text : `${text.slice(0, widest - 1)}\u2026`;
+}

@@ -1,0 +1,89 @@
+import {
+  CaseJournal,
+  checkTable,
+  type EvalReport,
+  type EvaluationPlan,
+  type GateConfig,
+  InProcessRunner,
+  planEvaluation,
+  runEvaluation,
+  type Runner,
+  WorkerThreadsRunner,
+} from "@octavo/evals";
+import { interruptible } from "../interruptible.js";
+import { createEvalProgress } from "./eval-progress.js";
+import type { OutputFlags, RunnerFlags } from "./eval-flags.js";
+import { ReplicaProcesses } from "./replica-processes.js";
+import { writeOutputs } from "./write-outputs.js";
+
+export interface RunPlanOptions extends OutputFlags, RunnerFlags {
+  /** Where the configuration's paths begin. */
+  readonly folder: string;
+  /** Whether expectations decide; else only checks do. */
+  readonly isGate: boolean;
+  /** False where only checks ask. Default true. */
+  readonly scoresCases?: boolean;
+}
+
+/** Runs a configuration from the command line: progress on standard error, results where the flags say. */
+export async function runConfig(config: GateConfig, options: RunPlanOptions): Promise<EvalReport> {
+  const progress = createEvalProgress(process.stderr);
+  await using replicas = new ReplicaProcesses();
+  const report = await interruptible(
+    async (signal) => {
+      const planned = await planEvaluation(config, {
+        folder: options.folder,
+        environment: process.env,
+        signal,
+        startReplica: (command, targetOf) => replicas.start(command, targetOf, signal),
+      });
+      const plan: EvaluationPlan = {
+        ...planned,
+        gate: options.isGate ? planned.gate : undefined,
+        scoresCases: planned.scoresCases && options.scoresCases !== false,
+      };
+      await using resources = await openResources(plan, config, options);
+      const { timeout } = config.file;
+      return await runEvaluation(plan, {
+        ...resources.given,
+        signal,
+        deadline: timeout === undefined ? undefined : AbortSignal.timeout(timeout),
+        onProgress: progress.update,
+      });
+    },
+    () => progress.interrupt(options.journal),
+  ).finally(progress.end);
+  await writeOutputs(report, options, questions());
+  return report;
+}
+
+/** What each check asks, for the page. */
+export function questions(): Readonly<Record<string, string>> {
+  return Object.fromEntries(checkTable.map(({ name, question }) => [name, question]));
+}
+
+async function openResources(
+  plan: EvaluationPlan,
+  config: GateConfig,
+  { journal: path, scorerThreads }: RunnerFlags,
+): Promise<
+  AsyncDisposable & { readonly given: { readonly runner: Runner; readonly journal: CaseJournal | undefined } }
+> {
+  const journal =
+    path === undefined
+      ? undefined
+      : await CaseJournal.open(path, {
+          targets: [plan.baseline, plan.candidate].map((planned) => planned && [planned.url, planned.model]),
+          parameters: config.file.parameters,
+          evaluators: plan.evaluators.map(({ name, spec, fingerprint }) => [name, spec, fingerprint]),
+        });
+  const runner =
+    scorerThreads === undefined ? new InProcessRunner() : new WorkerThreadsRunner({ threads: scorerThreads });
+  return {
+    given: { runner, journal },
+    async [Symbol.asyncDispose]() {
+      await runner.close();
+      await journal?.close();
+    },
+  };
+}

@@ -1,0 +1,200 @@
+import { resolve } from "node:path";
+import { OctavoError } from "@octavo/protocol";
+import { checkNamed } from "../checks/table.js";
+import type { Dataset } from "../datasets/dataset.js";
+import { openDataset } from "../datasets/open-dataset.js";
+import { evaluatorTable } from "../evaluators/table.js";
+import type { JudgeModel } from "../judges/judge.js";
+import { openAiJudge } from "../judges/openai-judge.js";
+import { selfJudgingWarning } from "../judges/self-judging.js";
+import type { EvaluationPlan, PlannedTarget } from "./run-evaluation.js";
+import { OpenAiTarget } from "../targets/openai-target.js";
+import type { Target } from "../targets/target.js";
+import type { GateConfig, GateConfigFile, GateVocabulary, TargetConfig } from "../gate/config.js";
+
+/** What the checks' and evaluators' tables allow in a configuration. */
+export const evaluationVocabulary: GateVocabulary = {
+  checkSettings: (name, settings) => checkNamed(name).checkSettings(settings),
+  evaluatorNames(specs, hasJudge) {
+    const judge: JudgeModel = {
+      name: "a judge",
+      ask: () => Promise.reject(new OctavoError("judge_failed", "nobody is asked while a file is read")),
+    };
+    return evaluatorTable.create(specs, hasJudge ? { judge } : {}).map(({ name }) => name);
+  },
+};
+
+export interface PlanSurroundings {
+  /** Where paths of datasets begin. */
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  /** Starts a replica by the configured command, and is whose it is to end it. */
+  readonly startReplica?: (
+    command: readonly string[],
+    target: (baseUrl: string) => Target,
+  ) => Promise<Target>;
+}
+
+/**
+ * A checked configuration with its files opened and its servers named.
+ * @throws OctavoError `invalid_option` for a key that is not in the environment, `dataset_invalid`, `target_unreachable`
+ */
+export async function planEvaluation(
+  config: GateConfig,
+  { folder, environment, signal, startReplica }: PlanSurroundings,
+): Promise<EvaluationPlan> {
+  const { file } = config;
+  const planned = (
+    name: string,
+    target: TargetConfig,
+    path: readonly PropertyKey[],
+  ): Promise<PlannedTarget> => planTarget(config, name, target, path, environment, signal);
+  const candidate = await planned("candidate", file.targets.candidate, ["targets", "candidate"]);
+  const baseline =
+    file.targets.baseline && (await planned("baseline", file.targets.baseline, ["targets", "baseline"]));
+  const replicas: PlannedTarget[] = [];
+  for (const [index, replica] of (file.targets.replicas ?? []).entries())
+    replicas.push(await planned(`replica-${index + 1}`, replica, ["targets", "replicas", index]));
+  const judge = await makeJudge(config, environment, signal);
+  const command = file.targets.start_replica;
+  const warning = selfJudgingWarning(judge?.name, [candidate.model, baseline?.model]);
+  return {
+    name: file.name,
+    seed: file.seed,
+    candidate,
+    baseline,
+    replicas,
+    startReplica:
+      command === undefined || startReplica === undefined
+        ? undefined
+        : () =>
+            startReplica(command, (baseUrl) =>
+              targetOf(
+                config,
+                "replica-late",
+                { ...file.targets.candidate, base_url: baseUrl },
+                [],
+                environment,
+              ),
+            ),
+    datasets: await Promise.all(
+      Object.entries(file.datasets).map(([name, dataset]) => openNamed(name, dataset, folder)),
+    ),
+    evaluators: evaluatorTable.create(file.evaluators, judge === undefined ? {} : { judge }),
+    checks: config.checks,
+    gate: config,
+    scoresCases: Object.keys(file.datasets).length > 0,
+    concurrency: file.concurrency,
+    prices:
+      file.prices === undefined
+        ? undefined
+        : {
+            usdPerMillionInputTokens: file.prices.usd_per_million_input_tokens,
+            usdPerMillionOutputTokens: file.prices.usd_per_million_output_tokens,
+            usdPerMillionCachedTokens: file.prices.usd_per_million_cached_tokens,
+          },
+    maxReportedCases: file.max_reported_cases,
+    maxCheckCases: file.max_check_cases,
+    warnings: warning === undefined ? [] : [warning],
+  };
+}
+
+async function planTarget(
+  config: GateConfig,
+  name: string,
+  written: TargetConfig,
+  path: readonly PropertyKey[],
+  environment: PlanSurroundings["environment"],
+  signal: AbortSignal,
+): Promise<PlannedTarget> {
+  const target = targetOf(config, name, written, path, environment);
+  return { target, url: target.server.baseUrl, model: await target.modelName(signal) };
+}
+
+function targetOf(
+  { file, source }: GateConfig,
+  name: string,
+  written: TargetConfig,
+  path: readonly PropertyKey[],
+  environment: PlanSurroundings["environment"],
+): OpenAiTarget {
+  const { max_tokens: maxTokens, temperature, seed } = file.parameters;
+  const apiKey = keyOf(written, path, source, environment);
+  return new OpenAiTarget({
+    name,
+    baseUrl: withVersion(written.base_url),
+    timeoutMs: file.request_timeout,
+    parameters: {
+      temperature,
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...(seed === undefined ? {} : { seed }),
+      ...(written.extra_body === undefined ? {} : { extraBody: written.extra_body }),
+    },
+    ...(written.model === undefined ? {} : { model: written.model }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(written.headers === undefined ? {} : { headers: written.headers }),
+  });
+}
+
+async function makeJudge(
+  { file, source }: GateConfig,
+  environment: PlanSurroundings["environment"],
+  signal: AbortSignal,
+): Promise<JudgeModel | undefined> {
+  const { judge } = file;
+  if (judge === undefined) return undefined;
+  const apiKey = keyOf(judge, ["judge"], source, environment);
+  const server = {
+    baseUrl: withVersion(judge.base_url),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(judge.headers === undefined ? {} : { headers: judge.headers }),
+  };
+  const model = judge.model ?? (await new OpenAiTarget({ name: "judge", ...server }).modelName(signal));
+  if (model === undefined)
+    throw source.problem(["judge"], `${server.baseUrl} does not say which model it serves: name it`);
+  return openAiJudge({
+    ...server,
+    model,
+    timeoutMs: file.request_timeout,
+    concurrency: file.concurrency,
+    ...(judge.extra_body === undefined ? {} : { extraBody: judge.extra_body }),
+  });
+}
+
+function keyOf(
+  { api_key_env: name }: Pick<TargetConfig, "api_key_env">,
+  path: readonly PropertyKey[],
+  source: GateConfig["source"],
+  environment: PlanSurroundings["environment"],
+): string | undefined {
+  if (name === undefined) return undefined;
+  const key = environment[name];
+  if (key === undefined || key === "")
+    throw source.problem([...path, "api_key_env"], `the environment has no ${name}`);
+  return key;
+}
+
+/** A server without a path is meant to have OpenAI's. */
+function withVersion(url: string): string {
+  return /^https?:\/\/[^/]+\/?$/.test(url) ? `${url.replace(/\/$/, "")}/v1` : url;
+}
+
+/** A dataset under the name that the configuration gives it. */
+async function openNamed(
+  name: string,
+  { path, format, limit }: GateConfigFile["datasets"][string],
+  folder: string,
+): Promise<Dataset> {
+  const dataset = await openDataset(resolve(folder, path), {
+    ...(format === undefined ? {} : { format }),
+    ...(limit === undefined ? {} : { limit }),
+  });
+  const { skipped } = dataset;
+  return {
+    name,
+    size: dataset.size,
+    cases: () => dataset.cases(),
+    ...(skipped === undefined ? {} : { skipped: () => skipped() }),
+  };
+}
