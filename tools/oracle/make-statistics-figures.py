@@ -187,8 +187,15 @@ def score_statistic(table, difference):
     candidates = inside + [low, high]
     q = max(candidates, key=loglik)
     variance = n * (2 * q + difference * (1 - difference))
-    excess = gained - lost - n * difference
-    return 0.0 if excess == 0 else float(excess / mpmath.sqrt(variance))
+    distance = gained - lost - n * difference
+    if distance == 0:
+        return 0.0
+    # As the package corrects it: half a pair, and Cornish and Fisher's term of skewness.
+    lost_share, gained_share = q, q + difference
+    skewness = (gained_share - lost_share) / (gained_share + lost_share)
+    shift = min(mpmath.mpf("1.2"), max(0, (distance**2 / variance - 1) / 6))
+    corrected = max(0, abs(distance) - mpmath.mpf("0.5") - mpmath.sign(distance) * skewness * shift)
+    return float(mpmath.sign(distance) * corrected / mpmath.sqrt(variance))
 
 
 def cubic(lost, gained, rest, d):

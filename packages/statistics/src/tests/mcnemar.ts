@@ -45,9 +45,9 @@ export interface NonInferiorityResult extends MarginVerdict {
 
 /**
  * Has the candidate lost less than `margin` (a share, fixed before the run) of the cases? Tango's score test for paired
- * proportions (1998); the interval is its inversion, so that interval, p values and verdict never disagree. A pass is wrong at most 1.1 alpha of the time from
- * 40 pairs on (by enumeration), a fail at most 2 alpha where a handful of discordant pairs is expected, alpha otherwise. Throws
- * `invalid_option` without a pair, or for a margin or alpha outside (0, 1).
+ * proportions (1998), corrected so that neither a pass nor a fail is wrong more often than alpha (see
+ * `tangoStatistic`). The interval is the test's inversion: interval, p values and verdict never disagree. Throws `invalid_option`
+ * without a pair, or for a margin or alpha outside (0, 1).
  */
 export function mcnemarNonInferiority(
   table: PairedTable,
