@@ -20,3 +20,6 @@ export type { TenantFairnessSettings } from "./tenant-fairness/settings.js";
 export { trafficDriftCheck } from "./traffic-drift/check.js";
 export type { TrafficDriftSettings } from "./traffic-drift/settings.js";
 export { ObservationJournal } from "./collect/observation-journal.js";
+export { LeastQueueRouter } from "./collect/least-queue-router.js";
+export { type ScheduledCase, sendOpenLoop, type SentCase } from "./collect/open-loop.js";
+export { type Arrival, arrivalsOf, type ClientLoad, composedArrivals } from "./support/arrivals.js";

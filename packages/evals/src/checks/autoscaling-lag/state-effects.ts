@@ -27,8 +27,8 @@ export function stateEffects(
   return [
     ...firstTokenEffect(pairs, settings),
     ...paths.flatMap(({ name, margin, of }) => {
-      // nothing that happened is nothing to judge: that it never does would take many more cases
-      if (!pairs.some(({ observed }) => of(observed))) return [];
+      // what never came anew is nothing to judge: that it never does would take many more cases
+      if (!pairs.some(({ reference, observed }) => of(observed) && !of(reference))) return [];
       const good = (seen: Observation) => (of(seen) ? 0 : 1);
       return pairedEffect(
         `${name}, more than idle`,

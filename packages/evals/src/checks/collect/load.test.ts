@@ -250,7 +250,16 @@ describe("collecting under load", () => {
         output_tokens: 3,
       }));
       await writeFile(recording, rows.map((row) => JSON.stringify(row)).join("\n"));
-      const bed = bedOf({ cases: [caseOf(1), caseOf(2, "long ".repeat(80))] });
+      const counting = functionTarget("counting", async (evalCase, { extraBody, scheduledEpochMs }) => ({
+        text: "answer",
+        usage: {
+          promptTokens: 1 + (evalCase.messages[0]?.content?.length ?? 0) / 4,
+          completionTokens: Number(extraBody?.["max_tokens"]),
+          cachedTokens: 0,
+        },
+        timing: { scheduledEpochMs: scheduledEpochMs ?? 0, sentEpochMs: 0, durationMs: 1, pieceMs: [] },
+      }));
+      const bed = bedOf({ candidate: counting, cases: [caseOf(1), caseOf(2, "long ".repeat(80))] });
       const { observations } = await checkNamed("traffic-drift").run(bed, { recording, speedup: 2 });
       const replayed = observations.filter(({ condition }) => condition === "evaluation");
       const recorded = observations.filter(({ condition }) => condition === "production");

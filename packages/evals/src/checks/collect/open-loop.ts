@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Answer } from "../../answers/answer.js";
 import type { EvalCase } from "../../cases/eval-case.js";
@@ -38,8 +39,11 @@ const mostInFlight = 1024;
 export async function sendOpenLoop(
   target: Target,
   schedule: Iterable<ScheduledCase>,
-  { signal, maxInFlight = mostInFlight, onAnswer }: OpenLoopOptions,
+  { signal: given, maxInFlight = mostInFlight, onAnswer }: OpenLoopOptions,
 ): Promise<readonly SentCase[]> {
+  // every request under way listens to it
+  const signal = AbortSignal.any([given]);
+  setMaxListeners(0, signal);
   const beginEpochMs = Date.now();
   const beginMs = performance.now();
   const inFlight = new Set<Promise<void>>();

@@ -27,7 +27,7 @@ export async function collectTrafficDrift(
     );
   const recorded = await readRecording(recording, settings.production, mostRequests);
   const beginMs = recorded[0]!.scheduledEpochMs;
-  const cases = new CasesByLength(bed.cases);
+  const cases = new CasesByLength(bed.cases, await tokensByCharacters(bed));
   const schedule = recorded.map((seen): ScheduledCase => {
     const evalCase = cases.nearest(seen.promptTokens);
     return {
@@ -78,27 +78,57 @@ async function readRecording(
   return byTime(seen).slice(0, mostRequests);
 }
 
-/** About what a token is in English. */
-const charactersPerToken = 4;
-
-/** Cases by how long their prompts are, in characters, which is all that is known before they are sent. */
+/** Cases by how many tokens their prompts are taken to have. */
 class CasesByLength {
-  readonly #groups: readonly { readonly length: number; readonly cases: readonly EvalCase[]; next: number }[];
+  readonly #groups: readonly { readonly tokens: number; readonly cases: readonly EvalCase[]; next: number }[];
 
-  constructor(cases: readonly EvalCase[]) {
-    this.#groups = [...groupBy(cases, lengthOf)].map(([length, own]) => ({ length, cases: own, next: 0 }));
+  constructor(cases: readonly EvalCase[], tokensOf: (characters: number) => number) {
+    this.#groups = [...groupBy(cases, charactersOf)].map(([characters, own]) => ({
+      tokens: tokensOf(characters),
+      cases: own,
+      next: 0,
+    }));
   }
 
   /** Cases of the same length take turns. */
-  nearest(promptTokens: number | undefined): EvalCase {
-    const wanted = (promptTokens ?? 0) * charactersPerToken;
+  nearest(promptTokens = 0): EvalCase {
     const group = this.#groups.reduce((best, one) =>
-      Math.abs(one.length - wanted) < Math.abs(best.length - wanted) ? one : best,
+      Math.abs(one.tokens - promptTokens) < Math.abs(best.tokens - promptTokens) ? one : best,
     );
     return group.cases[group.next++ % group.cases.length]!;
   }
 }
 
-function lengthOf({ messages }: EvalCase): number {
+const mostProbes = 16;
+/** About what a token is in English, for servers that do not count. */
+const charactersPerToken = 4;
+
+/**
+ * What prompts of so many characters have in tokens, by a line through some cases' counts: vocabularies differ, and templates
+ * add their own.
+ */
+async function tokensByCharacters({
+  candidate,
+  cases,
+  signal,
+}: TestBed): Promise<(characters: number) => number> {
+  const sorted = cases.toSorted((a, b) => charactersOf(a) - charactersOf(b));
+  const stride = Math.max(1, Math.ceil(sorted.length / mostProbes));
+  const points: { readonly x: number; readonly y: number }[] = [];
+  for (const evalCase of sorted.filter((_, index) => index % stride === 0)) {
+    const { usage } = await candidate.answer(evalCase, { signal, extraBody: { max_tokens: 1 } });
+    if (usage.promptTokens !== undefined) points.push({ x: charactersOf(evalCase), y: usage.promptTokens });
+  }
+  if (points.length === 0) return (characters) => characters / charactersPerToken;
+  const mean = (of: (point: { readonly x: number; readonly y: number }) => number) =>
+    points.reduce((sum, point) => sum + of(point), 0) / points.length;
+  const [x, y] = [mean((point) => point.x), mean((point) => point.y)];
+  const variance = mean((point) => (point.x - x) ** 2);
+  const slope =
+    variance === 0 ? y / Math.max(1, x) : mean((point) => (point.x - x) * (point.y - y)) / variance;
+  return (characters) => y + slope * (characters - x);
+}
+
+function charactersOf({ messages }: EvalCase): number {
   return messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0);
 }

@@ -1,7 +1,8 @@
 import { mean, studentTQuantile } from "@octavo/statistics";
 import type { Advice, Figure } from "../check.js";
 import type { Observation, SlowGap } from "../observation.js";
-import { pairArrivals } from "../support/time-blocks.js";
+import { groupBy } from "../support/group-by.js";
+import { byTime } from "../support/time-blocks.js";
 
 export interface CauseShare {
   readonly cause: string;
@@ -32,31 +33,36 @@ export function causesOf(observations: readonly Observation[], longFromMs: numbe
 export const replayConditions = { beside: "replay-beside", alone: "replay-alone" } as const;
 
 export interface Recovered {
-  readonly pairs: number;
-  /** Longest gap beside the neighbours less the longest one alone, in ms. */
+  readonly repetitions: number;
+  /** Longest gap of a turn beside the neighbours less the longest one without, in ms. */
   readonly ms: number;
   readonly interval: readonly [number, number] | undefined;
 }
 
-/** What taking the neighbours away gave back: blame by rerun. Student's interval over the paired repetitions. */
+/** What taking the neighbours away gave back: blame by rerun. Student's interval over repetitions, which take turns. */
 export function recoveredByReplay(
   observations: readonly Observation[],
   confidence: number,
 ): Recovered | undefined {
-  const of = (name: string) => observations.filter(({ condition }) => condition === name);
-  const differences = pairArrivals(of(replayConditions.beside), of(replayConditions.alone)).flatMap(
-    ({ reference, observed }) => {
-      if (reference.gapsMs.length === 0 || observed.gapsMs.length === 0) return [];
-      return [Math.max(...reference.gapsMs) - Math.max(...observed.gapsMs)];
-    },
-  );
-  if (differences.length === 0) return undefined;
+  const beside = longestByTurn(observations, replayConditions.beside);
+  const alone = longestByTurn(observations, replayConditions.alone);
+  const repetitions = Math.min(beside.length, alone.length);
+  if (repetitions === 0) return undefined;
+  const differences = beside.slice(0, repetitions).map((ms, index) => ms - alone[index]!);
   const center = mean(differences);
-  if (differences.length < 3) return { pairs: differences.length, ms: center, interval: undefined };
+  if (repetitions < 3) return { repetitions, ms: center, interval: undefined };
   const squares = differences.reduce((sum, value) => sum + (value - center) ** 2, 0);
-  const error = Math.sqrt(squares / (differences.length - 1) / differences.length);
-  const reach = error * studentTQuantile((1 + confidence) / 2, differences.length - 1);
-  return { pairs: differences.length, ms: center, interval: [center - reach, center + reach] };
+  const error = Math.sqrt(squares / (repetitions - 1) / repetitions);
+  const reach = error * studentTQuantile((1 + confidence) / 2, repetitions - 1);
+  return { repetitions, ms: center, interval: [center - reach, center + reach] };
+}
+
+/** Streams of one turn began together and share its steps: their longest gap is one observation. */
+function longestByTurn(observations: readonly Observation[], condition: string): readonly number[] {
+  const own = observations.filter((seen) => seen.condition === condition && seen.gapsMs.length > 0);
+  return [...groupBy(byTime(own), ({ scheduledEpochMs }) => scheduledEpochMs).values()].map((turn) =>
+    Math.max(...turn.flatMap(({ gapsMs }) => gapsMs)),
+  );
 }
 
 /** The gaps around the slowest one, each the step that ended it, with the slowest lit. */

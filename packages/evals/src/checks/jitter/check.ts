@@ -37,7 +37,7 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
   const { effects, longFromMs, usualP99Ms } = judgeGaps(slices, settings);
   const hypotheses = decide(effects, settings.alpha);
   const verdict = overallVerdict(hypotheses);
-  const causes = longFromMs === undefined ? [] : causesOf(current, longFromMs);
+  const causes = longFromMs === undefined || verdict === "pass" ? [] : causesOf(current, longFromMs);
   return {
     check: "jitter",
     verdict,
@@ -67,11 +67,11 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
 function replayNote(observations: readonly Observation[], alpha: number): readonly string[] {
   const recovered = recoveredByReplay(observations, 1 - alpha);
   if (recovered === undefined) return [];
-  const { ms, interval, pairs } = recovered;
+  const { ms, interval, repetitions } = recovered;
   const range = interval === undefined ? "" : ` (${interval.map((end) => end.toFixed(1)).join(" to ")})`;
   const isProof = interval !== undefined && interval[0] > 0;
   return [
-    `Sent again without its neighbours, the slowest stream got ${ms.toFixed(1)} ms${range} of its longest gap back, in ${pairs} repetitions: ${isProof ? "the neighbours are to blame" : "not shown that they are to blame"}.`,
+    `Run again without its neighbours, the turn with the longest gap got ${ms.toFixed(1)} ms${range} of it back, in ${repetitions} repetitions: ${isProof ? "the neighbours are to blame" : "not shown that they are to blame"}.`,
   ];
 }
 
