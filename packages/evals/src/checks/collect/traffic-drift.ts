@@ -13,18 +13,14 @@ import { type ScheduledCase, sendOpenLoop } from "./open-loop.js";
 /**
  * Replays a recording: cases at the times at which production's requests came, under their tenants, with as many tokens of
  * output; of the cases the one whose prompt is nearest in length to the recorded one. What was recorded is the other side.
+ * Without a recording there is nothing to collect, and the check says so.
  */
 export async function collectTrafficDrift(
   bed: TestBed,
   settings: TrafficDriftSettings,
 ): Promise<readonly Observation[]> {
   const { recording, speedup, mostRequests, evaluation } = settings;
-  if (recording === undefined)
-    throw new OctavoError(
-      "invalid_option",
-      "traffic-drift replays what production sent: give a file of spans as its setting `recording`",
-      { param: "recording" },
-    );
+  if (recording === undefined) return [];
   const recorded = await readRecording(recording, settings.production, mostRequests);
   const beginMs = recorded[0]!.scheduledEpochMs;
   const cases = new CasesByLength(bed.cases, await tokensByCharacters(bed));

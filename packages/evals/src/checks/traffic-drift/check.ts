@@ -146,7 +146,10 @@ function notesOn(
     ["production", production, sides.production],
     ["evaluation", evaluation, sides.evaluation],
   ] as const) {
-    if (seen.length === 0) notes.push(`There are no requests of the ${name}.`);
+    if (seen.length === 0)
+      notes.push(
+        `There are no requests of the ${name}${name === "production" ? ": give a file of its spans as the setting recording, or spans under the condition production" : ""}.`,
+      );
     else if (blocks.length === 0)
       notes.push(`All requests of the ${name} came at one moment: no rate can be told.`);
     else
