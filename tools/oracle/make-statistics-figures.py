@@ -415,6 +415,22 @@ def sequential():
              [{"z": c1, "spent": sides * spent}, {"z": c2, "spent": alpha}])
 
 
+    # A third look: what is left after two, by a product rule over the plane.
+    fractions = [0.25, 0.6, 1]
+    spent = [2 * stats.norm.sf(stats.norm.ppf(1 - 0.0125) / math.sqrt(t)) for t in fractions[:2]] + [0.025]
+    c1 = stats.norm.isf(spent[0])
+    nodes, weights = np.polynomial.legendre.leggauss(300)
+    z1, w1 = c1 * nodes, c1 * weights
+    step = math.sqrt(fractions[1] - fractions[0])
+    after = lambda z: (z * math.sqrt(fractions[1]) - z1 * math.sqrt(fractions[0])) / step
+    c2 = optimize.brentq(lambda c: w1 @ (stats.norm.pdf(z1) * stats.norm.sf(after(c))) - (spent[1] - spent[0]), 1, 9, xtol=1e-14, rtol=1e-14)
+    z2, w2 = c2 * nodes, c2 * weights
+    density = np.array([w1 @ (stats.norm.pdf(z1) * stats.norm.pdf(after(z))) for z in z2]) * math.sqrt(fractions[1]) / step
+    last = lambda c: (c - z2 * math.sqrt(fractions[1])) / math.sqrt(1 - fractions[1])
+    c3 = optimize.brentq(lambda c: w2 @ (density * stats.norm.sf(last(c))) - (spent[2] - spent[1]), 1, 9, xtol=1e-14, rtol=1e-14)
+    case("groupSequential", [{"looks": [50, 120, 200], "alpha": 0.05}], [{"z": c1}, {"z": c2}, {"z": c3, "spent": 0.05}])
+
+
 def planning():
     z = lambda p: stats.norm.ppf(p)
     for f, d in [(0.1, 0.02), (0.05, 0.03), (0.2, -0.1)]:

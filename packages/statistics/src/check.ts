@@ -83,7 +83,7 @@ export function requireSameLength(
   if (firstLength === secondLength) return;
   throw new OctavoError(
     "invalid_option",
-    `${first} has ${firstLength} entries and ${second} has ${secondLength}; they must have as many.`,
+    `${second} has ${secondLength} entries where ${first} has, or is, ${firstLength}; they must agree.`,
     { param: second },
   );
 }

@@ -63,3 +63,13 @@ test("seeded: the same draws for the same seed; few conversations have no interv
   );
   assert.deepEqual(zero?.interval(), [0, 0]);
 });
+
+test("sums that do not fit each other are refused", () => {
+  const mean = [meanOf];
+  assert.throws(() => new ClusterBootstrap(3, 100, 1).sample([[1, 2]], mean), { code: "invalid_option" });
+  assert.throws(() => new ClusterBootstrap(2, 100, 1).sample([[1, 2], [1]], mean), { param: "clusters[1]" });
+  assert.throws(() => new ClusterBootstrap(1, 100, 1).sample([[1, Number.NaN]], mean), {
+    param: "clusters[0][1]",
+  });
+  assert.throws(() => new ClusterBootstrap(-1, 100, 1), { param: "numClusters" });
+});

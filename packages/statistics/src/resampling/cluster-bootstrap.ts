@@ -1,4 +1,4 @@
-import { requireCount, requireLevel } from "../check.js";
+import { requireCount, requireLevel, requireSameLength, requireSample } from "../check.js";
 import { normalCdf, normalQuantile } from "../distributions/normal.js";
 import type { Interval } from "../estimate.js";
 import { Random } from "../random.js";
@@ -28,9 +28,17 @@ export class ClusterBootstrap {
     this.#seed = seed;
   }
 
-  /** The statistics' distributions over resamples; clusters that lack what is summed have zeros. */
+  /**
+   * The statistics' distributions over resamples; clusters that lack what is summed have zeros. Throws `invalid_option` on
+   * another number of clusters, unequal numbers of sums, or sums that are not finite.
+   */
   sample(clusters: readonly ClusterSums[], statistics: readonly Statistic[]): Bootstrapped[] {
     const width = clusters[0]?.length ?? 0;
+    requireSameLength("numClusters", this.#numClusters, "clusters", clusters.length);
+    for (const [index, sums] of clusters.entries()) {
+      requireSameLength("clusters[0]", width, `clusters[${index}]`, sums.length);
+      requireSample(`clusters[${index}]`, sums, 0);
+    }
     const total = sum(clusters, width);
     const numPresent = clusters.filter((sums) => sums.some((value) => value !== 0)).length;
     const draws: number[][] = statistics.map(() => []);
