@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { evalCalibrateCommand } from "./eval-calibrate.js";
 import { evalCheckCommand, evalChecksCommand } from "./eval-check.js";
 import { evalGateCommand } from "./eval-gate.js";
 import { evalListCommand } from "./eval-list.js";
@@ -16,6 +17,7 @@ export function evalCommand(): Command {
     evalCheckCommand(),
     evalChecksCommand(),
     evalGateCommand(),
+    evalCalibrateCommand(),
     evalListCommand(),
     evalViewCommand(),
   ])

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../main.js", import.meta.url));
+let folder = "";
+let server: Server;
+let url = "";
+
+/** Takes an answer with "please" for a polite one. */
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "octavo-calibrate-"));
+  server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => (body += chunk));
+    request.on("end", () => {
+      const asked = JSON.parse(body) as { readonly messages: readonly { readonly content: string }[] };
+      const verdict = asked.messages[1]!.content.includes("please") ? "pass" : "fail";
+      const message = { role: "assistant", content: JSON.stringify({ reason: "so it is", verdict }) };
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }] }));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+after(async () => {
+  server.close();
+  server.closeAllConnections();
+  await rm(folder, { recursive: true });
+});
+
+async function calibrate(name: string, cases: readonly object[], ...more: readonly string[]) {
+  const file = join(folder, name);
+  await writeFile(file, cases.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  const args = [
+    "eval",
+    "calibrate",
+    file,
+    "--judge",
+    url,
+    "--judge-model",
+    "small",
+    "--evaluator",
+    "is_polite",
+  ];
+  return new Promise<{ readonly code: unknown; readonly out: string; readonly err: string }>((resolve) => {
+    execFile(process.execPath, [main, ...args, ...more], (error, out, err) =>
+      resolve({ code: error === null ? 0 : error.code, out, err }),
+    );
+  });
+}
+
+/** Every fifth polite answer says it in words that the judge does not know. */
+const labelled = Array.from({ length: 60 }, (_, index) => {
+  const isPolite = index % 2 === 0;
+  const output = `${isPolite && index % 10 !== 0 ? "Yes please" : "No"} ${index}`;
+  return {
+    id: `case-${index}`,
+    input: "May I?",
+    output,
+    ...(index < 40 ? { label: isPolite ? "pass" : "fail" } : {}),
+  };
+});
+
+test("a calibration says how far the judge can be believed", async () => {
+  const { code, out, err } = await calibrate("labelled.jsonl", labelled);
+  assert.equal(code, 0, err);
+  assert.match(out, /is_polite, judged by small/);
+  assert.match(out, /40, 20 of them pass; the judge gave no verdict on 0/);
+  assert.match(out, /kappa\s+0\.800 \[/);
+  assert.match(out, /passes 16 of 20 that pass, fails 20 of 20 that fail/);
+  assert.match(out, /0\.400 of 20 unlabelled, as judged\n\s+corrected\s+0\.500 \[/);
+  const { out: json } = await calibrate("labelled.jsonl", labelled, "--json");
+  const [row] = JSON.parse(json) as readonly [{ readonly kappa: { readonly estimate: number } }];
+  assert.ok(Math.abs(row.kappa.estimate - 0.8) < 1e-9);
+});
+
+test("labels that do not decide, or are none, and a judge that is down have exit codes of their own", async () => {
+  const few = await calibrate("few.jsonl", labelled.slice(0, 8));
+  assert.equal(few.code, 3);
+  assert.match(few.out, /refused: 4 of 8 labels say \w+; at least 10 of each are needed/);
+  const wrong = await calibrate("wrong.jsonl", [{ ...labelled[0], label: "perhaps" }]);
+  assert.equal(wrong.code, 5);
+  assert.match(wrong.err, /case "case-0": label: expected pass or fail/);
+  const down = await calibrate("down.jsonl", labelled.slice(0, 4), "--judge", "http://127.0.0.1:1");
+  assert.equal(down.code, 8);
+  const missing = await calibrate("labelled.jsonl", labelled, "--evaluator", "is_polit");
+  assert.equal(missing.code, 4);
+});
