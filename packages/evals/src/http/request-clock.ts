@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /**
  * Ends a request when its caller gives up or its time is over. `AbortSignal.any` over a signal that lives as long as a run
  * keeps every request's signal alive with it, hence a listener that is taken off again.
@@ -13,6 +15,8 @@ export class RequestClock implements Disposable {
     this.#parent = parent;
     this.#onAbort = (): void => this.#controller.abort(parent.reason);
     this.#timer = setTimeout(this.#expire, timeoutMs);
+    // a run has one signal for all its requests, of which hundreds may be under way
+    setMaxListeners(0, parent);
     if (parent.aborted) this.#onAbort();
     else parent.addEventListener("abort", this.#onAbort, { once: true });
   }

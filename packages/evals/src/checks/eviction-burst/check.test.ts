@@ -57,12 +57,12 @@ describe("eviction-burst", () => {
     assert.equal(result.verdict, "fail");
     assert.match(
       result.summary,
-      /^The KV cache is too small for this burst: .* % of requests that lost blocks/,
+      /^The KV cache is too small for this burst: .* % of requests that were preempted/,
     );
     assert.match(result.summary, /0 of 80 answers differ/);
     assert(result.advice.some(({ knob }) => knob.includes("--gpu-memory-utilization")));
     assert(!result.advice.some(({ knob }) => knob === "engine"));
-    assert(result.notes.some((note) => /tokens were computed again for/.test(note)));
+    assert(result.notes.some((note) => /requests were preempted, and \d+ tokens computed again/.test(note)));
     const memory = result.figures.find(({ kind }) => kind === "series");
     assert(memory?.kind === "series");
     assert.deepEqual(memory.spans?.[0]?.label, "burst");
@@ -135,9 +135,9 @@ describe("eviction-burst", () => {
   });
 
   describe("over many runs", () => {
-    test("as many lost blocks as are accepted, answers alike: at most alpha of 2,000 runs fail", () => {
+    test("as many preemptions as are accepted, answers alike: at most alpha of 2,000 runs fail", () => {
       const counts = countVerdicts(2000, (seed) => {
-        const seen = burst(seed, { count: 30, fillers: 30, disturbed: settings.maxDisturbedShare });
+        const seen = burst(seed, { count: 30, fillers: 30, disturbed: settings.maxPreemptedShare });
         return evictionBurstCheck.judge(seen, settings).verdict;
       });
       assert(counts.fail <= mostByChance(2000, settings.alpha), JSON.stringify(counts));

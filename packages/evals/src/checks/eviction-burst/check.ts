@@ -83,13 +83,9 @@ interface Pressure {
 function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSettings): Pressure {
   if (inBurst.length === 0) return { effects: [], notes: ["nothing was sent within the burst"] };
   const failed = inBurst.filter(({ failureCode }) => failureCode !== undefined);
-  const telling = inBurst.filter(
-    ({ preemptions, evictedPrefixTokens, failureCode }) =>
-      failureCode === undefined && (preemptions !== undefined || evictedPrefixTokens !== undefined),
-  );
-  const disturbed = telling.filter(
-    ({ preemptions = 0, evictedPrefixTokens = 0 }) => preemptions > 0 || evictedPrefixTokens > 0,
-  );
+  const answered = inBurst.filter(({ failureCode }) => failureCode === undefined);
+  const telling = answered.filter(({ preemptions }) => preemptions !== undefined);
+  const preempted = telling.filter(({ preemptions = 0 }) => preemptions > 0);
   const effects = [
     shareEffect(
       "requests that failed",
@@ -103,24 +99,26 @@ function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSett
   if (telling.length > 0) {
     effects.push(
       shareEffect(
-        "requests that lost blocks they needed",
-        disturbed.length,
+        "requests that were preempted",
+        preempted.length,
         telling.length,
-        settings.maxDisturbedShare,
+        settings.maxPreemptedShare,
         settings.alpha,
       ),
     );
-    const recomputed = telling.reduce(
-      (sum, { recomputedTokens = 0, evictedPrefixTokens = 0 }) =>
-        sum + recomputedTokens + evictedPrefixTokens,
-      0,
-    );
+    const recomputed = telling.reduce((sum, { recomputedTokens = 0 }) => sum + recomputedTokens, 0);
     notes.push(
-      `${recomputed} tokens were computed again for ${disturbed.length} of ${telling.length} requests`,
+      `${preempted.length} of ${telling.length} requests were preempted, and ${recomputed} tokens computed again`,
     );
   } else {
-    notes.push("the server does not say which requests lost blocks: the size of the pool is not judged");
+    notes.push("the server does not say which requests it preempted: the size of the pool is not judged");
   }
+  const cases = answered.filter(({ condition }) => condition === settings.burst);
+  const forgotten = cases.filter(({ evictedPrefixTokens = 0 }) => evictedPrefixTokens > 0);
+  if (forgotten.length > 0)
+    notes.push(
+      `${forgotten.length} of ${cases.length} cases found that the burst had evicted their prompt from the prefix cache`,
+    );
   if (failed.length > 0) {
     const codes = [...new Set(failed.map(({ failureCode }) => failureCode))].slice(0, 4).join(", ");
     notes.push(`${failed.length} of ${inBurst.length} requests of the burst failed: ${codes}`);
@@ -166,7 +164,7 @@ function summaryOf(
   if (seen.answersFail) return `${answers}: a burst must cost time only, so this is a bug of the engine.`;
   if (seen.poolFails) return `The KV cache is too small for this burst: ${pressure}; ${answers}.`;
   if (hypotheses.every(({ verdict }) => verdict === "pass"))
-    return `The burst cost time only: ${answers}, and few requests lost blocks.`;
+    return `The burst cost time only: ${answers}, and few requests were preempted.`;
   return `Not decided: ${answers}; more cases are needed.`;
 }
 

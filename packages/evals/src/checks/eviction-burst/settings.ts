@@ -10,8 +10,8 @@ export const evictionBurstSettings = z
     quiet_again: z.string().default("quiet-again"),
     burst: z.string().default("burst"),
     filler: z.string().default("filler"),
-    /** Requests of the burst that may lose blocks that they still need. */
-    max_disturbed_share: share.default(0.1),
+    /** Requests of the burst that may be preempted: their blocks are taken away and computed again. */
+    max_preempted_share: share.default(0.1),
     /** Requests of the burst that may fail. */
     max_failed_share: share.default(0.05),
     /** The burst: so many long prompts at once, each with so many tokens, and so many at most in all. */

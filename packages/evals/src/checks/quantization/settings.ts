@@ -19,7 +19,7 @@ export const quantizationSettings = z
       .array(z.string())
       .default(["tools", "json", "extraction", "grounded", "retrieval", "copying", "chat"]),
     /** An evaluator that compares the two answers to one case by itself: 1 where they mean the same. */
-    preservation_evaluator: z.string().default("quantization_quality_delta"),
+    preservation_evaluator: z.string().default("semantic_equivalence"),
   })
   .transform(camelKeys);
 

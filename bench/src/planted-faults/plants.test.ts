@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { Fleet } from "./fleet.js";
+import { plants } from "./plants.js";
+
+/** One seed of each; `npm run bench -- planted-faults` runs twenty. */
+describe("checks on the real engine", () => {
+  let fleet: Fleet;
+  before(() => {
+    fleet = new Fleet();
+  });
+  after(() => fleet[Symbol.asyncDispose]());
+
+  for (const plant of plants.filter(({ isLong }) => !isLong)) {
+    const expected = plant.isFaulty ? "is found" : "is not called a fault";
+    it(`${plant.check}: ${plant.name} ${expected}`, async () => {
+      const { verdict, summary } = await plant.judge(fleet, 1);
+      assert.equal(verdict === "fail", plant.isFaulty, summary);
+    });
+  }
+});
