@@ -16,7 +16,7 @@ export interface BlockBootstrapOptions {
 /**
  * Interval of a statistic of a series whose neighbours depend on each other: circular block bootstrap (Politis and Romano
  * 1992). Blocks of `blockLength` neighbours are drawn with replacement, the series seen as a circle; a block should be longer
- * than the dependence, see `blockLengthFor`. Percentile interval; undefined with fewer than 8 blocks. Throws `invalid_option`
+ * than the dependence, see `blockLengthFor`. Expanded percentile interval; undefined with fewer than 8 blocks. Throws `invalid_option`
  * on an empty series, values that are not finite, or a statistic that is not.
  */
 export function blockBootstrap(
@@ -47,7 +47,11 @@ export function blockBootstrap(
     }
     return statistic(drawn);
   });
-  return { estimate, interval: percentileInterval(draws, confidence), confidence };
+  return {
+    estimate,
+    interval: percentileInterval(draws, confidence, { numClusters: numBlocks }),
+    confidence,
+  };
 }
 
 /**

@@ -58,6 +58,25 @@ test("a difference of means of clusters, and a share, are covered about as often
   }
 });
 
+test("ten clusters are few, and the interval of a mean knows it", () => {
+  const random = new Random(10);
+  const rounds = 2000;
+  let covered = 0;
+  for (let round = 0; round < rounds; round++) {
+    const clusters = Array.from({ length: 10 }, () => {
+      const level = random.normal();
+      return [level, level + 0.1 * random.normal()];
+    });
+    const { interval } = clusterBootstrap(clusters, {
+      statistic: { kind: "mean" },
+      resamples: 200,
+      seed: round,
+    });
+    if (interval![0] <= 0 && 0 <= interval![1]) covered++;
+  }
+  assert.ok(covered >= 0.925 * rounds && covered <= 0.97 * rounds, `${covered} of ${rounds}`);
+});
+
 test("without an effect the ratio of tails seldom excludes 1", () => {
   const random = new Random(77);
   const rounds = 300;

@@ -24,7 +24,7 @@ const observationBudget = 4e8;
 
 /**
  * Ratio or difference of a statistic of two independent samples of clusters, such as the p99 of gaps during a burst over the
- * p99 without, with a percentile interval of resampled clusters (cluster bootstrap, Davison and Hinkley 1997, section 3.8).
+ * p99 without, with an expanded percentile interval of resampled clusters (cluster bootstrap, Davison and Hinkley 1997, section 3.8).
  * The interval is undefined with fewer than 8 clusters on a side, or fewer observations than a finite bound at that quantile
  * needs. Throws `invalid_option` on a side without observations and values that are not finite.
  */
@@ -57,10 +57,13 @@ export function twoSampleBootstrap(
     { length: rounds },
     () => combine(sides[0].draw(random), sides[1].draw(random)) ?? Number.NaN,
   );
-  return answer(percentileInterval(draws, confidence));
+  const numClusters = Math.min(sides[0].numClusters, sides[1].numClusters);
+  return answer(
+    percentileInterval(draws, confidence, { numClusters, degreesOfFreedom: 2 * numClusters - 2 }),
+  );
 }
 
-/** A statistic of clusters with its percentile interval; see `twoSampleBootstrap` for when there is none. */
+/** A statistic of clusters with its expanded percentile interval; see `twoSampleBootstrap` for when there is none. */
 export function clusterBootstrap(
   clusters: Clusters,
   options: ClusterBootstrapOptions & { readonly statistic: ClusterStatistic },
@@ -74,12 +77,13 @@ export function clusterBootstrap(
   const rounds = Math.max(200, Math.min(resamples, Math.floor(observationBudget / side.size)));
   const random = new Random(seed);
   const draws = Array.from({ length: rounds }, () => side.draw(random));
-  return { estimate, interval: percentileInterval(draws, confidence), confidence };
+  return { estimate, interval: percentileInterval(draws, confidence, side), confidence };
 }
 
 /** One sample's clusters, with what its statistic needs. */
 class Side {
   readonly size: number;
+  readonly numClusters: number;
   readonly #clusters: WeightedClusters;
   readonly #statistics: readonly [ClusterStatistic];
 
@@ -87,13 +91,14 @@ class Side {
     if (statistic.kind === "quantile") requireLevel("statistic.level", statistic.level);
     this.#clusters = new WeightedClusters(clusters.filter((cluster) => cluster.length > 0));
     this.size = this.#clusters.numObservations;
+    this.numClusters = this.#clusters.numClusters;
     requireSample(name, this.#clusters.sorted);
     this.#statistics = [statistic];
   }
 
   isEnough(confidence: number): boolean {
     const [statistic] = this.#statistics;
-    if (this.#clusters.numClusters < minimumClusters) return false;
+    if (this.numClusters < minimumClusters) return false;
     if (statistic.kind !== "quantile") return true;
     return this.size >= requestsForQuantileBound(statistic.level, (1 + confidence) / 2);
   }

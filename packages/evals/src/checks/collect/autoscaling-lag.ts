@@ -86,7 +86,7 @@ async function firstAnswer(
 ): Promise<void> {
   const untilMs = performance.now() + timeoutMs;
   for (;;) {
-    const { failure } = await replica.answer(probe, { signal, extraBody: { max_tokens: 1 } });
+    const { failure } = await replica.answer(probe, { signal });
     if (failure === undefined) return;
     if (performance.now() > untilMs)
       throw new OctavoError(

@@ -112,7 +112,7 @@ async function tokensByCharacters({
   const stride = Math.max(1, Math.ceil(sorted.length / mostProbes));
   const points: { readonly x: number; readonly y: number }[] = [];
   for (const evalCase of sorted.filter((_, index) => index % stride === 0)) {
-    const { usage } = await candidate.answer(evalCase, { signal, extraBody: { max_tokens: 1 } });
+    const { usage } = await candidate.answer(evalCase, { signal });
     if (usage.promptTokens !== undefined) points.push({ x: charactersOf(evalCase), y: usage.promptTokens });
   }
   if (points.length === 0) return (characters) => characters / charactersPerToken;

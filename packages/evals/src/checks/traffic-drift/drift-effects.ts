@@ -184,7 +184,7 @@ export function summed(
   return count === 0 ? undefined : counts;
 }
 
-/** Area between the cumulative shares, in standard deviations of the first; 0 where both have one value alone. */
+/** Area between the cumulative shares, in standard deviations of the first. */
 function normedWasserstein(p: Float64Array, q: Float64Array, values: Float64Array): number {
   const [pTotal, qTotal] = [sum(p), sum(q)];
   let [area, below, other, mean, squares] = [0, 0, 0, 0, 0];
@@ -196,9 +196,8 @@ function normedWasserstein(p: Float64Array, q: Float64Array, values: Float64Arra
     squares += (p[bin]! / pTotal) * values[bin]! ** 2;
   }
   const deviation = Math.sqrt(Math.max(0, squares - mean ** 2));
-  if (area === 0) return 0;
-  // where production has one length alone, a tenth of it is taken for its spread
-  return area / (deviation > 0 ? deviation : Math.max(1, Math.abs(mean) / 10));
+  // lengths that hardly vary are not a yardstick: a tenth of their mean is one at least
+  return area === 0 ? 0 : area / Math.max(deviation, Math.abs(mean) / 10, Number.MIN_VALUE);
 }
 
 /** Greatest difference of cumulative shares (Kolmogorov and Smirnov). */
