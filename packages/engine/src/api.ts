@@ -54,6 +54,8 @@ export interface GenerationRequest {
   readonly arrivalMs?: number;
   /** Of the time since, what compiling the grammar took. */
   readonly grammarMs?: number;
+  /** Also give, with `done`, a digest of the raw logits behind each output token. */
+  readonly wantLogitsDigests?: boolean;
   /** Only for an engine with `faults`. */
   readonly faults?: RequestFaults | undefined;
 }
@@ -117,7 +119,13 @@ export type GenerationEvent =
       readonly promptLogprobs: readonly (TokenLogprob | undefined)[];
     }
   | { readonly kind: "delta"; readonly deltas: readonly SequenceDelta[] }
-  | { readonly kind: "done"; readonly usage: Usage; readonly record: ServingRecord };
+  | {
+      readonly kind: "done";
+      readonly usage: Usage;
+      readonly record: ServingRecord;
+      /** By sequence, one of 16 hexadecimal digits for each output token, where they were asked for. Equal ones are equal bits. */
+      readonly logitsDigests?: readonly (readonly string[])[];
+    };
 
 export interface Usage {
   readonly promptTokens: number;

@@ -330,6 +330,8 @@ export type OutputRow =
        * such run are sampled in order and may share a state.
        */
       readonly afterDraft?: boolean;
+      /** Also give the digest of the row's raw logits. */
+      readonly wantDigest?: boolean;
     }
   /** Logprob and rank of `target` under the row's raw distribution (prompt_logprobs). */
   | { readonly kind: "score"; readonly target: number; readonly numLogprobs: number }
@@ -383,6 +385,11 @@ export interface RowResult {
   readonly hidden?: Float32Array;
   /** `[vocab]` */
   readonly logits?: Float32Array;
+  /**
+   * Of a row that wanted it and is not in error: XXH64 of its raw logits as little-endian floats, 16 hexadecimal digits. Equal
+   * digests are equal bits, but for one chance in 2^64.
+   */
+  readonly digest?: string;
 }
 
 export interface StepResult {

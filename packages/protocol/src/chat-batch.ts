@@ -5,11 +5,13 @@ import { listOf, requestLimits, unsupported } from "./fields.js";
 
 const isFalse = (value: unknown): boolean => value === false;
 
+const notesAndFaults = ["include_serving_record", "include_logits_digest", "faults"];
+
 const isHarmlessWish = (value: unknown): boolean =>
   typeof value === "object" &&
   value !== null &&
   Object.entries(value).every(
-    ([name, wish]) => wish === null || wish === false || !["include_serving_record", "faults"].includes(name),
+    ([name, wish]) => wish === null || wish === false || !notesAndFaults.includes(name),
   );
 
 /** vLLM's `/v1/chat/completions/batch`: a chat request with several conversations, each answered by one choice. */
@@ -20,7 +22,7 @@ export const chatBatchRequest = z.object({
   stream: unsupported("a batch is answered at once", isFalse),
   stream_options: unsupported("a batch is answered at once"),
   octavo: unsupported(
-    "a batch has no serving records, ask /v1/requests for them, and takes no faults",
+    "a batch has no serving records (ask /v1/requests for them), gives no digests and takes no faults",
     isHarmlessWish,
   ),
   return_prompt_text: unsupported("a batch does not repeat prompts; ask for one conversation's", isFalse),

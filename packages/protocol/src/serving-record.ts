@@ -22,6 +22,8 @@ const faultFields = z.strictObject({
 /** What Octavo does beyond OpenAI's and vLLM's fields, when asked. */
 export const octavoFields = z.strictObject({
   include_serving_record: z.boolean().nullish(),
+  /** A digest of the raw logits behind each token, for comparing runs bit by bit. */
+  include_logits_digest: z.boolean().nullish(),
   /** Bounds on the request's time, from its arrival: to leave the queue, to the first token, to the end. */
   queue_timeout_ms: timeoutMs.nullish(),
   ttft_timeout_ms: timeoutMs.nullish(),
@@ -102,4 +104,6 @@ export interface OctavoNotes {
   readonly serving_record?: ServingRecordInfo;
   /** One for each prompt. */
   readonly serving_records?: readonly ServingRecordInfo[];
+  /** By choice, one of 16 hexadecimal digits for each output token. */
+  readonly logits_digests?: readonly (readonly string[])[];
 }

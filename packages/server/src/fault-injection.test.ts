@@ -39,7 +39,7 @@ async function complete(url: string, octavo: object = {}): Promise<Completion> {
       ignore_eos: true,
       seed: 7,
       logprobs: 3,
-      octavo: { include_serving_record: true, ...octavo },
+      octavo: { include_serving_record: true, include_logits_digest: true, ...octavo },
     }),
   });
   assert.equal(response.status, 200);
@@ -74,8 +74,11 @@ describe("octavo-mini under faults", () => {
     await post(url, { kind: "delay", delay_ms: 1, probability: 0.2 });
     const crowd = await Promise.all([complete(url), complete(url), complete(url)]);
     assert.equal((await fetch(`${url}/fault_injection`, { method: "DELETE" })).status, 200);
-    for (const { choices } of [preempted, evicted, ...crowd])
+    assert.equal(plain.octavo?.logits_digests?.[0]?.length, 24);
+    for (const { choices, octavo } of [preempted, evicted, ...crowd]) {
       assert.deepEqual(choices[0]?.logprobs, plain.choices[0]?.logprobs);
+      assert.deepEqual(octavo?.logits_digests, plain.octavo.logits_digests);
+    }
     const recordOf = ({ octavo }: Completion) => octavo!.serving_records![0]!;
     assert.equal(recordOf(preempted).preemptions, 3);
     assert.equal(recordOf(evicted).preemptions, 2);
@@ -99,7 +102,9 @@ describe("octavo-mini under faults", () => {
       { seed: 1, scale: 0.05, pattern: "*.mlp.*" },
     ]) {
       const { llm, server, url } = await serve({ corruptWeights });
-      answers.push((await complete(url)).choices[0]?.logprobs);
+      const answer = await complete(url);
+      answers.push(answer.choices[0]?.logprobs);
+      assert.notEqual(answer.octavo?.logits_digests?.[0]?.[0], plain.octavo?.logits_digests?.[0]?.[0]);
       await server.close();
       await llm[Symbol.asyncDispose]();
     }

@@ -19,7 +19,7 @@ import { GrammarConstraint } from "./grammar-constraint.js";
 import { SampleRows } from "./sample-rows.js";
 import { ThinkingLimit } from "./thinking-limit.js";
 import type { TokenConstraint } from "./token-constraint.js";
-import { checkTokenRow, tokenLogprob } from "./token-logprob.js";
+import { checkTokenRow, digestOf, tokenLogprob } from "./token-logprob.js";
 
 /** Forced tokens that are taken at a time: each costs a mask, and everybody waits meanwhile. */
 const mostForced = 64;
@@ -29,6 +29,8 @@ interface Stream {
   readonly output: SequenceOutput;
   readonly rows: SampleRows;
   readonly constraint: TokenConstraint | undefined;
+  /** Of the logits behind each output token, where they were asked for. */
+  readonly digests: string[];
   finishReason: FinishReason | undefined;
   /** Rows that the step in flight computes. */
   numScoreRows: number;
@@ -78,8 +80,14 @@ export class GenerationTask extends ActiveRequest {
     this.sequences = Array.from({ length: params.n }, (_, index) => new Sequence(this, index, promptTokens));
     this.#streams = this.sequences.map((_, index) => ({
       output: new SequenceOutput(index, params, tokenizer, promptTokens, stops),
-      rows: new SampleRows(params, sequenceSeed(seed, index), context.vocabSize),
+      rows: new SampleRows(
+        params,
+        sequenceSeed(seed, index),
+        context.vocabSize,
+        request.wantLogitsDigests === true,
+      ),
       constraint: this.#constraint(tokenizer),
+      digests: [],
       finishReason: undefined,
       numScoreRows: 0,
       samples: false,
@@ -226,7 +234,14 @@ export class GenerationTask extends ActiveRequest {
         stream.output.end("abort");
       }
     }
-    this.#done = { kind: "done", usage, record };
+    this.#done = {
+      kind: "done",
+      usage,
+      record,
+      ...(this.#request.wantLogitsDigests === true && {
+        logitsDigests: this.#streams.map(({ digests }) => digests),
+      }),
+    };
     const { n, maxTokens } = this.#request.params;
     return { reasons: this.#streams.map((stream) => stream.finishReason ?? "abort"), n, maxTokens };
   }
@@ -264,6 +279,7 @@ export class GenerationTask extends ActiveRequest {
   /** Appends a token; returns whether the sequence is complete. */
   #accept(sequence: Sequence, stream: Stream, sampled: RowResult): boolean {
     sequence.tokens.push(sampled.token);
+    if (stream.rows.wantDigest) stream.digests.push(digestOf(sampled));
     const { logprobTokenIds } = this.#request.params;
     const logprob = stream.rows.wantLogprobs ? tokenLogprob(sampled, logprobTokenIds) : undefined;
     const ending = stream.output.accept(
@@ -281,7 +297,8 @@ export class GenerationTask extends ActiveRequest {
    */
   #takeForced(sequence: Sequence, stream: Stream): boolean {
     const { constraint, rows } = stream;
-    if (constraint === undefined || rows.wantLogprobs || rows.state !== undefined) return false;
+    if (constraint === undefined || rows.wantLogprobs || rows.wantDigest || rows.state !== undefined)
+      return false;
     for (let taken = 0; taken < mostForced; taken += 1) {
       const token = constraint.forcedToken;
       if (token === undefined) break;

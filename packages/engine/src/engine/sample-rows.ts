@@ -12,7 +12,7 @@ export class SampleRows {
   readonly #minTokens: number;
   readonly #rows: [SampleRow, ...SampleRow[]];
 
-  constructor(params: SamplingParams, seed: bigint, vocabSize: number) {
+  constructor(params: SamplingParams, seed: bigint, vocabSize: number, wantDigest = false) {
     const numLogprobs = params.logprobs === -1 ? vocabSize : params.logprobs;
     const wantsIds = params.logprobTokenIds !== undefined;
     this.#minTokens = params.minTokens;
@@ -20,6 +20,7 @@ export class SampleRows {
       {
         kind: "sample",
         numLogprobs: numLogprobs ?? (wantsIds ? 0 : undefined),
+        ...(wantDigest && { wantDigest }),
         ...(params.logprobTokenIds !== undefined && {
           logprobIds: Int32Array.from(params.logprobTokenIds),
         }),
@@ -37,6 +38,10 @@ export class SampleRows {
 
   get wantLogprobs(): boolean {
     return this.#rows[0].numLogprobs !== undefined;
+  }
+
+  get wantDigest(): boolean {
+    return this.#rows[0].wantDigest === true;
   }
 
   get state(): SamplerState | undefined {

@@ -29,6 +29,12 @@ export function checkRowError({ error }: RowResult): void {
   }
 }
 
+/** Throws `not_implemented` where the backend gives none. */
+export function digestOf({ digest }: RowResult): string {
+  if (digest !== undefined) return digest;
+  throw new OctavoError("not_implemented", "This backend gives no digests of logits.");
+}
+
 /** As `checkRowError`, and the row must have a token. */
 export function checkTokenRow(result: RowResult, vocabSize: number): void {
   checkRowError(result);

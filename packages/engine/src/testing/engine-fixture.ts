@@ -111,6 +111,7 @@ export interface Collected {
   promptLogprobs: readonly (TokenLogprob | undefined)[] | undefined;
   usage: Usage | undefined;
   record: ServingRecord | undefined;
+  logitsDigests: readonly (readonly string[])[] | undefined;
   readonly events: GenerationEvent[];
 }
 
@@ -121,6 +122,7 @@ export async function collect(events: AsyncIterable<GenerationEvent>): Promise<C
     promptLogprobs: undefined,
     usage: undefined,
     record: undefined,
+    logitsDigests: undefined,
     events: [],
   };
   for await (const event of events) {
@@ -129,6 +131,7 @@ export async function collect(events: AsyncIterable<GenerationEvent>): Promise<C
     else if (event.kind === "done") {
       collected.usage = event.usage;
       collected.record = event.record;
+      collected.logitsDigests = event.logitsDigests;
     } else {
       for (const delta of event.deltas) {
         const sequence = (collected.sequences[delta.index] ??= {

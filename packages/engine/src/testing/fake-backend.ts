@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import type {
   Adapter,
   Backend,
@@ -144,8 +145,17 @@ export class FakeBackend implements Backend {
     if (scripted !== undefined) logits[scripted] = 100;
     const token = row.kind === "score" ? row.target : sampleToken(logits, row.sampling);
     if (token === noToken) return { token, error: "no_token_allowed" };
-    return { ...rowLogprobs(row, token, logits), ...(plan.wantLogits === true && { logits }) };
+    return {
+      ...rowLogprobs(row, token, logits),
+      ...(plan.wantLogits === true && { logits }),
+      ...(row.kind === "sample" && row.wantDigest === true && { digest: digestOf(logits) }),
+    };
   }
+}
+
+/** Any digest does. */
+function digestOf(logits: Float32Array): string {
+  return createHash("sha256").update(new Uint8Array(logits.buffer)).digest("hex").slice(0, 16);
 }
 
 function rowLogprobs(

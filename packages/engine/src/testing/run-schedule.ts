@@ -18,6 +18,8 @@ export type EngineParts = Pick<
 export interface Outcome {
   readonly sequences: readonly CollectedSequence[];
   readonly promptLogprobs: readonly unknown[] | undefined;
+  /** As the engine gives them, where they were asked for. */
+  readonly logitsDigests: readonly (readonly string[])[] | undefined;
   /** Digest of the logits by `sequence:position`. */
   readonly logits: ReadonlyMap<string, string>;
   readonly embedding: Float32Array | undefined;
@@ -139,7 +141,14 @@ async function run(
   const { leaves, pooling } = request;
   const requestId = String(index);
   const promptTokens = Int32Array.from(request.promptTokens);
-  const nothing = { sequences: [], promptLogprobs: undefined, logits, embedding: undefined, isPartial: true };
+  const nothing = {
+    sequences: [],
+    promptLogprobs: undefined,
+    logitsDigests: undefined,
+    logits,
+    embedding: undefined,
+    isPartial: true,
+  };
   const controller = new AbortController();
   if (leaves?.how === "signal")
     void stepReached(request.arrivalStep + leaves.after).then(() => controller.abort());
@@ -165,6 +174,7 @@ async function run(
       params: request.params,
       priority: schedulingPolicy === "priority" ? request.priority : 0,
       account: request.account,
+      wantLogitsDigests: request.wantLogitsDigests === true,
       ...(faults !== undefined && { faults: request.faults }),
     },
     controller.signal,
@@ -174,6 +184,7 @@ async function run(
   return {
     sequences: collected.sequences,
     promptLogprobs: collected.promptLogprobs,
+    logitsDigests: collected.logitsDigests,
     logits,
     embedding: undefined,
     isPartial:

@@ -19,6 +19,7 @@ export interface ScheduledRequest {
   readonly arrivalStep: number;
   /** When its reader leaves: after that many events, or by signal after that many steps; undefined reads to the end. */
   readonly leaves: { readonly how: "return" | "signal"; readonly after: number } | undefined;
+  readonly wantLogitsDigests?: boolean;
   /** Only where the settings have faults. */
   readonly faults?: RequestFaults | undefined;
 }
@@ -126,6 +127,7 @@ function requests(limits: CaseLimits): fc.Arbitrary<readonly ScheduledRequest[]>
       fc.record({ how: fc.constantFrom<("return" | "signal")[]>("return", "signal"), after: fc.nat(12) }),
       { nil: undefined, freq: 3 },
     ),
+    wantLogitsDigests: fc.boolean(),
     faults: fc.option(
       fc.record({
         preemptAtTokens: fc.array(fc.nat(20), { maxLength: 3 }),

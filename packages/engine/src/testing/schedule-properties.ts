@@ -91,6 +91,8 @@ function compare(expected: Outcome, actual: Outcome): void {
     assert.equal(digest, expected.logits.get(key), `logits at ${key}`);
   if (!actual.isPartial) {
     assert.deepEqual({ ...actual, logits: undefined }, { ...expected, logits: undefined });
+    for (const [index, digests] of (actual.logitsDigests ?? []).entries())
+      assert.equal(digests.length, actual.sequences[index]?.tokens.length);
     assert.equal(actual.logits.size, expected.logits.size);
     return;
   }

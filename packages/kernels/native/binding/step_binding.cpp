@@ -118,6 +118,7 @@ private:
         set_part<Napi::Float32Array>(object, "idLogprobs", result.id_logprobs);
         set_part<Napi::Float32Array>(object, "hidden", result.hidden);
         set_part<Napi::Float32Array>(object, "logits", result.logits);
+        set_part<Napi::BigUint64Array>(object, "digests", result.digests);
         return object;
     }
 
@@ -179,7 +180,8 @@ void read_outputs(const Napi::Object& rows, const std::vector<int32_t>& output_t
             row.sampling.state = plan.states.back().get();
         }
         if (row_integers[8] >= 0) row.sampling.mask = plan.masks.data() + static_cast<size_t>(row_integers[8]) * mask_words;
-        row.after_draft = row_integers[9] != 0;
+        row.after_draft = (row_integers[9] & 1) != 0;
+        row.wants_digest = (row_integers[9] & 2) != 0;
         row.sampling.temperature = row_reals[0];
         row.sampling.top_p = row_reals[1];
         row.sampling.min_p = row_reals[2];

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "../core/half.h"
+#include "row_digest.h"
 
 namespace octavo {
 
@@ -42,6 +43,8 @@ void HeadRunner::lay_out(const StepPlan& plan, int64_t vocab, int64_t width, Ste
     result.id_logprobs.assign(static_cast<size_t>(end.ids), 0.0f);
     result.hidden.assign(static_cast<size_t>(end.hidden), 0.0f);
     result.logits.assign(static_cast<size_t>(end.logits), 0.0f);
+    const bool has_digests = std::any_of(plan.outputs.begin(), plan.outputs.end(), [](const OutputRow& row) { return row.wants_digest; });
+    result.digests.assign(has_digests ? num_rows : 0, 0);
 }
 
 void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool gathered, const StepPlan& plan,
@@ -102,6 +105,7 @@ void HeadRunner::finish_row(const StepPlan& plan, size_t index, float* logits, i
     if (row.after_draft && result.tokens[index - 1] != plan.token_ids[static_cast<size_t>(row.token)]) return;
     if (head.scale != 1.0f) kernels.scale(logits, head.scale, vocab);
     if (head.soft_cap != 0.0f) kernels.soft_cap(logits, head.soft_cap, vocab);
+    if (row.wants_digest) result.digests[index] = xxhash64(logits, static_cast<size_t>(vocab) * sizeof(float));
     if (plan.wants_logits) std::copy(logits, logits + vocab, result.logits.data() + place.logits);
 
     bool bad = false;

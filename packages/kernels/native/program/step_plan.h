@@ -22,6 +22,8 @@ struct OutputRow {
     int32_t num_ids;
     /// Sampled only where the row before gave the very token that stands at `token`.
     bool after_draft;
+    /// Digest of the row's raw logits, by their bits.
+    bool wants_digest;
     RowSampling sampling;
 };
 
@@ -66,6 +68,8 @@ struct StepResult {
     std::vector<float> id_logprobs;
     std::vector<float> hidden;
     std::vector<float> logits;
+    /// Empty unless a row wants one.
+    std::vector<uint64_t> digests;
     double compute_ms = 0.0;
 };
 

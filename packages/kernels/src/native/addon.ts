@@ -86,6 +86,7 @@ export interface NativeStepResult {
   readonly idLogprobs?: Float32Array;
   readonly hidden?: Float32Array;
   readonly logits?: Float32Array;
+  readonly digests?: BigUint64Array;
 }
 
 type Release<Kind extends string> = (object: NativeObject<Kind>) => void;

@@ -25,6 +25,8 @@ export function decodeRows(
       continue;
     }
     const token = native.tokens[index] ?? -1;
+    const digest =
+      output.kind === "sample" && output.wantDigest === true ? native.digests?.[index] : undefined;
     const ownLogits = native.logits?.slice(logits, logits + vocabSize);
     logits += vocabSize;
     if (token === -1 && error === undefined) {
@@ -36,12 +38,13 @@ export function decodeRows(
     }
     if (output.numLogprobs === undefined && (output.kind === "score" || output.logprobIds === undefined)) {
       // Nearly all rows: a token and nothing more.
-      if (error === undefined && ownLogits === undefined) rows.push({ token });
+      if (error === undefined && ownLogits === undefined && digest === undefined) rows.push({ token });
       else
         rows.push({
           token,
           ...(error !== undefined && { error }),
           ...(ownLogits !== undefined && { logits: ownLogits }),
+          ...(digest !== undefined && error === undefined && { digest: digestText(digest) }),
         });
       continue;
     }
@@ -62,9 +65,14 @@ export function decodeRows(
           idLogprobs: native.idLogprobs?.slice(ids, ids + numIds) ?? new Float32Array(0),
         }),
       ...(ownLogits !== undefined && { logits: ownLogits }),
+      ...(digest !== undefined && error === undefined && { digest: digestText(digest) }),
     });
     top += numTop;
     ids += numIds;
   }
   return rows;
+}
+
+function digestText(digest: bigint): string {
+  return digest.toString(16).padStart(16, "0");
 }

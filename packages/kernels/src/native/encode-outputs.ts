@@ -8,8 +8,8 @@ const none = -1;
 
 /**
  * Packs output rows into flat arrays, read by native/binding/step_binding.cpp. Integers of a row: kind, target, number of
- * top logprobs (-1: no logprobs), number of ids, top-k, index, whether stops are suppressed, state (-1: none), mask (-1: none), whether it
- * stands after a draft. Reals: temperature, top-p, min-p. The arrays are reused from step to step; the addon copies them before it returns.
+ * top logprobs (-1: no logprobs), number of ids, top-k, index, whether stops are suppressed, state (-1: none), mask (-1: none), and bits: it
+ * stands after a draft (1), it wants a digest (2). Reals: temperature, top-p, min-p. The arrays are reused from step to step; the addon copies them before it returns.
  */
 export class OutputEncoder {
   #integers = new Int32Array(0);
@@ -48,7 +48,7 @@ export class OutputEncoder {
       integers[at + 6] = sampling.suppressStops === true ? 1 : 0;
       if (sampling.state !== undefined) integers[at + 7] = states.push(stateOf(sampling.state)) - 1;
       if (sampling.mask !== undefined) integers[at + 8] = masks.push(sampling.mask) - 1;
-      integers[at + 9] = output.afterDraft === true ? 1 : 0;
+      integers[at + 9] = (output.afterDraft === true ? 1 : 0) | (output.wantDigest === true ? 2 : 0);
       reals[index * realsPerRow] = sampling.temperature;
       reals[index * realsPerRow + 1] = sampling.topP;
       reals[index * realsPerRow + 2] = sampling.minP;

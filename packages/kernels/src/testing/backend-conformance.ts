@@ -3,6 +3,7 @@ import type { Backend } from "../backend.js";
 import { adapterConformance } from "./conformance/adapters.js";
 import { attentionConformance } from "./conformance/attention.js";
 import { determinismConformance } from "./conformance/determinism.js";
+import { digestsConformance } from "./conformance/digests.js";
 import { draftsConformance } from "./conformance/drafts.js";
 import { expertsConformance } from "./conformance/experts.js";
 import { logprobsConformance } from "./conformance/logprobs.js";
@@ -23,6 +24,7 @@ export function backendConformance(name: string, open: (numThreads: number) => B
     samplerStateConformance(() => open(2));
     draftsConformance(() => open(2));
     logprobsConformance(() => open(2));
+    digestsConformance(() => open(2));
     misuseConformance(() => open(1));
   });
 }

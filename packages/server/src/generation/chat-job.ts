@@ -123,6 +123,7 @@ export async function prepareChat(
     arrivalMs: caller.arrivalMs,
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
+    ...(request.octavo?.include_logits_digest === true && { wantLogitsDigests: true }),
     ...service.faultsOf(request.octavo),
     ...service.termsOf(caller, request),
   };

@@ -71,7 +71,11 @@ export interface GenerationResult {
   readonly sequences: readonly SequenceResult[];
   readonly promptLogprobs: readonly (TokenLogprob | undefined)[] | undefined;
   readonly usage: Usage;
+  /** By sequence, where they were asked for. */
+  readonly logitsDigests: LogitsDigests | undefined;
 }
+
+export type LogitsDigests = readonly (readonly string[])[];
 
 /** Everything a request produced. Throws when it ended before all of its sequences did. */
 export async function collectGeneration(
@@ -89,9 +93,10 @@ export async function collectGeneration(
   }));
   let promptLogprobs: GenerationResult["promptLogprobs"];
   let usage: Usage | undefined;
+  let logitsDigests: LogitsDigests | undefined;
   for await (const event of events) {
     if (event.kind === "prompt") promptLogprobs = event.promptLogprobs;
-    else if (event.kind === "done") usage = event.usage;
+    else if (event.kind === "done") ({ usage, logitsDigests } = event);
     else {
       for (const delta of event.deltas) {
         const sequence = sequences[delta.index];
@@ -105,7 +110,7 @@ export async function collectGeneration(
       }
     }
   }
-  return { sequences, promptLogprobs, usage: requireUsage(engine, usage, signal) };
+  return { sequences, promptLogprobs, usage: requireUsage(engine, usage, signal), logitsDigests };
 }
 
 /** A finish reason for the wire; an aborted sequence is an error, never an answer. */

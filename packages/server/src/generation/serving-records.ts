@@ -1,33 +1,63 @@
 import type { Explanation, ExplanationPart, RequestEvidence } from "@octavo/engine";
-import type { OctavoNotes, ServingRecordInfo } from "@octavo/protocol";
+import type { OctavoFields, OctavoNotes, ServingRecordInfo } from "@octavo/protocol";
 import type { Service } from "../service.js";
 import { otherTenants } from "../tenants/tenant-labels.js";
+import type { LogitsDigests } from "./run.js";
 
 /** How the engine knows the `index`-th of a request's prompts: by the exchange's id, numbered where they are several. */
 export function engineRequestId(requestId: string, index: number, numPrompts: number): string {
   return numPrompts === 1 ? requestId : `${requestId}-${index}`;
 }
 
-/** What a chat's answer says of how it was served, when asked for. */
-export function chatNotes(service: Service, wanted: boolean, requestId: string): OctavoNotes | undefined {
-  if (!wanted) return undefined;
-  const evidence = service.model.engine.evidence.request(requestId);
-  return evidence && { serving_record: servingRecordInfo(service, evidence) };
+/** What a chat's answer says of how it was served, as far as that was asked for and is known. */
+export function chatNotes(
+  service: Service,
+  wanted: Wishes,
+  requestId: string,
+  digests: LogitsDigests | undefined,
+): OctavoNotes | undefined {
+  if (!wantsNotes(wanted)) return undefined;
+  const evidence = wanted?.include_serving_record
+    ? service.model.engine.evidence.request(requestId)
+    : undefined;
+  return {
+    ...(evidence && { serving_record: servingRecordInfo(service, evidence) }),
+    ...(digests && { logits_digests: digests }),
+  };
+}
+
+/** What a request may ask its answer to say of how it was served. */
+type Wishes = Pick<OctavoFields, "include_serving_record" | "include_logits_digest"> | null | undefined;
+
+export function wantsNotes(wanted: Wishes): boolean {
+  return wanted?.include_serving_record === true || wanted?.include_logits_digest === true;
 }
 
 /** The same of all prompts of a completion. */
 export function completionNotes(
   service: Service,
-  wanted: boolean,
+  wanted: Wishes,
+  requestId: string,
+  digests: readonly (LogitsDigests | undefined)[],
+): OctavoNotes | undefined {
+  if (!wantsNotes(wanted)) return undefined;
+  const given = digests.flatMap((ofPrompt) => ofPrompt ?? []);
+  return {
+    ...(wanted?.include_serving_record === true && {
+      serving_records: promptRecords(service, requestId, digests.length),
+    }),
+    ...(given.length > 0 && { logits_digests: given }),
+  };
+}
+
+function promptRecords(
+  service: Service,
   requestId: string,
   numPrompts: number,
-): OctavoNotes | undefined {
-  if (!wanted) return undefined;
+): readonly ServingRecordInfo[] {
   const ids = Array.from({ length: numPrompts }, (_, index) => engineRequestId(requestId, index, numPrompts));
   const found = ids.map((id) => service.model.engine.evidence.request(id));
-  return {
-    serving_records: found.flatMap((evidence) => (evidence ? [servingRecordInfo(service, evidence)] : [])),
-  };
+  return found.flatMap((evidence) => (evidence ? [servingRecordInfo(service, evidence)] : []));
 }
 
 /**

@@ -11,8 +11,8 @@ import { type ChatJob, finishReason, reasoningTokens } from "../generation/chat-
 import type { ChatReader } from "../generation/chat-output.js";
 import { chatLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
-import { completedReason, requireUsage } from "../generation/run.js";
-import { chatNotes } from "../generation/serving-records.js";
+import { completedReason, type LogitsDigests, requireUsage } from "../generation/run.js";
+import { chatNotes, wantsNotes } from "../generation/serving-records.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { SseWriter } from "../http/sse-writer.js";
@@ -27,10 +27,11 @@ export async function streamChat(service: Service, context: RequestContext, job:
   const chunks = new ChatChunks(service, job);
   try {
     let usage: Usage | undefined;
+    let logitsDigests: LogitsDigests | undefined;
     for await (const event of job.events) {
       if (event.kind === "prompt") continue;
       if (event.kind === "done") {
-        usage = event.usage;
+        ({ usage, logitsDigests } = event);
         continue;
       }
       for (const delta of event.deltas) {
@@ -43,9 +44,10 @@ export async function streamChat(service: Service, context: RequestContext, job:
       await writer.flush();
     }
     const total = requireUsage(service.model.engine, usage, context.signal);
-    const wantsRecord = job.request.octavo?.include_serving_record === true;
+    const { octavo } = job.request;
     if (service.wantsUsage(job.request)) writer.send(chunks.ofUsage(total));
-    if (wantsRecord) writer.send(chunks.ofNotes(chatNotes(service, wantsRecord, job.requestId)));
+    if (wantsNotes(octavo))
+      writer.send(chunks.ofNotes(chatNotes(service, octavo, job.requestId, logitsDigests)));
     await writer.flush();
     writer.end();
   } catch (thrown) {

@@ -37,7 +37,7 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   }
   const { params, promptTokens } = job;
   const result = await collectGeneration(service.model.engine, job.events, params.n, context.signal);
-  const notes = chatNotes(service, request.octavo?.include_serving_record === true, job.requestId);
+  const notes = chatNotes(service, request.octavo, job.requestId, result.logitsDigests);
   const answers = result.sequences.map((sequence) => readAnswer(job, sequence));
   const choices = result.sequences.map(
     (sequence, index) => () => chatChoice(service, job, index, sequence, answers[index]),

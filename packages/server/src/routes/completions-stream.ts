@@ -2,7 +2,12 @@ import type { SequenceDelta, TokenLogprob, Tokenizer, Usage } from "@octavo/engi
 import { usageInfo, type Completion, type CompletionChoice, type OctavoNotes } from "@octavo/protocol";
 import type { CompletionLogprobsBuilder } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
-import { completedReason, requireUsage } from "../generation/run.js";
+import {
+  completedReason,
+  type GenerationResult,
+  type LogitsDigests,
+  requireUsage,
+} from "../generation/run.js";
 import { completionNotes } from "../generation/serving-records.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
@@ -20,10 +25,10 @@ export async function streamCompletions(
   const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
   const stream = new CompletionStream(service, context, job, writer);
   try {
-    const usages = await Promise.all(job.prompts.map((prompt) => stream.run(prompt)));
-    if (stream.wantsUsage) writer.send(stream.usageChunk(usages));
-    const wantsRecord = job.request.octavo?.include_serving_record === true;
-    const notes = completionNotes(service, wantsRecord, job.requestId, job.prompts.length);
+    const ended = await Promise.all(job.prompts.map((prompt) => stream.run(prompt)));
+    if (stream.wantsUsage) writer.send(stream.usageChunk(ended.map(({ usage }) => usage)));
+    const digests = ended.map(({ logitsDigests }) => logitsDigests);
+    const notes = completionNotes(service, job.request.octavo, job.requestId, digests);
     if (notes !== undefined) writer.send(stream.notesChunk(notes));
     await writer.flush();
     writer.end();
@@ -51,7 +56,7 @@ class CompletionStream {
     this.wantsUsage = service.wantsUsage(job.request);
   }
 
-  async run(prompt: PromptJob): Promise<Usage> {
+  async run(prompt: PromptJob): Promise<Pick<GenerationResult, "usage" | "logitsDigests">> {
     const { engine } = this.#service.model;
     const choices = Array.from(
       { length: prompt.params.n },
@@ -59,9 +64,10 @@ class CompletionStream {
     );
     let promptLogprobs: readonly (TokenLogprob | undefined)[] = [];
     let usage: Usage | undefined;
+    let logitsDigests: LogitsDigests | undefined;
     for await (const event of prompt.events) {
       if (event.kind === "prompt") promptLogprobs = event.promptLogprobs;
-      else if (event.kind === "done") usage = event.usage;
+      else if (event.kind === "done") ({ usage, logitsDigests } = event);
       else {
         for (const delta of event.deltas) {
           const finish =
@@ -75,7 +81,7 @@ class CompletionStream {
         await this.#writer.flush();
       }
     }
-    return requireUsage(engine, usage, this.#context.signal);
+    return { usage: requireUsage(engine, usage, this.#context.signal), logitsDigests };
   }
 
   usageChunk(usages: readonly Usage[]): Completion {

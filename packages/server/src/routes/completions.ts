@@ -62,6 +62,7 @@ export async function handleCompletions(service: Service, context: RequestContex
   const constrained =
     constraint === undefined ? {} : await compileConstraint(service.model.engine, constraint, context.signal);
   const batch = {};
+  const wantsDigests = request.octavo?.include_logits_digest === true && request.max_tokens !== 0;
   const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context, request) };
   const requests = ready.map(({ promptTokens, params }, index) => ({
     batch,
@@ -74,6 +75,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     arrivalMs: context.arrivalMs,
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
+    ...(wantsDigests && { wantLogitsDigests: true }),
     ...terms,
   }));
   const started = await startGenerations(service.model.engine, requests, context.signal);
@@ -174,8 +176,8 @@ function completionPieces(
     model: job.model,
     system_fingerprint: service.fingerprint,
   };
-  const wantsRecords = job.request.octavo?.include_serving_record === true;
-  const notes = completionNotes(service, wantsRecords, job.requestId, job.prompts.length);
+  const digests = results.map(({ logitsDigests }) => logitsDigests);
+  const notes = completionNotes(service, job.request.octavo, job.requestId, digests);
   const tail: Pick<Completion, "usage" | "octavo"> = {
     usage: usageInfo(
       sum((result) => result.usage.promptTokens),

@@ -29,6 +29,31 @@ describe("serving records", () => {
     assert(!("octavo" in plain));
   });
 
+  it("come with a digest of the logits behind each token when asked for, of every choice", async () => {
+    await using server = await startTestServer({}, { reply: (prompt, index) => `${prompt.at(-1)}${index}` });
+    const octavo = { include_logits_digest: true };
+    const digestsOf = (text: string): readonly string[] =>
+      Array.from(text, (letter) => letter.charCodeAt(0).toString(16).padStart(16, "0"));
+    const body = { prompt: ["a", "b"], n: 2, octavo };
+    const expected = ["a0", "a1", "b0", "b1"].map(digestsOf);
+    const whole = (await (await server.post("/v1/completions", body)).json()) as Noted;
+    assert.deepEqual(whole.octavo, { logits_digests: expected });
+    const chunks = await streamed(server, "/v1/completions", body);
+    assert.deepEqual(chunks.at(-1)?.octavo, { logits_digests: expected });
+    const asked = { ...chat, n: 2, octavo: { ...octavo, include_serving_record: true } };
+    const answer = (await (await server.post("/v1/chat/completions", asked)).json()) as Noted;
+    const last = (await streamed(server, "/v1/chat/completions", asked)).at(-1)!;
+    for (const { octavo: notes } of [answer, last]) {
+      assert.deepEqual(notes?.logits_digests, ["\n0", "\n1"].map(digestsOf));
+      assert.equal(notes.serving_record?.is_over, true);
+    }
+    const promptOnly = { prompt: "a", echo: true, max_tokens: 0, octavo };
+    const nothing = (await (await server.post("/v1/completions", promptOnly)).json()) as Noted;
+    assert.deepEqual(nothing.octavo, {});
+    const batch = { messages: [chat.messages], octavo };
+    assert.equal((await server.post("/v1/chat/completions/batch", batch)).status, 400);
+  });
+
   it("come in the last chunk of a stream, behind usage", async () => {
     await using server = await startTestServer({}, { reply: () => "four" });
     for (const path of ["/v1/chat/completions", "/v1/completions"]) {

@@ -205,7 +205,14 @@ export class FakeEngine implements Engine {
           maxTokens: params.maxTokens,
         });
       }
-      yield { kind: "done", usage, record };
+      yield {
+        kind: "done",
+        usage,
+        record,
+        ...(request.wantLogitsDigests === true && {
+          logitsDigests: sequences.map((sequence) => sequence.digests),
+        }),
+      };
     } finally {
       if (!isComplete) this.aborted.push(request.requestId);
       for (const observer of this.#observers) observer.onSettled?.(request.requestId, steps * stepComputeMs);
@@ -260,6 +267,11 @@ class FakeSequence {
       skipSpecialTokens,
       ...(keptSpecialTokens === undefined ? {} : { keptSpecialTokens }),
     });
+  }
+
+  /** Of the tokens given so far: the token itself. */
+  get digests(): readonly string[] {
+    return Array.from(this.#tokens.slice(0, this.numTokens), (token) => token.toString(16).padStart(16, "0"));
   }
 
   step(isDrained: boolean): readonly SequenceDelta[] {
