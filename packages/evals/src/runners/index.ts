@@ -1,4 +1,6 @@
 export * from "./runner.js";
+export type { BatchCluster, JobStatus } from "./batch-jobs/batch-cluster.js";
+export { BatchJobsRunner, type BatchJobsOptions } from "./batch-jobs/batch-jobs-runner.js";
 export { concurrently } from "./concurrently.js";
 export { BullMqRunner, type BullMqRunnerOptions } from "./bullmq/bullmq-runner.js";
 export { BullMqWorker, type BullMqWorkerOptions } from "./bullmq/bullmq-worker.js";
@@ -6,4 +8,6 @@ export type { BullMqConnection } from "./bullmq/connection.js";
 export { ContentKeys } from "./content-key.js";
 export { InProcessRunner, type InProcessOptions } from "./in-process.js";
 export { WorkerThreadsRunner, type WorkerThreadsOptions } from "./worker-threads/worker-threads.js";
+export { RayCluster, type RayClusterOptions } from "./ray/ray-cluster.js";
+export { RayRunner, type RayRunnerOptions } from "./ray/ray-runner.js";
 export { ScoreJournal } from "./journal.js";

@@ -9,18 +9,18 @@ export const workerOptions = {
   module: { type: "string", multiple: true },
   threads: { type: "string" },
   concurrency: { type: "string" },
-  "judge-url": { type: "string" },
+  judge: { type: "string" },
   "judge-model": { type: "string" },
-  "judge-api-key-env": { type: "string" },
+  "judge-key-env": { type: "string" },
 } as const satisfies ParseArgsConfig["options"];
 
 export const workerUsage = `
   --module URL             a module that exports \`evaluators\`; may be given again
   --threads N              threads that compute scores (default: one for each core, at most 8)
   --concurrency N          pairs at a time (default 16)
-  --judge-url URL          an OpenAI-compatible endpoint, up to and including /v1
-  --judge-model NAME       the model that judges
-  --judge-api-key-env NAME the environment variable that holds its key`;
+  --judge URL              server of the model that judges, up to and including /v1
+  --judge-model NAME       its model
+  --judge-key-env NAME     environment variable with its key`;
 
 export interface WorkerSetup {
   readonly table: EvaluatorTable;
@@ -35,13 +35,13 @@ type Values = Readonly<ReturnType<typeof parseArgs<{ readonly options: typeof wo
 /** @throws OctavoError `invalid_option` */
 export async function workerSetup(values: Values): Promise<WorkerSetup> {
   const modules = values.module ?? [];
-  const { "judge-url": baseUrl, "judge-model": model, "judge-api-key-env": keyName } = values;
+  const { judge: baseUrl, "judge-model": model, "judge-key-env": keyName } = values;
   if ((baseUrl === undefined) !== (model === undefined)) {
-    throw new OctavoError("invalid_option", "--judge-url and --judge-model belong together");
+    throw new OctavoError("invalid_option", "--judge and --judge-model belong together");
   }
   const apiKey = keyName === undefined ? undefined : process.env[keyName];
   if (keyName !== undefined && apiKey === undefined) {
-    throw new OctavoError("invalid_option", `--judge-api-key-env: there is no variable ${keyName}`);
+    throw new OctavoError("invalid_option", `--judge-key-env: ${keyName} is not set`);
   }
   const judge =
     baseUrl === undefined || model === undefined

@@ -2,21 +2,15 @@ import { setMaxListeners } from "node:events";
 import { OctavoError } from "@octavo/protocol";
 import type { Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import type { Evaluator, EvaluatorSpec, Score } from "../../evaluators/evaluator.js";
-import type { EvaluatorServices, EvaluatorTable } from "../../evaluators/registry.js";
 import { concurrencyOf } from "../in-process.js";
-import type { Runner } from "../runner.js";
-import { parseScoringTask } from "../scoring-task.js";
+import { TaskScorer, type TaskScorerOptions } from "../task-scorer.js";
 import { type BullMqConnection, connectRedis, defaultQueueName, loadBullMq } from "./connection.js";
 
-export interface BullMqWorkerOptions extends BullMqConnection {
-  readonly table: EvaluatorTable;
-  readonly services?: EvaluatorServices;
-  /**
-   * What does the scoring; stays the caller's to close. One that computes on threads leaves this one free: a worker that
-   * does not renew the locks of its jobs in time loses them.
-   */
-  readonly runner: Runner;
+/**
+ * Its runner stays the caller's to close. One that computes on threads leaves this one free: a worker that does not renew
+ * the locks of its jobs in time loses them.
+ */
+export interface BullMqWorkerOptions extends BullMqConnection, TaskScorerOptions {
   /** Jobs at a time. Default 16. */
   readonly concurrency?: number;
   /** For how long a job is this worker's without being renewed: how long the jobs of a dead worker wait. Default 30,000. */
@@ -45,16 +39,16 @@ export class BullMqWorker {
    * @throws OctavoError `runner_unavailable` when Redis does not answer
    */
   static async start(options: BullMqWorkerOptions): Promise<BullMqWorker> {
-    const { table, services = {}, runner, prefix } = options;
+    const { prefix } = options;
     const { bullmq, Redis: RedisClient } = await loadBullMq();
     const redis = await connectRedis(RedisClient, options);
-    const evaluators = new EvaluatorCache(table, services);
+    const scorer = new TaskScorer(options);
     const closing = new AbortController();
     // every job listens to it
     setMaxListeners(0, closing.signal);
     const worker = new bullmq.Worker(
       options.queueName ?? defaultQueueName,
-      async ({ data }: { readonly data: unknown }) => scoreTask(data, evaluators, runner, closing.signal),
+      ({ data }: { readonly data: unknown }) => scorer.score(data, closing.signal),
       {
         connection: redis,
         concurrency: concurrencyOf(options.concurrency ?? 16),
@@ -75,48 +69,5 @@ export class BullMqWorker {
     if (force) this.#closing.abort(new OctavoError("shutting_down", "the worker was stopped"));
     await this.#worker.close(force);
     this.#redis.disconnect();
-  }
-}
-
-async function scoreTask(
-  data: unknown,
-  evaluators: EvaluatorCache,
-  runner: Runner,
-  signal: AbortSignal,
-): Promise<Score> {
-  const { sample, spec, fingerprint } = parseScoringTask(data);
-  const evaluator = evaluators.get(spec);
-  if ((evaluator.fingerprint ?? null) !== fingerprint) {
-    throw new OctavoError(
-      "runner_unavailable",
-      `this worker's ${evaluator.name} is another than the run's (${evaluator.fingerprint ?? "none"}, not ${fingerprint ?? "none"}): give runner and workers the same judge`,
-    );
-  }
-  for await (const { score } of runner.run([sample], [evaluator], { signal })) return score;
-  throw new OctavoError("internal_error", `the runner ${runner.name} gave no score`);
-}
-
-const maxKept = 1000;
-
-/** Evaluators by their spec: a run's jobs have few. */
-class EvaluatorCache {
-  readonly #table: EvaluatorTable;
-  readonly #services: EvaluatorServices;
-  readonly #made = new Map<string, Evaluator>();
-
-  constructor(table: EvaluatorTable, services: EvaluatorServices) {
-    this.#table = table;
-    this.#services = services;
-  }
-
-  get(spec: EvaluatorSpec): Evaluator {
-    const key = JSON.stringify(spec);
-    const known = this.#made.get(key);
-    if (known !== undefined) return known;
-    const [made] = this.#table.create([spec], this.#services);
-    if (made === undefined) throw new OctavoError("internal_error", "a spec made no evaluator");
-    if (this.#made.size >= maxKept) this.#made.clear();
-    this.#made.set(key, made);
-    return made;
   }
 }

@@ -119,7 +119,7 @@ describe("evaluation on a queue", { skip }, () => {
         sendJson(response, 200, completion(JSON.stringify({ reason: `of ${number}`, verdict })));
       },
     });
-    const judgeOptions = ["--judge-url", server.baseUrl, "--judge-model", "small-judge"];
+    const judgeOptions = ["--judge", server.baseUrl, "--judge-model", "small-judge"];
     const judge = openAiJudge({ baseUrl: server.baseUrl, model: "small-judge" });
     const evaluators = evaluatorTable.create(["is_concise"], { judge });
     const [doomed, other] = await Promise.all([
