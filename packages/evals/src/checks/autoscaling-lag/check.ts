@@ -104,9 +104,8 @@ function adviceOn(scaling: readonly Observation[]): readonly Advice[] {
       because: "a replica that is there has no cold start",
     },
     {
-      knob: "cold start",
-      change:
-        "keep packed weights on the node's disk (Octavo writes them at the first start) and images pulled",
+      knob: "--weight-cache",
+      change: "keep packed weights on the node's disk, and images pulled",
       because: "the rest of the lag is loading",
     },
     ...(timedOut > 0

@@ -124,7 +124,7 @@ const adviceByCause: Readonly<Record<string, Advice>> = {
   },
   slow_compute: {
     knob: "the machine",
-    change: "look for other processes, thermal limits, and --num-threads above the cores that are free",
+    change: "look for other processes, thermal limits, and --threads above the cores that are free",
     because: "the same work took longer",
   },
   host: {

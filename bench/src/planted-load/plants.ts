@@ -1,0 +1,218 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type CheckName,
+  checkNamed,
+  type CheckResult,
+  composedArrivals,
+  type EvalCase,
+  evaluatorTable,
+  observationFromAnswer,
+  sendOpenLoop,
+  type Target,
+  type TestBed,
+} from "@octavo/evals";
+import { Random } from "@octavo/statistics";
+import type { OctavoProcesses } from "./octavo-process.js";
+
+/** A fault of load in `octavo serve`, or its absence, and the check that is to tell. */
+export interface LoadPlant {
+  readonly name: string;
+  readonly check: CheckName;
+  readonly isFaulty: boolean;
+  /** Of the server that serves all seeds. */
+  readonly flags: readonly string[];
+  judge(target: Target, processes: OctavoProcesses, seed: number): Promise<CheckResult>;
+}
+
+const { signal } = new AbortController();
+const words = "paper leaf folded sheet quire binding margin letter column press".split(" ");
+
+/** Prompts of many lengths, other ones for every seed. */
+function casesOf(seed: number, count: number): readonly EvalCase[] {
+  const random = new Random(seed);
+  return Array.from({ length: count }, (_, index) => {
+    const text = Array.from({ length: random.integer(20, 120) }, () => random.pick(words)).join(" ");
+    return {
+      id: `${seed}-${index}`,
+      messages: [{ role: "user", content: `${seed} ${index}: ${text}` }],
+      tools: [],
+      context: undefined,
+      expected: {},
+      parameters: { maxTokens: 32, temperature: 0, extraBody: { min_tokens: 32 } },
+      tenant: undefined,
+      cluster: undefined,
+      tags: [],
+      metadata: {},
+    };
+  });
+}
+
+function bedOf(candidate: Target, seed: number, given: Partial<TestBed> = {}): TestBed {
+  return {
+    candidate,
+    baseline: undefined,
+    replicas: [],
+    startReplica: undefined,
+    cases: casesOf(seed, 40),
+    evaluators: [],
+    seed,
+    signal,
+    ...given,
+  };
+}
+
+const tenants = (name: string, isFaulty: boolean, largePerMinute: number, policy: string): LoadPlant => ({
+  name,
+  check: "fairness",
+  isFaulty,
+  flags: ["--scheduling-policy", policy, "--max-num-seqs", "32"],
+  judge: async (target, _, seed) => {
+    const { result } = await checkNamed("fairness").run(bedOf(target, seed), {
+      requests: 40,
+      rounds: 2,
+      small_requests_per_minute: 900,
+      large_requests_per_minute: largePerMinute,
+      large_prompt_tokens: largePerMinute > 1000 ? 250 : 0,
+      large_output_tokens: 48,
+    });
+    return result;
+  },
+});
+
+const cluster = (name: string, isFaulty: boolean, largePerMinute: number): LoadPlant => ({
+  name,
+  check: "tenant-fairness",
+  isFaulty,
+  flags: ["--scheduling-policy", "fcfs", "--max-num-seqs", "16"],
+  judge: async (target, processes, seed) => {
+    const other = await replicaBeside(processes);
+    const bed = bedOf(target, seed, { replicas: [target, other] });
+    const { result } = await checkNamed("tenant-fairness").run(bed, {
+      requests: 40,
+      rounds: 2,
+      small_requests_per_minute: 900,
+      large_requests_per_minute: largePerMinute,
+      large_prompt_tokens: largePerMinute > 1000 ? 250 : 0,
+      large_output_tokens: 48,
+    });
+    return result;
+  },
+});
+
+const beside = new WeakMap<OctavoProcesses, Promise<Target>>();
+
+function replicaBeside(processes: OctavoProcesses): Promise<Target> {
+  const known =
+    beside.get(processes) ??
+    processes.serve("beside", ["--scheduling-policy", "fcfs", "--max-num-seqs", "16"]);
+  beside.set(processes, known);
+  return known;
+}
+
+const jitter = (
+  name: string,
+  isFaulty: boolean,
+  burstPrompts: number,
+  flags: readonly string[],
+): LoadPlant => ({
+  name,
+  check: "jitter",
+  isFaulty,
+  flags,
+  judge: async (target, _, seed) => {
+    const { result } = await checkNamed("jitter").run(bedOf(target, seed), {
+      rounds: 6,
+      replays: 3,
+      burst_prompts: burstPrompts,
+      burst_prompt_tokens: 1000,
+      slice_ms: 20,
+      full_slice: 8,
+    });
+    return result;
+  },
+});
+
+const scaleUp = (name: string, isFaulty: boolean, perSecond: number, delaySeconds: number): LoadPlant => ({
+  name,
+  check: "autoscaling-lag",
+  isFaulty,
+  flags: ["--max-num-seqs", "8"],
+  judge: async (target, processes, seed) => {
+    const flags = ["--enable-fault-injection", "--fault-start-delay", String(delaySeconds)];
+    const bed = bedOf(target, seed, {
+      startReplica: () => processes.start("late", [...flags, "--max-num-seqs", "8"]),
+      evaluators: evaluatorTable.create(["is_json"]),
+    });
+    const { result } = await checkNamed("autoscaling-lag").run(bed, {
+      idle_requests_per_second: 20,
+      burst_requests_per_second: perSecond,
+    });
+    return result;
+  },
+});
+
+/** Production as its spans have it, and an evaluation that sends the like of it or something else. */
+const drift = (name: string, isFaulty: boolean): LoadPlant => ({
+  name,
+  check: "traffic-drift",
+  isFaulty,
+  flags: [],
+  judge: async (_, processes, seed) => {
+    const folder = await mkdtemp(join(tmpdir(), "octavo-drift-"));
+    try {
+      const target = await processes.serve("traced", ["--trace-store", folder]);
+      const bed = bedOf(target, seed);
+      const loads = [
+        { tenant: "many", requestsPerMinute: 1500, burstiness: 0.3 },
+        { tenant: "few", requestsPerMinute: 500, burstiness: 1 },
+      ];
+      const production = composedArrivals(loads, 5000, new Random(seed)).map(({ tenant, atMs }, index) => ({
+        evalCase: bed.cases[index % bed.cases.length]!,
+        atMs,
+        tenant,
+      }));
+      await sendOpenLoop(target, production, { signal });
+      await sleep(1500);
+      const file = (await readdir(folder)).find((one) => one.endsWith(".jsonl")) ?? "";
+      const settings = {
+        recording: join(folder, file),
+        length_margin: 0.5,
+        tenant_margin: 0.3,
+        dispersion_margin: 4,
+      };
+      const check = checkNamed("traffic-drift");
+      const { observations, result } = await check.run(bed, settings);
+      if (!isFaulty) return result;
+      const even = Array.from({ length: 40 }, (_case, index) => ({
+        evalCase: { ...bed.cases[0]!, parameters: { maxTokens: 4, temperature: 0 } },
+        atMs: 100 * index,
+        tenant: "few",
+      }));
+      const evaluation = (await sendOpenLoop(target, even, { signal })).map(({ answer, scheduled }) =>
+        observationFromAnswer(answer, { condition: "evaluation", ...scheduled }),
+      );
+      const kept = observations.filter(({ condition }) => condition === "production");
+      return check.judge([...kept, ...evaluation], settings);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+});
+
+const unbounded = ["--max-num-batched-tokens", "8192", "--max-prefill-step-ms", "0"];
+
+export const loadPlants: readonly LoadPlant[] = [
+  tenants("a small tenant behind a large one, first come first served", true, 6000, "fcfs"),
+  jitter("long prompts in steps without a bound", true, 4, unbounded),
+  scaleUp("a replica that starts a second late, under a burst", true, 80, 1),
+  drift("short answers for one tenant, evenly, instead of production's mix", true),
+  cluster("a small tenant behind a large one, on two replicas", true, 9000),
+  tenants("a large tenant that sends next to nothing", false, 60, "fair"),
+  jitter("streams alone", false, 0, []),
+  scaleUp("a burst that one replica can take", false, 20, 0),
+  drift("production's own spans replayed", false),
+  cluster("a large tenant that sends next to nothing, on two replicas", false, 60),
+];
