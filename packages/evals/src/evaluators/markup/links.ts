@@ -9,14 +9,18 @@ export function linksIn(text: string): string[] {
 
 /** A closing bracket belongs to the link only where it was opened in it. */
 function trimmed(link: string): string {
-  let text = link;
-  for (;;) {
-    const last = text.at(-1)!;
-    const opening = { ")": "(", "]": "[" }[last];
-    const isOpened = opening !== undefined && countOf(text, opening) >= countOf(text, last);
-    if (!/[.,;:!?'"*_)\]]/.test(last) || isOpened) return text;
-    text = text.slice(0, -1);
+  const left = new Map([...")]"].map((closing) => [closing, countOf(link, closing)]));
+  let end = link.length;
+  for (; end > 0; end--) {
+    const last = link[end - 1]!;
+    const closings = left.get(last);
+    if (closings !== undefined) {
+      // every opening one stands before what is trimmed
+      if (countOf(link, last === ")" ? "(" : "[") >= closings) break;
+      left.set(last, closings - 1);
+    } else if (!/[.,;:!?'"*_]/.test(last)) break;
   }
+  return link.slice(0, end);
 }
 
 function countOf(text: string, character: string): number {

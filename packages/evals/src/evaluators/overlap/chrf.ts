@@ -1,3 +1,4 @@
+import { OctavoError } from "@octavo/protocol";
 import { countCharacterNgrams, countNgrams, overlapOf, splitAtSpace, totalOf } from "./ngrams.js";
 
 const characterOrders = 6;
@@ -5,6 +6,8 @@ const characterOrders = 6;
 const beta = 2;
 /** Stands for a precision or recall that has nothing to be computed from. */
 const epsilon = 1e-16;
+/** Of one text: more are not counted, since each comes in six n-grams. */
+const maxCharacters = 200_000;
 const punctuation = new Set("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
 
 /** Of one order: n-grams of the output, of the reference, and of both. */
@@ -32,8 +35,18 @@ function ngramsOf(text: string, wordOrders: number): ReadonlyMap<string, number>
   ];
 }
 
-/** One segment against the reference that it is nearest to. */
+/**
+ * One segment against the reference that it is nearest to.
+ * @throws OctavoError `payload_too_large` for texts of more than 200,000 characters
+ */
 export function chrfCounts(output: string, references: readonly string[], wordOrders: number): ChrfCounts {
+  const longest = Math.max(output.length, ...references.map((reference) => reference.length));
+  if (longest > maxCharacters) {
+    throw new OctavoError(
+      "payload_too_large",
+      `a text of ${longest} characters is too long for chrF, which counts up to ${maxCharacters}`,
+    );
+  }
   const own = ngramsOf(output, wordOrders);
   let best: ChrfCounts = own.map((): OrderCounts => [0, 0, 0]);
   let bestScore = -1;

@@ -1,8 +1,10 @@
 import { OctavoError } from "@octavo/protocol";
 import { countNgrams, overlapOf, totalOf } from "./ngrams.js";
 
-/** Cells of a table of common subsequences that are filled at most. */
+/** Cells of tables of common subsequences that are filled at most. */
 const maxCells = 5e7;
+/** What a table costs beside its cells, in cells. */
+const tableCost = 20;
 
 export interface Rouge {
   readonly precision: number;
@@ -54,7 +56,7 @@ export function rougeLsum(output: string, reference: string): Rouge {
   const theirs = linesOf(reference);
   const numMine = mine.flat().length;
   const numTheirs = theirs.flat().length;
-  requireCells(numMine * numTheirs);
+  requireCells(numMine * numTheirs + tableCost * mine.length * theirs.length);
   const leftMine = countNgrams(mine.flat(), 1);
   const leftTheirs = countNgrams(theirs.flat(), 1);
   let hits = 0;
@@ -75,8 +77,8 @@ export function rougeLsum(output: string, reference: string): Rouge {
 function linesOf(text: string): string[][] {
   return text
     .split("\n")
-    .filter((line) => line !== "")
-    .map(rougeTokens);
+    .map(rougeTokens)
+    .filter((tokens) => tokens.length > 0);
 }
 
 /** Places in `line` of a longest common subsequence with `other`; of several, the one that rouge-score walks back to. */
@@ -108,6 +110,6 @@ function requireCells(cells: number): void {
   if (cells <= maxCells) return;
   throw new OctavoError(
     "payload_too_large",
-    `the texts are too long for a common subsequence: the product of their word counts is ${cells}, at most ${maxCells}`,
+    `the texts are too long for a common subsequence: it takes ${cells} cells, at most ${maxCells} are filled`,
   );
 }

@@ -32,7 +32,7 @@ export function quote(text: string, length = 60): string {
 /** Texts to look for: one, several, or what the case expects. */
 export const wantedOptions = {
   value: z.string().optional(),
-  values: z.array(z.string()).min(1).max(10_000).optional(),
+  values: z.array(z.string()).min(1).max(1000).optional(),
 };
 
 interface Wanted {
