@@ -8,22 +8,29 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { EvalReport } from "@octavo/evals";
 
 const main = fileURLToPath(new URL("../main.js", import.meta.url));
 let folder = "";
 let server: Server;
 let url = "";
 
-/** Takes an answer with "please" for a polite one. */
+/** A model that is always polite, and a judge that takes an answer with "please" for a polite one. */
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "octavo-calibrate-"));
   server = createServer((request, response) => {
     let body = "";
     request.on("data", (chunk) => (body += chunk));
     request.on("end", () => {
+      if (request.method !== "POST") {
+        response.writeHead(404).end();
+        return;
+      }
       const asked = JSON.parse(body) as { readonly messages: readonly { readonly content: string }[] };
-      const verdict = asked.messages[1]!.content.includes("please") ? "pass" : "fail";
-      const message = { role: "assistant", content: JSON.stringify({ reason: "so it is", verdict }) };
+      const shown = asked.messages[1]?.content;
+      const verdict = shown?.includes("please") === true ? "pass" : "fail";
+      const content = shown === undefined ? "Yes please" : JSON.stringify({ reason: "so it is", verdict });
+      const message = { role: "assistant", content };
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }] }));
     });
@@ -38,22 +45,27 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function calibrate(name: string, cases: readonly object[], ...more: readonly string[]) {
+async function write(name: string, cases: readonly object[]): Promise<string> {
   const file = join(folder, name);
   await writeFile(file, cases.map((one) => `${JSON.stringify(one)}\n`).join(""));
-  const args = [
-    "eval",
-    "calibrate",
-    file,
-    "--judge",
-    url,
-    "--judge-model",
-    "small",
-    "--evaluator",
-    "is_polite",
-  ];
-  return new Promise<{ readonly code: unknown; readonly out: string; readonly err: string }>((resolve) => {
-    execFile(process.execPath, [main, ...args, ...more], (error, out, err) =>
+  return file;
+}
+
+async function calibrate(name: string, cases: readonly object[], ...more: readonly string[]): Promise<Ended> {
+  const file = await write(name, cases);
+  const judge = ["--judge", url, "--judge-model", "small", "--evaluator", "is_polite"];
+  return octavo("eval", "calibrate", file, ...judge, ...more);
+}
+
+interface Ended {
+  readonly code: unknown;
+  readonly out: string;
+  readonly err: string;
+}
+
+function octavo(...args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, ...args], (error, out, err) =>
       resolve({ code: error === null ? 0 : error.code, out, err }),
     );
   });
@@ -95,4 +107,33 @@ test("labels that do not decide, or are none, and a judge that is down have exit
   assert.equal(down.code, 8);
   const missing = await calibrate("labelled.jsonl", labelled, "--evaluator", "is_polit");
   assert.equal(missing.code, 4);
+});
+
+test("a run with labels reports how far its judge can be believed", async () => {
+  await write("labels.jsonl", labelled);
+  await write(
+    "asked.jsonl",
+    Array.from({ length: 20 }, (_, index) => ({ id: `asked-${index}`, input: "May I?" })),
+  );
+  const config = {
+    version: 1,
+    targets: { candidate: { base_url: url, model: "large" } },
+    datasets: { asked: { path: "asked.jsonl" } },
+    judge: { base_url: url, model: "small", labels: { path: "labels.jsonl" } },
+    evaluators: ["is_polite", { name: "is_polite", as: "by_another", options: { model: "other" } }],
+    health: { quality: ["pass_rate(is_polite) >= 0.5"] },
+  };
+  const file = join(folder, "eval.yaml");
+  await writeFile(file, JSON.stringify(config));
+  const { out, err } = await octavo("eval", "gate", "--config", file, "--json", "-");
+  const { calibrations } = JSON.parse(out) as Pick<EvalReport, "calibrations">;
+  assert.deepEqual(
+    calibrations.map(({ evaluator, judge, numLabels }) => [evaluator, judge, numLabels]),
+    [
+      ["is_polite", "small", 40],
+      ["by_another", "other", 40],
+    ],
+    err,
+  );
+  assert.equal(calibrations[0]?.correctedPassRate?.estimate, 1, "all of the candidate's answers pass");
 });

@@ -61,6 +61,23 @@ it("an evaluator is held against labels, and corrects what it says of the other 
   );
 });
 
+it("a run's own pass rate is corrected where it is given", async () => {
+  const cases = Array.from({ length: 40 }, (_, index) =>
+    labelledCase(
+      index,
+      index % 2 === 0 || index % 8 === 1 ? "good" : "ill",
+      index % 2 === 0 ? "pass" : "fail",
+    ),
+  );
+  const calibration = await calibrateEvaluator(polite!, cases, { signal });
+  assert.equal(reportCalibration(calibration)?.correctedPassRate, undefined);
+  // all of the right and a quarter of the wrong ones pass: 0.7 is said where 0.6 is true
+  const passes = [...Array.from({ length: 70 }, () => 1), ...Array.from({ length: 30 }, () => 0), Number.NaN];
+  const corrected = reportCalibration(calibration, passes)?.correctedPassRate;
+  assert.ok(Math.abs(corrected!.estimate - 0.6) < 1e-12);
+  assert.ok(corrected!.interval![0] < 0.6 && corrected!.interval![1] > 0.6);
+});
+
 it("labels that are too few make no row", async () => {
   const cases = [labelledCase(1, "good", "pass"), labelledCase(2, "ill", "fail")];
   const calibration = await calibrateEvaluator(polite!, cases, { signal });

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { wilsonInterval } from "@octavo/statistics";
+import { correctedRate, wilsonInterval } from "@octavo/statistics";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
 import { numberOf, recordOf } from "../http/json.js";
@@ -72,12 +72,22 @@ export async function calibrateEvaluator(
   };
 }
 
-/** As reports show it; undefined where the labels were refused. */
-export function reportCalibration(calibration: EvaluatorCalibration): ReportCalibration | undefined {
+/**
+ * As reports show it; undefined where the labels were refused. The corrected pass rate is of `passes` (1, 0, NaN where there
+ * is no verdict) where they are given, as of the answers of a run, else of the cases without a label.
+ */
+export function reportCalibration(
+  calibration: EvaluatorCalibration,
+  passes: readonly number[] = [],
+): ReportCalibration | undefined {
   const { report, evaluator, judge = "none", bins } = calibration;
   if (report.status === "refused") return undefined;
-  const { kappa, balancedAccuracy, corrected } = report;
+  const { kappa, balancedAccuracy } = report;
   const { confidence } = kappa;
+  const verdicts = passes.filter((value) => !Number.isNaN(value));
+  const judged = { successes: verdicts.filter((value) => value === 1).length, trials: verdicts.length };
+  const corrected =
+    judged.trials === 0 ? report.corrected : correctedRate(judged, report.accuracy, confidence);
   return {
     judge,
     evaluator,

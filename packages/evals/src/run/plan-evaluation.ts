@@ -19,6 +19,7 @@ export const evaluationVocabulary: GateVocabulary = {
     const judge: JudgeModel = {
       name: "a judge",
       ask: () => Promise.reject(new OctavoError("judge_failed", "nobody is asked while a file is read")),
+      withModel: () => judge,
     };
     return evaluatorTable.create(specs, hasJudge ? { judge } : {}).map(({ name }) => name);
   },
@@ -82,6 +83,9 @@ export async function planEvaluation(
       Object.entries(file.datasets).map(([name, dataset]) => openNamed(name, dataset, folder)),
     ),
     evaluators: evaluatorTable.create(file.evaluators, judge === undefined ? {} : { judge }),
+    ...(file.judge?.labels === undefined
+      ? {}
+      : { labels: await openNamed("labels", file.judge.labels, folder) }),
     checks: config.checks,
     gate: config,
     scoresCases: Object.keys(file.datasets).length > 0,

@@ -11,7 +11,8 @@ import type { GateResult } from "../gate/gate-result.js";
 import { judgeGate, unjudged } from "../gate/judge-gate.js";
 import { Measurements, type Prices } from "../gate/measurements.js";
 import { KeptCases } from "../report/kept-cases.js";
-import type { EvalReport, ReportTarget } from "../report/report.js";
+import type { EvalReport, ReportCalibration, ReportTarget } from "../report/report.js";
+import { calibrateEvaluator, reportCalibration } from "../judges/calibrate-evaluator.js";
 import type { Runner } from "../runners/runner.js";
 import type { Target } from "../targets/target.js";
 import type { CaseJournal } from "./case-journal.js";
@@ -28,6 +29,8 @@ export interface EvaluationPlan {
   readonly startReplica: (() => Promise<Target>) | undefined;
   readonly datasets: readonly Dataset[];
   readonly evaluators: readonly Evaluator[];
+  /** Answers that people labelled, to hold judges against. */
+  readonly labels?: Dataset;
   readonly checks: readonly { readonly name: CheckName; readonly settings: unknown }[];
   /** Undefined: the checks alone decide. */
   readonly gate: GateConfig | undefined;
@@ -81,6 +84,7 @@ export async function runEvaluation(
   const measurements = new Measurements(plan.prices);
   const kept = new KeptCases(plan.maxReportedCases);
   const checks: CheckResult[] = [];
+  const calibrations: ReportCalibration[] = [];
   const warnings = [...plan.warnings];
   const judged = plan.evaluators.filter(({ needsJudge }) => needsJudge).map(({ name }) => name);
   const targets = [...(plan.baseline === undefined ? [] : ["baseline"]), "candidate"];
@@ -89,6 +93,15 @@ export async function runEvaluation(
   let gate: GateResult | undefined;
   try {
     await measure(plan, { ...options, signal }, measurements, kept, checks);
+    for (const evaluator of plan.evaluators) {
+      if (plan.labels === undefined || evaluator.judge === undefined) continue;
+      const calibration = await calibrateEvaluator(evaluator, plan.labels.cases(), { signal });
+      const row = reportCalibration(calibration, measurements.passes("candidate", evaluator.name));
+      if (row !== undefined) calibrations.push(row);
+      const { report } = calibration;
+      const said = report.status === "refused" ? [report.reason] : report.warnings;
+      warnings.push(...said.map((warning) => `labels of ${evaluator.name}: ${warning}`));
+    }
     gate = plan.gate && judgeGate(plan.gate, { measurements, checks, judged, targets });
   } catch (thrown) {
     const error = endOf(thrown, options);
@@ -115,7 +128,7 @@ export async function runEvaluation(
           plan.seed,
         )
       : [],
-    calibrations: [],
+    calibrations,
     checks,
     gate,
     cases: kept.rows,
