@@ -1,5 +1,6 @@
 import type { OctavoError } from "@octavo/protocol";
 import type { Explanation, SlowGap } from "./evidence/explanation.js";
+import type { Neighbours } from "./evidence/neighbours.js";
 import type { Spread } from "./evidence/spread.js";
 import type { LoggedStep } from "./evidence/step-log.js";
 import type { LoadedAdapter } from "./adapters/adapter.js";
@@ -200,6 +201,8 @@ export interface Evidence {
   step(number: number): LoggedStep | undefined;
   /** Undefined for a request that was forgotten or never was; of several with one id, the latest. */
   request(requestId: string): RequestEvidence | undefined;
+  /** Who was there beside a request, as they would have to be sent again; of those that are remembered. */
+  neighbours(requestId: string): Neighbours | undefined;
 }
 
 export interface EngineStats {

@@ -13,6 +13,7 @@ export type {
 export { faultKinds } from "./faults/fault.js";
 export type * from "./faults/fault.js";
 export type { WeightCorruption } from "./faults/corrupt-weights.js";
+export type { Neighbours, RecordedRequest } from "./evidence/neighbours.js";
 export type { Spread } from "./evidence/spread.js";
 export type { LoggedStep, StepShare } from "./evidence/step-log.js";
 export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config.js";

@@ -8,7 +8,14 @@ export {
 } from "./error-body.js";
 export { describeValue, parseWith, unknownFields } from "./validation.js";
 export { wireSchema } from "./wire-schema.js";
-export type { ExplanationInfo, OctavoFields, OctavoNotes, ServingRecordInfo } from "./serving-record.js";
+export type {
+  ExplanationInfo,
+  NeighboursInfo,
+  OctavoFields,
+  OctavoNotes,
+  RecordedRequestInfo,
+  ServingRecordInfo,
+} from "./serving-record.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";
 export { chatRoles, type ChatMessage, type ChatRole, type ChatTool } from "./chat-messages.js";

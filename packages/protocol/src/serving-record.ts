@@ -99,6 +99,33 @@ export interface ServingRecordInfo {
   })[];
 }
 
+/** A request as it would have to be sent again. Times in ms, from its arrival but for `arrival_offset_ms`. */
+export interface RecordedRequestInfo {
+  readonly request_id: string;
+  readonly tenant: string;
+  readonly is_over: boolean;
+  /** From the arrival of the request that was asked about. */
+  readonly arrival_offset_ms: number;
+  readonly queue_ms?: number;
+  readonly time_to_first_token_ms?: number;
+  readonly e2e_ms?: number;
+  readonly prompt_tokens: number;
+  readonly cached_tokens: number;
+  /** Of each of its sequences. */
+  readonly output_tokens: readonly number[];
+  /** What was computed of it while the request that was asked about was there. */
+  readonly tokens_meanwhile: number;
+  readonly kernel_ms_meanwhile: number;
+}
+
+/** A request and those that were there beside it. */
+export interface NeighboursInfo {
+  readonly request: RecordedRequestInfo;
+  /** By arrival. */
+  readonly neighbours: readonly RecordedRequestInfo[];
+  readonly num_omitted: number;
+}
+
 /** What an answer holds under `octavo`. */
 export interface OctavoNotes {
   readonly serving_record?: ServingRecordInfo;

@@ -2,6 +2,7 @@ import type { Evidence, RequestEvidence, ServingRecord } from "../api.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import { Explainer } from "./explain.js";
 import type { RequestName } from "./explanation.js";
+import { type KnownRequest, type Neighbours, neighboursOf } from "./neighbours.js";
 import type { RequestTimeline } from "./request-timeline.js";
 import { type LoggedStep, type StepEnd, StepLog } from "./step-log.js";
 
@@ -28,6 +29,7 @@ interface Ended {
   readonly timeline: RequestTimeline;
   readonly record: ServingRecord;
   readonly numUncachedTokens: number;
+  readonly outputTokens: readonly number[];
 }
 
 /**
@@ -109,6 +111,14 @@ export class EvidenceLog implements Evidence {
     };
   }
 
+  neighbours(requestId: string): Neighbours | undefined {
+    const known = [...this.#known()];
+    const own = known.find((request) => request.requestId === requestId);
+    if (own === undefined) return undefined;
+    const { arrivalMs, endMs = performance.now() } = own.timeline;
+    return neighboursOf(own, known, this.#steps.between(arrivalMs, endMs));
+  }
+
   add(request: ObservedRequest): void {
     this.#active.set(request.requestId, request);
     const { requestId, tenant } = request;
@@ -120,7 +130,13 @@ export class EvidenceLog implements Evidence {
     const { requestId, tenant, timeline, record } = request;
     if (this.#active.get(requestId) === request) this.#active.delete(requestId);
     this.#forget(requestId);
-    this.#ended.set(requestId, { tenant, timeline, record, numUncachedTokens: uncachedTokens(request) });
+    this.#ended.set(requestId, {
+      tenant,
+      timeline,
+      record,
+      numUncachedTokens: uncachedTokens(request),
+      outputTokens: outputTokens(request),
+    });
     this.#numEndedOutputs += timeline.numOutputs;
     for (const oldest of this.#ended.keys()) {
       if (this.#ended.size <= mostEnded && this.#numEndedOutputs <= mostOutputs) break;
@@ -173,6 +189,30 @@ export class EvidenceLog implements Evidence {
     this.#steps.end(step);
   }
 
+  /** Those that are there first, so that of two with one id the latest is found. */
+  *#known(): Generator<KnownRequest> {
+    for (const request of this.#active.values()) {
+      const { requestId, tenant, timeline, sequences } = request;
+      const cachedTokens = sequences[0]?.cachedTokens ?? 0;
+      const promptTokens = uncachedTokens(request) + cachedTokens;
+      yield {
+        requestId,
+        tenant,
+        isOver: false,
+        timeline,
+        promptTokens,
+        cachedTokens,
+        outputTokens: outputTokens(request),
+      };
+    }
+    for (const [requestId, ended] of this.#ended) {
+      const { tenant, timeline, record, numUncachedTokens, outputTokens: output } = ended;
+      const { cachedTokens } = record;
+      const promptTokens = numUncachedTokens + cachedTokens;
+      yield { requestId, tenant, isOver: true, timeline, promptTokens, cachedTokens, outputTokens: output };
+    }
+  }
+
   #settleAll(): void {
     this.#isComputing = false;
     for (const { requestId, kernelMs } of this.#unsettled) this.#onSettled(requestId, kernelMs);
@@ -191,4 +231,8 @@ export class EvidenceLog implements Evidence {
 function uncachedTokens({ sequences }: ObservedRequest): number {
   const first = sequences[0];
   return first === undefined ? 0 : first.numPromptTokens - (first.cachedTokens ?? 0);
+}
+
+function outputTokens({ sequences }: ObservedRequest): readonly number[] {
+  return sequences.map(({ numOutputTokens }) => numOutputTokens);
 }

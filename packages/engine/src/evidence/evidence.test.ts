@@ -145,6 +145,66 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
+  test("neighbours are those who were there meanwhile, as they would have to be sent again", async () => {
+    using clock = new VirtualClock();
+    const { engine } = createFakeEngine({ ...roomy, backend: costly(clock) });
+    const before = generationRequest(tokens(8, 1), { maxTokens: 2 });
+    await collect(engine.generate(before));
+    clock.advance(5);
+    const early = generationRequest(tokens(40, 2), { maxTokens: 12 }, { account: { tenant: "big" } });
+    const own = generationRequest(tokens(8, 1), { maxTokens: 4, n: 2 });
+    const late = generationRequest(tokens(20, 4), { maxTokens: 30 });
+    const answers = [collect(engine.generate(early))];
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(3);
+    answers.push(collect(engine.generate(own)), collect(engine.generate(late)));
+    const [, answer] = await Promise.all(answers);
+    clock.advance(1);
+    await collect(engine.generate(generationRequest(tokens(8, 5), { maxTokens: 2 })));
+    const found = engine.evidence.neighbours(own.requestId)!;
+    assert.equal(found.numOmitted, 0);
+    assert.deepEqual(
+      found.neighbours.map(({ requestId }) => requestId),
+      [early.requestId, late.requestId],
+    );
+    const { request } = found;
+    assert.equal(request.requestId, own.requestId);
+    assert.deepEqual([request.promptTokens, request.outputTokens], [8, [4, 4]]);
+    assert.equal(request.arrivalOffsetMs, 0);
+    assert.equal(request.cachedTokens, answer!.record!.cachedTokens);
+    assert(Math.abs(request.kernelMsMeanwhile - answer!.record!.kernelMs) < 1e-9);
+    assert.equal(request.e2eMs, answer!.record!.e2eMs);
+    const [big, other] = found.neighbours;
+    assert(big !== undefined && other !== undefined);
+    assert.equal(big.tenant, "big");
+    assert.deepEqual([big.promptTokens, big.outputTokens, big.cachedTokens], [40, [12], 0]);
+    assert(big.arrivalOffsetMs < 0 && other.arrivalOffsetMs >= 0);
+    const late30 = engine.evidence.request(late.requestId)!.record.kernelMs;
+    assert(other.kernelMsMeanwhile > 0 && other.kernelMsMeanwhile < late30);
+    assert(other.tokensMeanwhile >= 20 && other.tokensMeanwhile < 49);
+    assert.equal(engine.evidence.neighbours("nobody"), undefined);
+    await engine[Symbol.asyncDispose]();
+  });
+
+  test("neighbours of one that runs are known too, and those that are too many are the least busy", async () => {
+    const { engine } = createFakeEngine({ ...roomy, numBlocks: 8192, maxNumSeqs: 8 });
+    const own = generationRequest(tokens(8, 1), { maxTokens: 60 });
+    const crowd = Array.from({ length: 600 }, (_, index) =>
+      generationRequest(tokens(4 + (index % 7), index), { maxTokens: 1 }),
+    );
+    const waiting = [own, ...crowd].map((request) => collect(engine.generate(request)));
+    await waiting[300];
+    const found = engine.evidence.neighbours(own.requestId)!;
+    assert.equal(found.neighbours.length, 512);
+    assert.equal(found.numOmitted, 88);
+    const leastBusy = Math.min(...found.neighbours.map(({ kernelMsMeanwhile }) => kernelMsMeanwhile));
+    assert.equal(leastBusy, 0);
+    assert(found.neighbours.some(({ isOver }) => isOver) && found.neighbours.some(({ isOver }) => !isOver));
+    assert(found.neighbours.every(({ isOver, e2eMs }) => isOver === (e2eMs !== undefined)));
+    await Promise.all(waiting);
+    await engine[Symbol.asyncDispose]();
+  });
+
   test("the record says how many requests were waiting when it came", async () => {
     const { engine } = createFakeEngine({ maxNumSeqs: 1 });
     const requests = Array.from({ length: 4 }, (_, index) =>

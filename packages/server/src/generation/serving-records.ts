@@ -1,5 +1,5 @@
-import type { Explanation, ExplanationPart, RequestEvidence } from "@octavo/engine";
-import type { OctavoFields, OctavoNotes, ServingRecordInfo } from "@octavo/protocol";
+import type { Explanation, ExplanationPart, Neighbours, RequestEvidence } from "@octavo/engine";
+import type { NeighboursInfo, OctavoFields, OctavoNotes, ServingRecordInfo } from "@octavo/protocol";
 import type { Service } from "../service.js";
 import { otherTenants } from "../tenants/tenant-labels.js";
 import type { LogitsDigests } from "./run.js";
@@ -65,12 +65,25 @@ function promptRecords(
  * one of them who the others are.
  */
 export function servingRecordInfo(
-  { config }: Pick<Service, "config">,
+  service: Pick<Service, "config">,
   evidence: RequestEvidence,
 ): ServingRecordInfo {
-  const isSecret = config.tenants.keys.some(({ tenant }) => tenant !== undefined);
-  const { record, ...rest } = isSecret ? withoutOthers(evidence) : evidence;
+  const { record, ...rest } = areTenantsSecret(service) ? withoutOthers(evidence) : evidence;
   return toWire({ ...rest, ...record }) as ServingRecordInfo;
+}
+
+/** Who was there beside a request, in the same way. */
+export function neighboursInfo(service: Pick<Service, "config">, found: Neighbours): NeighboursInfo {
+  const { tenant } = found.request;
+  if (!areTenantsSecret(service)) return toWire(found) as NeighboursInfo;
+  const neighbours = found.neighbours.map((one) =>
+    one.tenant === tenant ? one : { ...one, tenant: otherTenants },
+  );
+  return toWire({ ...found, neighbours }) as NeighboursInfo;
+}
+
+function areTenantsSecret({ config }: Pick<Service, "config">): boolean {
+  return config.tenants.keys.some(({ tenant }) => tenant !== undefined);
 }
 
 function withoutOthers(evidence: RequestEvidence): RequestEvidence {

@@ -170,7 +170,8 @@ export function serverRoutes(
       method: "GET",
       path: "/v1/requests/*",
       access: key,
-      summary: "How a recent request was served and why its tokens were slow, by its `x-octavo-request-id`.",
+      summary:
+        "How a recent request was served and why its tokens were slow, by its `x-octavo-request-id`; `ID/neighbours`: who was there beside it.",
       handle: (context, id) => handleServingRecord(service, context, id),
     },
     {

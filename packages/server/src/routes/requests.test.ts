@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createSseDecoder, type OctavoNotes } from "@octavo/protocol";
+import { createSseDecoder, type NeighboursInfo, type OctavoNotes } from "@octavo/protocol";
+import { defaultTenantSettings } from "../tenants/tenant-settings.js";
 import { startTestServer, type TestServer } from "../testing/test-server.js";
 
 const chat = { messages: [{ role: "user", content: "hi" }] };
@@ -86,6 +87,56 @@ describe("serving records", () => {
     const own = single.headers.get("x-octavo-request-id");
     assert.notEqual(own, `${id}-1`);
     assert.equal((await fetch(`${server.url}/v1/requests/${own}`)).status, 200);
+  });
+
+  it("are found with who was there beside them, whom a tenant's key does not name", async () => {
+    const recorded = {
+      requestId: "x",
+      tenant: "acme",
+      isOver: true,
+      arrivalOffsetMs: 0,
+      queueMs: 1.23456,
+      timeToFirstTokenMs: undefined,
+      e2eMs: 20,
+      promptTokens: 8,
+      cachedTokens: 4,
+      outputTokens: [3, 2],
+      tokensMeanwhile: 13,
+      kernelMsMeanwhile: 7,
+    };
+    const beside = { ...recorded, requestId: "y", tenant: "rival", arrivalOffsetMs: -5 };
+    const keys = [{ key: "theirs", tenant: "acme" }];
+    for (const tenants of [defaultTenantSettings, { ...defaultTenantSettings, keys }]) {
+      await using server = await startTestServer({ apiKeys: ["ours"], tenants }, { reply: () => "x" });
+      server.model.engine.neighbours = { request: recorded, neighbours: [beside, recorded], numOmitted: 2 };
+      const headers = { authorization: "Bearer ours" };
+      const made = await server.post("/v1/completions", { prompt: "a" }, headers);
+      const path = `${server.url}/v1/requests/${made.headers.get("x-octavo-request-id")}/neighbours`;
+      const found = (await (await fetch(path, { headers })).json()) as NeighboursInfo;
+      assert.deepEqual(found.request, {
+        request_id: "x",
+        tenant: "acme",
+        is_over: true,
+        arrival_offset_ms: 0,
+        queue_ms: 1.235,
+        e2e_ms: 20,
+        prompt_tokens: 8,
+        cached_tokens: 4,
+        output_tokens: [3, 2],
+        tokens_meanwhile: 13,
+        kernel_ms_meanwhile: 7,
+      });
+      const isSecret = tenants !== defaultTenantSettings;
+      assert.deepEqual(
+        found.neighbours.map(({ tenant }) => tenant),
+        [isSecret ? "_other" : "rival", "acme"],
+      );
+      assert.equal(found.num_omitted, 2);
+      const unknown = await fetch(path.replace("/neighbours", "x/neighbours"), { headers });
+      assert.equal(unknown.status, 404);
+      const stranger = await fetch(path, { headers: { authorization: "Bearer theirs" } });
+      assert.equal(stranger.status, isSecret ? 404 : 401);
+    }
   });
 
   it("are given only under the key that their request was made with", async () => {

@@ -11,6 +11,7 @@ import type {
   GenerationRequest,
   Grammar,
   GrammarSpec,
+  Neighbours,
   SequenceDelta,
   ServingRecord,
   TokenLogprob,
@@ -49,6 +50,7 @@ export class FakeEngine implements Engine {
   readonly evidence: Evidence = {
     steps: [],
     step: () => undefined,
+    neighbours: (requestId) => (this.#records.has(requestId) ? this.neighbours : undefined),
     request: (requestId) => {
       const record = this.#records.get(requestId);
       return (
@@ -58,6 +60,8 @@ export class FakeEngine implements Engine {
   };
   failure: OctavoError | undefined;
   faults: FaultControl | undefined;
+  /** Of every request that is over. */
+  neighbours: Neighbours | undefined;
   readonly #tokenizer: ByteTokenizer;
   readonly #observers = new Set<EngineObserver>();
   readonly #grammars: GrammarCompiler;
