@@ -164,35 +164,34 @@ def proportions():
         case("pairedDifference", [table, 0.9], {"interval": newcombe_paired(table, 0.9)})
 
 
-def score_statistic(table, difference):
-    """Maximises the restricted likelihood numerically instead of solving it."""
-    lost, gained, n = table["lost"], table["gained"], sum(table.values())
-    rest = n - lost - gained
-
-    difference = mpmath.mpf(difference)
+def restricted_share(lost, gained, rest, difference):
+    """Maximises the likelihood among tables whose gains less losses are the difference: the share lost."""
     low, high = max(mpmath.mpf(0), -difference), (1 - difference) / 2
     roots = [mpmath.re(r) for r in mpmath.polyroots(cubic(lost, gained, rest, difference), maxsteps=500, extraprec=500)]
     inside = [r for r in roots if low - mpmath.mpf("1e-25") <= r <= high + mpmath.mpf("1e-25")]
 
     def loglik(q):
-        a, b, c = q, q + difference, 1 - 2 * q - difference
         total = mpmath.mpf(0)
-        for count, share in [(lost, a), (gained, b), (rest, c)]:
+        for count, share in [(lost, q), (gained, q + difference), (rest, 1 - 2 * q - difference)]:
             if count:
                 if share <= 0:
                     return -mpmath.inf
                 total += count * mpmath.log(share)
         return total
 
-    candidates = inside + [low, high]
-    q = max(candidates, key=loglik)
+    return max([*inside, low, high], key=loglik)
+
+
+def score_statistic(table, difference):
+    lost, gained, n = table["lost"], table["gained"], sum(table.values())
+    difference = mpmath.mpf(difference)
+    q = restricted_share(lost, gained, n - lost - gained, difference)
     variance = n * (2 * q + difference * (1 - difference))
     distance = gained - lost - n * difference
     if distance == 0:
         return 0.0
     # As the package corrects it: half a pair, and Cornish and Fisher's term of skewness.
-    lost_share, gained_share = q, q + difference
-    skewness = (gained_share - lost_share) / (gained_share + lost_share)
+    skewness = difference / (2 * q + difference)
     shift = min(mpmath.mpf("1.2"), max(0, (distance**2 / variance - 1) / 6))
     corrected = max(0, abs(distance) - mpmath.mpf("0.5") - mpmath.sign(distance) * skewness * shift)
     return float(mpmath.sign(distance) * corrected / mpmath.sqrt(variance))
@@ -436,8 +435,11 @@ def planning():
     for f, d in [(0.1, 0.02), (0.05, 0.03), (0.2, -0.1)]:
         case("pairsForDifference", [{"discordance": f, "difference": d}], math.ceil((z(0.975) + z(0.8)) ** 2 * (f - d * d) / d**2))
     for f, m, d in [(0.1, 0.02, 0), (0.05, 0.03, 0.01), (0.2, 0.05, -0.02)]:
+        q = restricted_share((f - d) / 2, (f + d) / 2, 1 - f, -mpmath.mpf(m))
+        needed = z(0.975) * mpmath.sqrt(2 * q - m * (1 + m)) + z(0.9) * math.sqrt(f - d * d)
+        short = 0.5 - m / (2 * q - m) * (z(0.975) ** 2 - 1) / 6
         case("pairsForNonInferiority", [{"discordance": f, "margin": m, "difference": d, "power": 0.9}],
-             math.ceil((z(0.975) + z(0.9)) ** 2 * (f - d * d) / (m + d) ** 2))
+             next(n for n in itertools.count(1) if n * (m + d) - short >= math.sqrt(n) * needed))
     for p, q in [(0.9, 0.88), (0.6, 0.75), (0.01, 0.03)]:
         m = (p + q) / 2
         root = z(0.975) * math.sqrt(2 * m * (1 - m)) + z(0.8) * math.sqrt(p * (1 - p) + q * (1 - q))

@@ -20,21 +20,37 @@ const mostSkewShift = 1.2;
 export function tangoStatistic(table: PairedTable, difference: number): number {
   const n = requirePairs(table);
   const { lost, gained } = table;
-  // Root of 2n q^2 + linear q + constant: the likelihood's maximum for the share lost, given the difference.
-  const linear = -(lost + gained) + (2 * n - gained + lost) * difference;
-  const constant = -lost * difference * (1 - difference);
-  const share = (Math.sqrt(Math.max(0, linear * linear - 8 * n * constant)) - linear) / (4 * n);
-  const shareLost = Math.min(1, Math.max(0, -difference, share));
+  const shareLost = restrictedShareLost(n, lost, gained, difference);
   const variance = n * (2 * shareLost + difference * (1 - difference));
   const distance = gained - lost - n * difference;
   if (distance === 0) return 0;
   if (variance <= 0) return Math.sign(distance) * Infinity;
   const size = Math.abs(distance);
-  // Third cumulant over the second: (gained - lost) / (gained + lost) of the shares supposed.
-  const skewness = difference === 0 ? 0 : difference / (2 * shareLost + difference);
-  const shift = Math.min(mostSkewShift, Math.max(0, ((size * size) / variance - 1) / 6));
-  const corrected = size - 0.5 - Math.sign(distance) * skewness * shift;
+  const skewness = Math.sign(distance) * skewnessOf(shareLost, difference);
+  const corrected = size - correction(skewness, size / Math.sqrt(variance));
   return (Math.sign(distance) * Math.max(0, corrected)) / Math.sqrt(variance);
+}
+
+/**
+ * Restricted maximum-likelihood share of pairs lost, of `n` pairs (or shares of them, n being 1), where gains less losses are
+ * the share `difference`.
+ */
+export function restrictedShareLost(n: number, lost: number, gained: number, difference: number): number {
+  // Root of 2n q^2 + linear q + constant, where the likelihood's slope is 0.
+  const linear = -(lost + gained) + (2 * n - gained + lost) * difference;
+  const constant = -lost * difference * (1 - difference);
+  const share = (Math.sqrt(Math.max(0, linear * linear - 8 * n * constant)) - linear) / (4 * n);
+  return Math.min(1, Math.max(0, -difference, share));
+}
+
+/** Of gains less losses, third cumulant over second: (gained - lost) / (gained + lost) of the shares supposed. */
+export function skewnessOf(shareLost: number, difference: number): number {
+  return difference === 0 ? 0 : difference / (2 * shareLost + difference);
+}
+
+/** Pairs by which a distance is shortened; `skewness` is positive where the distance lies in the longer tail. */
+export function correction(skewness: number, z: number): number {
+  return 0.5 + skewness * Math.min(mostSkewShift, Math.max(0, (z * z - 1) / 6));
 }
 
 /** All differences that Tango's test does not reject, for gains less losses as a share of pairs. */

@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
-import { requireCount, requireFinite, requireLevel } from "../check.js";
+import { requireCount, requireFinite, requireLevel, requireShare } from "../check.js";
 import { normalQuantile } from "../distributions/normal.js";
+import { correction, restrictedShareLost, skewnessOf } from "../intervals/tango.js";
 
 export interface Errors {
   /** Chance of a wrong alarm. */
@@ -31,9 +32,10 @@ export function pairsForDifference({
 }
 
 /**
- * Pairs for a one-sided non-inferiority test (alpha 0.025, power 0.8 unless given) to show a loss below `margin` when the true
- * difference, candidate less baseline, is `difference` (0 unless given): n = (z(1 - alpha) + z(power))^2 (f - d^2) /
- * (margin + d)^2. Throws `invalid_option` where the true difference is at or beyond the margin.
+ * Pairs for `mcnemarNonInferiority` (alpha 0.025, power 0.8 unless given) to pass when a share `discordance` of cases is answered
+ * differently and the true difference, candidate less baseline, is `difference` (0 unless given): Nam (1997, "Establishing
+ * equivalence of two treatments and sample size requirements in matched-pairs design"), with that test's corrections. Throws
+ * `invalid_option` where the true difference is at or beyond the margin.
  */
 export function pairsForNonInferiority({
   discordance,
@@ -47,16 +49,32 @@ export function pairsForNonInferiority({
   readonly difference?: number;
 }): number {
   requireLevel("margin", margin);
+  requireLevel("alpha", alpha);
+  requireLevel("power", power);
   requireDiscordance(discordance, difference);
-  if (margin + difference <= 0) {
+  const distance = margin + difference;
+  if (distance <= 0) {
     throw new OctavoError(
       "invalid_option",
       `A true difference of ${difference} is not within the margin of ${margin}; no number of pairs shows that it is.`,
       { param: "difference" },
     );
   }
-  const z = quantiles(alpha, power);
-  return Math.max(1, Math.ceil((z * z * (discordance - difference ** 2)) / (margin + difference) ** 2));
+  // At the margin the test supposes more discordant pairs than there are: its variance is not that of the truth.
+  const supposedLost = restrictedShareLost(
+    1,
+    (discordance - difference) / 2,
+    (discordance + difference) / 2,
+    -margin,
+  );
+  const supposedVariance = 2 * supposedLost - margin * (1 + margin);
+  const z = -normalQuantile(alpha);
+  const spread =
+    z * Math.sqrt(supposedVariance) + normalQuantile(power) * Math.sqrt(discordance - difference ** 2);
+  // n distance - correction = sqrt(n) spread
+  const shortened = correction(skewnessOf(supposedLost, -margin), z);
+  const root = (spread + Math.sqrt(Math.max(0, spread ** 2 + 4 * distance * shortened))) / (2 * distance);
+  return Math.max(1, Math.ceil(root ** 2));
 }
 
 /** The difference that so many pairs find with this power: the inverse of `pairsForDifference`. */
@@ -79,13 +97,7 @@ export function quantiles(alpha: number, power: number): number {
 }
 
 function requireDiscordance(discordance: number, difference: number): void {
-  if (!(discordance > 0 && discordance <= 1)) {
-    throw new OctavoError(
-      "invalid_option",
-      `discordance is ${discordance}; expected a share above 0 and at most 1.`,
-      { param: "discordance" },
-    );
-  }
+  requireShare("discordance", discordance);
   requireFinite("difference", difference);
   if (Math.abs(difference) > discordance) {
     throw new OctavoError(

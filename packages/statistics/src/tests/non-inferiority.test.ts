@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { binomialPmf } from "../distributions/binomial.js";
+import { pairsForNonInferiority } from "../planning/paired.js";
 import { Random } from "../random.js";
 import { mcnemarExact, mcnemarNonInferiority } from "./mcnemar.js";
 
@@ -45,6 +46,21 @@ for (const n of [40, 100, 200]) {
     });
   }
 }
+
+test("as many pairs as planned pass as often as planned", () => {
+  for (const [discordance, margin, difference] of [
+    [0.1, 0.05, 0],
+    [0.05, 0.05, 0],
+    [0.02, 0.02, 0],
+    [0.2, 0.05, 0.01],
+    [0.3, 0.1, -0.02],
+  ] as const) {
+    const n = pairsForNonInferiority({ discordance, margin, difference, power: 0.8 });
+    const shares = { shareLost: (discordance - difference) / 2, shareGained: (discordance + difference) / 2 };
+    const power = chanceOf("pass", { n, ...shares, margin, alpha: 0.025 });
+    assert.ok(power >= 0.79 && power < 0.85, `${discordance}, ${margin}: ${power} with ${n} pairs`);
+  }
+});
 
 test("a model that never differs passes with hardly more pairs than the exact test needs", () => {
   // 0.98^183 < 0.025: with so many pairs a loss of 2 % would have shown.
