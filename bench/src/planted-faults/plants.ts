@@ -79,7 +79,7 @@ const quantised = (bits: number): Plant => ({
     run("quantization", {
       baseline: await plain(fleet),
       candidate: await rounded(fleet, bits),
-      cases: await mixed(seed, 8, bits > 2 ? 40 : 8),
+      cases: await mixed(seed, 12, bits > 2 ? 40 : 12),
       seed,
     }),
 });

@@ -3,11 +3,12 @@ import {
   checkTable,
   type EvalReport,
   type EvaluationPlan,
+  type EvaluationRunOptions,
   type GateConfig,
   InProcessRunner,
+  ObservationJournal,
   planEvaluation,
   runEvaluation,
-  type Runner,
   WorkerThreadsRunner,
 } from "@octavo/evals";
 import { interruptible } from "../interruptible.js";
@@ -67,23 +68,27 @@ async function openResources(
   config: GateConfig,
   { journal: path, scorerThreads }: RunnerFlags,
 ): Promise<
-  AsyncDisposable & { readonly given: { readonly runner: Runner; readonly journal: CaseJournal | undefined } }
+  AsyncDisposable & { readonly given: Pick<EvaluationRunOptions, "runner" | "journal" | "observations"> }
 > {
-  const journal =
-    path === undefined
+  const asked = {
+    targets: [plan.baseline, plan.candidate].map((planned) => planned && [planned.url, planned.model]),
+    parameters: config.file.parameters,
+    evaluators: plan.evaluators.map(({ name, spec, fingerprint }) => [name, spec, fingerprint]),
+  };
+  const replicas = plan.replicas.map(({ url, model }) => [url, model]);
+  const journal = path === undefined ? undefined : await CaseJournal.open(path, asked);
+  const observations =
+    path === undefined || plan.checks.length === 0
       ? undefined
-      : await CaseJournal.open(path, {
-          targets: [plan.baseline, plan.candidate].map((planned) => planned && [planned.url, planned.model]),
-          parameters: config.file.parameters,
-          evaluators: plan.evaluators.map(({ name, spec, fingerprint }) => [name, spec, fingerprint]),
-        });
+      : await ObservationJournal.open(`${path}.checks`, { ...asked, replicas });
   const runner =
     scorerThreads === undefined ? new InProcessRunner() : new WorkerThreadsRunner({ threads: scorerThreads });
   return {
-    given: { runner, journal },
+    given: { runner, journal, observations },
     async [Symbol.asyncDispose]() {
       await runner.close();
       await journal?.close();
+      await observations?.[Symbol.asyncDispose]();
     },
   };
 }

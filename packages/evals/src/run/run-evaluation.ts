@@ -15,6 +15,7 @@ import type { EvalReport, ReportCalibration, ReportTarget } from "../report/repo
 import { calibrateEvaluator, reportCalibration } from "../judges/calibrate-evaluator.js";
 import type { Runner } from "../runners/runner.js";
 import type { Target } from "../targets/target.js";
+import type { ObservationJournal } from "../checks/collect/observation-journal.js";
 import type { CaseJournal } from "./case-journal.js";
 import { type CaseProgress, runCases } from "./run-cases.js";
 import { summarise } from "./summarise.js";
@@ -69,6 +70,8 @@ export interface EvaluationRunOptions {
   /** Aborted when the run's time is over: what was measured by then is reported. */
   readonly deadline?: AbortSignal | undefined;
   readonly journal?: CaseJournal | undefined;
+  /** Of the checks. */
+  readonly observations?: ObservationJournal | undefined;
   readonly onProgress?: (progress: EvaluationProgress) => void;
 }
 
@@ -139,7 +142,7 @@ export async function runEvaluation(
 
 async function measure(
   plan: EvaluationPlan,
-  { runner, signal, journal, onProgress }: EvaluationRunOptions,
+  { runner, signal, journal, observations, onProgress }: EvaluationRunOptions,
   measurements: Measurements,
   kept: KeptCases,
   checks: CheckResult[],
@@ -174,6 +177,7 @@ async function measure(
       evaluators: plan.evaluators,
       seed: plan.seed,
       signal,
+      ...(observations === undefined ? {} : { journal: observations }),
       onProgress: ({ done, total }) => onProgress?.({ ...place, done, total }),
     };
     const { result } = await checkNamed(name).run(bed, settings);

@@ -157,6 +157,10 @@ describe("collecting for quantization", () => {
       await using journal = await ObservationJournal.open(path);
       await checkNamed("quantization").run(bedOf(candidate, { ...parts, journal, seed: 8 }), {});
       assert.equal(sent.length, 13);
+      // and another server is another context
+      await using elsewhere = await ObservationJournal.open(path, ["http://elsewhere/v1"]);
+      await checkNamed("quantization").run(bedOf(candidate, { ...parts, journal: elsewhere }), {});
+      assert.equal(sent.length, 19);
       await writeFile(path, "something else\n");
       await assert.rejects(ObservationJournal.open(path), { code: "invalid_option" });
       await assert.rejects(ObservationJournal.open(folder), { code: "invalid_option" });

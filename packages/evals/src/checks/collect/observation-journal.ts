@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { open, type FileHandle, readFile } from "node:fs/promises";
 import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
@@ -25,17 +26,20 @@ const journalRow = z.object({
 export class ObservationJournal implements AsyncDisposable {
   readonly #file: FileHandle;
   readonly #rows: Map<string, readonly Observation[]>;
+  readonly #context: string;
 
-  private constructor(file: FileHandle, rows: Map<string, readonly Observation[]>) {
+  private constructor(file: FileHandle, rows: Map<string, readonly Observation[]>, context: string) {
     this.#file = file;
     this.#rows = rows;
+    this.#context = context;
   }
 
   /**
    * Opens or begins a journal; a last line that was torn is written again.
+   * @param context what decides answers beside the plan, such as the targets' URLs and models; as JSON
    * @throws OctavoError `invalid_option` where the file cannot be opened or is something else
    */
-  static async open(path: string): Promise<ObservationJournal> {
+  static async open(path: string, context: unknown = null): Promise<ObservationJournal> {
     try {
       const file = await open(path, "a+");
       try {
@@ -43,7 +47,7 @@ export class ObservationJournal implements AsyncDisposable {
         const whole = await readRows(path, rows);
         await file.truncate(whole);
         if (whole === 0) await file.appendFile(`${header}\n`);
-        return new ObservationJournal(file, rows);
+        return new ObservationJournal(file, rows, JSON.stringify(context) ?? "");
       } catch (error) {
         await file.close();
         throw error;
@@ -60,18 +64,23 @@ export class ObservationJournal implements AsyncDisposable {
   }
 
   get(key: string): readonly Observation[] | undefined {
-    return this.#rows.get(key);
+    return this.#rows.get(this.#rowKey(key));
   }
 
   /** @throws OctavoError `disk_full` where it cannot be written */
   async append(key: string, observations: readonly Observation[]): Promise<void> {
-    this.#rows.set(key, observations);
+    const rowKey = this.#rowKey(key);
+    this.#rows.set(rowKey, observations);
     try {
-      await this.#file.appendFile(`${JSON.stringify({ key, observations })}\n`);
+      await this.#file.appendFile(`${JSON.stringify({ key: rowKey, observations })}\n`);
     } catch (cause) {
       const { message } = OctavoError.from(cause);
       throw new OctavoError("disk_full", `the journal cannot be written: ${message}`, { cause });
     }
+  }
+
+  #rowKey(key: string): string {
+    return createHash("sha256").update(`${this.#context}\n${key}`).digest("hex").slice(0, 32);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
