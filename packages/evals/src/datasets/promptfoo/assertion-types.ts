@@ -90,7 +90,9 @@ const mappings: Readonly<Record<string, Mapping>> = {
   "contains-json": ({ value }) =>
     value === undefined
       ? { evaluator: "contains_json" }
-      : { unsupported: "holds JSON within text against a schema, which no evaluator does; use is-json" },
+      : isRecord(value)
+        ? { evaluator: "contains_json", options: { schema: value } }
+        : { unsupported: "needs a JSON schema as its value" },
   "is-valid-openai-tools-call": plain("valid_tool_calls"),
   "is-valid-openai-function-call": plain("valid_tool_calls"),
   "is-valid-function-call": plain("valid_tool_calls"),
