@@ -34,6 +34,8 @@ export interface SequentialLook {
 }
 
 const mostLooks = 100;
+/** What a look adds, as a share of the end's information: less would take ever finer integration. */
+const leastStep = 1e-4;
 /** Beyond this many standard deviations there is nothing to integrate. */
 const farEnd = 9;
 
@@ -41,7 +43,7 @@ const farEnd = 9;
  * Boundaries for looking at accumulating data a few times: the joint distribution of the z statistics (a Brownian motion seen
  * at the fractions) is integrated from look to look (Armitage, McPherson and Rowe 1969; Jennison and Turnbull 2000, chapter
  * 19). If the looks come at other times than planned, ask again with the times that were. Throws `invalid_option` on looks
- * that do not ascend, more than 100 of them, or an alpha outside (0, 1/2).
+ * that do not ascend by a ten-thousandth of the last at least, more than 100 of them, or an alpha outside (0, 1/2).
  */
 export function groupSequential(design: GroupSequentialDesign): SequentialLook[] {
   const { looks, alpha, spending = "obrien-fleming", sides = 2 } = design;
@@ -82,8 +84,12 @@ function requireLooks(looks: readonly number[]): void {
   }
   for (const [index, information] of looks.entries()) {
     requirePositive(`looks[${index}]`, information);
-    if (index > 0 && information <= looks[index - 1]!) {
-      refuse("looks", `looks[${index}] is ${information} after ${looks[index - 1]}; expected more.`);
+    if (index === 0) continue;
+    if (!(information - looks[index - 1]! >= leastStep * looks.at(-1)!)) {
+      refuse(
+        "looks",
+        `looks[${index}] is ${information} after ${looks[index - 1]}; expected more, by a ten-thousandth of the last.`,
+      );
     }
   }
 }
@@ -151,9 +157,26 @@ function densityAt(before: Density | undefined, fraction: number, z: number): nu
   const scale = Math.sqrt(fraction);
   const previous = Math.sqrt(before.fraction);
   let sum = 0;
-  for (let i = 0; i < before.nodes.length; i++) {
+  // Nodes ascend: only those from which one comes here within `farEnd` steps count.
+  for (
+    let i = firstAtLeast(before.nodes, (z * scale - farEnd * step) / previous);
+    i < before.nodes.length;
+    i++
+  ) {
     const distance = (z * scale - before.nodes[i]! * previous) / step;
-    if (Math.abs(distance) < farEnd) sum += before.masses[i]! * Math.exp((-distance * distance) / 2);
+    if (distance < -farEnd) break;
+    sum += before.masses[i]! * Math.exp((-distance * distance) / 2);
   }
   return (sum * scale) / (step * norm);
+}
+
+function firstAtLeast(ascending: Float64Array, value: number): number {
+  let low = 0;
+  let high = ascending.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (ascending[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

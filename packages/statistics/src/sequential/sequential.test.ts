@@ -51,6 +51,13 @@ test("many looks are as well served as few, and too early a look stops nothing",
   assert.equal(groupSequential({ looks: [1, 100_000], alpha: 0.05 })[0]!.z, Infinity);
 });
 
+test("looks close together are integrated as finely as they need", () => {
+  const close = groupSequential({ looks: [4998, 5000, 5002, 10_000], alpha: 0.05 });
+  const one = groupSequential({ looks: [1, 2], alpha: 0.05 });
+  assert.ok(Math.abs(close.at(-1)!.z - one.at(-1)!.z) < 2e-3);
+  assert.throws(() => groupSequential({ looks: [1, 1 + 1e-9, 2], alpha: 0.05 }), { param: "looks" });
+});
+
 /** How often the interval ever excluded the mean. */
 function misses(
   draw: (random: Random) => number,

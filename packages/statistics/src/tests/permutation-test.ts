@@ -1,4 +1,4 @@
-import { requireCount, requireSample } from "../check.js";
+import { requireCount, requireSameLength, requireSample } from "../check.js";
 import type { Alternative } from "../estimate.js";
 import { Random } from "../random.js";
 import { mean } from "../sample.js";
@@ -48,9 +48,11 @@ export function signFlipTest(
   options: PermutationOptions & { readonly clusters?: readonly (string | number)[] } = {},
 ): PermutationResult {
   requireSample("differences", differences);
+  const clusters = options.clusters ?? [...differences.keys()];
+  requireSameLength("differences", differences.length, "clusters", clusters.length);
   const sums = new Map<string | number, number>();
   for (const [index, difference] of differences.entries()) {
-    const cluster = options.clusters?.[index] ?? index;
+    const cluster = clusters[index]!;
     sums.set(cluster, (sums.get(cluster) ?? 0) + difference);
   }
   const totals = [...sums.values()];
