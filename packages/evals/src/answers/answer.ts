@@ -12,6 +12,8 @@ export interface Answer {
   readonly finishReason: string | undefined;
   /** The output token by token, where `logprobs` was asked for and given. */
   readonly tokens?: readonly AnsweredToken[];
+  /** Octavo's digest of the logits behind each output token, where they were asked for: equal for equal bits. */
+  readonly logitsDigests?: readonly string[];
   readonly usage: AnswerUsage;
   readonly timing: AnswerTiming;
   /** Octavo's record of how it was served; undefined from other servers. */

@@ -40,7 +40,7 @@ export interface Observation {
   readonly scores: Readonly<Record<string, number | null>>;
   /** The output's text and calls as one string, for equality and for showing. */
   readonly output: string | undefined;
-  /** Of the logits of every output, where the server gives one: equal where the model computed the same bits. */
+  /** Of the logits of every output token, with spaces between, where the server gives them: equal for the same bits. */
   readonly logitsDigest?: string;
   /** Prompt tokens computed again because their cached blocks had been evicted before the request came. */
   readonly evictedPrefixTokens?: number;

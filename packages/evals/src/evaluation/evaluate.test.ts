@@ -222,10 +222,7 @@ test("wrong options are refused before anything is asked", () => {
     [{ confidence: 1 }, /confidence: expected a share/],
   ];
   for (const [options, message] of wrong) {
-    assert.throws(
-      () => evaluate({ samples: [], evaluators: [own], ...options }),
-      message,
-    );
+    assert.throws(() => evaluate({ samples: [], evaluators: [own], ...options }), message);
   }
 });
 

@@ -20,6 +20,7 @@ export class AnswerBuilder implements BodyReader {
   readonly #reasoning: string[] = [];
   readonly #calls: CallPieces[] = [];
   readonly pieceMs: number[] = [];
+  logitsDigests: readonly string[] | undefined;
   /** Empty where no logprobs were given. */
   readonly tokens: AnsweredToken[] = [];
   model: string | undefined;
@@ -106,6 +107,8 @@ export class AnswerBuilder implements BodyReader {
         completionTokens: numberOf(usage["completion_tokens"]),
         cachedTokens: numberOf(recordOf(usage["prompt_tokens_details"])["cached_tokens"]),
       };
+    const [digests] = listOf(recordOf(root["octavo"])["logits_digests"]);
+    if (Array.isArray(digests)) this.logitsDigests = digests.filter((one) => typeof one === "string");
     const serving = recordOf(root["octavo"])["serving_record"];
     if (isServingRecord(serving)) this.serving = serving;
     for (const choice of listOf(root["choices"]).map(recordOf)) {

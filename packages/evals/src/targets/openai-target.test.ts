@@ -367,6 +367,28 @@ describe("an OpenAI-compatible target", () => {
     assert.equal(without.answer.tokens, undefined);
   });
 
+  it("asks Octavo for digests of its logits, and nobody else", async () => {
+    for (const [owner, digests] of [
+      ["octavo", ["0123456789abcdef", "f"]],
+      ["vllm", undefined],
+    ] as const) {
+      await using server = await startFakeServer({
+        "/v1/models": (_, response) => sendJson(response, 200, { data: [{ id: "m", owned_by: owner }] }),
+        "/v1/chat/completions": ({ body }, response) => {
+          const isAsked =
+            "octavo" in body && JSON.stringify(body["octavo"]).includes("include_logits_digest");
+          const octavo = { logits_digests: [["0123456789abcdef", "f"]] };
+          const answer = completion("Hi") as object;
+          sendJson(response, 200, isAsked ? { ...answer, octavo } : answer);
+        },
+      });
+      const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
+      const answer = await target.answer(caseOf("1"), { signal, wantsDigests: true });
+      assert.deepEqual(answer.logitsDigests, digests);
+      assert.equal((await target.answer(caseOf("1"), { signal })).logitsDigests, undefined);
+    }
+  });
+
   it("reads what the server counts, beside the version segment", async () => {
     await using server = await startFakeServer({
       "/metrics": (_, response) => void response.end("vllm:kv_cache_usage_perc 0.25\n"),

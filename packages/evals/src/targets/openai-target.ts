@@ -79,6 +79,7 @@ export class OpenAiTarget implements Target {
       toolCalls: builder.toolCalls,
       finishReason: builder.finishReason,
       ...(builder.tokens.length === 0 ? {} : { tokens: builder.tokens }),
+      ...(builder.logitsDigests === undefined ? {} : { logitsDigests: builder.logitsDigests }),
       usage: builder.usage,
       timing: {
         scheduledEpochMs: options.scheduledEpochMs ?? sentEpochMs,
@@ -145,6 +146,7 @@ export class OpenAiTarget implements Target {
     };
     const octavo = {
       ...(wantsRecord ? { include_serving_record: true } : {}),
+      ...(options.wantsDigests === true && isOctavo ? { include_logits_digest: true } : {}),
       ...recordOf(extra["octavo"]),
     };
     return {

@@ -17,5 +17,7 @@ export interface AnswerOptions {
   readonly tenant?: string;
   /** Laid over the case's own parameters. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** Asks servers that promise equal bits for digests of their logits. */
+  readonly wantsDigests?: boolean;
   readonly extraHeaders?: Readonly<Record<string, string>>;
 }

@@ -41,6 +41,8 @@ export interface CollectOptions {
   readonly sameScoresAs?: string;
   /** Asks for tokens with logprobs, as long as servers give them. */
   readonly wantsTokens?: boolean;
+  /** Asks servers that promise equal bits for digests of their logits. */
+  readonly wantsDigests?: boolean;
   /** What a check knows of an answer beside what every check sees. */
   readonly complete?: (observation: Observation, sent: SentRequest) => Promise<Observation> | Observation;
 }
@@ -115,12 +117,13 @@ class CaseCollector {
     signal: AbortSignal,
   ): Promise<Answer> {
     const base = { ...samplingOf(evalCase, this.#options.bed.seed), ...extraBody };
-    if (!this.#asksTokens) return target.answer(evalCase, { signal, extraBody: base });
-    const answer = await target.answer(evalCase, { signal, extraBody: { ...base, logprobs: true } });
+    const options = { signal, wantsDigests: this.#options.wantsDigests ?? false };
+    if (!this.#asksTokens) return target.answer(evalCase, { ...options, extraBody: base });
+    const answer = await target.answer(evalCase, { ...options, extraBody: { ...base, logprobs: true } });
     const isRefused = answer.failure?.httpStatus === 400 && /logprob/i.test(answer.failure.message);
     if (!isRefused) return answer;
     this.#asksTokens = false;
-    return target.answer(evalCase, { signal, extraBody: base });
+    return target.answer(evalCase, { ...options, extraBody: base });
   }
 
   async #score(sent: readonly SentRequest[], signal: AbortSignal): Promise<readonly Observation[]> {
@@ -138,7 +141,7 @@ class CaseCollector {
           outputOf(one.answer) === outputOf(model.answer));
       const scores = isSame ? modelScores : await this.#scoresOf(one, compared, signal);
       const { evalCase, planned, answer } = one;
-      const digest = logitsDigestOf(answer);
+      const { logitsDigests } = answer;
       const observation: Observation = {
         ...observationFromAnswer(answer, {
           condition: planned.condition,
@@ -146,7 +149,7 @@ class CaseCollector {
           scores,
           ...(planned.tags === undefined ? {} : { tags: planned.tags }),
         }),
-        ...(digest === undefined ? {} : { logitsDigest: digest }),
+        ...(logitsDigests === undefined ? {} : { logitsDigest: logitsDigests.join(" ") }),
       };
       observations.push(complete === undefined ? observation : await complete(observation, one));
     }
@@ -177,17 +180,6 @@ class CaseCollector {
 export function samplingOf({ parameters }: EvalCase, seed: number): Fields {
   if (parameters.temperature === undefined) return { temperature: 0 };
   return parameters.temperature > 0 && parameters.seed === undefined ? { seed } : {};
-}
-
-/**
- * Of every token and its logprob, to the last bit, on a server that promises the same bits under any schedule: other
- * servers round differently from run to run, and a digest of theirs would promise what they do not.
- */
-export function logitsDigestOf({ tokens, serving }: Answer): string | undefined {
-  if (tokens === undefined || serving === undefined) return undefined;
-  const hash = createHash("sha256");
-  for (const { text, logprob } of tokens) hash.update(`${JSON.stringify(text)} ${logprob}\n`);
-  return hash.digest("hex").slice(0, 32);
 }
 
 function keyOf({ evalCase, requests }: CasePlan, { purpose, bed }: CollectOptions): string {

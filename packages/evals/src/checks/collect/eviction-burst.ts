@@ -27,7 +27,7 @@ export async function collectEvictionBurst(
       bed: { ...rest, onProgress: ({ done }) => bed.onProgress?.({ done: before + done, total }) },
       purpose: "eviction-burst",
       concurrency: settings.concurrency,
-      wantsTokens: true,
+      wantsDigests: true,
     });
     before += cases.length;
     return observations;

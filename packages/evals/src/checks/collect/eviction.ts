@@ -35,7 +35,7 @@ export async function collectEviction(
     purpose: `eviction by ${disturbance}`,
     concurrency: settings.concurrency,
     sameScoresAs: settings.kept,
-    wantsTokens: true,
+    wantsDigests: true,
   });
 }
 

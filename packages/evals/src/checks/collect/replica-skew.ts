@@ -19,7 +19,7 @@ export async function collectReplicaSkew(
     bed,
     purpose: "replica-skew",
     concurrency: settings.concurrency,
-    wantsTokens: true,
+    wantsDigests: true,
     // who was asked is known better than who says it answered
     complete: (observation, { planned }) => ({ ...observation, replica: planned.target.name }),
   });

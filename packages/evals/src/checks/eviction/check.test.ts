@@ -51,16 +51,16 @@ const unchanged = { kept: digested("a"), again: digested("a"), evicted: digested
 describe("eviction", () => {
   test("one different bit on a server that digests its logits is a bug of the engine", () => {
     const moved = {
-      kept: digested("abcd"),
-      again: digested("abcd"),
-      evicted: { output: "abXd", score: 0, digest: "x" },
+      kept: digested("abcd", "a1 b2 c3"),
+      again: digested("abcd", "a1 b2 c3"),
+      evicted: { output: "abXd", score: 0, digest: "a1 f2 c3" },
     };
     const result = evictionCheck.judge(cases([...times(79, unchanged), moved]), settings);
     assert.equal(result.verdict, "fail");
     assert.match(result.summary, /1 of 80 answers differ after eviction: recomputing.*bug of the engine/);
     assert.deepEqual(
       result.movedCases.map(({ caseId, what }) => [caseId, what]),
-      [["case-79", "parts at character 2; exact: 1 → 0"]],
+      [["case-79", "other logits from token 1 on; the text parts at character 2; exact: 1 → 0"]],
     );
     assert.equal(result.advice[0]?.knob, "engine");
     assert(
@@ -72,7 +72,7 @@ describe("eviction", () => {
     const moved = { ...unchanged, evicted: digested("a", "other") };
     const result = evictionCheck.judge(cases([...times(79, unchanged), moved]), settings);
     assert.equal(result.verdict, "fail");
-    assert.equal(result.movedCases[0]?.what, "logits differ, the text does not");
+    assert.equal(result.movedCases[0]?.what, "other logits from token 0 on; the text does not differ");
   });
 
   test("equality of enough cases passes; of few it does not", () => {

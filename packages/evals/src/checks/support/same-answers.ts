@@ -113,6 +113,14 @@ export function firstDifference(one: string, other: string): number {
   return at;
 }
 
+/** Index of the first output token whose logits differ; undefined where digests do not say. */
+function firstToken({ before, after }: Pair): number | undefined {
+  if (before.logitsDigest === undefined || after.logitsDigest === undefined) return undefined;
+  const [one, other] = [before.logitsDigest.split(" "), after.logitsDigest.split(" ")];
+  const at = one.findIndex((digest, index) => digest !== other[index]);
+  return at < 0 ? one.length : at;
+}
+
 function repeatNotes(repeated: Pairing | undefined, differing: number, compared: number): readonly string[] {
   if (repeated === undefined || repeated.pairs.length === 0)
     return differing === 0
@@ -134,14 +142,17 @@ function movedAnswers(
         scored.flatMap((one) => (one.pair === pair && one.before !== one.after ? [{ name, ...one }] : [])),
       );
       const { before, after } = pair;
-      const at =
+      const token = firstToken(pair);
+      const at = [
+        ...(token === undefined ? [] : [`other logits from token ${token} on`]),
         before.output === undefined || after.output === undefined || before.output === after.output
-          ? "logits differ, the text does not"
-          : `parts at character ${firstDifference(before.output, after.output)}`;
+          ? "the text does not differ"
+          : `the text parts at character ${firstDifference(before.output, after.output)}`,
+      ];
       const scores = lost.map(({ name, before: was, after: is }) => `${name}: ${was} → ${is}`);
       return {
         caseId: pair.caseId,
-        what: [at, ...scores].join("; "),
+        what: [...at, ...scores].join("; "),
         before: before.output,
         after: after.output,
         severity: lost.reduce((sum, one) => sum + one.before - one.after, 0),
