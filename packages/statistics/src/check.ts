@@ -17,6 +17,11 @@ export function requireLevel(name: string, value: number): void {
   if (!(value > 0 && value < 1)) refuse(name, value, "a number between 0 and 1, both excluded");
 }
 
+/** In (0, 1/2): the error rate of one side, of two. */
+export function requireOneSidedAlpha(name: string, value: number): void {
+  if (!(value > 0 && value < 0.5)) refuse(name, value, "a number between 0 and 0.5, both excluded");
+}
+
 export function requireFinite(name: string, value: number): void {
   if (!Number.isFinite(value)) refuse(name, value, "a finite number");
 }

@@ -32,12 +32,13 @@ export function pairedDifference(
     ],
     confidence,
   };
+}
 
-  function correlation({ both: a, lost: b, gained: c, neither: d }: PairedTable, n: number): number {
-    const margins = (a + b) * (c + d) * (a + c) * (b + d);
-    if (margins === 0) return 0;
-    const product = a * d - b * c;
-    const corrected = product > 0 ? Math.max(0, product - n / 2) : product;
-    return corrected / Math.sqrt(margins);
-  }
+/** Of being right before and after; positive ones corrected for continuity. */
+function correlation({ both: a, lost: b, gained: c, neither: d }: PairedTable, pairs: number): number {
+  const margins = (a + b) * (c + d) * (a + c) * (b + d);
+  if (margins === 0) return 0;
+  const product = a * d - b * c;
+  const corrected = product > 0 ? Math.max(0, product - pairs / 2) : product;
+  return corrected / Math.sqrt(margins);
 }

@@ -33,8 +33,6 @@ export function requireStatistic(value: number): void {
   throw new OctavoError(
     "invalid_option",
     `The statistic of the sample is ${value}; expected a finite number.`,
-    {
-      param: "statistic",
-    },
+    { param: "statistic" },
   );
 }

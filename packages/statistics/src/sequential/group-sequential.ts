@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { requireLevel, requirePositive } from "../check.js";
+import { requireOneSidedAlpha, requirePositive } from "../check.js";
 import { findRoot } from "../distributions/find-root.js";
 import { normalQuantile, normalTail } from "../distributions/normal.js";
 import { gaussLegendre } from "./gauss-legendre.js";
@@ -48,8 +48,7 @@ const farEnd = 9;
 export function groupSequential(design: GroupSequentialDesign): SequentialLook[] {
   const { looks, alpha, spending = "obrien-fleming", sides = 2 } = design;
   requireLooks(looks);
-  requireLevel("alpha", alpha);
-  if (alpha >= 0.5) refuse("alpha", `alpha is ${alpha}; expected less than 0.5.`);
+  requireOneSidedAlpha("alpha", alpha);
   if (typeof spending === "object") requirePositive("spending.power", spending.power);
   const end = looks.at(-1)!;
   const perSide = alpha / sides;

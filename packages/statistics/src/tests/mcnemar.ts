@@ -1,4 +1,4 @@
-import { requireCount, requireLevel } from "../check.js";
+import { requireCount, requireLevel, requireOneSidedAlpha } from "../check.js";
 import { binomialPmf, binomialTail } from "../distributions/binomial.js";
 import { normalCdf } from "../distributions/normal.js";
 import type { Alternative, Interval } from "../estimate.js";
@@ -45,9 +45,8 @@ export interface NonInferiorityResult extends MarginVerdict {
 
 /**
  * Has the candidate lost less than `margin` (a share, fixed before the run) of the cases? Tango's score test for paired
- * proportions (1998), corrected so that neither a pass nor a fail is wrong more often than alpha (see
- * `tangoStatistic`). The interval is the test's inversion: interval, p values and verdict never disagree. Throws `invalid_option`
- * without a pair, or for a margin or alpha outside (0, 1).
+ * proportions (1998), corrected so that neither a pass nor a fail is wrong more often than alpha (see `tangoStatistic`). The interval
+ * is the test's inversion: interval, p values and verdict never disagree. Throws `invalid_option` without a pair, for a margin outside (0, 1) or an alpha outside (0, 1/2).
  */
 export function mcnemarNonInferiority(
   table: PairedTable,
@@ -55,7 +54,7 @@ export function mcnemarNonInferiority(
 ): NonInferiorityResult {
   const pairs = requirePairs(table);
   requireLevel("margin", margin);
-  requireLevel("alpha", alpha);
+  requireOneSidedAlpha("alpha", alpha);
   const z = tangoStatistic(table, -margin);
   const interval = tangoInterval(table, 1 - 2 * alpha);
   return {
