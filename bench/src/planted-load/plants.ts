@@ -72,8 +72,8 @@ const tenants = (name: string, isFaulty: boolean, largePerMinute: number, policy
   judge: async (target, _, seed) => {
     const { result } = await checkNamed("fairness").run(bedOf(target, seed), {
       requests: 40,
-      rounds: 2,
-      small_requests_per_minute: 900,
+      rounds: 1,
+      small_requests_per_minute: 600,
       large_requests_per_minute: largePerMinute,
       large_prompt_tokens: largePerMinute > 1000 ? 250 : 0,
       large_output_tokens: 48,
@@ -92,8 +92,8 @@ const cluster = (name: string, isFaulty: boolean, largePerMinute: number): LoadP
     const bed = bedOf(target, seed, { replicas: [target, other] });
     const { result } = await checkNamed("tenant-fairness").run(bed, {
       requests: 40,
-      rounds: 2,
-      small_requests_per_minute: 900,
+      rounds: 1,
+      small_requests_per_minute: 600,
       large_requests_per_minute: largePerMinute,
       large_prompt_tokens: largePerMinute > 1000 ? 250 : 0,
       large_output_tokens: 48,

@@ -79,8 +79,8 @@ describe("faults of load, planted in octavo serve", () => {
     const candidate = await served("first-come", "--scheduling-policy", "fcfs", "--max-num-seqs", "32");
     const { result } = await checkNamed("fairness").run(bedOf(candidate), {
       requests: 40,
-      rounds: 2,
-      small_requests_per_minute: 900,
+      rounds: 1,
+      small_requests_per_minute: 600,
       large_requests_per_minute: 6000,
       large_prompt_tokens: 250,
       large_output_tokens: 48,

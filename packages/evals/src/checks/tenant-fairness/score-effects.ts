@@ -4,7 +4,8 @@ import { groupBy } from "../support/group-by.js";
 import { pValueByInversion } from "../support/invert-interval.js";
 import { lossEffect } from "../support/loss-effect.js";
 import { comparePaired } from "../support/paired-comparison.js";
-import { fewestBlocks, percentileInterval } from "../support/quantile-ratio.js";
+import { BlockDraws } from "../support/block-draws.js";
+import { fewestBlocks } from "../support/quantile-ratio.js";
 import { pairArrivals } from "../support/time-blocks.js";
 import type { TestedEffect } from "../support/verdicts.js";
 
@@ -125,9 +126,8 @@ function worstEffect(
     clusters.length < fewestBlocks
       ? []
       : Array.from({ length: resamples }, () => loss(clusters.flatMap(() => random.pick(clusters))));
-  const sorted = drawn.toSorted((a, b) => a - b);
-  const interval = percentileInterval(sorted, 1 - alpha);
-  const within = sorted.filter((value) => value <= margin).length;
+  const draws = new BlockDraws(drawn, clusters.length);
+  const interval = draws.interval(1 - alpha);
   return {
     name: `${label}worst ${Math.round(100 * worstShare)} % of ${evaluator}, less than alone`,
     method: "mean of the worst scores, bootstrap over cases",
@@ -136,7 +136,7 @@ function worstEffect(
     confidence: 1 - alpha,
     margin,
     unit: "share",
-    pValue: interval && Math.min(1, (2 * (within + 1)) / (sorted.length + 1)),
+    pValue: draws.pValueBeyond(margin),
     isWithin: interval !== undefined && interval[1] <= margin,
   };
 }

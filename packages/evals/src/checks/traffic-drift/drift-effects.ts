@@ -1,6 +1,7 @@
 import { jensenShannon, Random } from "@octavo/statistics";
 import type { Hypothesis } from "../check.js";
-import { drawWeights, fewestBlocks, percentileInterval } from "../support/quantile-ratio.js";
+import { BlockDraws } from "../support/block-draws.js";
+import { drawWeights, fewestBlocks } from "../support/quantile-ratio.js";
 import { unseenEffect } from "../support/loss-effect.js";
 import type { TestedEffect } from "../support/verdicts.js";
 import type { Grid, TrafficBlock } from "./traffic-blocks.js";
@@ -87,11 +88,13 @@ export function driftEffect(measure: Measure, sides: Sides, options: ResamplingO
   // resampling adds as much to the distance again as sampling did
   const corrected = Math.max(0, 2 * seen - middle);
   const centred = drawn.map((value) => value - middle + corrected);
-  const sorted = centred.map((value) => Math.max(0, value)).toSorted((a, b) => a - b);
+  const draws = new BlockDraws(
+    centred.map((value) => Math.max(0, value)),
+    blocks,
+  );
   const limit = isRatio ? Math.log(margin) : margin;
-  const interval = percentileInterval(sorted, 1 - alpha);
-  const within = sorted.filter((value) => value <= limit).length;
-  const beyond = Math.min(1, (2 * (within + 1)) / (sorted.length + 1));
+  const interval = draws.interval(1 - alpha);
+  const beyond = draws.pValueBeyond(limit) ?? 1;
   // dealing anew can only raise it
   const chance = beyond > alpha ? 0 : dealt(distance, sides, seen, resamples, random);
   const shown = (value: number) => (isRatio ? Math.exp(value) : value);

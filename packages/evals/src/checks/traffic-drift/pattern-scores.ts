@@ -1,6 +1,7 @@
 import { Random } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { drawWeights, fewestBlocks, percentileInterval } from "../support/quantile-ratio.js";
+import { BlockDraws } from "../support/block-draws.js";
+import { drawWeights, fewestBlocks } from "../support/quantile-ratio.js";
 import { consecutive, byTime } from "../support/time-blocks.js";
 import type { TestedEffect } from "../support/verdicts.js";
 import type { ResamplingOptions } from "./drift-effects.js";
@@ -107,9 +108,8 @@ function effect(
     const value = statistic(added(production, some), added(evaluation, others));
     if (value !== undefined) drawn.push(value);
   }
-  const sorted = drawn.toSorted((a, b) => a - b);
-  const interval = percentileInterval(sorted, 1 - alpha);
-  const within = sorted.filter((value) => value <= margin).length;
+  const draws = new BlockDraws(drawn, Math.min(production.length, evaluation.length));
+  const interval = draws.interval(1 - alpha);
   return {
     name,
     method: "bootstrap of stretches of neighbouring requests",
@@ -118,7 +118,7 @@ function effect(
     confidence: 1 - alpha,
     margin,
     unit: "share",
-    pValue: interval && Math.min(1, (2 * (within + 1)) / (sorted.length + 1)),
+    pValue: draws.pValueBeyond(margin),
     isWithin: interval !== undefined && interval[1] <= margin,
   };
 }
