@@ -11,17 +11,25 @@ import { OctavoError } from "@octavo/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { configFromFlags } from "../eval/config-from-flags.js";
 import { evalAction } from "../eval/eval-action.js";
-import { outputFlags, type OutputFlags, targetFlags, type TargetFlags } from "../eval/eval-flags.js";
+import {
+  outputFlags,
+  type OutputFlags,
+  runnerFlags,
+  type RunnerFlags,
+  targetFlags,
+  type TargetFlags,
+} from "../eval/eval-flags.js";
 import { reportOfSpans } from "../eval/report-of-spans.js";
 import { questions, runConfig } from "../eval/run-plan.js";
 import { writeOutputs } from "../eval/write-outputs.js";
 
-interface EvalCheckFlags extends TargetFlags, OutputFlags {
+interface EvalCheckFlags extends TargetFlags, RunnerFlags, OutputFlags {
   readonly set?: Readonly<Record<string, unknown>>;
   readonly spans?: readonly string[];
 }
 
-interface EvalChecksFlags extends TargetFlags, OutputFlags {
+interface EvalChecksFlags extends TargetFlags, RunnerFlags, OutputFlags {
+  readonly recording?: string;
   readonly only?: readonly CheckName[];
 }
 
@@ -30,7 +38,7 @@ export function evalCheckCommand(): Command {
   const command = new Command("check")
     .description("make one serving check, on servers or on recorded spans")
     .argument("<name>", "which; octavo eval list checks has their names");
-  return outputFlags(targetFlags(command))
+  return outputFlags(runnerFlags(targetFlags(command)))
     .option("--set <setting=value...>", "a setting of the check, such as margin=0.02", collectSetting)
     .option(
       "--spans <file...>",
@@ -42,7 +50,8 @@ export function evalCheckCommand(): Command {
 /** `octavo eval checks`: all of them that the targets allow. */
 export function evalChecksCommand(): Command {
   const command = new Command("checks").description("make all serving checks that the given servers allow");
-  return outputFlags(targetFlags(command))
+  return outputFlags(runnerFlags(targetFlags(command)))
+    .option("--recording <file>", "spans of production, for traffic-drift to replay")
     .addOption(
       new Option("--only <name...>", "these, and none may be left out").choices(
         checkTable.map(({ name }) => name),
@@ -65,20 +74,28 @@ async function evalCheck(name: string, flags: EvalCheckFlags): Promise<void> {
 async function evalChecks(flags: EvalChecksFlags): Promise<void> {
   const wanted = flags.only ?? checkTable.map(({ name }) => name);
   const possible = wanted.filter((name) => {
-    const missing = checkNamed(name).needs.filter((need) => !has(flags, need));
+    const missing = checkNamed(name)
+      .needs.filter((need) => !has(flags, need))
+      .map((need) => flagOf[need]);
+    if (name === "traffic-drift" && flags.recording === undefined) missing.push("--recording");
     if (missing.length === 0) return true;
-    const message = `${name} is left out: it needs ${missing.map((need) => flagOf[need]).join(", ")}`;
+    const message = `${name} is left out: it needs ${missing.join(", ")}`;
     if (flags.only !== undefined) throw new OctavoError("invalid_option", message, { param: "only" });
     process.stderr.write(`octavo: ${message}\n`);
     return false;
   });
   if (possible.length === 0)
     throw new OctavoError("invalid_option", "no check can be made with what was given");
-  await run(flags, Object.fromEntries(possible.map((name) => [name, {}])));
+  await run(
+    flags,
+    Object.fromEntries(
+      possible.map((name) => [name, name === "traffic-drift" ? { recording: flags.recording } : {}]),
+    ),
+  );
 }
 
 async function run(
-  flags: TargetFlags & OutputFlags,
+  flags: TargetFlags & RunnerFlags & OutputFlags,
   checks: Readonly<Partial<Record<CheckName, Readonly<Record<string, unknown>>>>>,
 ): Promise<void> {
   const config = configFromFlags(flags, { checks });

@@ -233,3 +233,31 @@ test("a check judges recorded spans", async () => {
   const report = JSON.parse(ended.out) as EvalReport;
   assert.equal(report.checks[0]?.check, "jitter");
 });
+
+test("a promptfoo configuration becomes a gate that runs", async () => {
+  await writeFile(
+    join(folder, "promptfooconfig.yaml"),
+    [
+      "prompts: ['Say word {{number}}']",
+      "providers: [openai:gpt-4o]",
+      "tests:",
+      "  - vars: {number: 11}",
+      "    assert: [{type: equals, value: word 11}, {type: javascript, value: 'true'}]",
+      "  - vars: {number: 12}",
+      "    assert: [{type: contains, value: '12'}]",
+    ].join("\n"),
+  );
+  const imported = await run("import", "promptfooconfig.yaml", "--out", "imported");
+  assert.equal(imported.code, 0, imported.err);
+  assert.match(
+    imported.out,
+    /cases\.jsonl: 2 cases\n.*2 evaluators.*\nnot taken over: tests\[0\]\.assert\[1\], javascript/,
+  );
+  const config = join(folder, "imported", "eval.yaml");
+  const text = await readFile(config, "utf8");
+  await writeFile(config, text.replace("http://127.0.0.1:8000/v1", scripted.url));
+  const gate = await run("gate", "--config", config);
+  assert.equal(gate.code, 0, gate.out + gate.err);
+  const again = await run("import", "promptfooconfig.yaml", "--out", "imported");
+  assert.deepEqual([again.code, /is there already/.test(again.err)], [4, true]);
+});

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { evalCalibrateCommand } from "./eval-calibrate.js";
 import { evalCheckCommand, evalChecksCommand } from "./eval-check.js";
 import { evalGateCommand } from "./eval-gate.js";
+import { evalImportCommand } from "./eval-import.js";
 import { evalListCommand } from "./eval-list.js";
 import { evalRunCommand } from "./eval-run.js";
 import { evalViewCommand } from "./eval-view.js";
@@ -20,6 +21,7 @@ export function evalCommand(): Command {
     evalCalibrateCommand(),
     evalListCommand(),
     evalViewCommand(),
+    evalImportCommand(),
   ])
     command.addCommand(withConfigExit(sub));
   return command;

@@ -39,6 +39,7 @@ export interface OutputFlags {
 export interface RunnerFlags {
   readonly journal?: string;
   readonly scorerThreads?: number;
+  readonly redis?: string;
 }
 
 export function targetFlags(command: Command): Command {
@@ -86,6 +87,9 @@ export function runnerFlags(command: Command): Command {
       "--scorer-threads <n>",
       "score on threads (default: on this one)",
       parseCount(1, 4 * availableParallelism()),
+    )
+    .addOption(
+      new Option("--redis <url>", "score on the workers of a BullMQ queue").conflicts("scorerThreads"),
     );
 }
 

@@ -36,11 +36,14 @@ export function renderEvalTable(report: EvalReport): string {
         { head: "measured", of: (row) => shortened(row.summary) },
       ]),
     );
-  for (const { check, verdict, advice } of report.checks)
-    if (verdict !== "pass")
-      for (const { knob, change } of advice.slice(0, 2))
-        parts.push(`${check}: ${printable(knob)} ${printable(change)}\n`);
-  for (const warning of report.warnings) parts.push(`warning: ${printable(warning)}\n`);
+  const advice = report.checks
+    .filter(({ verdict }) => verdict !== "pass")
+    .flatMap(({ check, advice: all }) =>
+      all.slice(0, 2).map(({ knob, change }) => `${check}: ${printable(knob)} ${printable(change)}\n`),
+    );
+  if (advice.length > 0) parts.push(advice.join(""));
+  if (report.warnings.length > 0)
+    parts.push(report.warnings.map((warning) => `warning: ${printable(warning)}\n`).join(""));
   if (report.gate !== undefined) parts.push(`${report.gate.outcome}: ${printable(report.gate.summary)}\n`);
   return parts.join("\n");
 }

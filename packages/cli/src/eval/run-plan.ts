@@ -1,4 +1,5 @@
 import {
+  BullMqRunner,
   CaseJournal,
   checkTable,
   type EvalReport,
@@ -9,6 +10,7 @@ import {
   ObservationJournal,
   planEvaluation,
   runEvaluation,
+  type Runner,
   WorkerThreadsRunner,
 } from "@octavo/evals";
 import { interruptible } from "../interruptible.js";
@@ -66,7 +68,7 @@ export function questions(): Readonly<Record<string, string>> {
 async function openResources(
   plan: EvaluationPlan,
   config: GateConfig,
-  { journal: path, scorerThreads }: RunnerFlags,
+  { journal: path, ...flags }: RunnerFlags,
 ): Promise<
   AsyncDisposable & { readonly given: Pick<EvaluationRunOptions, "runner" | "journal" | "observations"> }
 > {
@@ -81,8 +83,7 @@ async function openResources(
     path === undefined || plan.checks.length === 0
       ? undefined
       : await ObservationJournal.open(`${path}.checks`, { ...asked, replicas });
-  const runner =
-    scorerThreads === undefined ? new InProcessRunner() : new WorkerThreadsRunner({ threads: scorerThreads });
+  const runner = runnerOf(flags);
   return {
     given: { runner, journal, observations },
     async [Symbol.asyncDispose]() {
@@ -91,4 +92,11 @@ async function openResources(
       await observations?.[Symbol.asyncDispose]();
     },
   };
+}
+
+function runnerOf({ scorerThreads, redis }: Omit<RunnerFlags, "journal">): Runner {
+  if (redis !== undefined) return new BullMqRunner({ redisUrl: redis });
+  return scorerThreads === undefined
+    ? new InProcessRunner()
+    : new WorkerThreadsRunner({ threads: scorerThreads });
 }

@@ -86,7 +86,7 @@ export async function planEvaluation(
     ...(file.judge?.labels === undefined
       ? {}
       : { labels: await openNamed("labels", file.judge.labels, folder) }),
-    checks: config.checks,
+    checks: config.checks.map(({ name, settings }) => ({ name, settings: withPaths(settings, folder) })),
     gate: config,
     scoresCases: Object.keys(file.datasets).length > 0,
     concurrency: file.concurrency,
@@ -127,7 +127,7 @@ function targetOf(
   const apiKey = keyOf(written, path, source, environment);
   return new OpenAiTarget({
     name,
-    baseUrl: withVersion(written.base_url),
+    baseUrl: written.base_url,
     timeoutMs: file.request_timeout,
     parameters: {
       temperature,
@@ -150,7 +150,7 @@ async function makeJudge(
   if (judge === undefined) return undefined;
   const apiKey = keyOf(judge, ["judge"], source, environment);
   const server = {
-    baseUrl: withVersion(judge.base_url),
+    baseUrl: judge.base_url,
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(judge.headers === undefined ? {} : { headers: judge.headers }),
   };
@@ -179,9 +179,10 @@ function keyOf(
   return key;
 }
 
-/** A server without a path is meant to have OpenAI's. */
-function withVersion(url: string): string {
-  return /^https?:\/\/[^/]+\/?$/.test(url) ? `${url.replace(/\/$/, "")}/v1` : url;
+/** Files that checks read are named from where the configuration stands, as datasets are. */
+function withPaths(settings: Readonly<Record<string, unknown>>, folder: string): unknown {
+  const { recording } = settings;
+  return typeof recording === "string" ? { ...settings, recording: resolve(folder, recording) } : settings;
 }
 
 /** A dataset under the name that the configuration gives it. */

@@ -77,12 +77,12 @@ function sampleSize({ have, needed, alpha, power, basis }: SampleSize): string {
   const enough = needed === undefined || have >= needed;
   const count =
     needed === undefined
-      ? `${significant(have, 0)} cases`
-      : `${significant(have, 0)} of ${significant(needed, 0)} cases that a verdict needs`;
+      ? `${significant(have, 0)} observations`
+      : `${significant(have, 0)} of ${significant(needed, 0)} observations that a verdict needs`;
   const meter =
     needed === undefined || needed <= 0
       ? ""
-      : `<meter min="0" max="1" value="${Math.min(1, have / needed).toFixed(3)}" aria-label="cases of those needed"></meter>`;
+      : `<meter min="0" max="1" value="${Math.min(1, have / needed).toFixed(3)}" aria-label="observations of those needed"></meter>`;
   return `<p class="sample${enough ? "" : " short"}">${meter}<b>${escapeHtml(count)}</b> <small>\u03b1 ${alpha}, power ${power}; ${escapeHtml(basis)}</small></p>`;
 }
 
