@@ -9,7 +9,7 @@ export function linksIn(text: string): string[] {
 
 /** A closing bracket belongs to the link only where it was opened in it. */
 function trimmed(link: string): string {
-  const left = new Map([...")]"].map((closing) => [closing, countOf(link, closing)]));
+  const left = new Map([")", "]"].map((closing) => [closing, countOf(link, closing)]));
   let end = link.length;
   for (; end > 0; end--) {
     const last = link[end - 1]!;
