@@ -14,8 +14,10 @@ describe("checks on the real engine", () => {
   for (const plant of plants.filter(({ isLong }) => !isLong)) {
     const expected = plant.isFaulty ? "is found" : "is not called a fault";
     it(`${plant.check}: ${plant.name} ${expected}`, async () => {
-      const { verdict, summary } = await plant.judge(fleet, 1);
+      const { verdict, summary, notes } = await plant.judge(fleet, 1);
       assert.equal(verdict === "fail", plant.isFaulty, summary);
+      if (plant.check === "quantization")
+        assert(notes.some((note) => note.startsWith("forced tokens, json_value: ")));
     });
   }
 });

@@ -76,12 +76,16 @@ const quantised = (bits: number): Plant => ({
   isFaulty: true,
   isLong: bits > 2,
   judge: async (fleet, seed) =>
-    run("quantization", {
-      baseline: await plain(fleet),
-      candidate: await rounded(fleet, bits),
-      cases: await mixed(seed, 12, bits > 2 ? 40 : 12),
-      seed,
-    }),
+    run(
+      "quantization",
+      {
+        baseline: await plain(fleet),
+        candidate: await rounded(fleet, bits),
+        cases: await mixed(seed, 12, bits > 2 ? 40 : 12),
+        seed,
+      },
+      { forced: true },
+    ),
 });
 
 /** Another replica with other noise for every seed; it is stopped with the fleet. */

@@ -9,6 +9,8 @@ import type { EvalCase } from "../../cases/eval-case.js";
 import type { Evaluator } from "../../evaluators/evaluator.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { type FunctionAnswer, functionTarget } from "../../targets/function-target.js";
+import { openAiTarget } from "../../targets/openai-target.js";
+import { completion, sendJson, startFakeServer } from "../../testing/fake-openai-server.js";
 import type { AnswerOptions, Target } from "../../targets/target.js";
 import type { TestBed } from "../check-run.js";
 import { checkNamed } from "../table.js";
@@ -167,6 +169,17 @@ describe("collecting for quantization", () => {
     } finally {
       await rm(folder, { recursive: true });
     }
+  });
+
+  test("a reference that no server can score token by token is left out", async () => {
+    await using server = await startFakeServer({
+      "/v1/chat/completions": (_, response) => sendJson(response, 200, completion("right 0")),
+    });
+    const candidate = openAiTarget({ name: "candidate", baseUrl: server.baseUrl, model: "fake" });
+    const bed = bedOf(candidate, { baseline: functionTarget("b", rightFor), cases: casesOf(1) });
+    const { observations } = await checkNamed("quantization").run(bed, { forced: true });
+    assert(server.requests.length > 1);
+    assert(observations.every(({ forced, scores }) => forced === undefined && scores["exact"] === 1));
   });
 
   test("a bed without a baseline is refused, an abort ends the run", async () => {

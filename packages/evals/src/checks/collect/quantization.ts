@@ -2,6 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { TestBed } from "../check-run.js";
 import type { Observation } from "../observation.js";
 import type { QuantizationSettings } from "../quantization/settings.js";
+import { forceReference } from "./forced-reference.js";
 import { collectCases, type CasePlan } from "./collect-cases.js";
 
 /** Every case to both variants, one right after the other; which of them comes first alternates. */
@@ -21,8 +22,12 @@ export async function collectQuantization(
   });
   return collectCases(plans, {
     bed,
-    purpose: "quantization",
+    purpose: settings.forced ? "quantization, forced" : "quantization",
     concurrency: settings.concurrency,
     baseline: settings.baseline,
+    complete: async (observation, { evalCase, planned }) => {
+      const forced = settings.forced ? await forceReference(planned.target, evalCase, bed.signal) : undefined;
+      return forced === undefined ? observation : { ...observation, forced };
+    },
   });
 }

@@ -8,6 +8,8 @@ export const quantizationSettings = z
     baseline: z.string().default("baseline"),
     candidate: z.string().default("candidate"),
     concurrency: concurrency.default(4),
+    /** Also runs each case's reference through both models token by token, where servers give logprobs of prompts. */
+    forced: z.boolean().default(false),
     /** What is served: an agent cannot spare on calls and structure what a chat can. */
     workload: z.enum(["agent", "chat"]).default("agent"),
     /** Loss that is accepted on an axis. Default: 0.02 for an agent, 0.05 for a chat. */
