@@ -26,10 +26,10 @@ export const latencyMarginFields = {
 export const twoTenantFields = {
   small_requests_per_minute: positive.default(5),
   large_requests_per_minute: positive.default(500),
-  /** Of the small tenant, under each condition: 368 bound a 99th percentile. */
-  requests: count.default(368),
+  /** Of the small tenant, under each condition: 368 bound a 99th percentile, which at 5 a minute takes 74 minutes each. */
+  requests: count.default(40),
   /** Solo and shared take turns so many times, so that what else changes in the meantime changes for both. */
-  rounds: count.max(100).default(4),
+  rounds: count.max(100).default(2),
   /** Shape of the large tenant's gaps: 1 is Poisson, below it burstier. */
   large_burstiness: positive.default(0.25),
   /** Tokens of the large tenant's prompts and answers, about; 0 sends it the cases. */

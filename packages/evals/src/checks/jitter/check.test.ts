@@ -167,6 +167,26 @@ describe("jitter", () => {
     assert.ok(result.notes.includes("The baseline is of the same hours of the day."));
   });
 
+  it("holds the last five minutes of one server's spans against the time before them", () => {
+    const spans = (isSlow: boolean) =>
+      Array.from({ length: 400 }, (_, index) =>
+        observation({
+          caseId: String(index),
+          condition: "candidate",
+          scheduledEpochMs: epochMs + 6000 * index,
+          durationMs: 500,
+          completionTokens: 20,
+          gapsMs: Array.from({ length: 19 }, (__, at) =>
+            isSlow && index > 350 && at === 7 ? 200 : 10 + (at % 3),
+          ),
+        }),
+      );
+    const slow = judge(spans(true));
+    assert.equal(slow.verdict, "fail", slow.summary);
+    assert.equal(slow.ruleOfThumb.tripped, false);
+    assert.equal(judge(spans(false)).verdict, "pass");
+  });
+
   it("counts a request with its longest gap where a span kept a summary alone", () => {
     const summaries = (condition: string, maxMs: number) =>
       Array.from({ length: 60 }, (_, index) =>

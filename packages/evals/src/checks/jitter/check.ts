@@ -1,4 +1,4 @@
-import type { Check, CheckResult, Figure, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { Check, CheckResult, Figure, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
 import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../support/figures.js";
 import { requestsForTail } from "../support/quantile-ratio.js";
@@ -26,9 +26,7 @@ export const jitterCheck: Check<JitterSettings> = {
 };
 
 function judgeJitter(observations: readonly Observation[], settings: JitterSettings): CheckResult {
-  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
-  const recorded = of(settings.baseline);
-  const current = of(settings.current);
+  const { recorded, current } = sidesOf(observations, settings);
   const { baseline, isSameHour } = sameHours(recorded, current);
   const slices = {
     baseline: slicesOf(baseline, settings.sliceMs),
@@ -42,7 +40,7 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
     check: "jitter",
     verdict,
     summary: summarise(hypotheses, verdict, usualP99Ms, causes),
-    ruleOfThumb: windowRule(recorded, current, settings),
+    ruleOfThumb: publishedRule(observations, settings),
     hypotheses,
     sampleSize: sampleSize(slices, settings),
     advice: verdict === "fail" ? jitterAdvice(causes, current, settings.prefillTokens) : [],
@@ -61,6 +59,39 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
       ),
       ...replayNote(observations, settings.alpha),
     ],
+  };
+}
+
+/** On everything that was judged, in its windows: the rule has a baseline of its own where none is named. */
+function publishedRule(observations: readonly Observation[], settings: JitterSettings): RuleOfThumb {
+  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
+  const [baseline, current] = [of(settings.baseline), of(settings.current)];
+  const all = baseline.length + current.length > 0 ? current : byTime(observations);
+  return windowRule(baseline, all, settings);
+}
+
+interface Sides {
+  readonly recorded: readonly Observation[];
+  readonly current: readonly Observation[];
+}
+
+/**
+ * What is usual and what is judged. Where nothing is called the baseline, as in the spans of one server, the last window is
+ * judged against the time before it.
+ */
+function sidesOf(
+  observations: readonly Observation[],
+  { baseline, current, windowMs, baselineMs }: JitterSettings,
+): Sides {
+  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
+  const [recorded, judged] = [of(baseline), of(current)];
+  if (recorded.length > 0) return { recorded, current: judged };
+  const all = judged.length > 0 ? judged : byTime(observations);
+  const endOf = (seen: Observation) => seen.scheduledEpochMs + seen.durationMs;
+  const fromMs = all.reduce((latest, seen) => Math.max(latest, endOf(seen)), 0) - windowMs;
+  return {
+    recorded: all.filter((seen) => endOf(seen) <= fromMs && endOf(seen) > fromMs - baselineMs),
+    current: all.filter((seen) => endOf(seen) > fromMs),
   };
 }
 
@@ -175,7 +206,7 @@ function notesOn(
   const notes: string[] = [];
   if (baseline.length === 0)
     notes.push(
-      `There is no request under the condition ${JSON.stringify(settings.baseline)}: what is usual is not known.`,
+      `There is no request under the condition ${JSON.stringify(settings.baseline)}, nor one before the last ${settings.windowMs / 1000} s: what is usual is not known.`,
     );
   if (current.length === 0)
     notes.push(`There is no request under the condition ${JSON.stringify(settings.current)}.`);
