@@ -1,5 +1,6 @@
 export * from "./answers/answer.js";
 export * from "./cases/eval-case.js";
+export * from "./certificate/index.js";
 export * from "./checks/check.js";
 export * from "./checks/check-run.js";
 export * from "./checks/index.js";

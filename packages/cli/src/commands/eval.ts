@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { evalCalibrateCommand } from "./eval-calibrate.js";
+import { evalCertifyCommand } from "./eval-certify.js";
 import { evalCheckCommand, evalChecksCommand } from "./eval-check.js";
 import { evalGateCommand } from "./eval-gate.js";
 import { evalImportCommand } from "./eval-import.js";
@@ -19,6 +20,7 @@ export function evalCommand(): Command {
     evalChecksCommand(),
     evalGateCommand(),
     evalCalibrateCommand(),
+    evalCertifyCommand(),
     evalListCommand(),
     evalViewCommand(),
     evalImportCommand(),

@@ -1,0 +1,2 @@
+export * from "./certificate.js";
+export * from "./certify.js";
