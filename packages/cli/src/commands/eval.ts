@@ -7,6 +7,7 @@ import { evalImportCommand } from "./eval-import.js";
 import { evalListCommand } from "./eval-list.js";
 import { evalRunCommand } from "./eval-run.js";
 import { evalViewCommand } from "./eval-view.js";
+import { evalWorkerCommand } from "./eval-worker.js";
 import { withConfigExit } from "../eval/eval-action.js";
 
 /** `octavo eval`: what ships, held against what is expected of it. */
@@ -24,6 +25,7 @@ export function evalCommand(): Command {
     evalListCommand(),
     evalViewCommand(),
     evalImportCommand(),
+    evalWorkerCommand(),
   ])
     command.addCommand(withConfigExit(sub));
   return command;

@@ -40,6 +40,9 @@ export interface RunnerFlags {
   readonly journal?: string;
   readonly scorerThreads?: number;
   readonly redis?: string;
+  readonly queue?: string;
+  readonly ray?: string;
+  readonly sharedFolder?: string;
 }
 
 export function targetFlags(command: Command): Command {
@@ -88,9 +91,10 @@ export function runnerFlags(command: Command): Command {
       "score on threads (default: on this one)",
       parseCount(1, 4 * availableParallelism()),
     )
-    .addOption(
-      new Option("--redis <url>", "score on the workers of a BullMQ queue").conflicts("scorerThreads"),
-    );
+    .option("--redis <url>", "score on the workers of a BullMQ queue there (octavo eval worker)")
+    .option("--queue <name>", "the queue's name (default: octavo-evals)")
+    .option("--ray <url>", "score in jobs of a Ray cluster: its dashboard, such as http://127.0.0.1:8265")
+    .option("--shared-folder <path>", "a folder that the cluster's machines see under the same path");
 }
 
 export function outputFlags(command: Command): Command {

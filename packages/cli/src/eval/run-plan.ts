@@ -1,21 +1,18 @@
 import {
-  BullMqRunner,
   CaseJournal,
   checkTable,
   type EvalReport,
   type EvaluationPlan,
   type EvaluationRunOptions,
   type GateConfig,
-  InProcessRunner,
   ObservationJournal,
   planEvaluation,
   runEvaluation,
-  type Runner,
-  WorkerThreadsRunner,
 } from "@octavo/evals";
 import { interruptible } from "../interruptible.js";
 import { createEvalProgress } from "./eval-progress.js";
 import type { OutputFlags, RunnerFlags } from "./eval-flags.js";
+import { openRunner } from "./open-runner.js";
 import { ReplicaProcesses } from "./replica-processes.js";
 import { writeOutputs } from "./write-outputs.js";
 
@@ -83,7 +80,7 @@ async function openResources(
     path === undefined || plan.checks.length === 0
       ? undefined
       : await ObservationJournal.open(`${path}.checks`, { ...asked, replicas });
-  const runner = runnerOf(flags);
+  const runner = openRunner(flags, config.file.judge);
   return {
     given: { runner, journal, observations },
     async [Symbol.asyncDispose]() {
@@ -92,11 +89,4 @@ async function openResources(
       await observations?.[Symbol.asyncDispose]();
     },
   };
-}
-
-function runnerOf({ scorerThreads, redis }: Omit<RunnerFlags, "journal">): Runner {
-  if (redis !== undefined) return new BullMqRunner({ redisUrl: redis });
-  return scorerThreads === undefined
-    ? new InProcessRunner()
-    : new WorkerThreadsRunner({ threads: scorerThreads });
 }

@@ -1,7 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
 import { OctavoError } from "@octavo/protocol";
-import { loadEvaluatorTable } from "../evaluators/load-table.js";
-import type { EvaluatorServices, EvaluatorTable } from "../evaluators/registry.js";
+import type { EvaluatorServices } from "../evaluators/registry.js";
 import { openAiJudge } from "../judges/openai-judge.js";
 
 /** Options that every worker script takes: evaluators of the user's own, threads, and whom judged evaluators ask. */
@@ -23,7 +22,6 @@ export const workerUsage = `
   --judge-key-env NAME     environment variable with its key`;
 
 export interface WorkerSetup {
-  readonly table: EvaluatorTable;
   readonly services: EvaluatorServices;
   readonly modules: readonly string[];
   readonly threads: number | undefined;
@@ -33,7 +31,7 @@ export interface WorkerSetup {
 type Values = Readonly<ReturnType<typeof parseArgs<{ readonly options: typeof workerOptions }>>["values"]>;
 
 /** @throws OctavoError `invalid_option` */
-export async function workerSetup(values: Values): Promise<WorkerSetup> {
+export function workerSetup(values: Values): WorkerSetup {
   const modules = values.module ?? [];
   const { judge: baseUrl, "judge-model": model, "judge-key-env": keyName } = values;
   if ((baseUrl === undefined) !== (model === undefined)) {
@@ -48,7 +46,6 @@ export async function workerSetup(values: Values): Promise<WorkerSetup> {
       ? undefined
       : openAiJudge({ baseUrl, model, ...(apiKey !== undefined && { apiKey }) });
   return {
-    table: await loadEvaluatorTable(modules),
     services: judge === undefined ? {} : { judge },
     modules,
     threads: wholeNumber("threads", values.threads),

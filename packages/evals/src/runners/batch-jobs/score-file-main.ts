@@ -3,6 +3,7 @@ import { open, rename } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { OctavoError } from "@octavo/protocol";
 import type { Score } from "../../evaluators/evaluator.js";
+import { loadEvaluatorTable } from "../../evaluators/load-table.js";
 import { concurrently } from "../concurrently.js";
 import { TaskScorer } from "../task-scorer.js";
 import { runScript, workerOptions, workerSetup } from "../worker-arguments.js";
@@ -12,7 +13,8 @@ import { JobFiles, linesOf } from "./job-files.js";
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { folder: { type: "string" }, ...workerOptions } });
   if (values.folder === undefined) throw new OctavoError("invalid_option", "--folder is needed");
-  const { table, services, modules, threads, concurrency = 16 } = await workerSetup(values);
+  const { services, modules, threads, concurrency = 16 } = workerSetup(values);
+  const table = await loadEvaluatorTable(modules);
   const files = new JobFiles(values.folder);
   if (await files.isFinished()) return;
   const known = await files.readScores();

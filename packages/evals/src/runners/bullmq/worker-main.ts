@@ -1,10 +1,8 @@
 // A worker as a process of its own: takes jobs until it is told to stop, then finishes those it has.
-import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { OctavoError } from "@octavo/protocol";
 import { runScript, wholeNumber, workerOptions, workerSetup, workerUsage } from "../worker-arguments.js";
-import { WorkerThreadsRunner } from "../worker-threads/worker-threads.js";
-import { BullMqWorker } from "./bullmq-worker.js";
+import { serveQueue } from "./serve-queue.js";
 
 const usage = `Scores pairs that a BullMqRunner puts on a queue.
 
@@ -32,25 +30,26 @@ async function main(): Promise<void> {
     return;
   }
   if (values.redis === undefined) throw new OctavoError("invalid_option", `--redis is needed\n\n${usage}`);
-  const { table, services, modules, threads, concurrency } = await workerSetup(values);
+  const { services, modules, threads, concurrency } = workerSetup(values);
   const lockDurationMs = wholeNumber("lock-ms", values["lock-ms"]);
   const stalledIntervalMs = wholeNumber("stalled-ms", values["stalled-ms"]);
-  const runner = new WorkerThreadsRunner({ modules, ...(threads !== undefined && { threads }) });
-  const worker = await BullMqWorker.start({
-    redisUrl: values.redis,
-    table,
-    services,
-    runner,
-    ...(values.queue !== undefined && { queueName: values.queue }),
-    ...(values.prefix !== undefined && { prefix: values.prefix }),
-    ...(concurrency !== undefined && { concurrency }),
-    ...(lockDurationMs !== undefined && { lockDurationMs }),
-    ...(stalledIntervalMs !== undefined && { stalledIntervalMs }),
-  });
-  process.stdout.write("ready\n");
-  await Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
-  await worker.close();
-  await runner.close();
+  const stop = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => stop.abort());
+  await serveQueue(
+    {
+      redisUrl: values.redis,
+      services,
+      modules,
+      onReady: () => process.stdout.write("ready\n"),
+      ...(threads !== undefined && { threads }),
+      ...(values.queue !== undefined && { queueName: values.queue }),
+      ...(values.prefix !== undefined && { prefix: values.prefix }),
+      ...(concurrency !== undefined && { concurrency }),
+      ...(lockDurationMs !== undefined && { lockDurationMs }),
+      ...(stalledIntervalMs !== undefined && { stalledIntervalMs }),
+    },
+    stop.signal,
+  );
 }
 
 await runScript(main);

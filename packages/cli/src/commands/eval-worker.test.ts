@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createServer as createSocketServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../main.js", import.meta.url));
+const skip =
+  spawnSync("redis-server", ["--version"]).status === 0 ? false : "there is no redis-server on this machine";
+
+let folder = "";
+const started: ChildProcess[] = [];
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "octavo-worker-"));
+});
+after(async () => {
+  for (const child of started) child.kill("SIGKILL");
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function freePort(): Promise<number> {
+  const socket = createSocketServer().listen(0, "127.0.0.1");
+  await once(socket, "listening");
+  const { port } = socket.address() as AddressInfo;
+  socket.close();
+  await once(socket, "close");
+  return port;
+}
+
+/** A process that has said that it is ready. */
+async function startUntil(says: RegExp, command: string, ...args: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(command, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  started.push(child);
+  await new Promise<void>((resolve, reject) => {
+    let said = "";
+    const hear = (chunk: Buffer): void => {
+      said += chunk.toString();
+      if (says.test(said)) resolve();
+    };
+    child.stdout.on("data", hear);
+    child.stderr.on("data", hear);
+    child.once("exit", () => reject(new TypeError(`${command} ended: ${said}`)));
+  });
+  return child;
+}
+
+async function octavo(
+  ...args: readonly string[]
+): Promise<{ code: number | null; out: string; err: string }> {
+  const child = spawn(process.execPath, [main, "eval", ...args], { cwd: folder });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk) => (out += chunk));
+  child.stderr.on("data", (chunk) => (err += chunk));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, out, err };
+}
+
+/** A model that says what it is asked to say. */
+async function startEcho(): Promise<{ readonly url: string; close(): void }> {
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => (body += chunk));
+    request.on("end", () => {
+      if (request.url?.endsWith("/models")) {
+        response.end(JSON.stringify({ object: "list", data: [{ id: "echo", object: "model" }] }));
+        return;
+      }
+      const { messages } = JSON.parse(body) as { messages: { content: string }[] };
+      const content = messages.at(-1)?.content.replace("Say ", "");
+      const event = { id: "x", object: "chat.completion.chunk", created: 0, model: "echo" };
+      const choices = [{ index: 0, delta: { role: "assistant", content }, finish_reason: "stop" }];
+      response.setHeader("content-type", "text/event-stream");
+      response.end(`data: ${JSON.stringify({ ...event, choices })}\n\ndata: [DONE]\n\n`);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
+}
+
+test("a run scores on the worker of a queue, which ends when it is told to", { skip }, async () => {
+  const port = await freePort();
+  await startUntil(
+    /Ready to accept connections/,
+    "redis-server",
+    "--port",
+    `${port}`,
+    "--save",
+    "",
+    "--bind",
+    "127.0.0.1",
+  );
+  const redis = `redis://127.0.0.1:${port}`;
+  const worker = await startUntil(
+    /taking jobs/,
+    process.execPath,
+    main,
+    "eval",
+    "worker",
+    "--redis",
+    redis,
+    "--threads",
+    "1",
+  );
+  const echo = await startEcho();
+  const cases = Array.from({ length: 40 }, (_, index) =>
+    JSON.stringify({ input: `Say ${index}`, expected: `${index % 20}` }),
+  );
+  await writeFile(join(folder, "cases.jsonl"), cases.join("\n"));
+  const flags = ["--target", echo.url, "--dataset", "cases.jsonl", "--evaluator", "exact_match"];
+  const ended = await octavo("run", ...flags, "--redis", redis);
+  echo.close();
+  assert.equal(ended.code, 0, ended.err);
+  assert.match(ended.out, /exact_match +candidate +50\.0 %/);
+  worker.kill("SIGTERM");
+  const [code] = (await once(worker, "exit")) as [number | null];
+  assert.equal(code, 0);
+});
+
+test("places to score that exclude each other, or do not answer, are told", async () => {
+  const flags = [
+    "--target",
+    "http://127.0.0.1:9",
+    "--dataset",
+    "none.jsonl",
+    "--evaluator",
+    "exact_match",
+    "--model",
+    "m",
+  ];
+  await writeFile(join(folder, "none.jsonl"), '{"input":"x"}\n');
+  const both = await octavo("run", ...flags, "--redis", "redis://127.0.0.1:9", "--ray", "http://127.0.0.1:9");
+  assert.equal(both.code, 4, both.err);
+  assert.match(both.err, /--redis and --ray are different places to score/);
+  const alone = await octavo("run", ...flags, "--ray", "http://127.0.0.1:9");
+  assert.match(alone.err, /--ray and --shared-folder belong together/);
+  const down = await octavo("worker", "--redis", "redis://127.0.0.1:9");
+  assert.notEqual(down.code, 0);
+  assert.match(down.err, /Redis at redis:\/\/127\.0\.0\.1:9 does not answer/);
+});

@@ -1,0 +1,54 @@
+import {
+  BullMqRunner,
+  type GateConfig,
+  InProcessRunner,
+  RayRunner,
+  type Runner,
+  WorkerThreadsRunner,
+} from "@octavo/evals";
+import { OctavoError } from "@octavo/protocol";
+import type { RunnerFlags } from "./eval-flags.js";
+
+type JudgeConfig = GateConfig["file"]["judge"];
+
+/**
+ * Where the flags say that scoring happens.
+ * @throws OctavoError `invalid_option` for flags that do not go together
+ */
+export function openRunner(flags: RunnerFlags, judge: JudgeConfig): Runner {
+  const { scorerThreads, redis, queue, ray, sharedFolder } = flags;
+  const places = { "--scorer-threads": scorerThreads, "--redis": redis, "--ray": ray };
+  const named = Object.entries(places).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  if (named.length > 1) {
+    throw new OctavoError(
+      "invalid_option",
+      `${named.join(" and ")} are different places to score: choose one`,
+    );
+  }
+  if (queue !== undefined && redis === undefined) {
+    throw new OctavoError("invalid_option", "--queue is the name of a queue in --redis");
+  }
+  if ((sharedFolder === undefined) !== (ray === undefined)) {
+    throw new OctavoError("invalid_option", "--ray and --shared-folder belong together");
+  }
+  if (redis !== undefined) {
+    return new BullMqRunner({ redisUrl: redis, ...(queue !== undefined && { queueName: queue }) });
+  }
+  if (ray !== undefined && sharedFolder !== undefined) {
+    return new RayRunner({ dashboardUrl: ray, sharedFolder, workerArguments: judgeArguments(judge) });
+  }
+  return scorerThreads === undefined
+    ? new InProcessRunner()
+    : new WorkerThreadsRunner({ threads: scorerThreads });
+}
+
+/** The judge as jobs are told of it; its key is on their machines, under the same name. */
+function judgeArguments(judge: JudgeConfig): string[] {
+  if (judge === undefined) return [];
+  if (judge.model === undefined) {
+    throw new OctavoError("invalid_option", "jobs need the name of the judge's model: give --judge-model");
+  }
+  const base = judge.base_url.replace(/\/+$/, "");
+  const key = judge.api_key_env === undefined ? [] : ["--judge-key-env", judge.api_key_env];
+  return ["--judge", /\/v\d+$/.test(base) ? base : `${base}/v1`, "--judge-model", judge.model, ...key];
+}
