@@ -3,6 +3,7 @@ import { evalCalibrateCommand } from "./eval-calibrate.js";
 import { evalCertifyCommand } from "./eval-certify.js";
 import { evalCheckCommand, evalChecksCommand } from "./eval-check.js";
 import { evalGateCommand } from "./eval-gate.js";
+import { evalGenerateCommand } from "./eval-generate.js";
 import { evalImportCommand } from "./eval-import.js";
 import { evalListCommand } from "./eval-list.js";
 import { evalRunCommand } from "./eval-run.js";
@@ -25,6 +26,7 @@ export function evalCommand(): Command {
     evalListCommand(),
     evalViewCommand(),
     evalImportCommand(),
+    evalGenerateCommand(),
     evalWorkerCommand(),
   ])
     command.addCommand(withConfigExit(sub));
