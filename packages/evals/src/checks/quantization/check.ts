@@ -154,7 +154,7 @@ function rounded(value: number): number {
 
 function adviceFor(axes: readonly Axis[], hypotheses: readonly Hypothesis[]): readonly Advice[] {
   const failed = axes.filter((_axis, index) => hypotheses[index]?.verdict === "fail");
-  const undecided = hypotheses.some(({ verdict }) => verdict === "inconclusive");
+  const undecided = axes.length === 0 || hypotheses.some(({ verdict }) => verdict === "inconclusive");
   const advice: Advice[] = [];
   if (failed.some(({ isStructured }) => isStructured)) {
     advice.push(

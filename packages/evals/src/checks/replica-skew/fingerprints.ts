@@ -73,6 +73,7 @@ export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings)
       name: `${replica}: equality`,
       compared: comparePaired(scores)!,
       margin: settings.differenceMargin,
+      isEquality: true,
     });
   }
   return { effects, planned, differing: counts, kind, undecided };

@@ -57,6 +57,13 @@ export interface Planned {
   readonly name: string;
   readonly compared: PairedComparison;
   readonly margin: number;
+  /** Nothing may differ: as many equal cases are wanted as exclude that more than the margin would. */
+  readonly isEquality?: boolean;
+}
+
+/** Cases that must all be equal for the exact interval of the share that differs to end at the margin. */
+function equalCasesFor(margin: number, alpha: number): number {
+  return Math.ceil(Math.log(alpha / 2) / Math.log(1 - margin));
 }
 
 /** Pairs that would show "within the margin" where nothing was lost, for the comparison that needs most more of them. */
@@ -65,22 +72,27 @@ export function planPairs(
   { alpha, power }: { readonly alpha: number; readonly power: number },
 ): SampleSize {
   let worst: (SampleSize & { readonly missing: number }) | undefined;
-  for (const { name, compared, margin } of planned) {
-    if (margin <= 0) continue;
+  for (const { name, compared, margin, isEquality } of planned) {
+    if (margin <= 0 || margin >= 1) continue;
     // one more changed case than was seen, of two more cases: no change seen does not mean that there is none
     const discordance = (compared.lost + compared.gained + 1) / (compared.count + 2);
     const designEffect = compared.count / compared.numClusters;
-    const pairs = pairsForNonInferiority({ discordance, margin, alpha: alpha / 2, power });
-    const needed = Math.ceil(pairs * designEffect);
+    const needed =
+      isEquality === true
+        ? equalCasesFor(margin, alpha)
+        : Math.ceil(pairsForNonInferiority({ discordance, margin, alpha: alpha / 2, power }) * designEffect);
     const missing = needed - compared.count;
     if (worst !== undefined && worst.missing >= missing) continue;
-    const changed = `${(100 * discordance).toFixed(1)} % of cases changing`;
+    const shown =
+      isEquality === true
+        ? `to exclude that more than ${points(margin)} % differ, if none does`
+        : `to show a loss within ${points(margin)} points with ${(100 * discordance).toFixed(1)} % of cases changing`;
     worst = {
       have: compared.count,
       needed,
       alpha,
       power,
-      basis: `${name}: to show a loss within ${points(margin)} points with ${changed}`,
+      basis: `${name}: ${shown}`,
       missing,
     };
   }

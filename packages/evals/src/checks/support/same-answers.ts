@@ -71,6 +71,7 @@ export function compareAnswers(
         pairs.map((pair) => ({ cluster: pair.cluster, before: 1, after: Number(!differs(pair)) })),
       )!,
       margin: differenceMargin,
+      isEquality: true,
     });
   }
   const axes: { name: string; scored: readonly ScorePair[] }[] = [];

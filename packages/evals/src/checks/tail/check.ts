@@ -251,7 +251,7 @@ function adviceFor(tested: readonly TestedCell[], hypotheses: readonly Hypothesi
       change: "ask for long answers in several requests, or cap them before the cell that falls off",
       because: "what is written late scores worse than what is written early",
     });
-  if (hypotheses.some(({ verdict }) => verdict === "inconclusive"))
+  if (hypotheses.length === 0 || hypotheses.some(({ verdict }) => verdict === "inconclusive"))
     advice.push({
       knob: "cases",
       change: "add cases of the lengths whose cells are not decided",
