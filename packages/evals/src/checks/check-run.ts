@@ -6,7 +6,13 @@ import type { Target } from "../targets/target.js";
 import type { Check, CheckName, CheckResult } from "./check.js";
 import type { ObservationJournal } from "./collect/observation-journal.js";
 import type { Observation } from "./observation.js";
-import { countFalseAlarms, type FalseAlarms, type Placebo } from "./support/false-alarms.js";
+import {
+  alongsideFalseAlarms,
+  countFalseAlarms,
+  falseAlarmNote,
+  type FalseAlarms,
+  type Placebo,
+} from "./support/false-alarms.js";
 
 /** What a check may send traffic to, and with what. The command line and the release gate make it from their settings. */
 export interface TestBed {
@@ -48,7 +54,11 @@ export interface CheckRow {
   readonly needs: readonly TestBedNeed[];
   /** @throws OctavoError `invalid_option` that names the setting */
   checkSettings(settings: unknown): void;
-  /** @throws OctavoError `invalid_option` when the bed lacks what the check needs, or a setting is wrong */
+  /**
+   * Collects, judges, and makes an A/A run on what was observed.
+   *
+   * @throws OctavoError `invalid_option` when the bed lacks what the check needs, or a setting is wrong
+   */
   run(bed: TestBed, settings: unknown): Promise<CheckRun>;
   /** Judges what was recorded elsewhere. */
   judge(observations: readonly Observation[], settings: unknown): CheckResult;
@@ -100,7 +110,12 @@ export function checkRow<Settings>({
       if (missing !== undefined)
         throw new OctavoError("invalid_option", `${check.name}: ${howToGive[missing]}`, { param: missing });
       const observations = await collect(bed, parsed);
-      return { observations, result: check.judge(observations, parsed) };
+      const judge = (seen: readonly Observation[]) => check.judge(seen, parsed);
+      const result = judge(observations);
+      if (placebo === undefined || observations.length === 0) return { observations, result };
+      const falseAlarms = await alongsideFalseAlarms(judge, placebo(parsed), observations, bed);
+      const notes = [...result.notes, falseAlarmNote(falseAlarms)];
+      return { observations, result: { ...result, notes, falseAlarms } };
     },
   };
 }

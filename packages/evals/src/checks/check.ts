@@ -1,4 +1,5 @@
 import type { Observation } from "./observation.js";
+import type { FalseAlarms } from "./support/false-alarms.js";
 
 export const checkNames = [
   "quantization",
@@ -45,6 +46,8 @@ export interface CheckResult {
   readonly figures: readonly Figure[];
   /** What the observations lacked, such as spans without a cache hit ratio. */
   readonly notes: readonly string[];
+  /** Of an A/A run on what was observed; undefined where there was none. */
+  readonly falseAlarms?: FalseAlarms;
 }
 
 export interface RuleOfThumb {

@@ -305,7 +305,9 @@ describe("collecting under load", () => {
       small_requests_per_minute: 30_000,
       large_requests_per_minute: 30_000,
     };
-    const { observations } = await row.run(bedOf(), settings);
+    const { observations, result } = await row.run(bedOf(), settings);
+    assert.ok((result.falseAlarms?.runs ?? 0) > 0);
+    assert.ok(result.notes.at(-1)?.startsWith("A/A: dealt to both conditions by chance"));
     const alarms = row.falseAlarms(observations, { ...settings, resamples: 200 }, { runs: 50, seed: 1 });
     assert.equal(alarms?.runs, 50);
     assert.equal(alarms?.failed, 0);
