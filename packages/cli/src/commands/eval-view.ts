@@ -13,9 +13,18 @@ export function evalViewCommand(): Command {
     .description("show a report that an earlier run wrote with --json")
     .argument("<report>", "the JSON file");
   return outputFlags(command).action(
-    evalAction(async (path: string, flags: OutputFlags) =>
-      writeOutputs(await readReport(path), flags, questions()),
-    ),
+    evalAction(async (path: string, flags: OutputFlags) => {
+      const report = await readReport(path);
+      try {
+        await writeOutputs(report, flags, questions());
+      } catch (cause) {
+        // what has the mark of a report and not its fields was cut or edited
+        if (!(cause instanceof TypeError)) throw cause;
+        throw new OctavoError("dataset_invalid", `${path} is not a whole report: ${cause.message}`, {
+          cause,
+        });
+      }
+    }),
   );
 }
 

@@ -93,12 +93,11 @@ function evaluatorTable({ evaluators }: EvalReport): readonly string[] {
 /** Text that models and datasets wrote neither mentions people, nor links, nor breaks a table. */
 function text(value: string): string {
   return value
+    .slice(0, 2000)
     .replaceAll(/\p{Cs}|\p{Cc}/gu, " ")
     .replaceAll(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "")
-    .replaceAll(/[\\`*_{}[\]<>#|!~@:]/g, (sign) =>
-      sign === "@" || sign === ":" ? `${sign}\u200b` : `\\${sign}`,
-    )
-    .slice(0, 2000);
+    .replaceAll(/[\\`*_{}[\]<>#|!~]/g, (sign) => `\\${sign}`)
+    .replaceAll(/@|:(?=\/\/)|www(?=\.)/gi, (sign) => `${sign}\u200b`);
 }
 
 function cell(value: string): string {
