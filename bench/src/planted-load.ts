@@ -1,14 +1,19 @@
 // How often the checks of load find a fault that is planted in `octavo serve`, and how often they call a sound one faulty.
 // `--seeds N` (default 20) runs of other cases and arrivals each; `--only TEXT` takes the plants whose name or check contains it.
+import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { OctavoProcesses } from "./planted-load/octavo-process.js";
 import { loadPlants } from "./planted-load/plants.js";
-import { type BenchCase, report } from "./support/results.js";
+import { type BenchCase, type BenchResult, report, resultsFolder } from "./support/results.js";
 
 const { values } = parseArgs({
   options: { seeds: { type: "string", default: "20" }, only: { type: "string", default: "" } },
 });
 const seeds = Number(values.seeds);
+const earlier = await readFile(`${resultsFolder}planted-load.json`, "utf8").then(
+  (text): BenchResult["cases"] => JSON.parse(text).cases,
+  () => [],
+);
 const figures: BenchCase[] = [];
 for (const plant of loadPlants) {
   if (!`${plant.check} ${plant.name}`.includes(values.only)) continue;
@@ -28,6 +33,7 @@ for (const plant of loadPlants) {
     target: plant.isFaulty ? { atLeast: Math.ceil(0.95 * seeds) } : { atMost: Math.floor(0.05 * seeds) },
     details: { ...verdicts, secondsPerRun: Math.round((performance.now() - startMs) / seeds / 100) / 10 },
   });
-  // after each, since all of them take long
-  report("planted-load", figures);
+  // after each, beside what earlier runs found of the others, since all of them take long
+  const others = earlier.filter(({ name }) => figures.every((figure) => figure.name !== name));
+  report("planted-load", [...others, ...figures]);
 }

@@ -207,7 +207,7 @@ const unbounded = ["--max-num-batched-tokens", "8192", "--max-prefill-step-ms", 
 export const loadPlants: readonly LoadPlant[] = [
   tenants("a small tenant behind a large one, first come first served", true, 6000, "fcfs"),
   jitter("long prompts in steps without a bound", true, 4, unbounded),
-  scaleUp("a replica that starts a second late, under a burst", true, 80, 1),
+  scaleUp("a replica that starts a second late, under a burst", true, 60, 1),
   drift("short answers for one tenant, evenly, instead of production's mix", true),
   cluster("a small tenant behind a large one, on two replicas", true, 9000),
   tenants("a large tenant that sends next to nothing", false, 60, "fair"),

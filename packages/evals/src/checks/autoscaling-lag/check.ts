@@ -4,6 +4,7 @@ import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../support/figures.js";
 import { requestsForTail } from "../support/quantile-ratio.js";
 import { byTime, pairArrivals, thinned } from "../support/time-blocks.js";
+import { adviceAfter } from "../support/undecided.js";
 import { decide, overallVerdict } from "../support/verdicts.js";
 import { type Lag, lagOf } from "./lag.js";
 import { saturationRule } from "./saturation.js";
@@ -28,6 +29,7 @@ function judgeLag(observations: readonly Observation[], settings: AutoscalingLag
   const verdict = pairs.length === 0 ? "inconclusive" : overallVerdict(hypotheses);
   const waits = idle.flatMap((seen) => waitOf(seen) ?? []);
   const limitMs = waits.length === 0 ? undefined : settings.firstTokenMargin * quantile(waits, 0.9);
+  const size = sampleSize(pairs.length, settings);
   const lag = lagOf([...scaling, ...scaled], limitMs);
   return {
     check: "autoscaling-lag",
@@ -35,8 +37,8 @@ function judgeLag(observations: readonly Observation[], settings: AutoscalingLag
     summary: summarise(hypotheses, verdict, lag),
     ruleOfThumb: saturationRule(observations, settings),
     hypotheses,
-    sampleSize: sampleSize(pairs.length, settings),
-    advice: verdict === "pass" ? [] : adviceOn(scaling),
+    sampleSize: size,
+    advice: adviceAfter(verdict, () => adviceOn(scaling), size),
     movedCases: movedCases(pairs),
     figures: [
       ...intervalsFigure("While replicas were missing, against idle", "", hypotheses),

@@ -123,7 +123,12 @@ describe("fairness", () => {
     assert.ok(some.hypotheses[0]!.name.includes("p90"));
     assert.ok(some.notes.some((note) => note.includes("bound no p99, which takes 368")));
     assert.equal(some.sampleSize.needed, 368);
-    assert.equal(judge(traffic({ seed: 3, slowdown: 6, requests: 20 })).verdict, "inconclusive");
+    const few = judge(traffic({ seed: 3, slowdown: 6, requests: 20 }));
+    assert.equal(few.verdict, "inconclusive");
+    assert.deepEqual(
+      few.advice.map(({ knob, change }) => [knob, change]),
+      [["requests", "collect 368 or more on each side"]],
+    );
   });
 
   it("fails a tenant whose requests are refused, whatever the others' latency", () => {

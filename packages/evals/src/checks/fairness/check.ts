@@ -4,6 +4,7 @@ import { groupBy } from "../support/group-by.js";
 import { intervalsFigure } from "../support/figures.js";
 import { requestsForTail } from "../support/quantile-ratio.js";
 import { pairArrivals } from "../support/time-blocks.js";
+import { adviceAfter } from "../support/undecided.js";
 import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
 import { fairnessAdvice } from "./advice.js";
 import { aggregateRule } from "./aggregate-rule.js";
@@ -38,6 +39,7 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
     windowMs: settings.windowMs,
   });
   const notes = notesOn(own, shared, settings);
+  const sampleSize = sampleSizeOf(own, settings);
   if (!ruleOfThumb.tripped && verdict === "fail" && aggregateP99Ms !== undefined)
     notes.push(
       `The published rule passes: everybody waits (p99 of all ${Math.round(aggregateP99Ms)} ms), so nobody waits much longer than the aggregate. It cannot see overload.`,
@@ -52,8 +54,8 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
     summary: summarise(tenant, hypotheses, verdict),
     ruleOfThumb,
     hypotheses,
-    sampleSize: sampleSizeOf(own, settings),
-    advice: verdict === "pass" ? [] : fairnessAdvice(own.shared),
+    sampleSize,
+    advice: adviceAfter(verdict, () => fairnessAdvice(own.shared), sampleSize),
     movedCases: slowedCases(own, settings.e2eMargin),
     figures: [
       ...intervalsFigure("The small tenant beside the large one, over itself alone", "times", hypotheses),

@@ -3,6 +3,7 @@ import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../support/figures.js";
 import { requestsForTail } from "../support/quantile-ratio.js";
 import { byTime, thinned } from "../support/time-blocks.js";
+import { adviceAfter } from "../support/undecided.js";
 import { decide, overallVerdict } from "../support/verdicts.js";
 import {
   causesOf,
@@ -35,6 +36,7 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
   const { effects, longFromMs, usualP99Ms } = judgeGaps(slices, settings);
   const hypotheses = decide(effects, settings.alpha);
   const verdict = overallVerdict(hypotheses);
+  const size = sampleSize(slices, settings);
   const causes = longFromMs === undefined || verdict === "pass" ? [] : causesOf(current, longFromMs);
   return {
     check: "jitter",
@@ -42,8 +44,8 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
     summary: summarise(hypotheses, verdict, usualP99Ms, causes),
     ruleOfThumb: publishedRule(observations, settings),
     hypotheses,
-    sampleSize: sampleSize(slices, settings),
-    advice: verdict === "fail" ? jitterAdvice(causes, current, settings.prefillTokens) : [],
+    sampleSize: size,
+    advice: adviceAfter(verdict, () => jitterAdvice(causes, current, settings.prefillTokens), size),
     movedCases: longFromMs === undefined ? [] : stalled(current, longFromMs),
     figures: [
       ...intervalsFigure("Gaps between tokens", "", hypotheses),

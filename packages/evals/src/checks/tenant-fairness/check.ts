@@ -8,6 +8,7 @@ import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../support/figures.js";
 import { groupBy } from "../support/group-by.js";
 import { evaluatorsOf } from "../support/pairs.js";
+import { adviceAfter } from "../support/undecided.js";
 import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
 import { lossFromOthers, lossFromSolo } from "./score-effects.js";
 import { type TenantFairnessSettings, tenantFairnessSettings } from "./settings.js";
@@ -42,14 +43,15 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
   );
   const verdict = hasSolo ? overallVerdict(hypotheses) : withoutSolo(overallVerdict(hypotheses));
   const [first] = judged;
+  const sampleSize = sampleSizeOf(first ?? { solo: [], shared: [] }, settings);
   return {
     check: "tenant-fairness",
     verdict,
     summary: summarise(hypotheses, verdict),
     ruleOfThumb: publishedRule(shared, settings),
     hypotheses,
-    sampleSize: sampleSizeOf(first ?? { solo: [], shared: [] }, settings),
-    advice: verdict === "pass" ? [] : fairnessAdvice(first?.shared ?? []),
+    sampleSize,
+    advice: adviceAfter(verdict, () => fairnessAdvice(first?.shared ?? []), sampleSize),
     movedCases: judged
       .flatMap((tenant) => slowedCases(tenant, settings.e2eMargin))
       .toSorted((a, b) => b.severity - a.severity)
