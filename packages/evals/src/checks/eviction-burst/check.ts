@@ -42,7 +42,6 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
       verdict,
       summary: summaryOf(hypotheses, {
         answersFail,
-        poolFails,
         compared: same.compared,
         differing: same.differing,
       }),
@@ -75,6 +74,21 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
   },
 };
 
+interface Seen {
+  readonly answersFail: boolean;
+  readonly compared: number;
+  readonly differing: number;
+}
+
+const failedName = "requests that failed";
+const preemptedName = "requests that were preempted";
+
+/** What it means where the burst did too much of it. */
+const pressedBy = {
+  [preemptedName]: { says: "the KV cache is too small for this burst", of: "were preempted" },
+  [failedName]: { says: "the server does not hold this burst", of: "failed" },
+} as const;
+
 interface Pressure {
   readonly effects: readonly TestedEffect[];
   readonly notes: readonly string[];
@@ -87,19 +101,13 @@ function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSett
   const telling = answered.filter(({ preemptions }) => preemptions !== undefined);
   const preempted = telling.filter(({ preemptions = 0 }) => preemptions > 0);
   const effects = [
-    shareEffect(
-      "requests that failed",
-      failed.length,
-      inBurst.length,
-      settings.maxFailedShare,
-      settings.alpha,
-    ),
+    shareEffect(failedName, failed.length, inBurst.length, settings.maxFailedShare, settings.alpha),
   ];
   const notes: string[] = [];
   if (telling.length > 0) {
     effects.push(
       shareEffect(
-        "requests that were preempted",
+        preemptedName,
         preempted.length,
         telling.length,
         settings.maxPreemptedShare,
@@ -142,27 +150,22 @@ function shareEffect(name: string, count: number, of: number, margin: number, al
   };
 }
 
-function summaryOf(
-  hypotheses: readonly Hypothesis[],
-  seen: {
-    readonly answersFail: boolean;
-    readonly poolFails: boolean;
-    readonly compared: number;
-    readonly differing: number;
-  },
-): string {
-  if (seen.compared === 0)
-    return "Nothing was compared: no case was answered both on a quiet server and within the burst.";
-  const answers = `${seen.differing} of ${seen.compared} answers differ within the burst`;
-  const worst = hypotheses.find(({ name, verdict }) => verdict === "fail" && name.startsWith("requests"));
-  const pressure =
-    worst === undefined
-      ? ""
-      : `${points(worst.estimate ?? 0)} % of ${worst.name} (accepted: ${points(worst.margin ?? 0)} %)`;
-  if (seen.answersFail && seen.poolFails)
-    return `${answers}, which is a bug of the engine; and the KV cache is too small for this burst: ${pressure}.`;
-  if (seen.answersFail) return `${answers}: a burst must cost time only, so this is a bug of the engine.`;
-  if (seen.poolFails) return `The KV cache is too small for this burst: ${pressure}; ${answers}.`;
+function summaryOf(hypotheses: readonly Hypothesis[], { answersFail, compared, differing }: Seen): string {
+  const answers =
+    compared === 0
+      ? "no case was answered both on a quiet server and within the burst"
+      : `${differing} of ${compared} answers differ within the burst`;
+  const pressed = hypotheses
+    .filter(({ name, verdict }) => verdict === "fail" && name in pressedBy)
+    .map(({ name, estimate = 0, margin = 0 }) => {
+      const { says, of } = pressedBy[name as keyof typeof pressedBy];
+      return `${says}: ${points(estimate)} % of requests ${of} (accepted: ${points(margin)} %)`;
+    })
+    .join("; ");
+  const bug = `${answers}: a burst must cost time only, so this is a bug of the engine`;
+  if (answersFail) return pressed === "" ? `${bug}.` : `${bug}; and ${pressed}.`;
+  if (pressed !== "") return `${pressed}; ${answers}.`.replace(/^./, (first) => first.toUpperCase());
+  if (compared === 0) return `Nothing was compared: ${answers}.`;
   if (hypotheses.every(({ verdict }) => verdict === "pass"))
     return `The burst cost time only: ${answers}, and few requests were preempted.`;
   return `Not decided: ${answers}; more cases are needed.`;
