@@ -91,8 +91,9 @@ export function checkCall(
   for (const name of known) {
     const accepted = expected.arguments[name]!;
     const value = given[name];
-    const problem = typeProblem(value, properties[name], accepted);
     const isRight = isAccepted(value, accepted);
+    // an accepted value is right whatever type is described, as where a variable stands for a list of numbers
+    const problem = isRight ? undefined : typeProblem(value, properties[name], accepted);
     if (problem === undefined) numTyped++;
     else
       errors.push(error(problem.isNested ? "type_error_nested" : "type_error_simple", problem.message, name));

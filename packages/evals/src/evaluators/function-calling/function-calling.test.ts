@@ -97,6 +97,8 @@ const single: readonly (readonly [
     { city: "a", hours: ["1"] },
     ["type_error_nested"],
   ],
+  ["a variable among an array's items", { city: ["a"], hours: [["n"]] }, { city: "a", hours: ["N"] }, []],
+  ["an empty array for an optional one", { city: ["a"], hours: [[1], ""] }, { city: "a", hours: [] }, []],
   [
     "an object by accepted values",
     { city: ["a"], place: [{ x: [1, 2], y: ["Q", ""] }] },
