@@ -4,6 +4,7 @@ import type { LoadedAdapter } from "../adapters/adapter.js";
 import type { GenerationEvent } from "../api.js";
 import { createEngine } from "../engine/create-engine.js";
 import type { EngineOptions, RunningEngine } from "../engine/engine-options.js";
+import type { FaultKind } from "../faults/fault.js";
 import { collect, type CollectedSequence } from "./engine-fixture.js";
 import { OracleDrafter } from "./oracle-drafter.js";
 import type { ScheduledRequest, ScheduleSettings } from "./schedule-cases.js";
@@ -52,6 +53,7 @@ export async function runSchedule(
   settings: ScheduleSettings,
   requests: readonly ScheduledRequest[],
   expected: readonly Outcome[] = [],
+  onFault?: (kind: FaultKind) => void,
 ): Promise<Outcome[]> {
   const { spareBlocks, preemptions, drafts, faults, ...options } = settings;
   const drafter =
@@ -98,6 +100,7 @@ export async function runSchedule(
       },
     },
   });
+  if (onFault !== undefined) engine.observe({ onFault });
   const stepReached = async (target: number): Promise<void> => {
     const isDue = (): boolean =>
       step >= target || engine.stats.running + engine.stats.waiting === 0 || engine.failure !== undefined;

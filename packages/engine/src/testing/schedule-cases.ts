@@ -182,7 +182,7 @@ function settings(limits: CaseLimits): fc.Arbitrary<ScheduleSettings> {
         fc.record({ most: fc.integer({ min: 1, max: 9 }), isCostly: fc.boolean(), seed: fc.nat() }),
         { nil: undefined, freq: 2 },
       ),
-      faults: fc.option(faults(limits), { nil: undefined, freq: 1 }),
+      faults: fc.option(faults(limits), { nil: undefined, freq: 2 }),
     })
     .map((drawn) => ({
       ...drawn,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
+import type { FaultKind } from "../faults/fault.js";
 import { type EngineParts, type Outcome, runSchedule, soloSettings } from "./run-schedule.js";
 import { type CaseLimits, type ScheduledRequest, scheduleCases } from "./schedule-cases.js";
 
@@ -48,13 +49,15 @@ export function scheduleProperties(
         maxRequests: options.maxRequests ?? 12,
         hasSampling: model.hasSampling ?? true,
       };
+      const happened = new Set<FaultKind>();
       const property = fc.asyncProperty(scheduleCases(limits), async ({ requests, settings }) => {
         const expected: Outcome[] = [];
         for (const request of requests) expected.push(await solo(parts, request));
-        const outcomes = await runSchedule(parts, settings, requests, expected);
+        const outcomes = await runSchedule(parts, settings, requests, expected, (kind) => happened.add(kind));
         for (const [index, outcome] of outcomes.entries()) compare(expected[index]!, outcome);
       });
       await fc.assert(property, { numRuns: options.numRuns, seed: options.seed ?? 1 });
+      assert(happened.has("evict") && happened.has("preempt"), "no faults happened: nothing was tried");
     });
 
     test("a batch of 32 against each alone", async () => {
