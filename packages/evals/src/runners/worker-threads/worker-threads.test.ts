@@ -30,7 +30,7 @@ async function collect(
 }
 
 test("a sample that kills its thread or never ends costs its own score and no other", async () => {
-  const runner = new WorkerThreadsRunner({ threads: 1, modules: [hostileModule], timeoutMs: 500 });
+  const runner = new WorkerThreadsRunner({ threads: 1, modules: [hostileModule], timeoutMs: 1500 });
   try {
     const evaluators = new EvaluatorTable([...evaluatorTable.entries, ...hostileRows]).create([
       "test_hostile",
