@@ -12,6 +12,10 @@ export function startServer(
     const [program, ...first] = command;
     const child = spawn(program, [...first, ...args], { cwd, stdio: ["ignore", "pipe", "inherit"] });
     let output = "";
+    // a script that fails must not leave its server behind
+    const end = () => child.kill();
+    process.once("exit", end);
+    child.on("close", () => process.off("exit", end));
     const exited = new Promise((done) => child.on("close", (code, signal) => done({ code, signal })));
     child.on("error", reject);
     child.on("close", (code) =>
