@@ -46,12 +46,13 @@ export class JudgeServer {
 
   /** One attempt; a failure may be worth another. Rejects when the signal is aborted. */
   async attempt(question: JudgeQuestion, signal: AbortSignal): Promise<Attempt> {
-    while (!this.#isSettled && this.#settling !== undefined) {
+    // one round only: a judge that hangs must not be waited for once per question
+    if (!this.#isSettled && this.#settling !== undefined) {
       await this.#settling.catch(() => undefined);
       signal.throwIfAborted();
     }
-    if (this.#isSettled) return this.#climb(question, signal);
     const climbing = this.#climb(question, signal);
+    if (this.#isSettled || this.#settling !== undefined) return climbing;
     this.#settling = climbing;
     try {
       return await climbing;

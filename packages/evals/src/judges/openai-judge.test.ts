@@ -200,26 +200,47 @@ describe("a judge behind an endpoint", () => {
     });
   });
 
-  it("stops retrying when the judge is down, until it answers again", async () => {
-    let isUp = false;
-    const handler: FakeHandler = (_, response) => {
-      if (isUp) sendJson(response, 200, completion('{"verdict":"pass"}'));
-      else response.destroy();
+  for (const { probeIntervalMs, expected } of [
+    { probeIntervalMs: 0, expected: 3 + 9 },
+    { probeIntervalMs: 1e9, expected: 3 },
+  ])
+    it(`gives a judge up that is down, and tries it again every ${probeIntervalMs} ms`, async () => {
+      let isUp = false;
+      const handler: FakeHandler = (_, response) => {
+        if (isUp) sendJson(response, 200, completion('{"verdict":"pass"}'));
+        else response.destroy();
+      };
+      await withJudge(
+        handler,
+        async (judge, asked) => {
+          const failing = Array.from({ length: 10 }, (_, index) =>
+            judge
+              .ask({ ...plain, user: `${index}` }, { signal })
+              .catch((thrown: unknown) => recordOf(thrown)["code"]),
+          );
+          assert.deepEqual(new Set(await Promise.all(failing)), new Set(["judge_failed"]));
+          assert.equal(asked().length, expected);
+          isUp = true;
+          const again = judge.ask(plain, { signal });
+          if (probeIntervalMs > 0) await assert.rejects(again, { message: /judge-1: connection/ });
+          else assert.equal((await again).label, "pass");
+        },
+        { concurrency: 1, retries: 2, patienceMs: 0, probeIntervalMs },
+      );
+    });
+
+  it("loses no case to a judge that is away for a while", async () => {
+    const handler: FakeHandler = ({ index }, response) => {
+      if (index < 8) response.destroy();
+      else sendJson(response, 200, completion('{"verdict":"pass"}'));
     };
     await withJudge(
       handler,
-      async (judge, asked) => {
-        const failing = Array.from({ length: 10 }, (_, index) =>
-          judge
-            .ask({ ...plain, user: `${index}` }, { signal })
-            .catch((thrown: unknown) => recordOf(thrown)["code"]),
-        );
-        assert.deepEqual(new Set(await Promise.all(failing)), new Set(["judge_failed"]));
-        assert.equal(asked().length, 3 * 3 + 7);
-        isUp = true;
-        assert.equal((await judge.ask(plain, { signal })).label, "pass");
+      async (judge) => {
+        const asking = [1, 2, 3, 4].map((number) => judge.ask({ ...plain, user: `${number}` }, { signal }));
+        for (const answer of await Promise.all(asking)) assert.equal(answer.label, "pass");
       },
-      { concurrency: 1, retries: 2 },
+      { retries: 8 },
     );
   });
 

@@ -6,6 +6,7 @@ import type { ServerFailure } from "../http/server-failure.js";
 import type { JudgeAnswer, JudgeModel, JudgeQuestion } from "./judge.js";
 import { type Attempt, judgeFailed, JudgeServer } from "./judge-server.js";
 import { Limiter } from "./limiter.js";
+import { Outage } from "./outage.js";
 
 export interface OpenAiJudgeSettings extends ServerSettings {
   readonly model: string;
@@ -23,13 +24,15 @@ export interface OpenAiJudgeSettings extends ServerSettings {
   readonly maxTokensField?: "max_tokens" | "max_completion_tokens";
   /** Laid over every body, such as `{"temperature": 1}` for models that take no other. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** A judge that has failed for so long is given up: questions then fail at once. Default 60,000. */
+  readonly patienceMs?: number;
+  /** How often a judge that was given up is asked again. Default 30,000. */
+  readonly probeIntervalMs?: number;
   /** Answers that are kept, so that no question is asked twice. Default 10,000. */
   readonly cachedAnswers?: number;
 }
 
 const longestWaitMs = 60_000;
-/** Failures in a row after which a judge counts as down: questions are then tried once, until one is answered. */
-const failuresUntilDown = 3;
 
 /** A model behind an OpenAI-compatible endpoint as a judge. */
 export class OpenAiJudge implements JudgeModel {
@@ -40,7 +43,7 @@ export class OpenAiJudge implements JudgeModel {
   readonly #server: JudgeServer;
   readonly #answers = new Map<string, JudgeAnswer>();
   readonly #random = new Random(1);
-  #failuresInRow = 0;
+  readonly #outage: Outage;
 
   /** @throws OctavoError `invalid_option` when the base URL is none */
   constructor(settings: OpenAiJudgeSettings, limiter = new Limiter(settings.concurrency ?? 8)) {
@@ -49,6 +52,10 @@ export class OpenAiJudge implements JudgeModel {
     this.baseUrl = server.baseUrl;
     this.#settings = settings;
     this.#limiter = limiter;
+    this.#outage = new Outage({
+      patienceMs: settings.patienceMs ?? 60_000,
+      probeIntervalMs: settings.probeIntervalMs ?? 30_000,
+    });
     this.#server = new JudgeServer(server, {
       model: settings.model,
       maxTokens: settings.maxTokens ?? 1024,
@@ -82,15 +89,15 @@ export class OpenAiJudge implements JudgeModel {
   async #attempts(question: JudgeQuestion, signal: AbortSignal): Promise<Attempt> {
     const retries = this.#settings.retries ?? 3;
     for (let attempts = 1; ; attempts++) {
+      const refusal = this.#outage.refusal();
+      if (refusal !== undefined) return { ok: false, failure: refusal };
       const attempt = await this.#server.attempt(question, signal);
       if (attempt.ok || !attempt.failure.retryable) {
-        this.#failuresInRow = 0;
+        this.#outage.ended();
         return attempt;
       }
-      if (attempts > retries || this.#failuresInRow >= failuresUntilDown) {
-        this.#failuresInRow += 1;
-        return attempt;
-      }
+      this.#outage.failed(attempt.failure);
+      if (attempts > retries || this.#outage.hasGivenUp) return attempt;
       await this.#wait(attempt.failure, attempts, signal);
     }
   }
