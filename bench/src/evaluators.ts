@@ -21,6 +21,7 @@ const { values: flags } = parseArgs({
 });
 const numCases = Number(flags.cases);
 const numStreamed = Number(flags.stream);
+assert.ok(numStreamed >= 100_000, "--stream: memory settles within the first tenth of 100,000 cases or more");
 
 const heuristics = [
   "is_json",

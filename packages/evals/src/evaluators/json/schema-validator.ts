@@ -45,17 +45,21 @@ function compile(schema: JsonSchema, size: number): SchemaCheck {
     throw invalid(`it has ${size} characters, at most ${maxSchemaBytes} are compiled`);
   if (schema["$async"] === true) throw invalid("asynchronous schemas are not JSON Schema");
   const draft = draftOf(schema["$schema"]);
-  const compiler = compilerOf(draft);
   const { $schema: _, ...rest } = schema;
+  let compiler: Compiler | undefined;
   let validate: ValidateFunction;
   try {
-    validate = withinTime(compileTimeoutMs, "compiling the schema", () => compiler.compile(rest));
+    validate = withinTime(compileTimeoutMs, "compiling the schema", () => {
+      // begun again: what was interrupted may be half done
+      if (compiler !== undefined) compilers.delete(draft);
+      compiler = compilerOf(draft);
+      return compiler.compile(rest);
+    });
   } catch (thrown) {
-    // what was interrupted may be half done
     compilers.delete(draft);
     throw invalid(OctavoError.from(thrown).message, thrown);
   }
-  compiler.removeSchema(rest);
+  compiler?.removeSchema(rest);
   return (value) =>
     withinTime(validateTimeoutMs, "validating against the schema", () =>
       validate(value) ? undefined : describe(validate.errors ?? []),
