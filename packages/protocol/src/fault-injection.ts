@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { maxTokenId, requestLimits } from "./fields.js";
+import { listOf, maxTokenId, requestLimits } from "./fields.js";
 
 const name = z.string().min(1).max(requestLimits.idLength);
 const positive = z.number().gt(0);
@@ -10,7 +10,7 @@ export const faultInjectionRequest = z.strictObject({
   /** Running sequences of this request, by its `x-octavo-request-id`, or of this tenant. */
   request_id: name.nullish(),
   tenant: name.nullish(),
-  prompt_tokens: z.array(z.int().min(0).max(maxTokenId)).min(1).max(1_048_576).nullish(),
+  prompt_tokens: listOf(z.int().min(0).max(maxTokenId), { min: 1, max: 1_048_576 }).nullish(),
   cache_salt: name.nullish(),
   probability: positive.max(1).nullish(),
   seed: z.int().min(0).nullish(),
