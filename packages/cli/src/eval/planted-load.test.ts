@@ -110,8 +110,8 @@ describe("faults of load, planted in octavo serve", () => {
   });
 
   it("a slow scale-up: a replica that starts late", async () => {
-    const candidate = await served("first", "--max-num-seqs", "8");
-    const late = ["--enable-fault-injection", "--fault-start-delay", "1", "--max-num-seqs", "8"];
+    const candidate = await served("first", "--max-num-seqs", "1");
+    const late = ["--enable-fault-injection", "--fault-start-delay", "2", "--max-num-seqs", "1"];
     const bed = bedOf(candidate, {
       startReplica: () => start("late", ...late),
       evaluators: evaluatorTable.create(["is_json"]),
