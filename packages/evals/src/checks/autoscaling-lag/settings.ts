@@ -36,6 +36,8 @@ export const autoscalingLagSettings = z
     burst_requests_per_second: positive.default(10),
     /** The scaler notices the burst so late (Ray Serve: upscale_delay_s is 30). */
     upscale_delay_ms: z.number().min(0).default(0),
+    /** Sends `cache_salt`, which Octavo and vLLM know: no state finds prompts that another left in the prefix cache. */
+    cache_salt: z.boolean().default(true),
     /** A replica that does not answer for so long after it was started is given up. */
     replica_timeout_ms: positive.default(300_000),
   })

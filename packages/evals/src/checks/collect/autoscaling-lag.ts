@@ -32,13 +32,23 @@ export async function collectAutoscalingLag(
   let done = 0;
   const options = { signal, onAnswer: () => bed.onProgress?.({ done: ++done, total: undefined }) };
 
+  let salt = 0;
+  const requestOf = (evalCase: EvalCase, atMs: number): ScheduledCase => ({
+    evalCase,
+    atMs,
+    extraBody: {
+      ...samplingOf(evalCase, bed.seed),
+      ...(settings.cacheSalt ? { cache_salt: `autoscaling-lag-${bed.seed}-${salt++}` } : {}),
+    },
+  });
+
   const idle = await sendOpenLoop(
     router,
-    pass(cases, settings.idleRequestsPerSecond, random, bed.seed),
+    pass(cases, settings.idleRequestsPerSecond, random, requestOf),
     options,
   );
   const scaleUp = new ScaleUp(router, bed, cases[0]!, settings);
-  const inBurst = await sendOpenLoop(router, burst(cases, settings, random, bed.seed, scaleUp), options);
+  const inBurst = await sendOpenLoop(router, burst(cases, settings, random, scaleUp, requestOf), options);
   await scaleUp.joined;
   const sent: SentUnder[] = [
     ...idle.map((one) => ({ ...one, condition: settings.idle })),
@@ -97,20 +107,21 @@ async function firstAnswer(
   }
 }
 
+type RequestOf = (evalCase: EvalCase, atMs: number) => ScheduledCase;
+
 function* burst(
   cases: readonly EvalCase[],
   { burstRequestsPerSecond }: AutoscalingLagSettings,
   random: Random,
-  seed: number,
   scaleUp: ScaleUp,
+  requestOf: RequestOf,
 ): Generator<ScheduledCase> {
   let atMs = 0;
   let sent = 0;
   let left = cases.length;
   while (left > 0) {
     if (scaleUp.isOver && sent >= cases.length) left -= 1;
-    const evalCase = cases[sent++ % cases.length]!;
-    yield { evalCase, atMs, extraBody: samplingOf(evalCase, seed) };
+    yield requestOf(cases[sent++ % cases.length]!, atMs);
     atMs += random.exponential(1000 / burstRequestsPerSecond);
   }
 }
@@ -119,11 +130,11 @@ function* pass(
   cases: readonly EvalCase[],
   perSecond: number,
   random: Random,
-  seed: number,
+  requestOf: RequestOf,
 ): Generator<ScheduledCase> {
   let atMs = 0;
   for (const evalCase of cases) {
-    yield { evalCase, atMs, extraBody: samplingOf(evalCase, seed) };
+    yield requestOf(evalCase, atMs);
     atMs += random.exponential(1000 / perSecond);
   }
 }
