@@ -6,7 +6,7 @@ import type { EvalCase } from "../cases/eval-case.js";
 import type { Dataset } from "../datasets/dataset.js";
 import type { Evaluator } from "../evaluators/evaluator.js";
 import type { GateConfig } from "../gate/config.js";
-import { outcomeOf } from "../gate/exit-codes.js";
+import { exitCodes, outcomeOf } from "../gate/exit-codes.js";
 import type { GateResult } from "../gate/gate-result.js";
 import { judgeGate, unjudged } from "../gate/judge-gate.js";
 import { Measurements, type Prices } from "../gate/measurements.js";
@@ -95,7 +95,7 @@ export async function runEvaluation(
     options.deadline === undefined ? options.signal : AbortSignal.any([options.signal, options.deadline]);
   let gate: GateResult | undefined;
   try {
-    await measure(plan, { ...options, signal }, measurements, kept, checks);
+    const notMade = await measure(plan, { ...options, signal }, measurements, kept, checks);
     for (const evaluator of plan.evaluators) {
       if (plan.labels === undefined || evaluator.judge === undefined) continue;
       const calibration = await calibrateEvaluator(evaluator, plan.labels.cases(), { signal });
@@ -106,6 +106,10 @@ export async function runEvaluation(
       warnings.push(...said.map((warning) => `labels of ${evaluator.name}: ${warning}`));
     }
     gate = plan.gate && judgeGate(plan.gate, { measurements, checks, judged, targets });
+    if (gate !== undefined && notMade !== undefined && gate.outcome !== "fail") {
+      const outcome = outcomeOf(notMade.code) ?? "inconclusive";
+      gate = { ...gate, outcome, exitCode: exitCodes[outcome], summary: notMade.message };
+    }
   } catch (thrown) {
     const error = endOf(thrown, options);
     const outcome = outcomeOf(error.code);
@@ -140,13 +144,14 @@ export async function runEvaluation(
   };
 }
 
+/** Resolves to why a check could not be made, where one of several could not: the others are made all the same. */
 async function measure(
   plan: EvaluationPlan,
   { runner, signal, journal, observations, onProgress }: EvaluationRunOptions,
   measurements: Measurements,
   kept: KeptCases,
   checks: CheckResult[],
-): Promise<void> {
+): Promise<OctavoError | undefined> {
   const targets = [plan.baseline, plan.candidate].flatMap((planned) => planned?.target ?? []);
   if (plan.scoresCases)
     for await (const row of runCases({
@@ -162,7 +167,8 @@ async function measure(
       measurements.add(row);
       kept.add(row);
     }
-  if (plan.checks.length === 0) return;
+  if (plan.checks.length === 0) return undefined;
+  let notMade: OctavoError | undefined;
   const cases = await firstCases(plan.datasets, plan.maxCheckCases);
   for (const [index, { name, settings }] of plan.checks.entries()) {
     signal.throwIfAborted();
@@ -180,10 +186,38 @@ async function measure(
       ...(observations === undefined ? {} : { journal: observations }),
       onProgress: ({ done, total }) => onProgress?.({ ...place, done, total }),
     };
-    const { result } = await checkNamed(name).run(bed, settings);
+    const result = await makeCheck(name, bed, settings).catch((thrown: unknown) => {
+      const error = OctavoError.from(thrown);
+      const isOfThisCheck = !signal.aborted && outcomeOf(error.code) !== undefined;
+      if (!isOfThisCheck || plan.checks.length === 1) throw thrown;
+      notMade ??= error;
+      return unmadeCheck(name, error.message);
+    });
     checks.push(result);
     onProgress?.({ ...place, done: 1, total: 1, result });
   }
+  return notMade;
+}
+
+async function makeCheck(name: CheckName, bed: TestBed, settings: unknown): Promise<CheckResult> {
+  const { result } = await checkNamed(name).run(bed, settings);
+  return result;
+}
+
+/** What a report shows of a check that could not be made. */
+function unmadeCheck(check: CheckName, message: string): CheckResult {
+  return {
+    check,
+    verdict: "inconclusive",
+    summary: `Could not be made: ${message}`,
+    ruleOfThumb: { rule: "Nothing was observed to compute it from.", tripped: false, columns: [], rows: [] },
+    hypotheses: [],
+    sampleSize: { have: 0, needed: undefined, alpha: 0.05, power: 0.8, basis: "nothing was observed" },
+    advice: [],
+    movedCases: [],
+    figures: [],
+    notes: [],
+  };
 }
 
 async function firstCases(datasets: readonly Dataset[], most: number): Promise<readonly EvalCase[]> {

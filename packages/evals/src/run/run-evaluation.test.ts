@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { OctavoError } from "@octavo/protocol";
+import { parseGateConfig } from "../gate/config.js";
+import { InProcessRunner } from "../runners/in-process.js";
+import { functionTarget } from "../targets/function-target.js";
+import { evaluationVocabulary } from "./plan-evaluation.js";
+import { type EvaluationPlan, runEvaluation } from "./run-evaluation.js";
+
+const gate = parseGateConfig(
+  "eval.yaml",
+  `version: 1
+targets: {candidate: {base_url: http://c}}
+checks:
+  tail: {}
+  traffic-drift: {recording: none.jsonl}
+  quantization: {}
+`,
+  evaluationVocabulary,
+);
+
+const plan: EvaluationPlan = {
+  name: "a release",
+  seed: 1,
+  candidate: { target: functionTarget("candidate", () => "word"), url: "", model: undefined },
+  baseline: undefined,
+  replicas: [],
+  startReplica: undefined,
+  datasets: [
+    {
+      name: "golden",
+      size: 12,
+      async *cases() {
+        for (let index = 0; index < 12; index += 1)
+          yield {
+            id: String(index),
+            messages: [{ role: "user", content: `question ${index}` }],
+            tools: [],
+            context: undefined,
+            expected: { outputs: ["word"] },
+            parameters: {},
+            tenant: undefined,
+            cluster: undefined,
+            tags: [],
+            metadata: {},
+          };
+      },
+    },
+  ],
+  evaluators: [],
+  checks: gate.checks,
+  gate,
+  scoresCases: false,
+  concurrency: 2,
+  prices: undefined,
+  maxReportedCases: 10,
+  maxCheckCases: 12,
+  warnings: [],
+};
+
+const options = { runner: new InProcessRunner(), signal: new AbortController().signal };
+
+test("a check that cannot be made leaves the others their results, and the gate its reason", async () => {
+  const report = await runEvaluation(plan, options);
+  assert.deepEqual(
+    report.checks.map(({ check, summary }) => [check, summary.startsWith("Could not be made: ")]),
+    [
+      ["quantization", true],
+      ["tail", false],
+      ["traffic-drift", true],
+    ],
+  );
+  assert.equal(report.gate?.outcome, "config");
+  assert.match(report.gate?.summary ?? "", /baseline/);
+});
+
+test("one check alone that cannot be made is the run's own failure", async () => {
+  const checks = gate.checks.filter(({ name }) => name === "traffic-drift");
+  const judged = await runEvaluation({ ...plan, checks }, options);
+  assert.deepEqual([judged.gate?.outcome, judged.checks], ["data", []]);
+  await assert.rejects(
+    runEvaluation({ ...plan, checks, gate: undefined }, options),
+    (error) => error instanceof OctavoError && error.code === "dataset_invalid",
+  );
+});
+
+test("a run whose time is over reports what it has; one that was interrupted rejects", async () => {
+  const late = await runEvaluation(
+    { ...plan, scoresCases: true },
+    { ...options, deadline: AbortSignal.abort() },
+  );
+  assert.deepEqual([late.gate?.outcome, late.gate?.exitCode], ["timeout", 7]);
+  await assert.rejects(
+    runEvaluation({ ...plan, scoresCases: true }, { ...options, signal: AbortSignal.abort() }),
+    (error) => error instanceof OctavoError && error.code === "request_cancelled",
+  );
+});

@@ -1,0 +1,20 @@
+// The demo's eval.yaml is checked as a user's is, without running the demo.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import test from "node:test";
+import { pathToFileURL } from "node:url";
+import { demoConfiguration } from "./lib/demo-configuration.mjs";
+import { root } from "./lib/steps.mjs";
+
+const evals = await import(pathToFileURL(join(root, "packages/evals/dist/index.js")).href);
+
+test("the demo asks all ten checks for what they can be asked", () => {
+  const url = "http://127.0.0.1:1";
+  const text = demoConfiguration({ baseline: url, candidate: url, replica: url, startReplica: ["octavo"] });
+  const config = evals.parseGateConfig("eval.yaml", text, evals.evaluationVocabulary);
+  assert.deepEqual(
+    config.checks.map(({ name }) => name),
+    evals.checkNames,
+  );
+  assert.ok(config.assertions.length >= 5);
+});
