@@ -26,7 +26,7 @@ export async function hleDataset(path: string): Promise<Dataset> {
   return {
     name: basename(path),
     size: undefined,
-    skipped: () => ({ "needs an image": withImage }),
+    skipped: () => (withImage === 0 ? {} : { "needs an image": withImage }),
     async *cases() {
       const ids = new CaseIds();
       withImage = 0;

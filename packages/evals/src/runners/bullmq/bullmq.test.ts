@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Queue } from "bullmq";
+import { Queue, QueueEvents } from "bullmq";
 import type { Evaluator, Sample } from "../../evaluators/evaluator.js";
 import { loadEvaluatorTable } from "../../evaluators/load-table.js";
 import { defineEvaluator, EvaluatorTable, noOptions } from "../../evaluators/registry.js";
@@ -20,6 +20,7 @@ import { BullMqWorker, type BullMqWorkerOptions } from "./bullmq-worker.js";
 import { hasRedis, RedisServer } from "./testing/redis-server.js";
 
 const skip = hasRedis ? false : "there is no redis-server on this machine";
+const busyModule = new URL("testing/busy-evaluators.js", import.meta.url).href;
 const workerMain = fileURLToPath(new URL("worker-main.js", import.meta.url));
 
 describe("evaluation on a queue", { skip }, () => {
@@ -188,6 +189,22 @@ describe("evaluation on a queue", { skip }, () => {
       collect(lonely, samplesUpTo(1), evaluators),
       /the queue lonely has had no worker for/,
     );
+  });
+
+  test("a score that computes for longer than its lock lasts is not taken for dead", async () => {
+    const worker = await startWorker("busy", "--module", busyModule);
+    const events = new QueueEvents("busy", { connection: { url: redis.url } });
+    const stalled: string[] = [];
+    events.on("stalled", ({ jobId }) => stalled.push(jobId));
+    opened.push(events);
+    await events.waitUntilReady();
+    const evaluators = (await loadEvaluatorTable([busyModule])).create([
+      { name: "test_busy", options: { forMs: 3500 } },
+    ]);
+    const [row] = await collect(open("busy"), samplesUpTo(1), evaluators);
+    assert.equal(row?.score.status, "scored");
+    assert.deepEqual(stalled, []);
+    await stop(worker);
   });
 
   test("workers whose evaluators differ, and jobs that are none, fail by themselves", async () => {

@@ -107,8 +107,11 @@ export class JobBoard {
   async close(): Promise<void> {
     clearTimeout(this.#lookingUp);
     this.#failAll(new OctavoError("runner_unavailable", "the runner was closed"));
-    await this.settle();
-    await this.#sending;
+    // commands to a Redis that is away would wait for it
+    if (this.#redis.status === "ready") {
+      await this.settle();
+      await this.#sending;
+    }
     await this.#events.close();
     await this.#queue.close();
     this.#redis.disconnect();
