@@ -15,7 +15,7 @@ import {
   type TestBed,
 } from "@octavo/evals";
 import { Random } from "@octavo/statistics";
-import type { OctavoProcesses } from "./octavo-process.js";
+import { OctavoProcesses } from "./octavo-process.js";
 
 /** A fault of load in `octavo serve`, or its absence, and the check that is to tell. */
 export interface LoadPlant {
@@ -141,10 +141,11 @@ const scaleUp = (name: string, isFaulty: boolean, perSecond: number, delaySecond
   isFaulty,
   // one sequence at a time: what a replica can do does not depend on how the machine is today
   flags: ["--max-num-seqs", "1"],
-  judge: async (target, processes, seed) => {
+  judge: async (target, _, seed) => {
+    await using own = new OctavoProcesses();
     const flags = ["--enable-fault-injection", "--fault-start-delay", String(delaySeconds)];
     const bed = bedOf(target, seed, {
-      startReplica: () => processes.start("late", [...flags, "--max-num-seqs", "1"]),
+      startReplica: () => own.start("late", [...flags, "--max-num-seqs", "1"]),
       evaluators: evaluatorTable.create(["is_json"]),
     });
     const { result } = await checkNamed("autoscaling-lag").run(bed, {
@@ -161,10 +162,11 @@ const drift = (name: string, isFaulty: boolean): LoadPlant => ({
   check: "traffic-drift",
   isFaulty,
   flags: [],
-  judge: async (_, processes, seed) => {
+  judge: async (_target, _processes, seed) => {
+    await using own = new OctavoProcesses();
     const folder = await mkdtemp(join(tmpdir(), "octavo-drift-"));
     try {
-      const target = await processes.serve("traced", ["--trace-store", folder]);
+      const target = await own.serve("traced", ["--trace-store", folder]);
       const bed = bedOf(target, seed);
       const loads = [
         { tenant: "many", requestsPerMinute: 1500, burstiness: 0.3 },
