@@ -209,6 +209,8 @@ describe("jitter", () => {
     const mute = judge([observation({ caseId: "1", condition: "burst" })]);
     assert.equal(mute.verdict, "inconclusive");
     assert.ok(mute.notes.some((note) => note.includes("would hide a stall")));
+    const seven = (condition: string) => observation({ caseId: "1", condition, gapsMs: Array(7).fill(10) });
+    assert.equal(judge([seven("baseline")], [seven("burst")]).verdict, "inconclusive");
     const flat = (condition: string) =>
       Array.from({ length: 40 }, (_, index) =>
         observation({

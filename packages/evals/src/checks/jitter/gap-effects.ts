@@ -1,4 +1,5 @@
 import { EProcess, exceedanceRateBound, quantile } from "@octavo/statistics";
+import { unseenEffect } from "../support/loss-effect.js";
 import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
 import type { TestedEffect } from "../support/verdicts.js";
 import type { JitterSettings } from "./settings.js";
@@ -31,7 +32,7 @@ export function judgeGaps(slices: GapSlices, settings: JitterSettings): GapJudge
   const usualP99Ms = quantile(baseline, 0.99);
   const longFromMs = settings.factor * usualP99Ms;
   return {
-    effects: [sequentialEffect(slices, longFromMs, settings), ...ratioEffect(slices, settings)],
+    effects: [sequentialEffect(slices, longFromMs, settings), ratioEffect(slices, settings)],
     longFromMs,
     usualP99Ms,
   };
@@ -77,27 +78,25 @@ function sequentialEffect(
 function ratioEffect(
   { baseline, current }: GapSlices,
   { factor, alpha, resamples, seed }: JitterSettings,
-): readonly TestedEffect[] {
+): TestedEffect {
   const numGaps = Math.min(baseline.flat().length, current.flat().length);
   const level = levelFor(numGaps, alpha);
-  if (level === undefined) return [];
+  if (level === undefined) return unseenEffect("p90 of gaps, over the usual", factor, alpha, "ratio");
   const blocks = Array.from({ length: Math.max(baseline.length, current.length) }, (_, index) => ({
     reference: baseline[index] ?? [],
     observed: current[index] ?? [],
   }));
   const ratio = quantileRatio(blocks, { level, resamples, seed, isPaired: false });
   const interval = ratio?.intervalAt(1 - alpha);
-  return [
-    {
-      name: `p${Math.round(1000 * level) / 10} of gaps, over the usual`,
-      method: "bootstrap over slices of time",
-      estimate: ratio?.estimate,
-      interval,
-      confidence: 1 - alpha,
-      margin: factor,
-      unit: "ratio",
-      pValue: ratio?.pValueBeyond(factor),
-      isWithin: interval !== undefined && interval[1] <= factor,
-    },
-  ];
+  return {
+    name: `p${Math.round(1000 * level) / 10} of gaps, over the usual`,
+    method: "bootstrap over slices of time",
+    estimate: ratio?.estimate,
+    interval,
+    confidence: 1 - alpha,
+    margin: factor,
+    unit: "ratio",
+    pValue: ratio?.pValueBeyond(factor),
+    isWithin: interval !== undefined && interval[1] <= factor,
+  };
 }
