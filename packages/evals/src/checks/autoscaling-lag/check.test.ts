@@ -125,6 +125,48 @@ describe("autoscaling-lag", () => {
     assert.equal(result.verdict, "fail");
   });
 
+  it("does not pass a server that refuses everything, nor idle requests of which many failed", () => {
+    const refused = (seen: Observation) => ({
+      ...seen,
+      failureCode: "unauthorized",
+      firstTokenMs: undefined,
+      durationMs: 2,
+      output: undefined,
+      scores: {},
+    });
+    const dead = judge(run({ seed: 8, slowdown: 1 }).map(refused));
+    assert.equal(dead.verdict, "inconclusive", dead.summary);
+    assert.ok(dead.notes.some((note) => note.startsWith("120 of 120 requests failed when idle")));
+    const half = judge(
+      run({ seed: 8, slowdown: 1, cases: 400 }).map((seen, index) =>
+        seen.condition === "idle" && index % 10 === 0 ? refused(seen) : seen,
+      ),
+    );
+    assert.equal(half.verdict, "inconclusive", half.summary);
+  });
+
+  it("takes no refusal for a quick answer", () => {
+    // a third of a slow burst is refused at once: the others' waiting is what is judged
+    const seen = run({ seed: 9, slowdown: 8 }).map((one, index) =>
+      one.condition === "scaling" && index % 3 === 0
+        ? { ...one, failureCode: "queue_full", firstTokenMs: undefined, durationMs: 1 }
+        : one,
+    );
+    const waiting = judge(seen).hypotheses.find(({ name }) => name.startsWith("time to the first token"));
+    assert.equal(waiting?.verdict, "fail");
+  });
+
+  it("does not pass by scores alone where nothing was streamed or pairs are few", () => {
+    const mute = run({ seed: 8, slowdown: 1 }).map((seen) => ({ ...seen, firstTokenMs: undefined }));
+    assert.equal(judge(mute).verdict, "inconclusive");
+    assert.match(judge(mute).summary, /time to the first token, over idle, could not be judged/);
+    assert.ok(judge(mute).notes.some((note) => note.includes("stream them")));
+    const wide = autoscalingLagSettings.parse({ score_margin: 0.9 });
+    const few = autoscalingLagCheck.judge(run({ seed: 8, slowdown: 1, cases: 30 }), wide);
+    assert.equal(few.verdict, "inconclusive");
+    assert.ok(few.notes.some((note) => note.startsWith("30 pairs bound no percentile")));
+  });
+
   it("is inconclusive without observations, with one state, and with one case", () => {
     assert.equal(judge([]).verdict, "inconclusive");
     assert.equal(judge([observation({ caseId: "a", condition: "idle" })]).verdict, "inconclusive");

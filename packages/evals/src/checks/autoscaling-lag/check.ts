@@ -9,7 +9,15 @@ import { decide, overallVerdict } from "../support/verdicts.js";
 import { type Lag, lagOf } from "./lag.js";
 import { saturationRule } from "./saturation.js";
 import { type AutoscalingLagSettings, autoscalingLagSettings } from "./settings.js";
-import { isFailed, isFallback, isTruncated, stateEffects, type StatePair, waitOf } from "./state-effects.js";
+import {
+  idleFailures,
+  isFailed,
+  isFallback,
+  isTruncated,
+  stateEffects,
+  type StatePair,
+  waitOf,
+} from "./state-effects.js";
 
 /** The same cases when idle and while replicas are missing. */
 export const autoscalingLagCheck: Check<AutoscalingLagSettings> = {
@@ -27,7 +35,7 @@ function judgeLag(observations: readonly Observation[], settings: AutoscalingLag
   const pairs = pairStates(idle, scaling);
   const hypotheses = decide(stateEffects(pairs, settings), settings.alpha);
   const verdict = pairs.length === 0 ? "inconclusive" : overallVerdict(hypotheses);
-  const waits = idle.flatMap((seen) => waitOf(seen) ?? []);
+  const waits = idle.flatMap(({ firstTokenMs }) => firstTokenMs ?? []);
   const limitMs = waits.length === 0 ? undefined : settings.firstTokenMargin * quantile(waits, 0.9);
   const size = sampleSize(pairs.length, settings);
   const lag = lagOf([...scaling, ...scaled], limitMs);
@@ -44,7 +52,7 @@ function judgeLag(observations: readonly Observation[], settings: AutoscalingLag
       ...intervalsFigure("While replicas were missing, against idle", "", hypotheses),
       ...burstSeries(idle, [...scaling, ...scaled], lag, limitMs),
     ],
-    notes: notesOn(idle, scaling, scaled, pairs),
+    notes: notesOn(idle, scaling, scaled, pairs, settings.alpha),
   };
 }
 
@@ -85,6 +93,9 @@ function summarise(
     lag === undefined
       ? ""
       : ` A replica joined ${seconds(lag.joinedMs)}; first tokens were in time again ${seconds(lag.recoveredMs)}.`;
+  const unseen = hypotheses.find(({ estimate }) => estimate === undefined);
+  if (verdict === "inconclusive" && unseen !== undefined)
+    return `Not decided: ${unseen.name}, could not be judged; nearest other ${figures}.${times}`;
   if (verdict === "pass") return `The burst cost nothing beyond its margins; nearest ${figures}.${times}`;
   return verdict === "fail"
     ? `Replicas come too late: ${figures}.${times}`
@@ -202,9 +213,18 @@ function notesOn(
   scaling: readonly Observation[],
   scaled: readonly Observation[],
   pairs: readonly StatePair[],
+  alpha: number,
 ): readonly string[] {
   const notes: string[] = [];
   if (idle.length === 0) notes.push("There is no request from when nothing else was to do.");
+  const failures = idleFailures(pairs.map(({ reference }) => reference));
+  if (failures !== undefined) notes.push(failures);
+  if (pairs.length > 0 && pairs.every(({ observed }) => observed.firstTokenMs === undefined))
+    notes.push("No answer of the burst says when its first token came: stream them.");
+  else if (pairs.length < requestsForTail(0.9, alpha))
+    notes.push(
+      `${pairs.length} pairs bound no percentile of waiting, which takes ${requestsForTail(0.9, alpha)}.`,
+    );
   if (scaling.length === 0) notes.push("There is no request from while replicas were missing.");
   if (scaled.length === 0)
     notes.push("No request came after more replicas had joined: how it ends was not seen.");

@@ -1,7 +1,7 @@
 import { quantile } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
 import { byTime } from "../support/time-blocks.js";
-import { waitOf } from "./state-effects.js";
+import { isFailed, waitOf } from "./state-effects.js";
 
 /** How the burst went on, in ms from its beginning. */
 export interface Lag {
@@ -43,7 +43,7 @@ function recovered(
         const index = Math.min(numSlices - 1, Math.floor((scheduledEpochMs - beginMs) / sliceMs));
         return index === slice;
       })
-      .flatMap((seen) => waitOf(seen) ?? []);
+      .flatMap((seen) => (isFailed(seen) ? Number.MAX_SAFE_INTEGER : (waitOf(seen) ?? [])));
     if (waits.length === 0) continue;
     if (quantile(waits, 0.9) > limitMs) from = undefined;
     else from ??= slice * sliceMs;

@@ -1,5 +1,6 @@
 import type { Observation } from "../observation.js";
-import { lossEffect } from "../support/loss-effect.js";
+import { tooManyFailed } from "../support/answered-latencies.js";
+import { lossEffect, unseenEffect } from "../support/loss-effect.js";
 import { comparePaired, type PairedScore } from "../support/paired-comparison.js";
 import { evaluatorsOf } from "../support/pairs.js";
 import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
@@ -25,7 +26,7 @@ export function stateEffects(
   settings: AutoscalingLagSettings,
 ): readonly TestedEffect[] {
   return [
-    ...firstTokenEffect(pairs, settings),
+    firstTokenEffect(pairs, settings),
     ...paths.flatMap(({ name, margin, of }) => {
       // what never came anew is nothing to judge: that it never does would take many more cases
       if (!pairs.some(({ reference, observed }) => of(observed) && !of(reference))) return [];
@@ -81,11 +82,10 @@ function pairedEffect(
   return compared === undefined ? [] : [lossEffect(name, compared, { margin, alpha })];
 }
 
-function firstTokenEffect(
-  pairs: readonly StatePair[],
-  settings: AutoscalingLagSettings,
-): readonly TestedEffect[] {
+function firstTokenEffect(pairs: readonly StatePair[], settings: AutoscalingLagSettings): TestedEffect {
   const { alpha, firstTokenMargin: margin, numBlocks, resamples, seed } = settings;
+  const unseen = unseenEffect("time to the first token, over idle", margin, alpha, "ratio");
+  if (idleFailures(pairs.map(({ reference }) => reference)) !== undefined) return unseen;
   // in the order of the burst: neighbours in it share what they waited for
   const { blocks, count } = latencyBlocks(
     pairs.map(({ observed }, index) => ({
@@ -94,28 +94,31 @@ function firstTokenEffect(
       scheduledEpochMs: observed.scheduledEpochMs,
     })),
     pairs.map(({ observed }, index) => ({ ...observed, caseId: String(index) })),
-    { of: waitOf, numBlocks },
+    { of: ({ firstTokenMs }) => firstTokenMs, numBlocks },
   );
   const level = settings.level ?? levelFor(count, alpha);
-  if (level === undefined || count === 0) return [];
+  if (level === undefined || count === 0) return unseen;
   const ratio = quantileRatio(blocks, { level, resamples, seed, isPaired: true });
   const interval = ratio?.intervalAt(1 - alpha);
-  return [
-    {
-      name: `time to the first token, p${Math.round(1000 * level) / 10}, over idle`,
-      method: "bootstrap over stretches of the burst",
-      estimate: ratio?.estimate,
-      interval,
-      confidence: 1 - alpha,
-      margin,
-      unit: "ratio",
-      pValue: ratio?.pValueBeyond(margin),
-      isWithin: interval !== undefined && interval[1] <= margin,
-    },
-  ];
+  return {
+    name: `time to the first token, p${Math.round(1000 * level) / 10}, over idle`,
+    method: "bootstrap over stretches of the burst",
+    estimate: ratio?.estimate,
+    interval,
+    confidence: 1 - alpha,
+    margin,
+    unit: "ratio",
+    pValue: ratio?.pValueBeyond(margin),
+    isWithin: interval !== undefined && interval[1] <= margin,
+  };
 }
 
-/** Who failed waited as long as it lasted. */
+/** Why waiting cannot be held against the requests when idle; undefined where it can. */
+export function idleFailures(idle: readonly Observation[]): string | undefined {
+  return tooManyFailed(idle, "when idle");
+}
+
+/** How long a client waited for the first token, or for none. Of the burst: when idle, only answers say what is usual. */
 export function waitOf({ firstTokenMs, failureCode, durationMs }: Observation): number | undefined {
   return firstTokenMs ?? (failureCode === undefined ? undefined : durationMs);
 }

@@ -142,6 +142,22 @@ describe("fairness", () => {
     assert.equal(result.hypotheses.find(({ unit }) => unit === "share")?.verdict, "fail");
   });
 
+  it("does not pass a server that refuses everything, nor a solo run of which many failed", () => {
+    const refused = (seen: Observation) => ({
+      ...seen,
+      failureCode: "unauthorized",
+      firstTokenMs: undefined,
+      durationMs: 2,
+    });
+    const dead = judge(traffic({ seed: 8, slowdown: 1, requests: 500 }).map(refused));
+    assert.equal(dead.verdict, "inconclusive", dead.summary);
+    assert.ok(dead.notes.some((note) => note.startsWith("500 of 500 requests failed of small alone")));
+    const some = traffic({ seed: 8, slowdown: 1 }).map((seen, index) =>
+      seen.condition === "solo" && index % 10 === 0 ? refused(seen) : seen,
+    );
+    assert.equal(judge(some).verdict, "inconclusive");
+  });
+
   it("is inconclusive without observations, with one, without a solo run, and with no variance at all it passes", () => {
     assert.equal(judge([]).verdict, "inconclusive");
     assert.equal(judge([observed({ condition: "shared", tenant: "small" })]).verdict, "inconclusive");

@@ -9,7 +9,7 @@ import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.j
 import { fairnessAdvice } from "./advice.js";
 import { aggregateRule } from "./aggregate-rule.js";
 import { latencySeries, serviceSeries } from "./figures.js";
-import { latencyEffects, type OwnTraffic } from "./latency-effects.js";
+import { latencyEffects, type OwnTraffic, soloFailures } from "./latency-effects.js";
 import { serviceGap } from "./service-gap.js";
 import { type FairnessSettings, fairnessSettings } from "./settings.js";
 
@@ -116,6 +116,8 @@ function notesOn(own: OwnTraffic, shared: readonly Observation[], settings: Fair
     notes.push(
       `There is no request of the small tenant under the condition ${JSON.stringify(settings.solo)}: without its own solo run nothing can be said.`,
     );
+  const failures = soloFailures(own.solo);
+  if (failures !== undefined) notes.push(failures);
   if (have > 0 && have < few && settings.level === undefined)
     notes.push(
       `${have} requests bound no p99, which takes ${few}: ${have < 36 ? "nothing is judged" : "the p90 is judged instead"}.`,

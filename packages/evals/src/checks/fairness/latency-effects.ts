@@ -1,6 +1,8 @@
 import { newcombeDifference } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
+import { tooManyFailed } from "../support/answered-latencies.js";
 import { pValueByInversion } from "../support/invert-interval.js";
+import { unseenEffect } from "../support/loss-effect.js";
 import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
 import { latencyBlocks } from "../support/time-blocks.js";
 import type { TestedEffect } from "../support/verdicts.js";
@@ -29,7 +31,11 @@ export function latencyEffects(
   label = "",
 ): readonly TestedEffect[] {
   const ratios = [
-    { name: "time to the first token", of: firstTokenOf, margin: limits.firstTokenMargin },
+    {
+      name: "time to the first token",
+      of: (seen: Observation) => seen.firstTokenMs,
+      margin: limits.firstTokenMargin,
+    },
     { name: "whole answers", of: (seen: Observation) => seen.durationMs, margin: limits.e2eMargin },
   ];
   return [
@@ -40,9 +46,9 @@ export function latencyEffects(
   ];
 }
 
-/** A request that failed waited for its first token as long as it lasted. */
-function firstTokenOf({ firstTokenMs, failureCode, durationMs }: Observation): number | undefined {
-  return firstTokenMs ?? (failureCode === undefined ? undefined : durationMs);
+/** Why a tenant's waiting cannot be held against its solo run; undefined where it can. */
+export function soloFailures(solo: readonly Observation[]): string | undefined {
+  return tooManyFailed(solo, `of ${solo[0]?.tenant ?? "the tenant"} alone`);
 }
 
 function ratioEffect(
@@ -52,6 +58,8 @@ function ratioEffect(
   margin: number,
   limits: LatencyLimits,
 ): TestedEffect {
+  if (soloFailures(solo) !== undefined)
+    return unseenEffect(`${name}, over solo`, margin, limits.alpha, "ratio");
   const { blocks, isPaired, count } = latencyBlocks(solo, shared, { of, numBlocks: limits.numBlocks });
   const level = limits.level ?? levelFor(count, limits.alpha);
   const base = { confidence: 1 - limits.alpha, margin, unit: "ratio" } as const;

@@ -1,4 +1,5 @@
 import type { Observation } from "../observation.js";
+import { answeredLatency, type Latency } from "./answered-latencies.js";
 import type { TimeBlock } from "./quantile-ratio.js";
 
 /** Splits a list into `count` runs of neighbours, as even as can be. */
@@ -17,7 +18,7 @@ export interface TimedPair {
 
 /**
  * The same arrivals under two conditions, in their order; a case that was sent several times is paired in the order of
- * sending. Failed requests count: how long a client waited for nothing is a latency too.
+ * sending.
  */
 export function pairArrivals(
   reference: readonly Observation[],
@@ -49,15 +50,22 @@ export interface LatencyBlocks {
 export function latencyBlocks(
   reference: readonly Observation[],
   observed: readonly Observation[],
-  { of, numBlocks }: { readonly of: (seen: Observation) => number | undefined; readonly numBlocks: number },
+  { of, numBlocks }: { readonly of: Latency; readonly numBlocks: number },
 ): LatencyBlocks {
-  const values = (seen: readonly Observation[]) =>
-    seen.map(of).filter((value): value is number => value !== undefined);
+  const [ofReference, ofObserved] = [answeredLatency(reference, of), answeredLatency(observed, of)];
+  const values = (seen: readonly Observation[], latency: Latency) =>
+    seen.map(latency).filter((value): value is number => value !== undefined);
   const pairs = pairArrivals(reference, observed);
   if (pairs.length >= 0.9 * Math.max(reference.length, observed.length)) {
     const blocks = consecutive(pairs, numBlocks).map((block) => ({
-      reference: values(block.map((pair) => pair.reference)),
-      observed: values(block.map((pair) => pair.observed)),
+      reference: values(
+        block.map((pair) => pair.reference),
+        ofReference,
+      ),
+      observed: values(
+        block.map((pair) => pair.observed),
+        ofObserved,
+      ),
     }));
     return { blocks, isPaired: true, count: least(blocks) };
   }
@@ -66,8 +74,8 @@ export function latencyBlocks(
     consecutive(byTime(observed), numBlocks),
   ];
   const blocks = Array.from({ length: Math.max(before.length, after.length) }, (_, index) => ({
-    reference: values(before[index] ?? []),
-    observed: values(after[index] ?? []),
+    reference: values(before[index] ?? [], ofReference),
+    observed: values(after[index] ?? [], ofObserved),
   }));
   return { blocks, isPaired: false, count: least(blocks) };
 }

@@ -113,6 +113,19 @@ describe("tenant-fairness", () => {
     assert.equal(judge(graded).verdict, "fail");
   });
 
+  it("does not pass where more tenants could be judged than are, and says that", () => {
+    const many = Array.from({ length: 18 }, (_, index) =>
+      cluster({ seed: 1 })
+        .filter(({ tenant }) => tenant === "small")
+        .map((seen) => ({ ...seen, tenant: `tenant-${index}` })),
+    ).flat();
+    const result = judge(many);
+    assert.ok(result.hypotheses.every(({ verdict }) => verdict === "pass"));
+    assert.equal(result.verdict, "inconclusive", result.summary);
+    assert.ok(result.notes.some((note) => note.includes("tenant-16, tenant-17") && note.startsWith("18 ")));
+    assert.ok(!result.notes.some((note) => note.includes("want of a solo run")));
+  });
+
   it("computes the published rule as it is written", () => {
     const at = (tenant: string, durationMs: number, score: number) =>
       observation({ caseId: "a", condition: "shared", tenant, durationMs, scores: { g: score } });

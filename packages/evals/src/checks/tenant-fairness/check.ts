@@ -3,7 +3,7 @@ import type { Check, CheckResult, Figure, Hypothesis, RuleOfThumb } from "../che
 import { fairnessAdvice } from "../fairness/advice.js";
 import { sampleSizeOf, slowedCases } from "../fairness/check.js";
 import { latencySeries } from "../fairness/figures.js";
-import { latencyEffects } from "../fairness/latency-effects.js";
+import { latencyEffects, soloFailures } from "../fairness/latency-effects.js";
 import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../support/figures.js";
 import { groupBy } from "../support/group-by.js";
@@ -36,12 +36,14 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
   const all = tenantsOf(observations, shared, settings.solo);
   const hasSolo = all.some(({ solo }) => solo.length > 0);
   // with solo runs the tenants that have one are judged; without any, all are, by their scores alone
-  const judged = all.filter(({ solo }) => !hasSolo || solo.length > 0).slice(0, mostTenants);
+  const judgeable = all.filter(({ solo }) => !hasSolo || solo.length > 0);
+  const judged = judgeable.slice(0, mostTenants);
   const hypotheses = decide(
     judged.flatMap((tenant) => effectsOf(tenant, settings)),
     settings.alpha,
   );
-  const verdict = hasSolo ? overallVerdict(hypotheses) : withoutSolo(overallVerdict(hypotheses));
+  const isWhole = hasSolo && judged.length === judgeable.length;
+  const verdict = isWhole ? overallVerdict(hypotheses) : withoutAll(overallVerdict(hypotheses));
   const [first] = judged;
   const sampleSize = sampleSizeOf(first ?? { solo: [], shared: [] }, settings);
   return {
@@ -61,7 +63,15 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
       ...replicaHeatmap(shared),
       ...(first === undefined ? [] : latencySeries(first, shared, first.tenant)),
     ],
-    notes: notesOn(observations, shared, all, judged, hasSolo),
+    notes: [
+      ...notesOn(observations, shared, all, hasSolo),
+      ...(judgeable.length > judged.length
+        ? [
+            `${judgeable.length} tenants could be judged, and the ${mostTenants} with fewest requests were: nothing is said of ${named(judgeable.slice(mostTenants))}, so the check cannot pass. Judge them in groups.`,
+          ]
+        : []),
+      ...judged.flatMap(({ solo }) => soloFailures(solo) ?? []),
+    ],
   };
 }
 
@@ -100,8 +110,8 @@ function effectsOf(traffic: TenantTraffic, settings: TenantFairnessSettings): re
   ];
 }
 
-/** Waiting was not judged, so nothing can pass. */
-function withoutSolo(verdict: CheckResult["verdict"]): CheckResult["verdict"] {
+/** Waiting was not judged, or not every tenant, so nothing can pass. */
+function withoutAll(verdict: CheckResult["verdict"]): CheckResult["verdict"] {
   return verdict === "pass" ? "inconclusive" : verdict;
 }
 
@@ -172,7 +182,6 @@ function notesOn(
   observations: readonly Observation[],
   shared: readonly Observation[],
   all: readonly TenantTraffic[],
-  judged: readonly TenantTraffic[],
   hasSolo: boolean,
 ): readonly string[] {
   const notes: string[] = [];
@@ -187,17 +196,20 @@ function notesOn(
     );
   if (shared.some(({ tenant }) => tenant === undefined))
     notes.push("Some requests do not say whose they are (tenant_id, octavo.tenant.id, x-tenant-id).");
-  if (hasSolo && judged.length < all.length)
-    notes.push(
-      `Not judged, for want of a solo run: ${all
-        .filter((one) => !judged.includes(one))
-        .map(({ tenant }) => tenant)
-        .slice(0, 8)
-        .join(", ")}.`,
-    );
+  const withoutSolo = all.filter(({ solo }) => solo.length === 0);
+  if (hasSolo && withoutSolo.length > 0)
+    notes.push(`Not judged, for want of a solo run: ${named(withoutSolo)}.`);
   if (shared.length > 0 && shared.every(({ replica }) => replica === undefined))
     notes.push("No request says which replica answered it.");
   return notes;
+}
+
+const mostNamed = 8;
+
+function named(tenants: readonly TenantTraffic[]): string {
+  const more = tenants.length - mostNamed;
+  const names = tenants.slice(0, mostNamed).map(({ tenant }) => tenant);
+  return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function summarise(hypotheses: readonly Hypothesis[], verdict: CheckResult["verdict"]): string {
