@@ -6,6 +6,7 @@ import type { Target } from "../targets/target.js";
 import type { Check, CheckName, CheckResult } from "./check.js";
 import type { ObservationJournal } from "./collect/observation-journal.js";
 import type { Observation } from "./observation.js";
+import { judgeUnlessBroken } from "./support/broken-evaluators.js";
 import {
   alongsideFalseAlarms,
   countFalseAlarms,
@@ -44,6 +45,8 @@ export interface CheckParts<Settings> {
   readonly needs: readonly TestBedNeed[];
   /** How an A/A run is made of what was observed; undefined where one needs traffic of its own. */
   readonly placebo?: (settings: Settings) => Placebo;
+  /** On which side of the comparison an observation is; its condition where absent. */
+  readonly sideOf?: (observation: Observation) => string;
   readonly collect: (bed: TestBed, settings: Settings) => Promise<readonly Observation[]>;
 }
 
@@ -81,6 +84,7 @@ export function checkRow<Settings>({
   settings: schema,
   needs,
   placebo,
+  sideOf = ({ condition }) => condition,
   collect,
 }: CheckParts<Settings>): CheckRow {
   const parse = (settings: unknown): Settings => {
@@ -93,12 +97,14 @@ export function checkRow<Settings>({
       cause: parsed.error,
     });
   };
+  const judgeSeen = (observations: readonly Observation[], settings: Settings): CheckResult =>
+    judgeUnlessBroken((seen) => check.judge(seen, settings), observations, sideOf);
   return {
     name: check.name,
     question: check.question,
     needs,
     checkSettings: (settings) => void parse(settings),
-    judge: (observations, settings) => check.judge(observations, parse(settings)),
+    judge: (observations, settings) => judgeSeen(observations, parse(settings)),
     falseAlarms(observations, settings, options) {
       const parsed = parse(settings);
       if (placebo === undefined) return undefined;
@@ -111,7 +117,7 @@ export function checkRow<Settings>({
         throw new OctavoError("invalid_option", `${check.name}: ${howToGive[missing]}`, { param: missing });
       const observations = await collect(bed, parsed);
       const judge = (seen: readonly Observation[]) => check.judge(seen, parsed);
-      const result = judge(observations);
+      const result = judgeSeen(observations, parsed);
       if (placebo === undefined || observations.length === 0) return { observations, result };
       const falseAlarms = await alongsideFalseAlarms(judge, placebo(parsed), observations, bed);
       const notes = [...result.notes, falseAlarmNote(falseAlarms)];

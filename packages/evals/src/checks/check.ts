@@ -46,8 +46,20 @@ export interface CheckResult {
   readonly figures: readonly Figure[];
   /** What the observations lacked, such as spans without a cache hit ratio. */
   readonly notes: readonly string[];
+  /** Evaluators that failed too often to draw a verdict from; undefined where there were none. */
+  readonly brokenEvaluators?: readonly BrokenEvaluator[];
   /** Of an A/A run on what was observed; undefined where there was none. */
   readonly falseAlarms?: FalseAlarms;
+}
+
+/** An evaluator of whose scores on one side of the comparison too many failed. */
+export interface BrokenEvaluator {
+  readonly evaluator: string;
+  /** A condition; of replica-skew a replica. */
+  readonly side: string;
+  readonly failed: number;
+  /** Scores that it was asked for there. */
+  readonly of: number;
 }
 
 export interface RuleOfThumb {

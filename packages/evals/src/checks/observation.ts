@@ -38,6 +38,8 @@ export interface Observation {
   readonly finishReason: string | undefined;
   /** By evaluator; null where it could not tell or does not apply. */
   readonly scores: Readonly<Record<string, number | null>>;
+  /** Names of evaluators that failed to score it, as when a judge was down, once for each score that is lacking. */
+  readonly failedScores?: readonly string[];
   /** The output's text and calls as one string, for equality and for showing. */
   readonly output: string | undefined;
   /** Of the logits of every output token, with spaces between, where the server gives them: equal for the same bits. */

@@ -3,6 +3,7 @@ import type { Answer } from "../../answers/answer.js";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { Score } from "../../evaluators/evaluator.js";
 import { concurrently } from "../../runners/concurrently.js";
+import { scorePair } from "../../runners/score-pair.js";
 import type { Target } from "../../targets/target.js";
 import type { TestBed } from "../check-run.js";
 import type { Observation } from "../observation.js";
@@ -91,8 +92,12 @@ class CaseCollector {
     if (kept !== undefined) return kept;
     const sent = await this.#send(plan, signal);
     const observations = await this.#score(sent, signal);
-    // a case of which a request failed is tried again when the run is resumed
-    if (observations.every(({ failureCode }) => failureCode === undefined))
+    // a case of which a request or a score failed is tried again when the run is resumed
+    if (
+      observations.every(
+        ({ failureCode, failedScores }) => failureCode === undefined && failedScores === undefined,
+      )
+    )
       await journal?.append(key, observations);
     return observations;
   }
@@ -171,7 +176,7 @@ class CaseCollector {
     };
     const scores: Record<string, Score> = {};
     for (const evaluator of this.#options.bed.evaluators)
-      scores[evaluator.name] = await evaluator.evaluate(sample, { signal });
+      scores[evaluator.name] = (await scorePair(sample, evaluator, signal)).score;
     return scores;
   }
 }

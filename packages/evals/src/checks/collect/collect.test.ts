@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { describe } from "node:test";
-import type { ServingRecordInfo } from "@octavo/protocol";
+import { OctavoError, type ServingRecordInfo } from "@octavo/protocol";
 import type { Answer } from "../../answers/answer.js";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { Evaluator } from "../../evaluators/evaluator.js";
@@ -166,6 +166,43 @@ describe("collecting for quantization", () => {
       await writeFile(path, "something else\n");
       await assert.rejects(ObservationJournal.open(path), { code: "invalid_option" });
       await assert.rejects(ObservationJournal.open(folder), { code: "invalid_option" });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test("a score that failed is asked for again, and an evaluator that throws does not end the check", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "octavo-journal-"));
+    try {
+      let isDown = true;
+      const moody: Evaluator = {
+        ...exact,
+        evaluate: (sample) => {
+          if (isDown && sample.case.id === "case-2")
+            throw new OctavoError("judge_failed", "the judge is down");
+          return exact.evaluate(sample, { signal: new AbortController().signal });
+        },
+      };
+      const sent: Sent[] = [];
+      const baseline = functionTarget("baseline", rightFor);
+      const runWith = async () => {
+        await using journal = await ObservationJournal.open(join(folder, "run.jsonl"));
+        const bed = bedOf(watched("candidate", sent, rightFor), { baseline, journal, evaluators: [moody] });
+        return await checkNamed("quantization").run(bed, {});
+      };
+      const first = await runWith();
+      assert.deepEqual(
+        first.observations.filter(({ caseId }) => caseId === "case-2").map((one) => one.failedScores),
+        [["exact"], ["exact"]],
+      );
+      assert.equal(first.result.brokenEvaluators?.length, 2);
+      isDown = false;
+      const second = await runWith();
+      assert.deepEqual(
+        sent.slice(6).map(({ id }) => id),
+        ["case-2"],
+      );
+      assert.equal(second.result.brokenEvaluators, undefined);
     } finally {
       await rm(folder, { recursive: true });
     }

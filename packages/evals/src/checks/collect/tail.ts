@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import type { Evaluator } from "../../evaluators/evaluator.js";
 import type { TestBed } from "../check-run.js";
+import { scorePair } from "../../runners/score-pair.js";
 import type { Observation } from "../observation.js";
 import type { TailSettings } from "../tail/settings.js";
 import { agreementWith } from "./agreement.js";
@@ -38,8 +39,12 @@ export async function collectTail(bed: TestBed, settings: TailSettings): Promise
     wantsTokens: true,
     complete: async (observation, sent) => {
       if (sent.answer.failure !== undefined) return observation;
-      const parts = await partsOf(sent, evaluators, settings, bed.signal);
-      return parts.length === 0 ? observation : { ...observation, parts };
+      const { parts, failed } = await partsOf(sent, evaluators, settings, bed.signal);
+      return {
+        ...observation,
+        ...(parts.length === 0 ? {} : { parts }),
+        ...(failed.length === 0 ? {} : { failedScores: [...(observation.failedScores ?? []), ...failed] }),
+      };
     },
   });
 }
@@ -49,15 +54,17 @@ async function partsOf(
   evaluators: readonly Evaluator[],
   { partTokens, outputEdges }: TailSettings,
   signal: AbortSignal,
-): Promise<readonly Part[]> {
+): Promise<{ readonly parts: readonly Part[]; readonly failed: readonly string[] }> {
   const { text, tokens, usage } = answer;
   const offsets = tokenOffsets(text, tokens, usage.completionTokens ?? tokens?.length ?? 1);
   const split = splitAnswer(text, offsets, partTokens, outputEdges);
   const parts: Part[] = [];
+  const failed: string[] = [];
   for (const part of split) {
     for (const evaluator of evaluators) {
       const sample = { case: evalCase, answer: { ...answer, text: part.text } };
-      const score = await evaluator.evaluate(sample, { signal });
+      const { score } = await scorePair(sample, evaluator, signal);
+      if (score.status === "failed") failed.push(evaluator.name);
       if (score.status === "scored")
         parts.push({
           evaluator: evaluator.name,
@@ -75,5 +82,5 @@ async function partsOf(
     const value = own.filter(({ isThere }) => isThere).length / own.length;
     parts.push({ evaluator: agreement, fromToken, toToken, value });
   }
-  return parts;
+  return { parts, failed };
 }

@@ -9,5 +9,6 @@ export const replicaSkewRow = checkRow({
   settings: replicaSkewSettings,
   needs: ["replicas", "cases"],
   placebo: () => shuffleReplicas,
+  sideOf: ({ replica, condition }) => replica ?? condition,
   collect: collectReplicaSkew,
 });

@@ -22,6 +22,9 @@ export function observationFromAnswer(answer: Answer, under: ObservedUnder): Obs
   const lateMs = timing.sentEpochMs - timing.scheduledEpochMs;
   const first = timing.pieceMs[0];
   const headers = factsOfHeaders(answer.headers);
+  const failedScores = Object.entries(under.scores ?? {}).flatMap(([name, score]) =>
+    typeof score === "object" && score?.status === "failed" ? [name] : [],
+  );
   const cached = usage.cachedTokens ?? serving?.cached_tokens;
   return {
     caseId: answer.caseId,
@@ -58,6 +61,7 @@ export function observationFromAnswer(answer: Answer, under: ObservedUnder): Obs
     scores: Object.fromEntries(
       Object.entries(under.scores ?? {}).map(([name, score]) => [name, valueOf(score)]),
     ),
+    ...(failedScores.length === 0 ? {} : { failedScores }),
     output: outputOf(answer),
   };
 }
