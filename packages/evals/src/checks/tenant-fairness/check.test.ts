@@ -126,6 +126,26 @@ describe("tenant-fairness", () => {
     assert.ok(!result.notes.some((note) => note.includes("want of a solo run")));
   });
 
+  it("counts conversations, not their turns, where scores are held against the other tenants'", () => {
+    // four conversations of 25 turns each, of which two went wrong: no 100 independent answers
+    const turns = (tenant: string, wrong: number, conversations: number) =>
+      Array.from({ length: 25 * conversations }, (_, index) =>
+        observation({
+          caseId: `${tenant}-${index}`,
+          cluster: `${tenant}-${index % conversations}`,
+          condition: "shared",
+          tenant,
+          scores: { ok: index % conversations < wrong ? 0 : 1 },
+        }),
+      );
+    const few = judge([...turns("a", 2, 4), ...turns("b", 0, 12)]);
+    const loss = few.hypotheses.find(({ name }) => name === "a: ok, less than the other tenants'");
+    assert.equal(loss?.estimate, 0.5);
+    assert.ok(loss.pValue! > 0.01, `p ${loss.pValue}`);
+    assert.equal(few.verdict, "inconclusive");
+    assert.equal(judge([...turns("a", 30, 60), ...turns("b", 0, 60)]).verdict, "fail");
+  });
+
   it("computes the published rule as it is written", () => {
     const at = (tenant: string, durationMs: number, score: number) =>
       observation({ caseId: "a", condition: "shared", tenant, durationMs, scores: { g: score } });

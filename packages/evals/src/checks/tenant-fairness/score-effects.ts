@@ -1,6 +1,7 @@
-import { newcombeDifference, Random, tailMean, twoSampleBootstrap } from "@octavo/statistics";
+import { newcombeDifference, Random, tailMean } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
 import { groupBy } from "../support/group-by.js";
+import { clusterMean, dropBelow } from "../support/cluster-mean.js";
 import { pValueByInversion } from "../support/invert-interval.js";
 import { lossEffect } from "../support/loss-effect.js";
 import { comparePaired } from "../support/paired-comparison.js";
@@ -48,14 +49,20 @@ export function lossFromOthers(
   evaluator: string,
   own: readonly Observation[],
   others: readonly Observation[],
-  { scoreMargin: margin, alpha, resamples, seed }: ScoreLimits,
+  { scoreMargin: margin, alpha }: ScoreLimits,
 ): readonly TestedEffect[] {
   const scores = (seen: readonly Observation[]) => seen.flatMap((one) => one.scores[evaluator] ?? []);
   const [mine, theirs] = [scores(own), scores(others)];
   if (mine.length === 0 || theirs.length === 0) return [];
   const name = `${label}${evaluator}, less than the other tenants'`;
   const base = { name, confidence: 1 - alpha, margin, unit: "share" } as const;
-  if ([...mine, ...theirs].every(isPassOrFail)) {
+  const clustered = (seen: readonly Observation[]) =>
+    clusterMean(
+      seen.flatMap((one) => scores([one]).map((value) => ({ cluster: one.cluster ?? one.caseId, value }))),
+    )!;
+  const [reference, cell] = [clustered(others), clustered(own)];
+  const isClustered = reference.clusters.size < theirs.length || cell.clusters.size < mine.length;
+  if (!isClustered && [...mine, ...theirs].every(isPassOrFail)) {
     const passed = (values: readonly number[]) => ({
       successes: values.filter((value) => value === 1).length,
       trials: values.length,
@@ -73,24 +80,14 @@ export function lossFromOthers(
       },
     ];
   }
-  const clustered = (seen: readonly Observation[]) =>
-    [...groupBy(seen, ({ cluster, caseId }) => cluster ?? caseId).values()].map(scores);
-  const at = (confidence: number) =>
-    twoSampleBootstrap(clustered(others), clustered(own), {
-      statistic: { kind: "mean" },
-      compare: "difference",
-      confidence,
-      resamples,
-      seed,
-    });
-  const { estimate, interval } = at(1 - alpha);
+  const { drop, interval, pValue } = dropBelow(reference, cell, margin, 1 - alpha);
   return [
     {
       ...base,
-      method: "bootstrap over cases",
-      estimate,
+      method: "difference of means, cluster-robust",
+      estimate: drop,
       interval,
-      pValue: interval && pValueByInversion((confidence) => at(confidence).interval, margin),
+      pValue,
       isWithin: interval !== undefined && interval[1] <= margin,
     },
   ];
