@@ -177,10 +177,12 @@ function memoryFigure(
 ): readonly Figure[] {
   const memory = memoryOf(observations, settings);
   if (memory.length < 2) return [];
-  const start = Math.min(...observations.map(({ scheduledEpochMs }) => scheduledEpochMs));
+  const begin = (seen: readonly Observation[]) =>
+    seen.reduce((least, one) => Math.min(least, one.scheduledEpochMs), Number.POSITIVE_INFINITY);
+  const start = begin(observations);
   const inBurst = observations.filter(({ condition }) => condition === settings.filler);
-  const from = Math.min(...inBurst.map(({ scheduledEpochMs }) => scheduledEpochMs));
-  const to = Math.max(...inBurst.map(({ scheduledEpochMs, durationMs }) => scheduledEpochMs + durationMs));
+  const from = begin(inBurst);
+  const to = inBurst.reduce((most, one) => Math.max(most, one.scheduledEpochMs + one.durationMs), 0);
   return [
     {
       kind: "series",

@@ -61,8 +61,12 @@ export function recoveredByReplay(
 function longestByTurn(observations: readonly Observation[], condition: string): readonly number[] {
   const own = observations.filter((seen) => seen.condition === condition && seen.gapsMs.length > 0);
   return [...groupBy(byTime(own), ({ scheduledEpochMs }) => scheduledEpochMs).values()].map((turn) =>
-    Math.max(...turn.flatMap(({ gapsMs }) => gapsMs)),
+    turn.reduce((most, { gapsMs }) => Math.max(most, longestOf(gapsMs)), 0),
   );
+}
+
+function longestOf(gapsMs: readonly number[]): number {
+  return gapsMs.reduce((most, ms) => Math.max(most, ms), 0);
 }
 
 /** The gaps around the slowest one, each the step that ended it, with the slowest lit. */
@@ -72,7 +76,7 @@ export function stepsAround(observations: readonly Observation[]): readonly Figu
     | undefined;
   let greatest = 0;
   for (const seen of observations) {
-    const index = seen.gapsMs.findIndex((ms) => ms === Math.max(...seen.gapsMs));
+    const index = seen.gapsMs.indexOf(longestOf(seen.gapsMs));
     if (index < 0 || seen.gapsMs[index]! <= greatest) continue;
     greatest = seen.gapsMs[index]!;
     const slow = seen.slowGaps?.toSorted((a, b) => b.ms - a.ms)[0];

@@ -202,6 +202,17 @@ describe("jitter", () => {
     assert.ok(result.notes.some((note) => note.includes("summary of their gaps alone")));
   });
 
+  it("reads long recordings, and long streams once", () => {
+    const many = (condition: string) =>
+      Array.from({ length: 150_000 }, (_, index) =>
+        observation({ caseId: String(index), condition, scheduledEpochMs: index, gapsMs: [10] }),
+      );
+    assert.equal(judge(many("baseline"), many("burst")).verdict, "pass");
+    const long = (condition: string) =>
+      observation({ caseId: "1", condition, gapsMs: Array.from({ length: 200_000 }, (_, at) => at / 1e4) });
+    assert.equal(judge([long("baseline")], [long("burst")]).figures.at(-1)?.kind, "steps");
+  });
+
   it("is inconclusive without gaps, with one, and with a baseline of one; equal gaps pass", () => {
     assert.equal(judge([]).verdict, "inconclusive");
     const one = (condition: string) => observation({ caseId: "1", condition, gapsMs: [10] });

@@ -171,7 +171,10 @@ function gapSeries(
   prefillTokens: number,
 ): readonly Figure[] {
   if (current.length === 0) return [];
-  const beginMs = Math.min(...[...baseline, ...current].map(({ scheduledEpochMs }) => scheduledEpochMs));
+  const beginMs = [...baseline, ...current].reduce(
+    (least, { scheduledEpochMs }) => Math.min(least, scheduledEpochMs),
+    Number.POSITIVE_INFINITY,
+  );
   const line = (label: string, seen: readonly Observation[]) => ({
     label,
     points: thinned(seen.flatMap(gapsOf).toSorted((a, b) => a.atMs - b.atMs)).map(

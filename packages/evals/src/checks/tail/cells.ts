@@ -34,7 +34,7 @@ export function placeScores(observations: readonly Observation[]): Placed {
     }
     const place = { caseId, cluster, promptTokens, output: seen.output };
     if (parts !== undefined && parts.length > 0) {
-      scores.push(...parts.map((part) => ({ ...place, ...part })));
+      for (const part of parts) scores.push({ ...place, ...part });
       continue;
     }
     const values = evaluators.flatMap((evaluator) => {
@@ -85,13 +85,10 @@ export function tabulate(scores: readonly PlacedScore[], settings: TailSettings)
 
 /** All scores of cells that are no longer in either direction than the cell, without its own. */
 export function shorterThan(table: CellTable, row: number, column: number): ClusterMean | undefined {
-  const shorter: ClusteredScore[] = [];
-  for (let i = 0; i <= row; i++) {
-    for (let j = 0; j <= column; j++) {
-      if (i !== row || j !== column) shorter.push(...table.scores[i]![j]!);
-    }
-  }
-  return clusterMean(shorter);
+  const shorter = table.scores
+    .slice(0, row + 1)
+    .flatMap((cells, i) => cells.slice(0, column + 1).filter((_, j) => i !== row || j !== column));
+  return clusterMean(shorter.flat());
 }
 
 function bucketOf(tokens: number, edges: readonly number[]): number {

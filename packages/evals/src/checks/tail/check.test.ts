@@ -94,6 +94,17 @@ describe("tail", () => {
     assert.throws(() => tailSettings.parse({ prompt_edges: [512, 512] }), /rising/);
   });
 
+  test("judges recordings of any size", () => {
+    const one = (promptTokens: number, index: number) =>
+      observation({
+        caseId: String(index),
+        promptTokens,
+        parts: [{ evaluator: "e", fromToken: 0, toToken: 1, value: 1 }],
+      });
+    const seen = Array.from({ length: 200_000 }, (_, index) => one(index < 100 ? 9_000 : 10, index));
+    assert.equal(tailCheck.judge(seen, tailSettings.parse({})).verdict, "pass");
+  });
+
   test("whole answers stand at their last token", () => {
     const result = tailCheck.judge(
       [
