@@ -1,4 +1,4 @@
-import type { EvaluatorInput, Sample } from "./evaluator.js";
+import type { Evaluator, EvaluatorInput, Sample } from "./evaluator.js";
 
 /**
  * Why a sample cannot be scored by an evaluator that reads these inputs; undefined where it can. An answer that never
@@ -7,6 +7,25 @@ import type { EvaluatorInput, Sample } from "./evaluator.js";
 export function missingInput(sample: Sample, inputs: readonly EvaluatorInput[]): string | undefined {
   const { failure } = sample.answer;
   if (failure !== undefined) return `the target failed: ${failure.code}`;
+  return firstLack(sample, inputs);
+}
+
+/** Why an evaluator leaves a case out, whatever the answer says and whether or not one came; undefined where it does not. */
+export function reasonToSkip(
+  { inputs, spec }: Pick<Evaluator, "inputs" | "spec">,
+  sample: Sample,
+): string | undefined {
+  return missingTag(spec?.tags, sample) ?? firstLack(sample, inputs);
+}
+
+/** Why an evaluator of these tags alone has nothing to do with a sample. */
+export function missingTag(tags: readonly string[] | undefined, sample: Sample): string | undefined {
+  return tags === undefined || tags.some((tag) => sample.case.tags.includes(tag))
+    ? undefined
+    : `the case has none of the tags ${tags.join(", ")}`;
+}
+
+function firstLack(sample: Sample, inputs: readonly EvaluatorInput[]): string | undefined {
   for (const input of inputs) {
     const lack = lacks[input](sample);
     if (lack !== undefined) return lack;

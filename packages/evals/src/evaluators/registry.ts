@@ -10,7 +10,7 @@ import type {
   Sample,
   Score,
 } from "./evaluator.js";
-import { missingInput } from "./inputs.js";
+import { missingInput, missingTag } from "./inputs.js";
 
 /** What evaluators of a run share. */
 export interface EvaluatorServices {
@@ -221,10 +221,7 @@ async function scoreWith(
   sample: Sample,
   options: EvaluateOptions,
 ): Promise<Score> {
-  if (spec.tags !== undefined && !spec.tags.some((tag) => sample.case.tags.includes(tag))) {
-    return { status: "skipped", reason: `the case has none of the tags ${spec.tags.join(", ")}` };
-  }
-  const missing = missingInput(sample, inputs);
+  const missing = missingTag(spec.tags, sample) ?? missingInput(sample, inputs);
   if (missing !== undefined) return { status: "skipped", reason: missing };
   let outcome: Outcome;
   try {

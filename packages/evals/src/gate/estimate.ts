@@ -27,6 +27,7 @@ export interface Estimated {
 }
 
 type Clusters = readonly (readonly number[])[];
+type Statistic = Parameters<typeof clusterBootstrap>[1]["statistic"];
 
 const resamples = 2000;
 
@@ -45,7 +46,12 @@ export function estimate(
     const present = values.filter((value) => !Number.isNaN(value));
     if (present.length === 0) return nothing("no answer has this figure");
     if (measurements.hasClusters && method !== "welch")
-      return bootstrapped(clustered(values, clusters), statisticOf(measure), seed);
+      return bootstrapped(
+        clustered(values, clusters),
+        statisticOf(measure),
+        seed,
+        isRate ? [0, 1] : undefined,
+      );
     if (isRate) return proportion(present);
     return measure.kind === "percentile" ? percentile(present, measure.level) : mean(present);
   }
@@ -58,7 +64,8 @@ export function estimate(
   if (compare === "delta" && measure.kind !== "percentile" && !independent) {
     if (measurements.hasClusters) {
       const differences = values.map((value, row) => value - (before[row] ?? Number.NaN));
-      return bootstrapped(clustered(differences, clusters), { kind: "mean" }, seed);
+      const range = isRate ? ([-1, 1] as const) : undefined;
+      return bootstrapped(clustered(differences, clusters), { kind: "mean" }, seed, range);
     }
     if (isRate) return pairedProportions(pairs);
     return pairedMeans(pairs.map(({ value, other }) => value - other));
@@ -80,7 +87,7 @@ export function estimate(
 function columnOf(measurements: Measurements, target: string, measure: Measure): readonly number[] {
   switch (measure.kind) {
     case "pass_rate":
-      return measurements.passes(target, measure.evaluator);
+      return measurements.passesOfAsked(target, measure.evaluator);
     case "error_rate":
       return measurements.failures(target, measure.code);
     case "mean":
@@ -91,7 +98,7 @@ function columnOf(measurements: Measurements, target: string, measure: Measure):
   }
 }
 
-function statisticOf(measure: Measure): Parameters<typeof clusterBootstrap>[1]["statistic"] {
+function statisticOf(measure: Measure): Statistic {
   return measure.kind === "percentile" ? { kind: "quantile", level: measure.level } : { kind: "mean" };
 }
 
@@ -143,13 +150,16 @@ function percentile(values: readonly number[], level: number): Estimated {
   };
 }
 
+/** @param range of one cluster's figure, where it is bounded: then clusters that are all alike have an interval as well */
 function bootstrapped(
   clusters: Clusters,
-  statistic: Parameters<typeof clusterBootstrap>[1]["statistic"],
+  statistic: Statistic,
   seed: number,
+  range: readonly [number, number] | undefined,
 ): Estimated {
   const numObservations = clusters.reduce((sum, { length }) => sum + length, 0);
   if (numObservations === 0) return nothing("no answer has this figure");
+  if (areAlike(clusters, statistic)) return alike(clusters, statistic, range);
   const at = (confidence: number): ReturnType<typeof clusterBootstrap> =>
     clusterBootstrap(clusters, { statistic, confidence, resamples, seed });
   return {
@@ -159,6 +169,43 @@ function bootstrapped(
     interval: (confidence) => at(confidence).interval,
     problem: clusters.length < 8 ? `${clusters.length} clusters are too few for an interval` : undefined,
   };
+}
+
+/**
+ * Drawing from equal clusters would give certainty. Where a figure is bounded, each cluster counts as one case that went as all
+ * the others did: the share of clusters that go another way is at most the upper end of Wilson's interval of none among them,
+ * and those go as far as they can. For clusters that all pass, or all fail, this is Wilson's interval of the clusters.
+ */
+function alike(
+  clusters: Clusters,
+  statistic: Statistic,
+  range: readonly [number, number] | undefined,
+): Estimated {
+  const numObservations = clusters.reduce((sum, { length }) => sum + length, 0);
+  const value = statistic.kind === "mean" ? averageOf(clusters[0] ?? []) : (clusters[0]?.[0] ?? Number.NaN);
+  return {
+    estimate: value,
+    numObservations,
+    method: range === undefined ? "none" : "Wilson's interval of clusters",
+    interval: (confidence) => {
+      if (range === undefined) return undefined;
+      const [, share] = wilsonInterval(0, clusters.length, confidence);
+      return [value - share * (value - range[0]), value + share * (range[1] - value)];
+    },
+    problem: range === undefined ? uniform : undefined,
+  };
+}
+
+/** Whether every draw of clusters would give the same figure. */
+function areAlike(clusters: Clusters, statistic: Statistic): boolean {
+  const [first = []] = clusters;
+  if (statistic.kind !== "mean") return clusters.every((own) => own.every((value) => value === first[0]));
+  const one = averageOf(first);
+  return clusters.every((own) => Math.abs(averageOf(own) - one) <= 1e-12 * Math.max(1, Math.abs(one)));
+}
+
+function averageOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function pairedProportions(pairs: readonly { readonly value: number; readonly other: number }[]): Estimated {
@@ -211,7 +258,7 @@ function welch(first: readonly number[], second: readonly number[]): Estimated {
 function twoSamples(
   first: Clusters,
   second: Clusters,
-  statistic: Parameters<typeof clusterBootstrap>[1]["statistic"],
+  statistic: Statistic,
   compare: HealthExpectation["compare"],
   seed: number,
 ): Estimated {
@@ -224,17 +271,20 @@ function twoSamples(
       seed,
     });
   const { estimate: value, interval } = at(0.95);
+  const isCertain = areAlike(first, statistic) && areAlike(second, statistic);
   return {
     estimate: value,
     numObservations: [...first, ...second].reduce((sum, { length }) => sum + length, 0),
     method: "bootstrap of both sides",
-    interval: (confidence) => at(confidence).interval,
+    interval: (confidence) => (isCertain ? undefined : at(confidence).interval),
     problem:
       value === undefined
         ? "the baseline's figure is 0"
-        : interval === undefined
-          ? "too few answers for an interval of this figure"
-          : undefined,
+        : isCertain
+          ? uniform
+          : interval === undefined
+            ? "too few answers for an interval of this figure"
+            : undefined,
   };
 }
 

@@ -14,12 +14,14 @@ interface Made {
   readonly ttftMs?: number;
   readonly failure?: string;
   readonly tokens?: number;
+  /** Whether the evaluator reads what the case lacks. */
+  readonly leftOut?: boolean;
 }
 
 function made(
   target: string,
   index: number,
-  { passed = true, ttftMs = 100, failure, tokens = 20 }: Made,
+  { passed = true, ttftMs = 100, failure, tokens = 20, leftOut = false }: Made,
 ): ScoredAnswer {
   const answer: Answer = {
     caseId: `case-${index}`,
@@ -46,7 +48,9 @@ function made(
       : passed === "skipped"
         ? { status: "skipped", reason: "no gold" }
         : { status: "failed", code: "judge_failed", reason: "down" };
-  return { answer, scores: failure === undefined ? { quality: score } : {} };
+  const skipped: Score = { status: "skipped", reason: "no gold" };
+  if (failure !== undefined) return { answer, scores: leftOut ? { quality: skipped } : {} };
+  return { answer, scores: { quality: score } };
 }
 
 function gate(
@@ -183,7 +187,93 @@ test("each way of not deciding has an outcome of its own", () => {
   const failed = gate(quality, 50, (index) => ({ candidate: { passed: index < 40 ? false : "failed" } }), {
     judged: ["quality"],
   });
-  assert.equal(failed.outcome, "fail", "a failure that was shown stands, whatever else is broken");
+  assert.equal(failed.outcome, "judge_broken", "no verdict is drawn from a judge that is broken");
+  assert.deepEqual(
+    failed.items.map(({ verdict }) => verdict),
+    ["inconclusive"],
+  );
+  const slow = gate(
+    "{quality: [pass_rate(quality) >= 0.9], latency: [p50(ttft_ms) <= 10]}",
+    50,
+    (index) => ({ candidate: { passed: index < 40 ? false : "failed" } }),
+    { judged: ["quality"] },
+  );
+  assert.deepEqual(
+    [slow.outcome, slow.items.map(({ dimension, verdict }) => `${dimension}: ${verdict}`)],
+    ["fail", ["latency: fail", "quality: inconclusive"]],
+    "a failure that has nothing to do with the judge stands",
+  );
+});
+
+test("answers that never came have not passed, and leave other figures undecided", () => {
+  const lost = (share: number, expectations: string, both = false): GateResult =>
+    gate(expectations, 400, (index) => {
+      const own: Made = index < 400 * share ? { failure: "timeout" } : { ttftMs: 90 + (index % 7) };
+      return { candidate: own, baseline: both ? { ...own, ttftMs: 90 + (index % 5) } : {} };
+    });
+  const rates = lost(
+    0.9,
+    "{quality: [pass_rate(quality) >= 0.9, delta pass_rate(quality) >= -0.05, pass_rate(quality) >= 0.9 by estimate]}",
+  );
+  assert.equal(rates.outcome, "fail");
+  assert.deepEqual(
+    rates.items.map(({ estimate, verdict }) => [estimate, verdict]),
+    [
+      [0.1, "fail"],
+      [-0.9, "fail"],
+      [0.1, "fail"],
+    ],
+  );
+  const figures =
+    "{quality: [mean(quality) >= 0.9 by estimate], latency: [p50(ttft_ms) <= 200, delta mean(ttft_ms) <= 50]}";
+  const open = lost(0.9, figures);
+  assert.deepEqual(
+    open.items.map(({ verdict }) => verdict),
+    ["inconclusive", "inconclusive", "inconclusive"],
+  );
+  assert.match(open.items[0]?.summary ?? "", /360 of 400 answers of candidate have no such figure/);
+  assert.equal(lost(0.04, figures, true).outcome, "pass", "some may be missing");
+});
+
+test("scores that an evaluator could not give leave its figures undecided", () => {
+  const result = gate("{quality: [pass_rate(quality) >= 0.5]}", 100, (index) => ({
+    candidate: { passed: index % 2 === 0 ? true : "failed" },
+  }));
+  assert.equal(result.outcome, "inconclusive");
+});
+
+test("a failed answer to a case that an evaluator leaves out is nothing to it", () => {
+  const result = gate("{quality: [pass_rate(quality) >= 0.9]}", 200, (index) => ({
+    candidate: index < 100 ? { failure: "timeout", leftOut: true } : {},
+  }));
+  assert.deepEqual([result.outcome, result.items[0]?.numObservations], ["pass", 100]);
+});
+
+test("clusters that are all alike are not certainty", () => {
+  const of = (
+    health: string,
+    clusters: number,
+    answerTo: (index: number) => Made = () => ({}),
+  ): GateResult["items"][number] | undefined =>
+    gate(health, clusters * 5, (index) => ({
+      baseline: answerTo(index),
+      candidate: answerTo(index),
+      cluster: `c${index % clusters}`,
+    })).items[0];
+  const eight = of("{quality: [pass_rate(quality) >= 0.97]}", 8);
+  assert.deepEqual([eight?.verdict, eight?.estimate], ["inconclusive", 1]);
+  assert.ok(Math.abs((eight?.interval?.[0] ?? 0) - 0.6756) < 1e-3, "Wilson's lower end of 8 of 8");
+  assert.equal(of("{quality: [pass_rate(quality) >= 0.97]}", 130)?.verdict, "pass");
+  assert.equal(of("{error_rate: [error_rate <= 0.03]}", 8)?.verdict, "inconclusive");
+  assert.equal(of("{error_rate: [error_rate <= 0.03]}", 130)?.verdict, "pass");
+  assert.equal(of("{quality: [delta pass_rate(quality) >= -0.03]}", 8)?.verdict, "inconclusive");
+  assert.equal(of("{quality: [delta pass_rate(quality) >= -0.03]}", 130)?.verdict, "pass");
+  const latency = of("{latency: [p50(ttft_ms) <= 200]}", 9);
+  assert.match(latency?.summary ?? "", /every value is the same/);
+  assert.equal(of("{latency: [ratio mean(ttft_ms) <= 1.1]}", 9)?.verdict, "inconclusive");
+  const half = of("{quality: [pass_rate(quality) >= 0.2]}", 20, (index) => ({ passed: index < 40 }));
+  assert.equal(half?.estimate, 0.4);
+  assert.ok(half?.interval !== undefined && half.interval[0] < 0.37 && half.interval[1] > 0.43);
 });
 
 test("a warning is shown and does not decide", () => {

@@ -3,7 +3,7 @@ import { formatInterval, formatValue } from "../report/format.js";
 import type { Assertion, ConfiguredCheck, GateConfig } from "./config.js";
 import { type Estimated, estimate } from "./estimate.js";
 import { exitCodes } from "./exit-codes.js";
-import { unitOf } from "./expectation.js";
+import { type Column, type HealthExpectation, unitOf } from "./expectation.js";
 import type { GateItem, GateOutcome, GateResult } from "./gate-result.js";
 import type { Measurements } from "./measurements.js";
 
@@ -18,6 +18,8 @@ export interface GateEvidence {
 
 /** Share of answers that may fail to connect before a target counts as unreachable. */
 const unreachableShare = 0.5;
+/** Share of a figure's values that may be missing, since what is missing may be what is bad. */
+const missingShare = 0.05;
 const unreachableCodes: readonly string[] = ["connection", "target_unreachable"];
 
 /**
@@ -28,16 +30,20 @@ const unreachableCodes: readonly string[] = ["connection", "target_unreachable"]
 export function judgeGate(config: GateConfig, evidence: GateEvidence): GateResult {
   const { name, confidence, seed } = config.file;
   const numAsserted = config.assertions.filter(({ expectation }) => !expectation.byEstimate).length;
+  const broken = brokenJudges(config, evidence);
   const items = [
     ...config.assertions.map((assertion) =>
       judgeAssertion(assertion, estimate(assertion.expectation, evidence.measurements, { seed }), {
         confidence: assertion.expectation.confidence ?? confidence,
         numAsserted,
+        doubt: broken.has(evaluatorOf(assertion.expectation) ?? "")
+          ? "its judge is broken, so no verdict is drawn from it"
+          : whatIsMissing(assertion.expectation, evidence),
       }),
     ),
     ...config.checks.map((check) => checkItem(check, evidence.checks)),
   ];
-  const [outcome, summary] = conclude(config, evidence, items);
+  const [outcome, summary] = conclude(config, evidence, items, broken);
   return { name, outcome, exitCode: exitCodes[outcome], summary, items };
 }
 
@@ -49,7 +55,16 @@ export function unjudged(config: GateConfig, outcome: GateOutcome, summary: stri
 function judgeAssertion(
   { dimension, expectation, onFail }: Assertion,
   estimated: Estimated,
-  { confidence, numAsserted }: { readonly confidence: number; readonly numAsserted: number },
+  {
+    confidence,
+    numAsserted,
+    doubt,
+  }: {
+    readonly confidence: number;
+    readonly numAsserted: number;
+    /** Why the figure decides nothing, whatever it is. */
+    readonly doubt: string | undefined;
+  },
 ): GateItem {
   const { comparator, bound, byEstimate } = expectation;
   const { estimate: value, numObservations, method, problem } = estimated;
@@ -58,14 +73,15 @@ function judgeAssertion(
   const wider =
     interval === undefined ? undefined : estimated.interval(1 - (1 - confidence) / Math.max(1, numAsserted));
   const verdict = ((): Verdict => {
-    if (value === undefined) return "inconclusive";
+    if (value === undefined || doubt !== undefined) return "inconclusive";
     if (byEstimate) return (comparator === "<=" ? value <= bound : value >= bound) ? "pass" : "fail";
     if (interval === undefined || wider === undefined) return "inconclusive";
     if (comparator === "<=")
       return interval[1] <= bound ? "pass" : wider[0] > bound ? "fail" : "inconclusive";
     return interval[0] >= bound ? "pass" : wider[1] < bound ? "fail" : "inconclusive";
   })();
-  const why = verdict === "inconclusive" && problem !== undefined ? `; ${problem}` : "";
+  const reason = doubt ?? problem;
+  const why = verdict === "inconclusive" && reason !== undefined ? `; ${reason}` : "";
   const range = interval === undefined ? "" : ` (${formatInterval(interval, unit)})`;
   return {
     dimension,
@@ -99,11 +115,12 @@ function checkItem({ name, onFail }: ConfiguredCheck, results: readonly CheckRes
   };
 }
 
-/** A failure that was shown stands, whatever else went wrong; what is broken comes before what is only undecided. */
+/** A failure that was shown stands, whatever went wrong elsewhere; what is broken comes before what is only undecided. */
 function conclude(
   config: GateConfig,
   evidence: GateEvidence,
   items: readonly GateItem[],
+  broken: ReadonlyMap<string, string>,
 ): readonly [GateOutcome, string] {
   const deciding = items.filter(({ onFail }) => onFail === "error");
   const named = (verdict: Verdict): readonly string[] =>
@@ -114,8 +131,8 @@ function conclude(
   const failed = named("fail");
   if (failed.length > 0)
     return ["fail", `${failed.length} of ${deciding.length} expectations failed: ${failed.join("; ")}.`];
-  const broken = brokenJudge(config, evidence);
-  if (broken !== undefined) return ["judge_broken", broken];
+  const [silent] = broken.values();
+  if (silent !== undefined) return ["judge_broken", silent];
   const empty = emptyEvaluator(config, evidence);
   if (empty !== undefined) return ["data", empty];
   const open = named("inconclusive");
@@ -140,34 +157,63 @@ function isUnreachable(measurements: Measurements, target: string): boolean {
   return lost / asked > unreachableShare;
 }
 
-function brokenJudge(
+/** What is wrong with the judge, by evaluator. */
+function brokenJudges(
   config: GateConfig,
   { measurements, judged, targets }: GateEvidence,
-): string | undefined {
+): ReadonlyMap<string, string> {
+  const broken = new Map<string, string>();
   const most = config.file.judge?.max_failure_rate ?? 0;
   for (const evaluator of judged)
     for (const target of targets) {
       const { scored, failed } = measurements.scoreCounts(target, evaluator);
       if (failed > 0 && failed / (scored + failed) > most)
-        return `The judge could not tell ${failed} of ${scored + failed} answers of ${target} for ${evaluator}, more than ${formatValue(most, "share")}: no verdict is drawn from it.`;
+        broken.set(
+          evaluator,
+          `The judge could not tell ${failed} of ${scored + failed} answers of ${target} for ${evaluator}, more than ${formatValue(most, "share")}: no verdict is drawn from it.`,
+        );
     }
+  return broken;
+}
+
+function evaluatorOf({ measure }: HealthExpectation): string | undefined {
+  if (measure.kind === "pass_rate") return measure.evaluator;
+  return "of" in measure && measure.of.kind === "score" ? measure.of.evaluator : undefined;
+}
+
+/**
+ * Answers that never came count as not passed in a pass rate, and have no other figure. What evaluators could not tell is
+ * missing from both; for those that ask a judge, `max_failure_rate` says how much may be.
+ */
+function whatIsMissing(
+  expectation: HealthExpectation,
+  { measurements, judged }: GateEvidence,
+): string | undefined {
+  const { measure, compare, target = "candidate" } = expectation;
+  if (measure.kind === "error_rate" || measure.kind === "throughput") return undefined;
+  const evaluator = evaluatorOf(expectation);
+  const column: Column =
+    measure.kind === "pass_rate" ? { kind: "score", evaluator: measure.evaluator } : measure.of;
+  for (const side of compare === "none" ? [target] : ["candidate", "baseline"]) {
+    const { asked, unanswered, unscored } = measurements.completeness(side, column);
+    const missing =
+      (measure.kind === "pass_rate" ? 0 : unanswered) +
+      (evaluator !== undefined && judged.includes(evaluator) ? 0 : unscored);
+    if (missing > missingShare * asked)
+      return `${missing} of ${asked} answers of ${side} have no such figure, more than ${formatValue(missingShare, "share")}`;
+  }
   return undefined;
 }
 
 /** An expectation about scores that no case could have, as when the dataset has no gold. */
 function emptyEvaluator(config: GateConfig, { measurements, targets }: GateEvidence): string | undefined {
   for (const { expectation, onFail } of config.assertions) {
-    const { measure } = expectation;
-    const evaluator =
-      measure.kind === "pass_rate"
-        ? measure.evaluator
-        : "of" in measure && measure.of.kind === "score"
-          ? measure.of.evaluator
-          : undefined;
+    const evaluator = evaluatorOf(expectation);
     if (evaluator === undefined || onFail === "warn") continue;
     for (const target of targets) {
-      const { scored, skipped, failed } = measurements.scoreCounts(target, evaluator);
-      if (scored + failed === 0 && skipped > 0)
+      const { skipped } = measurements.scoreCounts(target, evaluator);
+      const { asked } = measurements.completeness(target, { kind: "score", evaluator });
+      if (asked === 0 && skipped > 0)
         return `No case has what ${evaluator} reads, so \`${expectation.text}\` is about nothing: all ${skipped} were skipped.`;
     }
   }

@@ -16,6 +16,15 @@ export interface ScoreCounts {
   readonly failed: number;
 }
 
+/** Cases that one target was asked, and how many of them lack a figure that an answer would have had. */
+export interface Completeness {
+  readonly asked: number;
+  /** No answer came. */
+  readonly unanswered: number;
+  /** The evaluator could not tell. */
+  readonly unscored: number;
+}
+
 /** Tokens that one target gave in one block of the run, and the time that they took. */
 export interface ThroughputBlock {
   readonly tokens: number;
@@ -72,6 +81,26 @@ export class Measurements {
     return padded(this.#targets.get(target)?.passes(evaluator) ?? [], this.numRows);
   }
 
+  /** As `passes`, with 0 where no answer came to a case that the evaluator scores: who gets none is not served well. */
+  passesOfAsked(target: string, evaluator: string): readonly number[] {
+    const columns = this.#targets.get(target);
+    return this.passes(target, evaluator).map((value, row) =>
+      columns?.isUnanswered(row, evaluator) === true ? 0 : value,
+    );
+  }
+
+  completeness(target: string, column: Column): Completeness {
+    const columns = this.#targets.get(target);
+    const evaluator = column.kind === "score" ? column.evaluator : undefined;
+    const unanswered = this.#clusters.filter((_, row) => columns?.isUnanswered(row, evaluator)).length;
+    if (evaluator === undefined) {
+      const asked = this.failures(target).filter((value) => !Number.isNaN(value)).length;
+      return { asked, unanswered, unscored: 0 };
+    }
+    const { scored, failed } = this.scoreCounts(target, evaluator);
+    return { asked: scored + failed + unanswered, unanswered, unscored: failed };
+  }
+
   /** 1 where the answer failed (with this code), 0 where it came. */
   failures(target: string, code?: string): readonly number[] {
     const columns = this.#targets.get(target);
@@ -101,6 +130,8 @@ class TargetColumns {
   readonly #values = new Map<string, number[]>();
   readonly #passes = new Map<string, number[]>();
   readonly #counts = new Map<string, { scored: number; skipped: number; failed: number }>();
+  /** Rows without an answer that an evaluator would have left out. */
+  readonly #leftOut = new Map<string, Set<number>>();
   readonly #blocks = new Map<number, { tokens: number; from: number; to: number }>();
 
   get blocks(): readonly ThroughputBlock[] {
@@ -125,6 +156,13 @@ class TargetColumns {
     return this.#counts.get(evaluator);
   }
 
+  /** Whether no answer came where there could have been a figure: of any evaluator, or of a request. */
+  isUnanswered(row: number, evaluator: string | undefined): boolean {
+    const code = this.failureCodes[row];
+    if (code === undefined || code === "") return false;
+    return evaluator === undefined || this.#leftOut.get(evaluator)?.has(row) !== true;
+  }
+
   add(index: number, { answer, scores }: ScoredAnswer, block: number, prices: Prices | undefined): void {
     this.failureCodes[index] = answer.failure?.code ?? "";
     this.#addBlock(answer, block);
@@ -139,6 +177,10 @@ class TargetColumns {
       const counts = this.#counts.get(name) ?? { scored: 0, skipped: 0, failed: 0 };
       counts[score.status] += 1;
       this.#counts.set(name, counts);
+      if (answer.failure !== undefined && score.status === "skipped") {
+        const rows = this.#leftOut.get(name) ?? new Set();
+        this.#leftOut.set(name, rows.add(index));
+      }
       if (score.status !== "scored") continue;
       put(this.#values, name, index, score.value);
       put(this.#passes, name, index, score.passed ? 1 : 0);

@@ -19,6 +19,6 @@ export interface CaseRow {
 
 export interface ScoredAnswer {
   readonly answer: Answer;
-  /** By the evaluator's name. */
+  /** By the evaluator's name. Of an answer that never came only those of evaluators that leave the case out. */
   readonly scores: Readonly<Record<string, Score>>;
 }

@@ -197,6 +197,25 @@ test("a run that was cut off goes on from its journal, and a torn line is asked 
   await torn.close();
 });
 
+test("of an answer that never came only what leaves the case out has a score", async () => {
+  const grounded: Evaluator = { ...exact, name: "grounded", inputs: ["output", "context"] };
+  const tagged: Evaluator = { ...exact, name: "tagged", spec: { name: "exact", tags: ["greeting"] } };
+  const rows = await collect(
+    caseRun({
+      targets: [targetNamed("candidate", [], ({ id }) => (id === "3" ? "timeout" : undefined))],
+      evaluators: [exact, grounded, tagged],
+    }),
+  );
+  const scores = rows[3]?.answers["candidate"]?.scores ?? {};
+  assert.deepEqual(
+    Object.entries(scores).map(([name, { status }]) => [name, status]),
+    [
+      ["grounded", "skipped"],
+      ["tagged", "skipped"],
+    ],
+  );
+});
+
 test("failures are tried again on resuming", async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "octavo-journal-"));
   context.after(() => rm(folder, { recursive: true }));

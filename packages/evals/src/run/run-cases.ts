@@ -3,6 +3,7 @@ import type { Answer } from "../answers/answer.js";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Dataset } from "../datasets/dataset.js";
 import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
+import { reasonToSkip } from "../evaluators/inputs.js";
 import { concurrently } from "../runners/concurrently.js";
 import type { Runner } from "../runners/runner.js";
 import type { Target } from "../targets/target.js";
@@ -158,14 +159,19 @@ async function score(
     const samples = answers.flatMap((answer, at): readonly Sample[] => {
       const placed = block[at];
       const other = baseline?.[at];
-      if (placed === undefined || answer.failure !== undefined) return [];
-      return [
-        {
-          case: { ...placed.evalCase, id: String(at) },
-          answer,
-          ...(other === undefined || other === answer ? {} : { baseline: other }),
-        },
-      ];
+      if (placed === undefined) return [];
+      const sample = {
+        case: { ...placed.evalCase, id: String(at) },
+        answer,
+        ...(other === undefined || other === answer ? {} : { baseline: other }),
+      };
+      if (answer.failure === undefined) return [sample];
+      for (const evaluator of evaluators) {
+        const reason = reasonToSkip(evaluator, sample);
+        const own = scores[at];
+        if (own !== undefined && reason !== undefined) own[evaluator.name] = { status: "skipped", reason };
+      }
+      return [];
     });
     for await (const { caseId, evaluator, score: one } of runner.run(samples, evaluators, { signal })) {
       const own = scores[Number(caseId)];

@@ -116,6 +116,11 @@ export async function runEvaluation(
     if (plan.gate === undefined || outcome === undefined) throw error;
     gate = unjudged(plan.gate, outcome, error.message);
   }
+  for (const name of targets) {
+    const numFailed = measurements.failures(name).filter((value) => value === 1).length;
+    if (numFailed > 0)
+      warnings.push(`${numFailed} answers of ${name} never came: in pass rates they count as not passed`);
+  }
   for (const { skipped, name } of plan.datasets)
     for (const [reason, count] of Object.entries(skipped?.() ?? {}))
       warnings.push(`${count} cases of ${name} were left out: ${reason}`);
