@@ -103,6 +103,13 @@ describe("eviction-burst", () => {
     assert(result.notes.some((note) => note.includes("the burst did not press it")));
   });
 
+  test("a pool that holds says nothing of answers that nobody recorded", () => {
+    const silent = burst(1, { isDigested: false }).map((one) => ({ ...one, output: undefined, scores: {} }));
+    const result = evictionBurstCheck.judge(silent, settings);
+    assert.equal(result.verdict, "inconclusive", result.summary);
+    assert.match(result.summary, /^Not decided: 0 of 0 answers differ within the burst \(of 80 more/);
+  });
+
   describe("given little or nothing", () => {
     for (const [name, seen, says] of [
       ["no observations", [], /nothing was sent within the burst/],

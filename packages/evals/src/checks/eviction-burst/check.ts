@@ -33,7 +33,7 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
     const answersFail = hypotheses.slice(0, same.effects.length).some(({ verdict }) => verdict === "fail");
     const poolFails = hypotheses.slice(same.effects.length).some(({ verdict }) => verdict === "fail");
     const found = overallVerdict(hypotheses);
-    const isUnseen = same.compared === 0 || pairing.missingShare > settings.maxMissingShare;
+    const isUnseen = same.effects.length === 0 || pairing.missingShare > settings.maxMissingShare;
     const verdict = found === "pass" && isUnseen ? "inconclusive" : found;
     const memory = memoryOf(observations, settings);
     const rise = riseSeconds(memory);
@@ -43,6 +43,8 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
       summary: summaryOf(hypotheses, {
         answersFail,
         compared: same.compared,
+        readable: same.readable,
+        isPassed: verdict === "pass",
         differing: same.differing,
       }),
       ruleOfThumb: cacheHitCurve(inBurst, {
@@ -77,6 +79,8 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
 interface Seen {
   readonly answersFail: boolean;
   readonly compared: number;
+  readonly readable: number;
+  readonly isPassed: boolean;
   readonly differing: number;
 }
 
@@ -150,11 +154,15 @@ function shareEffect(name: string, count: number, of: number, margin: number, al
   };
 }
 
-function summaryOf(hypotheses: readonly Hypothesis[], { answersFail, compared, differing }: Seen): string {
+function summaryOf(
+  hypotheses: readonly Hypothesis[],
+  { answersFail, compared, readable, differing, isPassed }: Seen,
+): string {
+  const unknown = readable === compared ? "" : ` (of ${compared - readable} more it is not known)`;
   const answers =
     compared === 0
       ? "no case was answered both on a quiet server and within the burst"
-      : `${differing} of ${compared} answers differ within the burst`;
+      : `${differing} of ${readable} answers differ within the burst${unknown}`;
   const pressed = hypotheses
     .filter(({ name, verdict }) => verdict === "fail" && name in pressedBy)
     .map(({ name, estimate = 0, margin = 0 }) => {
@@ -166,8 +174,7 @@ function summaryOf(hypotheses: readonly Hypothesis[], { answersFail, compared, d
   if (answersFail) return pressed === "" ? `${bug}.` : `${bug}; and ${pressed}.`;
   if (pressed !== "") return `${pressed}; ${answers}.`.replace(/^./, (first) => first.toUpperCase());
   if (compared === 0) return `Nothing was compared: ${answers}.`;
-  if (hypotheses.every(({ verdict }) => verdict === "pass"))
-    return `The burst cost time only: ${answers}, and few requests were preempted.`;
+  if (isPassed) return `The burst cost time only: ${answers}, and few requests were preempted.`;
   return `Not decided: ${answers}; more cases are needed.`;
 }
 

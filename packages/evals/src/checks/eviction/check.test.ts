@@ -101,6 +101,32 @@ describe("eviction", () => {
     assert.deepEqual(result.movedCases, []);
   });
 
+  test("answers that nobody recorded are not equal", () => {
+    const unread = (count: number, given: EvictedCase): readonly Observation[] =>
+      cases(times(count, given)).map((one) => ({ ...one, output: undefined }));
+    const bare = { kept: { output: "" }, evicted: { output: "" } };
+    const unknown = evictionCheck.judge(unread(300, bare), settings);
+    assert.equal(unknown.verdict, "inconclusive");
+    assert.match(unknown.summary, /^0 of 0 answers differ after eviction \(of 300 more it is not known\)/);
+    const worse = { kept: { output: "", score: 1 }, evicted: { output: "", score: 0 } };
+    assert.equal(evictionCheck.judge(unread(300, worse), settings).verdict, "fail");
+    const partly = [
+      ...cases(times(80, bare)),
+      ...unread(20, bare).map((one) => ({ ...one, caseId: `u-${one.caseId}` })),
+    ];
+    assert.equal(evictionCheck.judge(partly, settings).verdict, "inconclusive");
+  });
+
+  test("cases that failed kept and evicted are missing", () => {
+    const lost = cases(times(20, unchanged)).map((one) => ({
+      ...one,
+      caseId: `lost-${one.caseId}`,
+      failureCode: "timeout",
+    }));
+    const result = evictionCheck.judge([...cases(times(80, unchanged)), ...lost], settings);
+    assert.equal(result.verdict, "inconclusive");
+  });
+
   test("cases that lost nothing are no evidence", () => {
     const untouched = evictionCheck.judge(cases(times(80, { ...unchanged, preemptions: 0 })), settings);
     assert.equal(untouched.verdict, "inconclusive");

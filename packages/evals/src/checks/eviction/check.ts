@@ -58,7 +58,7 @@ function wasEvicted({ before, after }: Pair): boolean {
 }
 
 function summaryOf(
-  { compared, differing, isPromised }: SameAnswers,
+  { compared, readable, differing, isPromised }: SameAnswers,
   hypotheses: readonly Hypothesis[],
   pairs: number,
 ): string {
@@ -67,7 +67,8 @@ function summaryOf(
       ? "Nothing was compared: no case was answered both with its blocks kept and with its blocks taken away."
       : `None of ${pairs} cases lost a block: nothing was put to the test.`;
   const failed = hypotheses.find(({ verdict }) => verdict === "fail");
-  const counted = `${differing} of ${compared} answers differ after eviction`;
+  const unknown = readable === compared ? "" : ` (of ${compared - readable} more it is not known)`;
+  const counted = `${differing} of ${readable} answers differ after eviction${unknown}`;
   if (failed !== undefined) {
     return isPromised
       ? `${counted}: recomputing blocks gave other logits, which is a bug of the engine and not of a setting.`

@@ -11,7 +11,7 @@ export interface Pair {
 
 export interface Pairing {
   readonly pairs: readonly Pair[];
-  /** Of the cases seen under either condition, those without an answer under both. */
+  /** Of the cases sent under either condition, those without an answer under both; failed requests are no answers. */
   readonly missingShare: number;
   readonly notes: readonly string[];
 }
@@ -32,7 +32,8 @@ export function pairConditions(observations: readonly Observation[], before: str
   const afters = answersByCase(observations, after);
   const pairs: Pair[] = [];
   let unpaired = 0;
-  for (const caseId of new Set([...befores.keys(), ...afters.keys()])) {
+  const answered = new Set([...befores.keys(), ...afters.keys()]);
+  for (const caseId of answered) {
     const left = befores.get(caseId) ?? [];
     const right = afters.get(caseId) ?? [];
     const count = Math.min(left.length, right.length);
@@ -65,8 +66,10 @@ export function pairConditions(observations: readonly Observation[], before: str
   }
   if (unpaired > 0 && befores.size > 0 && afters.size > 0)
     notes.push(`${unpaired} answers have none to the same case under the other condition: left out`);
-  const seen = pairs.length + unpaired;
-  return { pairs, missingShare: seen === 0 ? 1 : unpaired / seen, notes };
+  const unanswered = new Set(failed.map(({ caseId }) => caseId).filter((caseId) => !answered.has(caseId)))
+    .size;
+  const seen = pairs.length + unpaired + unanswered;
+  return { pairs, missingShare: seen === 0 ? 1 : (unpaired + unanswered) / seen, notes };
 }
 
 /** Pairs that the evaluator scored on both sides, and how many it scored on one side only. */

@@ -11,6 +11,8 @@ export interface SameAnswersLimits {
   readonly differenceMargin: number;
   /** Loss of a score that is accepted. */
   readonly margin: number;
+  /** With more pairs unreadable or scored on one side only than this share, nothing is shown to be within a margin. */
+  readonly maxMissingShare: number;
 }
 
 export interface SameAnswers {
@@ -18,6 +20,8 @@ export interface SameAnswers {
   readonly planned: readonly Planned[];
   readonly moved: readonly MovedCase[];
   readonly compared: number;
+  /** Pairs of which outputs or digests are known on both sides. */
+  readonly readable: number;
   readonly differing: number;
   /** Whether the server promises the same bits, so that one difference is a bug. */
   readonly isPromised: boolean;
@@ -27,17 +31,19 @@ export interface SameAnswers {
 /**
  * Are answers under a disturbance the answers without it? Equality comes first: a server that digests its logits promises
  * the same bits, and one difference is a bug. Elsewhere near-ties may flip by rounding, and what counts is whether
- * the answers that differ score worse; those that do not differ score the same, whatever a judge's mood was.
+ * the answers that differ score worse; those that do not differ score the same, whatever a judge's mood was. Where neither outputs nor
+ * digests are known nothing says that answers are equal.
  *
  * @param repeated the same pairing without any disturbance: how often answers differ anyway
  */
 export function compareAnswers(
   disturbed: Pairing,
   repeated: Pairing | undefined,
-  { alpha, differenceMargin, margin }: SameAnswersLimits,
+  { alpha, differenceMargin, margin, maxMissingShare }: SameAnswersLimits,
 ): SameAnswers {
   const { pairs } = disturbed;
-  const differing = pairs.filter(differs);
+  const readable = pairs.filter(isReadable);
+  const differing = readable.filter(differs);
   const isPromised =
     pairs.length > 0 &&
     pairs.every(({ before, after }) => before.logitsDigest !== undefined && after.logitsDigest !== undefined);
@@ -45,15 +51,15 @@ export function compareAnswers(
   const notes: string[] = [];
   const effects: TestedEffect[] = [];
   const planned: Planned[] = [];
-  const unreadable = pairs.filter(
-    ({ before, after }) => before.output === undefined || after.output === undefined,
-  );
-  if (unreadable.length > 0 && !isPromised)
-    notes.push(`${unreadable.length} pairs lack an output: they count as different only by their digests`);
-  if (pairs.length > 0) notes.push(...repeatNotes(repeated, differing.length, pairs.length));
-  if (isPromised || (evaluators.length === 0 && pairs.length > 0)) {
-    const share = differing.length / pairs.length;
-    const interval = clopperPearson(differing.length, pairs.length, 1 - alpha);
+  const unreadable = pairs.length - readable.length;
+  if (unreadable > 0)
+    notes.push(
+      `${unreadable} of ${pairs.length} pairs lack outputs and digests: whether their answers are equal is not known`,
+    );
+  if (readable.length > 0) notes.push(...repeatNotes(repeated, differing.length, readable.length));
+  if (isPromised || (evaluators.length === 0 && readable.length > 0)) {
+    const share = differing.length / readable.length;
+    const interval = clopperPearson(differing.length, readable.length, 1 - alpha);
     effects.push({
       name: isPromised ? "answers that differ, bit for bit" : "answers that differ",
       method: isPromised ? "equality of logits; Clopper-Pearson" : "equality of outputs; Clopper-Pearson",
@@ -63,12 +69,12 @@ export function compareAnswers(
       margin: isPromised && differing.length > 0 ? 0 : differenceMargin,
       unit: "share",
       pValue: isPromised && differing.length > 0 ? 0 : 1,
-      isWithin: interval[1] <= differenceMargin,
+      isWithin: interval[1] <= differenceMargin && unreadable <= maxMissingShare * pairs.length,
     });
     planned.push({
       name: "equality",
       compared: comparePaired(
-        pairs.map((pair) => ({ cluster: pair.cluster, before: 1, after: Number(!differs(pair)) })),
+        readable.map((pair) => ({ cluster: pair.cluster, before: 1, after: Number(!differs(pair)) })),
       )!,
       margin: differenceMargin,
       isEquality: true,
@@ -77,7 +83,9 @@ export function compareAnswers(
   const axes: { name: string; scored: readonly ScorePair[] }[] = [];
   for (const evaluator of evaluators) {
     const { scored, oneSided } = scorePairs(pairs, evaluator);
-    const settled = scored.map((one) => (differs(one.pair) ? one : { ...one, after: one.before }));
+    const settled = scored.map((one) =>
+      isReadable(one.pair) && !differs(one.pair) ? { ...one, after: one.before } : one,
+    );
     axes.push({ name: evaluator, scored: settled });
     if (oneSided > 0) notes.push(`${evaluator}: ${oneSided} cases were scored on one side only: left out`);
     const compared = comparePaired(
@@ -85,7 +93,9 @@ export function compareAnswers(
     );
     // where the promise is kept there is nothing left to test
     if (compared === undefined || (isPromised && differing.length === 0)) continue;
-    effects.push(lossEffect(`${evaluator}: loss`, compared, { margin, alpha }));
+    const effect = lossEffect(`${evaluator}: loss`, compared, { margin, alpha });
+    const isWhole = oneSided <= maxMissingShare * (scored.length + oneSided);
+    effects.push({ ...effect, isWithin: effect.isWithin && isWhole });
     planned.push({ name: evaluator, compared, margin });
   }
   return {
@@ -93,10 +103,16 @@ export function compareAnswers(
     planned,
     moved: movedAnswers(differing, axes),
     compared: pairs.length,
+    readable: readable.length,
     differing: differing.length,
     isPromised,
     notes,
   };
+}
+
+function isReadable({ before, after }: Pair): boolean {
+  const hasDigests = before.logitsDigest !== undefined && after.logitsDigest !== undefined;
+  return hasDigests || (before.output !== undefined && after.output !== undefined);
 }
 
 /** By the digests of the logits where both are known, else by the output; unknown outputs do not differ. */
@@ -127,9 +143,11 @@ function repeatNotes(repeated: Pairing | undefined, differing: number, compared:
     return differing === 0
       ? []
       : ["nothing was repeated undisturbed: whether answers differ from run to run anyway is not known"];
-  const again = repeated.pairs.filter(differs).length;
+  const again = repeated.pairs.filter(isReadable);
+  if (again.length === 0) return [];
+  const differingAgain = again.filter(differs).length;
   return [
-    `${differing} of ${compared} answers differ; undisturbed, ${again} of ${repeated.pairs.length} differ from run to run (${points(again / repeated.pairs.length)} %)`,
+    `${differing} of ${compared} answers differ; undisturbed, ${differingAgain} of ${again.length} differ from run to run (${points(differingAgain / again.length)} %)`,
   ];
 }
 
