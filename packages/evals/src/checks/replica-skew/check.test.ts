@@ -78,6 +78,32 @@ describe("replica-skew", () => {
     assert(result.notes.some((note) => note.startsWith("100 cases have no majority")));
   });
 
+  test("of three replicas one is wrong: a healthy one is not blamed for a case that the other failed", () => {
+    const seen = fleet(1, {
+      replicas: 3,
+      unstable: 0,
+      digest: (replica, index) => (replica === 1 ? "x" : `d${index}`),
+    }).map((one, index) => (index === 3 * 40 + 2 ? { ...one, failureCode: "timeout" } : one));
+    const result = replicaSkewCheck.judge(seen, settings);
+    assert.deepEqual(
+      result.hypotheses.filter(({ verdict }) => verdict === "fail").map(({ name }) => name),
+      ["replica-1: logits unlike the fleet's"],
+    );
+    assert(result.notes.includes("1 cases have no majority: they count for no replica"));
+    assert(!result.advice.some(({ change }) => change.includes("replica-0")));
+  });
+
+  test("a fleet that is split evenly fails and nobody is named", () => {
+    const seen = fleet(1, { unstable: 0, digest: (replica) => `d${replica % 2}` });
+    const result = replicaSkewCheck.judge(seen, settings);
+    assert.equal(result.verdict, "fail");
+    assert.match(result.summary, /no majority agrees on logits on 100 % of cases/);
+    assert.deepEqual(
+      result.advice.map(({ knob }) => knob),
+      ["model files"],
+    );
+  });
+
   test("scores decide where there are no digests", () => {
     const result = replicaSkewCheck.judge(fleet(7, { count: 300, drop: 0.15 }), settings);
     assert.equal(result.verdict, "fail");

@@ -5,7 +5,7 @@ import { lossEffect, planPairs, points } from "../support/loss-effect.js";
 import { evaluatorsOf } from "../support/pairs.js";
 import { decide, overallVerdict } from "../support/verdicts.js";
 import { type AgainstFleet, compareAgainstFleet } from "./against-fleet.js";
-import { compareFingerprints, type Fingerprints } from "./fingerprints.js";
+import { compareFingerprints, type Fingerprints, noMajority } from "./fingerprints.js";
 import { type Fleet, fleetOf } from "./fleet.js";
 import { heterogeneityNotes } from "./heterogeneity.js";
 import { replicaSkewSettings, type ReplicaSkewSettings } from "./settings.js";
@@ -171,7 +171,7 @@ function fleetNotes({ replicas, failures, incomplete, unnamed, cases }: Fleet): 
 }
 
 function printNotes(
-  { cases }: Fleet,
+  { cases, replicas }: Fleet,
   { kind, differing, undecided, effects }: Fingerprints,
   { isHomogeneous }: ReplicaSkewSettings,
 ): readonly string[] {
@@ -193,7 +193,9 @@ function printNotes(
         : [`${replica}: ${what} unlike the majority's on ${differs} of ${of} cases, ${first} first`],
     ),
     ...(undecided > 0
-      ? [`${undecided} cases have no majority: every replica counts as different there`]
+      ? [
+          `${undecided} cases have no majority: ${replicas.length > 2 ? "they count for no replica" : "both replicas count as different there"}`,
+        ]
       : []),
   ];
 }
@@ -239,6 +241,15 @@ function adviceFor(
   const failed = replicas.filter((replica) =>
     hypotheses.some(({ name, verdict }) => verdict === "fail" && name.startsWith(`${replica}: `)),
   );
+  const isSplit = hypotheses.some(({ name, verdict }) => verdict === "fail" && name === noMajority);
+  if (failed.length === 0 && isSplit)
+    return [
+      {
+        knob: "model files",
+        change: `compare the weights' digests and the flags of ${replicas.join(", ")} with those of the release`,
+        because: "replicas disagree with one another, and no majority says which of them is wrong",
+      },
+    ];
   if (failed.length === 0)
     return [
       {

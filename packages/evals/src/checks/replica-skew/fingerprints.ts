@@ -1,9 +1,12 @@
 import { clopperPearson } from "@octavo/statistics";
 import { comparePaired } from "../support/paired-comparison.js";
-import type { Planned } from "../support/loss-effect.js";
+import { type Planned, unseenEffect } from "../support/loss-effect.js";
 import type { TestedEffect } from "../support/verdicts.js";
 import type { Fleet, FleetCase } from "./fleet.js";
 import type { ReplicaSkewSettings } from "./settings.js";
+
+/** Names what fails where at least three replicas answered and no majority of them agrees. */
+export const noMajority = "no majority agrees on logits";
 
 export interface Fingerprints {
   /** One for each replica; none where answers carry no digests of logits, or the machines differ. */
@@ -15,13 +18,14 @@ export interface Fingerprints {
     { readonly differs: number; readonly of: number; readonly first: string | undefined }
   >;
   readonly kind: "digest" | "output" | undefined;
-  /** Cases without a majority, as between two replicas that disagree. */
+  /** Cases without a majority, as between two replicas that disagree. Where there are more replicas they count for none. */
   readonly undecided: number;
 }
 
 /**
  * Each replica's answers against what more than half of the fleet says, bit for bit where there are digests. With two
- * replicas nobody can say which of them is wrong: then both are named.
+ * replicas nobody can say which of them is wrong: then both are named. With more, cases without a majority blame nobody, as
+ * where one of three disagrees and another failed.
  */
 export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings): Fingerprints {
   const hasDigests =
@@ -35,10 +39,16 @@ export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings)
     fleet.replicas.map((replica) => [replica, { differs: 0, of: 0, first: undefined as string | undefined }]),
   );
   let undecided = 0;
+  let split = 0;
   for (const one of kind === undefined ? [] : fleet.cases) {
     const prints = printsOf(one, kind === "digest");
     const agreed = majorityOf(prints);
-    if (agreed === undefined) undecided++;
+    if (agreed === undefined) {
+      undecided++;
+      if (prints.size > 2) split++;
+      // of two, either may be wrong; among more, other cases tell which one is
+      if (fleet.replicas.length > 2) continue;
+    }
     for (const [replica, print] of prints) {
       const own = counts.get(replica)!;
       own.of += 1;
@@ -48,10 +58,17 @@ export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings)
     }
   }
   const isDecisive = hasDigests && settings.isHomogeneous;
+  const isSeen = fleet.replicas.length === 2 || undecided <= settings.maxMissingShare * fleet.cases.length;
   const effects: TestedEffect[] = [];
   const planned: Planned[] = [];
   for (const [replica, { differs, of }] of isDecisive ? counts : []) {
-    if (of === 0) continue;
+    if (of === 0) {
+      if (undecided > 0)
+        effects.push(
+          unseenEffect(`${replica}: logits unlike the fleet's`, settings.differenceMargin, settings.alpha),
+        );
+      continue;
+    }
     const interval = clopperPearson(differs, of, 1 - settings.alpha);
     effects.push({
       name: `${replica}: logits unlike the fleet's`,
@@ -62,7 +79,7 @@ export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings)
       margin: differs > 0 ? 0 : settings.differenceMargin,
       unit: "share",
       pValue: differs > 0 ? 0 : 1,
-      isWithin: interval[1] <= settings.differenceMargin,
+      isWithin: interval[1] <= settings.differenceMargin && isSeen,
     });
     const scores = Array.from({ length: of }, (_, index) => ({
       cluster: String(index),
@@ -76,7 +93,23 @@ export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings)
       isEquality: true,
     });
   }
+  if (isDecisive && split > 0) effects.push(splitEffect(split, fleet.cases.length, settings.alpha));
   return { effects, planned, differing: counts, kind, undecided };
+}
+
+/** Three or more that do not agree: somebody is wrong, and nothing says who. */
+function splitEffect(split: number, of: number, alpha: number): TestedEffect {
+  return {
+    name: noMajority,
+    method: "equality of logits; Clopper-Pearson",
+    estimate: split / of,
+    interval: clopperPearson(split, of, 1 - alpha),
+    confidence: 1 - alpha,
+    margin: 0,
+    unit: "share",
+    pValue: 0,
+    isWithin: false,
+  };
 }
 
 function printsOf({ answers }: FleetCase, byDigest: boolean): ReadonlyMap<string, string> {

@@ -34,23 +34,32 @@ export function disturbNothing(undisturbed: string, repeated: string, disturbed:
   };
 }
 
-/** Shuffles which replica gave which answer to a case. */
+/**
+ * Shuffles which replica gave which answer to a case. Digests are left out: chance cannot make logits differ, so one replica
+ * that does would fail every dealing of them.
+ */
 export const shuffleReplicas: Placebo = (observations, random) => {
   const cases = new Map<string, Observation[]>();
   for (const observation of observations)
     cases.set(observation.caseId, [...(cases.get(observation.caseId) ?? []), observation]);
   return [...cases.values()].flatMap((answers) => {
+    const bare = answers.map(({ logitsDigest: _digest, ...rest }) => rest);
     const replicas = random.shuffle(answers.map(({ replica }) => replica));
-    return answers.map((answer, index) => ({ ...answer, replica: replicas[index] }));
+    return bare.map((answer, index) => ({ ...answer, replica: replicas[index] }));
   });
 };
 
-/** Shuffles the lengths of prompts between cases, and the scores of an answer between its parts. */
+/** Shuffles the lengths of prompts and of answers between cases, and the scores of an answer between its parts. */
 export const shufflePlaces: Placebo = (observations, random) => {
   const lengths = random.shuffle(observations.map(({ promptTokens }) => promptTokens));
+  const outputLengths = random.shuffle(observations.map(({ completionTokens }) => completionTokens));
   return observations.map((observation, index) => {
     const { parts } = observation;
-    const shuffled = { ...observation, promptTokens: lengths[index] };
+    const shuffled = {
+      ...observation,
+      promptTokens: lengths[index],
+      completionTokens: outputLengths[index],
+    };
     if (parts === undefined) return shuffled;
     const values = new Map(
       [...new Set(parts.map(({ evaluator }) => evaluator))].map((evaluator) => [
