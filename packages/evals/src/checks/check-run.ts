@@ -14,6 +14,7 @@ import {
   type FalseAlarms,
   type Placebo,
 } from "./support/false-alarms.js";
+import { unitScores } from "./support/unit-scores.js";
 
 /** What a check may send traffic to, and with what. The command line and the release gate make it from their settings. */
 export interface TestBed {
@@ -97,8 +98,11 @@ export function checkRow<Settings>({
       cause: parsed.error,
     });
   };
-  const judgeSeen = (observations: readonly Observation[], settings: Settings): CheckResult =>
-    judgeUnlessBroken((seen) => check.judge(seen, settings), observations, sideOf);
+  const judgeSeen = (observations: readonly Observation[], settings: Settings): CheckResult => {
+    const scored = unitScores(observations);
+    const result = judgeUnlessBroken((seen) => check.judge(seen, settings), scored.observations, sideOf);
+    return scored.notes.length === 0 ? result : { ...result, notes: [...result.notes, ...scored.notes] };
+  };
   return {
     name: check.name,
     question: check.question,
@@ -108,7 +112,8 @@ export function checkRow<Settings>({
     falseAlarms(observations, settings, options) {
       const parsed = parse(settings);
       if (placebo === undefined) return undefined;
-      return countFalseAlarms((dealt) => check.judge(dealt, parsed), placebo(parsed), observations, options);
+      const { observations: scored } = unitScores(observations);
+      return countFalseAlarms((dealt) => check.judge(dealt, parsed), placebo(parsed), scored, options);
     },
     async run(bed, settings) {
       const parsed = parse(settings);
