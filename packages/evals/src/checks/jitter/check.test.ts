@@ -91,12 +91,38 @@ describe("jitter", () => {
     const { ruleOfThumb } = judge([call(0, 10), call(1, 10), call(6, 20), call(12, 41, 4001), call(13, 5)]);
     assert.equal(ruleOfThumb.tripped, true);
     assert.deepEqual(ruleOfThumb.rows, [
-      [600, 2, 41, 20, "over", 1],
-      [0, 2, 10, null, "", 0],
-      [300, 1, 20, 10, "", 0],
+      [600, 2, 41, 20, "over", 1, null, null],
+      [0, 2, 10, null, "", 0, null, null],
+      [300, 1, 20, 10, "", 0, null, null],
     ]);
     const day = 24 * 60;
     assert.equal(judge([call(0, 10), call(day + 10, 41)]).ruleOfThumb.tripped, false, "older than 24 hours");
+  });
+
+  it("tags windows of the published rule by hit ratios and by who queued, and compares unrounded", () => {
+    const call = (minute: number, more: Partial<Observation>) =>
+      observation({
+        caseId: String(minute),
+        condition: "burst",
+        scheduledEpochMs: 60_000 * minute,
+        durationMs: 100,
+        completionTokens: 10,
+        ...more,
+      });
+    const { ruleOfThumb } = judge([
+      call(0, { cacheHitRatio: 0.8, tenant: "a", queueMs: 1 }),
+      call(1, { cacheHitRatio: 0.8, tenant: "b", queueMs: 1 }),
+      call(6, { cacheHitRatio: 0.3, tenant: "a", queueMs: 1, durationMs: 200.001 }),
+      call(7, { cacheHitRatio: 0.3, tenant: "b", queueMs: 90, durationMs: 1 }),
+    ]);
+    assert.equal(ruleOfThumb.tripped, true, "20.0001 is over twice 10");
+    assert.deepEqual(
+      ruleOfThumb.rows.map((row) => row.slice(4)),
+      [
+        ["over", 0, 0.5, "b"],
+        ["", 0, null, ""],
+      ],
+    );
   });
 
   it("says why, by the serving records, and what to change", () => {
