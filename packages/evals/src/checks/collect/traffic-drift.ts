@@ -5,6 +5,7 @@ import type { Observation } from "../observation.js";
 import { readSpans } from "../spans/read-spans.js";
 import { groupBy } from "../support/group-by.js";
 import { byTime } from "../support/time-blocks.js";
+import { replayedTag } from "../traffic-drift/replayed.js";
 import type { TrafficDriftSettings } from "../traffic-drift/settings.js";
 import { samplingOf } from "./collect-cases.js";
 import { observeSent } from "./observe-sent.js";
@@ -13,6 +14,7 @@ import { type ScheduledCase, sendOpenLoop } from "./open-loop.js";
 /**
  * Replays a recording: cases at the times at which production's requests came, under their tenants, with as many tokens of
  * output; of the cases the one whose prompt is nearest in length to the recorded one. What was recorded is the other side.
+ * What a replay copies is marked as copied, and is not judged.
  * Without a recording there is nothing to collect, and the check says so.
  */
 export async function collectTrafficDrift(
@@ -42,7 +44,7 @@ export async function collectTrafficDrift(
     onAnswer: () => bed.onProgress?.({ done: ++done, total: schedule.length }),
   });
   const replayed = await observeSent(
-    sent.map((one) => ({ ...one, condition: evaluation })),
+    sent.map((one) => ({ ...one, condition: evaluation, tags: [replayedTag] })),
     bed,
   );
   // the replay was as many times as fast: its rate is held against production's in the replay's time

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Random } from "@octavo/statistics";
+import type { CheckResult } from "../check.js";
 import type { Observation } from "../observation.js";
 import { composedArrivals } from "../support/arrivals.js";
 import { observation } from "../testing/observation.js";
@@ -75,6 +76,26 @@ describe("traffic-drift", () => {
         "production's requests under patterns the evaluation never ran",
       ],
     );
+  });
+
+  it("does not judge what a replay has from the recording", () => {
+    const recorded = traffic({ condition: "production", seed: 1, seconds: 1800 });
+    const replayed = (times: number) =>
+      recorded.map((seen) => ({
+        ...seen,
+        condition: "evaluation",
+        promptTokens: Math.round(times * (seen.promptTokens ?? 0)),
+        tags: ["replayed"],
+      }));
+    const names = (result: CheckResult) => result.hypotheses.map(({ name }) => name.split(",")[0]);
+    const alike = judge(recorded, replayed(1));
+    assert.deepEqual(names(alike), [
+      "prompt tokens",
+      "production's requests under patterns the evaluation never ran",
+    ]);
+    assert.equal(alike.verdict, "pass");
+    assert.ok(alike.notes.some((note) => note.startsWith("The evaluation's side is a replay")));
+    assert.equal(judge(recorded, replayed(2.5)).verdict, "fail");
   });
 
   const drifts: readonly (readonly [string, Omit<Mix, "condition" | "seed">])[] = [

@@ -17,6 +17,7 @@ import {
 } from "./drift-effects.js";
 import { type Labelled, labelPatterns, patterns } from "./patterns.js";
 import { type PatternSides, scoreEffects, unseenPatternEffect } from "./pattern-scores.js";
+import { isReplay, replayNote } from "./replayed.js";
 import { type TrafficDriftSettings, trafficDriftSettings } from "./settings.js";
 import { type Grid, lengthGrid, nameGrid, trafficBlocks } from "./traffic-blocks.js";
 
@@ -43,9 +44,11 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
     production: labelPatterns(production, settings),
     evaluation: labelPatterns(evaluation, settings),
   };
+  const replayed = isReplay(evaluation);
+  const measures = driftMeasures(grids, settings).filter(({ isCopied }) => !(replayed && isCopied));
   const hypotheses = decide(
     [
-      ...driftMeasures(grids, settings).map((measure) => driftEffect(measure, sides, settings)),
+      ...measures.map((measure) => driftEffect(measure, sides, settings)),
       ...unseenPatternEffect(labelled, settings),
       ...evaluatorsOf(both).flatMap((evaluator) => scoreEffects(evaluator, labelled, settings)),
     ],
@@ -55,7 +58,7 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
   return {
     check: "traffic-drift",
     verdict,
-    summary: summarise(hypotheses, verdict),
+    summary: summarise(hypotheses, verdict, replayed),
     ruleOfThumb: ruleOfThumb(labelled, settings),
     hypotheses,
     sampleSize: sampleSize(sides, production, evaluation, settings),
@@ -65,7 +68,7 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
       ...intervalsFigure("Distance of the evaluation's traffic from production's", "", hypotheses),
       ...arrivalSeries(production, evaluation),
     ],
-    notes: notesOn(production, evaluation, sides, grids, labelled),
+    notes: [...(replayed ? [replayNote] : []), ...notesOn(production, evaluation, sides, grids, labelled)],
   };
 }
 
@@ -73,8 +76,8 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
 function gridsOf(both: readonly Observation[]): readonly Grid[] {
   const grids = [
     lengthGrid("prompt tokens", ({ promptTokens }) => promptTokens, both),
-    lengthGrid("output tokens", ({ completionTokens }) => completionTokens, both),
-    nameGrid("shares of tenants", ({ tenant }) => tenant, both),
+    lengthGrid("output tokens", ({ completionTokens }) => completionTokens, both, true),
+    nameGrid("shares of tenants", ({ tenant }) => tenant, both, true),
   ];
   return grids.filter(({ numBins, values }) => numBins > (values === undefined ? 1 : 0));
 }
@@ -176,12 +179,19 @@ function notesOn(
   return notes;
 }
 
-function summarise(hypotheses: readonly Hypothesis[], verdict: CheckResult["verdict"]): string {
+function summarise(
+  hypotheses: readonly Hypothesis[],
+  verdict: CheckResult["verdict"],
+  replayed: boolean,
+): string {
   const failed = hypotheses.filter((one) => one.verdict === "fail");
   const open = hypotheses.filter((one) => one.verdict === "inconclusive");
   const list = (some: readonly Hypothesis[]) =>
     some.map(({ name, estimate, margin }) => `${name} ${shown(estimate)} (allowed ${margin})`).join("; ");
-  if (verdict === "fail") return `The evaluation is not of production's traffic: ${list(failed)}.`;
+  if (verdict === "fail")
+    return `The evaluation is not of production's traffic${replayed ? ", though replayed" : ""}: ${list(failed)}.`;
+  if (verdict === "pass" && replayed)
+    return "Under production's own arrivals and tenants, the cases are within every margin of it.";
   if (verdict === "pass") return "The evaluation's traffic is production's, within every margin.";
   if (hypotheses.length === 0) return "There is nothing to compare.";
   return `Not decided: ${list(open)}.`;

@@ -22,6 +22,8 @@ type Distance = (production: Float64Array, evaluation: Float64Array, sides: Side
 
 /** What drift is measured by. A ratio is a distance too: its logarithm's size. */
 interface Measure {
+  /** Whether a replay has it from the recording. */
+  readonly isCopied: boolean;
   readonly name: string;
   readonly unit: Hypothesis["unit"];
   readonly margin: number;
@@ -44,6 +46,7 @@ export function driftMeasures(grids: readonly Grid[], margins: DriftMargins): re
       margin: margins.rateMargin,
       distance: logRatio(rateOf),
       isRatio: true,
+      isCopied: true,
     },
     {
       name: "dispersion of arrivals",
@@ -51,6 +54,7 @@ export function driftMeasures(grids: readonly Grid[], margins: DriftMargins): re
       margin: margins.dispersionMargin,
       distance: logRatio(dispersionOf),
       isRatio: true,
+      isCopied: true,
     },
     ...grids.map((grid): Measure => {
       const { values } = grid;
@@ -66,6 +70,7 @@ export function driftMeasures(grids: readonly Grid[], margins: DriftMargins): re
           return isLength ? normedWasserstein(p, q, values) : jensenShannon([...p], [...q]);
         },
         isRatio: false,
+        isCopied: grid.isCopied,
       };
     }),
   ];

@@ -16,6 +16,8 @@ export interface TrafficBlock {
 /** A feature of requests with the bins in which it is counted. */
 export interface Grid {
   readonly name: string;
+  /** Whether a replay has it from the recording. */
+  readonly isCopied: boolean;
   /** Undefined where a request does not say. */
   readonly binOf: (seen: Observation) => number | undefined;
   readonly numBins: number;
@@ -30,6 +32,7 @@ export function lengthGrid(
   name: string,
   of: (seen: Observation) => number | undefined,
   observations: readonly Observation[],
+  isCopied = false,
 ): Grid {
   const sorted = observations
     .map(of)
@@ -42,6 +45,7 @@ export function lengthGrid(
   }
   return {
     name,
+    isCopied,
     numBins: edges.length,
     values: Float64Array.from(edges),
     binOf(seen) {
@@ -63,6 +67,7 @@ export function nameGrid(
   name: string,
   of: (seen: Observation) => string | undefined,
   observations: readonly Observation[],
+  isCopied = false,
 ): Grid {
   const bins = new Map<string, number>();
   for (const seen of observations) {
@@ -71,6 +76,7 @@ export function nameGrid(
   }
   return {
     name,
+    isCopied,
     numBins: bins.size,
     values: undefined,
     binOf(seen) {
