@@ -34,7 +34,7 @@ export interface CheckResult {
   readonly verdict: Verdict;
   /** One sentence with the figures that decided. */
   readonly summary: string;
-  /** The published rule of thumb, computed exactly as published: shown, never decisive. */
+  /** The published rule of thumb, computed as published: shown, never decisive. */
   readonly ruleOfThumb: RuleOfThumb;
   /** What decides. Their p values are already adjusted for how many there are. */
   readonly hypotheses: readonly Hypothesis[];

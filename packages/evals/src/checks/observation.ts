@@ -57,6 +57,8 @@ export interface Observation {
     readonly toToken: number;
     readonly value: number;
   }[];
+  /** Scores of the slices of the output that the published table of the tail has, each scored as one text. */
+  readonly slices?: Observation["parts"];
 }
 
 /** One token of a fixed text, as the model predicts it. */

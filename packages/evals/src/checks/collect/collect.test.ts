@@ -412,6 +412,14 @@ describe("collecting for the tail", () => {
       ],
     );
     assert.equal(parts.filter(({ evaluator }) => evaluator === "exact").length, 3);
+    const slices = observations[0]!.slices!.filter(({ evaluator }) => evaluator === "reference_agreement");
+    assert.deepEqual(
+      slices.map(({ fromToken, toToken }) => [fromToken, toToken]),
+      [
+        [0, 6],
+        [6, 8],
+      ],
+    );
     await assert.rejects(
       checkNamed("tail").run(bedOf(candidate, { cases }), { part_evaluators: ["nope"] }),
       /nope/,

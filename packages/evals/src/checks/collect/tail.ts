@@ -4,9 +4,9 @@ import type { TestBed } from "../check-run.js";
 import { scorePair } from "../../runners/score-pair.js";
 import type { Observation } from "../observation.js";
 import type { TailSettings } from "../tail/settings.js";
-import { agreementWith } from "./agreement.js";
+import { agreementWith, type ExpectedWord } from "./agreement.js";
 import { type CasePlan, collectCases, type SentRequest } from "./collect-cases.js";
-import { splitAnswer, tokenOffsets } from "./split-answer.js";
+import { type AnswerPart, splitAnswer, tokenOffsets } from "./split-answer.js";
 
 type Part = NonNullable<Observation["parts"]>[number];
 
@@ -34,19 +34,26 @@ export async function collectTail(bed: TestBed, settings: TailSettings): Promise
   }));
   return collectCases(plans, {
     bed,
-    purpose: `tail ${JSON.stringify([settings.partTokens, settings.outputEdges, settings.partEvaluators])}`,
+    purpose: `tail with slices ${JSON.stringify([settings.partTokens, settings.outputEdges, settings.partEvaluators])}`,
     concurrency: settings.concurrency,
     wantsTokens: true,
     complete: async (observation, sent) => {
       if (sent.answer.failure !== undefined) return observation;
-      const { parts, failed } = await partsOf(sent, evaluators, settings, bed.signal);
+      const { parts, slices, failed } = await partsOf(sent, evaluators, settings, bed.signal);
       return {
         ...observation,
-        ...(parts.length === 0 ? {} : { parts }),
+        ...(parts.length === 0 ? {} : { parts, slices }),
         ...(failed.length === 0 ? {} : { failedScores: [...(observation.failedScores ?? []), ...failed] }),
       };
     },
   });
+}
+
+interface Scored {
+  readonly parts: readonly Part[];
+  readonly slices: readonly Part[];
+  /** Evaluators, once for each text that they failed to score. */
+  readonly failed: readonly string[];
 }
 
 async function partsOf(
@@ -54,33 +61,42 @@ async function partsOf(
   evaluators: readonly Evaluator[],
   { partTokens, outputEdges }: TailSettings,
   signal: AbortSignal,
-): Promise<{ readonly parts: readonly Part[]; readonly failed: readonly string[] }> {
+): Promise<Scored> {
   const { text, tokens, usage } = answer;
   const offsets = tokenOffsets(text, tokens, usage.completionTokens ?? tokens?.length ?? 1);
-  const split = splitAnswer(text, offsets, partTokens, outputEdges);
-  const parts: Part[] = [];
-  const failed: string[] = [];
-  for (const part of split) {
-    for (const evaluator of evaluators) {
-      const sample = { case: evalCase, answer: { ...answer, text: part.text } };
-      const { score } = await scorePair(sample, evaluator, signal);
-      if (score.status === "failed") failed.push(evaluator.name);
-      if (score.status === "scored")
-        parts.push({
-          evaluator: evaluator.name,
-          fromToken: part.fromToken,
-          toToken: part.toToken,
-          value: score.value,
-        });
-    }
-  }
   const [reference] = evalCase.expected.outputs ?? [];
   const words = reference === undefined ? undefined : agreementWith(reference, text, offsets);
-  for (const { fromToken, toToken } of words === undefined ? [] : split) {
-    const own = words!.filter(({ token }) => token >= fromToken && token < toToken);
-    if (own.length === 0) continue;
+  const failed: string[] = [];
+  const scoreAll = async (texts: readonly AnswerPart[], known: readonly Part[]): Promise<readonly Part[]> => {
+    const scored: Part[] = [];
+    for (const evaluator of evaluators) {
+      for (const { text: own, fromToken, toToken } of texts) {
+        const same = known.find(
+          (one) => one.evaluator === evaluator.name && one.fromToken === fromToken && one.toToken === toToken,
+        );
+        if (same !== undefined) {
+          scored.push(same);
+          continue;
+        }
+        const sample = { case: evalCase, answer: { ...answer, text: own } };
+        const { score } = await scorePair(sample, evaluator, signal);
+        if (score.status === "failed") failed.push(evaluator.name);
+        if (score.status === "scored")
+          scored.push({ evaluator: evaluator.name, fromToken, toToken, value: score.value });
+      }
+    }
+    return [...scored, ...agreementsOf(texts, words ?? [])];
+  };
+  const parts = await scoreAll(splitAnswer(text, offsets, partTokens, outputEdges), []);
+  const slices = await scoreAll(splitAnswer(text, offsets, Infinity, outputEdges), parts);
+  return { parts, slices, failed };
+}
+
+function agreementsOf(texts: readonly AnswerPart[], words: readonly ExpectedWord[]): readonly Part[] {
+  return texts.flatMap(({ fromToken, toToken }) => {
+    const own = words.filter(({ token }) => token >= fromToken && token < toToken);
+    if (own.length === 0) return [];
     const value = own.filter(({ isThere }) => isThere).length / own.length;
-    parts.push({ evaluator: agreement, fromToken, toToken, value });
-  }
-  return { parts, failed };
+    return [{ evaluator: agreement, fromToken, toToken, value }];
+  });
 }

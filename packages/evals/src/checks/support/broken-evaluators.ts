@@ -66,10 +66,12 @@ function brokenOf(
 
 function withoutScoresOf(names: ReadonlySet<string>, observation: Observation): Observation {
   const scores = Object.entries(observation.scores).filter(([name]) => !names.has(name));
-  const { parts } = observation;
+  const { parts, slices } = observation;
+  const isLeft = ({ evaluator }: { readonly evaluator: string }): boolean => !names.has(evaluator);
   return {
     ...observation,
     scores: Object.fromEntries(scores),
-    ...(parts === undefined ? {} : { parts: parts.filter(({ evaluator }) => !names.has(evaluator)) }),
+    ...(parts === undefined ? {} : { parts: parts.filter(isLeft) }),
+    ...(slices === undefined ? {} : { slices: slices.filter(isLeft) }),
   };
 }

@@ -54,25 +54,28 @@ export const shufflePlaces: Placebo = (observations, random) => {
   const lengths = random.shuffle(observations.map(({ promptTokens }) => promptTokens));
   const outputLengths = random.shuffle(observations.map(({ completionTokens }) => completionTokens));
   return observations.map((observation, index) => {
-    const { parts } = observation;
-    const shuffled = {
+    const { parts, slices } = observation;
+    return {
       ...observation,
       promptTokens: lengths[index],
       completionTokens: outputLengths[index],
-    };
-    if (parts === undefined) return shuffled;
-    const values = new Map(
-      [...new Set(parts.map(({ evaluator }) => evaluator))].map((evaluator) => [
-        evaluator,
-        random.shuffle(parts.flatMap((part) => (part.evaluator === evaluator ? [part.value] : []))),
-      ]),
-    );
-    return {
-      ...shuffled,
-      parts: parts.map((part) => ({ ...part, value: values.get(part.evaluator)!.pop()! })),
+      ...(parts === undefined ? {} : { parts: shuffleValues(parts, random) }),
+      ...(slices === undefined ? {} : { slices: shuffleValues(slices, random) }),
     };
   });
 };
+
+type Parts = NonNullable<Observation["parts"]>;
+
+function shuffleValues(parts: Parts, random: Random): Parts {
+  const values = new Map(
+    [...new Set(parts.map(({ evaluator }) => evaluator))].map((evaluator) => [
+      evaluator,
+      random.shuffle(parts.flatMap((part) => (part.evaluator === evaluator ? [part.value] : []))),
+    ]),
+  );
+  return parts.map((part) => ({ ...part, value: values.get(part.evaluator)!.pop()! }));
+}
 
 /** Nothing was lost, so nothing says that it was. */
 function withoutLosses(observation: Observation): Observation {

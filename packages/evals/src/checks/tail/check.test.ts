@@ -105,6 +105,41 @@ describe("tail", () => {
     assert.equal(tailCheck.judge(seen, tailSettings.parse({})).verdict, "pass");
   });
 
+  test("cells too thin to be tested let nothing pass", () => {
+    const short = answers(new Random(3), 600, () => 1);
+    const deep = short.slice(0, 5).map((one, index) => ({
+      ...one,
+      caseId: `deep-${index}`,
+      parts: [{ evaluator: "grounded", fromToken: 2_100, toToken: 2_200, value: 0 }],
+    }));
+    const shallow = short.map((one) => ({
+      ...one,
+      parts: one.parts!.filter(({ fromToken }) => fromToken < 2_000),
+    }));
+    assert.equal(tailCheck.judge(shallow, settings).verdict, "pass");
+    const result = tailCheck.judge([...shallow, ...deep], settings);
+    assert.equal(result.verdict, "inconclusive");
+    assert.match(result.summary, /^Not decided: 4 cells have answers and too few cases .* output 2000\+/);
+    assert(result.advice.some(({ knob }) => knob === "prompt_edges, output_edges"));
+  });
+
+  test("the published table scores slices as one text; of recorded parts it says that they are averaged", () => {
+    const parts = [0, 100].map((fromToken) => ({
+      evaluator: "e",
+      fromToken,
+      toToken: fromToken + 100,
+      value: 1,
+    }));
+    const slices = [{ evaluator: "e", fromToken: 0, toToken: 200, value: 0.25 }];
+    const one = observation({ caseId: "a", promptTokens: 100, parts });
+    const { ruleOfThumb: ofSlices } = tailCheck.judge([{ ...one, slices }], settings);
+    assert.deepEqual(ofSlices.rows, [["e", "0-8k", 0.25, null, null]]);
+    assert.doesNotMatch(ofSlices.rule, /averaged/);
+    const { ruleOfThumb: ofParts } = tailCheck.judge([one], settings);
+    assert.deepEqual(ofParts.rows, [["e", "0-8k", 1, null, null]]);
+    assert.match(ofParts.rule, /Of 1 answers parts were averaged/);
+  });
+
   test("whole answers stand at their last token", () => {
     const result = tailCheck.judge(
       [

@@ -39,16 +39,17 @@ export const tailCheck: Check<TailSettings> = {
     const failures = seen.filter(({ failureCode }) => failureCode !== undefined).length;
     const isIncomplete = failures > settings.maxMissingShare * seen.length;
     const found = overallVerdict(hypotheses);
-    const verdict = found === "pass" && isIncomplete ? "inconclusive" : found;
+    const untested = tables.flatMap((table) => untestedCells(table, settings));
+    const verdict = found === "pass" && (isIncomplete || untested.length > 0) ? "inconclusive" : found;
     const fitted = slopes(placed.scores, 1 - settings.alpha);
     return {
       check: "tail",
       verdict,
-      summary: summaryOf(hypotheses, tables),
-      ruleOfThumb: ruleOfThumb(tables, settings),
+      summary: summaryOf(hypotheses, tables, untested),
+      ruleOfThumb: ruleOfThumb(seen, settings),
       hypotheses,
       sampleSize: sampleSizeOf(tested, settings),
-      advice: verdict === "pass" ? [] : adviceFor(tested, hypotheses),
+      advice: verdict === "pass" ? [] : adviceFor(tested, hypotheses, untested),
       movedCases: worstParts(tested, hypotheses),
       figures: [...tables.map((table) => heatmap(table, settings)), ...fitted.figures],
       notes: [
@@ -88,11 +89,27 @@ function testCells(table: CellTable, settings: TailSettings): readonly TestedCel
   );
 }
 
+/** Cells with scores and with shorter ones that cannot be held against them: too few cases on either side. */
+function untestedCells(table: CellTable, { minClusters }: TailSettings): readonly string[] {
+  return table.cells.flatMap((cells, row) =>
+    cells.flatMap((cell, column) => {
+      const reference = shorterThan(table, row, column);
+      if (cell === undefined || reference === undefined) return [];
+      if (Math.min(cell.clusters.size, reference.clusters.size) >= minClusters) return [];
+      return [`${table.evaluator}: ${nameOf(table, row, column)}`];
+    }),
+  );
+}
+
 function nameOf(table: CellTable, row: number, column: number): string {
   return `prompts ${table.rows[row]} × output ${table.columns[column]}`;
 }
 
-function summaryOf(hypotheses: readonly Hypothesis[], tables: readonly CellTable[]): string {
+function summaryOf(
+  hypotheses: readonly Hypothesis[],
+  tables: readonly CellTable[],
+  untested: readonly string[],
+): string {
   if (tables.length === 0) return "Nothing was scored: there is no answer with scores and token counts.";
   const [worst] = hypotheses.toSorted((a, b) => (b.estimate ?? 0) - (a.estimate ?? 0));
   if (worst === undefined) return "No cell has enough cases to be held against a shorter one.";
@@ -104,12 +121,19 @@ function summaryOf(hypotheses: readonly Hypothesis[], tables: readonly CellTable
   if (failed.length > 0)
     return `Quality falls off: ${figures}; ${failed.length} of ${hypotheses.length} cells are beyond the margin.`;
   const undecided = hypotheses.filter(({ verdict }) => verdict !== "pass").length;
+  if (undecided === 0 && untested.length > 0)
+    return `Not decided: ${untested.length} cells have answers and too few cases to be tested, such as ${untested[0]!}; the lowest of the others: ${figures}.`;
   return undecided === 0
     ? `No cell falls below the shorter ones by more than the margin; the lowest: ${figures}.`
     : `Not decided: ${undecided} of ${hypotheses.length} cells need more cases; the lowest: ${figures}.`;
 }
 
-function ruleOfThumb(tables: readonly CellTable[], settings: TailSettings): RuleOfThumb {
+/** Each slice of an answer is scored as one text, as published; recordings without such scores have only those of parts. */
+function ruleOfThumb(seen: readonly Observation[], settings: TailSettings): RuleOfThumb {
+  const inSlices = seen.map((one) => (one.slices === undefined ? one : { ...one, parts: one.slices }));
+  const tables = tabulate(placeScores(inSlices).scores, settings);
+  const ofParts = seen.filter(({ parts, slices }) => parts !== undefined && slices === undefined).length;
+  const averaged = ofParts > 0 ? ` Of ${ofParts} answers parts were averaged instead of scoring slices.` : "";
   let tripped = false;
   const rows: (string | number | null)[][] = [];
   for (const table of tables) {
@@ -130,7 +154,7 @@ function ruleOfThumb(tables: readonly CellTable[], settings: TailSettings): Rule
     }
   }
   return {
-    rule: `Scores by prompt length and output position; look for the cell that drops a cliff against the rest (here: ${points(settings.cliff)} points below their mean).`,
+    rule: `Scores by prompt length and output position; look for the cell that drops a cliff against the rest (here: ${points(settings.cliff)} points below their mean).${averaged}`,
     tripped,
     columns: ["evaluator", "prompt tokens", ...(tables[0]?.columns ?? []).map((name) => `output ${name}`)],
     rows,
@@ -221,7 +245,11 @@ function worstParts(tested: readonly TestedCell[], hypotheses: readonly Hypothes
     .slice(0, 50);
 }
 
-function adviceFor(tested: readonly TestedCell[], hypotheses: readonly Hypothesis[]): readonly Advice[] {
+function adviceFor(
+  tested: readonly TestedCell[],
+  hypotheses: readonly Hypothesis[],
+  untested: readonly string[],
+): readonly Advice[] {
   const failed = tested.filter((_cell, index) => hypotheses[index]?.verdict === "fail");
   const advice: Advice[] = [];
   if (failed.some(({ row }) => row > 0)) {
@@ -250,6 +278,12 @@ function adviceFor(tested: readonly TestedCell[], hypotheses: readonly Hypothesi
       knob: "max_tokens",
       change: "ask for long answers in several requests, or cap them before the cell that falls off",
       because: "what is written late scores worse than what is written early",
+    });
+  if (untested.length > 0)
+    advice.push({
+      knob: "prompt_edges, output_edges",
+      change: `add cases of the lengths of ${untested.slice(0, 3).join(", ")}, or set edges that join them with their neighbours`,
+      because: "a cell that was not tested may be the one that falls off",
     });
   if (hypotheses.length === 0 || hypotheses.some(({ verdict }) => verdict === "inconclusive"))
     advice.push({
