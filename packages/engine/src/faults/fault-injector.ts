@@ -36,7 +36,15 @@ interface Standing {
   readonly fault: Fault;
   readonly random: FaultRandom;
   readonly endMs: number | undefined;
+  /** Its own: clearing one fault leaves the waits of the others. */
+  readonly hold: StepHold;
   numInjected: number;
+  isCleared: boolean;
+}
+
+interface Wait {
+  readonly standing: Standing;
+  readonly ms: number;
 }
 
 const mostStanding = 64;
@@ -45,10 +53,11 @@ const mostStanding = 64;
 export class FaultInjector implements FaultControl {
   readonly #host: FaultHost;
   readonly #requestFaults = new RequestFaultSchedule();
-  readonly #hold = new StepHold();
   /** Output tokens of a sequence when a standing fault last took its blocks: it must get on, or nothing would ever end. */
   readonly #forcedAt = new WeakMap<Sequence, number>();
   #standing: Standing[] = [];
+  /** What holds the step in flight; some of it may have expired meanwhile. */
+  #holding: readonly Standing[] = [];
   #lastId = 0;
 
   constructor(host: FaultHost) {
@@ -73,7 +82,9 @@ export class FaultInjector implements FaultControl {
       fault,
       random: FaultRandom.of("seed" in fault ? (fault.seed ?? 0) : 0),
       endMs: fault.durationMs === undefined ? undefined : performance.now() + fault.durationMs,
+      hold: new StepHold(),
       numInjected: 0,
+      isCleared: false,
     };
     // Nothing that runs is touched, so it need not wait for a step to end.
     if (fault.kind === "evict" && !isTargeted(fault) && fault.durationMs === undefined) {
@@ -84,11 +95,14 @@ export class FaultInjector implements FaultControl {
 
   clear(id?: number): number {
     this.#expire();
-    const before = this.#standing.length;
-    this.#standing = id === undefined ? [] : this.#standing.filter((standing) => standing.id !== id);
-    const numCleared = before - this.#standing.length;
-    if (numCleared > 0) this.#hold.release();
-    return numCleared;
+    const cleared = this.#standing.filter((standing) => id === undefined || standing.id === id);
+    this.#standing = this.#standing.filter((standing) => !cleared.includes(standing));
+    for (const standing of [...cleared, ...this.#holding]) {
+      if (id !== undefined && standing.id !== id) continue;
+      standing.isCleared = true;
+      standing.hold.release();
+    }
+    return cleared.length;
   }
 
   /** Before a step is planned, with nothing in flight. */
@@ -115,27 +129,35 @@ export class FaultInjector implements FaultControl {
   /** Between a step's computing and its results: undefined, or what the step is to count as computing once it has been held. */
   hold(computeMs: number): Promise<number> | undefined {
     this.#expire();
-    let slowerMs = 0;
-    let delayMs = 0;
+    const throttles: Wait[] = [];
+    const delays: Wait[] = [];
+    let slowedMs = computeMs;
     for (const standing of this.#standing) {
       const { fault } = standing;
-      if (fault.kind === "throttle") slowerMs += (computeMs + slowerMs) * (fault.factor - 1);
-      else if (fault.kind === "delay" && isDrawn(standing, fault)) delayMs += fault.delayMs;
-      else continue;
+      if (fault.kind === "throttle") {
+        throttles.push({ standing, ms: slowedMs * (fault.factor - 1) });
+        slowedMs *= fault.factor;
+      } else if (fault.kind === "delay" && isDrawn(standing, fault)) {
+        delays.push({ standing, ms: fault.delayMs });
+      } else continue;
       this.#count(standing);
     }
-    return slowerMs + delayMs === 0 ? undefined : this.#held(computeMs, slowerMs, delayMs);
+    return slowedMs === computeMs && delays.length === 0
+      ? undefined
+      : this.#held(computeMs, throttles, delays);
   }
 
   /** Ends waits, so that the engine can. */
   close(): void {
     this.clear();
-    this.#hold.release();
   }
 
-  async #held(computeMs: number, slowerMs: number, delayMs: number): Promise<number> {
-    const tookMs = slowerMs === 0 ? 0 : await this.#hold.owe(slowerMs);
-    if (delayMs > 0) await this.#hold.wait(delayMs);
+  async #held(computeMs: number, throttles: readonly Wait[], delays: readonly Wait[]): Promise<number> {
+    this.#holding = [...throttles, ...delays].map(({ standing }) => standing);
+    let tookMs = 0;
+    for (const { standing, ms } of throttles) if (!standing.isCleared) tookMs += await standing.hold.owe(ms);
+    for (const { standing, ms } of delays) if (!standing.isCleared) await standing.hold.wait(ms);
+    this.#holding = [];
     return computeMs + tookMs;
   }
 

@@ -217,6 +217,16 @@ describe("faults that stand", () => {
     assert.equal(faults.clear(id + 1), 0);
     assert.equal(faults.clear(id), 1);
     assert.equal((await waiting).tokens[0]?.length, 12);
+    const others = faults.add({ kind: "delay", delayMs: 60_000 });
+    const evicting = faults.add({ kind: "evict", durationMs: 60_000 });
+    let isDone = false;
+    const held = run(engine).finally(() => (isDone = true));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.equal(faults.clear(evicting.id), 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(isDone, false, "the wait of one fault outlives the other fault");
+    assert.equal(faults.clear(others.id), 1);
+    await held;
     faults.add({ kind: "delay", delayMs: 60_000 });
     const dropped = run(engine);
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Timers are this coarse: less is owed to a later step. */
 const leastMs = 1;
 
-/** Waits that a fault asks for between a step's computing and its results. */
+/** Waits that one fault asks for between a step's computing and its results. */
 export class StepHold {
   #end = new AbortController();
   #owedMs = 0;
@@ -13,9 +13,11 @@ export class StepHold {
     this.#owedMs += ms;
     if (this.#owedMs < leastMs) return 0;
     const startMs = performance.now();
+    const { signal } = this.#end;
     await this.wait(this.#owedMs);
     const tookMs = performance.now() - startMs;
-    this.#owedMs -= tookMs;
+    // what was owed is forgotten where the wait was ended
+    if (!signal.aborted) this.#owedMs -= tookMs;
     return tookMs;
   }
 
