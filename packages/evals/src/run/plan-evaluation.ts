@@ -59,7 +59,8 @@ export async function planEvaluation(
     replicas.push(await planned(`replica-${index + 1}`, replica, ["targets", "replicas", index]));
   const judge = await makeJudge(config, environment, signal);
   const command = file.targets.start_replica;
-  const warning = selfJudgingWarning(judge?.name, [candidate.model, baseline?.model]);
+  const evaluators = evaluatorTable.create(file.evaluators, judge === undefined ? {} : { judge });
+  const judges = new Set(evaluators.map(({ judge: name }) => name));
   return {
     name: file.name,
     seed: file.seed,
@@ -82,7 +83,7 @@ export async function planEvaluation(
     datasets: await Promise.all(
       Object.entries(file.datasets).map(([name, dataset]) => openNamed(name, dataset, folder)),
     ),
-    evaluators: evaluatorTable.create(file.evaluators, judge === undefined ? {} : { judge }),
+    evaluators,
     ...(file.judge?.labels === undefined
       ? {}
       : { labels: await openNamed("labels", file.judge.labels, folder) }),
@@ -100,7 +101,9 @@ export async function planEvaluation(
           },
     maxReportedCases: file.max_reported_cases,
     maxCheckCases: file.max_check_cases,
-    warnings: warning === undefined ? [] : [warning],
+    warnings: [...judges].flatMap(
+      (name) => selfJudgingWarning(name, [candidate.model, baseline?.model]) ?? [],
+    ),
   };
 }
 
