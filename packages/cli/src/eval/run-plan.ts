@@ -6,7 +6,9 @@ import {
   type EvaluationRunOptions,
   type GateConfig,
   ObservationJournal,
+  type PlannedTarget,
   planEvaluation,
+  type TargetConfig,
   runEvaluation,
 } from "@octavo/evals";
 import { interruptible } from "../interruptible.js";
@@ -70,11 +72,16 @@ async function openResources(
   AsyncDisposable & { readonly given: Pick<EvaluationRunOptions, "runner" | "journal" | "observations"> }
 > {
   const asked = {
-    targets: [plan.baseline, plan.candidate].map((planned) => planned && [planned.url, planned.model]),
+    targets: [
+      [plan.baseline, config.file.targets.baseline] as const,
+      [plan.candidate, config.file.targets.candidate] as const,
+    ].map(([planned, written]) => askedOf(planned, written)),
     parameters: config.file.parameters,
     evaluators: plan.evaluators.map(({ name, spec, fingerprint }) => [name, spec, fingerprint]),
   };
-  const replicas = plan.replicas.map(({ url, model }) => [url, model]);
+  const replicas = plan.replicas.map((planned, index) =>
+    askedOf(planned, config.file.targets.replicas?.[index]),
+  );
   const journal = path === undefined ? undefined : await CaseJournal.open(path, asked);
   const observations =
     path === undefined || plan.checks.length === 0
@@ -89,4 +96,9 @@ async function openResources(
       await observations?.[Symbol.asyncDispose]();
     },
   };
+}
+
+/** What of a target decides its answers beside the cases. Headers may carry secrets: the journals keep a digest alone. */
+function askedOf(planned: PlannedTarget | undefined, written: TargetConfig | undefined): unknown {
+  return planned && [planned.url, planned.model, written?.extra_body, written?.headers];
 }

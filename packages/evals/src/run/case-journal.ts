@@ -1,19 +1,26 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { OctavoError } from "@octavo/protocol";
+import type { EvalCase } from "../cases/eval-case.js";
 import type { CaseRow } from "./case-row.js";
+
+interface Line {
+  readonly key: string;
+  readonly row: CaseRow;
+}
 
 const readBytes = 1 << 16;
 const longestLine = 64 << 20;
 
 /**
  * Rows of a run on disk, one JSON object a line, so that a run that was cut off goes on where it was: a line that was torn is
- * cut away. The first line says what was asked of whom; rows of other questions are never mixed. Rows in which an answer or a
- * score failed are not kept: they are tried again.
+ * cut away. The first line says what was asked of whom; rows of other questions are never mixed. A row is kept under all that its
+ * case says, so that a case that was edited is asked again. Rows in which an answer or a score failed are not kept: they are
+ * tried again.
  */
 export class CaseJournal {
   readonly #file: FileHandle;
-  /** Where each row stands, by dataset and case. */
+  /** Where each row stands, by dataset and what the case says. */
   readonly #places: Map<string, readonly [offset: number, bytes: number]>;
   #end: number;
 
@@ -30,7 +37,7 @@ export class CaseJournal {
    */
   static async open(path: string, question: unknown): Promise<CaseJournal> {
     const digest = createHash("sha256").update(JSON.stringify(question)).digest("hex").slice(0, 32);
-    const header = `{"journal":"octavo-cases","version":1,"question":"${digest}"}\n`;
+    const header = `{"journal":"octavo-cases","version":2,"question":"${digest}"}\n`;
     const file = await open(path, "a+").catch((cause: unknown) => {
       throw new OctavoError(
         "invalid_option",
@@ -49,7 +56,7 @@ export class CaseJournal {
       for await (const line of linesOf(file, path)) {
         if (end === 0) checkHeader(path, line.toString(), header);
         else {
-          const key = keyOfLine(line);
+          const key = lineOf(line)?.key;
           if (key === undefined)
             throw new OctavoError("invalid_option", `${path} has a line that is no row of a journal`);
           places.set(key, [end, line.length]);
@@ -70,20 +77,22 @@ export class CaseJournal {
     return this.#places.size;
   }
 
-  async read(dataset: string, caseId: string): Promise<CaseRow | undefined> {
-    const place = this.#places.get(keyOf(dataset, caseId));
+  async read(dataset: string, evalCase: EvalCase): Promise<CaseRow | undefined> {
+    const place = this.#places.get(keyOf(dataset, evalCase));
     if (place === undefined) return undefined;
     const [offset, bytes] = place;
     const { buffer } = await this.#file.read(Buffer.alloc(bytes), 0, bytes, offset);
-    return rowOfLine(buffer);
+    return lineOf(buffer)?.row;
   }
 
   /** @throws OctavoError `disk_full` */
-  async append(rows: readonly CaseRow[]): Promise<void> {
-    const lines = rows.filter(isWhole).map((row) => ({
-      key: keyOf(row.dataset, row.caseId),
-      bytes: Buffer.from(`${JSON.stringify(row)}\n`),
-    }));
+  async append(rows: readonly { readonly row: CaseRow; readonly evalCase: EvalCase }[]): Promise<void> {
+    const lines = rows
+      .filter(({ row }) => isWhole(row))
+      .map(({ row, evalCase }) => {
+        const key = keyOf(row.dataset, evalCase);
+        return { key, bytes: Buffer.from(`${JSON.stringify({ key, row } satisfies Line)}\n`) };
+      });
     if (lines.length === 0) return;
     try {
       await this.#file.appendFile(Buffer.concat(lines.map(({ bytes }) => bytes)));
@@ -150,21 +159,31 @@ function isWhole({ answers }: CaseRow): boolean {
   );
 }
 
-function keyOf(dataset: string, caseId: string): string {
-  return JSON.stringify([dataset, caseId]);
+/** Of everything that a case says: another prompt, gold or parameter is another case, whatever its id. */
+function keyOf(dataset: string, evalCase: EvalCase): string {
+  return createHash("sha256")
+    .update(JSON.stringify([dataset, sorted(evalCase)]))
+    .digest("hex")
+    .slice(0, 32);
 }
 
-function keyOfLine(line: Buffer): string | undefined {
-  const row = rowOfLine(line);
-  return row === undefined ? undefined : keyOf(row.dataset, row.caseId);
+/** Fields by their names, so that their order in a file says nothing. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, field]) => [name, sorted(field)]),
+  );
 }
 
-/** Lines are this class's own: what has the names of a row is one. */
-function rowOfLine(line: Buffer): CaseRow | undefined {
+/** Lines are this class's own: what has the names of one is one. */
+function lineOf(line: Buffer): Line | undefined {
   try {
     const value: unknown = JSON.parse(line.toString());
-    return typeof value === "object" && value !== null && "caseId" in value && "answers" in value
-      ? (value as CaseRow)
+    return typeof value === "object" && value !== null && "key" in value && "row" in value
+      ? (value as Line)
       : undefined;
   } catch {
     return undefined;

@@ -197,6 +197,33 @@ test("a run that was cut off goes on from its journal, and a torn line is asked 
   await torn.close();
 });
 
+test("a case that was edited is asked again, whatever its name", async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-journal-"));
+  context.after(() => rm(folder, { recursive: true }));
+  const journal = await CaseJournal.open(join(folder, "run.jsonl"), 1);
+  context.after(() => journal.close());
+  const golden = dataset("golden", 20);
+  const edited: Dataset = {
+    ...golden,
+    async *cases() {
+      for await (const evalCase of golden.cases())
+        yield evalCase.id === "7"
+          ? { ...evalCase, messages: [{ role: "user", content: "another question" }] }
+          : evalCase;
+    },
+  };
+  const asked: Asked[] = [];
+  const target = targetNamed("candidate", asked);
+  await collect(caseRun({ datasets: [golden], targets: [target], journal }));
+  asked.length = 0;
+  const rows = await collect(caseRun({ datasets: [edited], targets: [target], journal }));
+  assert.deepEqual(
+    asked.map(({ caseId }) => caseId),
+    ["7"],
+  );
+  assert.equal(rows.find(({ caseId }) => caseId === "7")?.input, "another question");
+});
+
 test("of an answer that never came only what leaves the case out has a score", async () => {
   const grounded: Evaluator = { ...exact, name: "grounded", inputs: ["output", "context"] };
   const tagged: Evaluator = { ...exact, name: "tagged", spec: { name: "exact", tags: ["greeting"] } };

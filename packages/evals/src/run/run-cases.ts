@@ -61,7 +61,13 @@ export async function* runCases(run: CaseRun): AsyncGenerator<CaseRow, void, und
       progress.failed += 1;
     });
     if (block === 0) requireAnswers(run.targets, rows);
-    await journal?.append(rows);
+    const asked = waiting;
+    await journal?.append(
+      rows.flatMap((row, at) => {
+        const placed = asked[at];
+        return placed === undefined ? [] : [{ row, evalCase: placed.evalCase }];
+      }),
+    );
     block += 1;
     waiting = [];
     return rows;
@@ -69,7 +75,7 @@ export async function* runCases(run: CaseRun): AsyncGenerator<CaseRow, void, und
   for (const dataset of run.datasets)
     for await (const evalCase of dataset.cases()) {
       signal.throwIfAborted();
-      const known = await journal?.read(dataset.name, evalCase.id);
+      const known = await journal?.read(dataset.name, evalCase);
       if (known !== undefined) {
         block = Math.max(block, known.block + 1);
         progress.resumed += 1;
