@@ -54,7 +54,8 @@ function brokenOf(
     };
     for (const [evaluator, value] of Object.entries(observation.scores))
       if (value !== null) count(evaluator, false);
-    for (const { evaluator } of observation.parts ?? []) count(evaluator, false);
+    for (const { evaluator } of [...(observation.parts ?? []), ...(observation.slices ?? [])])
+      count(evaluator, false);
     for (const evaluator of observation.failedScores ?? []) count(evaluator, true);
   }
   return [...sides].flatMap(([side, tallies]) =>

@@ -13,9 +13,12 @@ export function countVerdicts(runs: number, run: (seed: number) => Verdict): Ver
   return counts;
 }
 
-/** More than so many of `runs` would be seen once in a thousand times if each came with probability `alpha`. */
-export function mostByChance(runs: number, alpha: number): number {
-  return Math.ceil(runs * alpha + 3.1 * Math.sqrt(runs * alpha * (1 - alpha)));
+/**
+ * More than so many of `runs` would be seen once in a thousand times if each came with probability `rate`: the nominal rate of
+ * what is counted, which of failures on one side is alpha / 2.
+ */
+export function mostByChance(runs: number, rate: number): number {
+  return Math.ceil(runs * rate + 3.1 * Math.sqrt(runs * rate * (1 - rate)));
 }
 
 /** 1 with the given probability. */
