@@ -8,6 +8,7 @@ import {
   chunk,
   completion,
   type FakeHandler,
+  type FakeServer,
   sendJson,
   sendStream,
   startFakeServer,
@@ -150,6 +151,34 @@ describe("an OpenAI-compatible target", () => {
       [undefined, undefined],
     );
     assert.equal(server.requests.filter(({ path }) => path === "/v1/models").length, 1, "404 is remembered");
+  });
+
+  it("does not ask a server again that refuses to say what it is", async () => {
+    for (const status of [401, 403]) {
+      await using server = await startFakeServer({
+        "/v1/models": (_, response) => sendJson(response, status, { error: { message: "no" } }),
+        "/v1/chat/completions": (_, response) => sendStream(response, [chunk({ content: "ok" }, "stop")]),
+      });
+      const target = openAiTarget({ name: "gateway", baseUrl: server.baseUrl });
+      await target.answer(caseOf("1"), { signal });
+      await target.answer(caseOf("2"), { signal });
+      assert.equal(server.requests.filter(({ path }) => path === "/v1/models").length, 1);
+    }
+  });
+
+  it("lets no answer wait for a server that failed to say what it is", async () => {
+    const numAsked = (server: FakeServer): number =>
+      server.requests.filter(({ path }) => path === "/v1/models").length;
+    await using server = await startFakeServer({
+      "/v1/models": (_, response) => sendJson(response, 500, { error: { message: "broken" } }),
+      "/v1/chat/completions": (_, response) => sendStream(response, [chunk({ content: "ok" }, "stop")]),
+    });
+    const target = openAiTarget({ name: "gateway", baseUrl: server.baseUrl, model: "fake" });
+    assert.equal(await target.modelName(signal), "fake");
+    const before = numAsked(server);
+    assert.ok(before > 0, "asked apart from answers");
+    for (const id of ["1", "2", "3"]) await target.answer(caseOf(id), { signal });
+    assert.equal(numAsked(server), before);
   });
 
   it("takes an answer that is not a stream", async () => {

@@ -29,12 +29,20 @@ interface ServerFacts {
   readonly isOctavo: boolean;
 }
 
+/** Between two questions to a server that did not say what it is. */
+const retryMs = 1000;
+/** Of refusals that may be other a moment later: request timeout, too early, too many requests. */
+const passingStatuses: readonly number[] = [408, 425, 429];
+
 /** Any server that speaks OpenAI's chat completions. */
 export class OpenAiTarget implements Target {
   readonly name: string;
   readonly server: OpenAiServer;
   readonly #settings: OpenAiTargetSettings;
-  #facts: Promise<ServerFacts | undefined> | undefined;
+  #facts: ServerFacts | undefined;
+  #probing: Promise<ServerFacts | undefined> | undefined;
+  /** On `performance.now()`'s clock. */
+  #failedAtMs: number | undefined;
 
   /** @throws OctavoError `invalid_option` when the base URL is none */
   constructor(settings: OpenAiTargetSettings) {
@@ -97,19 +105,31 @@ export class OpenAiTarget implements Target {
     return this.server.text({ path: "/metrics", atRoot: true, signal, timeoutMs: 10_000 });
   }
 
-  /** The model that answers, as far as it is known or the server tells. */
+  /** The model that answers, as far as it is known or the server tells. Asked before, no answer has to wait for what the server is. */
   async modelName(signal: AbortSignal): Promise<string | undefined> {
-    return this.#settings.model ?? (await this.#learn(signal))?.model;
+    const facts = await this.#learn(signal);
+    return this.#settings.model ?? facts?.model;
   }
 
-  /** Asks once what the server is; a failure is not remembered, since the server may only be starting. */
+  /**
+   * Asks once what the server is. One that fails may only be starting, and is asked again: where requests can do without the
+   * answer, beside them, since waiting for it would count as the server's latency.
+   */
   async #learn(signal: AbortSignal): Promise<ServerFacts | undefined> {
     const isNeeded =
       (this.#settings.servingRecord ?? "auto") === "auto" || this.#settings.model === undefined;
     if (!isNeeded) return undefined;
-    this.#facts ??= this.#probe();
-    const facts = await this.#facts;
-    if (facts === undefined) this.#facts = undefined;
+    if (this.#facts !== undefined) return this.#facts;
+    const canWait = this.#settings.model !== undefined && this.#failedAtMs !== undefined;
+    if (canWait && performance.now() - this.#failedAtMs! < retryMs) return undefined;
+    this.#probing ??= this.#probe().then((facts) => {
+      this.#probing = undefined;
+      this.#facts = facts;
+      this.#failedAtMs = facts === undefined ? performance.now() : undefined;
+      return facts;
+    });
+    if (canWait) return undefined;
+    const facts = await this.#probing;
     signal.throwIfAborted();
     return facts;
   }
@@ -119,8 +139,9 @@ export class OpenAiTarget implements Target {
     const { signal } = new AbortController();
     const reply = await this.server.json({ path: "/models", signal, timeoutMs: 10_000 });
     if (!reply.ok) {
-      // a server without the list stays without it
-      const isFinal = reply.failure.httpStatus === 404 || reply.failure.httpStatus === 405;
+      // a server without the list, or that shows it to nobody, stays so
+      const status = reply.failure.httpStatus ?? 500;
+      const isFinal = status < 500 && !passingStatuses.includes(status);
       return isFinal ? { model: undefined, isOctavo: false } : undefined;
     }
     const cards = listOf(recordOf(reply.value)["data"]).map(recordOf);
