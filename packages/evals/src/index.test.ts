@@ -51,6 +51,7 @@ test("exports these values and no others", () => {
     "evaluatorTable",
     "evictionBurstCheck",
     "evictionCheck",
+    "exitCodeOfChecks",
     "exitCodeOfError",
     "exitCodes",
     "factsOfHeaders",

@@ -1,12 +1,4 @@
-import {
-  type CheckName,
-  checkNamed,
-  checkTable,
-  type EvalReport,
-  exitCodes,
-  type TestBedNeed,
-  verdictOf,
-} from "@octavo/evals";
+import { type CheckName, checkNamed, checkTable, exitCodeOfChecks, type TestBedNeed } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { configFromFlags } from "../eval/config-from-flags.js";
@@ -65,7 +57,7 @@ async function evalCheck(name: string, flags: EvalCheckFlags): Promise<void> {
   if (flags.spans !== undefined) {
     const report = await reportOfSpans(row, flags.spans, flags);
     await writeOutputs(report, flags, questions());
-    process.exitCode = exitCodeOf(report);
+    process.exitCode = exitCodeOfChecks(report.checks);
     return;
   }
   await run(flags, { [row.name]: flags.set ?? {} });
@@ -105,11 +97,7 @@ async function run(
     isGate: false,
     scoresCases: false,
   });
-  process.exitCode = exitCodeOf(report);
-}
-
-function exitCodeOf(report: EvalReport): number {
-  return exitCodes[verdictOf(report) ?? "inconclusive"];
+  process.exitCode = exitCodeOfChecks(report.checks);
 }
 
 const flagOf: Readonly<Record<TestBedNeed, string>> = {

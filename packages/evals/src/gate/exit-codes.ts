@@ -1,4 +1,5 @@
 import type { ErrorCode } from "@octavo/protocol";
+import type { CheckResult } from "../checks/check.js";
 import type { GateOutcome } from "./gate-result.js";
 
 /** How `octavo eval` ends, for scripts and pipelines: the one place where the numbers stand. */
@@ -27,6 +28,16 @@ const outcomeOfError: Readonly<Partial<Record<ErrorCode, keyof typeof exitCodes>
   judge_failed: "judge_broken",
   request_cancelled: "interrupted",
 };
+
+/** Of checks alone: a failure that was shown stands, and a broken judge comes before what is only undecided. */
+export function exitCodeOfChecks(
+  checks: readonly Pick<CheckResult, "verdict" | "brokenEvaluators">[],
+): number {
+  if (checks.some(({ verdict }) => verdict === "fail")) return exitCodes.fail;
+  if (checks.some(({ brokenEvaluators = [] }) => brokenEvaluators.length > 0)) return exitCodes.judge_broken;
+  const isWhole = checks.length > 0 && checks.every(({ verdict }) => verdict === "pass");
+  return isWhole ? exitCodes.pass : exitCodes.inconclusive;
+}
 
 /** Of a run that could not be finished. */
 export function exitCodeOfError(code: ErrorCode): number {

@@ -8,7 +8,7 @@ export {
   parseGateConfig,
   type TargetConfig,
 } from "./config.js";
-export { exitCodeOfError, exitCodes, outcomeOf } from "./exit-codes.js";
+export { exitCodeOfChecks, exitCodeOfError, exitCodes, outcomeOf } from "./exit-codes.js";
 export { dimensionOf, type HealthExpectation, parseExpectation, requestMetrics } from "./expectation.js";
 export * from "./gate-result.js";
 export { type GateEvidence, judgeGate, unjudged } from "./judge-gate.js";

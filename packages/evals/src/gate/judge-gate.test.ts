@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { CheckResult } from "../checks/check.js";
 import type { Answer } from "../answers/answer.js";
 import type { Score } from "../evaluators/evaluator.js";
 import type { CaseRow, ScoredAnswer } from "../run/case-row.js";
 import { sampleCheck } from "../report/testing/sample-report.js";
 import { parseGateConfig } from "./config.js";
+import { exitCodeOfChecks } from "./exit-codes.js";
 import type { GateResult } from "./gate-result.js";
 import { judgeGate } from "./judge-gate.js";
 import { Measurements } from "./measurements.js";
@@ -202,6 +204,30 @@ test("each way of not deciding has an outcome of its own", () => {
     [slow.outcome, slow.items.map(({ dimension, verdict }) => `${dimension}: ${verdict}`)],
     ["fail", ["latency: fail", "quality: inconclusive"]],
     "a failure that has nothing to do with the judge stands",
+  );
+});
+
+test("a check whose evaluator broke is a broken judge, unless something failed or it only warns", () => {
+  const broken: CheckResult = {
+    ...sampleCheck("quantization", "inconclusive"),
+    brokenEvaluators: [{ evaluator: "quality", side: "candidate", failed: 30, of: 60 }],
+  };
+  const of = (extra: string, ...checks: readonly CheckResult[]): GateResult =>
+    gate("{quality: [pass_rate(quality) >= 0.9]}", 100, () => ({ candidate: {} }), { extra, checks });
+  const result = of("checks: {quantization: {}}", broken);
+  assert.deepEqual([result.outcome, result.exitCode], ["judge_broken", 8]);
+  assert.equal(of("checks: {quantization: {on_fail: warn}}", broken).outcome, "pass");
+  const failed = sampleCheck("jitter", "fail");
+  assert.equal(of("checks: {quantization: {}, jitter: {}}", broken, failed).outcome, "fail");
+  assert.deepEqual(
+    [
+      [],
+      [failed, broken],
+      [broken],
+      [sampleCheck("jitter", "pass")],
+      [sampleCheck("tail", "inconclusive")],
+    ].map(exitCodeOfChecks),
+    [3, 2, 8, 0, 3],
   );
 });
 

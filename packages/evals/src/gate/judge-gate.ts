@@ -131,7 +131,7 @@ function conclude(
   const failed = named("fail");
   if (failed.length > 0)
     return ["fail", `${failed.length} of ${deciding.length} expectations failed: ${failed.join("; ")}.`];
-  const [silent] = broken.values();
+  const silent = [...broken.values()][0] ?? brokenCheck(config, evidence);
   if (silent !== undefined) return ["judge_broken", silent];
   const empty = emptyEvaluator(config, evidence);
   if (empty !== undefined) return ["data", empty];
@@ -174,6 +174,15 @@ function brokenJudges(
         );
     }
   return broken;
+}
+
+/** A check that decides, and draws no verdict since an evaluator could not score what it asked. */
+function brokenCheck({ checks }: GateConfig, evidence: GateEvidence): string | undefined {
+  const deciding = new Set(checks.flatMap(({ name, onFail }) => (onFail === "error" ? [name] : [])));
+  const found = evidence.checks.find(
+    ({ check, brokenEvaluators = [] }) => deciding.has(check) && brokenEvaluators.length > 0,
+  );
+  return found && `${found.check}: ${found.summary}`;
 }
 
 function evaluatorOf({ measure }: HealthExpectation): string | undefined {
