@@ -86,6 +86,7 @@ test("exports these values and no others", () => {
     "twoSampleBootstrap",
     "variance",
     "wasserstein",
+    "wassersteinOfCounts",
     "welchTTest",
     "wilcoxonSignedRank",
     "wilsonInterval",

@@ -121,4 +121,10 @@ export {
 } from "./regression/random-effects.js";
 export { type Correlation, spearman } from "./regression/spearman.js";
 
-export { binCounts, jensenShannon, populationStability, wasserstein } from "./distances/distances.js";
+export {
+  binCounts,
+  jensenShannon,
+  populationStability,
+  wasserstein,
+  wassersteinOfCounts,
+} from "./distances/distances.js";

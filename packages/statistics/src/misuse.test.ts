@@ -128,6 +128,9 @@ for (const name of [
 ] as const) {
   neverLeaks(name, [sample, sample], (a: number[], b: number[]): unknown => functions[name](a, b));
 }
+neverLeaks("wassersteinOfCounts", [sample, sample, sample], (values: number[], a: number[], b: number[]) =>
+  s.wassersteinOfCounts(values, a, b),
+);
 neverLeaks("jensenShannon", [sample, sample], (a: number[], b: number[]) => s.jensenShannon(a, b, "e"));
 neverLeaks("welchTTest", [sample, sample, alternative], (a, b, side: s.Alternative) =>
   s.welchTTest(a as number[], b as number[], { alternative: side }),

@@ -23,6 +23,32 @@ export function wasserstein(first: readonly number[], second: readonly number[])
 }
 
 /**
+ * First Wasserstein distance of two samples that were counted: how much of each has each value. Throws `invalid_option` on
+ * lists of unequal length, values that do not rise, negative weights, or an empty side.
+ */
+export function wassersteinOfCounts(
+  values: readonly number[],
+  first: readonly number[],
+  second: readonly number[],
+): number {
+  requireSample("values", values);
+  requireSameLength("values", values.length, "first", first.length);
+  const [p, q] = sharesOf(first, second);
+  let [area, below, other] = [0, 0, 0];
+  for (const [index, value] of values.slice(0, -1).entries()) {
+    const next = values[index + 1]!;
+    if (next <= value)
+      throw new OctavoError("invalid_option", `values must rise: ${next} follows ${value}.`, {
+        param: "values",
+      });
+    below += p[index]!;
+    other += q[index]!;
+    area += Math.abs(below - other) * (next - value);
+  }
+  return area;
+}
+
+/**
  * Jensen-Shannon distance of two lists of counts, category by category: the root of the divergence, with logarithms to base 2
  * in [0, 1], or natural ones (`base: "e"`, in nats, as SciPy and Evidently have it). Throws `invalid_option` on lists of
  * unequal length, negative weights, or an empty side.

@@ -1,3 +1,4 @@
+import { kolmogorovSmirnov } from "@octavo/statistics";
 import type { Check, CheckResult, Figure, Hypothesis, RuleOfThumb, SampleSize } from "../check.js";
 import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../support/figures.js";
@@ -5,16 +6,7 @@ import { evaluatorsOf } from "../support/pairs.js";
 import { byTime } from "../support/time-blocks.js";
 import { decide, overallVerdict } from "../support/verdicts.js";
 import { driftAdvice } from "./advice.js";
-import {
-  dispersionOf,
-  driftEffect,
-  driftMeasures,
-  greatestDifference,
-  ones,
-  rateOf,
-  type Sides,
-  summed,
-} from "./drift-effects.js";
+import { dispersionOf, driftEffect, driftMeasures, ones, rateOf, type Sides } from "./drift-effects.js";
 import { type Labelled, labelPatterns, patterns } from "./patterns.js";
 import { type PatternSides, scoreEffects, unseenPatternEffect } from "./pattern-scores.js";
 import { isReplay, replayNote } from "./replayed.js";
@@ -68,15 +60,20 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
       ...intervalsFigure("Distance of the evaluation's traffic from production's", "", hypotheses),
       ...arrivalSeries(production, evaluation),
     ],
-    notes: [...(replayed ? [replayNote] : []), ...notesOn(production, evaluation, sides, grids, labelled)],
+    notes: [...(replayed ? [replayNote] : []), ...notesOn(production, evaluation, sides, labelled)],
   };
 }
+
+/** With whether a replay has them from its recording. */
+const lengths = [
+  ["prompt tokens", ({ promptTokens }: Observation) => promptTokens, false],
+  ["output tokens", ({ completionTokens }: Observation) => completionTokens, true],
+] as const;
 
 /** Features that some requests tell: what nobody tells cannot be compared. */
 function gridsOf(both: readonly Observation[]): readonly Grid[] {
   const grids = [
-    lengthGrid("prompt tokens", ({ promptTokens }) => promptTokens, both),
-    lengthGrid("output tokens", ({ completionTokens }) => completionTokens, both, true),
+    ...lengths.map(([name, of, isCopied]) => lengthGrid(name, of, both, isCopied)),
     nameGrid("shares of tenants", ({ tenant }) => tenant, both, true),
   ];
   return grids.filter(({ numBins, values }) => numBins > (values === undefined ? 1 : 0));
@@ -141,7 +138,6 @@ function notesOn(
   production: readonly Observation[],
   evaluation: readonly Observation[],
   sides: Sides,
-  grids: readonly Grid[],
   labelled: PatternSides,
 ): readonly string[] {
   const notes: string[] = [];
@@ -160,11 +156,10 @@ function notesOn(
         `${name}: ${seen.length} requests, ${shown(rateOf(blocks, ones(blocks)))} a second, index of dispersion ${shown(dispersionOf(blocks, ones(blocks)))}.`,
       );
   }
-  const distances = grids.flatMap((grid) => {
-    if (grid.values === undefined) return [];
-    const p = summed(sides.production, ones(sides.production), grid);
-    const q = summed(sides.evaluation, ones(sides.evaluation), grid);
-    return p === undefined || q === undefined ? [] : [`${grid.name} ${greatestDifference(p, q).toFixed(3)}`];
+  const distances = lengths.flatMap(([name, of]) => {
+    const [sent, evaluated] = [production, evaluation].map((seen) => seen.flatMap((one) => of(one) ?? []));
+    if (sent!.length === 0 || evaluated!.length === 0) return [];
+    return [`${name} ${kolmogorovSmirnov(sent!, evaluated!).statistic.toFixed(3)}`];
   });
   if (distances.length > 0)
     notes.push(

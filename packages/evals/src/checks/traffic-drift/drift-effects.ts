@@ -1,4 +1,4 @@
-import { jensenShannon, Random } from "@octavo/statistics";
+import { jensenShannon, Random, wassersteinOfCounts } from "@octavo/statistics";
 import type { Hypothesis } from "../check.js";
 import { BlockDraws } from "../support/block-draws.js";
 import { drawWeights, fewestBlocks } from "../support/quantile-ratio.js";
@@ -172,7 +172,7 @@ export function dispersionOf(blocks: readonly TrafficBlock[], weights: Float64Ar
 }
 
 /** Counts by bin; undefined where there is none. */
-export function summed(
+function summed(
   blocks: readonly TrafficBlock[],
   weights: Float64Array,
   { name, numBins }: Grid,
@@ -192,32 +192,18 @@ export function summed(
   return count === 0 ? undefined : counts;
 }
 
-/** Area between the cumulative shares, in standard deviations of the first. */
+/** In standard deviations of the first. */
 function normedWasserstein(p: Float64Array, q: Float64Array, values: Float64Array): number {
-  const [pTotal, qTotal] = [sum(p), sum(q)];
-  let [area, below, other, mean, squares] = [0, 0, 0, 0, 0];
+  const area = wassersteinOfCounts([...values], [...p], [...q]);
+  const pTotal = sum(p);
+  let [mean, squares] = [0, 0];
   for (let bin = 0; bin < values.length; bin++) {
-    below += p[bin]! / pTotal;
-    other += q[bin]! / qTotal;
-    if (bin + 1 < values.length) area += Math.abs(below - other) * (values[bin + 1]! - values[bin]!);
     mean += (p[bin]! / pTotal) * values[bin]!;
     squares += (p[bin]! / pTotal) * values[bin]! ** 2;
   }
   const deviation = Math.sqrt(Math.max(0, squares - mean ** 2));
   // lengths that hardly vary are not a yardstick: a tenth of their mean is one at least
   return area === 0 ? 0 : area / Math.max(deviation, Math.abs(mean) / 10, Number.MIN_VALUE);
-}
-
-/** Greatest difference of cumulative shares (Kolmogorov and Smirnov). */
-export function greatestDifference(p: Float64Array, q: Float64Array): number {
-  const [pTotal, qTotal] = [sum(p), sum(q)];
-  let [below, other, greatest] = [0, 0, 0];
-  for (let bin = 0; bin < p.length; bin++) {
-    below += p[bin]! / pTotal;
-    other += q[bin]! / qTotal;
-    greatest = Math.max(greatest, Math.abs(below - other));
-  }
-  return greatest;
 }
 
 export function ones(blocks: readonly TrafficBlock[]): Float64Array {
