@@ -98,6 +98,25 @@ describe("traffic-drift", () => {
     assert.equal(judge(recorded, replayed(2.5)).verdict, "fail");
   });
 
+  it("calls no pattern unseen for one window that all requests share", () => {
+    const short = (condition: string, queueDepth: (index: number) => number) =>
+      Array.from({ length: 200 }, (_, index) =>
+        observed({
+          condition,
+          scheduledEpochMs: 100 * index,
+          queueDepth: queueDepth(index),
+          replicaCount: 1,
+        }),
+      );
+    const result = judge(
+      short("production", (index) => (index === 100 ? 20 : 2)),
+      short("evaluation", () => 2),
+    );
+    const unseen = result.hypotheses.find(({ name }) => name.includes("never ran"));
+    assert.equal(unseen?.estimate, 1);
+    assert.equal(unseen.verdict, "inconclusive");
+  });
+
   const drifts: readonly (readonly [string, Omit<Mix, "condition" | "seed">])[] = [
     ["arrival rate", { perMinute: 30 }],
     ["dispersion", { burstiness: 0.05 }],

@@ -14,6 +14,8 @@ export interface PatternSides {
 
 export interface PatternMargins extends ResamplingOptions {
   readonly numBlocks: number;
+  /** In which labels look around a request: requests of one such window share their labels. */
+  readonly windowMs: number;
   readonly unseenPatternMargin: number;
   readonly scoreMargin: number;
 }
@@ -62,7 +64,9 @@ export function scoreEffects(
   );
   if (!has(sides.production)) return [mixed];
   const name = `${evaluator}, lost from evaluation to production`;
-  return [mixed, effect(name, sides, evaluator, lostInProduction, margins.scoreMargin, margins)];
+  // labels have no part in it
+  const byRequest = { ...margins, windowMs: 0 };
+  return [mixed, effect(name, sides, evaluator, lostInProduction, margins.scoreMargin, byRequest)];
 }
 
 /** The evaluation's mean score less that of its patterns weighted as production has them, as far as it ran them. */
@@ -91,10 +95,10 @@ function effect(
   evaluator: string | undefined,
   statistic: Statistic,
   margin: number,
-  { alpha, resamples, seed, numBlocks }: PatternMargins,
+  { alpha, resamples, seed, numBlocks, windowMs }: PatternMargins,
 ): TestedEffect {
-  const production = blocksOf(sides.production, evaluator, numBlocks);
-  const evaluation = blocksOf(sides.evaluation, evaluator, numBlocks);
+  const production = blocksOf(sides.production, evaluator, { numBlocks, windowMs });
+  const evaluation = blocksOf(sides.evaluation, evaluator, { numBlocks, windowMs });
   const whole = (blocks: readonly PatternBlock[]) => added(blocks, new Float64Array(blocks.length).fill(1));
   const seen = statistic(whole(production), whole(evaluation));
   const drawn: number[] = [];
@@ -123,13 +127,17 @@ function effect(
   };
 }
 
+/** As many stretches as are wanted, of a window's length or longer on average. */
 function blocksOf(
   labelled: readonly Labelled[],
   evaluator: string | undefined,
-  numBlocks: number,
+  { numBlocks, windowMs }: Pick<PatternMargins, "numBlocks" | "windowMs">,
 ): readonly PatternBlock[] {
+  const sorted = byTime(labelled.map(({ seen }) => seen));
+  const lengthMs = (sorted.at(-1)?.scheduledEpochMs ?? 0) - (sorted[0]?.scheduledEpochMs ?? 0);
+  const most = windowMs === 0 ? numBlocks : Math.max(1, Math.round(lengthMs / windowMs));
   const labels = new Map<Observation, Pattern>(labelled.map(({ seen, pattern }) => [seen, pattern]));
-  return consecutive(byTime(labelled.map(({ seen }) => seen)), numBlocks).map((block) => {
+  return consecutive(sorted, Math.min(numBlocks, most)).map((block) => {
     const sums = empty();
     for (const seen of block) {
       const index = patterns.indexOf(labels.get(seen)!);
