@@ -105,7 +105,8 @@ describe("logprobs of a given answer", () => {
     const toolCalls = [{ id: "", name: "f", arguments: "{}" }];
     const scored = await forcedLogprobs(target, { ...question, answer: { text: "", toolCalls } }, { signal });
     assert.equal(scored.text, "a!");
-    const { messages, continue_final_message: isOpen } = server.requests[1]!.body;
+    const asked = server.requests.filter(({ path }) => path === "/tokenize");
+    const { messages, continue_final_message: isOpen } = asked[1]!.body;
     assert.equal(isOpen, false);
     assert.deepEqual((messages as unknown[]).at(-1), {
       role: "assistant",
