@@ -36,7 +36,7 @@ checks:
   eviction: { difference_margin: 0.1, concurrency: 4 }
   fairness: { requests: 40, rounds: 2, small_requests_per_minute: 480, large_requests_per_minute: 600, large_output_tokens: 8 }
   replica-skew: { margin: 0.1 }
-  autoscaling-lag: { requests: 24, idle_requests_per_second: 6, burst_requests_per_second: 20, replica_timeout_ms: 30000 }
+  autoscaling-lag: { requests: 40, idle_requests_per_second: 6, burst_requests_per_second: 20, replica_timeout_ms: 30000 }
   eviction-burst: { concurrency: 8, burst_in_flight: 6, burst_prompt_tokens: 600, burst_output_tokens: 16 }
   traffic-drift: { recording: production.parquet }
   tenant-fairness: { requests: 40, rounds: 2, small_requests_per_minute: 480, large_requests_per_minute: 600, large_output_tokens: 8 }
