@@ -80,6 +80,7 @@ const byHand = [
   "quantileBound",
   "sampleSizeTwoMeans",
   "sortedQuantile",
+  "wassersteinOfCounts",
 ];
 
 test("every export has reference figures, or is named as tested otherwise", () => {
