@@ -28,7 +28,7 @@ function figures(names) {
     names.length === 0
       ? results
       : names.flatMap((name) => results.filter(({ benchmark }) => benchmark === name).map(withBounds));
-  return shown.map((result) => (tables[result.benchmark] ?? table)(result)).join("\n");
+  return shown.map((result) => (tables[result.benchmark] ?? table)(result, names.length > 0)).join("\n");
 }
 
 /** Without the cases that nothing is demanded of; all of them where none has a bound. */
@@ -82,36 +82,51 @@ export function peerTable({ benchmark, machine, commit, date, cases }) {
   ].join("\n");
 }
 
-/** A row per format: what it costs in quality, and what it gives in bytes and speed, relative to bf16. */
-export function formatTable({ benchmark, machine, commit, date, cases }) {
+/**
+ * A row per format: its bytes and speeds, these beside bf16's of the same run, and what it costs in quality. Parts that were not
+ * measured yet are empty. Compact leaves out what only explains the rest.
+ */
+export function formatTable({ benchmark, machine, cases }, isCompact = false) {
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
-  const [first] = cases;
-  const rows = cases.map(({ name, weightBytes, quality, speed }) => {
-    const times = (metric) =>
-      `${speed[metric].toFixed(0)} (${(speed[metric] / first.speed[metric]).toFixed(2)}×)`;
-    const cells = [
-      name,
-      `${(weightBytes / 1e6).toFixed(0)} MB`,
-      times("prefill"),
-      times("decode1"),
-      times("decode8"),
-      quality.kl.toFixed(4),
-      percent(quality.validJson),
-      percent(quality.exactJson),
-      percent(quality.exactCalls),
-    ];
-    return `| ${cells.join(" | ")} |`;
-  });
+  const bound = cases.find(({ speed }) => speed?.target)?.speed.target.atLeast;
+  const head = (pace) => (bound === undefined ? pace : `${pace} (≥ ${bound}×)`);
+  const speedCell = (pace) => (speed) =>
+    `${speed.tokensPerSecond[pace].toFixed(speed.tokensPerSecond[pace] >= 100 ? 0 : 1)} (${speed.ratio[pace].toFixed(2)}×)`;
+  const columns = [
+    ["bytes", "speed", (speed) => `${(speed.weightBytes / 1e6).toFixed(0)} MB`],
+    [head("prefill 512"), "speed", speedCell("prefill")],
+    [head("decode, 1 stream"), "speed", speedCell("decode1")],
+    [head("decode, 8 streams"), "speed", speedCell("decode8")],
+    !isCompact && ["peak memory / bytes", "speed", (speed) => `${speed.peakMemoryRatio.toFixed(2)}×`],
+    ["KL", "quality", (quality) => klCell(quality, isCompact)],
+    !isCompact && ["top-1 flips", "quality", (quality) => percent(quality.flips)],
+    !isCompact && ["valid JSON", "quality", (quality) => percent(quality.validJson)],
+    ["exact JSON", "quality", (quality) => percent(quality.exactJson)],
+    ["exact tool calls", "quality", (quality) => percent(quality.exactCalls)],
+  ].filter(Boolean);
+  const rows = cases.map((one) =>
+    [one.name, ...columns.map(([, part, cell]) => (one[part] === undefined ? "" : cell(one[part])))].join(
+      " | ",
+    ),
+  );
+  const runs = cases.flatMap(({ quality, speed }) => [quality?.run, speed?.run].filter(Boolean));
+  const distinct = (values) => [...new Set(values)].toSorted().join(", ");
   return [
-    `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${date} (${commit}). Bytes and`,
+    `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${distinct(runs.map(({ date }) => date))} (${distinct(runs.map(({ commit }) => commit))}). Bytes and`,
     "tokens/s (beside them, times bf16's) are of Qwen3-0.6B's layers with random weights; KL (nats a token), JSON and tool calls of",
     "octavo-mini on held-out cases, greedy:",
     "",
-    "| format | bytes | prefill 512 | decode, 1 stream | decode, 8 streams | KL | valid JSON | exact JSON | exact tool calls |",
-    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ...rows,
+    `| format | ${columns.map(([name]) => name).join(" | ")} |`,
+    `| --- |${columns.map(() => " ---: |").join("")}`,
+    ...rows.map((row) => `| ${row} |`),
     "",
   ].join("\n");
+}
+
+function klCell({ kl, klInterval }, isCompact) {
+  if (isCompact || !klInterval) return kl.toFixed(4);
+  const [low, high] = klInterval;
+  return `${kl.toFixed(4)} (${low.toFixed(4)} to ${high.toFixed(4)})`;
 }
 
 function table({ benchmark, machine, commit, date, cases }) {

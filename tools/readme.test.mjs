@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { filesBelow, root } from "./lib/steps.mjs";
-import { filledDocuments, peerTable, renderDocument } from "./readme.mjs";
+import { filledDocuments, formatTable, peerTable, renderDocument } from "./readme.mjs";
 
 for (const document of filledDocuments) {
   test(`${document} holds the examples and figures as they are`, () => {
@@ -53,4 +53,44 @@ test("figures beside peers: a row each, with the share of the machine's limit, r
     "| decode | 85.2 tokens/s | 87 % of read bandwidth (≥ 85 %) | 2.00× | 2.50× (≥ 1.8×) |",
     "| step | 3.14 % (≤ 5) |  |  |  |",
   ]);
+});
+
+test("formats: a row each with what was measured of it, all columns or the compact ones", () => {
+  const machine = { cores: 2, cpu: "X", node: "v20" };
+  const speed = (weightBytes, pace, ratio) => ({
+    weightBytes,
+    tokensPerSecond: { prefill: 10 * pace, decode1: pace, decode8: 4 * pace },
+    ratio: { prefill: ratio, decode1: ratio, decode8: ratio },
+    peakMemoryRatio: 1.25,
+    run: { commit: "abc", date: "2026-01-02" },
+  });
+  const quality = {
+    kl: 0.01234,
+    klInterval: [0.01, 0.015],
+    flips: 0.02,
+    validJson: 1,
+    exactJson: 0.985,
+    exactCalls: 0.97,
+    run: { commit: "def", date: "2026-01-01" },
+  };
+  const cases = [
+    { name: "bf16", speed: speed(880e6, 40, 1) },
+    { name: "FP8", quality, speed: { ...speed(441e6, 90.4, 2.26), target: { on: "ratio", atLeast: 1 } } },
+    { name: "NF4", quality: { ...quality, klInterval: undefined } },
+  ];
+  const result = { benchmark: "formats", machine, cases };
+  const compact = formatTable(result, true).split("\n");
+  assert.match(compact[0], /2026-01-01, 2026-01-02 \(abc, def\)/);
+  assert.deepEqual(compact.slice(4, 9), [
+    "| format | bytes | prefill 512 (≥ 1×) | decode, 1 stream (≥ 1×) | decode, 8 streams (≥ 1×) | KL | exact JSON | exact tool calls |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    "| bf16 | 880 MB | 400 (1.00×) | 40.0 (1.00×) | 160 (1.00×) |  |  |  |",
+    "| FP8 | 441 MB | 904 (2.26×) | 90.4 (2.26×) | 362 (2.26×) | 0.0123 | 98.5 % | 97.0 % |",
+    "| NF4 |  |  |  |  | 0.0123 | 98.5 % | 97.0 % |",
+  ]);
+  const whole = formatTable(result).split("\n");
+  assert.equal(
+    whole[7],
+    "| FP8 | 441 MB | 904 (2.26×) | 90.4 (2.26×) | 362 (2.26×) | 1.25× | 0.0123 (0.0100 to 0.0150) | 2.0 % | 100.0 % | 98.5 % | 97.0 % |",
+  );
 });

@@ -1,0 +1,86 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { OctavoError } from "@octavo/protocol";
+import type { Machine } from "../support/results.js";
+import type { Quality } from "./quality.js";
+import type { Speed } from "./speed.js";
+
+/** Where, when and of what a part was measured. */
+export interface RunRecord {
+  readonly machine: Machine;
+  readonly commit: string;
+  readonly date: string;
+}
+
+/** A format's parts, each of which keeps the record of the run that it is from. */
+export interface FormatCase {
+  readonly name: string;
+  readonly quality?: Quality & { readonly run: RunRecord };
+  readonly speed?: Speed & { readonly run: RunRecord };
+}
+
+export interface FormatResults extends RunRecord {
+  readonly benchmark: "formats";
+  readonly cases: readonly FormatCase[];
+}
+
+/** What one run measured of a format. */
+export interface MeasuredParts {
+  readonly name: string;
+  readonly quality?: Quality;
+  readonly speed?: Speed;
+}
+
+/**
+ * Parts of one run take the place of earlier ones of the same format; the others stay.
+ * @param order - formats' names as they are to stand; others come after them
+ */
+export function mergeFormats(
+  earlier: readonly FormatCase[],
+  run: RunRecord,
+  measured: readonly MeasuredParts[],
+  order: readonly string[],
+): FormatResults {
+  const merged = new Map(earlier.map((one) => [one.name, one]));
+  for (const { name, quality, speed } of measured) {
+    merged.set(name, {
+      ...merged.get(name),
+      name,
+      ...(quality !== undefined && { quality: { ...quality, run } }),
+      ...(speed !== undefined && { speed: { ...speed, run } }),
+    });
+  }
+  const placeOf = ({ name }: FormatCase): number =>
+    order.includes(name) ? order.indexOf(name) : order.length;
+  const cases = [...merged.values()].toSorted((a, b) => placeOf(a) - placeOf(b));
+  return { benchmark: "formats", ...run, cases };
+}
+
+/** The cases of a file; none where there is no file. */
+export function readFormats(path: string): readonly FormatCase[] {
+  if (!existsSync(path)) return [];
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, "utf8"));
+  } catch (cause) {
+    throw new OctavoError("invalid_option", `${path} is not JSON; move it away`, { cause });
+  }
+  const { benchmark, cases } = (parsed ?? {}) as Partial<FormatResults>;
+  if (benchmark !== "formats" || !Array.isArray(cases)) {
+    throw new OctavoError("invalid_option", `${path} holds no results of this benchmark; move it away`);
+  }
+  return cases;
+}
+
+/** Merges into a file, which is made where there is none. */
+export function saveFormats(
+  path: string,
+  run: RunRecord,
+  measured: readonly MeasuredParts[],
+  order: readonly string[],
+): FormatResults {
+  const results = mergeFormats(readFormats(path), run, measured, order);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, `${JSON.stringify(results, null, 2)}\n`);
+  return results;
+}
