@@ -1,5 +1,5 @@
-// What a span per request costs: octavo-mini serving the same load with tracing off and on, in turns, in one process. Spans go to
-// an OTLP collector in a process of its own and, in a second comparison, to the local store. `--rounds N` and `--requests N` for shorter runs.
+// What a span per request costs: octavo-mini serving the same loads with tracing off and on, in turns, in one process. Spans go to
+// an OTLP collector in a process of its own and, in a second comparison, to the local store. `--rounds N` for shorter runs.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,12 +15,31 @@ import { type BenchCase, report } from "./support/results.js";
 import { checkAnswers, closedLoop, embeddedModel, loadFromOutside } from "./support/served-model.js";
 
 const { values: flags } = parseArgs({
-  options: { rounds: { type: "string", default: "7" }, requests: { type: "string", default: "400" } },
+  options: { rounds: { type: "string", default: "13" } },
 });
 const rounds = Number(flags.rounds);
 const concurrency = 8;
-/** Short answers: what a request costs beside its tokens weighs most. */
-const load = { inputTokens: 16, outputTokens: 16, numRequests: Number(flags.requests), warmupRequests: 16 };
+
+interface Load {
+  readonly name: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly numRequests: number;
+  readonly target?: BenchCase["target"];
+}
+
+const loads: readonly Load[] = [
+  {
+    name: "256 tokens in, 128 out",
+    inputTokens: 256,
+    outputTokens: 128,
+    numRequests: 96,
+    target: { atLeast: 0.98 },
+  },
+  // what a request costs beside its tokens weighs most here: the worst that tracing can do
+  { name: "16 tokens in, 16 out", inputTokens: 16, outputTokens: 16, numRequests: 400 },
+];
+const warmupRequests = 16;
 
 const collectorSource = `
   const server = require("node:http").createServer((request, response) => {
@@ -37,7 +56,13 @@ interface Sample {
   readonly cpuMsPerRequest: number;
 }
 
-async function measure(llm: LLM, way: Way, endpoint: string, folder: string): Promise<Sample> {
+async function measure(
+  llm: LLM,
+  way: Way,
+  { inputTokens, outputTokens, numRequests }: Load,
+  endpoint: string,
+  folder: string,
+): Promise<Sample> {
   const config: Partial<ServerConfig> = {
     port: 0,
     logLevel: "silent",
@@ -48,19 +73,61 @@ async function measure(llm: LLM, way: Way, endpoint: string, folder: string): Pr
   await using server = createServer({ model: llm, config, spanSinks: store === undefined ? [] : [store] });
   const { url } = await server.listen();
   const before = process.cpuUsage();
-  const { summary } = await loadFromOutside(closedLoop(url, concurrency, load));
+  const { summary } = await loadFromOutside(
+    closedLoop(url, concurrency, { inputTokens, outputTokens, numRequests, warmupRequests }),
+  );
   const { user, system } = process.cpuUsage(before);
   const metrics = await (await fetch(`${url}/metrics`)).text();
   const counted = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(metrics)?.[1]);
   const made =
     counted('octavo:trace_spans_total\\{outcome="delivered"\\}') + counted("octavo:trace_spans_waiting");
   // the load client asks once more, to see that someone answers
-  const numRequests = load.numRequests + load.warmupRequests;
-  assert.ok(way === "off" ? made === 0 : made >= numRequests, `${made} spans of ${numRequests} requests`);
+  const served = numRequests + warmupRequests;
+  assert.ok(way === "off" ? made === 0 : made >= served, `${made} spans of ${served} requests`);
   return {
     requestsPerSecond: summary.requestsPerSecond,
-    cpuMsPerRequest: (user + system) / 1000 / numRequests,
+    cpuMsPerRequest: (user + system) / 1000 / served,
   };
+}
+
+/** The ways in turns, each round compared with itself, so that what drifts between rounds does not count. */
+async function compare(llm: LLM, load: Load, endpoint: string, folder: string): Promise<BenchCase[]> {
+  await measure(llm, "off", load, endpoint, folder);
+  const samples: Readonly<Record<Way, Sample[]>> = { off: [], otlp: [], store: [] };
+  const ways: readonly Way[] = ["off", "otlp", "store"];
+  for (let round = 0; round < rounds; round++) {
+    for (const way of round % 2 === 0 ? ways : ways.toReversed())
+      samples[way].push(await measure(llm, way, load, endpoint, folder));
+  }
+  const ratio = (way: Way, key: keyof Sample): number =>
+    median(samples[way].map((sample, round) => sample[key] / (samples.off[round]?.[key] ?? Number.NaN)));
+  const rate = (way: Way): number => median(samples[way].map(({ requestsPerSecond }) => requestsPerSecond));
+  const cases: BenchCase[] = [
+    {
+      name: `${load.name}: tracing off`,
+      unit: "requests/s",
+      octavo: rate("off"),
+      details: { concurrency, numRequests: load.numRequests, samples: samples.off },
+    },
+  ];
+  for (const way of ["otlp", "store"] as const) {
+    const name = `${load.name}: spans to ${way === "otlp" ? "a collector" : "the local store"}`;
+    cases.push(
+      {
+        name: `${name}, throughput of what it is without`,
+        unit: "ratio",
+        octavo: ratio(way, "requestsPerSecond"),
+        ...(load.target === undefined ? {} : { target: load.target }),
+        details: { requestsPerSecond: rate(way), samples: samples[way] },
+      },
+      {
+        name: `${name}, processor time of what it is without`,
+        unit: "ratio",
+        octavo: ratio(way, "cpuMsPerRequest"),
+      },
+    );
+  }
+  return cases;
 }
 
 const folder = await mkdtemp(join(tmpdir(), "octavo-tracing-bench-"));
@@ -70,47 +137,8 @@ try {
   const endpoint = `http://127.0.0.1:${String(port).trim()}`;
   await using llm = await LLM.load(embeddedModel);
   await checkAnswers(llm);
-  await measure(llm, "off", endpoint, folder);
-  const samples: Readonly<Record<Way, Sample[]>> = { off: [], otlp: [], store: [] };
-  const ways: readonly Way[] = ["off", "otlp", "store"];
-  for (let round = 0; round < rounds; round++) {
-    for (const way of round % 2 === 0 ? ways : ways.toReversed())
-      samples[way].push(await measure(llm, way, endpoint, folder));
-  }
-  const rate = (way: Way): number => median(samples[way].map(({ requestsPerSecond }) => requestsPerSecond));
-  const cpu = (way: Way): number => median(samples[way].map(({ cpuMsPerRequest }) => cpuMsPerRequest));
-  /** Each round compared with itself, so that what drifts between rounds does not count. */
-  const ratio = (way: Way): number =>
-    median(
-      samples[way].map(
-        (sample, round) => sample.requestsPerSecond / (samples.off[round]?.requestsPerSecond ?? 1),
-      ),
-    );
-  const cases: BenchCase[] = [
-    {
-      name: "tracing off",
-      unit: "requests/s",
-      octavo: rate("off"),
-      details: { load, concurrency, samples: samples.off },
-    },
-  ];
-  for (const way of ["otlp", "store"] as const) {
-    const name = way === "otlp" ? "spans to a collector" : "spans to the local store";
-    cases.push(
-      {
-        name: `${name}: throughput of what it is without`,
-        unit: "ratio",
-        octavo: ratio(way),
-        target: { atLeast: 0.98 },
-        details: { requestsPerSecond: rate(way), samples: samples[way] },
-      },
-      {
-        name: `${name}: CPU of a request of what it is without`,
-        unit: "ratio",
-        octavo: cpu(way) / cpu("off"),
-      },
-    );
-  }
+  const cases: BenchCase[] = [];
+  for (const load of loads) cases.push(...(await compare(llm, load, endpoint, folder)));
   report("tracing", cases);
 } finally {
   collector.kill();

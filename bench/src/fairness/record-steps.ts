@@ -2,6 +2,7 @@ import type { LLM, StepRecord } from "@octavo/engine";
 import type { RecordedSteps } from "@octavo/engine/testing";
 import { decodeRequest } from "../steps/step-costs.js";
 import { median } from "../support/median.js";
+import { thisMachine } from "../support/results.js";
 
 const promptTokens = [0, 32, 64, 128, 256, 512];
 const decodes = [0, 1, 2, 4, 8, 16, 32];
@@ -11,14 +12,20 @@ const contextTokens = 64;
  * Measures what steps cost by the prompt tokens and the generating sequences in them, each a median. Processor time of the
  * process counts, so that a machine that does other things too says the same; load the model with one thread.
  */
-export async function recordSteps(llm: LLM, name: string, repeats: number): Promise<RecordedSteps> {
+export async function recordSteps(llm: LLM, repeats: number): Promise<RecordedSteps> {
   const ms: number[][] = promptTokens.map(() => decodes.map(() => 0));
   for (const [column, streams] of decodes.entries()) {
     for (const [row, length] of promptTokens.entries()) {
       if (streams > 0 || length > 0) ms[row]![column] = await stepMs(llm, length, streams, repeats);
     }
   }
-  return { name, promptTokens, decodes, ms };
+  return {
+    name: llm.name,
+    processor: thisMachine().cpu,
+    promptTokens,
+    decodes,
+    ms: ms.map((row) => row.map((each) => Number(each.toPrecision(4)))),
+  };
 }
 
 async function stepMs(llm: LLM, length: number, streams: number, repeats: number): Promise<number> {

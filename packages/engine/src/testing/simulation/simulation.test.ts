@@ -31,6 +31,7 @@ describe("the scheduler in virtual time", () => {
   test("recorded costs are met where they were recorded, and linear between", () => {
     const costs = recordedCosts({
       name: "r",
+      processor: "p",
       promptTokens: [0, 100],
       decodes: [0, 1, 4],
       ms: [

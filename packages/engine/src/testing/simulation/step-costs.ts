@@ -9,6 +9,8 @@ export interface StepCosts {
 /** Costs as they were measured: `ms[i][j]` of a step with `promptTokens[i]` and `decodes[j]`, linear between. */
 export interface RecordedSteps {
   readonly name: string;
+  /** That ran them. */
+  readonly processor: string;
   readonly promptTokens: readonly number[];
   readonly decodes: readonly number[];
   readonly ms: readonly (readonly number[])[];
