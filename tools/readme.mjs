@@ -1,5 +1,6 @@
 // Fills the marked parts of documents: snippets from examples, figures from bench/results. `--check` fails when they are stale.
-// `<!-- figures NAME ... -->` shows what of these benchmarks has a bound, `<!-- figures -->` everything.
+// `<!-- figures NAME ... -->` shows what of these benchmarks has a bound (NAME=TEXT: and TEXT in its name), `<!-- figures -->`
+// everything.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,7 +15,7 @@ export function renderDocument(text) {
       return `${open}\n\`\`\`ts\n${code}\n\`\`\`\n\n${close}`;
     })
     .replace(
-      /(<!-- figures((?: \w[\w-]*)*) -->\n)[\s\S]*?(<!-- \/figures -->)/g,
+      /(<!-- figures((?: \w[\w=-]*)*) -->\n)[\s\S]*?(<!-- \/figures -->)/g,
       (_, open, names, close) => `${open}\n${figures(names.split(" ").filter(Boolean))}\n${close}`,
     );
 }
@@ -27,16 +28,21 @@ function figures(names) {
   const shown =
     names.length === 0
       ? results
-      : names.flatMap((name) => results.filter(({ benchmark }) => benchmark === name).map(withBounds));
+      : names.flatMap((wanted) => {
+          const [name, text = ""] = wanted.split("=");
+          return results
+            .filter(({ benchmark }) => benchmark === name)
+            .map((result) => withBounds(result, text));
+        });
   return shown.map((result) => (tables[result.benchmark] ?? table)(result, names.length > 0)).join("\n");
 }
 
-/** Without the cases that nothing is demanded of; all of them where none has a bound. */
-function withBounds(result) {
+/** Without the cases that nothing is demanded of, or whose name lacks `text`; all of them where none has a bound. */
+function withBounds(result, text) {
   const bounded = new Set(result.cases.filter(({ target }) => target).map(({ name }) => name));
   return bounded.size === 0
     ? result
-    : { ...result, cases: result.cases.filter(({ name }) => bounded.has(name)) };
+    : { ...result, cases: result.cases.filter(({ name }) => bounded.has(name) && name.includes(text)) };
 }
 
 const tables = { cpu: peerTable, formats: formatTable };

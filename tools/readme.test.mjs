@@ -94,3 +94,16 @@ test("formats: a row each with what was measured of it, all columns or the compa
     "| FP8 | 441 MB | 904 (2.26×) | 90.4 (2.26×) | 362 (2.26×) | 1.25× | 0.0123 (0.0100 to 0.0150) | 2.0 % | 100.0 % | 98.5 % | 97.0 % |",
   );
 });
+
+test("a document may ask for the rows whose name holds a text", () => {
+  const rowsOf = (marker) =>
+    renderDocument(`<!-- figures ${marker} -->\n<!-- /figures -->\n`)
+      .split("\n")
+      .filter((line) => line.startsWith("| ") && !line.startsWith("| ---"));
+  const all = rowsOf("speculation");
+  const some = rowsOf("speculation=suffix");
+  const [header, ...rows] = some;
+  assert.equal(header, all[0]);
+  assert.ok(rows.length > 0 && rows.length < all.length - 1);
+  assert.ok(rows.every((row) => row.includes("suffix")));
+});
