@@ -193,9 +193,10 @@ neverLeaks(
   "BoundedMeanSequence",
   [hostile, hostile, fc.array(share, { maxLength: 20 })],
   (low: number, high: number, values: number[]) => {
-    const sequence = new s.BoundedMeanSequence({ range: [low, high], steps: 10 });
+    const sequence = new s.BoundedMeanSequence({ range: [low, high] });
     for (const value of values) sequence.observe(value);
-    return { interval: sequence.interval, mean: sequence.mean };
+    const above = low <= high ? sequence.pValueAbove((low + high) / 2) : 1;
+    return { interval: sequence.interval, mean: sequence.mean, above };
   },
 );
 neverLeaks("exceedanceRateBound", [count, count, share], (all: number, rank: number, confidence: number) =>

@@ -4,6 +4,7 @@ import type { EvalCase } from "../cases/eval-case.js";
 import type { Evaluator } from "../evaluators/evaluator.js";
 import type { Target } from "../targets/target.js";
 import type { Check, CheckName, CheckResult } from "./check.js";
+import { collectUntilDecided, type LookPlan } from "./collect/until-decided.js";
 import type { ObservationJournal } from "./collect/observation-journal.js";
 import type { Observation } from "./observation.js";
 import { judgeUnlessBroken } from "./support/broken-evaluators.js";
@@ -49,6 +50,8 @@ export interface CheckParts<Settings> {
   /** On which side of the comparison an observation is; its condition where absent. */
   readonly sideOf?: (observation: Observation) => string;
   readonly collect: (bed: TestBed, settings: Settings) => Promise<readonly Observation[]>;
+  /** How cases are sent until the check is decided; undefined where all are sent. */
+  readonly sequence?: (settings: Settings) => LookPlan | undefined;
 }
 
 /** A check as commands and gates run it: one row of the table in `index.ts`. */
@@ -87,6 +90,7 @@ export function checkRow<Settings>({
   placebo,
   sideOf = ({ condition }) => condition,
   collect,
+  sequence,
 }: CheckParts<Settings>): CheckRow {
   const parse = (settings: unknown): Settings => {
     const parsed = schema.safeParse(settings ?? {});
@@ -120,9 +124,20 @@ export function checkRow<Settings>({
       const missing = needs.find((need) => lacks(bed, need));
       if (missing !== undefined)
         throw new OctavoError("invalid_option", `${check.name}: ${howToGive[missing]}`, { param: missing });
-      const observations = await collect(bed, parsed);
       const judge = (seen: readonly Observation[]) => check.judge(seen, parsed);
-      const result = judgeSeen(observations, parsed);
+      const looks = sequence?.(parsed);
+      const collected =
+        looks === undefined
+          ? { observations: await collect(bed, parsed), notes: [] }
+          : await collectUntilDecided(
+              bed,
+              looks,
+              (part) => collect(part, parsed),
+              (seen) => judgeSeen(seen, parsed).verdict,
+            );
+      const { observations } = collected;
+      const judged = judgeSeen(observations, parsed);
+      const result = { ...judged, notes: [...judged.notes, ...collected.notes] };
       if (placebo === undefined || observations.length === 0) return { observations, result };
       const falseAlarms = await alongsideFalseAlarms(judge, placebo(parsed), observations, bed);
       const notes = [...result.notes, falseAlarmNote(falseAlarms)];

@@ -46,6 +46,7 @@ export function axesOf(pairs: readonly Pair[], settings: QuantizationSettings): 
         oneSided,
         compared: comparePaired(
           scored.map(({ pair, before, after }) => ({ cluster: pair.cluster, before, after })),
+          { isSequential: settings.sequential },
         ),
         isStructured: structured.test(name),
       });

@@ -10,4 +10,5 @@ export const quantizationRow = checkRow({
   needs: ["baseline", "cases", "evaluators"],
   placebo: ({ baseline, candidate }) => swapConditions(baseline, candidate),
   collect: collectQuantization,
+  sequence: ({ sequential, lookEvery: every, axisTags }) => (sequential ? { every, axisTags } : undefined),
 });

@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, concurrency, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, sequentialFields, share } from "../support/settings.js";
 
 export const quantizationSettings = z
   .strictObject({
     ...comparisonFields,
+    ...sequentialFields,
     /** Conditions of the unquantised answers and of those of the variant that ships. */
     baseline: z.string().default("baseline"),
     candidate: z.string().default("candidate"),

@@ -6,7 +6,7 @@ export interface AgainstFleet {
   readonly replica: string;
   readonly evaluator: string;
   readonly compared: PairedComparison;
-  /** Exact, one-sided: small where the replica is worse. Undefined for graded scores. */
+  /** Exact, one-sided: small where the replica is worse. Undefined for graded scores, and where cases are looked at as they come. */
   readonly exactPValue: number | undefined;
   /** Cases that it lost while the others had them right, on the whole. */
   readonly lostCases: readonly LostCase[];
@@ -22,7 +22,11 @@ export interface LostCase {
  * A replica is held against the mean of the others, case by case. The majority of the others would be a better model than
  * any one of them where answers are unstable, and a healthy replica would lose to it.
  */
-export function compareAgainstFleet(fleet: Fleet, evaluator: string): readonly AgainstFleet[] {
+export function compareAgainstFleet(
+  fleet: Fleet,
+  evaluator: string,
+  isSequential: boolean,
+): readonly AgainstFleet[] {
   return fleet.replicas.flatMap((replica) => {
     const scores: PairedScore[] = [];
     const strata: { own: number; right: number; of: number }[] = [];
@@ -42,7 +46,7 @@ export function compareAgainstFleet(fleet: Fleet, evaluator: string): readonly A
       isBinary &&= [own, ...others].every((value) => value === 0 || value === 1);
       strata.push({ own, right: sum + own, of: others.length + 1 });
     }
-    const compared = comparePaired(scores);
+    const compared = comparePaired(scores, { isSequential });
     if (compared === undefined) return [];
     const isIndependent = compared.numClusters === compared.count;
     return [
@@ -50,7 +54,7 @@ export function compareAgainstFleet(fleet: Fleet, evaluator: string): readonly A
         replica,
         evaluator,
         compared,
-        exactPValue: isBinary && isIndependent ? exactTest(strata) : undefined,
+        exactPValue: isBinary && isIndependent && !isSequential ? exactTest(strata) : undefined,
         lostCases: lostCases.toSorted((a, b) => b.others - b.own - (a.others - a.own)),
       },
     ];

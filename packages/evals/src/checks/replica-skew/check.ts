@@ -24,7 +24,9 @@ export const replicaSkewCheck: Check<ReplicaSkewSettings> = {
     const answers = fleet.cases.flatMap(({ answers: byReplica }) => [...byReplica.values()]);
     const evaluators = evaluatorsOf(answers);
     const prints = compareFingerprints(fleet, settings);
-    const compared = evaluators.flatMap((evaluator) => compareAgainstFleet(fleet, evaluator));
+    const compared = evaluators.flatMap((evaluator) =>
+      compareAgainstFleet(fleet, evaluator, settings.sequential),
+    );
     const hypotheses = decide(
       [
         ...prints.effects,

@@ -7,11 +7,13 @@ const confidence = 0.95;
 /**
  * How much replicas differ beyond the luck of the cases: the standard deviation between them (DerSimonian and Laird 1986).
  * Standard errors are read off the intervals. Unlike the largest spread it does not grow with the number of replicas.
+ * Cases that are looked at as they come have no such errors.
  */
 export function heterogeneityNotes(
   compared: readonly AgainstFleet[],
   evaluators: readonly string[],
 ): readonly string[] {
+  if (compared.some((one) => one.compared.isSequential)) return [];
   return evaluators.flatMap((evaluator) => {
     const units = compared.flatMap((one) => {
       const interval = one.evaluator === evaluator ? one.compared.intervalAt(confidence) : undefined;

@@ -11,4 +11,5 @@ export const replicaSkewRow = checkRow({
   placebo: () => shuffleReplicas,
   sideOf: ({ replica, condition }) => replica ?? condition,
   collect: collectReplicaSkew,
+  sequence: ({ sequential, lookEvery: every }) => (sequential ? { every, axisTags: [] } : undefined),
 });

@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, concurrency, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, sequentialFields, share } from "../support/settings.js";
 
 export const replicaSkewSettings = z
   .strictObject({
     ...comparisonFields,
+    ...sequentialFields,
     /** One by default: on servers whose results depend on the batch, alone is the only place to compare machines. */
     concurrency: concurrency.default(1),
     /** Which answers are looked at; null: all that name their replica. */

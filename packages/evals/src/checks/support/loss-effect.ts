@@ -1,6 +1,7 @@
 import { pairsForNonInferiority } from "@octavo/statistics";
 import type { SampleSize } from "../check.js";
 import type { PairedComparison } from "./paired-comparison.js";
+import { casesForSequence } from "./sequence-bounds.js";
 import type { TestedEffect } from "./verdicts.js";
 
 export interface LossLimits {
@@ -66,6 +67,10 @@ function equalCasesFor(margin: number, alpha: number): number {
   return Math.ceil(Math.log(alpha / 2) / Math.log(1 - margin));
 }
 
+function scaled(cases: number | undefined, designEffect: number): number | undefined {
+  return cases === undefined ? undefined : Math.ceil(cases * designEffect);
+}
+
 /** Pairs that would show "within the margin" where nothing was lost, for the comparison that needs most more of them. */
 export function planPairs(
   planned: readonly Planned[],
@@ -80,13 +85,15 @@ export function planPairs(
     const needed =
       isEquality === true
         ? equalCasesFor(margin, alpha)
-        : Math.ceil(pairsForNonInferiority({ discordance, margin, alpha: alpha / 2, power }) * designEffect);
-    const missing = needed - compared.count;
+        : compared.isSequential
+          ? scaled(casesForSequence(discordance, { margin, alpha }), designEffect)
+          : scaled(pairsForNonInferiority({ discordance, margin, alpha: alpha / 2, power }), designEffect);
+    const missing = (needed ?? Number.POSITIVE_INFINITY) - compared.count;
     if (worst !== undefined && worst.missing >= missing) continue;
     const shown =
       isEquality === true
         ? `to exclude that more than ${points(margin)} % differ, if none does`
-        : `to show a loss within ${points(margin)} points with ${(100 * discordance).toFixed(1)} % of cases changing`;
+        : `to show a loss within ${points(margin)} points with ${(100 * discordance).toFixed(1)} % of cases changing${compared.isSequential ? ", looked at as they come, in half of all runs" : ""}`;
     worst = {
       have: compared.count,
       needed,

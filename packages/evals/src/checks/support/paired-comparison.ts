@@ -5,6 +5,7 @@ import {
   studentTCdf,
   studentTQuantile,
 } from "@octavo/statistics";
+import { sequenceBounds } from "./sequence-bounds.js";
 
 /** A score of one case before and after, 0 to 1. */
 export interface PairedScore {
@@ -22,11 +23,17 @@ export interface PairedComparison extends LossBounds {
   /** Cases that scored less, and more, after. */
   readonly lost: number;
   readonly gained: number;
-  /** `meanBefore - meanAfter`. */
+  /** `meanBefore - meanAfter`; where `isSequential`, with every cluster counted once. */
   readonly loss: number;
   readonly method: string;
-  /** Exact and two-sided, of "as many were lost as gained"; undefined where clusters hold several cases. */
+  /** Exact and two-sided, of "as many were lost as gained"; undefined where clusters hold several cases, or `isSequential`. */
   readonly mcnemarPValue: number | undefined;
+  readonly isSequential: boolean;
+}
+
+export interface PairedOptions {
+  /** The scores are looked at more than once, as they come: their bounds hold at every look. Default false. */
+  readonly isSequential?: boolean;
 }
 
 interface LossBounds {
@@ -46,13 +53,17 @@ const smallestMargin = 1e-9;
  * Compares paired scores. Right and wrong answers to independent cases: Tango's score interval (1998). Cases in clusters:
  * the same on counts divided by the design effect (Rao and Scott 1992), widened to Student's interval over clusters. Graded
  * scores: Student's interval over clusters, and while few of them changed at all also Tango's over clusters lost and gained,
- * since a mean of mostly zeros is not normal.
+ * since a mean of mostly zeros is not normal. Scores that are looked at as they come: a confidence sequence over clusters.
  *
  * @returns undefined without scores
  */
-export function comparePaired(scores: readonly PairedScore[]): PairedComparison | undefined {
+export function comparePaired(
+  scores: readonly PairedScore[],
+  { isSequential = false }: PairedOptions = {},
+): PairedComparison | undefined {
   if (scores.length === 0) return undefined;
   const sums = sumClusters(scores);
+  if (isSequential) return compareInSequence(scores, sums);
   const count = scores.length;
   const { lost, gained } = countsOf(scores);
   const isBinary = scores.every(({ before, after }) => isZeroOrOne(before) && isZeroOrOne(after));
@@ -61,12 +72,7 @@ export function comparePaired(scores: readonly PairedScore[]): PairedComparison 
   const bounds = { plain: plainBounds, clustered: clusteredBounds, graded: gradedBounds }[kind](scores, sums);
   return {
     ...bounds,
-    count,
-    numClusters: sums.length,
-    meanBefore: mean(scores.map(({ before }) => before)),
-    meanAfter: mean(scores.map(({ after }) => after)),
-    lost,
-    gained,
+    ...whatChanged(scores, sums),
     loss: mean(scores.map(({ before, after }) => before - after)),
     method: {
       plain: "Tango's paired score interval",
@@ -74,6 +80,34 @@ export function comparePaired(scores: readonly PairedScore[]): PairedComparison 
       graded: "Student's interval over clusters",
     }[kind],
     mcnemarPValue: isClustered ? undefined : mcnemarExact({ lost, gained }).pValue,
+    isSequential,
+  };
+}
+
+function compareInSequence(scores: readonly PairedScore[], sums: readonly ClusterSum[]): PairedComparison {
+  const losses = sums.map(({ sum, size }) => sum / size);
+  return {
+    ...sequenceBounds(losses),
+    ...whatChanged(scores, sums),
+    loss: mean(losses),
+    method: "confidence sequence by betting",
+    mcnemarPValue: undefined,
+    isSequential: true,
+  };
+}
+
+function whatChanged(
+  scores: readonly PairedScore[],
+  sums: readonly ClusterSum[],
+): Pick<PairedComparison, "count" | "numClusters" | "meanBefore" | "meanAfter" | "lost" | "gained"> {
+  const { lost, gained } = countsOf(scores);
+  return {
+    count: scores.length,
+    numClusters: sums.length,
+    meanBefore: mean(scores.map(({ before }) => before)),
+    meanAfter: mean(scores.map(({ after }) => after)),
+    lost,
+    gained,
   };
 }
 

@@ -30,5 +30,16 @@ export const comparisonFields = {
   max_missing_share: share.default(0.05),
 };
 
+/** Of checks that may look at cases as they come. */
+export const sequentialFields = {
+  /**
+   * Cases are sent a few at a time, in an order drawn from the seed, until the check is decided: intervals are then confidence
+   * sequences, which hold however often one looks, and are wider than those of a number fixed before.
+   */
+  sequential: z.boolean().default(false),
+  /** Cases between two looks. */
+  look_every: z.int().min(1).max(1_000_000).default(50),
+};
+
 /** Requests or cases under way at once while a check collects. */
 export const concurrency = z.int().min(1).max(1024);
