@@ -3,26 +3,37 @@ import { join } from "node:path";
 import { detectFormat, importPromptfoo, openDataset, type PromptfooImport } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
 import { Command } from "commander";
+import { datasetFlags, datasetOptions, type DatasetFlags } from "../eval/dataset-flags.js";
 import { evalAction } from "../eval/eval-action.js";
 
-interface EvalImportFlags {
+interface EvalImportFlags extends DatasetFlags {
   readonly out: string;
 }
 
 /** `octavo eval import FILE`: a promptfoo configuration, or any dataset, as Octavo writes them. */
 export function evalImportCommand(): Command {
-  return new Command("import")
+  const command = new Command("import")
     .description("turn promptfoo's configuration into eval.yaml and cases, or a dataset into cases")
-    .argument("<file>", "promptfooconfig.yaml, or a file of cases in any known format")
+    .argument("<file>", "promptfooconfig.yaml, or a file of cases in any known format");
+  return datasetFlags(command)
     .requiredOption("--out <folder>", "folder for cases.jsonl and eval.yaml")
     .action(evalAction(evalImport));
 }
 
-async function evalImport(path: string, { out }: EvalImportFlags): Promise<void> {
-  await mkdir(out, { recursive: true });
-  const format = await detectFormat(path);
+async function evalImport(path: string, { out, ...flags }: EvalImportFlags): Promise<void> {
+  const { format = await detectFormat(path), ...options } = datasetOptions(flags);
+  const [given] = Object.keys(options);
+  if (format === "promptfoo" && given !== undefined)
+    throw new OctavoError(
+      "invalid_option",
+      `--${given}: ${path} is a promptfoo configuration, which has none`,
+      {
+        param: given,
+      },
+    );
   const imported = format === "promptfoo" ? await importPromptfoo(path) : undefined;
-  const dataset = imported?.dataset ?? (await openDataset(path, { format }));
+  const dataset = imported?.dataset ?? (await openDataset(path, { ...options, format }));
+  await mkdir(out, { recursive: true });
   const cases = await writeFresh(join(out, "cases.jsonl"), async (write) => {
     let count = 0;
     for await (const evalCase of dataset.cases()) {

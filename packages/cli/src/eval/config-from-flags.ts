@@ -1,6 +1,7 @@
 import { basename, extname, resolve } from "node:path";
 import { type CheckName, evaluationVocabulary, type GateConfig, parseGateConfig } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
+import { datasetOptions } from "./dataset-flags.js";
 import type { TargetFlags } from "./eval-flags.js";
 
 export interface FlagExtras {
@@ -49,7 +50,12 @@ export function configFromFlags(flags: TargetFlags, extras: FlagExtras = {}): Ga
   });
 }
 
-function datasetsOf({ dataset = [], format, cases }: TargetFlags): Readonly<Record<string, unknown>> {
+function datasetsOf({
+  dataset = [],
+  cases,
+  answers,
+  ...flags
+}: TargetFlags): Readonly<Record<string, unknown>> {
   const datasets: Record<string, unknown> = {};
   for (const path of dataset) {
     const stem =
@@ -58,7 +64,8 @@ function datasetsOf({ dataset = [], format, cases }: TargetFlags): Readonly<Reco
         .slice(0, 60) || "cases";
     let name = stem;
     for (let number = 2; name in datasets; number += 1) name = `${stem}-${number}`;
-    datasets[name] = { path: resolve(path), format, limit: cases };
+    const options = datasetOptions(answers === undefined ? flags : { ...flags, answers: resolve(answers) });
+    datasets[name] = { path: resolve(path), limit: cases, ...options };
   }
   return datasets;
 }

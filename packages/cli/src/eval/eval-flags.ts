@@ -1,10 +1,10 @@
 import { availableParallelism } from "node:os";
-import { datasetFormats } from "@octavo/evals";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { parseCount, parseNumber } from "../options/parse.js";
+import { datasetFlags, type DatasetFlags } from "./dataset-flags.js";
 
 /** Who is asked, with what, and where the results go. */
-export interface TargetFlags {
+export interface TargetFlags extends DatasetFlags {
   readonly target?: string;
   readonly model?: string;
   readonly apiKeyEnv?: string;
@@ -14,7 +14,6 @@ export interface TargetFlags {
   readonly replica?: readonly string[];
   readonly startReplica?: string;
   readonly dataset?: readonly string[];
-  readonly format?: string;
   readonly cases?: number;
   readonly evaluator?: readonly string[];
   readonly judge?: string;
@@ -46,7 +45,7 @@ export interface RunnerFlags {
 }
 
 export function targetFlags(command: Command): Command {
-  return command
+  const targets = command
     .optionsGroup("Targets:")
     .option("--target <url>", "the server to evaluate, any that speaks OpenAI's API")
     .option("--model <name>", "its model (default: the first that it lists)")
@@ -60,10 +59,8 @@ export function targetFlags(command: Command): Command {
       "starts one more replica, e.g. 'octavo serve --port {port}'; it is ended with the run",
     )
     .optionsGroup("Cases:")
-    .option("--dataset <file...>", "cases: JSON lines, JSON, CSV, Parquet or a benchmark's own files")
-    .addOption(
-      new Option("--format <name>", "their format (default: by what is in the file)").choices(datasetFormats),
-    )
+    .option("--dataset <file...>", "cases: JSON lines, JSON, CSV, Parquet or a benchmark's own files");
+  return datasetFlags(targets)
     .option("--cases <n>", "take the first n of each dataset", parseCount(1))
     .option(
       "--evaluator <name...>",

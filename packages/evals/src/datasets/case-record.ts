@@ -23,6 +23,38 @@ export const fieldNames = {
   metadata: ["metadata"],
 } as const satisfies Record<string, readonly string[]>;
 
+const parameterFields = [
+  "maxTokens",
+  "max_tokens",
+  "max_completion_tokens",
+  "temperature",
+  "seed",
+  "toolChoice",
+  "tool_choice",
+  "responseFormat",
+  "response_format",
+  "extraBody",
+  "extra_body",
+];
+
+/** The fields of a case by their first names, and those of its request. */
+export const knownCaseFields: readonly string[] = [
+  ...Object.values(fieldNames).map(([first]) => first),
+  "max_tokens",
+  "temperature",
+  "seed",
+  "tool_choice",
+  "response_format",
+  "extra_body",
+];
+
+const everyField: ReadonlySet<string> = new Set([...Object.values(fieldNames).flat(), ...parameterFields]);
+
+/** Whether a field of this name is more than metadata. */
+export function isCaseField(name: string): boolean {
+  return everyField.has(name);
+}
+
 /**
  * A case from one record of JSON lines, CSV or Parquet. `EvalCase` as JSON reads back as it was; beyond it the usual
  * spellings are taken: `input` or `prompt` (text or messages), `expected_output`, `gold`, `reference` or `completion`

@@ -87,3 +87,21 @@ test("cases in one JSON array, and a format that is named", async () => {
     /element 1 must be an object, but is 1/,
   );
 });
+
+test("what is said of a file's cells reaches its reader, and what its format does not take is refused", async () => {
+  const path = await file("questions.csv", "Question;Right answer;note\nWhy?;So;x\n");
+  const columns = { input: "Question", expected: "Right answer" };
+  const [first] = await collect(await openDataset(path, { columns, delimiter: ";" }));
+  assert.equal(first?.messages[0]?.content, "Why?");
+  assert.deepEqual([first?.expected, first?.metadata], [{ outputs: ["So"] }, { note: "x" }]);
+  const lines = await file("lines.jsonl", '{"input":"x"}\n');
+  for (const [at, options, says] of [
+    [lines, { columns }, /columns: .* is read as jsonl, which has none; only csv and parquet may have it/],
+    [lines, { delimiter: ";" }, /delimiter: .*only csv may have it/],
+    [path, { answers: lines }, /answers: .* is read as csv, which has none; only bfcl may have it/],
+    [path, { columns: { inptu: "Question" } }, /a case has no field "inptu"; it has id, messages, system/],
+    [path, { delimiter: ";;" }, /delimiter: expected one character/],
+    [path, { delimiter: '"' }, /delimiter: expected one character/],
+  ] as const)
+    await assert.rejects(openDataset(at, options), says);
+});

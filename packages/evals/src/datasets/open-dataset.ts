@@ -1,4 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
+import { isCaseField, knownCaseFields } from "./case-record.js";
 import { csvDataset } from "./csv.js";
 import type { Dataset } from "./dataset.js";
 import { type DatasetFormat, detectFormat } from "./dataset-format.js";
@@ -23,13 +24,49 @@ export interface OpenDatasetOptions {
   readonly limit?: number;
 }
 
+/** Which formats take what beside the file. */
+const formatsThatTake = {
+  columns: ["csv", "parquet"],
+  delimiter: ["csv"],
+  answers: ["bfcl"],
+} as const satisfies Record<string, readonly DatasetFormat[]>;
+
 /**
  * A file of cases as a dataset. A promptfoo configuration is more than cases: `importPromptfoo` reads it.
  * @throws OctavoError `dataset_invalid`, `invalid_option`
  */
 export async function openDataset(path: string, options: OpenDatasetOptions = {}): Promise<Dataset> {
-  const dataset = await openFormat(path, options.format ?? (await detectFormat(path)), options);
+  const format = options.format ?? (await detectFormat(path));
+  checkOptions(path, format, options);
+  const dataset = await openFormat(path, format, options);
   return options.limit === undefined ? dataset : limitDataset(dataset, options.limit);
+}
+
+/** What a format does not take is refused: whoever gives it expects it to count. */
+function checkOptions(path: string, format: DatasetFormat, options: OpenDatasetOptions): void {
+  for (const [option, formats] of Object.entries(formatsThatTake)) {
+    const isGiven = options[option as keyof typeof formatsThatTake] !== undefined;
+    if (isGiven && !(formats as readonly DatasetFormat[]).includes(format))
+      throw new OctavoError(
+        "invalid_option",
+        `${option}: ${path} is read as ${format}, which has none; only ${formats.join(" and ")} may have it`,
+        { param: option },
+      );
+  }
+  const stranger = Object.keys(options.columns ?? {}).find((field) => !isCaseField(field));
+  if (stranger !== undefined)
+    throw new OctavoError(
+      "invalid_option",
+      `columns: a case has no field ${JSON.stringify(stranger.slice(0, 64))}; it has ${knownCaseFields.join(", ")}. Columns of other names become metadata as they are.`,
+      { param: "columns" },
+    );
+  const { delimiter } = options;
+  if (delimiter !== undefined && !/^[^"\r\n]$/u.test(delimiter))
+    throw new OctavoError(
+      "invalid_option",
+      `delimiter: expected one character, no quote and no line end, got ${JSON.stringify(delimiter.slice(0, 16))}`,
+      { param: "delimiter" },
+    );
 }
 
 function openFormat(

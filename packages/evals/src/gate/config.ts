@@ -26,6 +26,12 @@ const dataset = z.strictObject({
   /** Undefined: by what is in the file. */
   format: z.enum(datasetFormats).optional(),
   limit: z.int().min(1).optional(),
+  /** The column of a case's field, for CSV and Parquet. */
+  columns: z.record(z.string(), z.string()).optional(),
+  /** For CSV. */
+  delimiter: z.string().optional(),
+  /** The file of golds, for BFCL. */
+  answers: z.string().optional(),
 });
 
 const judge = target.extend({

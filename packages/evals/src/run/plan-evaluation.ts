@@ -81,12 +81,14 @@ export async function planEvaluation(
               ),
             ),
     datasets: await Promise.all(
-      Object.entries(file.datasets).map(([name, dataset]) => openNamed(name, dataset, folder)),
+      Object.entries(file.datasets).map(([name, dataset]) =>
+        openNamed(config, name, dataset, ["datasets", name], folder),
+      ),
     ),
     evaluators,
     ...(file.judge?.labels === undefined
       ? {}
-      : { labels: await openNamed("labels", file.judge.labels, folder) }),
+      : { labels: await openNamed(config, "labels", file.judge.labels, ["judge", "labels"], folder) }),
     checks: config.checks.map(({ name, settings }) => ({ name, settings: withPaths(settings, folder) })),
     gate: config,
     scoresCases: Object.keys(file.datasets).length > 0,
@@ -190,13 +192,21 @@ function withPaths(settings: Readonly<Record<string, unknown>>, folder: string):
 
 /** A dataset under the name that the configuration gives it. */
 async function openNamed(
+  { source }: GateConfig,
   name: string,
-  { path, format, limit }: GateConfigFile["datasets"][string],
+  { path, format, limit, columns, delimiter, answers }: GateConfigFile["datasets"][string],
+  place: readonly PropertyKey[],
   folder: string,
 ): Promise<Dataset> {
   const dataset = await openDataset(resolve(folder, path), {
     ...(format === undefined ? {} : { format }),
     ...(limit === undefined ? {} : { limit }),
+    ...(columns === undefined ? {} : { columns }),
+    ...(delimiter === undefined ? {} : { delimiter }),
+    ...(answers === undefined ? {} : { answers: resolve(folder, answers) }),
+  }).catch((thrown: unknown) => {
+    const error = OctavoError.from(thrown);
+    throw error.code === "invalid_option" ? source.problem(place, error.message, error) : error;
   });
   const { skipped } = dataset;
   return {
