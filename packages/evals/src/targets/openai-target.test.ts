@@ -429,6 +429,36 @@ describe("an OpenAI-compatible target", () => {
     assert.equal(await other.metrics(signal), undefined);
   });
 
+  it("asks who was beside a request, and takes what is no such list for not told", async () => {
+    const neighbour = {
+      request_id: "b",
+      tenant: "_other",
+      arrival_offset_ms: -3,
+      prompt_tokens: 40,
+      cached_tokens: 8,
+      output_tokens: [2, 3],
+      kernel_ms_meanwhile: 7.5,
+    };
+    await using server = await startFakeServer({
+      "/v1/requests/a%2F0/neighbours": (_, response) =>
+        sendJson(response, 200, { request: {}, neighbours: [neighbour, { request_id: 3 }], num_omitted: 0 }),
+      "/v1/requests/odd/neighbours": (_, response) => sendJson(response, 200, { neighbours: "none" }),
+    });
+    const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
+    assert.deepEqual(await target.neighbours("a/0", signal), [
+      {
+        requestId: "b",
+        arrivalOffsetMs: -3,
+        promptTokens: 40,
+        cachedTokens: 8,
+        outputTokens: 5,
+        kernelMs: 7.5,
+      },
+    ]);
+    assert.equal(await target.neighbours("odd", signal), undefined);
+    assert.equal(await target.neighbours("unknown", signal), undefined);
+  });
+
   it("refuses a base URL that is none", () => {
     assert.throws(() => openAiTarget({ name: "x", baseUrl: "localhost:8000" }), { code: "invalid_option" });
     const urls = ["http://h:1", "http://h:1/", "http://h:1/v1/", "http://h:1/openai/v2"];

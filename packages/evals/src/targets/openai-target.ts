@@ -4,7 +4,8 @@ import { listOf, recordOf, stringOf } from "../http/json.js";
 import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
 import { AnswerBuilder } from "./answer-builder.js";
-import type { AnswerOptions, Target } from "./target.js";
+import { neighboursOf } from "./neighbours.js";
+import type { AnswerOptions, Neighbour, Target } from "./target.js";
 
 export interface OpenAiTargetSettings extends ServerSettings {
   readonly name: string;
@@ -103,6 +104,12 @@ export class OpenAiTarget implements Target {
 
   async metrics(signal: AbortSignal): Promise<string | undefined> {
     return this.server.text({ path: "/metrics", atRoot: true, signal, timeoutMs: 10_000 });
+  }
+
+  async neighbours(requestId: string, signal: AbortSignal): Promise<readonly Neighbour[] | undefined> {
+    const path = `/requests/${encodeURIComponent(requestId)}/neighbours`;
+    const reply = await this.server.json({ path, signal, timeoutMs: 10_000 });
+    return reply.ok ? neighboursOf(reply.value) : undefined;
   }
 
   /** The model that answers, as far as it is known or the server tells. Asked before, no answer has to wait for what the server is. */

@@ -8,6 +8,25 @@ export interface Target {
   answer(evalCase: EvalCase, options: AnswerOptions): Promise<Answer>;
   /** What the server counts, as Prometheus reads it; undefined where it does not tell. Rejects only when `signal` is aborted. */
   metrics?(signal: AbortSignal): Promise<string | undefined>;
+  /**
+   * Who was there beside a request of whom the server knows, by the id in its serving record; undefined where it does not tell.
+   * Rejects only when `signal` is aborted.
+   */
+  neighbours?(requestId: string, signal: AbortSignal): Promise<readonly Neighbour[] | undefined>;
+}
+
+/** A request that was there at some time between another's arrival and its end: what it takes to send its like again. */
+export interface Neighbour {
+  readonly requestId: string;
+  /** From the other's arrival; below 0 where it was there before. */
+  readonly arrivalOffsetMs: number;
+  readonly promptTokens: number;
+  /** Of the prompt, what was cached. */
+  readonly cachedTokens: number;
+  /** Of all its sequences. */
+  readonly outputTokens: number;
+  /** Compute time that it had while the other was there. */
+  readonly kernelMs: number;
 }
 
 export interface AnswerOptions {

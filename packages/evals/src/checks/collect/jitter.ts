@@ -6,32 +6,28 @@ import type { Observation } from "../observation.js";
 import { fillerCase } from "./filler.js";
 import { observeSent, type SentUnder } from "./observe-sent.js";
 import { inOrder, type ScheduledCase, type SentCase, sendOpenLoop } from "./open-loop.js";
-
-/** One turn's streams, and the prompts that come while they run. */
-interface Turn {
-  readonly streams: readonly ScheduledCase[];
-  readonly neighbours: readonly ScheduledCase[];
-}
+import { isFiller, planReplay, type ReplayPlan } from "./replay-plan.js";
 
 const neighbourOutputTokens = 2;
 
 /**
  * Streams that are watched, alone and beside long prompts that come at random while they run, by turns. The turn with the
- * longest gap is then run again with its neighbours and without them, as often as asked for: what comes back is their doing.
+ * longest gap is then run again, as often as asked for, with those who were beside it as the server knows them, without them,
+ * and without the one that was computed most, where one stands out: what comes back is their doing.
  */
 export async function collectJitter(bed: TestBed, settings: JitterSettings): Promise<readonly Observation[]> {
   const { rounds, replays } = settings;
-  const total = settings.streams * (1 + 2 * rounds + (settings.replay ? 2 * replays : 0));
+  let total = settings.streams * (2 * rounds + (settings.replay ? 2 * replays : 0));
   const sent: SentUnder[] = [];
   let salt = 0;
   const run = async (turn: readonly ScheduledCase[], condition?: string): Promise<readonly SentCase[]> => {
     const salted = turn.map((one) => withFields(one, settings, `jitter-${bed.seed}-${salt}`));
     salt += 1;
     const answers = await sendOpenLoop(bed.candidate, inOrder(salted), { signal: bed.signal });
-    const watched = answers.filter(({ scheduled }) => !scheduled.evalCase.tags.includes("filler"));
+    const watched = answers.filter(({ scheduled }) => !isFiller(scheduled));
     if (condition !== undefined) sent.push(...watched.map((one) => ({ ...one, condition })));
     bed.onProgress?.({ done: sent.length, total });
-    return watched;
+    return answers;
   };
 
   const streams = watchedStreams(bed, settings);
@@ -39,22 +35,31 @@ export async function collectJitter(bed: TestBed, settings: JitterSettings): Pro
   const first = await run(streams);
   const lengthMs = Math.max(...first.map(({ answer }) => answer.timing.durationMs));
   const random = new Random(bed.seed);
-  let worst: { readonly turn: Turn; readonly longestMs: number } | undefined;
+  let worst: { readonly plan: ReplayPlan; readonly longestMs: number } | undefined;
   for (let round = 0; round < rounds; round++) {
-    const turn = { streams, neighbours: neighboursOf(settings, lengthMs, random, round) };
+    const neighbours = neighboursOf(settings, lengthMs, random, round);
     const order = [settings.baseline, settings.current];
     for (const condition of round % 2 === 0 ? order : order.toReversed()) {
-      const isBurst = condition === settings.current;
-      const answers = await run(isBurst ? [...streams, ...turn.neighbours] : streams, condition);
-      const longestMs = isBurst ? Math.max(...answers.map(longestGap)) : 0;
-      if (longestMs > (worst?.longestMs ?? 0)) worst = { turn, longestMs };
+      if (condition !== settings.current) {
+        await run(streams, condition);
+        continue;
+      }
+      const answers = await run([...streams, ...neighbours], condition);
+      const slow = slowestOf(answers);
+      const longestMs = slow === undefined ? 0 : longestGap(slow);
+      if (!settings.replay || slow === undefined || longestMs <= (worst?.longestMs ?? 0)) continue;
+      // at once: servers keep what they know of a request for a while
+      const plan = await planReplay(bed.candidate, answers, slow, neighbours, bed.signal);
+      worst = { plan, longestMs };
     }
   }
-  const again = settings.replay ? worst?.turn.neighbours : undefined;
-  const numReplays = again === undefined ? 0 : replays;
-  for (let replay = 0; replay < numReplays; replay++) {
-    await run([...streams, ...(again ?? [])], replayConditions.beside);
+  if (worst === undefined) return observeSent(sent, bed);
+  const { beside, withoutOne } = worst.plan;
+  if (withoutOne !== undefined) total += settings.streams * replays;
+  for (let replay = 0; replay < replays; replay++) {
+    await run([...streams, ...beside], replayConditions.beside);
     await run(streams, replayConditions.alone);
+    if (withoutOne !== undefined) await run([...streams, ...withoutOne], replayConditions.withoutOne);
   }
   return observeSent(sent, bed);
 }
@@ -80,14 +85,25 @@ function neighboursOf(
 }
 
 function withFields(
-  { evalCase, ...scheduled }: ScheduledCase,
+  scheduled: ScheduledCase,
   { tokens, vllmFields }: JitterSettings,
   salt: string,
 ): ScheduledCase {
-  const isFiller = evalCase.tags.includes("filler");
-  const length = isFiller ? {} : { max_tokens: tokens, ...(vllmFields ? { min_tokens: tokens } : {}) };
+  const length = isFiller(scheduled)
+    ? {}
+    : { max_tokens: tokens, ...(vllmFields ? { min_tokens: tokens } : {}) };
   const extraBody = { temperature: 0, ...length, ...(vllmFields ? { cache_salt: salt } : {}) };
-  return { evalCase, ...scheduled, extraBody };
+  return { ...scheduled, extraBody };
+}
+
+/** The watched stream with the longest gap. */
+function slowestOf(answers: readonly SentCase[]): SentCase | undefined {
+  return answers
+    .filter(({ scheduled }) => !isFiller(scheduled))
+    .reduce<SentCase | undefined>(
+      (most, one) => (most === undefined || longestGap(one) > longestGap(most) ? one : most),
+      undefined,
+    );
 }
 
 function longestGap({ answer }: SentCase): number {

@@ -29,26 +29,31 @@ export function causesOf(observations: readonly Observation[], longFromMs: numbe
     .toSorted((a, b) => b.share - a.share);
 }
 
-/** The conditions under which a slow stream was sent again: beside what had been beside it, and alone. */
-export const replayConditions = { beside: "replay-beside", alone: "replay-alone" } as const;
+/** The conditions under which a slow stream was sent again: beside what had been beside it, alone, and without the one that was computed most. */
+export const replayConditions = {
+  beside: "replay-beside",
+  alone: "replay-alone",
+  withoutOne: "replay-without-one",
+} as const;
 
 export interface Recovered {
   readonly repetitions: number;
-  /** Longest gap of a turn beside the neighbours less the longest one without, in ms. */
+  /** Longest gap of a turn beside all neighbours less the longest one without, in ms. */
   readonly ms: number;
   readonly interval: readonly [number, number] | undefined;
 }
 
-/** What taking the neighbours away gave back: blame by rerun. Student's interval over repetitions, which take turns. */
+/** What taking neighbours away gave back: blame by rerun. Student's interval over repetitions, which take turns. */
 export function recoveredByReplay(
   observations: readonly Observation[],
   confidence: number,
+  without: "alone" | "withoutOne" = "alone",
 ): Recovered | undefined {
   const beside = longestByTurn(observations, replayConditions.beside);
-  const alone = longestByTurn(observations, replayConditions.alone);
-  const repetitions = Math.min(beside.length, alone.length);
+  const rest = longestByTurn(observations, replayConditions[without]);
+  const repetitions = Math.min(beside.length, rest.length);
   if (repetitions === 0) return undefined;
-  const differences = beside.slice(0, repetitions).map((ms, index) => ms - alone[index]!);
+  const differences = beside.slice(0, repetitions).map((ms, index) => ms - rest[index]!);
   const center = mean(differences);
   if (repetitions < 3) return { repetitions, ms: center, interval: undefined };
   const squares = differences.reduce((sum, value) => sum + (value - center) ** 2, 0);

@@ -168,6 +168,12 @@ describe("jitter", () => {
     );
     const alike = judge(...seen, replay("replay-alone", 90));
     assert.ok(alike.notes.some((note) => note.includes("not shown")));
+    const one = (longest: number) =>
+      judge(...seen, replay("replay-alone", 15), replay("replay-without-one", longest)).notes.find((note) =>
+        note.startsWith("Without the one neighbour that was computed most it got"),
+      );
+    assert.match(one(20) ?? "", /70\.0 ms .*: that one is to blame/);
+    assert.match(one(90) ?? "", /0\.0 ms .*: the others would have done as much/);
   });
 
   it("holds mornings against mornings where the baseline has several days", () => {

@@ -9,6 +9,7 @@ import {
   causesOf,
   type CauseShare,
   jitterAdvice,
+  type Recovered,
   recoveredByReplay,
   replayConditions,
   stepsAround,
@@ -98,14 +99,29 @@ function sidesOf(
 }
 
 function replayNote(observations: readonly Observation[], alpha: number): readonly string[] {
-  const recovered = recoveredByReplay(observations, 1 - alpha);
-  if (recovered === undefined) return [];
-  const { ms, interval, repetitions } = recovered;
-  const range = interval === undefined ? "" : ` (${interval.map((end) => end.toFixed(1)).join(" to ")})`;
-  const isProof = interval !== undefined && interval[0] > 0;
+  const all = recoveredByReplay(observations, 1 - alpha);
+  const one = recoveredByReplay(observations, 1 - alpha, "withoutOne");
   return [
-    `Run again without its neighbours, the turn with the longest gap got ${ms.toFixed(1)} ms${range} of it back, in ${repetitions} repetitions: ${isProof ? "the neighbours are to blame" : "not shown that they are to blame"}.`,
+    ...(all === undefined
+      ? []
+      : [
+          `Run again without its neighbours, the turn with the longest gap got ${gotBack(all)}: ${isProof(all) ? "the neighbours are to blame" : "not shown that they are to blame"}.`,
+        ]),
+    ...(one === undefined
+      ? []
+      : [
+          `Without the one neighbour that was computed most it got ${gotBack(one)}: ${isProof(one) ? "that one is to blame" : "the others would have done as much, or nobody did"}.`,
+        ]),
   ];
+}
+
+function gotBack({ ms, interval, repetitions }: Recovered): string {
+  const range = interval === undefined ? "" : ` (${interval.map((end) => end.toFixed(1)).join(" to ")})`;
+  return `${ms.toFixed(1)} ms${range} of it back, in ${repetitions} repetitions`;
+}
+
+function isProof({ interval }: Recovered): boolean {
+  return interval !== undefined && interval[0] > 0;
 }
 
 /** A percentile of gaps needs gaps; that they depend on each other is why slices are counted too. */
