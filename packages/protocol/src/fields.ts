@@ -224,3 +224,12 @@ export const deliveryFields = {
   ),
   prompt_embeds: unsupported("prompt embeddings are not accepted; send text or token ids"),
 } as const;
+
+const hasNoPlace = "answers of this API have no place for it; ask /v1/requests, or /v1/chat/completions";
+
+/** `octavo` of APIs that others defined: bounds on time, and faults; what would be noted in the answer is refused by name. */
+export const octavoTerms = z.strictObject({
+  ...octavoFields.shape,
+  include_serving_record: unsupported(hasNoPlace, isFalse),
+  include_logits_digest: unsupported(hasNoPlace, isFalse),
+});

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOf, maxTokenId, requestLimits, unsupported } from "./fields.js";
+import { listOf, maxTokenId, octavoTerms, requestLimits, unsupported } from "./fields.js";
 import type { ToolCallNote } from "./chat.js";
 import type { OctavoError } from "./errors.js";
 
@@ -69,6 +69,7 @@ export const messagesRequest = z.object({
   top_k: z.int().min(-1).max(maxTokenId).nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
   service_tier: z.string().nullish(),
+  octavo: octavoTerms.nullish(),
   container: unsupported("containers are not supported"),
   mcp_servers: unsupported(
     "MCP servers are not called from here",

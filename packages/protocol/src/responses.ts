@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ToolCallNote } from "./chat.js";
-import { listOf, maxTokenId, requestLimits, unsupported } from "./fields.js";
+import { listOf, maxTokenId, octavoTerms, requestLimits, unsupported } from "./fields.js";
 
 /** OpenAI's Responses API, as far as a text model without built-in tools has it. Names and shapes: OpenAI's API reference. */
 
@@ -84,6 +84,7 @@ export const responsesRequest = z.object({
   prompt_cache_key: z.string().nullish(),
   safety_identifier: z.string().nullish(),
   stream_options: z.looseObject({}).nullish(),
+  octavo: octavoTerms.nullish(),
   truncation: unsupported("prompts are never cut in silence", (value) => value === "disabled"),
   top_logprobs: unsupported("not reported here; use /v1/chat/completions", (value) => value === 0),
   max_tool_calls: unsupported("this server has no built-in tools"),

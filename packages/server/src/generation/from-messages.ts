@@ -37,6 +37,7 @@ function samplingFields(request: MessagesRequest): object {
     temperature: request.temperature,
     top_p: request.top_p,
     top_k: request.top_k,
+    octavo: request.octavo,
   };
 }
 

@@ -41,6 +41,7 @@ export function chatFromResponses(
     top_p: request.top_p,
     reasoning_effort: request.reasoning?.effort,
     response_format: responseFormat(request.text?.format),
+    octavo: request.octavo,
   });
   return { chat, conversation };
 }

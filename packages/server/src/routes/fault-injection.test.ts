@@ -33,11 +33,16 @@ describe("fault injection that was not enabled", () => {
       ["/v1/chat/completions", { messages }],
       ["/v1/chat/completions", { messages, stream: true }],
       ["/v1/completions", { prompt: "a" }],
+      ["/v1/responses", { input: "a" }],
+      ["/v1/messages", { messages, max_tokens: 4 }],
     ] as const;
     for (const [path, body] of requests) {
       for (const wanted of [faults, {}]) {
         const response = await server.post(path, { ...body, octavo: { faults: wanted } }, headers);
-        assert.deepEqual(await errorOf(response), [400, "unsupported_parameter", "octavo.faults"], path);
+        const [status, code, param] = await errorOf(response);
+        // Anthropic's errors name no field
+        const field = path === "/v1/messages" ? undefined : "octavo.faults";
+        assert.deepEqual([status, code, param], [400, "unsupported_parameter", field], path);
       }
     }
     assert.deepEqual(server.model.engine.requests, []);
@@ -140,15 +145,21 @@ describe("fault injection", () => {
     for (const [path, body] of [
       ["/v1/chat/completions", { messages }],
       ["/v1/completions", { prompt: ["a", "b"] }],
+      ["/v1/responses", { input: "a" }],
+      ["/v1/messages", { messages, max_tokens: 4 }],
     ] as const)
       assert.equal((await server.post(path, { ...body, octavo })).status, 200, path);
     const { requests } = server.model.engine;
-    assert.equal(requests.length, 3);
+    assert.equal(requests.length, 5);
     for (const request of requests)
       assert.deepEqual(request.faults, { preemptAtTokens: [3], evictAtTokens: [0, 5] });
     const batch = { messages: [messages, messages], octavo };
     const whole = await server.post("/v1/chat/completions/batch", batch);
     assert.deepEqual(await errorOf(whole), [400, "unsupported_parameter", "octavo"]);
+    for (const field of ["include_serving_record", "include_logits_digest"]) {
+      const noted = await server.post("/v1/responses", { input: "a", octavo: { [field]: true } });
+      assert.deepEqual(await errorOf(noted), [400, "unsupported_parameter", `octavo.${field}`]);
+    }
     const unknown = { faults: { crash_at_token: 3 } };
     const refused = await server.post("/v1/chat/completions", { messages, octavo: unknown });
     assert.deepEqual((await errorOf(refused)).slice(0, 2), [400, "invalid_request"]);
