@@ -60,6 +60,7 @@ test("exports these values and no others", () => {
     "fileSource",
     "forcedLogprobs",
     "functionTarget",
+    "gatherSpans",
     "healthDimensions",
     "hleDataset",
     "importPromptfoo",

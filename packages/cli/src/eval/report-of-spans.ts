@@ -1,4 +1,4 @@
-import { type CheckRow, type EvalReport, type Observation, readSpans } from "@octavo/evals";
+import { type CheckRow, type EvalReport, gatherSpans } from "@octavo/evals";
 
 export interface SpanFlags {
   readonly set?: Readonly<Record<string, unknown>>;
@@ -14,11 +14,12 @@ export async function reportOfSpans(
 ): Promise<EvalReport> {
   const startedAt = new Date();
   row.checkSettings(settings);
-  const observations: Observation[] = [];
-  for (const file of files) {
-    const [, condition = "candidate", path = file] = /^([A-Za-z][\w-]*)=(.+)$/.exec(file) ?? [];
-    for await (const observation of readSpans(path, { condition })) observations.push(observation);
-  }
+  const observations = await gatherSpans(
+    files.map((file) => {
+      const [, condition = "candidate", path = file] = /^([A-Za-z][\w-]*)=(.+)$/.exec(file) ?? [];
+      return { condition, path };
+    }),
+  );
   return {
     format: "octavo.eval/1",
     name: name ?? `${row.name}, from spans`,

@@ -4,8 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { OctavoError } from "@octavo/protocol";
+import { parquetWriteFile } from "hyparquet-writer";
 import { observationsFromSpans } from "./from-spans.js";
 import type { Observation } from "./observation.js";
+import { gatherSpans } from "./spans/gather-spans.js";
 import { readSpans } from "./spans/read-spans.js";
 
 const reading = { condition: "production" };
@@ -227,6 +229,52 @@ test("files are lines or one value, and say which line is wrong", async () => {
     await assert.rejects(read("d.jsonl", `${line}\n{"start_ms": 1`), invalid("line 2"));
     await assert.rejects(read("e.parquet", "PAR1"), invalid("Parquet"));
     await assert.rejects(all(join(folder, "none")), invalid("cannot read"));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("spans of a Parquet file are read group by group, whole numbers of 64 bits too", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-spans-"));
+  try {
+    const filename = join(folder, "spans.parquet");
+    const numbers = Array.from({ length: 25 }, (_, index) => index);
+    await Promise.resolve(
+      parquetWriteFile({
+        filename,
+        rowGroupSize: 10,
+        columnData: [
+          {
+            name: "start_ms",
+            data: numbers.map((index) => BigInt(1_700_000_000_000 + index)),
+            type: "INT64",
+          },
+          { name: "duration_ms", data: numbers.map((index) => index + 0.5), type: "DOUBLE" },
+          { name: "operation", data: numbers.map(() => "chat"), type: "STRING" },
+          { name: "input_tokens", data: numbers.map(BigInt), type: "INT64" },
+          { name: "output.value", data: numbers.map((index) => `answer ${index}`), type: "STRING" },
+        ],
+      }),
+    );
+    const found = await all(filename);
+    assert.equal(found.length, 25);
+    assert.deepEqual(
+      [found[20]?.scheduledEpochMs, found[20]?.durationMs, found[20]?.promptTokens],
+      [1_700_000_000_020, 20.5, 20],
+    );
+    const files = [
+      { path: filename, condition: "baseline" },
+      { path: filename, condition: "candidate" },
+    ];
+    assert.deepEqual(
+      (await gatherSpans(files)).map(({ condition }) => condition),
+      [...numbers.map(() => "baseline"), ...numbers.map(() => "candidate")],
+    );
+    await assert.rejects(gatherSpans(files, { calls: 49, characters: 1e9 }), {
+      code: "dataset_invalid",
+      message: /spans\.parquet: more than 49 calls, which are held in memory: give a part/,
+    });
+    await assert.rejects(gatherSpans(files, { calls: 50, characters: 100 }), /more than 100 characters/);
   } finally {
     await rm(folder, { recursive: true });
   }

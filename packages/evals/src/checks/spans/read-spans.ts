@@ -1,17 +1,18 @@
-import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import { OctavoError } from "@octavo/protocol";
-import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
+import { fileSource } from "../../datasets/byte-source.js";
+import { readLines } from "../../datasets/lines.js";
+import { readParquetRows } from "../../datasets/parquet.js";
+import { parseJson } from "../../http/json.js";
 import { observationsFromSpans, type SpanReading } from "../from-spans.js";
 import type { Observation } from "../observation.js";
 
-/** A file that is one JSON value is read whole: longer ones are written a value per line. */
-const mostWholeBytes = 512 * 2 ** 20;
+/** A file that is one JSON value is read whole, as lines are: longer ones are written a value per line. */
+const mostWholeBytes = 256 * 2 ** 20;
 
 /**
  * Observations of a file of spans, in its order: JSON lines (rows of a store, OTLP bodies, spans), one JSON value, or a
- * Parquet file as `octavo traces export` writes it.
+ * Parquet file as `octavo traces export` writes it. Memory: a line, or a row group.
  *
  * @throws OctavoError `dataset_invalid` that names the file and the line
  */
@@ -23,28 +24,22 @@ export async function* readSpans(path: string, reading: SpanReading): AsyncGener
     },
   );
   if (path.endsWith(".parquet")) {
-    yield* observationsFromSpans(await parquetRows(path), reading);
+    for await (const { record } of readParquetRows(path)) yield* observationsFromSpans(record, reading);
     return;
   }
-  const lines = createInterface({
-    input: createReadStream(path, "utf8"),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  });
-  let number = 0;
-  for await (const line of lines) {
-    number += 1;
-    if (line.trim() === "") continue;
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch (cause) {
+  for await (const lines of readLines(fileSource(path), mostWholeBytes)) {
+    for (const { number, text } of lines) {
+      if (text.trim() === "") continue;
+      const parsed = parseJson(text);
+      if (parsed !== undefined) {
+        yield* observationsFromSpans(parsed.value, reading);
+        continue;
+      }
       if (number > 1 || size > mostWholeBytes)
-        throw new OctavoError("dataset_invalid", `${path}, line ${number}: not JSON`, { param: path, cause });
-      lines.close();
+        throw new OctavoError("dataset_invalid", `${path}, line ${number}: not JSON`, { param: path });
       yield* observationsFromSpans(await wholeJson(path), reading);
       return;
     }
-    yield* observationsFromSpans(value, reading);
   }
 }
 
@@ -53,16 +48,5 @@ async function wholeJson(path: string): Promise<unknown> {
     return JSON.parse(await readFile(path, "utf8"));
   } catch (cause) {
     throw new OctavoError("dataset_invalid", `${path}: neither JSON nor JSON lines`, { param: path, cause });
-  }
-}
-
-async function parquetRows(path: string): Promise<readonly unknown[]> {
-  try {
-    return await parquetReadObjects({ file: await asyncBufferFromFile(path) });
-  } catch (cause) {
-    throw new OctavoError("dataset_invalid", `${path}: not a Parquet file that can be read`, {
-      param: path,
-      cause,
-    });
   }
 }
