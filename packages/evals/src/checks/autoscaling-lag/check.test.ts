@@ -97,6 +97,24 @@ describe("autoscaling-lag", () => {
     assert.equal(ruleOfThumb.tripped, true);
   });
 
+  it("counts answers that were scored on one side only, and lets no score pass where they are many", () => {
+    const unscored = (share: number) =>
+      run({ seed: 6, slowdown: 1 }).map((seen, index) =>
+        seen.condition === "scaling" && index % Math.round(1 / share) === 0
+          ? { ...seen, scores: { ok: null } }
+          : seen,
+      );
+    const few = judge(unscored(0.04));
+    assert.equal(few.verdict, "pass", few.summary);
+    assert.ok(few.notes.includes("ok: 5 cases were scored on one side only, left out"), few.notes.join("\n"));
+    const many = judge(unscored(0.25));
+    assert.equal(many.verdict, "inconclusive");
+    assert.ok(many.notes.some((note) => note.startsWith("ok: 30 cases were scored on one side only, 25 %")));
+    const none = judge(unscored(1));
+    assert.equal(none.verdict, "inconclusive");
+    assert.equal(none.hypotheses.find(({ name }) => name === "ok, less than idle")?.estimate, undefined);
+  });
+
   it("judges requests that fail, answers that are cut off and fallbacks once there are any", () => {
     const spoiled = run({ seed: 5, slowdown: 1 }).map((seen, index) => {
       if (seen.condition !== "scaling") return seen;

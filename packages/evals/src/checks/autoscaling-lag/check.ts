@@ -1,6 +1,7 @@
 import { quantile } from "@octavo/statistics";
 import type { Advice, Check, CheckResult, Figure, Hypothesis, MovedCase, SampleSize } from "../check.js";
 import type { Observation } from "../observation.js";
+import { oneSidedNotes, scoresOfArrivals } from "../support/arrival-scores.js";
 import { intervalsFigure } from "../support/figures.js";
 import { requestsForTail } from "../support/quantile-ratio.js";
 import { byTime, pairArrivals, thinned } from "../support/time-blocks.js";
@@ -52,7 +53,10 @@ function judgeLag(observations: readonly Observation[], settings: AutoscalingLag
       ...intervalsFigure("While replicas were missing, against idle", "", hypotheses),
       ...burstSeries(idle, [...scaling, ...scaled], lag, limitMs),
     ],
-    notes: notesOn(idle, scaling, scaled, pairs, settings.alpha),
+    notes: [
+      ...notesOn(idle, scaling, scaled, pairs, settings.alpha),
+      ...oneSidedNotes("", scoresOfArrivals(pairs, settings)),
+    ],
   };
 }
 

@@ -1,8 +1,8 @@
 import type { Observation } from "../observation.js";
 import { tooManyFailed } from "../support/answered-latencies.js";
+import { scoresOfArrivals } from "../support/arrival-scores.js";
 import { lossEffect, unseenEffect } from "../support/loss-effect.js";
-import { comparePaired, type PairedScore } from "../support/paired-comparison.js";
-import { evaluatorsOf } from "../support/pairs.js";
+import { comparePaired } from "../support/paired-comparison.js";
 import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
 import { latencyBlocks, type TimedPair } from "../support/time-blocks.js";
 import type { TestedEffect } from "../support/verdicts.js";
@@ -31,21 +31,21 @@ export function stateEffects(
       // what never came anew is nothing to judge: that it never does would take many more cases
       if (!pairs.some(({ reference, observed }) => of(observed) && !of(reference))) return [];
       const good = (seen: Observation) => (of(seen) ? 0 : 1);
-      return pairedEffect(
-        `${name}, more than idle`,
-        scored(pairs, (seen) => good(seen)),
-        settings[margin],
-        settings.alpha,
-      );
+      const scores = pairs.map(({ caseId, reference, observed }) => ({
+        cluster: reference.cluster ?? caseId,
+        before: good(reference),
+        after: good(observed),
+      }));
+      const limits = { margin: settings[margin], alpha: settings.alpha };
+      return [lossEffect(`${name}, more than idle`, comparePaired(scores)!, limits)];
     }),
-    ...evaluatorsOf(pairs.map(({ observed }) => observed)).flatMap((evaluator) =>
-      pairedEffect(
-        `${evaluator}, less than idle`,
-        scored(pairs, ({ scores }) => scores[evaluator] ?? undefined),
-        settings.scoreMargin,
-        settings.alpha,
-      ),
-    ),
+    ...scoresOfArrivals(pairs, settings).flatMap(({ evaluator, compared, oneSided, isWhole }) => {
+      const { scoreMargin: margin, alpha } = settings;
+      const name = `${evaluator}, less than idle`;
+      if (compared === undefined) return oneSided === 0 ? [] : [unseenEffect(name, margin, alpha)];
+      const effect = lossEffect(name, compared, { margin, alpha });
+      return [{ ...effect, isWithin: effect.isWithin && isWhole }];
+    }),
   ];
 }
 
@@ -59,27 +59,6 @@ export function isTruncated({ finishReason, failureCode }: Observation): boolean
 
 export function isFallback({ tags }: Observation): boolean {
   return tags.includes("fallback");
-}
-
-function scored(
-  pairs: readonly StatePair[],
-  of: (seen: Observation) => number | undefined,
-): readonly PairedScore[] {
-  return pairs.flatMap(({ caseId, reference, observed }) => {
-    const [before, after] = [of(reference), of(observed)];
-    if (before === undefined || after === undefined) return [];
-    return [{ cluster: reference.cluster ?? caseId, before, after }];
-  });
-}
-
-function pairedEffect(
-  name: string,
-  scores: readonly PairedScore[],
-  margin: number,
-  alpha: number,
-): readonly TestedEffect[] {
-  const compared = comparePaired(scores);
-  return compared === undefined ? [] : [lossEffect(name, compared, { margin, alpha })];
 }
 
 function firstTokenEffect(pairs: readonly StatePair[], settings: AutoscalingLagSettings): TestedEffect {

@@ -100,6 +100,27 @@ describe("tenant-fairness", () => {
     assert.ok((worst?.estimate ?? 0) > 0.3);
   });
 
+  it("counts answers that were scored on one side only, and lets no score pass where they are many", () => {
+    const unscored = (everyNth: number, graded: boolean) =>
+      cluster({ seed: 8, graded }).map((seen) =>
+        seen.condition === "shared" && Number(seen.caseId.slice(5)) % everyNth === 0
+          ? { ...seen, scores: { ok: null } }
+          : seen,
+      );
+    assert.equal(judge(unscored(40, false)).verdict, "pass");
+    for (const graded of [false, true]) {
+      const many = judge(unscored(4, graded));
+      assert.equal(many.verdict, "inconclusive", many.summary);
+      assert.ok(
+        many.notes.some((note) => note.startsWith("small: ok: 30 cases were scored on one side only, 25 %")),
+        many.notes.join("\n"),
+      );
+    }
+    const none = judge(unscored(1, false));
+    assert.equal(none.verdict, "inconclusive");
+    assert.ok(none.hypotheses.some(({ name, estimate }) => name.includes("ok") && estimate === undefined));
+  });
+
   it("holds scores against the other tenants' where nobody was alone, and passes nobody", () => {
     const shared = (seed: number, wrong: number) =>
       cluster({ seed, wrong }).filter(({ condition }) => condition === "shared");

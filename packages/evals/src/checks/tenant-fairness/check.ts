@@ -5,9 +5,11 @@ import { sampleSizeOf, slowedCases } from "../fairness/check.js";
 import { latencySeries } from "../fairness/figures.js";
 import { latencyEffects, soloFailures } from "../fairness/latency-effects.js";
 import type { Observation } from "../observation.js";
+import { type ArrivalScores, oneSidedNotes, scoresOfArrivals } from "../support/arrival-scores.js";
 import { intervalsFigure } from "../support/figures.js";
 import { groupBy } from "../support/group-by.js";
 import { evaluatorsOf } from "../support/pairs.js";
+import { pairArrivals } from "../support/time-blocks.js";
 import { adviceAfter } from "../support/undecided.js";
 import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
 import { lossFromOthers, lossFromSolo } from "./score-effects.js";
@@ -71,6 +73,7 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
           ]
         : []),
       ...judged.flatMap(({ solo }) => soloFailures(solo) ?? []),
+      ...judged.flatMap((tenant) => oneSidedNotes(labelOf(tenant), soloScores(tenant, settings))),
     ],
   };
 }
@@ -98,16 +101,26 @@ function tenantsOf(
 }
 
 function effectsOf(traffic: TenantTraffic, settings: TenantFairnessSettings): readonly TestedEffect[] {
-  const label = `${traffic.tenant}: `;
-  const evaluators = evaluatorsOf(traffic.shared);
+  const label = labelOf(traffic);
   if (traffic.solo.length === 0)
-    return evaluators.flatMap((evaluator) =>
+    return evaluatorsOf(traffic.shared).flatMap((evaluator) =>
       lossFromOthers(label, evaluator, traffic.shared, traffic.others, settings),
     );
   return [
     ...latencyEffects(traffic, settings, label),
-    ...evaluators.flatMap((evaluator) => lossFromSolo(label, evaluator, traffic, settings)),
+    ...soloScores(traffic, settings).flatMap((scored) => lossFromSolo(label, scored, settings)),
   ];
+}
+
+function labelOf({ tenant }: TenantTraffic): string {
+  return `${tenant}: `;
+}
+
+function soloScores(
+  { solo, shared }: TenantTraffic,
+  settings: TenantFairnessSettings,
+): readonly ArrivalScores[] {
+  return scoresOfArrivals(pairArrivals(solo, shared), settings);
 }
 
 /** Waiting was not judged, or not every tenant, so nothing can pass. */

@@ -3,11 +3,11 @@ import type { Observation } from "../observation.js";
 import { groupBy } from "../support/group-by.js";
 import { clusterMean, dropBelow } from "../support/cluster-mean.js";
 import { pValueByInversion } from "../support/invert-interval.js";
-import { lossEffect } from "../support/loss-effect.js";
-import { comparePaired } from "../support/paired-comparison.js";
+import { lossEffect, unseenEffect } from "../support/loss-effect.js";
+import type { PairedScore } from "../support/paired-comparison.js";
+import type { ArrivalScores } from "../support/arrival-scores.js";
 import { BlockDraws } from "../support/block-draws.js";
 import { fewestBlocks } from "../support/quantile-ratio.js";
-import { pairArrivals } from "../support/time-blocks.js";
 import type { TestedEffect } from "../support/verdicts.js";
 
 export interface ScoreLimits {
@@ -21,26 +21,16 @@ export interface ScoreLimits {
 /** What a tenant's score loses beside others, from its own answers to the same cases when it was alone. */
 export function lossFromSolo(
   label: string,
-  evaluator: string,
-  own: { readonly solo: readonly Observation[]; readonly shared: readonly Observation[] },
+  { evaluator, scores, compared, oneSided, isWhole }: ArrivalScores,
   limits: ScoreLimits,
 ): readonly TestedEffect[] {
-  const pairs = pairArrivals(own.solo, own.shared).flatMap(({ caseId, reference, observed }) => {
-    const [before, after] = [
-      reference.scores[evaluator] ?? undefined,
-      observed.scores[evaluator] ?? undefined,
-    ];
-    if (before === undefined || after === undefined) return [];
-    return [{ cluster: reference.cluster ?? caseId, before, after }];
-  });
-  const compared = comparePaired(pairs);
-  if (compared === undefined) return [];
-  const mean = lossEffect(`${label}${evaluator}, less than alone`, compared, {
-    margin: limits.scoreMargin,
-    alpha: limits.alpha,
-  });
-  const isGraded = pairs.some(({ before, after }) => !isPassOrFail(before) || !isPassOrFail(after));
-  return isGraded ? [mean, worstEffect(label, evaluator, pairs, limits)] : [mean];
+  const { scoreMargin: margin, alpha } = limits;
+  const name = `${label}${evaluator}, less than alone`;
+  if (compared === undefined) return oneSided === 0 ? [] : [unseenEffect(name, margin, alpha)];
+  const mean = lossEffect(name, compared, { margin, alpha });
+  const isGraded = scores.some(({ before, after }) => !isPassOrFail(before) || !isPassOrFail(after));
+  const effects = isGraded ? [mean, worstEffect(label, evaluator, scores, limits)] : [mean];
+  return effects.map((effect) => ({ ...effect, isWithin: effect.isWithin && isWhole }));
 }
 
 /** What it scores less than the others, where its own solo run is not known: their cases may be other ones. */
@@ -93,21 +83,15 @@ export function lossFromOthers(
   ];
 }
 
-interface ClusteredPair {
-  readonly cluster: string;
-  readonly before: number;
-  readonly after: number;
-}
-
 /** Loss of the mean of the worst scores (conditional value at risk), with a bootstrap over cases. */
 function worstEffect(
   label: string,
   evaluator: string,
-  pairs: readonly ClusteredPair[],
+  pairs: readonly PairedScore[],
   { scoreMargin: margin, worstShare, alpha, resamples, seed }: ScoreLimits,
 ): TestedEffect {
   const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()];
-  const loss = (drawn: readonly ClusteredPair[]) =>
+  const loss = (drawn: readonly PairedScore[]) =>
     tailMean(
       drawn.map(({ before }) => before),
       1 - worstShare,
