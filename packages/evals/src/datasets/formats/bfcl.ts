@@ -42,21 +42,30 @@ export interface BfclOptions {
 /**
  * Cases of the Berkeley Function-Calling Leaderboard (versions 1 to 4): `question`, `function` and, in a file of its own,
  * `ground_truth` with the accepted values of each argument. Irrelevance cases expect no call; relevance cases have no
- * gold. Of multi-turn cases the first turn is asked and its calls are the gold, in their order: later turns need the
- * leaderboard's simulated classes; their questions and calls are in the metadata.
+ * gold. Of multi-turn cases the first turn is asked and its calls are the gold, in their order. Later turns rest on what the
+ * calls before them gave, which is in no file but made by the leaderboard's simulated classes: they are skipped and counted,
+ * their questions and calls are in the metadata.
  */
 export function bfclDataset(path: string, options: BfclOptions = {}): Dataset {
+  let laterTurns = 0;
   return {
     name: basename(path),
     size: undefined,
+    skipped: (): Readonly<Record<string, number>> =>
+      laterTurns === 0 ? {} : { "a later turn, which needs what the calls before it gave": laterTurns },
     async *cases() {
+      laterTurns = 0;
       const answersPath = options.answers ?? join(dirname(path), "possible_answer", basename(path));
       const hasAnswers = options.answers !== undefined || (await isFile(answersPath));
       const answers = hasAnswers ? await readAnswers(answersPath) : undefined;
       const documents = new FunctionDocuments(join(dirname(path), "multi_turn_func_doc"));
       const ids = new CaseIds();
       for await (const lines of readJsonLines(fileSource(path))) {
-        for (const line of lines) yield await bfclCase(line, { answers, answersPath, documents, ids });
+        for (const line of lines) {
+          const { evalCase, numTurns } = await bfclCase(line, { answers, answersPath, documents, ids });
+          laterTurns += numTurns - 1;
+          yield evalCase;
+        }
       }
     },
   };
@@ -72,7 +81,7 @@ interface Surroundings {
 async function bfclCase(
   { record, place }: JsonLine,
   { answers, answersPath, documents, ids }: Surroundings,
-): Promise<EvalCase> {
+): Promise<{ readonly evalCase: EvalCase; readonly numTurns: number }> {
   const id = record["id"];
   if (typeof id !== "string") throw invalidRecord(place, "id", `must be text, but is ${quoted(id)}`);
   const category = /^(.*?)_\d/.exec(id)?.[1] ?? "unknown";
@@ -98,7 +107,7 @@ async function bfclCase(
     ...(calls !== undefined && { toolCalls: calls }),
     ...(isMultiTurn && { isOrderFree: false }),
   };
-  return {
+  const evalCase = {
     id: ids.claim(id, place),
     messages: turns[0] ?? [],
     tools,
@@ -113,6 +122,7 @@ async function bfclCase(
       ...(isMultiTurn && { laterTurns: turns.slice(1), laterToolCalls: expectedTurns.slice(1) }),
     },
   };
+  return { evalCase, numTurns: turns.length };
 }
 
 /** Turns of messages; the first versions have one text, or one turn without a list around it. */

@@ -241,7 +241,7 @@ test("BFCL: function documents become tools, ground truths keep their accepted v
   assert.deepEqual(any?.expected, {});
 });
 
-test("BFCL: of several turns the first is asked; its calls are read from Python, in order", async () => {
+test("BFCL: of several turns the first is asked and the others are counted; its calls are read from Python, in order", async () => {
   const document = (name: string, properties: object): string =>
     JSON.stringify({ name, description: name, parameters: { type: "dict", properties } });
   await writeFile(
@@ -253,7 +253,7 @@ test("BFCL: of several turns the first is asked; its calls are read from Python,
     [
       {
         id: "multi_turn_base_0",
-        question: [[ask("Go to temp, then sort.")], [ask("And back.")]],
+        question: [[ask("Go to temp, then sort.")], [ask("And back.")], [ask("And again.")]],
         involved_classes: ["GorillaFileSystem"],
         missed_function: { "1": ["rm"] },
       },
@@ -264,11 +264,17 @@ test("BFCL: of several turns the first is asked; its calls are read from Python,
         ground_truth: [
           ["cd('temp')", "sort(file_name='it\\'s.txt', lines=[1, 2.5], all=True)"],
           ["cd(folder='..')"],
+          [],
         ],
       },
     ],
   );
-  const [only] = await collect(bfclDataset(path));
+  const dataset = bfclDataset(path);
+  const [only] = await collect(dataset);
+  const skipped = { "a later turn, which needs what the calls before it gave": 2 };
+  assert.deepEqual(dataset.skipped?.(), skipped);
+  await collect(dataset);
+  assert.deepEqual(dataset.skipped?.(), skipped, "counted anew each time");
   assert.deepEqual(
     only?.tools.map((tool) => tool.function.name),
     ["cd", "sort"],
@@ -280,7 +286,7 @@ test("BFCL: of several turns the first is asked; its calls are read from Python,
     ],
     isOrderFree: false,
   });
-  assert.deepEqual(only?.metadata["laterToolCalls"], [[{ name: "cd", arguments: { folder: [".."] } }]]);
+  assert.deepEqual(only?.metadata["laterToolCalls"], [[{ name: "cd", arguments: { folder: [".."] } }], []]);
 });
 
 test("BFCL: missing golds, unknown classes and calls that are no literals are named", async () => {
