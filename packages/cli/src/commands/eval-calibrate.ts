@@ -1,27 +1,31 @@
 import {
   calibrateEvaluator,
   type Calibrated,
+  type CascadeReport,
   type EvaluatorCalibration,
   evaluatorTable,
   exitCodes,
   openAiJudge,
   openDataset,
+  type PositionBias,
   reportCalibration,
 } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
 import { Command } from "commander";
+import { datasetFlags, datasetOptions, type DatasetFlags } from "../eval/dataset-flags.js";
 import { evalAction } from "../eval/eval-action.js";
 import { interruptible } from "../interruptible.js";
 import { parseCount } from "../options/parse.js";
 import { printable } from "../output/text-table.js";
 
-interface CalibrateFlags {
+interface CalibrateFlags extends DatasetFlags {
   readonly judge: string;
   readonly judgeModel: string;
   readonly judgeKeyEnv?: string;
   readonly evaluator: readonly string[];
   readonly outputField: string;
   readonly labelField: string;
+  readonly baselineField: string;
   readonly minimum: number;
   readonly concurrency: number;
   readonly json?: boolean;
@@ -29,9 +33,10 @@ interface CalibrateFlags {
 
 /** `octavo eval calibrate`: how far a judge can be believed, by cases that people labelled. */
 export function evalCalibrateCommand(): Command {
-  return new Command("calibrate")
+  const command = new Command("calibrate")
     .description("hold a judge against people's labels")
-    .argument("<file>", "cases with answers, and labels where there are any")
+    .argument("<file>", "cases with answers, and labels where there are any");
+  return datasetFlags(command)
     .requiredOption("--judge <url>", "server of the model that judges")
     .requiredOption("--judge-model <name>", "its model")
     .option("--judge-key-env <name>", "environment variable with its key")
@@ -42,6 +47,7 @@ export function evalCalibrateCommand(): Command {
       "where it has the label: pass or fail, or one for each evaluator",
       "label",
     )
+    .option("--baseline-field <name>", "where it has the answer that it is compared with", "baseline")
     .option("--minimum <n>", "labels of each kind below which nothing is said", parseCount(2), 10)
     .option("--concurrency <n>", "questions in flight", parseCount(1, 1024), 8)
     .option("--json", "print JSON")
@@ -65,9 +71,10 @@ async function calibrate(file: string, flags: CalibrateFlags): Promise<void> {
     async (signal) => {
       const results: EvaluatorCalibration[] = [];
       for (const evaluator of evaluators) {
-        const { outputField, labelField, minimum: minimumPerLabel, concurrency } = flags;
-        const dataset = await openDataset(file);
-        const settings = { signal, outputField, labelField, minimumPerLabel, concurrency };
+        const { outputField, labelField, baselineField, minimum: minimumPerLabel, concurrency } = flags;
+        const dataset = await openDataset(file, datasetOptions(flags));
+        const fields = { outputField, labelField, baselineField };
+        const settings = { ...fields, signal, minimumPerLabel, concurrency };
         results.push(await calibrateEvaluator(evaluator, dataset.cases(), settings));
       }
       return results;
@@ -83,16 +90,38 @@ async function calibrate(file: string, flags: CalibrateFlags): Promise<void> {
 }
 
 function jsonOf(calibration: EvaluatorCalibration): unknown {
-  const { report, evaluator, judge } = calibration;
-  if (report.status === "refused") return { evaluator, judge, refused: report.reason };
+  const { report, evaluator, judge, places, cascade } = calibration;
+  const decided = {
+    ...(places.numPairs === 0 ? {} : { places }),
+    ...(cascade.numScored === 0 ? {} : { cascade }),
+  };
+  if (report.status === "refused") return { evaluator, judge, refused: report.reason, ...decided };
   const { warnings, numJudgeFailures, uncorrected, predictionPowered } = report;
-  return { ...reportCalibration(calibration), numJudgeFailures, uncorrected, predictionPowered, warnings };
+  const figures = { numJudgeFailures, uncorrected, predictionPowered, warnings };
+  return { ...reportCalibration(calibration), ...figures, ...decided };
 }
 
-function textOf({ evaluator, judge = "nobody", report }: EvaluatorCalibration): string {
+function textOf({ evaluator, judge = "nobody", report, places, cascade }: EvaluatorCalibration): string {
   const head = `${evaluator}, judged by ${judge}`;
   const lines = report.status === "refused" ? [`refused: ${report.reason}`] : linesOf(report);
-  return printableLines([head, ...lines.map((line) => `  ${line}`)]);
+  const decided = [...placeLines(places), ...cascadeLines(cascade)];
+  return printableLines([head, ...[...lines, ...decided].map((line) => `  ${line}`)]);
+}
+
+function placeLines({ numPairs, disagreement, firstPreferred }: PositionBias): readonly string[] {
+  if (numPairs === 0) return [];
+  return [
+    `orders disagree    ${estimate(disagreement?.estimate, disagreement?.interval)} of ${numPairs} pairs; of these for the first place ${estimate(firstPreferred?.estimate, firstPreferred?.interval)}`,
+  ];
+}
+
+function cascadeLines({ numScored, stages, numAudited, agreement }: CascadeReport): readonly string[] {
+  if (numScored === 0) return [];
+  const decided = stages.map(({ name, numDecided }) => `${name} ${numDecided}`).join(", ");
+  return [
+    `decided by         ${decided}`,
+    `agreement          ${estimate(agreement?.estimate, agreement?.interval)} of ${numAudited} audited`,
+  ];
 }
 
 function linesOf(report: Calibrated): readonly string[] {

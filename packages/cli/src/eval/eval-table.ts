@@ -19,6 +19,31 @@ export function renderEvalTable(report: EvalReport): string {
         { head: "could not tell", of: (row) => row.failed },
       ]),
     );
+  if (report.cascades !== undefined)
+    parts.push(
+      textTable(report.cascades, [
+        { head: "cascade", of: (row) => row.evaluator },
+        { head: "target", of: (row) => row.target },
+        {
+          head: "decided by",
+          of: ({ stages }) => stages.map(({ name, numDecided }) => `${name} ${numDecided}`).join(", "),
+        },
+        { head: "audited", of: (row) => row.numAudited },
+        { head: "agreement", of: (row) => share(row.agreement?.estimate) },
+        { head: "95 % interval", of: (row) => range(row.agreement?.interval) },
+      ]),
+    );
+  if (report.comparisons !== undefined)
+    parts.push(
+      textTable(report.comparisons, [
+        { head: "comparison", of: (row) => row.evaluator },
+        { head: "target", of: (row) => row.target },
+        { head: "pairs", of: (row) => row.numPairs },
+        { head: "orders disagree", of: (row) => share(row.disagreement?.estimate) },
+        { head: "95 % interval", of: (row) => range(row.disagreement?.interval) },
+        { head: "of these for the first", of: (row) => share(row.firstPreferred?.estimate) },
+      ]),
+    );
   if (report.checks.length > 0)
     parts.push(
       textTable(report.checks, [

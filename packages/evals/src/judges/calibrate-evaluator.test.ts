@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { EvalCase } from "../cases/eval-case.js";
 import { EvaluatorTable } from "../evaluators/registry.js";
+import { evaluatorTable } from "../evaluators/table.js";
 import { sampleOf } from "../evaluators/testing/sample.js";
 import { calibrateEvaluator, reportCalibration } from "./calibrate-evaluator.js";
 import { judgedEvaluators } from "./judged-evaluators.js";
@@ -76,6 +77,31 @@ it("a run's own pass rate is corrected where it is given", async () => {
   const corrected = reportCalibration(calibration, passes)?.correctedPassRate;
   assert.ok(Math.abs(corrected!.estimate - 0.6) < 1e-12);
   assert.ok(corrected!.interval![0] < 0.6 && corrected!.interval![1] > 0.6);
+});
+
+it("how an evaluator came to its verdicts is counted: by place, and by stage", async () => {
+  const loyal = new FakeJudge(({ labels }) =>
+    labels.includes("A") ? { label: "A" } : { label: "pass", probabilities: { pass: 0.99, fail: 0.01 } },
+  );
+  const stages = [{ evaluator: "is_polite" }, { evaluator: "is_polite" }];
+  const [pairwise, cascade] = evaluatorTable.create(
+    ["pairwise_preference", { name: "cascade", options: { stages, audit_share: 0.5 } }],
+    { judge: loyal },
+  );
+  const cases = Array.from({ length: 24 }, (_, index) => {
+    const own = labelledCase(index, `answer ${index}`, index % 2 === 0 ? "pass" : "fail");
+    return index < 20 ? { ...own, metadata: { ...own.metadata, baseline: "another" } } : own;
+  });
+  const compared = await calibrateEvaluator(pairwise!, cases, { signal });
+  assert.equal(compared.places.numPairs, 20, "four have nothing to be compared with");
+  assert.equal(compared.places.disagreement?.estimate, 1);
+  assert.equal(compared.cascade.numScored, 0);
+  const staged = await calibrateEvaluator(cascade!, cases, { signal });
+  assert.deepEqual(staged.cascade.stages, [{ name: "1:is_polite", numDecided: 24 }]);
+  assert.ok(staged.cascade.numAudited > 4 && staged.cascade.numAudited < 20);
+  assert.equal(staged.cascade.agreement?.estimate, 1);
+  const renamed = await calibrateEvaluator(pairwise!, cases, { signal, baselineField: "label" });
+  assert.equal(renamed.places.numPairs, 24);
 });
 
 it("labels that are too few make no row", async () => {

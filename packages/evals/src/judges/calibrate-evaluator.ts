@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import { correctedRate, wilsonInterval } from "@octavo/statistics";
+import type { Answer } from "../answers/answer.js";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
 import { numberOf, recordOf } from "../http/json.js";
@@ -12,12 +13,16 @@ import {
   type CalibrationReport,
   type LabelledScore,
 } from "./calibration.js";
+import { cascadeReport, type CascadeReport } from "./cascade.js";
+import { positionBias, type PositionBias } from "./pairwise.js";
 
 export interface CalibrateEvaluatorOptions extends CalibrationOptions {
   readonly signal: AbortSignal;
   /** Fields of the cases' metadata: the answer that was labelled, and what people said of it. Default `output`, `label`. */
   readonly outputField?: string;
   readonly labelField?: string;
+  /** Another answer that the labelled one is compared with, for evaluators that compare. Default `baseline`. */
+  readonly baselineField?: string;
   readonly concurrency?: number;
 }
 
@@ -30,6 +35,10 @@ export interface EvaluatorCalibration {
   readonly report: CalibrationReport;
   /** The judge's probability of a pass beside how often people passed, in tenths; empty where it gives none. */
   readonly bins: ReportCalibration["bins"];
+  /** How much the order of two answers decided, of an evaluator that compares. */
+  readonly places: PositionBias;
+  /** What each stage decided, of a cascade. */
+  readonly cascade: CascadeReport;
 }
 
 /**
@@ -44,14 +53,21 @@ export async function calibrateEvaluator(
   cases: AsyncIterable<EvalCase> | Iterable<EvalCase>,
   options: CalibrateEvaluatorOptions,
 ): Promise<EvaluatorCalibration> {
-  const { signal, outputField = "output", labelField = "label", concurrency = 8, ...settings } = options;
+  const { signal, concurrency = 8, labelField = "label", ...rest } = options;
+  const { outputField = "output", baselineField = "baseline", ...settings } = rest;
   const labels = new Map<string, boolean | undefined>();
   const labelled: LabelledScore[] = [];
   const unlabelled: Score[] = [];
   const samples = async function* (): AsyncGenerator<Sample> {
     for await (const evalCase of cases) {
       labels.set(evalCase.id, labelOf(evalCase, labelField, evaluator.name));
-      yield await sampleOf(evalCase, outputField, signal);
+      const answer = await answerOf(evalCase, outputField, signal);
+      const hasBaseline = evalCase.metadata[baselineField] !== undefined;
+      yield {
+        case: evalCase,
+        answer,
+        ...(hasBaseline ? { baseline: await answerOf(evalCase, baselineField, signal) } : {}),
+      };
     }
   };
   const runner = new InProcessRunner({ concurrency });
@@ -69,6 +85,8 @@ export async function calibrateEvaluator(
     numFailed: scores.filter(({ status }) => status === "failed").length,
     report: calibrate(labelled, unlabelled, settings),
     bins: reliabilityBins(labelled),
+    places: positionBias(scores),
+    cascade: cascadeReport(scores),
   };
 }
 
@@ -126,14 +144,11 @@ function reliabilityBins(labelled: readonly LabelledScore[]): ReportCalibration[
     }));
 }
 
-async function sampleOf(evalCase: EvalCase, field: string, signal: AbortSignal): Promise<Sample> {
+async function answerOf(evalCase: EvalCase, field: string, signal: AbortSignal): Promise<Answer> {
   const output = evalCase.metadata[field];
   if (typeof output !== "string")
     throw invalid(evalCase, field, "expected the answer that is judged, as text");
-  return {
-    case: evalCase,
-    answer: await functionTarget("labelled", () => output).answer(evalCase, { signal }),
-  };
+  return functionTarget("labelled", () => output).answer(evalCase, { signal });
 }
 
 const words: Readonly<Record<string, boolean>> = {

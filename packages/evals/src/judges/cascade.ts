@@ -97,7 +97,7 @@ export function cascadeEvaluator(table: () => EvaluatorTable): EvaluatorEntry {
       const stages = options.stages.map(({ evaluator: spec, decides, certainty }, index): CascadeStage => {
         // two stages may be one row with different judges
         const named = typeof spec === "string" ? { name: spec } : spec;
-        const [evaluator] = table().create([{ as: `stage-${index}`, ...named }], services);
+        const [evaluator] = table().create([{ as: stageName(index, named), ...named }], services);
         if (evaluator === undefined) throw new OctavoError("internal_error", "no stage was made");
         return { evaluator, decides, certainty };
       });
@@ -113,6 +113,11 @@ export function cascadeEvaluator(table: () => EvaluatorTable): EvaluatorEntry {
   });
 }
 
+/** As reports show it. */
+function stageName(index: number, { name }: { readonly name?: unknown }): string {
+  return `${index + 1}:${String(name)}`.slice(0, 64);
+}
+
 export interface CascadeReport {
   readonly numScored: number;
   /** In the order of the stages. */
@@ -125,31 +130,48 @@ export interface CascadeReport {
 
 /** What a cascade saved and what it cost in agreement, from its scores alone, wherever they were made. */
 export function cascadeReport(scores: Iterable<Score>, confidence = 0.95): CascadeReport {
-  const stages: { name: string; numDecided: number }[] = [];
-  let numScored = 0;
-  let numAudited = 0;
-  let agreed = 0;
-  for (const score of scores) {
-    if (score.status !== "scored") continue;
+  const tally = new CascadeTally();
+  for (const score of scores) tally.add(score);
+  return tally.report(confidence);
+}
+
+/** Stages that are counted apart; no cascade has so many. */
+const mostStages = 64;
+
+/** Counts what each stage decided, as scores come. */
+export class CascadeTally {
+  readonly #stages: { name: string; numDecided: number }[] = [];
+  #numScored = 0;
+  #numAudited = 0;
+  #agreed = 0;
+
+  /** What no cascade scored is not counted. */
+  add(score: Score): void {
+    if (score.status !== "scored") return;
     const index = numberOf(score.details?.["stageIndex"]);
     const name = stringOf(score.details?.["stage"]);
-    if (index === undefined || name === undefined || index > 64) continue;
-    numScored += 1;
-    while (stages.length <= index) stages.push({ name: `stage-${stages.length}`, numDecided: 0 });
-    stages[index]!.name = name;
-    stages[index]!.numDecided += 1;
+    if (index === undefined || name === undefined || index > mostStages) return;
+    this.#numScored += 1;
+    while (this.#stages.length <= index)
+      this.#stages.push({ name: `stage-${this.#stages.length}`, numDecided: 0 });
+    this.#stages[index]!.name = name;
+    this.#stages[index]!.numDecided += 1;
     const audit = stringOf(score.details?.["audit"]);
-    if (audit === undefined) continue;
-    numAudited += 1;
-    if (audit === (score.passed ? "pass" : "fail")) agreed += 1;
+    if (audit === undefined) return;
+    this.#numAudited += 1;
+    if (audit === (score.passed ? "pass" : "fail")) this.#agreed += 1;
   }
-  return {
-    numScored,
-    stages,
-    numAudited,
-    agreement:
-      numAudited === 0
-        ? undefined
-        : { estimate: agreed / numAudited, interval: wilsonInterval(agreed, numAudited, confidence) },
-  };
+
+  report(confidence = 0.95): CascadeReport {
+    const [agreed, audited] = [this.#agreed, this.#numAudited];
+    return {
+      numScored: this.#numScored,
+      stages: this.#stages,
+      numAudited: audited,
+      agreement:
+        audited === 0
+          ? undefined
+          : { estimate: agreed / audited, interval: wilsonInterval(agreed, audited, confidence) },
+    };
+  }
 }

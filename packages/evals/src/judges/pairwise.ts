@@ -124,27 +124,39 @@ export interface PositionBias {
 
 /** How much the place decided, over scores of `pairwise_preference` or comparisons. */
 export function positionBias(results: Iterable<Score | Comparison>): PositionBias {
-  let numPairs = 0;
-  let disagreeing = 0;
-  let first = 0;
-  let placed = 0;
-  for (const result of results) {
+  const tally = new PlaceTally();
+  for (const result of results) tally.add(result);
+  return tally.bias;
+}
+
+/** Counts how much the place decided, as scores come. */
+export class PlaceTally {
+  #numPairs = 0;
+  #disagreeing = 0;
+  #first = 0;
+  #placed = 0;
+
+  /** What is no comparison is not counted. */
+  add(result: Score | Comparison): void {
     const preferences = "preferences" in result ? result.preferences : preferencesOf(result);
-    if (preferences === undefined) continue;
-    numPairs += 1;
+    if (preferences === undefined) return;
+    this.#numPairs += 1;
     const [forward, backward] = preferences;
     const isConsistent = forward === "tie" ? backward === "tie" : backward !== "tie" && backward !== forward;
-    if (!isConsistent) disagreeing += 1;
+    if (!isConsistent) this.#disagreeing += 1;
     if (forward !== "tie" && forward === backward) {
-      placed += 1;
-      if (forward === "first") first += 1;
+      this.#placed += 1;
+      if (forward === "first") this.#first += 1;
     }
   }
-  return {
-    numPairs,
-    disagreement: shareOf(disagreeing, numPairs),
-    firstPreferred: shareOf(first, placed),
-  };
+
+  get bias(): PositionBias {
+    return {
+      numPairs: this.#numPairs,
+      disagreement: shareOf(this.#disagreeing, this.#numPairs),
+      firstPreferred: shareOf(this.#first, this.#placed),
+    };
+  }
 }
 
 function shareOf(count: number, total: number): PositionBias["disagreement"] {

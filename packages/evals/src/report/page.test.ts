@@ -70,12 +70,26 @@ test("cases are worst first, differ by marked words, and are bounded in number, 
   assert.ok(small.length < page({ cases: [] }).length + 20_000);
 });
 
+test("how judges came to their verdicts is shown: by place, and by the stage that decided", () => {
+  const html = page();
+  assert.match(
+    html,
+    /<td class="number">16 % \(11 % to 22 %\)<\/td><td class="number">70 % \(51 % to 84 %\)/,
+  );
+  assert.match(html, /1:contains 12, 2:is_helpful 141, 3:is_helpful 37/);
+  assert.match(html, /94\.1 % \(73 % to 99 %\)/);
+  const { comparisons: _, cascades: __, ...older } = sampleReport({ calibrations: [] });
+  assert.doesNotMatch(renderReportHtml(older), /id="judges"|href="#judges"/);
+});
+
 test("an empty run, one that decided nothing, and figures without a number are pages too", () => {
   const empty = page({
     checks: [],
     cases: [],
     evaluators: [],
     calibrations: [],
+    comparisons: [],
+    cascades: [],
     gate: undefined,
     numCases: 0,
   });

@@ -6,7 +6,7 @@ import { type EvalReport, verdictOf } from "./report.js";
 import { script } from "./script.js";
 import { caseSection } from "./sections/cases.js";
 import { checkSection } from "./sections/check.js";
-import { calibrationSection, evaluatorSection } from "./sections/evaluators.js";
+import { evaluatorSection, judgeSection } from "./sections/evaluators.js";
 import { gateSection } from "./sections/gate.js";
 import { header, overview } from "./sections/header.js";
 import { styles } from "./styles.js";
@@ -41,7 +41,7 @@ export function renderReportHtml(report: EvalReport, options: PageOptions = {}):
     overview(report),
     report.gate === undefined ? "" : section("gate", "Release gate", gateSection(report.gate)),
     section("evaluators", "Quality", evaluatorSection(report.evaluators)),
-    section("judges", "Can the judge be believed?", calibrationSection(report.calibrations)),
+    section("judges", "Can the judge be believed?", judgeSection(report)),
     section("checks", "Serving checks", checks.join("")),
     section("cases", "Cases", caseSection(report.cases, report.numCases, maxCaseBytes)),
     "</main>",
@@ -56,7 +56,7 @@ function contents(report: EvalReport): string {
   const places: readonly (readonly [string, string, boolean])[] = [
     ["gate", "Release gate", report.gate !== undefined],
     ["evaluators", "Quality", report.evaluators.length > 0],
-    ["judges", "Judges", report.calibrations.length > 0],
+    ["judges", "Judges", judgeSection(report) !== ""],
     ["checks", "Serving checks", report.checks.length > 0],
     ["cases", "Cases", report.cases.length > 0],
   ];

@@ -15,6 +15,9 @@ export interface EvalReport {
   readonly datasets: readonly { readonly name: string }[];
   readonly evaluators: readonly EvaluatorSummary[];
   readonly calibrations: readonly ReportCalibration[];
+  /** Of evaluators that compare two answers in both orders; absent where there are none, as `cascades` is. */
+  readonly comparisons?: readonly ReportComparison[];
+  readonly cascades?: readonly ReportCascade[];
   readonly checks: readonly CheckResult[];
   readonly gate: GateResult | undefined;
   /** The cases worth seeing, at most as many as the run was told to keep; `numCases` counts all. */
@@ -60,6 +63,30 @@ export interface ReportCalibration {
     readonly interval: readonly [number, number] | undefined;
     readonly count: number;
   }[];
+}
+
+/** How much the order in which two answers were shown decided which was better. */
+export interface ReportComparison {
+  readonly evaluator: string;
+  readonly judge: string | undefined;
+  readonly target: string;
+  readonly numPairs: number;
+  /** Share of pairs whose two orders disagree: they count as ties. */
+  readonly disagreement: Estimate | undefined;
+  /** Of those that preferred one place both times, the share that preferred the first: 0.5 without bias. */
+  readonly firstPreferred: Estimate | undefined;
+}
+
+/** What a cascade's stages decided, and how often its last stage agrees with the ones before it. */
+export interface ReportCascade {
+  readonly evaluator: string;
+  readonly target: string;
+  readonly numScored: number;
+  /** In their order. */
+  readonly stages: readonly { readonly name: string; readonly numDecided: number }[];
+  /** Of verdicts before the last stage, those on which it was asked too. */
+  readonly numAudited: number;
+  readonly agreement: Estimate | undefined;
 }
 
 /** Of the whole run: what the gate says, else the worst of its checks. Undefined where nothing was to be decided. */

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { OctavoError } from "@octavo/protocol";
+import { evaluatorTable } from "../evaluators/table.js";
 import { parseGateConfig } from "../gate/config.js";
+import { FakeJudge } from "../judges/testing/fake-judge.js";
 import { InProcessRunner } from "../runners/in-process.js";
 import { functionTarget } from "../targets/function-target.js";
 import { evaluationVocabulary } from "./plan-evaluation.js";
@@ -94,4 +96,62 @@ test("a run whose time is over reports what it has; one that was interrupted rej
     runEvaluation({ ...plan, scoresCases: true }, { ...options, signal: AbortSignal.abort() }),
     (error) => error instanceof OctavoError && error.code === "request_cancelled",
   );
+});
+
+test("how judges came to their verdicts is in the report: by place, and by the stage that was sure", async () => {
+  // prefers whatever stands first, and passes everything, sure of it
+  const judge = new FakeJudge(({ labels }) =>
+    labels.includes("A") ? { label: "A" } : { label: "pass", probabilities: { pass: 0.95, fail: 0.05 } },
+  );
+  const evaluators = evaluatorTable.create(
+    [
+      "pairwise_preference",
+      {
+        name: "cascade",
+        as: "helpful",
+        options: { stages: [{ evaluator: "is_helpful" }, { evaluator: "is_helpful" }], audit_share: 1 },
+      },
+    ],
+    { judge },
+  );
+  const report = await runEvaluation(
+    {
+      ...plan,
+      baseline: { target: functionTarget("baseline", () => "other"), url: "", model: undefined },
+      evaluators,
+      checks: [],
+      gate: undefined,
+      scoresCases: true,
+    },
+    options,
+  );
+  assert.deepEqual(
+    report.comparisons?.map(({ evaluator, judge: by, target, numPairs }) => [
+      evaluator,
+      by,
+      target,
+      numPairs,
+    ]),
+    [["pairwise_preference", "fake", "candidate", 12]],
+  );
+  assert.equal(report.comparisons?.[0]?.disagreement?.estimate, 1);
+  assert.equal(report.comparisons?.[0]?.firstPreferred?.estimate, 1);
+  assert.deepEqual(
+    report.cascades?.map(({ evaluator, target, stages, numAudited }) => [
+      evaluator,
+      target,
+      stages,
+      numAudited,
+    ]),
+    ["baseline", "candidate"].map((target) => [
+      "helpful",
+      target,
+      [{ name: "1:is_helpful", numDecided: 12 }],
+      12,
+    ]),
+  );
+  assert.equal(report.cascades?.[0]?.agreement?.estimate, 1);
+  assert.match(report.warnings.join("\n"), /in 100 % of 12 pairs the order decided which answer was better/);
+  const without = await runEvaluation({ ...plan, checks: [], gate: undefined, scoresCases: true }, options);
+  assert.deepEqual([without.comparisons, without.cascades], [undefined, undefined]);
 });

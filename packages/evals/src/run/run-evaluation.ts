@@ -17,6 +17,8 @@ import type { Runner } from "../runners/runner.js";
 import type { Target } from "../targets/target.js";
 import type { ObservationJournal } from "../checks/collect/observation-journal.js";
 import type { CaseJournal } from "./case-journal.js";
+import type { CaseRow } from "./case-row.js";
+import { JudgingTally } from "./judging-tally.js";
 import { type CaseProgress, runCases } from "./run-cases.js";
 import { summarise } from "./summarise.js";
 
@@ -86,6 +88,7 @@ export async function runEvaluation(
   const startedAt = new Date();
   const measurements = new Measurements(plan.prices);
   const kept = new KeptCases(plan.maxReportedCases);
+  const judging = new JudgingTally();
   const checks: CheckResult[] = [];
   const calibrations: ReportCalibration[] = [];
   const warnings = [...plan.warnings];
@@ -95,7 +98,16 @@ export async function runEvaluation(
     options.deadline === undefined ? options.signal : AbortSignal.any([options.signal, options.deadline]);
   let gate: GateResult | undefined;
   try {
-    const notMade = await measure(plan, { ...options, signal }, measurements, kept, checks);
+    const notMade = await measure(
+      plan,
+      { ...options, signal },
+      (row) => {
+        measurements.add(row);
+        kept.add(row);
+        judging.add(row);
+      },
+      checks,
+    );
     for (const evaluator of plan.evaluators) {
       if (plan.labels === undefined || evaluator.judge === undefined) continue;
       const calibration = await calibrateEvaluator(evaluator, plan.labels.cases(), { signal });
@@ -121,6 +133,7 @@ export async function runEvaluation(
     if (numFailed > 0)
       warnings.push(`${numFailed} answers of ${name} never came: in pass rates they count as not passed`);
   }
+  warnings.push(...judging.warnings());
   for (const { skipped, name } of plan.datasets)
     for (const [reason, count] of Object.entries(skipped?.() ?? {}))
       warnings.push(`${count} cases of ${name} were left out: ${reason}`);
@@ -141,6 +154,7 @@ export async function runEvaluation(
         )
       : [],
     calibrations,
+    ...judging.report(plan.evaluators),
     checks,
     gate,
     cases: kept.rows,
@@ -153,8 +167,7 @@ export async function runEvaluation(
 async function measure(
   plan: EvaluationPlan,
   { runner, signal, journal, observations, onProgress }: EvaluationRunOptions,
-  measurements: Measurements,
-  kept: KeptCases,
+  onRow: (row: CaseRow) => void,
   checks: CheckResult[],
 ): Promise<OctavoError | undefined> {
   const targets = [plan.baseline, plan.candidate].flatMap((planned) => planned?.target ?? []);
@@ -168,10 +181,8 @@ async function measure(
       signal,
       journal,
       onProgress: (progress) => onProgress?.({ phase: "cases", ...progress }),
-    })) {
-      measurements.add(row);
-      kept.add(row);
-    }
+    }))
+      onRow(row);
   if (plan.checks.length === 0) return undefined;
   let notMade: OctavoError | undefined;
   const cases = await firstCases(plan.datasets, plan.maxCheckCases);

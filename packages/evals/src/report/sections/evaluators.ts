@@ -3,7 +3,7 @@ import { intervalChart } from "../charts/interval-chart.js";
 import { reliabilityCurve } from "../charts/reliability-curve.js";
 import { formatInterval, formatValue, significant } from "../format.js";
 import { table } from "../html/elements.js";
-import type { EvaluatorSummary, ReportCalibration } from "../report.js";
+import type { EvalReport, EvaluatorSummary, ReportCalibration } from "../report.js";
 
 /** Pass rates by evaluator and target. */
 export function evaluatorSection(evaluators: readonly EvaluatorSummary[]): string {
@@ -44,13 +44,57 @@ export function evaluatorSection(evaluators: readonly EvaluatorSummary[]): strin
   );
 }
 
-/** How far each judge agrees with people, and whether its probabilities mean what they say. */
-export function calibrationSection(calibrations: readonly ReportCalibration[]): string {
+/** How far each judge agrees with people, with itself when answers change places, and with the cheaper stages before it. */
+export function judgeSection({
+  calibrations,
+  comparisons,
+  cascades,
+}: Pick<EvalReport, "calibrations" | "comparisons" | "cascades">): string {
+  return calibrationTables(calibrations) + comparisonTable(comparisons) + cascadeTable(cascades);
+}
+
+function withInterval(estimate: Estimate | undefined, unit: string): string {
+  return estimate === undefined
+    ? "\u2013"
+    : `${formatValue(estimate.estimate, unit)} (${formatInterval(estimate.interval, unit)})`;
+}
+
+function comparisonTable(comparisons: EvalReport["comparisons"] = []): string {
+  if (comparisons.length === 0) return "";
+  return table(
+    "Pairs in both orders: where the orders disagree, the place decided, and that is a tie",
+    ["evaluator", "judge", "target", "pairs", "orders disagree", "of these for the first place"],
+    comparisons.map((row) => [
+      row.evaluator,
+      row.judge ?? "\u2013",
+      row.target,
+      significant(row.numPairs, 0),
+      withInterval(row.disagreement, "share"),
+      withInterval(row.firstPreferred, "share"),
+    ]),
+    [3, 4, 5],
+  );
+}
+
+function cascadeTable(cascades: EvalReport["cascades"] = []): string {
+  if (cascades.length === 0) return "";
+  return table(
+    "Cascades: what each stage decided, and how often the last one agrees with those before it",
+    ["evaluator", "target", "verdicts", "decided by", "audited", "agreement"],
+    cascades.map((row) => [
+      row.evaluator,
+      row.target,
+      significant(row.numScored, 0),
+      row.stages.map(({ name, numDecided }) => `${name} ${significant(numDecided, 0)}`).join(", "),
+      significant(row.numAudited, 0),
+      withInterval(row.agreement, "share"),
+    ]),
+    [2, 4, 5],
+  );
+}
+
+function calibrationTables(calibrations: readonly ReportCalibration[]): string {
   if (calibrations.length === 0) return "";
-  const withInterval = (estimate: Estimate | undefined, unit: string): string =>
-    estimate === undefined
-      ? "\u2013"
-      : `${formatValue(estimate.estimate, unit)} (${formatInterval(estimate.interval, unit)})`;
   const curves = calibrations.filter(({ bins }) => bins.length > 0).map(reliabilityCurve);
   return (
     `<div class="curves">${curves.join("")}</div>` +

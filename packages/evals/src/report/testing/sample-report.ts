@@ -301,6 +301,30 @@ export function sampleReport(overrides: Partial<EvalReport> = {}): EvalReport {
         })),
       },
     ],
+    comparisons: [
+      {
+        evaluator: "pairwise_preference",
+        judge: "octavo-mini",
+        target: "candidate",
+        numPairs: 190,
+        disagreement: { estimate: 0.16, interval: [0.11, 0.22], confidence: 0.95 },
+        firstPreferred: { estimate: 0.7, interval: [0.51, 0.84], confidence: 0.95 },
+      },
+    ],
+    cascades: [
+      {
+        evaluator: "helpful",
+        target: "candidate",
+        numScored: 190,
+        stages: [
+          { name: "1:contains", numDecided: 12 },
+          { name: "2:is_helpful", numDecided: 141 },
+          { name: "3:is_helpful", numDecided: 37 },
+        ],
+        numAudited: 17,
+        agreement: { estimate: 0.941, interval: [0.73, 0.99], confidence: 0.95 },
+      },
+    ],
     checks: checkNames.map((name, index) => sampleCheck(name, verdicts[(index * 2) % 3] ?? "pass")),
     gate: {
       name: "release",
