@@ -17,4 +17,15 @@ test("the demo asks all ten checks for what they can be asked", () => {
     evals.checkNames,
   );
   assert.ok(config.assertions.length >= 5);
+  const some = demoConfiguration({
+    baseline: url,
+    candidate: url,
+    replica: url,
+    startReplica: ["octavo"],
+    only: ["jitter"],
+  });
+  assert.deepEqual(
+    evals.parseGateConfig("eval.yaml", some, evals.evaluationVocabulary).checks.map(({ name }) => name),
+    ["jitter"],
+  );
 });

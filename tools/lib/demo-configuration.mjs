@@ -1,8 +1,29 @@
+/** The demo's checks, small, as eval.yaml has them. */
+const checks = {
+  quantization: "{ margin: 0.1, axis_tags: [] }",
+  tail: "{ prompt_edges: [128, 256], output_edges: [16, 48], part_tokens: 24, min_clusters: 5 }",
+  jitter:
+    "{ rounds: 6, tokens: 96, slice_ms: 25, full_slice: 4, burst_prompts: 3, burst_prompt_tokens: 1200, replays: 3 }",
+  eviction: "{ difference_margin: 0.1, concurrency: 4 }",
+  fairness:
+    "{ requests: 40, rounds: 2, small_requests_per_minute: 480, large_requests_per_minute: 600, large_output_tokens: 8 }",
+  "replica-skew": "{ margin: 0.1 }",
+  "autoscaling-lag":
+    "{ requests: 40, idle_requests_per_second: 6, burst_requests_per_second: 20, replica_timeout_ms: 30000 }",
+  "eviction-burst":
+    "{ concurrency: 8, burst_in_flight: 6, burst_prompt_tokens: 600, burst_output_tokens: 16 }",
+  "traffic-drift": "{ recording: production.parquet }",
+  "tenant-fairness":
+    "{ requests: 40, rounds: 2, small_requests_per_minute: 480, large_requests_per_minute: 600, large_output_tokens: 8 }",
+};
+
+export const demoChecks = Object.keys(checks);
+
 /**
  * eval.yaml of the demo: every check made small, with margins as wide as so few cases need. It shows them at work; it does
  * not decide a real release.
  */
-export function demoConfiguration({ baseline, candidate, replica, startReplica }) {
+export function demoConfiguration({ baseline, candidate, replica, startReplica, only = demoChecks }) {
   return `version: 1
 name: octavo-mini in 4 bits
 seed: 1
@@ -30,16 +51,6 @@ health:
   error_rate:
     - error_rate <= 0.05
 checks:
-  quantization: { margin: 0.1, axis_tags: [] }
-  tail: { prompt_edges: [128, 256], output_edges: [16, 48], part_tokens: 24, min_clusters: 5 }
-  jitter: { rounds: 6, tokens: 96, slice_ms: 25, full_slice: 4, burst_prompts: 3, burst_prompt_tokens: 1200, replays: 3 }
-  eviction: { difference_margin: 0.1, concurrency: 4 }
-  fairness: { requests: 40, rounds: 2, small_requests_per_minute: 480, large_requests_per_minute: 600, large_output_tokens: 8 }
-  replica-skew: { margin: 0.1 }
-  autoscaling-lag: { requests: 40, idle_requests_per_second: 6, burst_requests_per_second: 20, replica_timeout_ms: 30000 }
-  eviction-burst: { concurrency: 8, burst_in_flight: 6, burst_prompt_tokens: 600, burst_output_tokens: 16 }
-  traffic-drift: { recording: production.parquet }
-  tenant-fairness: { requests: 40, rounds: 2, small_requests_per_minute: 480, large_requests_per_minute: 600, large_output_tokens: 8 }
-max_check_cases: 120
+${only.map((name) => `  ${name}: ${checks[name]}\n`).join("")}max_check_cases: 120
 `;
 }
