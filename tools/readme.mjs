@@ -104,6 +104,8 @@ export function formatTable({ benchmark, machine, cases }, isCompact = false) {
     [head("decode, 1 stream"), "speed", speedCell("decode1")],
     [head("decode, 8 streams"), "speed", speedCell("decode8")],
     !isCompact && ["peak memory / bytes", "speed", (speed) => `${speed.peakMemoryRatio.toFixed(2)}×`],
+    !isCompact && ["quantising: time", "making", (making) => `${making.seconds.toFixed(0)} s`],
+    !isCompact && ["quantising: peak memory", "making", makingCell],
     ["KL", "quality", (quality) => klCell(quality, isCompact)],
     !isCompact && ["top-1 flips", "quality", (quality) => percent(quality.flips)],
     !isCompact && ["valid JSON", "quality", (quality) => percent(quality.validJson)],
@@ -115,7 +117,9 @@ export function formatTable({ benchmark, machine, cases }, isCompact = false) {
       " | ",
     ),
   );
-  const runs = cases.flatMap(({ quality, speed }) => [quality?.run, speed?.run].filter(Boolean));
+  const runs = cases.flatMap(({ quality, speed, making }) =>
+    [quality, speed, making].flatMap((part) => part?.run ?? []),
+  );
   const distinct = (values) => [...new Set(values)].toSorted().join(", ");
   return [
     `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${distinct(runs.map(({ date }) => date))} (${distinct(runs.map(({ commit }) => commit))}). Bytes and`,
@@ -127,6 +131,10 @@ export function formatTable({ benchmark, machine, cases }, isCompact = false) {
     ...rows.map((row) => `| ${row} |`),
     "",
   ].join("\n");
+}
+
+function makingCell({ peakBytes, target }) {
+  return `${(peakBytes / 1e9).toFixed(2)} GB (≤ ${(target.atMost / 1e9).toFixed(2)})`;
 }
 
 function klCell({ kl, klInterval }, isCompact) {

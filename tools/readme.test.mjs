@@ -76,7 +76,16 @@ test("formats: a row each with what was measured of it, all columns or the compa
   const cases = [
     { name: "bf16", speed: speed(880e6, 40, 1) },
     { name: "FP8", quality, speed: { ...speed(441e6, 90.4, 2.26), target: { on: "ratio", atLeast: 1 } } },
-    { name: "NF4", quality: { ...quality, klInterval: undefined } },
+    {
+      name: "NF4",
+      quality: { ...quality, klInterval: undefined },
+      making: {
+        seconds: 30.2,
+        peakBytes: 0.84e9,
+        target: { on: "peakBytes", atMost: 2.44e9 },
+        run: quality.run,
+      },
+    },
   ];
   const result = { benchmark: "formats", machine, cases };
   const compact = formatTable(result, true).split("\n");
@@ -91,8 +100,9 @@ test("formats: a row each with what was measured of it, all columns or the compa
   const whole = formatTable(result).split("\n");
   assert.equal(
     whole[7],
-    "| FP8 | 441 MB | 904 (2.26×) | 90.4 (2.26×) | 362 (2.26×) | 1.25× | 0.0123 (0.0100 to 0.0150) | 2.0 % | 100.0 % | 98.5 % | 97.0 % |",
+    "| FP8 | 441 MB | 904 (2.26×) | 90.4 (2.26×) | 362 (2.26×) | 1.25× |  |  | 0.0123 (0.0100 to 0.0150) | 2.0 % | 100.0 % | 98.5 % | 97.0 % |",
   );
+  assert.match(whole[8], /^\| NF4 \|  \|  \|  \|  \|  \| 30 s \| 0\.84 GB \(≤ 2\.44\) \| 0\.0123 \| /);
 });
 
 test("a document may ask for the rows whose name holds a text", () => {

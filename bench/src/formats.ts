@@ -71,6 +71,14 @@ async function artifactOf(source: string, format: Format, calibration?: string):
   return await makeArtifact(source, format, folder, calibration);
 }
 
+/** Of the model whose speed is measured; what making it took is recorded. */
+async function wideArtifactOf(wide: string, format: Format): Promise<Artifact> {
+  const artifact = await artifactOf(wide, format);
+  const { making } = artifact;
+  if (making !== undefined) save([{ name: format.name, making }]);
+  return artifact;
+}
+
 function save(measured: readonly MeasuredParts[]): void {
   saveFormats(resultsPath, run, measured, names);
 }
@@ -104,7 +112,7 @@ async function speeds(): Promise<void> {
   }
   const artifacts: Artifact[] = [];
   const wide = wideModel(folder);
-  for (const format of chosen) artifacts.push(await artifactOf(wide, format));
+  for (const format of chosen) artifacts.push(await wideArtifactOf(wide, format));
   await measureSpeeds(artifacts, {
     threads: Number(values.threads),
     rounds: Number(values.rounds),
@@ -123,13 +131,13 @@ if (only === "artifacts") {
   const wide = wideModel(folder);
   for (const format of chosenFor("artifacts")) {
     await artifactOf(embeddedModel, format, calibration);
-    await artifactOf(wide, format);
+    await wideArtifactOf(wide, format);
   }
 } else {
   if (only !== "speed") await qualities();
   if (only !== "quality") await speeds();
 }
-for (const { name, quality, speed } of readFormats(resultsPath)) {
+for (const { name, quality, speed, making } of readFormats(resultsPath)) {
   const cells = [
     name.padEnd(14),
     ...(quality === undefined
@@ -149,6 +157,9 @@ for (const { name, quality, speed } of readFormats(resultsPath)) {
           `memory ${speed.peakMemoryRatio.toFixed(2)}x`,
           ...(speed.isMet === false ? ["MISSED"] : []),
         ]),
+    ...(making === undefined
+      ? []
+      : [`made in ${making.seconds.toFixed(0)} s and ${(making.peakBytes / 1e9).toFixed(2)} GB`]),
   ];
   say(cells.join("  "));
 }

@@ -1,14 +1,29 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { cases, type Split } from "@octavo/octavo-mini";
-import { quantize } from "@octavo/quantize";
+import { runMeasured } from "../cpu/run/measured-process.js";
 import type { Format } from "./formats.js";
+
+const cli = fileURLToPath(new URL("../../../packages/cli/dist/main.js", import.meta.url));
 
 /** A model on disk and the bytes of its weights there. */
 export interface Artifact {
   readonly path: string;
   readonly weightBytes: number;
+  /** Present where it was made just now. */
+  readonly making?: Making;
+}
+
+/** What `octavo quantize` took, in a process of its own. */
+export interface Making {
+  readonly seconds: number;
+  /** Most resident memory, the pages of mapped files counted. */
+  readonly peakBytes: number;
+  /** One layer at a time is in memory, so a model is held against half its bytes and 2 GB. */
+  readonly target: { readonly on: "peakBytes"; readonly atMost: number };
+  readonly isMet: boolean;
 }
 
 /** Conversations of octavo-mini's world as JSON lines of `messages`, `tools` and `gold`, of every family in turn. */
@@ -41,17 +56,36 @@ export async function makeArtifact(
     ...(bits === undefined ? [] : [bits]),
   ];
   const out = join(folder, name.join("-"));
-  if (!existsSync(out)) {
-    mkdirSync(folder, { recursive: true });
-    await quantize(source, {
-      ...format.options,
-      out,
-      ...(format.isCalibrated && calibration !== undefined && { calibration }),
-      ...(format.isCalibrated && calibration === undefined && method !== "int8" && { roundToNearest: true }),
-    });
-  }
+  const isThere = existsSync(out);
+  const making = isThere ? undefined : await makeIn(out, source, format, calibration);
   const ggufFile = readdirSync(out).find((file) => file.endsWith(".gguf"));
-  return { path: ggufFile === undefined ? out : join(out, ggufFile), weightBytes: weightBytes(out) };
+  return {
+    path: ggufFile === undefined ? out : join(out, ggufFile),
+    weightBytes: weightBytes(out),
+    ...(making !== undefined && { making }),
+  };
+}
+
+async function makeIn(
+  out: string,
+  source: string,
+  { options, isCalibrated }: Format,
+  calibration: string | undefined,
+): Promise<Making> {
+  mkdirSync(dirname(out), { recursive: true });
+  const { method = "", bits } = options ?? {};
+  const flags = [
+    ...["--method", method, "--out", out],
+    ...(bits === undefined ? [] : ["--bits", String(bits)]),
+    ...(isCalibrated && calibration !== undefined ? ["--calibration", calibration] : []),
+    ...(isCalibrated && calibration === undefined && method !== "int8" ? ["--round-to-nearest"] : []),
+  ];
+  const { wallMs, peakBytes = Number.NaN } = await runMeasured({
+    command: process.execPath,
+    args: [cli, "quantize", source, ...flags],
+  });
+  const target = { on: "peakBytes", atMost: 0.5 * weightBytes(source) + 2e9 } as const;
+  return { seconds: wallMs / 1000, peakBytes, target, isMet: peakBytes <= target.atMost };
 }
 
 function weightBytes(folder: string): number {

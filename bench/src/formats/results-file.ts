@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { OctavoError } from "@octavo/protocol";
 import type { Machine } from "../support/results.js";
+import type { Making } from "./artifacts.js";
 import type { Quality } from "./quality.js";
 import type { Speed } from "./speed.js";
 
@@ -17,6 +18,8 @@ export interface FormatCase {
   readonly name: string;
   readonly quality?: Quality & { readonly run: RunRecord };
   readonly speed?: Speed & { readonly run: RunRecord };
+  /** Of the artifact whose speed is measured. */
+  readonly making?: Making & { readonly run: RunRecord };
 }
 
 export interface FormatResults extends RunRecord {
@@ -29,6 +32,7 @@ export interface MeasuredParts {
   readonly name: string;
   readonly quality?: Quality;
   readonly speed?: Speed;
+  readonly making?: Making;
 }
 
 /**
@@ -42,12 +46,13 @@ export function mergeFormats(
   order: readonly string[],
 ): FormatResults {
   const merged = new Map(earlier.map((one) => [one.name, one]));
-  for (const { name, quality, speed } of measured) {
+  for (const { name, quality, speed, making } of measured) {
     merged.set(name, {
       ...merged.get(name),
       name,
       ...(quality !== undefined && { quality: { ...quality, run } }),
       ...(speed !== undefined && { speed: { ...speed, run } }),
+      ...(making !== undefined && { making: { ...making, run } }),
     });
   }
   const placeOf = ({ name }: FormatCase): number =>

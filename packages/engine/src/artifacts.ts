@@ -5,7 +5,17 @@ export { planModel, supportedArchitectures } from "./models/registry.js";
 export { ggufPreTokenizerName } from "./tokenizer/read/gguf-pre-tokenizers.js";
 export { artifactInvalid, artifactUnsupported } from "./weights/artifact-file.js";
 export { readJsonFile } from "./weights/bounded-json.js";
-export { ggufName } from "./weights/gguf-names.js";
+export type { RopeFactors } from "./weights/gguf-config.js";
+export {
+  fittingGgufType,
+  ggmlLayoutOf,
+  type GgufMix,
+  ggufMixes,
+  type GgufMixType,
+  type MixedMatrix,
+} from "./weights/gguf-mixes.js";
+export { ggufPlace, type LayerNames, ropeFactorNames } from "./weights/gguf-names.js";
+export { type GgufToBe, readGgufToBe } from "./weights/gguf-reading.js";
 export { readTensor } from "./weights/read-tensor.js";
 export { type FloatType, isFloatType } from "./weights/tensor-storage.js";
 export {

@@ -1,5 +1,5 @@
+import { type GgufMix, ggufMixes } from "@octavo/engine/artifacts";
 import { OctavoError } from "@octavo/protocol";
-import { type GgufMix, ggufMixes } from "./gguf/mixes.js";
 
 /** What a user asks for. Absent means the method's default. */
 export interface QuantizeOptions {

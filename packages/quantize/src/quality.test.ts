@@ -7,26 +7,34 @@ import type { QuantizeOptions } from "./options.js";
 import { quantize } from "./quantize.js";
 import type { QuantizationCard } from "./report/card.js";
 import { calibrationFile, divergence, heldOutLogprobs, octavoMini } from "./testing/quality.js";
+import { writeStructuredModel } from "./testing/structured-model.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-quality-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Quantises octavo-mini and gives the divergence from it on conversations that calibration did not see. */
-async function lossOf(
-  name: string,
-  options: Omit<QuantizeOptions, "out">,
-): Promise<{ kl: number; card: QuantizationCard }> {
-  const out = join(scratch, name);
-  const card = await quantize(octavoMini, { ...options, out });
-  const kl = divergence(original, await heldOutLogprobs(out));
-  assert.ok(kl > 0 && Number.isFinite(kl), `${name}: ${kl}`);
-  return { kl, card };
+interface Loss {
+  readonly kl: number;
+  readonly card: QuantizationCard;
 }
 
-const original = await heldOutLogprobs(octavoMini);
+/** Quantises a model and gives the divergence from it on conversations that calibration did not see. */
+function lossesOf(
+  model: string,
+  original: readonly Float64Array[],
+): (name: string, options: Omit<QuantizeOptions, "out">) => Promise<Loss> {
+  return async (name, options) => {
+    const out = join(scratch, name);
+    const card = await quantize(model, { ...options, out });
+    const kl = divergence(original, await heldOutLogprobs(out));
+    assert.ok(kl > 0 && Number.isFinite(kl), `${name}: ${kl}`);
+    return { kl, card };
+  };
+}
+
 const texts = { calibration: calibrationFile, numSamples: 24, sampleTokens: 256 } as const;
 
 test("GPTQ and AWQ lose less than plain rounding at the same bits, FP8 less than all of four bits", async () => {
+  const lossOf = lossesOf(octavoMini, await heldOutLogprobs(octavoMini));
   const rounded = await lossOf("gptq-rtn", { method: "gptq", roundToNearest: true });
   const gptq = await lossOf("gptq", { method: "gptq", ...texts });
   const awqRounded = await lossOf("awq-rtn", { method: "awq", roundToNearest: true });
@@ -51,4 +59,25 @@ test("GPTQ and AWQ lose less than plain rounding at the same bits, FP8 less than
   const text = readFileSync(join(scratch, "awq", "README.md"), "utf8");
   assert.match(text, /Calibrated on 24 sequences, 6144 tokens/);
   assert.match(text, /\| 5 \| int4 \| 0\.\d+ % \|/);
+});
+
+test("and so they do on a larger random model whose activations are correlated and have outliers", async () => {
+  const model = join(scratch, "structured");
+  writeStructuredModel(model, 4);
+  const lossOf = lossesOf(model, await heldOutLogprobs(model));
+  const kl: Record<string, number> = {};
+  for (const [name, options] of [
+    ["gptq rounded", { method: "gptq", roundToNearest: true }],
+    ["gptq", { method: "gptq", ...texts }],
+    ["awq rounded", { method: "awq", roundToNearest: true }],
+    ["awq", { method: "awq", ...texts }],
+    ["fp8", { method: "fp8" }],
+    ["int8", { method: "int8" }],
+  ] as const) {
+    kl[name] = (await lossOf(`structured ${name}`, options)).kl;
+  }
+  const losses = JSON.stringify(kl);
+  assert.ok(kl["gptq"]! < kl["gptq rounded"]!, losses);
+  assert.ok(kl["awq"]! < kl["awq rounded"]!, losses);
+  assert.ok(kl["fp8"]! < Math.min(kl["gptq"]!, kl["awq"]!), losses);
 });

@@ -9,13 +9,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { editSafetensors, writeTinyFolder } from "@octavo/engine/testing";
 import { type ErrorCode, OctavoError } from "@octavo/protocol";
 import type { QuantizeOptions } from "./options.js";
+import { RunLock } from "./output/run-lock.js";
 import { quantize } from "./quantize.js";
 import { weightError } from "./report/errors.js";
 import { artifactValues } from "./testing/artifact-values.js";
@@ -123,6 +124,44 @@ describe("a run that was ended goes on", () => {
       code: "invalid_option",
       message: /\.partial/,
     });
+  });
+
+  test("two runs into one folder are kept apart", async () => {
+    const out = nextOut();
+    await stopAfter(2, { method: "fp8", out });
+    {
+      using _ = RunLock.take(join(`${out}.partial`, "lock"));
+      await assert.rejects(quantize(tiny, { method: "fp8", out }), {
+        code: "invalid_option",
+        param: "out",
+        message: /out is being written by process \d+ on /,
+      });
+    }
+    const alone = nextOut();
+    await quantize(tiny, { method: "fp8", out: alone });
+    await quantize(tiny, { method: "fp8", out });
+    assert.deepEqual(contents(out), contents(alone));
+    assert.ok(!existsSync(`${out}.partial`));
+  });
+
+  test("the lock of a run that was killed holds nobody up, and one that ended early leaves none", async () => {
+    const out = nextOut();
+    await stopAfter(2, { method: "fp8", out });
+    const lock = join(`${out}.partial`, "lock");
+    assert.ok(!existsSync(lock));
+    writeFileSync(lock, JSON.stringify({ pid: 2 ** 30, host: hostname(), startTicks: 1 }));
+    const seen: number[] = [];
+    await quantize(tiny, { method: "fp8", out }, { onProgress: ({ doneUnits }) => seen.push(doneUnits) });
+    assert.equal(seen[0], 2);
+    assert.ok(!existsSync(`${out}.partial`));
+  });
+
+  test("a folder OUT.partial of someone else's is left alone", async () => {
+    const out = nextOut();
+    mkdirSync(`${out}.partial`);
+    writeFileSync(join(`${out}.partial`, "mine"), "");
+    await assert.rejects(quantize(tiny, { method: "fp8", out }), { message: /holds something else/ });
+    assert.deepEqual(readdirSync(`${out}.partial`), ["mine"]);
   });
 
   test("under another name of the model, which a GGUF file holds, it is refused", async () => {

@@ -71,7 +71,7 @@ export async function quantize(
   using backend = openBackend(texts, options.numThreads);
   using converter = chooseConverter(source, settings, chosen, texts, backend, options.numThreads);
   const fingerprint = fingerprintOf(source, settings, chosen, texts, converter.layout);
-  const work = await WorkFolder.open(options.out, fingerprint);
+  using work = await WorkFolder.open(options.out, fingerprint);
   await convertUnits(source, converter, work, hooks);
   const card = describe(source, settings, options, texts, work);
   await converter.finish(work);

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { encodeGgufHeader, type GgufValue } from "@octavo/engine/testing";
 import { randomTensor } from "./random-blocks.js";
-import { type FileType, fileTypeIds } from "./quantisation-mix.js";
+import { type FileType, fileTypeId } from "./quantisation-mix.js";
 import { type ModelShape, modelShapes, type ShapeName } from "./shapes.js";
 import { multiplyAddsPerToken, type TensorSpec, tensorsOf, weightBytes } from "./tensors.js";
 import { vocabularyMetadata } from "./vocabulary.js";
@@ -85,7 +85,7 @@ function metadataOf(shape: ModelShape, type: FileType): Record<string, GgufValue
   return {
     "general.architecture": { type: "string", value: kind },
     "general.name": { type: "string", value: `random ${shape.name} ${type}` },
-    "general.file_type": u32(fileTypeIds[type]),
+    "general.file_type": u32(fileTypeId(type)),
     "general.quantization_version": u32(2),
     [`${kind}.block_count`]: u32(shape.numLayers),
     [`${kind}.context_length`]: u32(shape.contextLength),

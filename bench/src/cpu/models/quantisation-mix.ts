@@ -1,3 +1,11 @@
+import {
+  fittingGgufType,
+  ggmlLayoutOf,
+  type GgufMix,
+  type GgufMixType,
+  ggufMixes,
+} from "@octavo/engine/artifacts";
+import { OctavoError } from "@octavo/protocol";
 import type { ModelShape } from "./shapes.js";
 
 /** The kinds of files that are measured, by the names that llama.cpp's `quantize` gives them. */
@@ -6,29 +14,37 @@ export type FileType = (typeof fileTypes)[number];
 
 export type TensorType = "f32" | "bf16" | "q4_0" | "q5_0" | "q8_0" | "q4_k" | "q6_k";
 
-export const blockLayouts: Readonly<
-  Record<TensorType, { readonly elements: number; readonly bytes: number }>
-> = {
-  f32: { elements: 1, bytes: 4 },
-  bf16: { elements: 1, bytes: 2 },
-  q4_0: { elements: 32, bytes: 18 },
-  q5_0: { elements: 32, bytes: 22 },
-  q8_0: { elements: 32, bytes: 34 },
-  q4_k: { elements: 256, bytes: 144 },
-  q6_k: { elements: 256, bytes: 210 },
+const ggmlNames: Readonly<Record<TensorType, GgufMixType>> = {
+  f32: "F32",
+  bf16: "BF16",
+  q4_0: "Q4_0",
+  q5_0: "Q5_0",
+  q8_0: "Q8_0",
+  q4_k: "Q4_K",
+  q6_k: "Q6_K",
 };
 
-/** `general.file_type`: llama_ftype of llama.h. */
-export const fileTypeIds: Readonly<Record<FileType, number>> = { q4_0: 2, q4_k_m: 15, q8_0: 7, bf16: 32 };
+export function blockLayout(type: TensorType): { readonly elements: number; readonly bytes: number } {
+  const { blockElements, blockBytes } = ggmlLayoutOf(ggmlNames[type]);
+  return { elements: blockElements, bytes: blockBytes };
+}
 
 /** `weight` stands for the other matrices of a layer. */
 export type TensorRole = "embedding" | "attn_v" | "ffn_down" | "weight";
 
-/**
- * What llama.cpp's `quantize` makes of a tensor (llama_tensor_get_type_impl and tensor_type_fallback in llama-quant.cpp): a tied
- * embedding serves as output head and is kept in Q6_K; Q4_K_M keeps half of the value and down projections in Q6_K; rows that
- * 256 does not divide fall back from Q4_K to Q5_0 and from Q6_K to Q8_0.
- */
+const kinds: Readonly<Record<TensorRole, string>> = {
+  embedding: "token_embd.weight",
+  attn_v: "attn_v.weight",
+  ffn_down: "ffn_down.weight",
+  weight: "attn_q.weight",
+};
+
+/** `general.file_type`: llama_ftype of llama.h. */
+export function fileTypeId(file: FileType): number {
+  return mixOf(file).fileType;
+}
+
+/** What llama.cpp's `quantize` makes of a tensor; the embedding serves as output head. */
 export function tensorType(
   file: FileType,
   role: TensorRole,
@@ -36,19 +52,21 @@ export function tensorType(
   columns: number,
   shape: ModelShape,
 ): TensorType {
-  if (file === "bf16" || file === "q8_0") return file;
-  if (role === "embedding") return fallBack("q6_k", columns);
-  if (file === "q4_0") return "q4_0";
-  const isKeptFiner = (role === "attn_v" || role === "ffn_down") && usesMoreBits(layer, shape.numLayers);
-  return fallBack(isKeptFiner ? "q6_k" : "q4_k", columns);
+  const wanted = mixOf(file).typeOf({
+    kind: kinds[role],
+    layer,
+    numLayers: shape.numLayers,
+    tiedEmbeddings: true,
+    headsPerKv: shape.numHeads / shape.numKvHeads,
+    numExperts: 0,
+  });
+  const name = fittingGgufType(wanted, columns);
+  for (const [type, ggml] of Object.entries(ggmlNames)) if (ggml === name) return type as TensorType;
+  throw new OctavoError("internal_error", `no random blocks are made of ${name}`);
 }
 
-function usesMoreBits(layer: number, numLayers: number): boolean {
-  const eighth = Math.floor(numLayers / 8);
-  return layer < eighth || layer >= Math.floor((7 * numLayers) / 8) || (layer - eighth) % 3 === 2;
-}
-
-function fallBack(type: "q4_k" | "q6_k", columns: number): TensorType {
-  if (columns % 256 === 0) return type;
-  return type === "q4_k" ? "q5_0" : "q8_0";
+function mixOf(file: FileType): GgufMix {
+  const mix = ggufMixes.get(file.toUpperCase());
+  if (mix === undefined) throw new OctavoError("internal_error", `${file} is no mix`);
+  return mix;
 }

@@ -1,6 +1,6 @@
 import { createCipheriv, createHash } from "node:crypto";
 import { toBfloat16, toHalf } from "@octavo/engine/testing";
-import { blockLayouts, type TensorType } from "./quantisation-mix.js";
+import { blockLayout, type TensorType } from "./quantisation-mix.js";
 import type { TensorSpec } from "./tensors.js";
 
 /**
@@ -9,7 +9,7 @@ import type { TensorSpec } from "./tensors.js";
  * deviation asked for and mean zero. Codes are thus uniform instead of normal, which no kernel can tell.
  */
 export function* randomTensor(tensor: TensorSpec, chunkBytes = 8 << 20): Generator<Uint8Array, void> {
-  const { elements, bytes } = blockLayouts[tensor.type];
+  const { elements, bytes } = blockLayout(tensor.type);
   const stream = createCipheriv(
     "aes-128-ctr",
     createHash("md5").update(tensor.name).digest(),

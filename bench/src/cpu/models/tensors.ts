@@ -1,5 +1,5 @@
 import {
-  blockLayouts,
+  blockLayout,
   type FileType,
   type TensorRole,
   type TensorType,
@@ -57,7 +57,7 @@ export function tensorsOf(shape: ModelShape, file: FileType): TensorSpec[] {
     gain = 1,
   ): TensorSpec => {
     const type = tensorType(file, role, layer, columns, shape);
-    const { elements, bytes } = blockLayouts[type];
+    const { elements, bytes } = blockLayout(type);
     return {
       name,
       type,

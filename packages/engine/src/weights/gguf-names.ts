@@ -85,15 +85,33 @@ export function huggingFaceName(name: string, layerNames: LayerNames = llamaLaye
   return mapped === undefined ? undefined : `model.layers.${layer}.${mapped}.${kind}`;
 }
 
+/** Where a tensor goes in a GGUF file. */
+export interface GgufPlace {
+  readonly name: string;
+  /** Its place in a tensor that holds those of all experts. */
+  readonly expert?: number;
+}
+
 /** The inverse of `huggingFaceName`; undefined for names that GGUF has no word for. */
-export function ggufName(huggingFace: string, layerNames: LayerNames = llamaLayerNames): string | undefined {
-  for (const [gguf, name] of Object.entries(globalNames)) if (name === huggingFace) return gguf;
+export function ggufPlace(
+  huggingFace: string,
+  layerNames: LayerNames = llamaLayerNames,
+): GgufPlace | undefined {
+  for (const [gguf, name] of Object.entries(globalNames)) if (name === huggingFace) return { name: gguf };
   const match = /^model\.layers\.(\d+)\.(.+)\.(weight|bias)$/.exec(huggingFace);
   if (match === null) return undefined;
-  const [, layer, part, kind] = match;
-  for (const [gguf, name] of Object.entries(layerNames))
-    if (name === part) return `blk.${layer}.${gguf}.${kind}`;
+  const [, layer, part = "", kind] = match;
+  const expert = /\.experts\.(\d+)\./.exec(part)?.[1];
+  const wanted = expert === undefined ? part : part.replace(`.experts.${expert}.`, ".experts.*.");
+  for (const [gguf, name] of Object.entries(layerNames)) {
+    if (name !== wanted) continue;
+    return { name: `blk.${layer}.${gguf}.${kind}`, ...(expert !== undefined && { expert: Number(expert) }) };
+  }
   return undefined;
+}
+
+export function ggufName(huggingFace: string, layerNames?: LayerNames): string | undefined {
+  return ggufPlace(huggingFace, layerNames)?.name;
 }
 
 /** Tensors that decide something but are no weights of a layer: what inverse rotary frequencies are divided by. */

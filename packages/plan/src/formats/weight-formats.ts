@@ -1,6 +1,7 @@
+import { type GgufMix, ggufMixes } from "@octavo/engine/artifacts";
 import type { ComputeType } from "../hardware/hardware.js";
 import { elementsOf, type ModelShape, type WeightMatrix } from "../shape/model-shape.js";
-import { ggufBytes, type GgufMix, ggufMixes } from "./gguf-mixes.js";
+import { ggufBytes } from "./gguf-bytes.js";
 
 /** How weights are stored, and in what type their products are computed. */
 export interface WeightFormat {
@@ -40,15 +41,18 @@ function rowsOf(matrix: WeightMatrix): number {
 
 const int4Group = 128;
 
-function gguf(name: string, mix: GgufMix): WeightFormat {
+function gguf(mix: GgufMix): WeightFormat {
   return {
-    name,
+    name: `gguf ${mix.name}`,
     compute: "bf16",
     note: "llama.cpp's mix of block types",
     bytesOf: (matrix, shape) => ggufBytes(matrix, shape, mix),
     vectorBytes: 4,
   };
 }
+
+/** Of the mixes, those that people take most. */
+const plannedMixes = ["Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q4_0"];
 
 /** Every format a plan is made for, largest first. */
 export const weightFormats: readonly WeightFormat[] = [
@@ -71,7 +75,7 @@ export const weightFormats: readonly WeightFormat[] = [
     `4 bits, an f16 scale and a 4-bit zero per ${int4Group} weights`,
     (matrix) => elementsOf(matrix) / 2 + rowsOf(matrix) * Math.ceil(matrix.cols / int4Group) * 2.5,
   ),
-  ...Object.entries(ggufMixes).map(([name, mix]) => gguf(`gguf ${name}`, mix)),
+  ...plannedMixes.flatMap((name) => ggufMixes.get(name) ?? []).map(gguf),
 ];
 
 /** Bytes of all weights in a format. */

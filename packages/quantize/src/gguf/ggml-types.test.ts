@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { Random, writeTinyFolder } from "@octavo/engine/testing";
 import { openCheckpoint } from "@octavo/engine";
+import { ggufMixes } from "@octavo/engine/artifacts";
 import { weightError } from "../report/errors.js";
 import { quantize } from "../quantize.js";
 import { artifactValues } from "../testing/artifact-values.js";
 import { encodeGgml, type GgmlTypeName, ggmlTypes } from "./ggml-types.js";
-import { ggufMixes } from "./mixes.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-gguf-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));

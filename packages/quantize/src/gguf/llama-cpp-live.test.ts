@@ -10,6 +10,7 @@ import { openCheckpoint } from "@octavo/engine";
 import { type GgufFixture, ModelRunner } from "@octavo/engine/testing";
 import { createCpuBackend } from "@octavo/kernels";
 import { quantize } from "../quantize.js";
+import { ggufFamilies, writeFamily } from "../testing/gguf-families.js";
 import { octavoMini } from "../testing/quality.js";
 
 const script = fileURLToPath(new URL("../../../../tools/oracle/run-llama-cpp.mjs", import.meta.url));
@@ -29,7 +30,21 @@ test("llama.cpp loads the GGUF files that are written, and gives the engine's to
     using backend = createCpuBackend({ numThreads: 2 });
     const checkpoint = await openCheckpoint(out);
     using runner = await ModelRunner.load(backend, checkpoint, run.prompt.length + run.greedy.length, "f32");
-    await assertSameChoices(runner, run);
+    await assertSameChoices(runner, run, mix);
+  }
+});
+
+test("llama.cpp loads a file of every family, and gives the engine's tokens", async (context) => {
+  for (const family of ggufFamilies) {
+    const out = join(scratch, `${family.checkpoint}-f16`);
+    await quantize(writeFamily(family, scratch), { method: "gguf:F16", out });
+    const run = await runLlamaCpp(join(out, "model-F16.gguf"));
+    if (run === undefined)
+      return context.skip("node-llama-cpp is not installed; set NODE_LLAMA_CPP_DIR to run this");
+    using backend = createCpuBackend({ numThreads: 2 });
+    const checkpoint = await openCheckpoint(out);
+    using runner = await ModelRunner.load(backend, checkpoint, run.prompt.length + run.greedy.length, "f32");
+    await assertSameChoices(runner, run, family.checkpoint);
   }
 });
 
@@ -40,7 +55,7 @@ test("llama.cpp loads the GGUF files that are written, and gives the engine's to
 const NEAR_TIE = 1;
 
 /** At every step, after llama.cpp's own tokens, the engine's best token is llama.cpp's or nearly as good to it. */
-async function assertSameChoices(runner: ModelRunner, run: LlamaCppRun): Promise<void> {
+async function assertSameChoices(runner: ModelRunner, run: LlamaCppRun, name: string): Promise<void> {
   const rows = await runner.logits([...run.prompt, ...run.greedy.slice(0, -1)]);
   for (const [step, best] of run.top.entries()) {
     const logits = rows[run.prompt.length - 1 + step] ?? new Float32Array();
@@ -49,7 +64,7 @@ async function assertSameChoices(runner: ModelRunner, run: LlamaCppRun): Promise
     const gap = (best[0]?.[1] ?? 0) - rated;
     assert.ok(
       gap <= NEAR_TIE,
-      `step ${step}: ${own}, which llama.cpp puts ${gap} nats below ${best[0]?.[0]}`,
+      `${name}, step ${step}: ${own}, which llama.cpp puts ${gap} nats below ${best[0]?.[0]}`,
     );
   }
 }

@@ -1,13 +1,18 @@
-import { encodeGgufHeader, ggufName, type GgufValue } from "@octavo/engine/artifacts";
-import type { TensorInfo } from "@octavo/engine";
+import {
+  encodeGgufHeader,
+  fittingGgufType,
+  type GgufMix,
+  ropeFactorNames,
+  type RopeFactors,
+} from "@octavo/engine/artifacts";
 import { EncodePool } from "../gguf/encode-pool.js";
 import { type EncodedStretch, encodeStretch } from "../gguf/encoded-stretch.js";
 import { ggmlTypes, tensorBytesOf, type WrittenGgmlType } from "../gguf/ggml-types.js";
-import { fittingType, type GgufMix } from "../gguf/mixes.js";
-import { ggufArchitecture, modelMetadata, ropeFactors } from "../gguf/model-metadata.js";
+import { describeGguf, type GgufModel } from "../gguf/model-metadata.js";
+import { type GgufTensor, placeTensors, type RowRange } from "../gguf/placement.js";
 import { tokenizerMetadata } from "../gguf/tokenizer-metadata.js";
 import { relativeError } from "../report/errors.js";
-import { layerOf, moduleOf, readRows, type SourceModel, type Unit } from "../source/source-model.js";
+import { readRows, type SourceModel, type Unit } from "../source/source-model.js";
 import type { UnitConverter } from "./unit-converter.js";
 import type { ModuleRecord, UnitRecord, UnitToWrite } from "./work-folder.js";
 
@@ -22,7 +27,9 @@ interface PlacedTensor {
   readonly type: WrittenGgmlType;
   readonly shape: readonly number[];
   readonly byteLength: number;
-  readonly source: TensorInfo | Float32Array;
+  readonly source: GgufTensor | Float32Array;
+  /** What the card lists it as; vectors and routers are none of its modules. */
+  readonly module: string | undefined;
 }
 
 interface PlacedUnit {
@@ -36,26 +43,28 @@ export class GgufConverter implements UnitConverter {
   readonly #file: string;
   readonly #header: Uint8Array;
   readonly #units: readonly PlacedUnit[];
-  readonly #interleaved: { readonly headDim: number } | undefined;
+  readonly #model: GgufModel;
+  readonly #heads: Heads;
   readonly #pool: EncodePool;
 
   constructor(source: SourceModel, mix: GgufMix, numThreads: number) {
     const { checkpoint, units } = source;
-    const metadata: Record<string, GgufValue> = {
-      ...modelMetadata(checkpoint, mix.fileType),
-      ...tokenizerMetadata(checkpoint),
-    };
-    const placed = units.map((unit, index) => placeTensors(source, unit, mix, index === 0));
+    const model = describeGguf(checkpoint, mix.fileType, tokenizerMetadata(checkpoint));
+    const placed = units.map((unit, index) => [
+      ...placeTensors(source, unit, model.layerNames).map((tensor) => typed(tensor, source, mix)),
+      ...(index === 0 ? factorTensors(model.ropeFactors) : []),
+    ]);
     const tensors = placed.flat().map((tensor) => ({ ...tensor, typeId: tensor.type.id }));
-    this.#header = encodeGgufHeader({ metadata, tensors, alignment });
+    this.#header = encodeGgufHeader({ metadata: model.metadata, tensors, alignment });
     let offset = this.#header.byteLength;
     this.#units = placed.map((own, index) => {
       const unit = { tensors: own, offset: index === 0 ? 0 : offset };
       offset += own.reduce((sum, tensor) => sum + padded(tensor.byteLength), 0);
       return unit;
     });
-    const { interleavesRotary } = ggufArchitecture(checkpoint);
-    this.#interleaved = interleavesRotary ? { headDim: checkpoint.config.headDim } : undefined;
+    const { headDim, rope } = checkpoint.config;
+    this.#heads = { headDim, rotaryDim: rope.rotaryDim };
+    this.#model = model;
     this.#file = `model-${mix.name}.gguf`;
     this.#pool = new EncodePool(numThreads);
   }
@@ -77,13 +86,13 @@ export class GgufConverter implements UnitConverter {
     const chunks: Uint8Array[] = index === 0 ? [this.#header] : [];
     const modules: ModuleRecord[] = [];
     for (const tensor of unit.tensors) {
-      const { source, type, byteLength } = tensor;
-      const isComputed = source instanceof Float32Array;
-      const parts = isComputed ? [encodeStretch(type, source)] : await this.#encode(source, type);
+      const { source, type, byteLength, module } = tensor;
+      const parts =
+        source instanceof Float32Array ? [encodeStretch(type, source)] : await this.#encode(source, type);
       for (const { bytes } of parts) chunks.push(bytes);
-      if (!isComputed && source.shape.length === 2) {
+      if (module !== undefined) {
         const error = relativeError(parts.map((part) => part.error));
-        modules.push({ name: moduleOf(source.name), type: type.name, error });
+        modules.push({ name: module, type: type.name, error });
       }
       chunks.push(new Uint8Array(padded(byteLength) - byteLength));
     }
@@ -102,20 +111,20 @@ export class GgufConverter implements UnitConverter {
   }
 
   /** A tensor in stretches of whole rows, and of whole heads where those are interleaved. */
-  async #encode(tensor: TensorInfo, type: WrittenGgmlType): Promise<EncodedStretch[]> {
-    const [numRows = 1, cols = 1] = tensor.shape;
-    const rotates = /\.self_attn\.[qk]_proj\.(?:weight|bias)$/.test(tensor.name);
-    const headDim = rotates ? this.#interleaved?.headDim : undefined;
-    const unit = headDim ?? 1;
-    const rowsPerStretch = Math.max(1, Math.floor(stretchElements / (cols * unit))) * unit;
+  async #encode({ name, rows }: GgufTensor, type: WrittenGgmlType): Promise<EncodedStretch[]> {
+    const { interleavesRotary, normOffset } = this.#model;
+    const heads = interleavesRotary && /\.attn_[qk]\.(?:weight|bias)$/.test(name) ? this.#heads : undefined;
+    const shift = name.endsWith("_norm.weight") ? normOffset : 0;
     const parts: Promise<EncodedStretch>[] = [];
-    for (let first = 0; first < numRows; first += rowsPerStretch) {
-      const read = await readRows(tensor, first, Math.min(rowsPerStretch, numRows - first));
-      const values = headDim === undefined ? read : interleaveRows(read, cols, headDim);
+    for (const { tensor, first, count } of rows.flatMap((range) => stretchesOf(range, heads?.headDim ?? 1))) {
+      const read = await readRows(tensor, first, count);
+      const cols = read.length / count;
+      const values = heads === undefined ? read : interleaveRows(read, cols, heads);
+      if (shift !== 0) for (let i = 0; i < values.length; i++) values[i] = values[i]! + shift;
       // So many stretches are in memory as threads can work on, and one more.
       await parts.at(-this.#pool.numThreads);
       const part =
-        numRows * cols < fewElements
+        values.length < fewElements
           ? Promise.resolve(encodeStretch(type, values))
           : this.#pool.encode(type.name, values);
       // Whoever awaits the parts in their order hears of it; until then it is nobody's.
@@ -126,52 +135,64 @@ export class GgufConverter implements UnitConverter {
   }
 }
 
-function placeTensors(source: SourceModel, unit: Unit, mix: GgufMix, isFirst: boolean): PlacedTensor[] {
+interface Heads {
+  readonly headDim: number;
+  /** The first elements of a head, which are rotated. */
+  readonly rotaryDim: number;
+}
+
+/** @param unit - rows that must stay together */
+function stretchesOf({ tensor, first, count }: RowRange, unit: number): RowRange[] {
+  const [, cols = 1] = tensor.shape;
+  const most = Math.max(1, Math.floor(stretchElements / (cols * unit))) * unit;
+  return Array.from({ length: Math.ceil(count / most) }, (_, index) => ({
+    tensor,
+    first: first + index * most,
+    count: Math.min(most, count - index * most),
+  }));
+}
+
+/** Vectors, routers and the shared expert's gate stay in single precision. */
+function typed(tensor: GgufTensor, source: SourceModel, mix: GgufMix): PlacedTensor {
   const { config } = source.checkpoint;
-  const factors = isFirst ? ropeFactors(config) : undefined;
-  const placed: PlacedTensor[] = unit.tensors.flatMap((tensor) => {
-    const name = ggufName(tensor.name);
-    // A tied model may store its head once more; the file would then hold it twice.
-    if (name === undefined || (name === "output.weight" && config.tieWordEmbeddings)) return [];
-    const isMatrix = tensor.shape.length === 2;
-    const wanted = mix.typeOf({
-      kind: name.replace(/^blk\.\d+\./, ""),
-      layer: layerOf(tensor.name) ?? 0,
-      numLayers: config.numLayers,
-      tiedEmbeddings: config.tieWordEmbeddings,
-      headsPerKv: config.numHeads / config.numKvHeads,
-    });
-    const type = isMatrix ? fittingType(wanted, tensor.shape[1] ?? 0) : ggmlTypes.F32;
-    const numElements = tensor.shape.reduce((product, size) => product * size, 1);
-    return [
-      { name, type, shape: tensor.shape, byteLength: tensorBytesOf(type, numElements), source: tensor },
-    ];
+  const { name, shape, module } = tensor;
+  const isMatrix = shape.length > 1 && !name.endsWith(".ffn_gate_inp.weight");
+  const wanted = mix.typeOf({
+    kind: name.replace(/^blk\.\d+\./, ""),
+    layer: Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0),
+    numLayers: config.numLayers,
+    tiedEmbeddings: config.tieWordEmbeddings,
+    headsPerKv: config.numHeads / config.numKvHeads,
+    numExperts: config.experts?.count ?? 0,
   });
-  if (factors !== undefined) {
-    const { length, byteLength } = factors;
-    placed.push({
-      name: "rope_freqs.weight",
-      type: ggmlTypes.F32,
-      shape: [length],
-      byteLength,
-      source: factors,
-    });
-  }
-  return placed;
+  const type = isMatrix ? ggmlTypes[fittingGgufType(wanted, shape.at(-1) ?? 0)] : ggmlTypes.F32;
+  const numElements = shape.reduce((product, size) => product * size, 1);
+  const byteLength = tensorBytesOf(type, numElements);
+  return { name, type, shape, byteLength, source: tensor, module: isMatrix ? module : undefined };
+}
+
+function factorTensors(factors: RopeFactors): PlacedTensor[] {
+  return (["always", "long", "short"] as const).flatMap((kind) => {
+    const source = factors[kind];
+    if (source === undefined) return [];
+    const { length, byteLength } = source;
+    const name = ropeFactorNames[kind];
+    return [{ name, type: ggmlTypes.F32, shape: [length], byteLength, source, module: undefined }];
+  });
 }
 
 function padded(byteLength: number): number {
   return Math.ceil(byteLength / alignment) * alignment;
 }
 
-/** Rows i and i + d/2 of a head, which rotate together, become rows 2i and 2i + 1. */
-function interleaveRows(values: Float32Array, cols: number, headDim: number): Float32Array {
+/** Rows i and i + r/2 of the r first of a head, which rotate together, become rows 2i and 2i + 1. */
+function interleaveRows(values: Float32Array, cols: number, { headDim, rotaryDim }: Heads): Float32Array {
   const out = new Float32Array(values.length);
-  const half = headDim / 2;
+  const half = rotaryDim / 2;
   for (let row = 0; row < values.length / cols; row++) {
     const within = row % headDim;
-    const target = row - within + 2 * (within % half) + (within < half ? 0 : 1);
-    out.set(values.subarray(row * cols, (row + 1) * cols), target * cols);
+    const place = within >= rotaryDim ? within : 2 * (within % half) + (within < half ? 0 : 1);
+    out.set(values.subarray(row * cols, (row + 1) * cols), (row - within + place) * cols);
   }
   return out;
 }

@@ -13,6 +13,7 @@ import { open, rename, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { OctavoError } from "@octavo/protocol";
 import { invalidOption } from "../options.js";
+import { RunLock } from "./run-lock.js";
 
 /** A quantised matrix as the card lists it. */
 export interface ModuleRecord {
@@ -44,11 +45,13 @@ interface Progress {
   readonly units: readonly UnitRecord[];
 }
 
+const lockName = "lock";
+
 /**
- * Where an artifact grows: `OUT.partial`, beside OUT. A unit counts once its bytes are on the disk and recorded with their digest, so a
- * run that was killed goes on after its last whole unit. OUT itself appears by one rename of the finished folder.
+ * Where an artifact grows: `OUT.partial`, beside OUT, of one run at a time. A unit counts once its bytes are on the disk and recorded
+ * with their digest, so a run that was killed goes on after its last whole unit. OUT itself appears by one rename of the finished folder.
  */
-export class WorkFolder {
+export class WorkFolder implements Disposable {
   /** The artifact so far. */
   readonly artifact: string;
   readonly #out: string;
@@ -57,6 +60,7 @@ export class WorkFolder {
   readonly #units: UnitRecord[] = [];
   /** What stands beside the weights. */
   readonly #files = new Set<string>();
+  #lock: RunLock | undefined;
 
   private constructor(out: string, fingerprint: string) {
     this.#out = resolve(out);
@@ -67,17 +71,32 @@ export class WorkFolder {
 
   /**
    * Begins, or goes on where a run of the same fingerprint stopped.
-   * @throws OctavoError `invalid_option` when OUT is taken, or OUT.partial holds another run's work
+   * @throws OctavoError `invalid_option` when OUT is taken, OUT.partial holds another run's work, or a run is at it
    */
   static async open(out: string, fingerprint: string): Promise<WorkFolder> {
     const work = new WorkFolder(out, fingerprint);
-    await guardDisk(work.#folder, async () => {
-      makeWay(work.#out, out);
-      mkdirSync(dirname(work.#out), { recursive: true });
-      await work.#resume();
-      mkdirSync(work.artifact, { recursive: true });
-    });
+    try {
+      await guardDisk(work.#folder, async () => {
+        makeWay(work.#out, out);
+        work.#refuseStrangers();
+        mkdirSync(work.#folder, { recursive: true });
+        work.#lock = RunLock.take(join(work.#folder, lockName));
+        // The run that held it until now may have finished.
+        makeWay(work.#out, out);
+        await work.#resume();
+        mkdirSync(work.artifact, { recursive: true });
+      });
+    } catch (error) {
+      work[Symbol.dispose]();
+      throw error;
+    }
     return work;
+  }
+
+  /** Lets other runs at the folder; what was finished stays. */
+  [Symbol.dispose](): void {
+    this.#lock?.[Symbol.dispose]();
+    this.#lock = undefined;
   }
 
   get units(): readonly UnitRecord[] {
@@ -118,6 +137,7 @@ export class WorkFolder {
     await guardDisk(this.#out, async () => {
       this.#removeStrangers();
       await rename(this.artifact, this.#out);
+      this[Symbol.dispose]();
       rmSync(this.#folder, { recursive: true, force: true });
     });
   }
@@ -131,15 +151,19 @@ export class WorkFolder {
     }
   }
 
+  /** A folder of that name that no run has made is left alone. */
+  #refuseStrangers(): void {
+    if (!existsSync(this.#folder) || existsSync(this.artifact)) return;
+    if (readProgress(join(this.#folder, "progress.json")) !== undefined) return;
+    const isFolder = lstatSync(this.#folder).isDirectory();
+    if (isFolder && readdirSync(this.#folder).every((name) => name === lockName)) return;
+    throw invalidOption("out", `needs ${this.#folder} to work in, which holds something else`);
+  }
+
   async #resume(): Promise<void> {
     const progress = readProgress(join(this.#folder, "progress.json"));
-    if (progress === undefined) {
-      // Nothing was ever finished there, or it is not a run's folder at all.
-      if (existsSync(this.#folder) && !isEmptyFolder(this.#folder) && !existsSync(this.artifact)) {
-        throw invalidOption("out", `needs ${this.#folder} to work in, which holds something else`);
-      }
-      return;
-    }
+    // Nothing was ever finished there.
+    if (progress === undefined) return;
     if (progress.fingerprint !== this.#fingerprint) {
       throw invalidOption(
         "out",
