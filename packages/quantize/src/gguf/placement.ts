@@ -28,14 +28,18 @@ const stacked: readonly { readonly suffix: string; readonly parts: readonly stri
 ];
 
 /**
- * What a unit's tensors become; those of a tied output head are left out, as the embedding is there.
+ * What a unit's tensors become. What the model does not read is left out: a head beside a tied embedding, stored rotary frequencies,
+ * layers for guessing ahead.
  * @throws OctavoError `artifact_unsupported` naming a weight that the architecture has no place for
  */
 export function placeTensors(source: SourceModel, unit: Unit, layerNames: LayerNames): GgufTensor[] {
   const { path, config } = source.checkpoint;
+  const unused = new Set(source.plan.unusedTensors);
+  if (config.tieWordEmbeddings) unused.add("lm_head.weight");
   const placed: GgufTensor[] = [];
   const experts = new Map<string, { readonly index: number; readonly tensor: TensorInfo }[]>();
   for (const tensor of unit.tensors) {
+    if (unused.has(tensor.name) || tensor.name.endsWith(".rotary_emb.inv_freq")) continue;
     const parts = stackedParts(tensor, layerNames);
     if (parts !== undefined) {
       placed.push(...parts);
@@ -43,14 +47,11 @@ export function placeTensors(source: SourceModel, unit: Unit, layerNames: LayerN
     }
     const place = ggufPlace(tensor.name, layerNames);
     if (place === undefined) {
-      // Such as stored rotary frequencies, which follow from the configuration.
-      if (!/\.(?:weight|bias)$/.test(tensor.name)) continue;
       throw artifactUnsupported(
         path,
         `has the tensor ${JSON.stringify(tensor.name)}, which GGUF files of its architecture have no place for`,
       );
     }
-    if (place.name === "output.weight" && config.tieWordEmbeddings) continue;
     if (place.expert === undefined) {
       placed.push({ name: place.name, ...asMatrix(tensor, place.name), module: moduleOf(tensor.name) });
     } else {

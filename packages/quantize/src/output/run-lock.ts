@@ -1,5 +1,6 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
+import type { OctavoError } from "@octavo/protocol";
 import { invalidOption } from "../options.js";
 
 /** Who holds a lock: a process of a machine, told from later ones of the same number by when it began. */
@@ -110,7 +111,7 @@ function startTicksOf(pid: number): number | null {
   }
 }
 
-function refusal(path: string, holder: Holder | undefined): Error {
+function refusal(path: string, holder: Holder | undefined): OctavoError {
   const who = holder === undefined ? "another process" : `process ${holder.pid} on ${holder.host}`;
   return invalidOption(
     "out",

@@ -44,7 +44,7 @@ const checkpoints = fileURLToPath(new URL("../../../engine/fixtures/models/check
 
 /**
  * A copy of the family's checkpoint in `parent`.
- * @param config - more changes of its config.json
+ * @param more - more changes of its config.json
  * @returns its folder, named so that llama.cpp, which knows some models by their names, knows none
  */
 export function writeFamily(
@@ -57,7 +57,12 @@ export function writeFamily(
   cpSync(join(checkpoints, checkpoint), folder, { recursive: true });
   const path = join(folder, "config.json");
   const original = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
-  const changed = { ...original, ...config, ...more, ...(numLayers && { num_hidden_layers: numLayers }) };
+  const changed = {
+    ...original,
+    ...config,
+    ...more,
+    ...(numLayers !== undefined && { num_hidden_layers: numLayers }),
+  };
   writeFileSync(path, JSON.stringify(changed));
   if (numLayers !== undefined) {
     editSafetensors(join(folder, "model.safetensors"), (tensors) => {
