@@ -17,6 +17,7 @@ export {
 export { ggufPlace, type LayerNames, ropeFactorNames } from "./weights/gguf-names.js";
 export { type GgufToBe, readGgufToBe } from "./weights/gguf-reading.js";
 export { readTensor } from "./weights/read-tensor.js";
+export { tensorSlices } from "./weights/tensor-slices.js";
 export { type FloatType, isFloatType } from "./weights/tensor-storage.js";
 export {
   encodeGgufHeader,

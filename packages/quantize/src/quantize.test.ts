@@ -249,15 +249,46 @@ describe("mixtures of experts", () => {
       assert.ok(weightError(expected, values.get(name)!) < 0.001, name);
   });
 
-  test("methods with texts say that they cannot", async () => {
+  for (const method of ["gptq", "awq", "int8"]) {
+    test(`${method} with texts: every expert by the tokens that it gets, resumed or not`, async () => {
+      const options = { ...calibrated, method, ...(method !== "int8" && { groupSize: -1 }) } as const;
+      const whole = nextOut();
+      const { modules, errorOf } = await quantize(mixtral, { ...options, out: whole });
+      assert.equal(errorOf, "outputs");
+      const experts = modules.filter(({ name }) => name.includes(".experts."));
+      assert.equal(experts.length, 2 * 4 * 3);
+      assert.ok(modules.every(({ error }) => error > 0 && error < 0.03));
+      const out = nextOut();
+      const stop = new AbortController();
+      const run = quantize(
+        mixtral,
+        { ...options, out },
+        { signal: stop.signal, onProgress: ({ doneUnits }) => doneUnits >= 2 && stop.abort() },
+      );
+      await assert.rejects(run, { code: "request_cancelled" });
+      await quantize(mixtral, { ...options, out });
+      assert.deepEqual(contents(out), contents(whole));
+    });
+  }
+
+  test("experts that lie in one tensor are computed with, and left as they are", async () => {
+    const olmoe = fileURLToPath(new URL("../../engine/fixtures/models/checkpoints/olmoe", import.meta.url));
+    const out = nextOut();
+    const { modules } = await quantize(olmoe, { ...calibrated, method: "gptq", groupSize: -1, out });
+    assert.ok(modules.every(({ name }) => name.includes(".self_attn.")));
+    const [original, values] = [await artifactValues(olmoe), await artifactValues(out)];
+    const name = "model.layers.0.mlp.experts.down_proj";
+    assert.deepEqual(values.get(name), original.get(name));
+  });
+
+  test("GPT-OSS, whose experts are quantised already, is refused", async () => {
+    const oss = fileURLToPath(new URL("../../engine/fixtures/models/checkpoints/gpt-oss", import.meta.url));
     await assertRefused(
-      { method: "awq", groupSize: 16, calibration: texts },
-      "invalid_option",
-      /group_size/,
-      mixtral,
+      { ...calibrated, method: "gptq", groupSize: -1 },
+      "artifact_unsupported",
+      /quantised already/,
+      oss,
     );
-    const options = { method: "gptq", groupSize: -1, calibration: texts, ignore: ["lm_head", "re:.*w2"] };
-    await assertRefused(options, "artifact_unsupported", /experts/, mixtral);
   });
 });
 

@@ -1,4 +1,4 @@
-import { artifactUnsupported } from "@octavo/engine/artifacts";
+import { artifactUnsupported, type MatrixPlan, tensorSlices } from "@octavo/engine/artifacts";
 import type { TensorInfo } from "@octavo/engine";
 import type { Backend } from "@octavo/kernels";
 import type { ModuleFormat } from "../formats/module-format.js";
@@ -98,16 +98,12 @@ export class CalibratedConversion implements WeightConversion {
   ): Promise<ConvertedWeights> {
     const { config } = this.#source.checkpoint;
     const weights = new Map<string, Float32Array>();
-    for (const tensor of unit.tensors) weights.set(tensor.name, await readFloats(tensor));
+    for (const tensor of unit.tensors) addValues(weights, tensor, await readFloats(tensor));
     const stages = this.#stages(layer);
     const inputs = this.#openStatistics(stages);
-    const observe: InputObserver = async (linear, rows) => {
-      const statistics = inputs.get(linear.weight);
-      // Layers that share an input share its statistics, which see it once.
-      const isFirst = stages.some((stage) =>
-        stage.linears.some((other) => other === linear && firstOf(stage, linear.column) === linear),
-      );
-      if (isFirst) await statistics?.add(this.#backend, rows);
+    const firsts = firstReaders(inputs);
+    const observe: InputObserver = async (weight, rows) => {
+      if (firsts.has(weight)) await inputs.get(weight)?.add(this.#backend, rows);
     };
     const advancesByResult = this.#settings.kind === "gptq";
     await this.#flow(stages, weights, before, advancesByResult ? undefined : after, observe);
@@ -151,6 +147,15 @@ export class CalibratedConversion implements WeightConversion {
         byColumn.set(column, known);
         inputs.set(weight, known);
       }
+      for (const { experts, topK } of stage.mixtures) {
+        const perExpert = Math.ceil((this.#texts.facts.tokens * topK) / experts.length);
+        for (const { gate, up, down } of experts) {
+          const incoming = new InputStatistics(gate.cols, perExpert, wantsMoments);
+          inputs.set(gate, incoming);
+          if (up !== undefined) inputs.set(up, incoming);
+          inputs.set(down, new InputStatistics(down.cols, perExpert, wantsMoments));
+        }
+      }
     }
     return inputs;
   }
@@ -181,6 +186,8 @@ export class CalibratedConversion implements WeightConversion {
     const errors = new Map<string, number>();
     for (const [plan, statistics] of inputs) {
       const { sample } = statistics;
+      // An expert that no token was sent to has no outputs to be measured by.
+      if (sample.length === 0) continue;
       for (const { name } of plan.sources) {
         const values = effective.get(name);
         if (values === undefined) continue;
@@ -236,6 +243,24 @@ function stateName(layer: number): string {
   return `states-${layer % 2}.bin`;
 }
 
-function firstOf(stage: LayerStage, column: number): LayerStage["linears"][number] | undefined {
-  return stage.linears.find((linear) => linear.column === column);
+/** Matrices that share an input share its statistics, which see it once. */
+function firstReaders(inputs: LayerInputs): ReadonlySet<MatrixPlan> {
+  const seen = new Set<InputStatistics>();
+  const firsts = new Set<MatrixPlan>();
+  for (const [plan, statistics] of inputs) {
+    if (!seen.has(statistics)) firsts.add(plan);
+    seen.add(statistics);
+  }
+  return firsts;
+}
+
+/** Experts that lie in one tensor also by themselves, under the names that the plan has for them. */
+function addValues(weights: Map<string, Float32Array>, tensor: TensorInfo, values: Float32Array): void {
+  weights.set(tensor.name, values);
+  if (tensor.shape.length !== 3) return;
+  const [count = 1] = tensor.shape;
+  const size = values.length / count;
+  for (const [index, { name }] of tensorSlices(tensor).entries()) {
+    weights.set(name, values.subarray(index * size, (index + 1) * size));
+  }
 }

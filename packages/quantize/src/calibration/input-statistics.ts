@@ -44,9 +44,9 @@ export class InputStatistics {
     if (this.#pending.length >= pendingRows) await this.#flush(backend);
   }
 
-  /** Mean magnitude by column. */
+  /** Mean magnitude by column; 0 where no row was seen. */
   get means(): Float64Array {
-    return this.#magnitudes.map((sum) => sum / this.#numRows);
+    return this.#magnitudes.map((sum) => sum / Math.max(1, this.#numRows));
   }
 
   /** Rows from all parts of the texts and all places in their sequences, one after another. */
@@ -56,10 +56,14 @@ export class InputStatistics {
     return out;
   }
 
-  /** `[width, width]`, mean of x xᵀ. The caller may change it. */
+  /** `[width, width]`, mean of x xᵀ; that of inputs all alike where no row was seen. The caller may change it. */
   async takeMoments(backend: Backend): Promise<Float32Array> {
     await this.#flush(backend);
     const moments = this.#moments ?? new Float32Array();
+    if (this.#numRows === 0) {
+      for (let i = 0; i < moments.length; i += this.width + 1) moments[i] = 1;
+      return moments;
+    }
     for (let i = 0; i < moments.length; i++) moments[i] = moments[i]! / this.#numRows;
     return moments;
   }

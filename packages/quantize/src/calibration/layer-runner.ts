@@ -4,13 +4,13 @@ import type { MatrixPlan, PlannedOp, VectorPlan } from "@octavo/engine/artifacts
 import type { ModelConfig } from "@octavo/engine";
 import { bytesOf } from "../output/output-tensor.js";
 import type { SequenceState } from "./hidden-states.js";
-import type { LayerStage, StageLinear } from "./layer-stages.js";
-import { floatMatrix, hiddenOf, rowPlan } from "./matrix-products.js";
+import type { ExpertsOp, LayerStage } from "./layer-stages.js";
+import { floatMatrix, hiddenOf, rowPlan, timesMatrix } from "./matrix-products.js";
 
 const blockSize = 16;
 
-/** Receives the inputs of a linear layer: rows of the wide buffer, in which `linear` says where they lie. */
-export type InputObserver = (linear: StageLinear, rows: readonly Float32Array[]) => Promise<void>;
+/** Receives what a matrix multiplies: the rows of all tokens, or of those that were sent to the expert it belongs to. */
+export type InputObserver = (weight: MatrixPlan, rows: readonly Float32Array[]) => Promise<void>;
 
 /** One layer of a model on the backend, with weights in single precision. */
 export class LayerRunner implements Disposable {
@@ -56,7 +56,7 @@ export class LayerRunner implements Disposable {
     const runner = new LayerRunner(backend, stages, matrices, vectors, cache);
     try {
       for (const op of stages.flatMap((stage) => stage.ops)) {
-        if (op.op === "linear") matrices.set(op.weight, await createMatrix(backend, op.weight, weights));
+        for (const plan of matricesOf(op)) matrices.set(plan, await createMatrix(backend, plan, weights));
         for (const vector of vectorsOf(op)) vectors.set(vector, createVector(backend, vector, weights));
       }
       return runner;
@@ -71,13 +71,13 @@ export class LayerRunner implements Disposable {
     const flowing = new Map(state);
     for (const stage of this.#stages) {
       const rows = await this.#runStage(stage, flowing);
-      for (const linear of stage.linears) {
-        const { column, width } = linear;
+      for (const { weight, column, width } of stage.linears) {
         await observe(
-          linear,
+          weight,
           rows.map((row) => row.subarray(column, column + width)),
         );
       }
+      for (const mixture of stage.mixtures) await this.#observeExperts(mixture, rows, observe);
       for (const { buffer, column, width } of stage.outputs) {
         const values = new Float32Array(rows.length * width);
         for (const [i, row] of rows.entries()) values.set(row.subarray(column, column + width), i * width);
@@ -85,6 +85,41 @@ export class LayerRunner implements Disposable {
       }
     }
     return flowing;
+  }
+
+  /** The rows of each expert: what comes into it, and what its last matrix multiplies. */
+  async #observeExperts(op: ExpertsOp, rows: readonly Float32Array[], observe: InputObserver): Promise<void> {
+    const { experts, topK } = op;
+    const column = op.in.column ?? 0;
+    const first = op.scores.column ?? 0;
+    const routed = experts.map((): Float32Array[] => []);
+    for (const row of rows) {
+      const chosen = highest(row.subarray(first, first + experts.length), topK);
+      for (const index of chosen) routed[index]?.push(row.subarray(column, column + (op.in.width ?? 0)));
+    }
+    for (const [index, { gate, up, down }] of experts.entries()) {
+      const inputs = routed[index] ?? [];
+      if (inputs.length === 0) continue;
+      await observe(gate, inputs);
+      const product = await this.#times(inputs, gate);
+      const ups = up === undefined ? undefined : await this.#times(inputs, up);
+      await observe(
+        down,
+        inputs.map((_, row) => {
+          const gates = product.subarray(row * gate.rows, row * gate.rows + down.cols);
+          const factors =
+            ups?.subarray(row * down.cols, (row + 1) * down.cols) ??
+            product.subarray(row * gate.rows + down.cols, (row + 1) * gate.rows);
+          return gates.map((value, at) => (value / (1 + Math.exp(-value))) * factors[at]!);
+        }),
+      );
+    }
+  }
+
+  async #times(rows: readonly Float32Array[], plan: MatrixPlan): Promise<Float32Array> {
+    const stacked = new Float32Array(rows.length * plan.cols);
+    for (const [index, row] of rows.entries()) stacked.set(row, index * plan.cols);
+    return timesMatrix(this.#backend, stacked, expectMade(this.#matrices.get(plan)));
   }
 
   async #runStage(stage: LayerStage, flowing: SequenceState): Promise<Float32Array[]> {
@@ -137,14 +172,22 @@ export class LayerRunner implements Disposable {
         const { sinks, ...rest } = op;
         return { ...rest, ...(sinks !== undefined && { sinks: expectMade(this.#vectors.get(sinks)) }) };
       }
+      case "experts":
+        return {
+          ...op,
+          experts: op.experts.map(({ gate, up, down }) => ({
+            gate: expectMade(this.#matrices.get(gate)),
+            down: expectMade(this.#matrices.get(down)),
+            ...(up !== undefined && { up: expectMade(this.#matrices.get(up)) }),
+          })),
+        };
       case "rope":
       case "gated_activation":
       case "add":
       case "scale":
+      case "sigmoid_gate":
         return op;
       case "embedding":
-      case "experts":
-      case "sigmoid_gate":
       case "gather":
         throw new OctavoError("internal_error", `A layer cannot run ${op.op}.`);
     }
@@ -154,6 +197,19 @@ export class LayerRunner implements Disposable {
     for (const handle of [...this.#matrices.values(), ...this.#vectors.values()]) handle[Symbol.dispose]();
     this.#cache[Symbol.dispose]();
   }
+}
+
+/** Indices of the largest values, the lower one where values are equal. */
+function highest(values: Float32Array, count: number): number[] {
+  return Array.from(values.keys())
+    .toSorted((a, b) => values[b]! - values[a]! || a - b)
+    .slice(0, count);
+}
+
+function matricesOf(op: PlannedOp): MatrixPlan[] {
+  if (op.op === "linear") return [op.weight];
+  if (op.op !== "experts") return [];
+  return op.experts.flatMap(({ gate, up, down }) => [gate, ...(up === undefined ? [] : [up]), down]);
 }
 
 function vectorsOf(op: PlannedOp): VectorPlan[] {

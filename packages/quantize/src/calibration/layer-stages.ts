@@ -8,6 +8,7 @@ import type { BufferRef } from "@octavo/kernels";
 import { layerOf } from "../source/source-model.js";
 
 type LinearOp = Extract<PlannedOp, { op: "linear" }>;
+export type ExpertsOp = Extract<PlannedOp, { op: "experts" }>;
 
 /** A stretch of a layer's ops that runs as one program over one wide buffer, in which nothing that is looked at is overwritten. */
 export interface LayerStage {
@@ -20,6 +21,8 @@ export interface LayerStage {
   /** What later stages and layers read. */
   readonly outputs: readonly Slice[];
   readonly linears: readonly StageLinear[];
+  /** Those of `ops` that are mixtures: what their matrices multiply is found by routing as they do. */
+  readonly mixtures: readonly ExpertsOp[];
 }
 
 /** Columns of the wide buffer that hold one of the plan's buffers. */
@@ -39,7 +42,7 @@ export interface StageLinear {
 /**
  * The ops of one layer as stages. Buffers that a plan uses again and again get columns of their own each time they are written as a
  * whole, so that every linear's input is still there when the stage has run.
- * @throws OctavoError `artifact_unsupported` for layers with a mixture of experts
+ * @throws OctavoError `artifact_unsupported` for mixtures whose experts are no plain gated MLPs
  */
 export function layerStages(plan: ModelPlan, layer: number, path: string): LayerStage[] {
   const own = opsOfLayer(plan, layer);
@@ -109,7 +112,9 @@ class StageBuilder {
     const outputs = [...this.#places]
       .filter(([buffer]) => this.#isReadFirst(buffer, after))
       .map(([buffer, column]) => ({ buffer, column, width: this.#widths[buffer]! }));
-    return { ops: this.#ops, width: this.#width, inputs: this.#inputs, outputs, linears: this.#linears };
+    const mixtures = this.#ops.filter((op) => op.op === "experts");
+    const [ops, linears, inputs] = [this.#ops, this.#linears, this.#inputs];
+    return { ops, width: this.#width, inputs, outputs, linears, mixtures };
   }
 
   #accessOf(op: PlannedOp): Access {
@@ -126,15 +131,27 @@ class StageBuilder {
         return { reads: [], writes: [], changes: [op.on] };
       case "add":
         return { reads: [op.in], writes: [], changes: [op.out] };
-      case "embedding":
-      case "experts":
       case "sigmoid_gate":
+        return { reads: [op.in], writes: [], changes: [op.on] };
+      case "experts":
+        this.#checkExperts(op);
+        return { reads: [op.in, op.scores], writes: [op.out], changes: [] };
+      case "embedding":
       case "gather":
         throw artifactUnsupported(
           this.#path,
           `has layers with ${op.op}, whose inputs are not recorded; choose a method without calibration`,
         );
     }
+  }
+
+  #checkExperts({ activation, experts }: ExpertsOp): void {
+    const hasBiases = experts.some(({ gateBias, upBias, downBias }) => gateBias ?? upBias ?? downBias);
+    if (activation === "silu" && !hasBiases) return;
+    throw artifactUnsupported(
+      this.#path,
+      `has experts with ${hasBiases ? "biases" : activation}, whose inputs are not recorded; choose a method without calibration`,
+    );
   }
 
   /** The op over the wide buffer: what it reads where it was, what it writes where it goes. */
@@ -169,9 +186,16 @@ class StageBuilder {
         return { ...op, on: at(op.on, before) };
       case "add":
         return { ...op, in: at(op.in, before), out: at(op.out, before) };
-      case "embedding":
-      case "experts":
       case "sigmoid_gate":
+        return { ...op, in: at(op.in, before), on: at(op.on, before) };
+      case "experts":
+        return {
+          ...op,
+          in: at(op.in, before),
+          scores: at(op.scores, before),
+          out: at(op.out, this.#places),
+        };
+      case "embedding":
       case "gather":
         return op;
     }

@@ -37,8 +37,14 @@ export async function timesTransposed(
   b: Float32Array,
   k: number,
 ): Promise<Float32Array> {
-  const [m, n] = [a.length / k, b.length / k];
-  using weight = await floatMatrix(backend, b, n, k, "b");
+  using weight = await floatMatrix(backend, b, b.length / k, k, "b");
+  return await timesMatrix(backend, a, weight);
+}
+
+/** The same with a matrix that the backend holds already. */
+export async function timesMatrix(backend: Backend, a: Float32Array, weight: Matrix): Promise<Float32Array> {
+  const { rows: n, cols: k } = weight;
+  const m = a.length / k;
   using head = await floatMatrix(backend, new Float32Array(n), 1, n, "head");
   using cache = backend.createKvCache(noCache);
   const out = new Float32Array(m * n);

@@ -85,6 +85,7 @@ async function foldAll(layer: LayerToEncode, folded: FoldedWeights): Promise<voi
       if (!isAllChosen(input, chosen)) continue;
       const matrices = matricesOf(input, folded.weights);
       const statistics = inputs.get(input.linears[0]!.weight)!;
+      if (statistics.sample.length === 0) continue;
       if (settings.kind === "awq" && settings.search) {
         const scales = await searchScales(backend, input, matrices, statistics, integerFormat(settings));
         fold(folded, input, scales, round);

@@ -1,11 +1,11 @@
 import type { ModelConfig } from "@octavo/engine";
 import type { PlannedOp } from "@octavo/engine/artifacts";
 import type { BufferRef } from "@octavo/kernels";
-import type { LayerStage, StageLinear } from "../calibration/layer-stages.js";
+import type { ExpertsOp, LayerStage, StageLinear } from "../calibration/layer-stages.js";
 
 /** Linear layers that read one input, and the place before them where a scale of that input's columns can be undone. */
 export interface FoldableInput {
-  readonly linears: readonly StageLinear[];
+  readonly linears: readonly Omit<StageLinear, "column">[];
   /** Columns of the input. */
   readonly width: number;
   /** Tells which columns must have one scale: `columnOf[c]` is the producer's column of input column c. */
@@ -47,7 +47,25 @@ export function foldableInputs(stage: LayerStage, config: ModelConfig): Foldable
     const input = maker === undefined ? undefined : producerOf(maker, stage, config, width);
     if (input !== undefined) found.push({ linears, width, ...input });
   }
-  return found;
+  return [...found, ...stage.mixtures.flatMap(({ experts }) => experts.flatMap(foldableExpert))];
+}
+
+/** The last matrix of an expert, whose input's columns are the rows of its linear half. */
+function foldableExpert({ gate, up, down }: ExpertsOp["experts"][number]): FoldableInput[] {
+  const width = down.cols;
+  // Both halves in one tensor are not quantised at all.
+  const half = up?.sources[0] ?? (gate.sources.length === 2 ? gate.sources[1] : undefined);
+  if (half === undefined) return [];
+  const rows = { weight: half.name, bias: undefined, first: 0, count: width, column: 0 };
+  return [
+    {
+      linears: [{ weight: down, width }],
+      width,
+      columnOf: Int32Array.from({ length: width }, (_, i) => i),
+      producerWidth: width,
+      producer: { kind: "rows", parts: [rows] },
+    },
+  ];
 }
 
 type Origin = Pick<FoldableInput, "columnOf" | "producerWidth" | "producer">;
