@@ -30,7 +30,7 @@ test("llama.cpp loads the GGUF files that are written, and gives the engine's to
     using backend = createCpuBackend({ numThreads: 2 });
     const checkpoint = await openCheckpoint(out);
     using runner = await ModelRunner.load(backend, checkpoint, run.prompt.length + run.greedy.length, "f32");
-    await assertSameChoices(runner, run, mix);
+    await assertSameChoices(runner, run, mix, "quantized");
   }
 });
 
@@ -44,29 +44,39 @@ test("llama.cpp loads a file of every family, and gives the engine's tokens", as
     using backend = createCpuBackend({ numThreads: 2 });
     const checkpoint = await openCheckpoint(out);
     using runner = await ModelRunner.load(backend, checkpoint, run.prompt.length + run.greedy.length, "f32");
-    await assertSameChoices(runner, run, family.checkpoint);
+    await assertSameChoices(runner, run, family.checkpoint, "float");
   }
 });
 
 /**
- * Nats below llama.cpp's best token within which a choice counts as a tie: both engines round activations, each in its way, and in a
- * model this small that has moved single tokens by 0.7 nats where the exact products put the two 0.03 apart.
+ * Nats below llama.cpp's best token within which a choice counts as a tie. llama.cpp keeps keys and values in f16; beside quantised
+ * weights both engines round activations, each in its way, and in a model this small that has moved single tokens by 0.7 nats where the
+ * exact products put the two 0.03 apart. So few choices may differ at all, and those by no more.
  */
-const NEAR_TIE = 1;
+const nearTies = { float: 0.5, quantized: 1 } as const;
+const sameChoices = 0.9;
 
 /** At every step, after llama.cpp's own tokens, the engine's best token is llama.cpp's or nearly as good to it. */
-async function assertSameChoices(runner: ModelRunner, run: LlamaCppRun, name: string): Promise<void> {
+async function assertSameChoices(
+  runner: ModelRunner,
+  run: LlamaCppRun,
+  name: string,
+  weights: keyof typeof nearTies,
+): Promise<void> {
   const rows = await runner.logits([...run.prompt, ...run.greedy.slice(0, -1)]);
+  let numSame = 0;
   for (const [step, best] of run.top.entries()) {
     const logits = rows[run.prompt.length - 1 + step] ?? new Float32Array();
     const own = logits.indexOf(logits.reduce((a, b) => Math.max(a, b), -Infinity));
     const rated = best.find(([token]) => token === own)?.[1] ?? -Infinity;
     const gap = (best[0]?.[1] ?? 0) - rated;
+    if (gap === 0) numSame++;
     assert.ok(
-      gap <= NEAR_TIE,
+      gap <= nearTies[weights],
       `${name}, step ${step}: ${own}, which llama.cpp puts ${gap} nats below ${best[0]?.[0]}`,
     );
   }
+  assert.ok(numSame >= sameChoices * run.top.length, `${name}: ${numSame} of ${run.top.length} the same`);
 }
 
 async function runLlamaCpp(path: string): Promise<LlamaCppRun | undefined> {
