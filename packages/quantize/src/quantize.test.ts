@@ -249,24 +249,31 @@ describe("mixtures of experts", () => {
       assert.ok(weightError(expected, values.get(name)!) < 0.001, name);
   });
 
+  const qwen = fileURLToPath(new URL("../../engine/fixtures/models/checkpoints/qwen2-moe", import.meta.url));
   for (const method of ["gptq", "awq", "int8"]) {
     test(`${method} with texts: every expert by the tokens that it gets, resumed or not`, async () => {
-      const options = { ...calibrated, method, ...(method !== "int8" && { groupSize: -1 }) } as const;
+      // The shared expert of this checkpoint is too narrow for whole words.
+      const ignore = ["lm_head", "re:.*shared_expert"];
+      const options = { ...calibrated, method, ignore, ...(method !== "int8" && { groupSize: -1 }) } as const;
       const whole = nextOut();
-      const { modules, errorOf } = await quantize(mixtral, { ...options, out: whole });
+      const { modules, errorOf } = await quantize(qwen, { ...options, out: whole });
       assert.equal(errorOf, "outputs");
       const experts = modules.filter(({ name }) => name.includes(".experts."));
-      assert.equal(experts.length, 2 * 4 * 3);
-      assert.ok(modules.every(({ error }) => error > 0 && error < 0.03));
+      assert.equal(experts.length, 2 * 6 * 3);
+      const errors = JSON.stringify(modules);
+      assert.ok(
+        modules.every(({ error }) => error > 0 && error < 0.05),
+        errors,
+      );
       const out = nextOut();
       const stop = new AbortController();
       const run = quantize(
-        mixtral,
+        qwen,
         { ...options, out },
         { signal: stop.signal, onProgress: ({ doneUnits }) => doneUnits >= 2 && stop.abort() },
       );
       await assert.rejects(run, { code: "request_cancelled" });
-      await quantize(mixtral, { ...options, out });
+      await quantize(qwen, { ...options, out });
       assert.deepEqual(contents(out), contents(whole));
     });
   }
