@@ -120,7 +120,7 @@ export function formatTable({ benchmark, machine, cases }, isCompact = false) {
   const runs = cases.flatMap(({ quality, speed, making }) =>
     [quality, speed, making].flatMap((part) => part?.run ?? []),
   );
-  const distinct = (values) => [...new Set(values)].toSorted().join(", ");
+  const distinct = (values) => [...new Set(values)].toSorted((a, b) => (a < b ? -1 : 1)).join(", ");
   return [
     `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${distinct(runs.map(({ date }) => date))} (${distinct(runs.map(({ commit }) => commit))}). Bytes and`,
     "tokens/s (beside them, times bf16's) are of Qwen3-0.6B's layers with random weights; KL (nats a token), JSON and tool calls of",

@@ -43,7 +43,7 @@ if (values.only !== undefined && only === undefined)
   throw new OctavoError("invalid_option", `--only takes ${parts.join(", ")}, not ${values.only}`);
 
 const folder = join(values["model-folder"], "formats");
-const calibration = join(folder, "calibration.jsonl");
+const calibrationFile = join(folder, "calibration.jsonl");
 const resultsPath = `${resultsFolder}formats.json`;
 const names = formats.map(({ name }) => name);
 const recorded = (name: string): FormatCase | undefined =>
@@ -88,7 +88,7 @@ async function qualities(): Promise<void> {
   writeConversations(heldOut, "heldout", 100, values.seed);
   for (const format of chosenFor("quality")) {
     const { name } = format;
-    const { path } = await artifactOf(embeddedModel, format, calibration);
+    const { path } = await artifactOf(embeddedModel, format, calibrationFile);
     const quality = await measureQuality(path, {
       dataPath: heldOut,
       count: Number(values.count),
@@ -126,11 +126,11 @@ async function speeds(): Promise<void> {
 }
 
 mkdirSync(folder, { recursive: true });
-writeConversations(calibration, "train", 400, "calibration");
+writeConversations(calibrationFile, "train", 400, "calibration");
 if (only === "artifacts") {
   const wide = wideModel(folder);
   for (const format of chosenFor("artifacts")) {
-    await artifactOf(embeddedModel, format, calibration);
+    await artifactOf(embeddedModel, format, calibrationFile);
     await wideArtifactOf(wide, format);
   }
 } else {

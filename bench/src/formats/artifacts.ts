@@ -75,7 +75,10 @@ async function makeIn(
   mkdirSync(dirname(out), { recursive: true });
   const { method = "", bits } = options ?? {};
   const flags = [
-    ...["--method", method, "--out", out],
+    "--method",
+    method,
+    "--out",
+    out,
     ...(bits === undefined ? [] : ["--bits", String(bits)]),
     ...(isCalibrated && calibration !== undefined ? ["--calibration", calibration] : []),
     ...(isCalibrated && calibration === undefined && method !== "int8" ? ["--round-to-nearest"] : []),

@@ -72,7 +72,6 @@ test("and so they do on a larger random model whose activations are correlated a
     ["awq rounded", { method: "awq", roundToNearest: true }],
     ["awq", { method: "awq", ...texts }],
     ["fp8", { method: "fp8" }],
-    ["int8", { method: "int8" }],
   ] as const) {
     kl[name] = (await lossOf(`structured ${name}`, options)).kl;
   }

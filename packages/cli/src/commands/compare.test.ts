@@ -34,7 +34,7 @@ async function verdictOn(
     code,
     out: json,
     err,
-  } = await octavo(...["compare", model, out, "--data", data, "--resamples", "500", "--json"]);
+  } = await octavo("compare", model, out, "--data", data, "--resamples", "500", "--json");
   assert.notEqual(json, "", err);
   return { code, comparison: JSON.parse(json) as Comparison };
 }
