@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { OctavoError } from "@octavo/protocol";
 import type { Evaluator, Sample, Score } from "../../evaluators/evaluator.js";
+import { batchesOf } from "../batches-of.js";
 import { concurrently } from "../concurrently.js";
 import { ContentKeys } from "../content-key.js";
 import { concurrencyOf } from "../in-process.js";
@@ -185,18 +186,4 @@ export class BatchJobsRunner implements Runner {
 
 function lost(problem: string): Score {
   return { status: "failed", code: "runner_unavailable", reason: problem };
-}
-
-async function* batchesOf(
-  samples: AsyncIterable<Sample> | Iterable<Sample>,
-  size: number,
-): AsyncGenerator<readonly Sample[], void, undefined> {
-  let batch: Sample[] = [];
-  for await (const sample of samples) {
-    batch.push(sample);
-    if (batch.length < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }

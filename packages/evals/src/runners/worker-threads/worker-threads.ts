@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { OctavoError } from "@octavo/protocol";
 import type { Evaluator, EvaluatorSpec, Sample } from "../../evaluators/evaluator.js";
+import { batchesOf } from "../batches-of.js";
 import { concurrently } from "../concurrently.js";
 import { concurrencyOf } from "../in-process.js";
 import { ProgressCount } from "../progress-count.js";
@@ -142,18 +143,4 @@ export class WorkerThreadsRunner implements Runner {
 function halves<Item>(items: readonly Item[]): (readonly Item[])[] {
   const middle = Math.ceil(items.length / 2);
   return [items.slice(0, middle), items.slice(middle)];
-}
-
-async function* batchesOf(
-  samples: AsyncIterable<Sample> | Iterable<Sample>,
-  size: number,
-): AsyncGenerator<readonly Sample[], void, undefined> {
-  let batch: Sample[] = [];
-  for await (const sample of samples) {
-    batch.push(sample);
-    if (batch.length < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }
