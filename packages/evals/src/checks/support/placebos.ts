@@ -15,6 +15,20 @@ export function swapConditions(one: string, other: string): Placebo {
   };
 }
 
+/** As above, on what the small tenant saw: what the large one saw is beside the point. */
+export function swapSmallTenant(settings: {
+  readonly solo: string;
+  readonly shared: string;
+  readonly smallTenant: string;
+}): Placebo {
+  const swap = swapConditions(settings.solo, settings.shared);
+  return (observations, random) =>
+    swap(
+      observations.filter(({ tenant }) => tenant === settings.smallTenant),
+      random,
+    );
+}
+
 /**
  * As if an undisturbed answer and its repetition were one with a disturbance and one without. Where nothing was repeated,
  * answers with and without the disturbance are swapped.

@@ -1,7 +1,7 @@
 import { checkRow } from "../check-run.js";
 import { LeastQueueRouter } from "../collect/least-queue-router.js";
 import { collectTwoTenants } from "../collect/two-tenants.js";
-import { swapConditions } from "../support/placebos.js";
+import { swapSmallTenant } from "../support/placebos.js";
 import { tenantFairnessCheck } from "./check.js";
 import { tenantFairnessSettings } from "./settings.js";
 
@@ -9,14 +9,7 @@ export const tenantFairnessRow = checkRow({
   check: tenantFairnessCheck,
   settings: tenantFairnessSettings,
   needs: ["cases"],
-  placebo: ({ solo, shared, smallTenant }) => {
-    const swap = swapConditions(solo, shared);
-    return (seen, random) =>
-      swap(
-        seen.filter(({ tenant }) => tenant === smallTenant),
-        random,
-      );
-  },
+  placebo: swapSmallTenant,
   // a cluster that has a router of its own is the candidate; replicas that have none get one
   collect: (bed, settings) =>
     collectTwoTenants(
