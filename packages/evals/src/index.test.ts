@@ -18,6 +18,7 @@ test("exports these values and no others", () => {
     "OpenAiTarget",
     "RayCluster",
     "RayRunner",
+    "ReplicaProcesses",
     "ScoreJournal",
     "WorkerThreadsRunner",
     "alongsideFalseAlarms",

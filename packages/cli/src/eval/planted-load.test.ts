@@ -12,11 +12,11 @@ import {
   observationFromAnswer,
   openAiTarget,
   readSpans,
+  ReplicaProcesses,
   sendOpenLoop,
   type Target,
   type TestBed,
 } from "@octavo/evals";
-import { ReplicaProcesses } from "./replica-processes.js";
 
 const main = fileURLToPath(new URL("../main.js", import.meta.url));
 const { signal } = new AbortController();

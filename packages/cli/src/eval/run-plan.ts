@@ -8,6 +8,7 @@ import {
   ObservationJournal,
   type PlannedTarget,
   planEvaluation,
+  ReplicaProcesses,
   type TargetConfig,
   runEvaluation,
 } from "@octavo/evals";
@@ -15,7 +16,6 @@ import { interruptible } from "../interruptible.js";
 import { createEvalProgress } from "./eval-progress.js";
 import type { OutputFlags, RunnerFlags } from "./eval-flags.js";
 import { openRunner } from "./open-runner.js";
-import { ReplicaProcesses } from "./replica-processes.js";
 import { writeOutputs } from "./write-outputs.js";
 
 export interface RunPlanOptions extends OutputFlags, RunnerFlags {

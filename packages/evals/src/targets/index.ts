@@ -6,4 +6,5 @@ export {
 } from "./forced-logprobs.js";
 export * from "./function-target.js";
 export * from "./openai-target.js";
+export * from "./replica-processes.js";
 export * from "./target.js";

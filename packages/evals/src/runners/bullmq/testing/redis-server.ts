@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { freePort } from "../../../http/free-ports.js";
 
 /** Whether this machine has a redis-server to test with. */
 export const hasRedis = spawnSync("redis-server", ["--version"]).status === 0;
@@ -67,14 +67,4 @@ export class RedisServer {
     while ((await redis.ping().catch(() => "")) !== "PONG") await sleep(50);
     redis.disconnect();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

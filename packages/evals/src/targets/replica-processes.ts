@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createServer } from "node:net";
 import { once } from "node:events";
-import type { Target } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
+import { freePort } from "../http/free-ports.js";
+import type { Target } from "./target.js";
 
 const graceMs = 5000;
 
@@ -54,16 +54,4 @@ async function endProcess(child: ChildProcess): Promise<void> {
   const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
   await exited;
   clearTimeout(timer);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string")
-    throw new OctavoError("internal_error", "the machine gave no port");
-  return address.port;
 }
