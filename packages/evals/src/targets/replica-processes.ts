@@ -2,20 +2,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { OctavoError } from "@octavo/protocol";
 import { freePort } from "../http/free-ports.js";
+import { endWithProcess } from "./end-with-process.js";
 import type { Target } from "./target.js";
 
 const graceMs = 5000;
 
-/** Replicas that a run started; they end with it, however it ends. */
+/** Replicas that a run started; they end with it, or with its process. */
 export class ReplicaProcesses implements AsyncDisposable {
   readonly #children: ChildProcess[] = [];
-  readonly #killAll = (): void => {
-    for (const child of this.#children) child.kill("SIGKILL");
-  };
-
-  constructor() {
-    process.on("exit", this.#killAll);
-  }
 
   /**
    * Resolves when the process runs, though it need not answer yet. `{port}` in the command is a free port.
@@ -31,6 +25,7 @@ export class ReplicaProcesses implements AsyncDisposable {
     const [program = "", ...args] = command.map((word) => word.replaceAll("{port}", String(port)));
     const child = spawn(program, args, { stdio: "ignore" });
     this.#children.push(child);
+    endWithProcess(child);
     try {
       await once(child, "spawn");
     } catch (cause) {
@@ -43,7 +38,6 @@ export class ReplicaProcesses implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#children.map(endProcess));
-    process.removeListener("exit", this.#killAll);
   }
 }
 
