@@ -2,7 +2,7 @@
 // `--seeds N` (default 20) runs of other cases and arrivals each; `--only TEXT` takes the plants whose name or check contains it.
 import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { OctavoProcesses } from "./planted-load/octavo-process.js";
+import { OctavoProcesses } from "./planted-load/octavo-processes.js";
 import { loadPlants } from "./planted-load/plants.js";
 import { type BenchCase, type BenchResult, report, resultsFolder } from "./support/results.js";
 

@@ -15,7 +15,7 @@ import {
   type TestBed,
 } from "@octavo/evals";
 import { Random } from "@octavo/statistics";
-import { OctavoProcesses } from "./octavo-process.js";
+import { OctavoProcesses } from "./octavo-processes.js";
 
 /** A fault of load in `octavo serve`, or its absence, and the check that is to tell. */
 export interface LoadPlant {

@@ -1,31 +1,30 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { openAiTarget, type Target } from "@octavo/evals";
+import { openAiTarget, ReplicaProcesses, type Target } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
 
 const cli = fileURLToPath(new URL("../../../packages/cli/dist/main.js", import.meta.url));
 const startTimeoutMs = 60_000;
+const { signal } = new AbortController();
 
 /** `octavo serve` of octavo-mini in processes of their own, stopped when it is disposed. */
 export class OctavoProcesses implements AsyncDisposable {
-  readonly #children: ChildProcess[] = [];
+  readonly #replicas = new ReplicaProcesses();
 
   /** Runs, and need not answer yet. */
-  async start(name: string, flags: readonly string[]): Promise<Target> {
-    const port = await freePort();
+  start(name: string, flags: readonly string[]): Promise<Target> {
     const always = ["--threads", "1", "--kv-cache-memory", "64MiB", "--log-level", "error"];
-    const args = [cli, "serve", "--port", String(port), "--replica-id", name, ...always, ...flags];
-    this.#children.push(spawn(process.execPath, args, { stdio: "ignore" }));
-    return openAiTarget({ name, baseUrl: `http://127.0.0.1:${port}/v1` });
+    const command = [process.execPath, cli, "serve", "--port", "{port}", "--replica-id", name];
+    return this.#replicas.start(
+      [...command, ...always, ...flags],
+      (baseUrl) => openAiTarget({ name, baseUrl }),
+      signal,
+    );
   }
 
   /** Answers. */
   async serve(name: string, flags: readonly string[]): Promise<Target> {
     const target = await this.start(name, flags);
-    const { signal } = new AbortController();
     const probe = {
       id: "probe",
       messages: [{ role: "user", content: "Hello" }] as const,
@@ -49,25 +48,6 @@ export class OctavoProcesses implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(
-      this.#children.map(async (child) => {
-        if (child.exitCode !== null || child.signalCode !== null) return;
-        const exited = once(child, "exit");
-        child.kill("SIGKILL");
-        await exited;
-      }),
-    );
+    await this.#replicas[Symbol.asyncDispose]();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string")
-    throw new OctavoError("internal_error", "the machine gave no port");
-  return address.port;
 }
