@@ -1,28 +1,14 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
+import { type EndedOctavo, runOctavo, startOctavo } from "./testing/run-octavo.js";
 
-const main = fileURLToPath(new URL("main.js", import.meta.url));
-
-interface Ended {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-function octavo(...args: readonly string[]): Promise<Ended> {
-  const env = { ...process.env, HF_HUB_OFFLINE: "1", HF_HOME: join(tmpdir(), "octavo-no-hub") };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], { env }, (error, out, err) => {
-      const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
-      resolve({ code, out, err });
-    });
-  });
-}
+const octavo = (...args: readonly string[]): Promise<EndedOctavo> =>
+  runOctavo(args, { env: { HF_HUB_OFFLINE: "1", HF_HOME: join(tmpdir(), "octavo-no-hub") } });
 
 test("help and version", async () => {
   const help = await octavo("serve", "--help");
@@ -138,13 +124,9 @@ test("flags that make no sense are refused before anything is loaded", async () 
 
 test("a reader that goes away ends a command without a stack", async () => {
   const model = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
-  const child = spawn(process.execPath, [main, "plan", model, "--json"]);
+  const { child, ended } = startOctavo(["plan", model, "--json"]);
   child.stdout.destroy();
-  let err = "";
-  child.stderr.on("data", (piece: Buffer) => (err += piece.toString("utf8")));
-  const code = await new Promise<unknown>((resolve) =>
-    child.on("exit", (status, signal) => resolve(signal ?? status)),
-  );
+  const { code, err } = await ended;
   assert.equal(code, 0, err);
   assert.equal(err, "");
 });
@@ -155,15 +137,9 @@ test("a run that is interrupted ends with what shells call it, and says how to g
   try {
     const texts = fileURLToPath(new URL("../../quantize/fixtures/calibration.jsonl", import.meta.url));
     const flags = ["--method", "gptq", "--calibration", texts, "--out", join(folder, "out")];
-    const child = spawn(process.execPath, [main, "quantize", model, ...flags]);
-    let err = "";
-    child.stderr.on("data", (piece: Buffer) => {
-      if (err === "") child.kill("SIGINT");
-      err += piece.toString("utf8");
-    });
-    const code = await new Promise<unknown>((resolve) =>
-      child.on("exit", (status, signal) => resolve(signal ?? status)),
-    );
+    const { child, ended } = startOctavo(["quantize", model, ...flags]);
+    child.stderr.once("data", () => child.kill("SIGINT"));
+    const { code, err } = await ended;
     assert.equal(code, 130, err);
     assert.match(err, /stopping when this part is done[^]*goes on from here\. \[request_cancelled\]/);
   } finally {
@@ -173,13 +149,10 @@ test("a run that is interrupted ends with what shells call it, and says how to g
 
 test("a signal that comes with the banner, and output that nobody reads, end it in order", async () => {
   const model = fileURLToPath(new URL("../../engine/fixtures/models/checkpoints/llama3", import.meta.url));
-  const server = spawn(process.execPath, [main, "serve", model, "--port", "0", "--threads", "1"]);
-  const exited = new Promise<unknown>((resolve) =>
-    server.on("exit", (code, signal) => resolve(signal ?? code)),
-  );
-  await new Promise((resolve) => server.stdout.once("data", resolve));
-  server.stdout.destroy();
-  server.stderr.destroy();
-  server.kill("SIGTERM");
-  assert.equal(await exited, 0);
+  const { child, ended } = startOctavo(["serve", model, "--port", "0", "--threads", "1"]);
+  await once(child.stdout, "data");
+  child.stdout.destroy();
+  child.stderr.destroy();
+  child.kill("SIGTERM");
+  assert.equal((await ended).code, 0);
 });

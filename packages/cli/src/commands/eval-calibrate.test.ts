@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -7,10 +6,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { EvalReport } from "@octavo/evals";
+import { type EndedOctavo, runOctavo } from "../testing/run-octavo.js";
 
-const main = fileURLToPath(new URL("../main.js", import.meta.url));
 let folder = "";
 let server: Server;
 let url = "";
@@ -51,24 +49,14 @@ async function write(name: string, cases: readonly object[]): Promise<string> {
   return file;
 }
 
-async function calibrate(name: string, cases: readonly object[], ...more: readonly string[]): Promise<Ended> {
+async function calibrate(
+  name: string,
+  cases: readonly object[],
+  ...more: readonly string[]
+): Promise<EndedOctavo> {
   const file = await write(name, cases);
   const judge = ["--judge", url, "--judge-model", "small", "--evaluator", "is_polite"];
-  return octavo("eval", "calibrate", file, ...judge, ...more);
-}
-
-interface Ended {
-  readonly code: unknown;
-  readonly out: string;
-  readonly err: string;
-}
-
-function octavo(...args: readonly string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], (error, out, err) =>
-      resolve({ code: error === null ? 0 : error.code, out, err }),
-    );
-  });
+  return runOctavo(["eval", "calibrate", file, ...judge, ...more]);
 }
 
 /** Every fifth polite answer says it in words that the judge does not know. */
@@ -125,7 +113,7 @@ test("a run with labels reports how far its judge can be believed", async () => 
   };
   const file = join(folder, "eval.yaml");
   await writeFile(file, JSON.stringify(config));
-  const { out, err } = await octavo("eval", "gate", "--config", file, "--json", "-");
+  const { out, err } = await runOctavo(["eval", "gate", "--config", file, "--json", "-"]);
   const { calibrations } = JSON.parse(out) as Pick<EvalReport, "calibrations">;
   assert.deepEqual(
     calibrations.map(({ evaluator, judge, numLabels }) => [evaluator, judge, numLabels]),

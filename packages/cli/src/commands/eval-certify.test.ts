@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import { LLM } from "@octavo/engine";
 import type { Certificate } from "@octavo/evals";
 import { createServer, type OctavoServer } from "@octavo/server";
+import { type EndedOctavo, runOctavo } from "../testing/run-octavo.js";
 
-const main = fileURLToPath(new URL("../main.js", import.meta.url));
 const model = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
 
 let folder = "";
@@ -42,17 +40,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function certify(...args: readonly string[]): Promise<{ code: unknown; out: string; err: string }> {
-  const child = spawn(process.execPath, [main, "eval", "certify", ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let out = "";
-  let err = "";
-  child.stdout.on("data", (chunk) => (out += chunk));
-  child.stderr.on("data", (chunk) => (err += chunk));
-  const [code] = await once(child, "close");
-  return { code: code as unknown, out, err };
-}
+const certify = (...args: readonly string[]): Promise<EndedOctavo> => runOctavo(["eval", "certify", ...args]);
 
 test("octavo-mini gives the same bits alone, cached, in batches, preempted and recomputed", async () => {
   const json = join(folder, "certificate.json");

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -7,25 +6,16 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { fileURLToPath } from "node:url";
+import { type EndedOctavo, runOctavo } from "../testing/run-octavo.js";
 
-const main = fileURLToPath(new URL("../main.js", import.meta.url));
 let folder = "";
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "octavo-data-"));
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-async function octavo(
-  ...args: readonly string[]
-): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, [main, "eval", ...args], { cwd: folder });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (chunk) => (out += chunk));
-  child.stderr.on("data", (chunk) => (err += chunk));
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, out, err };
-}
+const octavo = (...args: readonly string[]): Promise<EndedOctavo> =>
+  runOctavo(["eval", ...args], { cwd: folder });
 
 const countWords = (text: string): number => text.split(/\s+/).length;
 

@@ -7,9 +7,8 @@ import { createServer as createSocketServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { fileURLToPath } from "node:url";
+import { type EndedOctavo, octavoMain, runOctavo } from "../testing/run-octavo.js";
 
-const main = fileURLToPath(new URL("../main.js", import.meta.url));
 const skip =
   spawnSync("redis-server", ["--version"]).status === 0 ? false : "there is no redis-server on this machine";
 
@@ -49,16 +48,8 @@ async function startUntil(says: RegExp, command: string, ...args: readonly strin
   return child;
 }
 
-async function octavo(
-  ...args: readonly string[]
-): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, [main, "eval", ...args], { cwd: folder });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (chunk) => (out += chunk));
-  child.stderr.on("data", (chunk) => (err += chunk));
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, out, err };
-}
+const octavo = (...args: readonly string[]): Promise<EndedOctavo> =>
+  runOctavo(["eval", ...args], { cwd: folder });
 
 /** A model that says what it is asked to say. */
 async function startEcho(): Promise<{ readonly url: string; close(): void }> {
@@ -99,7 +90,7 @@ test("a run scores on the worker of a queue, which ends when it is told to", { s
   const worker = await startUntil(
     /taking jobs/,
     process.execPath,
-    main,
+    octavoMain,
     "eval",
     "worker",
     "--redis",

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -7,30 +6,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { EvalReport } from "@octavo/evals";
+import { type EndedOctavo, type RunningOctavo, startOctavo } from "../testing/run-octavo.js";
 
-const main = fileURLToPath(new URL("../main.js", import.meta.url));
-
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-function start(...args: readonly string[]): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
-  const child = spawn(process.execPath, [main, "eval", ...args], {
-    cwd: folder,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let out = "";
-  let err = "";
-  child.stdout.on("data", (chunk) => (out += chunk));
-  child.stderr.on("data", (chunk) => (err += chunk));
-  return { child, ended: once(child, "close").then(([code]) => ({ code: code as number | null, out, err })) };
-}
-
-const run = (...args: readonly string[]): Promise<Ended> => start(...args).ended;
+const start = (...args: readonly string[]): RunningOctavo => startOctavo(["eval", ...args], { cwd: folder });
+const run = (...args: readonly string[]): Promise<EndedOctavo> => start(...args).ended;
 
 /** A server that answers the expected word to all but every tenth question, after `delayMs`. */
 interface Scripted {
@@ -115,7 +95,7 @@ test("a run scores, prints a table, and writes every output", async () => {
 });
 
 test("exit codes tell how it ended apart", async () => {
-  const gate = async (text: string, ...flags: readonly string[]): Promise<Ended> => {
+  const gate = async (text: string, ...flags: readonly string[]): Promise<EndedOctavo> => {
     await writeFile(join(folder, "eval.yaml"), text);
     return run("gate", "--config", "eval.yaml", ...flags);
   };

@@ -1,51 +1,22 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { fileURLToPath } from "node:url";
+import { type EndedOctavo, runOctavo, serveOctavo } from "../testing/run-octavo.js";
 
-const main = fileURLToPath(new URL("../main.js", import.meta.url));
-
-function octavo(
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], (error, out, err) => {
-      resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, out, err });
-    });
-  });
-}
+const octavo = (...args: readonly string[]): Promise<EndedOctavo> => runOctavo(args);
 
 test("a server keeps its spans where octavo traces finds them", async () => {
   const folder = await mkdtemp(join(tmpdir(), "octavo-cli-traces-"));
   try {
     const store = join(folder, "store");
-    const server = spawn(process.execPath, [
-      main,
-      "serve",
-      "--port",
-      "0",
-      "--threads",
-      "1",
-      "--trace-store",
-      store,
-    ]);
-    const exited = new Promise<unknown>((resolve) => server.on("exit", resolve));
-    let text = "";
-    const url = await new Promise<string>((resolve) => {
-      server.stdout.on("data", (piece: Buffer) => {
-        text += piece.toString("utf8");
-        const found = /http:\/\/[\d.]+:\d+/.exec(text);
-        if (found !== null) resolve(found[0]);
-      });
-    });
+    const server = await serveOctavo("--trace-store", store);
     for (const [tenant, id] of [
       ["acme", "r-1"],
       ["zeta", "r-2"],
     ] as const) {
-      const response = await fetch(`${url}/v1/completions`, {
+      const response = await fetch(`${server.url}/v1/completions`, {
         method: "POST",
         headers: { "content-type": "application/json", "x-tenant-id": tenant, "x-request-id": id },
         body: JSON.stringify({ prompt: "hello", max_tokens: 4, ignore_eos: true }),
@@ -53,8 +24,7 @@ test("a server keeps its spans where octavo traces finds them", async () => {
       assert.equal(response.status, 200);
       await response.text();
     }
-    server.kill("SIGTERM");
-    assert.equal(await exited, 0);
+    assert.equal((await server.stop()).code, 0);
 
     const list = await octavo("traces", "list", "--store", store);
     assert.match(list.out, /^time +trace .*\n.* text_completion +octavo-mini +zeta +ok .*\n.* acme /);

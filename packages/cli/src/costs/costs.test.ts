@@ -1,31 +1,16 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { MachineRecord, MeteringRecord } from "@octavo/protocol";
 import type { LlmSpan } from "@octavo/tracing";
 import { SpanStore } from "@octavo/tracing/store";
+import { type EndedOctavo, runOctavo, serveOctavo } from "../testing/run-octavo.js";
 import { readPriceTable } from "./price-table.js";
 import { TraceOutcomes } from "./trace-outcomes.js";
 
-const main = fileURLToPath(new URL("../main.js", import.meta.url));
-
-interface Ended {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-function costs(...args: readonly string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, "costs", ...args], (error, out, err) => {
-      resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, out, err });
-    });
-  });
-}
+const costs = (...args: readonly string[]): Promise<EndedOctavo> => runOctavo(["costs", ...args]);
 
 interface Report {
   readonly machines: { readonly seconds: number; readonly dollars: number };
@@ -242,27 +227,16 @@ describe("octavo costs", () => {
   it("reads what octavo serve wrote", async () => {
     await inFolder(async (folder) => {
       const log = join(folder, "metering.jsonl");
-      const quick = ["--port", "0", "--threads", "1", "--log-level", "silent"];
       const metered = ["--metering-log", log, "--rate", "3600", "--detector-thresholds", "kvUsage=0.8"];
-      const server = spawn(process.execPath, [main, "serve", ...quick, ...metered]);
-      const exited = new Promise<unknown>((resolve) => server.on("exit", resolve));
-      let text = "";
-      const url = await new Promise<string>((resolve) => {
-        server.stdout.on("data", (piece: Buffer) => {
-          text += piece.toString("utf8");
-          const found = /http:\/\/[\d.]+:\d+/.exec(text);
-          if (found !== null) resolve(found[0]);
-        });
-      });
-      const response = await fetch(`${url}/v1/completions`, {
+      const server = await serveOctavo("--log-level", "silent", ...metered);
+      const response = await fetch(`${server.url}/v1/completions`, {
         method: "POST",
         headers: { "content-type": "application/json", "x-octavo-feature": "greeting" },
         body: JSON.stringify({ prompt: "hello", max_tokens: 4, ignore_eos: true }),
       });
       assert.equal(response.status, 200);
       await response.text();
-      server.kill("SIGTERM");
-      assert.equal(await exited, 0);
+      assert.equal((await server.stop()).code, 0);
       const { groups, parts, machines } = await report("--log", log);
       assert.equal(groups[0]?.group, "greeting");
       near(groups[0]?.dollars, groups[0]?.gpu_seconds ?? Number.NaN);

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { after, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import {
   checkNamed,
   type EvalCase,
@@ -17,8 +16,8 @@ import {
   type Target,
   type TestBed,
 } from "@octavo/evals";
+import { octavoMain } from "../testing/run-octavo.js";
 
-const main = fileURLToPath(new URL("../main.js", import.meta.url));
 const { signal } = new AbortController();
 const processes = new ReplicaProcesses();
 after(() => processes[Symbol.asyncDispose]());
@@ -26,7 +25,16 @@ after(() => processes[Symbol.asyncDispose]());
 /** `octavo serve` of octavo-mini in a process of its own; it runs, and need not answer yet. */
 function start(name: string, ...flags: readonly string[]): Promise<Target> {
   const always = ["--threads", "1", "--kv-cache-memory", "64MiB", "--log-level", "error"];
-  const command = [process.execPath, main, "serve", "--port", "{port}", "--replica-id", name, ...always];
+  const command = [
+    process.execPath,
+    octavoMain,
+    "serve",
+    "--port",
+    "{port}",
+    "--replica-id",
+    name,
+    ...always,
+  ];
   return processes.start([...command, ...flags], (baseUrl) => openAiTarget({ name, baseUrl }), signal);
 }
 
