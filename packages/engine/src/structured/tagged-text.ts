@@ -2,7 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { GrammarSpec, TagSpec } from "./grammar.js";
 import { literalNode } from "./literal.js";
 import { specialMark } from "./automaton/vocabulary.js";
-import { type AutomatonTable, choice, type Node, nothing, sequence } from "./node.js";
+import { type AutomatonTable, choice, type Node, sequence } from "./node.js";
 import type { RuleBuilder } from "./rule-builder.js";
 
 type TaggedText = Extract<GrammarSpec, { kind: "tagged_text" }>;
@@ -30,10 +30,15 @@ export function taggedText(
   const whole = rules.reserve("tagged_text");
   const again: Node = { op: "rule", rule: whole };
   const machine = new TriggerMachine(triggers, rules, special);
+  const begunBy = tags.map(({ begin }) => triggerOf(begin, triggers));
   const rests = triggers.map((trigger) =>
-    choice(...tags.map((tag) => afterTrigger(tag, trigger, triggers, special, compile))),
+    choice(
+      ...tags.flatMap((tag, index) =>
+        begunBy[index] === trigger ? [afterTrigger(tag, trigger, special, compile)] : [],
+      ),
+    ),
   );
-  const stray = tags.find(({ begin }) => triggerOf(begin, triggers) === undefined);
+  const stray = tags.find((_, index) => begunBy[index] === undefined);
   if (stray !== undefined)
     throw invalid(
       "structures",
@@ -65,11 +70,9 @@ function triggerOf(begin: string, triggers: readonly string[]): string | undefin
 function afterTrigger(
   tag: TagSpec,
   trigger: string,
-  triggers: readonly string[],
   special: ReadonlySet<string>,
   compile: (spec: GrammarSpec) => Node,
 ): Node {
-  if (triggerOf(tag.begin, triggers) !== trigger) return nothing;
   return sequence(
     literalNode(tag.begin.slice(trigger.length), special),
     compile(tag.content),
