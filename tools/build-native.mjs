@@ -1,12 +1,12 @@
 // Compiles packages/kernels/native into one addon with plain compiler calls: no node-gyp, nothing downloaded.
 // Incremental: an object is rebuilt when its command, its source or any header changed.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, arch } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { digestOf, fail, filesBelow, root, say } from "./lib/steps.mjs";
+import { capture, digestOf, fail, filesBelow, root, say } from "./lib/steps.mjs";
 
 const nativeFolder = "packages/kernels/native";
 const outputFolder = join(root, "packages/kernels/build");
@@ -107,17 +107,6 @@ export async function compileUnits(units, { compiler, objectFolder, includes = [
     digest: digestOf(...jobs.map((job) => job.digest)),
     rebuilt: stale.length,
   };
-}
-
-function capture(command, args) {
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    child.stdout.on("data", (chunk) => (output += chunk));
-    child.stderr.on("data", (chunk) => (output += chunk));
-    child.on("error", (error) => resolve({ code: 1, output: String(error) }));
-    child.on("close", (code) => resolve({ code: code ?? 1, output }));
-  });
 }
 
 /** How the addon's units are compiled; the measuring programs link the same objects. */

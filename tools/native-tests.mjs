@@ -3,9 +3,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
-import { arch } from "node:os";
+import { arch, availableParallelism } from "node:os";
 import { compileUnits, findCompiler, nativeUnits } from "./build-native.mjs";
-import { filesBelow, must, root, run, say } from "./lib/steps.mjs";
+import { capture, filesBelow, must, root, say } from "./lib/steps.mjs";
 
 const native = "packages/kernels/native";
 const plain = { flags: ["-O2", "-g"] };
@@ -53,20 +53,26 @@ async function runVariant(name) {
     return 0;
   }
   const folder = join(root, "packages/kernels/build", `tests-${name}`);
-  const units = nativeUnits(targetArch, flags, isShared);
+  const units = nativeUnits(targetArch, flags, (path) => isShared(path) || mains.includes(path));
   say(`native tests (${name}): ${units.length} files, ${mains.length} test programs`);
   const { objects } = await compileUnits(units, { compiler, objectFolder: folder });
+  const shared = objects.filter((_, index) => isShared(units[index].source));
   let failed = 0;
-  for (const main of mains) {
-    const mainUnit = nativeUnits(targetArch, flags, (path) => path === main);
-    const { objects: mainObjects } = await compileUnits(mainUnit, { compiler, objectFolder: folder });
-    const binary = join(folder, basename(main, ".cpp"));
-    await must("linking", compiler.command, [...flags, "-pthread", "-o", binary, ...mainObjects, ...objects]);
-    const [command, ...args] = [...runner, binary];
-    const code = await run(command, args, { env: { ...process.env, OCTAVO_TEST_QUICK: quick ? "1" : "" } });
-    say(`${code === 0 ? "ok" : "FAILED"}  ${basename(main, ".cpp")} (${name})`);
-    if (code !== 0) failed++;
-  }
+  const waiting = [...mains];
+  const worker = async () => {
+    for (let main = waiting.shift(); main !== undefined; main = waiting.shift()) {
+      const object = objects[units.findIndex(({ source }) => source === main)];
+      const binary = join(folder, basename(main, ".cpp"));
+      await must("linking", compiler.command, [...flags, "-pthread", "-o", binary, object, ...shared]);
+      const [command, ...args] = [...runner, binary];
+      const env = { ...process.env, OCTAVO_TEST_QUICK: quick ? "1" : "" };
+      const { code, output } = await capture(command, args, { env });
+      process.stderr.write(output);
+      say(`${code === 0 ? "ok" : "FAILED"}  ${basename(main, ".cpp")} (${name})`);
+      if (code !== 0) failed++;
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
   return failed;
 }
 

@@ -16,6 +16,18 @@ export function run(command, args, options = {}) {
   });
 }
 
+/** Runs a command from the repository root; resolves to its exit code and all that it said. */
+export function capture(command, args, options = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"], ...options });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.stderr.on("data", (chunk) => (output += chunk));
+    child.on("error", (error) => resolve({ code: 1, output: String(error) }));
+    child.on("close", (code) => resolve({ code: code ?? 1, output }));
+  });
+}
+
 /** Runs a command and throws one clear line when it fails. */
 export async function must(what, command, args, options) {
   const code = await run(command, args, options);
