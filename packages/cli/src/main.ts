@@ -10,7 +10,8 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 try {
-  await createProgram().parseAsync();
+  const program = await createProgram(process.argv.slice(2));
+  await program.parseAsync();
 } catch (thrown) {
   const error = OctavoError.from(thrown);
   process.stderr.write(`octavo: ${error.message} [${error.code}]\n`);

@@ -1,29 +1,31 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
-import { benchServeCommand } from "./commands/bench-serve.js";
-import { compareCommand } from "./commands/compare.js";
-import { costsCommand } from "./commands/costs.js";
-import { evalCommand } from "./commands/eval.js";
-import { planCommand } from "./commands/plan.js";
-import { quantizeCommand } from "./commands/quantize.js";
-import { serveCommand } from "./commands/serve.js";
-import { tracesCommand } from "./commands/traces.js";
 
-/** The whole command line. */
-export function createProgram(): Command {
-  const bench = new Command("bench").description("measure").addCommand(benchServeCommand());
-  return new Command("octavo")
+/** What makes each command; its packages are read only when it is asked for. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import("./commands/serve.js")).serveCommand(),
+  plan: async () => (await import("./commands/plan.js")).planCommand(),
+  quantize: async () => (await import("./commands/quantize.js")).quantizeCommand(),
+  compare: async () => (await import("./commands/compare.js")).compareCommand(),
+  eval: async () => (await import("./commands/eval.js")).evalCommand(),
+  traces: async () => (await import("./commands/traces.js")).tracesCommand(),
+  costs: async () => (await import("./commands/costs.js")).costsCommand(),
+  bench: async () => {
+    const { benchServeCommand } = await import("./commands/bench-serve.js");
+    return new Command("bench").description("measure").addCommand(benchServeCommand());
+  },
+};
+
+/** The command line as far as `args`, without Node and the script, need it: the command that they begin with, or all. */
+export async function createProgram(args: readonly string[]): Promise<Command> {
+  const program = new Command("octavo")
     .description("LLM serving for TypeScript that proves what it serves")
     .version(version(), "-V, --version")
-    .showHelpAfterError("(--help lists the flags)")
-    .addCommand(serveCommand())
-    .addCommand(planCommand())
-    .addCommand(quantizeCommand())
-    .addCommand(compareCommand())
-    .addCommand(evalCommand())
-    .addCommand(tracesCommand())
-    .addCommand(costsCommand())
-    .addCommand(bench);
+    .showHelpAfterError("(--help lists the flags)");
+  const [name = ""] = args;
+  const asked = Object.hasOwn(commands, name) ? [commands[name]!] : Object.values(commands);
+  for (const make of asked) program.addCommand(await make());
+  return program;
 }
 
 function version(): string {
