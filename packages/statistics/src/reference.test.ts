@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import * as statistics from "./index.js";
 
-/** What other software, or a definition followed by brute force, says; written by tools/oracle/make-statistics-figures.py. */
+/** What other software, or a definition followed by brute force, says; written by tools/oracle/statistics/make_figures.py. */
 interface ReferenceCase {
   readonly call: string;
   readonly arguments: readonly unknown[];
