@@ -19,6 +19,7 @@ it("exports these values and no others", () => {
     "errorCodeHeader",
     "errorCodes",
     "faultInjectionRequest",
+    "isRecord",
     "loadLoraRequest",
     "machineRecord",
     "maxTokenId",

@@ -6,7 +6,7 @@ export {
   toErrorBody,
   type ErrorBody,
 } from "./error-body.js";
-export { describeValue, parseWith, unknownFields } from "./validation.js";
+export { describeValue, isRecord, parseWith, unknownFields } from "./validation.js";
 export { wireSchema } from "./wire-schema.js";
 export type {
   ExplanationInfo,

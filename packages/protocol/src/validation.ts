@@ -35,6 +35,11 @@ export function unknownFields(schema: z.ZodObject, value: unknown): readonly str
   return Object.keys(value).filter((key) => !Object.hasOwn(shape, key));
 }
 
+/** A JSON object: no list, not null. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** A value as it may appear in an error message: its kind, and its text where that is short. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { isRecord, OctavoError } from "@octavo/protocol";
 
 /** A message as chat templates take it; arguments of tool calls are objects. */
 export interface CaseMessage {
@@ -161,8 +161,4 @@ function optionalText(record: Readonly<Record<string, unknown>>, name: string, b
   const value = record[name];
   if (value === undefined || value === null || typeof value === "string") return value ?? undefined;
   throw bad(`has a "${name}" that is no text`);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
+import { isRecord } from "@octavo/protocol";
 import type { CaseMessage } from "../cases/eval-case.js";
-import { isRecord } from "./fields.js";
 import { invalidRecord, type Place, quoted } from "./place.js";
 
 const roles = ["system", "developer", "user", "assistant", "tool"] as const;

@@ -1,7 +1,8 @@
+import { isRecord } from "@octavo/protocol";
 import type { CaseMessage, CaseParameters, EvalCase, Expectation } from "../cases/eval-case.js";
 import { parseAcceptedCalls, parseExactCalls, parseTools } from "./case-tools.js";
 import { parseMessages } from "./case-messages.js";
-import { type FieldRecord, FieldReader, isRecord } from "./fields.js";
+import { type FieldRecord, FieldReader } from "./fields.js";
 import { type Place, quoted } from "./place.js";
 import type { CaseIds } from "./case-ids.js";
 

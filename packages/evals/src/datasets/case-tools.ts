@@ -1,6 +1,6 @@
+import { isRecord } from "@octavo/protocol";
 import type { ExpectedToolCall, JsonSchema, ToolDefinition } from "../cases/eval-case.js";
 import { calledFunction } from "./case-messages.js";
-import { isRecord } from "./fields.js";
 import { invalidRecord, type Place, quoted } from "./place.js";
 
 /** Tools as OpenAI writes them (`{type: "function", function: {...}}`) or bare (`{name, description, parameters}`). */

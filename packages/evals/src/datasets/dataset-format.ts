@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { extname } from "node:path";
+import { isRecord } from "@octavo/protocol";
 import { fileSource, readProblem } from "./byte-source.js";
-import { isRecord } from "./fields.js";
 import { hleColumns } from "./formats/hle.js";
 import { longBenchFields } from "./formats/longbench-v2.js";
 import { mmluProColumns } from "./formats/mmlu-pro.js";

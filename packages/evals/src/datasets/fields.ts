@@ -1,10 +1,7 @@
+import { isRecord } from "@octavo/protocol";
 import { invalidRecord, type Place, quoted } from "./place.js";
 
 export type FieldRecord = Readonly<Record<string, unknown>>;
-
-export function isRecord(value: unknown): value is FieldRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 export interface Field {
   /** As the record spells it. */

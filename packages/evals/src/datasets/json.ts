@@ -1,9 +1,9 @@
 import { basename } from "node:path";
+import { isRecord } from "@octavo/protocol";
 import { type ByteSource, fileSource } from "./byte-source.js";
 import { CaseIds } from "./case-ids.js";
 import { parseCase } from "./case-record.js";
 import type { Dataset } from "./dataset.js";
-import { isRecord } from "./fields.js";
 import { readJsonArray } from "./json-array.js";
 import { invalidFile, invalidRecord, quoted } from "./place.js";
 

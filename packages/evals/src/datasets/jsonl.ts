@@ -1,10 +1,11 @@
 import { basename } from "node:path";
+import { isRecord } from "@octavo/protocol";
 import type { EvalCase } from "../cases/eval-case.js";
 import { type ByteSource, fileSource } from "./byte-source.js";
 import { CaseIds } from "./case-ids.js";
 import { parseCase } from "./case-record.js";
 import type { Dataset } from "./dataset.js";
-import { type FieldRecord, isRecord } from "./fields.js";
+import type { FieldRecord } from "./fields.js";
 import { type Line, readLines } from "./lines.js";
 import { invalidFile, invalidRecord, type Place, quoted } from "./place.js";
 

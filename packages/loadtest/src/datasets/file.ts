@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { isRecord, OctavoError } from "@octavo/protocol";
 import type { ChatMessage, Dataset, LoadCase } from "./dataset.js";
 
 export interface FileOptions {
@@ -54,10 +54,6 @@ function promptOf(record: Readonly<Record<string, unknown>>): string | readonly 
   const human = turns.find((turn) => isRecord(turn) && (turn["from"] === "human" || turn["role"] === "user"));
   const said: unknown = isRecord(human) ? (human["value"] ?? human["content"]) : undefined;
   return typeof said === "string" ? said : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isMessage(value: unknown): value is ChatMessage {

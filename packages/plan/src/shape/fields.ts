@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { isRecord, OctavoError } from "@octavo/protocol";
 
 /** Far above any published model. */
 const defaultBound = 2 ** 24;
@@ -75,8 +75,4 @@ export class Fields {
     if (accepts(value)) return value;
     throw this.invalid(`has ${name} ${JSON.stringify(value).slice(0, 80)}; ${expected} is needed`);
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
+import { isRecord } from "@octavo/protocol";
 import type { JsonSchema, ToolDefinition } from "../../cases/eval-case.js";
-import { isRecord } from "../fields.js";
 import { invalidRecord, type Place, quoted } from "../place.js";
 
 /** The leaderboard writes Python's, Java's and JavaScript's names of types; values of the latter two are passed as text. */

@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { isRecord } from "@octavo/protocol";
 import type {
   CaseMessage,
   EvalCase,
@@ -12,7 +13,6 @@ import { CaseIds } from "../case-ids.js";
 import { parseMessages } from "../case-messages.js";
 import { acceptedValues } from "../case-tools.js";
 import type { Dataset } from "../dataset.js";
-import { isRecord } from "../fields.js";
 import { type JsonLine, readJsonLines } from "../jsonl.js";
 import { invalidFile, invalidRecord, type Place, quoted } from "../place.js";
 import { bfclTools, wireName } from "./bfcl-schema.js";

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
+import { isRecord } from "@octavo/protocol";
 import type { EvalCase } from "../../cases/eval-case.js";
 import { type ByteSource, fileSource } from "../byte-source.js";
 import { CaseIds } from "../case-ids.js";
 import type { Dataset } from "../dataset.js";
-import { FieldReader, isRecord } from "../fields.js";
+import { FieldReader } from "../fields.js";
 import { type ArrayElement, readJsonArray } from "../json-array.js";
 import { invalidFile, invalidRecord, quoted } from "../place.js";
 import { askForLetter } from "./multiple-choice.js";

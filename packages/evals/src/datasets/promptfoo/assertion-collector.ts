@@ -1,5 +1,5 @@
+import { isRecord } from "@octavo/protocol";
 import type { EvaluatorSpec } from "../../evaluators/evaluator.js";
-import { isRecord } from "../fields.js";
 import { type MappedAssertion, mapAssertion } from "./assertion-types.js";
 import { fillDeep, type Variables } from "./fill-template.js";
 import type { AssertionEntry } from "./read-tests.js";

@@ -1,4 +1,4 @@
-import { isRecord } from "../fields.js";
+import { isRecord } from "@octavo/protocol";
 
 /** An assertion as promptfoo writes it, with its texts filled in. */
 export interface PromptfooAssertion {

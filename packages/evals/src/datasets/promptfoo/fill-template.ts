@@ -1,4 +1,4 @@
-import { isRecord } from "../fields.js";
+import { isRecord } from "@octavo/protocol";
 
 /** What templates are filled in with. */
 export type Variables = Readonly<Record<string, unknown>>;

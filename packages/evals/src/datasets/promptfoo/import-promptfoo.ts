@@ -1,8 +1,8 @@
 import { basename } from "node:path";
+import { isRecord } from "@octavo/protocol";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { EvaluatorSpec } from "../../evaluators/evaluator.js";
 import type { Dataset } from "../dataset.js";
-import { isRecord } from "../fields.js";
 import { quoted } from "../place.js";
 import { AssertionCollector, type UnsupportedAssertion } from "./assertion-collector.js";
 import { ConfigFiles } from "./config-files.js";

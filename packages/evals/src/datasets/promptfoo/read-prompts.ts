@@ -1,6 +1,6 @@
+import { isRecord } from "@octavo/protocol";
 import type { CaseMessage } from "../../cases/eval-case.js";
 import { parseMessages } from "../case-messages.js";
-import { isRecord } from "../fields.js";
 import { invalidRecord, quoted } from "../place.js";
 import type { ConfigFiles } from "./config-files.js";
 import { fillDeep } from "./fill-template.js";

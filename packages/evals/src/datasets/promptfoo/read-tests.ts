@@ -1,4 +1,4 @@
-import { isRecord } from "../fields.js";
+import { isRecord } from "@octavo/protocol";
 import { quoted } from "../place.js";
 import { isKnownType } from "./assertion-types.js";
 import type { ConfigFiles } from "./config-files.js";

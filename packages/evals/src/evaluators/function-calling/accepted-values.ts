@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "./made-call.js";
+import { isRecord } from "@octavo/protocol";
 
 /** An accepted value that makes its argument optional. */
 const optional = "";

@@ -1,5 +1,5 @@
+import { isRecord } from "@octavo/protocol";
 import type { JsonSchema } from "../../cases/eval-case.js";
-import { isRecord } from "./made-call.js";
 
 export type TypeProblem = { readonly isNested: boolean; readonly message: string };
 

@@ -1,7 +1,8 @@
+import { isRecord } from "@octavo/protocol";
 import type { ExpectedToolCall, JsonSchema, ToolDefinition } from "../../cases/eval-case.js";
 import { isAccepted, isExactly, isOptional } from "./accepted-values.js";
 import { typeProblem } from "./argument-types.js";
-import { isRecord, type MadeCall, sameFunction } from "./made-call.js";
+import { type MadeCall, sameFunction } from "./made-call.js";
 
 export type CallErrorCode =
   | "wrong_count"

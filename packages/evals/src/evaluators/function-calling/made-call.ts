@@ -1,3 +1,4 @@
+import { isRecord } from "@octavo/protocol";
 import type { AnsweredToolCall } from "../../answers/answer.js";
 import { readJson } from "../json/read-json.js";
 
@@ -16,10 +17,6 @@ export function readCall(call: AnsweredToolCall): MadeCall {
   if (!("value" in read)) return { name: call.name, arguments: undefined, problem: read.problem };
   if (!isRecord(read.value)) return { name: call.name, arguments: undefined, problem: "it is no object" };
   return { name: call.name, arguments: read.value, problem: undefined };
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Function names may not hold dots everywhere, so models are told `math_add` for `math.add`. */

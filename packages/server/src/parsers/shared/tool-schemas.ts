@@ -1,4 +1,5 @@
 import type { ChatTool } from "@octavo/protocol";
+import { isRecord } from "@octavo/protocol";
 
 /** Parameters' schemas by tool and name. */
 export type ToolSchemas = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
@@ -40,8 +41,4 @@ function typesOf(schema: unknown, depth: number): ReadonlySet<string> {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [value];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
