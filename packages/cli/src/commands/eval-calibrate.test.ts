@@ -1,45 +1,35 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import type { EvalReport } from "@octavo/evals";
+import { type FakeServer, startFakeServer } from "../testing/fake-server.js";
 import { type EndedOctavo, runOctavo } from "../testing/run-octavo.js";
 
 let folder = "";
-let server: Server;
+let server: FakeServer;
 let url = "";
 
 /** A model that is always polite, and a judge that takes an answer with "please" for a polite one. */
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "octavo-calibrate-"));
-  server = createServer((request, response) => {
-    let body = "";
-    request.on("data", (chunk) => (body += chunk));
-    request.on("end", () => {
-      if (request.method !== "POST") {
-        response.writeHead(404).end();
-        return;
-      }
-      const asked = JSON.parse(body) as { readonly messages: readonly { readonly content: string }[] };
-      const shown = asked.messages[1]?.content;
-      const verdict = shown?.includes("please") === true ? "pass" : "fail";
-      const content = shown === undefined ? "Yes please" : JSON.stringify({ reason: "so it is", verdict });
-      const message = { role: "assistant", content };
-      response.setHeader("content-type", "application/json");
-      response.end(JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }] }));
-    });
+  server = await startFakeServer((request, { messages }, response) => {
+    if (request.method !== "POST") {
+      response.writeHead(404).end();
+      return;
+    }
+    const shown = messages?.[1]?.content;
+    const verdict = shown?.includes("please") === true ? "pass" : "fail";
+    const content = shown === undefined ? "Yes please" : JSON.stringify({ reason: "so it is", verdict });
+    const message = { role: "assistant", content };
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }] }));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  ({ url } = server);
 });
 after(async () => {
   server.close();
-  server.closeAllConnections();
   await rm(folder, { recursive: true });
 });
 

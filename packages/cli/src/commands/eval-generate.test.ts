@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
+import { startFakeServer } from "../testing/fake-server.js";
 import { type EndedOctavo, runOctavo } from "../testing/run-octavo.js";
 
 let folder = "";
@@ -20,18 +18,11 @@ const octavo = (...args: readonly string[]): Promise<EndedOctavo> =>
 const countWords = (text: string): number => text.split(/\s+/).length;
 
 test("RULER's cases fill the lengths that the server counts", async () => {
-  const server = createServer((request, response) => {
-    let body = "";
-    request.on("data", (chunk) => (body += chunk));
-    request.on("end", () => {
-      const { model, prompt } = JSON.parse(body) as { model: string; prompt: string };
-      response.statusCode = request.url === "/tokenize" && model === "words" ? 200 : 404;
-      response.end(JSON.stringify({ count: countWords(prompt) }));
-    });
+  const server = await startFakeServer((request, { model, prompt = "" }, response) => {
+    response.statusCode = request.url === "/tokenize" && model === "words" ? 200 : 404;
+    response.end(JSON.stringify({ count: countWords(prompt) }));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url } = server;
   const flags = ["--target", url, "--lengths", "1k", "2k", "--count", "3", "--tasks", "vt", "niah_single_1"];
   const ended = await octavo("generate", "ruler", ...flags, "--model", "words", "--out", "ruler.jsonl");
   assert.equal(ended.code, 0, ended.err);

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import { createServer as createSocketServer, type AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
+import { type FakeServer, sendModels, startFakeServer, streamAnswer } from "../testing/fake-server.js";
 import { type EndedOctavo, octavoMain, runOctavo } from "../testing/run-octavo.js";
 
 const skip =
@@ -23,7 +23,7 @@ after(async () => {
 });
 
 async function freePort(): Promise<number> {
-  const socket = createSocketServer().listen(0, "127.0.0.1");
+  const socket = createServer().listen(0, "127.0.0.1");
   await once(socket, "listening");
   const { port } = socket.address() as AddressInfo;
   socket.close();
@@ -52,27 +52,11 @@ const octavo = (...args: readonly string[]): Promise<EndedOctavo> =>
   runOctavo(["eval", ...args], { cwd: folder });
 
 /** A model that says what it is asked to say. */
-async function startEcho(): Promise<{ readonly url: string; close(): void }> {
-  const server = createServer((request, response) => {
-    let body = "";
-    request.on("data", (chunk) => (body += chunk));
-    request.on("end", () => {
-      if (request.url?.endsWith("/models")) {
-        response.end(JSON.stringify({ object: "list", data: [{ id: "echo", object: "model" }] }));
-        return;
-      }
-      const { messages } = JSON.parse(body) as { messages: { content: string }[] };
-      const content = messages.at(-1)?.content.replace("Say ", "");
-      const event = { id: "x", object: "chat.completion.chunk", created: 0, model: "echo" };
-      const choices = [{ index: 0, delta: { role: "assistant", content }, finish_reason: "stop" }];
-      response.setHeader("content-type", "text/event-stream");
-      response.end(`data: ${JSON.stringify({ ...event, choices })}\n\ndata: [DONE]\n\n`);
-    });
+const startEcho = (): Promise<FakeServer> =>
+  startFakeServer(({ url }, { messages }, response) => {
+    if (url?.endsWith("/models")) sendModels(response, "echo");
+    else streamAnswer(response, "echo", messages?.at(-1)?.content.replace("Say ", "") ?? "");
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
-}
 
 test("a run scores on the worker of a queue, which ends when it is told to", { skip }, async () => {
   const port = await freePort();

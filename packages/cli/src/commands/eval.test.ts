@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import type { EvalReport } from "@octavo/evals";
+import { type FakeServer, sendModels, startFakeServer, streamAnswer } from "../testing/fake-server.js";
 import { type EndedOctavo, type RunningOctavo, startOctavo } from "../testing/run-octavo.js";
 
 const start = (...args: readonly string[]): RunningOctavo => startOctavo(["eval", ...args], { cwd: folder });
@@ -20,40 +18,25 @@ interface Scripted {
 }
 
 let folder = "";
-let server: Server;
+let server: FakeServer;
 const scripted: Scripted = { url: "", delayMs: 0, numAnswers: 0 };
 const numCases = 60;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "octavo-eval-"));
-  server = createServer((request, response) => {
-    let body = "";
-    request.on("data", (chunk) => (body += chunk));
-    request.on("end", () => {
-      response.setHeader("content-type", "application/json");
-      if (request.url === "/v1/models") {
-        response.end(
-          JSON.stringify({ object: "list", data: [{ id: "scripted", object: "model", owned_by: "test" }] }),
-        );
-        return;
-      }
-      const question = JSON.parse(body) as { messages: { content: string }[] };
-      const number = Number(/\d+/.exec(question.messages.at(-1)?.content ?? "")?.[0]);
-      const text = number % 10 === 0 ? "another" : `word ${number}`;
-      scripted.numAnswers += 1;
-      setTimeout(() => {
-        response.setHeader("content-type", "text/event-stream");
-        const chunk = (delta: object, finish: string | null): string =>
-          `data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 0, model: "scripted", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
-        response.end(
-          `${chunk({ role: "assistant", content: text }, null)}${chunk({}, "stop")}data: [DONE]\n\n`,
-        );
-      }, scripted.delayMs);
-    });
+  server = await startFakeServer(({ url }, { messages }, response) => {
+    if (url === "/v1/models") {
+      sendModels(response, "scripted");
+      return;
+    }
+    const number = Number(/\d+/.exec(messages?.at(-1)?.content ?? "")?.[0]);
+    scripted.numAnswers += 1;
+    setTimeout(
+      () => streamAnswer(response, "scripted", number % 10 === 0 ? "another" : `word ${number}`),
+      scripted.delayMs,
+    );
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  Object.assign(scripted, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  Object.assign(scripted, { url: server.url });
   const cases = Array.from({ length: numCases }, (_, index) =>
     JSON.stringify({ id: `case-${index}`, input: `Say word ${index}`, expected: `word ${index}` }),
   );
@@ -61,7 +44,6 @@ before(async () => {
 });
 after(async () => {
   server.close();
-  server.closeAllConnections();
   await rm(folder, { recursive: true });
 });
 
