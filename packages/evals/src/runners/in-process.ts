@@ -4,6 +4,7 @@ import { concurrently } from "./concurrently.js";
 import type { ScoreJournal } from "./journal.js";
 import { ProgressCount } from "./progress-count.js";
 import type { RunOptions, Runner, ScoredCase } from "./runner.js";
+import { pairsOf } from "./sample-streams.js";
 import { scorePair } from "./score-pair.js";
 
 export interface InProcessOptions {
@@ -57,13 +58,6 @@ export class InProcessRunner implements Runner {
     await journal.append(key, row);
     return row;
   }
-}
-
-async function* pairsOf(
-  samples: AsyncIterable<Sample> | Iterable<Sample>,
-  evaluators: readonly Evaluator[],
-): AsyncGenerator<readonly [Sample, Evaluator], void, undefined> {
-  for await (const sample of samples) for (const evaluator of evaluators) yield [sample, evaluator];
 }
 
 /** @throws OctavoError `invalid_option` unless it is a whole number from 1 to 4096 */

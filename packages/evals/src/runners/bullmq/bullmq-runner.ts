@@ -4,6 +4,7 @@ import { ContentKeys } from "../content-key.js";
 import { concurrencyOf } from "../in-process.js";
 import { ProgressCount } from "../progress-count.js";
 import type { RunOptions, Runner, ScoredCase } from "../runner.js";
+import { pairsOf } from "../sample-streams.js";
 import { scoringTask } from "../scoring-task.js";
 import type { BullMqConnection } from "./connection.js";
 import { JobBoard } from "./job-board.js";
@@ -86,11 +87,4 @@ export class BullMqRunner implements Runner {
       throw error;
     }
   }
-}
-
-async function* pairsOf(
-  samples: AsyncIterable<Sample> | Iterable<Sample>,
-  evaluators: readonly Evaluator[],
-): AsyncGenerator<readonly [Sample, Evaluator], void, undefined> {
-  for await (const sample of samples) for (const evaluator of evaluators) yield [sample, evaluator];
 }

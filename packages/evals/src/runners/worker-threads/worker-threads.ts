@@ -1,11 +1,11 @@
 import { availableParallelism } from "node:os";
 import { OctavoError } from "@octavo/protocol";
 import type { Evaluator, EvaluatorSpec, Sample } from "../../evaluators/evaluator.js";
-import { batchesOf } from "../batches-of.js";
 import { concurrently } from "../concurrently.js";
 import { concurrencyOf } from "../in-process.js";
 import { ProgressCount } from "../progress-count.js";
 import type { RunOptions, Runner, ScoredCase } from "../runner.js";
+import { batchesOf } from "../sample-streams.js";
 import { scorePair } from "../score-pair.js";
 import { EvaluatorThread } from "./evaluator-thread.js";
 
