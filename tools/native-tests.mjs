@@ -9,19 +9,20 @@ import { capture, filesBelow, must, root, say } from "./lib/steps.mjs";
 
 const native = "packages/kernels/native";
 const plain = { flags: ["-O2", "-g"] };
+// lines for reports, and nothing of variables, which takes the compiler longest
+const sanitized = ["-O1", "-g1"];
 const variants = {
   plain,
   address: {
     flags: [
-      "-O1",
-      "-g",
+      ...sanitized,
       "-fsanitize=address,undefined",
       "-fno-sanitize-recover=all",
       "-fno-omit-frame-pointer",
     ],
     quick: true,
   },
-  thread: { flags: ["-O1", "-g", "-fsanitize=thread"], quick: true },
+  thread: { flags: [...sanitized, "-fsanitize=thread"], quick: true },
   neon: {
     flags: ["-O2"],
     quick: true,
