@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { GenerationRequest, RefusedRequest } from "../api.js";
 import { collect, createFakeEngine, generationRequest } from "../testing/engine-fixture.js";
 
 /** A step takes a moment, on a clock that deadlines can see. */
-const slow = { beforeStep: () => new Promise<void>((resolve) => setTimeout(resolve, 2)) };
+const slow = { beforeStep: () => sleep(2) };
 
 const of = (tenant: string, more: Partial<GenerationRequest> = {}): Partial<GenerationRequest> => ({
   account: { tenant },
@@ -139,8 +140,10 @@ describe("deadlines", () => {
   });
 
   test("a request that is computed when its time is up gives its blocks back, with what it had delivered", async () => {
-    const { engine } = createFakeEngine({ backend: slow });
-    const request = generationRequest([1, 2, 3], { maxTokens: 100, n: 2 }, { deadlines: { totalMs: 30 } });
+    let numSteps = 0;
+    const beforeStep = (): Promise<void> => sleep(++numSteps === 4 ? 400 : 0);
+    const { engine } = createFakeEngine({ backend: { beforeStep } });
+    const request = generationRequest([1, 2, 3], { maxTokens: 100, n: 2 }, { deadlines: { totalMs: 200 } });
     let numTokens = 0;
     await assert.rejects(
       async () => {
