@@ -19,6 +19,10 @@ namespace octavo {
 
 namespace {
 
+/// Raised with any change to what is exported here or travels through it, together with `src/native/addon.ts`, so that
+/// kernels of an older build are refused when they are loaded rather than misread.
+constexpr int kInterfaceVersion = 1;
+
 /// (numThreads) -> handle
 Napi::Value create_backend(const Napi::CallbackInfo& info) {
     using Holder = std::shared_ptr<BackendThread>;
@@ -48,6 +52,7 @@ Napi::Object instruction_set(Napi::Env env) {
 }
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
+    exports.Set("interfaceVersion", Napi::Number::New(env, kInterfaceVersion));
     exports.Set("instructionSet", instruction_set(env));
     exports.Set("createBackend", Napi::Function::New(env, create_backend));
     exports.Set("closeBackend", Napi::Function::New(env, close_backend));

@@ -91,8 +91,12 @@ export interface NativeStepResult {
 
 type Release<Kind extends string> = (object: NativeObject<Kind>) => void;
 
-/** What `native/binding` exports. It trusts its arguments: everything is checked before. */
+/**
+ * What `native/binding` exports. It trusts its arguments: everything is checked before. Any change to it, or to the arrays
+ * and objects that travel, raises the version in both languages.
+ */
 export interface NativeAddon {
+  readonly interfaceVersion: number;
   readonly instructionSet: { readonly name: string; readonly bf16: boolean };
   createBackend(numThreads: number): NativeObject<"backend">;
   closeBackend(backend: NativeObject<"backend">): void;
@@ -139,9 +143,12 @@ export interface NativeAddon {
   readonly releaseSamplerState: Release<"sampler-state">;
 }
 
+/** `kInterfaceVersion` of `native/binding/addon.cpp`. */
+const interfaceVersion = 1;
+
 const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
 
-/** Loads the compiled kernels. Throws `native_unavailable` when they are missing or do not load here. */
+/** Loads the compiled kernels. Throws `native_unavailable` when they are missing, do not load here or are of another build. */
 export function loadAddon(path: string = builtAddon): NativeAddon {
   if (!existsSync(path)) {
     throw new OctavoError(
@@ -149,8 +156,9 @@ export function loadAddon(path: string = builtAddon): NativeAddon {
       `The compiled kernels are missing (${path}). Run \`npm run setup\` in the repository to build them; it needs a C++ compiler.`,
     );
   }
+  let addon: Partial<NativeAddon>;
   try {
-    return createRequire(import.meta.url)(path) as NativeAddon;
+    addon = createRequire(import.meta.url)(path) as Partial<NativeAddon>;
   } catch (cause) {
     throw new OctavoError(
       "native_unavailable",
@@ -158,6 +166,17 @@ export function loadAddon(path: string = builtAddon): NativeAddon {
       { cause },
     );
   }
+  return checkInterface(addon, path);
+}
+
+/** Kernels of another version of the sources would take arguments for what they are not. */
+export function checkInterface(addon: Partial<NativeAddon>, path: string): NativeAddon {
+  const { interfaceVersion: found } = addon;
+  if (found === interfaceVersion) return addon as NativeAddon;
+  throw new OctavoError(
+    "native_unavailable",
+    `The compiled kernels at ${path} were built from other sources (interface ${found ?? "unknown"}, needed is ${interfaceVersion}). Run \`npm run setup\` in the repository to build them again.`,
+  );
 }
 
 /** Failures of the addon carry one of our codes; anything else is a defect. */

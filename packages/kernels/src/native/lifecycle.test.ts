@@ -8,7 +8,7 @@ import { Worker } from "node:worker_threads";
 import { createCpuBackend } from "../index.js";
 import { greedy, LogitModel } from "../testing/logit-harness.js";
 import { matrix } from "../testing/op-harness.js";
-import { loadAddon } from "./addon.js";
+import { checkInterface, loadAddon } from "./addon.js";
 
 const packageEntry = new URL("../index.js", import.meta.url).href;
 const harness = new URL("../testing/logit-harness.js", import.meta.url).href;
@@ -49,6 +49,20 @@ describe("life of the CPU backend", () => {
       assert.throws(() => loadAddon(path), { code: "native_unavailable", message: /do not load/ });
     } finally {
       rmSync(folder, { recursive: true });
+    }
+  });
+
+  test("kernels of other sources are refused before anything is called", () => {
+    const path = "/somewhere/kernels.node";
+    const current = loadAddon();
+    assert.equal(checkInterface(current, path), current);
+    for (const interfaceVersion of [undefined, current.interfaceVersion + 1, current.interfaceVersion - 1]) {
+      const { interfaceVersion: _own, ...rest } = current;
+      const other = interfaceVersion === undefined ? rest : { ...rest, interfaceVersion };
+      assert.throws(() => checkInterface(other, path), {
+        code: "native_unavailable",
+        message: /kernels\.node were built from other sources .*npm run setup/,
+      });
     }
   });
 
