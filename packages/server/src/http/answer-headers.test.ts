@@ -1,9 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
+import type { SpanSink } from "@octavo/tracing";
+import { pino } from "pino";
 import { resolveServerConfig } from "../config.js";
+import { createServer } from "../create-server.js";
+import { FakeLanguageModel } from "../testing/fake-language-model.js";
 import { startTestServer } from "../testing/test-server.js";
 
+/** Turns tracing on, and forgets. */
+const blindSink: SpanSink = {
+  counts: { delivered: 0, droppedFull: 0, droppedFailed: 0, waiting: 0 },
+  add: () => undefined,
+  flush: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
 const chat = { messages: [{ role: "user", content: "hi" }] };
 
 describe("what every answer says of the server", () => {
@@ -38,10 +49,26 @@ describe("what every answer says of the server", () => {
   });
 
   it("can be read by browsers that may read answers", async () => {
-    await using server = await startTestServer({ corsOrigins: ["https://a.example"], replicaId: "r" });
-    const response = await fetch(`${server.url}/v1/models`, { headers: { origin: "https://a.example" } });
-    const exposed = response.headers.get("access-control-expose-headers") ?? "";
-    assert.match(exposed, /x-octavo-replica, x-octavo-queue-depth/);
+    const model = new FakeLanguageModel();
+    const server = createServer({
+      model,
+      config: { port: 0, corsOrigins: ["https://a.example"], replicaId: "r" },
+      logger: pino({ level: "silent" }),
+      spanSinks: [blindSink],
+    });
+    const { url } = await server.listen();
+    model.engine.behaviour.refuseWith = new OctavoError("queue_full", "full");
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", origin: "https://a.example" },
+      body: JSON.stringify(chat),
+    });
+    await response.text();
+    await server.close();
+    assert.equal(response.status, 429);
+    const exposed = (response.headers.get("access-control-expose-headers") ?? "").split(", ");
+    const own = [...response.headers.keys()].filter((name) => /^x-|^traceresponse$|^retry-after$/.test(name));
+    assert.deepEqual(own.toSorted(), [...exposed].toSorted());
   });
 
   it("holds no name that would not go into a header or a label", () => {

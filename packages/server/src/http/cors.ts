@@ -1,7 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-const exposedHeaders =
-  "x-request-id, x-octavo-request-id, x-octavo-error-code, x-octavo-replica, x-octavo-queue-depth, retry-after";
+/** What answers say beyond the names that browsers show anyway. */
+const exposedHeaders = [
+  "x-request-id",
+  "x-octavo-request-id",
+  "x-octavo-error-code",
+  "x-octavo-replica",
+  "x-octavo-queue-depth",
+  "traceresponse",
+  "retry-after",
+].join(", ");
 
 /** Which browser origins may read answers. Without origins nothing is sent and browsers keep to their own. */
 export class CorsPolicy {
