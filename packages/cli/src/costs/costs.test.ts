@@ -331,6 +331,8 @@ function span(
       recomputedTokens: undefined,
       blocksEvicted: undefined,
       evictedPrefixTokens: undefined,
+      draftTokens: undefined,
+      acceptedDraftTokens: undefined,
       cacheHitRatio: undefined,
       batchSize: undefined,
       prefillTokensInBatch: undefined,

@@ -82,4 +82,14 @@ describe("what a span says of the serving", () => {
     assert.deepEqual(requestUsage([]), {});
     assert.equal(servingFacts([], identity()).queueMs, undefined);
   });
+
+  it("counts guesses, and those that came true, of all requests together", () => {
+    const requests = [
+      finished("a", { draftTokens: 8, acceptedDraftTokens: 5, e2eMs: 9 }),
+      finished("b", { draftTokens: 4, acceptedDraftTokens: 0 }),
+    ];
+    const { draftTokens, acceptedDraftTokens } = servingFacts(requests, identity());
+    assert.deepEqual([draftTokens, acceptedDraftTokens], [12, 5]);
+    assert.equal(servingFacts([], identity()).draftTokens, undefined);
+  });
 });

@@ -25,7 +25,7 @@ export function requestUsage(finished: readonly FinishedRequest[]): TokenUsage {
 
 /**
  * How the engine served a request. Where it became several, times are those of the one that took longest; computing time
- * is that of all.
+ * and drafts are those of all.
  */
 export function servingFacts(
   finished: readonly FinishedRequest[],
@@ -59,11 +59,24 @@ export function servingFacts(
     recomputedTokens: record?.recomputedTokens,
     blocksEvicted: record?.blocksEvicted,
     evictedPrefixTokens: record?.evictedPrefixTokens,
+    ...draftsOf(finished),
     cacheHitRatio: record?.cacheHitRatio,
     batchSize: record?.batchSize,
     prefillTokensInBatch: record?.sharedPrefillTokens,
     firstTokenCause: evidence?.firstToken?.cause,
     slowestGap: slowestGap(evidence),
+  };
+}
+
+function draftsOf(
+  finished: readonly FinishedRequest[],
+): Pick<ServingFacts, "draftTokens" | "acceptedDraftTokens"> {
+  if (finished.length === 0) return { draftTokens: undefined, acceptedDraftTokens: undefined };
+  const sum = (of: (record: ServingRecord) => number): number =>
+    finished.reduce((total, { record }) => total + of(record), 0);
+  return {
+    draftTokens: sum(({ draftTokens }) => draftTokens),
+    acceptedDraftTokens: sum(({ acceptedDraftTokens }) => acceptedDraftTokens),
   };
 }
 

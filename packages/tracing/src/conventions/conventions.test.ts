@@ -84,6 +84,8 @@ const expected: Readonly<Record<ConventionName, Readonly<Record<string, unknown>
     "octavo.recomputed_tokens": 16,
     "octavo.blocks_evicted": 2,
     "octavo.evicted_prefix_tokens": 32,
+    "octavo.draft_tokens": 12,
+    "octavo.accepted_draft_tokens": 9,
     "octavo.kernel_time": 0.9,
     "octavo.reader_lag": 0.002,
     "octavo.first_token.cause": "queue",

@@ -90,6 +90,8 @@ function addServing(list: AttributeList, { serving, durationMs }: LlmSpan): void
     .set("octavo.recomputed_tokens", serving.recomputedTokens)
     .set("octavo.blocks_evicted", serving.blocksEvicted)
     .set("octavo.evicted_prefix_tokens", serving.evictedPrefixTokens)
+    .set("octavo.draft_tokens", serving.draftTokens)
+    .set("octavo.accepted_draft_tokens", serving.acceptedDraftTokens)
     .setSeconds("octavo.kernel_time", serving.kernelMs)
     .setSeconds("octavo.reader_lag", serving.readerLagMs)
     .set("octavo.first_token.cause", serving.firstTokenCause)

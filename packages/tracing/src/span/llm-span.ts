@@ -137,6 +137,9 @@ export interface ServingFacts {
   readonly preemptions: number | undefined;
   readonly recomputedTokens: number | undefined;
   readonly blocksEvicted: number | undefined;
+  /** Guesses at the request's tokens that steps checked, and how many of them came true. */
+  readonly draftTokens: number | undefined;
+  readonly acceptedDraftTokens: number | undefined;
   /** Prompt tokens that had been cached, and were evicted before the request came. */
   readonly evictedPrefixTokens: number | undefined;
   /** Cached prompt tokens over prompt tokens, 0 to 1. */

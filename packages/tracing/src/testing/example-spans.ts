@@ -71,6 +71,8 @@ export const fullSpan: LlmSpan = {
     recomputedTokens: 16,
     blocksEvicted: 2,
     evictedPrefixTokens: 32,
+    draftTokens: 12,
+    acceptedDraftTokens: 9,
     firstTokenCause: "queue",
     slowestGap: { ms: 91, usualMs: 34, cause: "prefill_burst", culprit: "other" },
     cacheHitRatio: 0.64,
