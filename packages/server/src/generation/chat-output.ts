@@ -11,7 +11,7 @@ import {
 import type { OutputEvent } from "../parsers/output-events.js";
 import { OutputParser } from "../parsers/output-parser.js";
 import { type PromptReasoning, promptReasoning } from "../parsers/reasoning/reasoning-format.js";
-import { harmonyTools, type OutputFormats } from "../parsers/registry.js";
+import { harmonyTools, type OutputFormats, reasoningTags } from "../parsers/registry.js";
 import { untaggedJsonCalls } from "../parsers/shared/json-calls.js";
 import { toolSchemas } from "../parsers/shared/tool-schemas.js";
 import { ReasoningTokens } from "./reasoning-tokens.js";
@@ -57,7 +57,7 @@ export class ChatOutput {
   /** The request's budget of reasoning; undefined without one, and where the prompt has closed reasoning already. */
   thinkingBudget(maxTokens: number | null | undefined): ThinkingBudget | undefined {
     if (maxTokens === undefined || maxTokens === null || maxTokens === -1) return undefined;
-    const { reasoning } = this.#formats;
+    const reasoning = reasoningTags(this.#formats);
     const [endTag] = reasoning?.endTags ?? [];
     if (reasoning === undefined || endTag === undefined) {
       const message =

@@ -69,7 +69,10 @@ describe("a required call", () => {
     const name = format?.name ?? "no format";
     it(`is read back from every answer that the grammar allows: ${name}`, async () => {
       const grammar = await compile(toolGrammar({ tools }, "required", format));
-      for (let seed = 1; seed <= 6; seed++) {
+      // A random walk does not find the end of reasoning that may come first.
+      const mayReason = format?.layout?.answer !== undefined;
+      let numRead = 0;
+      for (let seed = 1; seed <= (mayReason ? 24 : 6); seed++) {
         const text = randomAnswer(grammar, seed);
         const parser = new OutputParser({
           machine: format?.layout === undefined ? untaggedJsonCalls : format.machine,
@@ -78,6 +81,8 @@ describe("a required call", () => {
           schemas: toolSchemas(tools),
         });
         const events = [...parser.push(text), ...parser.finish()];
+        if (mayReason && parser.numCalls === 0) continue;
+        numRead += 1;
         assert.ok(parser.numCalls >= 1, text);
         let written = "";
         for (const event of events) {
@@ -93,6 +98,7 @@ describe("a required call", () => {
           }
         }
       }
+      assert.ok(numRead >= 6, `${numRead} walks came to calls`);
     });
   }
 
@@ -159,6 +165,10 @@ describe("a strict tool that is left to the model", () => {
       `{"name": "${name}", "parameters": {"${key}": ${JSON.stringify(value)}}}`,
     pythonic: (name, key, value) => `[${name}(${key}=${JSON.stringify(value)})]`,
     llama4_pythonic: (name, key, value) => `<|python_start|>[${name}(${key}=${JSON.stringify(value)})]`,
+    functiongemma: (name, key, value) =>
+      `<start_function_call>call:${name}{${key}:<escape>${value}<escape>}<end_function_call>`,
+    openai: (name, key, value) =>
+      `<|channel|>commentary to=functions.${name} <|constrain|>json<|message|>{"${key}": ${JSON.stringify(value)}}`,
   };
   for (const [name, write] of Object.entries(written)) {
     it(`leaves text free and holds arguments that are listed to the schema: ${name}`, async () => {
@@ -207,6 +217,7 @@ describe("a strict tool that is left to the model", () => {
       ] as never[];
       const validate = new Ajv2020({ strict: false }).compile(parameters);
       const grammar = await compile(toolGrammar({ tools: searching }, "required", format));
+      let numRead = 0;
       for (let seed = 1; seed <= 24; seed += 1) {
         const text = randomAnswer(grammar, seed);
         const parser = new OutputParser({
@@ -221,12 +232,64 @@ describe("a strict tool that is left to the model", () => {
           else if (event.kind === "arguments") calls[calls.length - 1] += event.text;
           else if (event.kind === "call-end") assert.equal(event.problem, undefined, text);
         }
+        if (calls.length === 0 && format.layout?.answer !== undefined) continue;
+        numRead += 1;
         assert.ok(calls.length > 0, text);
         for (const made of calls)
           assert.ok(validate(JSON.parse(made)), `${text}\n${made}\n${JSON.stringify(validate.errors)}`);
       }
+      assert.ok(numRead >= 6, `${numRead} walks came to calls`);
     });
   }
+
+  describe("in harmony's channels", () => {
+    const harmony = toolFormats.find(({ name }) => name === "openai");
+    const reasoning = "<|channel|>analysis<|message|>Need the weather, {maybe}.<|end|><|start|>assistant";
+    const behind = (name: string, city: string): string =>
+      `<|channel|>commentary to=functions.${name} <|constrain|>json<|message|>{"city": "${city}"}`;
+    const before = (name: string, city: string): string =>
+      ` to=functions.${name}<|channel|>commentary json<|message|>{"city": "${city}"}`;
+
+    it("leaves every other message free", async () => {
+      const grammar = await compile(toolGrammar({ tools }, "auto", harmony));
+      const final = "<|channel|>final<|message|>It goes to=functions.get_lost, < 3.";
+      assert.ok(allows(grammar, final));
+      assert.ok(allows(grammar, reasoning + final));
+      const preamble = "<|channel|>commentary<|message|>One moment.<|end|><|start|>assistant";
+      for (const heading of [behind, before]) {
+        assert.ok(allows(grammar, reasoning + preamble + heading("get_weather", "Oslo")));
+        assert.ok(allows(grammar, `${heading("get_weather", "Oslo")}<|call|>`));
+        assert.ok(!allows(grammar, reasoning + heading("get_weather", "Rome")));
+        assert.ok(!allows(grammar, reasoning + heading("get_lost", "Oslo")));
+      }
+      assert.ok(!allows(grammar, "<|channel|>commentary to=python <|constrain|>code<|message|>1"));
+    });
+
+    it("lets an answer that must call reason first and say nothing else", async () => {
+      const grammar = await compile(toolGrammar({ tools }, { named: "get_time" }, harmony));
+      assert.ok(allows(grammar, reasoning + behind("get_time", "Oslo")));
+      assert.ok(allows(grammar, before("get_time", "Bergen")));
+      assert.ok(!allows(grammar, reasoning + behind("get_weather", "Oslo")));
+      assert.ok(!allows(grammar, "<|channel|>final<|message|>No."));
+      assert.ok(!allows(grammar, "No."));
+    });
+
+    it("holds content to a request's own constraint where content stands", async () => {
+      const own = { spec: { kind: "json_object" }, param: "response_format" } as const;
+      const content = '{"a": 1}';
+      const free = await compile(withTools(own, {}, "none", harmony)?.spec);
+      const beside = await compile(withTools(own, { tools }, "auto", harmony)?.spec);
+      for (const grammar of [free, beside]) {
+        assert.ok(allows(grammar, content));
+        assert.ok(allows(grammar, `${reasoning}<|channel|>final<|message|>${content}`));
+        assert.ok(allows(grammar, `${reasoning}<|channel|>final <|constrain|>json<|message|>${content}`));
+        assert.ok(!allows(grammar, `${reasoning}<|channel|>final<|message|>text`));
+        assert.ok(!allows(grammar, reasoning + content));
+      }
+      assert.ok(allows(beside, reasoning + behind("get_weather", "Oslo")));
+      assert.ok(!allows(free, reasoning + behind("get_weather", "Oslo")));
+    });
+  });
 
   it("says which schemas cannot be held where arguments are listed", () => {
     const format = toolFormats.find(({ name }) => name === "glm45");

@@ -44,7 +44,9 @@ export function toolGrammar(
   if (choice === "auto") {
     const strict = tools.findIndex((tool) => tool.function.strict === true);
     if (strict < 0) return undefined;
-    const { trigger, beginsAnswer } = format?.layout ?? {};
+    const { trigger, beginsAnswer, answer } = format?.layout ?? {};
+    if (format?.layout !== undefined && answer !== undefined)
+      return answer(calls(tools, format.layout, isSingle, false), false);
     if (format?.layout !== undefined && trigger !== undefined)
       return guardedCalls(tools, format.layout, trigger, isSingle);
     if (format?.layout !== undefined && beginsAnswer !== undefined) {
@@ -55,7 +57,7 @@ export function toolGrammar(
       };
       return {
         kind: "any_of",
-        options: [section(format.layout, calls(tools, format.layout, isSingle, false)), text],
+        options: [called(format.layout, calls(tools, format.layout, isSingle, false)), text],
       };
     }
     const param = `tools[${strict}].function.strict`;
@@ -65,7 +67,7 @@ export function toolGrammar(
   }
   const layout = format?.layout ?? plainLayout;
   const wanted = choice === "required" ? tools : tools.filter((tool) => tool.function.name === choice.named);
-  return section(layout, calls(wanted, layout, isSingle || choice !== "required", true));
+  return called(layout, calls(wanted, layout, isSingle || choice !== "required", true));
 }
 
 /**
@@ -79,13 +81,15 @@ export function withTools(
   format: ToolFormat | undefined,
 ): OutputConstraint | undefined {
   const layout = format?.layout;
-  if (own !== undefined && (choice === "none" || (choice === "auto" && layout === undefined))) return own;
-  if (own === undefined || choice !== "auto" || layout === undefined) {
+  const held =
+    own === undefined || format?.content === undefined ? own : { ...own, spec: format.content(own.spec) };
+  if (held !== undefined && (choice === "none" || (choice === "auto" && layout === undefined))) return held;
+  if (held === undefined || choice !== "auto" || layout === undefined) {
     const spec = toolGrammar(fields, choice, format);
     return spec === undefined ? undefined : { spec, param: "tools" };
   }
   const made = calls(fields.tools ?? [], layout, fields.parallel_tool_calls === false, false);
-  return { ...own, spec: { kind: "any_of", options: [own.spec, section(layout, made)] } };
+  return { ...held, spec: { kind: "any_of", options: [held.spec, called(layout, made)] } };
 }
 
 /** An answer that may be reasoned about first: the constraint holds from the reasoning's end on. */
@@ -132,7 +136,9 @@ function guardedCalls(
   return { kind: "tagged_text", triggers, tags, ...(isSingle ? { stopAfterFirst: true } : {}) };
 }
 
-function section(layout: CallLayout, content: GrammarSpec): GrammarSpec {
+/** An answer of these calls. */
+function called(layout: CallLayout, content: GrammarSpec): GrammarSpec {
+  if (layout.answer !== undefined) return layout.answer(content, true);
   if (layout.open === undefined) return content;
   return { kind: "sequence", parts: [literal(layout.open), content, literal(layout.close ?? "")] };
 }

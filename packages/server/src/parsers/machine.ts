@@ -32,6 +32,8 @@ export interface CallLayout {
   readonly notation?: ArgumentNotation;
   /** Calls make up the whole answer, and what begins like this is calls: a regular expression. */
   readonly beginsAnswer?: string;
+  /** The answer that holds calls, where what is free beside them has a form too. Without `mustCall`, any answer that makes no other calls. */
+  readonly answer?: (calls: GrammarSpec, mustCall: boolean) => GrammarSpec;
 }
 
 export interface ToolFormat {
@@ -42,6 +44,8 @@ export interface ToolFormat {
   readonly machine: Machine;
   /** Left out where calls cannot be constrained as the format writes them. */
   readonly layout?: CallLayout;
+  /** The answer whose content is this, where content stands in markup. */
+  readonly content?: (content: GrammarSpec) => GrammarSpec;
   /** Mistral's templates accept only call ids of nine letters and digits. */
   readonly callIds?: "nine-characters";
 }

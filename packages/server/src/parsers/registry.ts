@@ -3,7 +3,7 @@ import { deepseekV3, deepseekV31 } from "./formats/deepseek-v3.js";
 import { functionGemma } from "./formats/function-gemma.js";
 import { glm45 } from "./formats/glm45.js";
 import { granite } from "./formats/granite.js";
-import { harmony } from "./formats/harmony.js";
+import { harmony, harmonyReasoningTags } from "./formats/harmony.js";
 import { hermes } from "./formats/hermes.js";
 import { kimiK2 } from "./formats/kimi-k2.js";
 import { llama3Json } from "./formats/llama3-json.js";
@@ -41,10 +41,17 @@ export const harmonyTools: ToolFormat = harmony;
 /** Reasoning in harmony's channels, which its tool format reads too. */
 export const harmonyReasoning = "openai_gptoss";
 
+const harmonyReasoningFormat: ReasoningFormat = { name: harmonyReasoning, ...harmonyReasoningTags };
+
 /** How a model's output is read. */
 export interface OutputFormats {
   readonly tools: ToolFormat | undefined;
   readonly reasoning: ReasoningFormat | undefined;
+}
+
+/** The tags around reasoning; undefined where they are not known. */
+export function reasoningTags({ tools, reasoning }: OutputFormats): ReasoningFormat | undefined {
+  return reasoning ?? (tools === harmony ? harmonyReasoningFormat : undefined);
 }
 
 /** `auto` goes by the chat template; `none` leaves the output as it is. */

@@ -4,6 +4,7 @@ import type { ChatCompletion, ChatCompletionChunk } from "@octavo/protocol";
 import { createSseDecoder } from "@octavo/protocol";
 import type OpenAI from "openai";
 import { messageOf } from "../generation/chat-output.js";
+import { toolFormats } from "../parsers/registry.js";
 import { startTestServer, type TestServer } from "../testing/test-server.js";
 import { transcripts, transcriptTools } from "../testing/transcripts.js";
 
@@ -145,16 +146,24 @@ describe("tool_choice", () => {
   it("reads a plain JSON array where the model's own format cannot be constrained", async () => {
     const array =
       '[{"name": "get_weather", "arguments": {"city": "Oslo"}}, {"name": "write_file", "arguments": {}}]';
-    for (const toolCallParser of ["functiongemma", "none"]) {
-      await using server = await startTestServer({ toolCallParser }, { reply: () => array });
-      const { message } = (await answer(server, { tool_choice: "required" })).choices[0]!;
-      assert.deepEqual(
-        message.tool_calls?.map((made) => made.function),
-        [
-          { name: "get_weather", arguments: '{"city": "Oslo"}' },
-          { name: "write_file", arguments: "{}" },
-        ],
-      );
+    await using server = await startTestServer({ toolCallParser: "none" }, { reply: () => array });
+    const { message } = (await answer(server, { tool_choice: "required" })).choices[0]!;
+    assert.deepEqual(
+      message.tool_calls?.map((made) => made.function),
+      [
+        { name: "get_weather", arguments: '{"city": "Oslo"}' },
+        { name: "write_file", arguments: "{}" },
+      ],
+    );
+  });
+
+  it("holds strict tools to their schemas in every format, whoever chooses", async () => {
+    const strict = transcriptTools.map((tool) => ({ ...tool, function: { ...tool.function, strict: true } }));
+    for (const { name: toolCallParser } of toolFormats) {
+      await using server = await startTestServer({ toolCallParser }, { reply: () => "Hm." });
+      for (const tool_choice of ["auto", "required"]) await answer(server, { tools: strict, tool_choice });
+      const grammars = server.model.engine.requests.map(({ grammar }) => grammar !== undefined);
+      assert.deepEqual(grammars, [true, true], toolCallParser);
     }
   });
 

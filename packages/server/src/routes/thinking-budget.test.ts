@@ -19,6 +19,16 @@ it("a thinking budget reaches the engine with the tags of the model's reasoning"
   assert.equal(bad.status, 400);
 });
 
+it("in harmony's channels a budget ends the message of reasoning", async () => {
+  await using server = await startTestServer({ toolCallParser: "openai" });
+  const response = await server.post("/v1/chat/completions", { messages, thinking_token_budget: 7 });
+  assert.equal(response.status, 200);
+  const { endTokens, ...rest } = server.model.engine.requests[0]!.thinking!;
+  const startTags = ["<|channel|>analysis<|message|>"];
+  assert.deepEqual(rest, { maxTokens: 7, startTags, endTags: ["<|end|>"], isOpen: false });
+  assert.equal(server.model.tokenizer.decode(endTokens, { skipSpecialTokens: false }), "<|end|>");
+});
+
 it("without known reasoning a budget is refused by name", async () => {
   await using server = await startTestServer();
   for (const [path, body] of [

@@ -379,4 +379,34 @@ export const transcripts: readonly Transcript[] = [
       ],
     },
   },
+  {
+    title: "texts in JSON's quotes",
+    format: "functiongemma",
+    output:
+      'Well. <start_function_call>call:get_weather{city:<escape>Oslo<escape>,tags:["a\\"}", "\\u003cb"],place:{"x:y": 1, <escape>z<escape>:"w"}}<end_function_call>',
+    expected: {
+      content: "Well.",
+      calls: [
+        {
+          name: "get_weather",
+          arguments:
+            '{"city": "Oslo", "tags": ["a\\"}", "\\u003cb"], "place": {"x:y": 1, "z": "w"}}',
+        },
+      ],
+    },
+  },
+  {
+    title: "a text in JSON's quotes that is not closed",
+    format: "functiongemma",
+    output: '<start_function_call>call:get_weather{city:"Oslo}<end_function_call>Then.',
+    expected: {
+      content: "Then.",
+      calls: [
+        weather("", {
+          arguments: '{"city": "Oslo}',
+          problem: "the arguments are not valid: a text is not closed",
+        }),
+      ],
+    },
+  },
 ];

@@ -1,7 +1,8 @@
 import type { Machine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Input, type Waiting } from "../shared/input.js";
 import { escapeText, escapeUnit } from "../shared/json-text.js";
-import { readUntilTag, takeText, untilTag } from "../shared/tags.js";
+import { JsonScanner } from "../shared/json-scanner.js";
+import { nextPiece, readUntilTag, takeText, untilTag } from "../shared/tags.js";
 
 const callStart = "<start_function_call>";
 const callEnd = "<end_function_call>";
@@ -11,7 +12,8 @@ const maxDepth = 64;
 
 /**
  * `<start_function_call>call:name{key:<escape>text<escape>,key:1.5,...}<end_function_call>`; lists in brackets, objects in
- * braces. Format: Google's "FunctionGemma formatting and best practices".
+ * braces. Texts in JSON's quotes are read too: models write them at times, and answers that are held to a schema in lists and
+ * objects. Format: Google's "FunctionGemma formatting and best practices".
  */
 const machine: Machine = function* (context) {
   const { input, sink } = context;
@@ -49,16 +51,8 @@ function* readObject(
   for (let isFirst = true; ; isFirst = false) {
     yield* takeSpace(input);
     if (yield* takeText(input, "}")) break;
-    yield* takeText(input, quote);
-    const { text, tag } = yield* readUntilTag(input, [quote, callEnd], maxNameLength, ":");
-    const isQuoted = tag === quote && (yield* takeText(input, ":"));
-    if (tag !== ":" && !isQuoted) {
-      onJson(text);
-      if (tag !== undefined) input.unread(tag);
-      return "a key is not followed by :";
-    }
-    onJson(`${isFirst ? "" : ", "}"${escapeText(text.trim())}": `);
-    const problem = yield* readValue(input, onJson, depth + 1);
+    if (!isFirst) onJson(", ");
+    const problem = (yield* readKey(input, onJson)) ?? (yield* readValue(input, onJson, depth + 1));
     if (problem !== undefined) return problem;
     yield* takeSpace(input);
     if (yield* takeText(input, "}")) break;
@@ -66,6 +60,43 @@ function* readObject(
   }
   onJson("}");
   return undefined;
+}
+
+/** A key and its colon. */
+function* readKey(input: Input, onJson: (text: string) => void): Waiting<string | undefined> {
+  const unfollowed = "a key is not followed by :";
+  if ((yield* input.peek()) === '"') {
+    const problem = yield* readQuoted(input, onJson);
+    if (problem !== undefined) return problem;
+    yield* takeSpace(input);
+    if (!(yield* takeText(input, ":"))) return unfollowed;
+  } else {
+    yield* takeText(input, quote);
+    const { text, tag } = yield* readUntilTag(input, [quote, callEnd], maxNameLength, ":");
+    const isQuoted = tag === quote && (yield* takeText(input, ":"));
+    if (tag !== ":" && !isQuoted) {
+      onJson(text);
+      if (tag !== undefined) input.unread(tag);
+      return unfollowed;
+    }
+    onJson(`"${escapeText(text.trim())}"`);
+  }
+  onJson(": ");
+  return undefined;
+}
+
+/** A text in JSON's quotes, as it is; the call's end ends it too. */
+function* readQuoted(input: Input, onJson: (text: string) => void): Waiting<string | undefined> {
+  const scanner = new JsonScanner();
+  for (;;) {
+    const piece = yield* nextPiece(input, [callEnd]);
+    if (piece.length !== 1) {
+      input.unread(piece);
+      return "a text is not closed";
+    }
+    onJson(piece);
+    if (scanner.push(piece) === "last") return scanner.problem;
+  }
 }
 
 function* readList(input: Input, onJson: (text: string) => void, depth: number): Waiting<string | undefined> {
@@ -101,6 +132,7 @@ function* readValue(
     onJson('"');
     return undefined;
   }
+  if ((yield* input.peek()) === '"') return yield* readQuoted(input, onJson);
   if (yield* takeText(input, "{")) return yield* readObject(input, onJson, depth);
   if (yield* takeText(input, "[")) return yield* readList(input, onJson, depth);
   return yield* readBareValue(input, onJson);
@@ -120,8 +152,52 @@ function* readBareValue(input: Input, onJson: (text: string) => void): Waiting<s
   return undefined;
 }
 
+const textEnds = [quote, callEnd];
+
 export const functionGemma: ToolFormat = {
   name: "functiongemma",
   markers: [callStart, callEnd, quote],
   machine,
+  layout: {
+    begin: (name) => [{ kind: "literal", text: `${callStart}call:${name}{` }],
+    end: `}${callEnd}`,
+    separator: "",
+    trigger: callStart,
+    notation: {
+      before: (key) => `${key}:`,
+      after: "",
+      separator: ",",
+      textEnds,
+      textQuote: quote,
+      any: {
+        kind: "repeat",
+        item: {
+          kind: "sequence",
+          parts: [
+            { kind: "regex", pattern: "[A-Za-z_]\\w{0,63}:" },
+            {
+              kind: "any_of",
+              options: [
+                {
+                  kind: "json_schema",
+                  schema: true,
+                  layout: { escapes: "needed and markup" },
+                  withoutStrings: true,
+                },
+                {
+                  kind: "sequence",
+                  parts: [
+                    { kind: "literal", text: quote },
+                    { kind: "schema_text", schema: { type: "string" }, without: textEnds },
+                    { kind: "literal", text: quote },
+                  ],
+                },
+              ],
+            },
+          ],
+        },
+        separator: ",",
+      },
+    },
+  },
 };

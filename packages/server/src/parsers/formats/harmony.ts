@@ -1,3 +1,4 @@
+import type { GrammarSpec } from "@octavo/engine";
 import type { Machine, MachineContext, ToolFormat } from "../machine.js";
 import type { EventSink } from "../output-events.js";
 import type { Input, Waiting } from "../shared/input.js";
@@ -88,8 +89,70 @@ function* readContent(input: Input, sink: EventSink): Waiting<string | undefined
   return yield* untilTag(input, bodyEnds, (text) => sink.content(text));
 }
 
+const markers = [start, channelTag, constrain, message, end, call, done];
+
+/** Where reasoning stands, for bounding it. */
+export const harmonyReasoningTags = {
+  startTags: [`${channelTag}analysis${message}`],
+  endTags: [end],
+  beginsOpen: false,
+} as const;
+
+const literal = (text: string): GrammarSpec => ({ kind: "literal", text });
+const regex = (pattern: string): GrammarSpec => ({ kind: "regex", pattern });
+const sequence = (...parts: readonly GrammarSpec[]): GrammarSpec => ({ kind: "sequence", parts });
+const either = (...options: readonly GrammarSpec[]): GrammarSpec => ({ kind: "any_of", options });
+const repeated = (item: GrammarSpec, max?: number): GrammarSpec => ({
+  kind: "repeat",
+  item,
+  min: 0,
+  ...(max !== undefined && { max }),
+});
+
+/** A message's body: any text but markup, characters that spell markup included. */
+const body: GrammarSpec = { kind: "schema_text", schema: { type: "string" }, without: markers };
+const nextMessage = literal(`${end}${start}assistant`);
+const contentType = repeated(sequence(regex(" ?"), literal(constrain), regex("\\w{0,32}")), 1);
+
+/** A message without a recipient up to its body, in one of these channels. */
+function heading(channels: string): GrammarSpec {
+  return sequence(literal(channelTag), regex(`(?:${channels})`), contentType, literal(message));
+}
+
+const reasoned = repeated(sequence(heading("analysis"), body, nextMessage));
+const freeMessage = sequence(heading("analysis|commentary|final"), body);
+
+/** The recipient stands before the channel or behind it. */
+function callHeading(name: string): readonly GrammarSpec[] {
+  const channel = regex("(?:commentary|analysis)");
+  const recipient = literal(` to=functions.${name}`);
+  return [
+    either(
+      sequence(literal(channelTag), channel, recipient),
+      sequence(recipient, literal(channelTag), channel),
+    ),
+    either(sequence(regex(" ?"), literal(`${constrain}json`)), regex("(?: json)?")),
+    literal(message),
+  ];
+}
+
+/** Messages of any kind as long as only these calls are among them. */
+function answerWith(calls: GrammarSpec, mustCall: boolean): GrammarSpec {
+  const ended = sequence(calls, repeated(literal(call), 1));
+  if (mustCall) return sequence(reasoned, ended);
+  const others = sequence(either(body, freeMessage), repeated(sequence(nextMessage, freeMessage)));
+  return either(sequence(others, repeated(sequence(nextMessage, ended), 1)), ended);
+}
+
 export const harmony: ToolFormat = {
   name: "openai",
-  markers: [start, channelTag, constrain, message, end, call, done],
+  markers,
   machine,
+  layout: {
+    begin: callHeading,
+    end: "",
+    separator: `${call}${start}assistant`,
+    answer: answerWith,
+  },
+  content: (content) => either(content, sequence(reasoned, heading("final"), content)),
 };

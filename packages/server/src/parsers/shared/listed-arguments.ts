@@ -10,6 +10,8 @@ export interface ArgumentNotation {
   readonly separator: string;
   /** Markup that ends a value that is plain text. Left out where values are JSON, strings in quotes. */
   readonly textEnds?: readonly string[];
+  /** Markup on both sides of a value that is plain text. */
+  readonly textQuote?: string;
   /** Arguments of a tool that is not held to its schema. */
   readonly any: GrammarSpec;
 }
@@ -103,15 +105,18 @@ function valueSpec(
   schema: JsonObject,
   key: string,
   kind: "text" | "json" | "either",
-  { textEnds }: ArgumentNotation,
+  { textEnds, textQuote }: ArgumentNotation,
 ): GrammarSpec {
   const at = `/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
   if (textEnds === undefined) return { kind: "json_schema", schema, at, layout: { escapes: "needed" } };
   const layout = { escapes: "needed and markup" } as const;
-  const text: GrammarSpec = { kind: "schema_text", schema, at, without: textEnds };
-  if (kind === "text") return text;
+  const bare = { kind: "schema_text", schema, at, without: textEnds } as const;
+  const quoted = textQuote === undefined ? undefined : sequence(literal(textQuote), bare, literal(textQuote));
+  if (kind === "text") return quoted ?? bare;
   const json: GrammarSpec = { kind: "json_schema", schema, at, layout, withoutStrings: true };
-  return kind === "json" ? json : { kind: "any_of", options: [json, { ...text, isNotJson: true }] };
+  return kind === "json"
+    ? json
+    : { kind: "any_of", options: [json, quoted ?? { ...bare, isNotJson: true }] };
 }
 
 function sequence(...parts: readonly GrammarSpec[]): GrammarSpec {
