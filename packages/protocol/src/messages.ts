@@ -39,6 +39,7 @@ const tool = z.object({
   name: z.string().min(1),
   description: z.string().nullish(),
   input_schema: z.record(z.string(), z.unknown()),
+  strict: z.boolean().nullish(),
 });
 
 const toolChoice = z.object({
@@ -47,13 +48,30 @@ const toolChoice = z.object({
   disable_parallel_tool_use: z.boolean().nullish(),
 });
 
+const display = z.enum(["summarized", "omitted"]).nullish();
+const withoutBudget = unsupported("a budget goes with the type enabled");
+
+const thinking = z.discriminatedUnion(
+  "type",
+  [
+    z.object({
+      type: z.literal("enabled"),
+      budget_tokens: z.int().min(1).max(maxTokenId),
+      display,
+    }),
+    z.object({ type: z.literal("adaptive"), budget_tokens: withoutBudget, display }),
+    z.object({ type: z.literal("disabled"), budget_tokens: withoutBudget }),
+  ],
+  { error: "is one of the types enabled, disabled and adaptive" },
+);
+
 const promptFields = {
   model: z.string().max(4096).nullish(),
   messages: listOf(message, { min: 1, max: requestLimits.messages }),
   system: z.union([z.string(), listOf(textBlock, { max: requestLimits.contentParts })]).nullish(),
   tools: listOf(tool, { max: requestLimits.tools }).nullish(),
   tool_choice: toolChoice.nullish(),
-  thinking: z.object({ type: z.enum(["enabled", "disabled", "adaptive"]) }).nullish(),
+  thinking: thinking.nullish(),
 } as const;
 
 export const messagesRequest = z.object({

@@ -13,24 +13,36 @@ type Blocks = Exclude<Message["content"], string>;
 /** A Messages request as the chat request that means the same. Throws as a chat request would. */
 export function chatFromMessages(request: MessagesRequest | CountTokensRequest): ChatCompletionRequest {
   const { tools, tool_choice: choice, thinking } = request;
+  const hidesThinking = thinking?.type === "disabled" || thinking?.display === "omitted";
   return parseWith(chatCompletionRequest, {
     model: request.model,
     user: userOf(request),
     messages: [...systemMessage(request.system), ...request.messages.flatMap(chatMessages)],
-    tools: tools?.map(({ name, description, input_schema: parameters }) => ({
+    tools: tools?.map(({ name, description, input_schema: parameters, strict }) => ({
       type: "function",
-      function: { name, description, parameters },
+      function: { name, description, parameters, strict },
     })),
     tool_choice: choice ? chatToolChoice(choice) : undefined,
     parallel_tool_calls: choice?.disable_parallel_tool_use === true ? false : undefined,
     chat_template_kwargs: thinking ? { enable_thinking: thinking.type !== "disabled" } : undefined,
-    include_reasoning: thinking?.type !== "disabled",
+    include_reasoning: !hidesThinking,
     ...("max_tokens" in request ? samplingFields(request) : {}),
   });
 }
 
+/** A refusal of the chat request in the names that the Messages request has. */
+export function inNamesOfMessages(thrown: unknown): unknown {
+  if (!(thrown instanceof OctavoError) || thrown.param !== chatBudget) return thrown;
+  const message = thrown.message.replace(chatBudget, budget);
+  return new OctavoError(thrown.code, message, { param: budget, cause: thrown });
+}
+
+const chatBudget = "thinking_token_budget";
+const budget = "thinking.budget_tokens";
+
 function samplingFields(request: MessagesRequest): object {
   return {
+    [chatBudget]: thinkingBudget(request),
     max_tokens: request.max_tokens,
     stream: request.stream,
     stop: request.stop_sequences,
@@ -39,6 +51,15 @@ function samplingFields(request: MessagesRequest): object {
     top_k: request.top_k,
     octavo: request.octavo,
   };
+}
+
+/** Thinking counts against `max_tokens`: a budget that takes all of them would leave no answer. */
+function thinkingBudget({ thinking, max_tokens: maxTokens }: MessagesRequest): number | undefined {
+  if (thinking?.type !== "enabled") return undefined;
+  const { budget_tokens: tokens } = thinking;
+  if (tokens < maxTokens) return tokens;
+  const message = `${budget}: ${tokens} leaves nothing for the answer; it must be less than max_tokens, which is ${maxTokens}`;
+  throw new OctavoError("invalid_request", message, { param: budget });
 }
 
 /** Anthropic's name for it. */

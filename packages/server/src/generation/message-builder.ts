@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type {
   ChatDelta,
   ChatToolCallDelta,
@@ -112,7 +113,12 @@ export class MessageBuilder {
     const block = this.#blocks.at(-1);
     if (block?.type === "tool_use" && block.octavo === undefined && this.#arguments !== "")
       block.input = JSON.parse(this.#arguments);
-    return [{ type: "content_block_stop", index: this.#index }];
+    const events: MessageEvent[] = [];
+    if (block?.type === "thinking") {
+      block.signature = signatureOf(block.thinking);
+      events.push(this.#delta({ type: "signature_delta", signature: block.signature }));
+    }
+    return [...events, { type: "content_block_stop", index: this.#index }];
   }
 
   #delta(delta: object): MessageEvent {
@@ -139,6 +145,11 @@ export class MessageBuilder {
       usage,
     };
   }
+}
+
+/** Clients send thinking back only where it is signed. It is theirs to change: nobody checks the signature. */
+function signatureOf(thinking: string): string {
+  return createHash("sha256").update(thinking).digest("base64");
 }
 
 const noUsage: MessageUsage = {

@@ -97,6 +97,14 @@ describe("messages through the Anthropic package", () => {
     assert.equal(user?.content, "thanks");
   });
 
+  it("hold strict tools to their schemas", async () => {
+    await using server = await startTestServer(hermes);
+    for (const strict of [true, false])
+      await server.post("/v1/messages", { model, max_tokens, messages, tools: [{ ...weather, strict }] });
+    const grammars = server.model.engine.requests.map(({ grammar }) => grammar !== undefined);
+    assert.deepEqual(grammars, [true, false]);
+  });
+
   for (const transcript of transcripts) {
     it(`stream to the message that is not streamed: ${transcript.format}, ${transcript.title}`, async () => {
       await using server = await startTestServer(
@@ -141,6 +149,74 @@ describe("messages through the Anthropic package", () => {
       assert.deepEqual(compact, expected);
     });
   }
+});
+
+describe("thinking", () => {
+  const reply = (): string => "<think>\nLet me séé.\n</think>\n\nIt rains.";
+  const enabled = { type: "enabled", budget_tokens: 100 } as const;
+
+  it("has a budget, which the engine keeps to", async () => {
+    await using server = await startTestServer(hermes, { reply });
+    const client = clientOf(server);
+    for (const thinking of [enabled, { type: "adaptive" }, { type: "disabled" }] as const)
+      await client.messages.create({ model, max_tokens, messages, thinking });
+    const budgets = server.model.engine.requests.map(({ thinking }) => thinking?.maxTokens);
+    assert.deepEqual(budgets, [100, undefined, undefined]);
+    const switches = server.model.rendered.map(({ variables }) => variables?.["enable_thinking"]);
+    assert.deepEqual(switches, [true, true, false]);
+    await client.messages.countTokens({ model, messages, thinking: enabled });
+  });
+
+  it("stands in blocks of its own, signed, streamed or not", async () => {
+    await using server = await startTestServer(hermes, { reply, tokensPerStep: 5 });
+    const client = clientOf(server);
+    const body = { model, max_tokens, messages, thinking: enabled };
+    const { content } = await client.messages.create(body);
+    const [thought, text] = content;
+    assert.ok(thought?.type === "thinking" && text?.type === "text");
+    assert.deepEqual([thought.thinking, text.text], ["Let me séé.", "It rains."]);
+    assert.match(thought.signature, /^[A-Za-z0-9+/]{43}=$/);
+    assert.deepEqual((await client.messages.stream(body).finalMessage()).content, content);
+    const kinds: string[] = [];
+    for await (const event of await client.messages.create({ ...body, stream: true })) {
+      if (!("index" in event) || event.index !== 0) continue;
+      const kind = event.type === "content_block_delta" ? event.delta.type : event.type;
+      if (kinds.at(-1) !== kind) kinds.push(kind);
+    }
+    assert.deepEqual(kinds, [
+      "content_block_start",
+      "thinking_delta",
+      "signature_delta",
+      "content_block_stop",
+    ]);
+    const hidden = await server.post("/v1/messages", {
+      ...body,
+      thinking: { ...enabled, display: "omitted" },
+    });
+    assert.deepEqual(((await hidden.json()) as MessageAnswer).content, [{ type: "text", text: "It rains." }]);
+  });
+
+  it("is refused by its name where the budget cannot be", async () => {
+    const cases: readonly (readonly [object, RegExp])[] = [
+      [{ type: "enabled" }, /thinking\.budget_tokens: .*nothing/],
+      [{ ...enabled, budget_tokens: 0 }, /thinking\.budget_tokens/],
+      [{ ...enabled, budget_tokens: "many" }, /thinking\.budget_tokens/],
+      [{ ...enabled, budget_tokens: max_tokens }, /thinking\.budget_tokens: 1024 .*less than max_tokens/],
+      [{ type: "disabled", budget_tokens: 9 }, /thinking\.budget_tokens: a budget goes with/],
+      [{ type: "adaptive", budget_tokens: 9 }, /thinking\.budget_tokens: a budget goes with/],
+      [{ type: "hard" }, /thinking/],
+    ];
+    await using server = await startTestServer(hermes, { reply });
+    const refusal = async (at: TestServer, thinking: object): Promise<string> => {
+      const response = await at.post("/v1/messages", { model, max_tokens, messages, thinking });
+      assert.equal(response.status, 400);
+      return ((await response.json()) as { error: { message: string } }).error.message;
+    };
+    for (const [thinking, message] of cases) assert.match(await refusal(server, thinking), message);
+    assert.equal(server.model.engine.requests.length, 0);
+    await using plain = await startTestServer({ reasoningParser: "none" }, { reply });
+    assert.match(await refusal(plain, enabled), /^thinking\.budget_tokens: what ends this model's reasoning/);
+  });
 });
 
 describe("failures of messages", () => {

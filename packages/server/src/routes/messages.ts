@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { countTokensRequest, messagesRequest, toMessagesErrorBody } from "@octavo/protocol";
+import { countTokensRequest, type MessagesRequest, messagesRequest, toMessagesErrorBody } from "@octavo/protocol";
 import { type ChatJob, startChat } from "../generation/chat-job.js";
 import { chatPrompt } from "../generation/chat-prompt.js";
 import { chatTurn } from "../generation/chat-turn.js";
-import { chatFromMessages } from "../generation/from-messages.js";
+import { chatFromMessages, inNamesOfMessages } from "../generation/from-messages.js";
 import { MessageBuilder, type MessageEvent } from "../generation/message-builder.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
@@ -14,7 +14,7 @@ import type { Service } from "../service.js";
 /** POST /v1/messages */
 export async function handleMessages(service: Service, context: RequestContext): Promise<void> {
   const request = await service.readRequest(context, messagesRequest);
-  const job = await startChat(service, chatFromMessages(request), context);
+  const job = await startMessages(service, request, context);
   const id = `msg_${randomBytes(12).toString("hex")}`;
   const builder = new MessageBuilder(id, job.model, job.promptTokens.length);
   if (request.stream === true) {
@@ -29,6 +29,18 @@ export async function handleMessages(service: Service, context: RequestContext):
       return;
     }
     for (const delta of value) builder.push(delta);
+  }
+}
+
+async function startMessages(
+  service: Service,
+  request: MessagesRequest,
+  context: RequestContext,
+): Promise<ChatJob> {
+  try {
+    return await startChat(service, chatFromMessages(request), context);
+  } catch (thrown) {
+    throw inNamesOfMessages(thrown);
   }
 }
 
