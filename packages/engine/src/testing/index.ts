@@ -60,5 +60,7 @@ export {
 export type { EngineParts } from "./run-schedule.js";
 export { scheduleProperties, type ModelUnderTest, type ScheduleSuiteOptions } from "./schedule-properties.js";
 export { randomSchema } from "../structured/testing/random-schema.js";
+export { schemaJudge } from "../structured/testing/real-world/judge.js";
+export { realWorldSchema } from "../structured/testing/real-world/real-world-schema.js";
 export { syntheticVocabulary } from "../structured/testing/synthetic-vocabulary.js";
 export type { Vocabulary as GrammarVocabulary } from "../structured/automaton/vocabulary.js";

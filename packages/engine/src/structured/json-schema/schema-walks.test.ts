@@ -7,11 +7,14 @@ import { TermGrammar } from "../automaton/matcher.js";
 import { compileRules } from "../compile-rules.js";
 import type { JsonObject } from "../grammar.js";
 import { randomSchema } from "../testing/random-schema.js";
+import { schemaJudge } from "../testing/real-world/judge.js";
+import { realWorldSchema } from "../testing/real-world/real-world-schema.js";
 import { syntheticVocabulary } from "../testing/synthetic-vocabulary.js";
 import { randomWalk } from "../testing/walk.js";
 
 const numSchemas = 260;
 const walksPerSchema = 2;
+const numRealWorldSchemas = 224;
 
 describe("random walks through the masks of generated schemas", () => {
   it("give only JSON that ajv finds valid, and come to an end", () => {
@@ -39,5 +42,23 @@ describe("random walks through the masks of generated schemas", () => {
       }
     }
     assert.ok(numFinished > numSchemas * walksPerSchema * 0.7, `only ${numFinished} walks came to an end`);
+  });
+
+  it("give only JSON that ajv finds valid under schemas as people write them, formats included", () => {
+    const vocabulary = syntheticVocabulary(1500, 5);
+    const random = new Random(7);
+    let numFinished = 0;
+    for (let index = 0; index < numRealWorldSchemas; index += 1) {
+      const schema = realWorldSchema(random, index);
+      const judge = schemaJudge(schema);
+      const rules = compileRules({ kind: "json_schema", schema }, new Set());
+      const grammar = new TermGrammar(rules, vocabulary, new MaskCache(1 << 22));
+      const text = randomWalk(grammar.start(), vocabulary, random, { maxTokens: 1000 });
+      if (text === undefined) continue;
+      numFinished += 1;
+      const problem = judge(JSON.parse(text));
+      assert.equal(problem, undefined, `${text}\nis not valid under\n${JSON.stringify(schema)}`);
+    }
+    assert.ok(numFinished > numRealWorldSchemas * 0.7, `only ${numFinished} walks came to an end`);
   });
 });
