@@ -328,9 +328,10 @@ export interface Engine extends AsyncDisposable {
   ): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }>;
   /**
    * Compiles a constraint off the event loop; each content once as long as it is remembered. Throws `invalid_request`
-   * naming what of it is malformed, not supported or too large, `request_cancelled` on abort.
+   * naming what of it is malformed, not supported or too large, `request_cancelled` on abort. Tenants take turns, and one
+   * whose constraints take long leaves a thread to the others.
    */
-  compileGrammar(spec: GrammarSpec, signal?: AbortSignal): Promise<Grammar>;
+  compileGrammar(spec: GrammarSpec, signal?: AbortSignal, tenant?: string): Promise<Grammar>;
   observe(observer: EngineObserver): Disposable;
   /**
    * Takes no new requests; resolves when all it has, waiting ones included, have ended. Those that have not after

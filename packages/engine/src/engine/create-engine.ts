@@ -182,8 +182,8 @@ class StepEngine implements RunningEngine {
     return task.result;
   }
 
-  compileGrammar(spec: GrammarSpec, signal?: AbortSignal): Promise<Grammar> {
-    return this.#grammars.compile(spec, signal);
+  compileGrammar(spec: GrammarSpec, signal?: AbortSignal, tenant?: string): Promise<Grammar> {
+    return this.#grammars.compile(spec, signal, tenant);
   }
 
   observe(observer: EngineObserver): Disposable {

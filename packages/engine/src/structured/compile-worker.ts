@@ -4,7 +4,7 @@ import { MaskCache } from "./automaton/mask-cache.js";
 import { TermGrammar } from "./automaton/matcher.js";
 import { buildVocabulary, type Vocabulary } from "./automaton/vocabulary.js";
 import { compileRules } from "./compile-rules.js";
-import type { CompileReply, CompileTask, WorkerStart } from "./compile-worker-client.js";
+import type { CompileReply, CompileTask, WorkerStart } from "./compile-thread.js";
 import type { GrammarSpec } from "./grammar.js";
 import type { RuleSet } from "./node.js";
 import { tryOut } from "./try-out.js";

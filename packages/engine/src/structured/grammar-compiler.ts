@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import { MaskCache } from "./automaton/mask-cache.js";
 import { TermGrammar } from "./automaton/matcher.js";
 import { collectTokenBytes, type TokenSource, type Vocabulary } from "./automaton/vocabulary.js";
-import { CompileWorker, compilingCancelled } from "./compile-worker-client.js";
+import { CompileQueue, compilingCancelled } from "./compile-queue.js";
 import type { Grammar, GrammarSpec } from "./grammar.js";
 
 export interface GrammarCompilerOptions {
@@ -25,6 +25,9 @@ const maxCachedLength = 8 * 1024 * 1024;
 const maxCachedTerms = 1_000_000;
 const maxCachedTableStates = 131_072;
 
+/** The event loop is kept for this long at a time. */
+const maxSliceMs = 4;
+
 interface Entry {
   readonly key: string;
   readonly grammar: Promise<TermGrammar>;
@@ -33,13 +36,13 @@ interface Entry {
   readonly abandonment: AbortController;
 }
 
-/** Compiles grammars for one tokenizer: on a thread of its own, each content once as long as it is remembered. */
+/** Compiles grammars for one tokenizer: on threads of their own, each content once as long as it is remembered. */
 export class GrammarCompiler {
   readonly #tokenizer: TokenSource;
   readonly #options: GrammarCompilerOptions;
   readonly #cache: MaskCache;
   readonly #entries = new Map<string, Entry>();
-  #opened: Promise<{ readonly worker: CompileWorker; readonly vocabulary: Promise<Vocabulary> }> | undefined;
+  #opened: Promise<{ readonly queue: CompileQueue; readonly vocabulary: Promise<Vocabulary> }> | undefined;
   #isDisposed = false;
 
   constructor(tokenizer: TokenSource, options: GrammarCompilerOptions) {
@@ -50,13 +53,18 @@ export class GrammarCompiler {
 
   /**
    * Throws `invalid_request` saying what of the specification is malformed, not supported or too large,
-   * `request_cancelled` on abort.
+   * `request_cancelled` on abort. Tenants take turns.
    */
-  async compile(spec: GrammarSpec, signal?: AbortSignal): Promise<Grammar> {
+  async compile(spec: GrammarSpec, signal?: AbortSignal, tenant = ""): Promise<Grammar> {
     const start = performance.now();
     const key = contentOf(spec);
     const known = this.#entries.get(key);
-    const entry = known ?? this.#add(key);
+    if (known !== undefined && known.compiled === undefined)
+      void this.#opened?.then(
+        ({ queue }) => queue.join(key, tenant),
+        () => undefined,
+      );
+    const entry = known ?? this.#add(key, tenant);
     // Last used is last to go.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
@@ -77,7 +85,7 @@ export class GrammarCompiler {
     this.#isDisposed = true;
     this.#entries.clear();
     void this.#opened?.then(
-      ({ worker }) => worker[Symbol.dispose](),
+      ({ queue }) => queue[Symbol.dispose](),
       () => undefined,
     );
   }
@@ -88,9 +96,9 @@ export class GrammarCompiler {
     entry.abandonment.abort();
   }
 
-  #add(key: string): Entry {
+  #add(key: string, tenant: string): Entry {
     const abandonment = new AbortController();
-    const grammar = this.#make(key, abandonment.signal);
+    const grammar = this.#make(key, tenant, abandonment.signal);
     const entry: Entry = { key, grammar, compiled: undefined, numWaiting: 0, abandonment };
     grammar.then(
       (compiled) => {
@@ -103,30 +111,29 @@ export class GrammarCompiler {
     return entry;
   }
 
-  async #make(key: string, abandoned: AbortSignal): Promise<TermGrammar> {
+  async #make(key: string, tenant: string, abandoned: AbortSignal): Promise<TermGrammar> {
     if (this.#isDisposed) throw new OctavoError("shutting_down", "The grammar compiler is closed.");
     this.#opened ??= this.#open();
-    const { worker, vocabulary } = await this.#opened;
-    const rules = await worker.compile(key, abandoned);
-    return new TermGrammar(rules, await vocabulary, this.#cache);
+    const { queue, vocabulary } = await this.#opened;
+    const rules = await queue.compile(key, tenant, abandoned);
+    const grammar = new TermGrammar(rules, await vocabulary, this.#cache);
+    await warmUp(grammar, abandoned);
+    return grammar;
   }
 
-  async #open(): Promise<{ readonly worker: CompileWorker; readonly vocabulary: Promise<Vocabulary> }> {
+  async #open(): Promise<{ readonly queue: CompileQueue; readonly vocabulary: Promise<Vocabulary> }> {
     const { vocabSize, timeoutMs = 1500 } = this.#options;
     const source = await collectTokenBytes(this.#tokenizer, vocabSize, () => nextTurn());
     const specialTokens = Array.from(
       this.#tokenizer.specialTokenIds,
       (id) => this.#tokenizer.idToToken(id) ?? "",
     );
-    let worker: CompileWorker | undefined;
+    let queue: CompileQueue | undefined;
     const vocabulary = new Promise<Vocabulary>((resolve) => {
-      worker = new CompileWorker(
-        { source, specialTokens: specialTokens.filter((text) => text !== "") },
-        timeoutMs,
-        resolve,
-      );
+      const start = { source, specialTokens: specialTokens.filter((text) => text !== "") };
+      queue = new CompileQueue(start, { timeoutMs }, resolve);
     });
-    return { worker: worker!, vocabulary };
+    return { queue: queue!, vocabulary };
   }
 
   #trim(): void {
@@ -146,6 +153,18 @@ export class GrammarCompiler {
         tableStates > maxCachedTableStates;
       if (isTooMuch && count > 1) this.#entries.delete(entry.key);
     }
+  }
+}
+
+/** Makes the first mask before the grammar is used, in slices between which the event loop turns. */
+async function warmUp(grammar: TermGrammar, abandoned: AbortSignal): Promise<void> {
+  const parts = grammar.warm();
+  let start = performance.now();
+  while (parts.next().done !== true) {
+    if (performance.now() - start < maxSliceMs) continue;
+    await nextTurn();
+    if (abandoned.aborted) throw compilingCancelled();
+    start = performance.now();
   }
 }
 

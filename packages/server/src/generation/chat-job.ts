@@ -110,8 +110,11 @@ export async function prepareChat(
     promptLogprobs: request.prompt_logprobs ?? undefined,
   });
   const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
+  const terms = service.termsOf(caller, request);
   const constrained =
-    constraint === undefined ? {} : await compileConstraint(model.engine, constraint, caller.signal);
+    constraint === undefined
+      ? {}
+      : await compileConstraint(model.engine, constraint, terms.account.tenant, caller.signal);
   const generation: GenerationRequest = {
     kind: "generate",
     requestId: caller.octavoId,
@@ -125,7 +128,7 @@ export async function prepareChat(
     ...(request.priority ? { priority: request.priority } : {}),
     ...(request.octavo?.include_logits_digest === true && { wantLogitsDigests: true }),
     ...service.faultsOf(request.octavo),
-    ...service.termsOf(caller, request),
+    ...terms,
   };
   const job = {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,

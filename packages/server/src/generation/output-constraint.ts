@@ -31,15 +31,16 @@ export interface CompiledConstraint {
   readonly grammarMs: number;
 }
 
-/** Compiles a constraint; what is wrong with it is said of its field. */
+/** Compiles a constraint for a tenant; what is wrong with it is said of its field. */
 export async function compileConstraint(
   engine: Engine,
   { spec, param }: OutputConstraint,
+  tenant: string,
   signal: AbortSignal,
 ): Promise<CompiledConstraint> {
   const startMs = performance.now();
   try {
-    const grammar = await engine.compileGrammar(spec, signal);
+    const grammar = await engine.compileGrammar(spec, signal, tenant);
     return { grammar, grammarMs: performance.now() - startMs };
   } catch (thrown) {
     const error = OctavoError.from(thrown);

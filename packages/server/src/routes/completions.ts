@@ -59,11 +59,14 @@ export async function handleCompletions(service: Service, context: RequestContex
   const addSpecialTokens = request.add_special_tokens ?? true;
   const given = await tokenizePrompts(service, context, request.prompt, addSpecialTokens, fieldOf);
   const ready = given.map((tokens, index) => preparePrompt(service, request, tokens, fieldOf(index)));
+  const { engine } = service.model;
+  const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context, request) };
   const constrained =
-    constraint === undefined ? {} : await compileConstraint(service.model.engine, constraint, context.signal);
+    constraint === undefined
+      ? {}
+      : await compileConstraint(engine, constraint, terms.account.tenant, context.signal);
   const batch = {};
   const wantsDigests = request.octavo?.include_logits_digest === true && request.max_tokens !== 0;
-  const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context, request) };
   const requests = ready.map(({ promptTokens, params }, index) => ({
     batch,
     kind: "generate" as const,
@@ -78,7 +81,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     ...(wantsDigests && { wantLogitsDigests: true }),
     ...terms,
   }));
-  const started = await startGenerations(service.model.engine, requests, context.signal);
+  const started = await startGenerations(engine, requests, context.signal);
   const prompts = started.map((events, index): PromptJob => {
     const { promptTokens, params } = requests[index]!;
     return {
@@ -103,7 +106,6 @@ export async function handleCompletions(service: Service, context: RequestContex
     await streamCompletions(service, context, job);
     return;
   }
-  const { engine } = service.model;
   const results = await Promise.all(
     prompts.map((prompt) => collectGeneration(engine, prompt.events, prompt.params.n, context.signal)),
   );

@@ -125,8 +125,8 @@ export class FakeEngine implements Engine {
   }
 
   /** Constraints are compiled for real, and do not bind the scripted answers. */
-  compileGrammar(spec: GrammarSpec, signal?: AbortSignal): Promise<Grammar> {
-    return this.#grammars.compile(spec, signal);
+  compileGrammar(spec: GrammarSpec, signal?: AbortSignal, tenant?: string): Promise<Grammar> {
+    return this.#grammars.compile(spec, signal, tenant);
   }
 
   observe(observer: EngineObserver): Disposable {

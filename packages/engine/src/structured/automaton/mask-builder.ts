@@ -2,7 +2,7 @@ import { type LocalMask, MaskCache } from "./mask-cache.js";
 import { PlainRuns } from "./plain-runs.js";
 import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
-import type { TokenTrie } from "./token-trie.js";
+import { TrieWalk } from "./trie-walk.js";
 import { maskWordsOf, type Vocabulary } from "./vocabulary.js";
 
 /** With more stacks than this the trie is walked once for all of them. */
@@ -34,31 +34,55 @@ export class MaskBuilder {
   maskOf(term: Term): Uint32Array {
     const known = this.#cache.get(term);
     if (known instanceof Uint32Array) return known;
+    const making = this.#making(term, this.#states);
+    for (;;) {
+      const { done, value } = making.next();
+      if (done === true) return value;
+    }
+  }
+
+  /** Makes a mask, so that a caller can pause on the way. Each part may take the work of one operation. */
+  *warm(term: Term): Generator<void, void> {
+    if (this.#cache.get(term) instanceof Uint32Array) return;
+    const states = Array.from(this.#states, () => this.#store.empty);
+    const making = this.#making(term, states);
+    for (;;) {
+      this.#store.startWork();
+      if (making.next().done === true) return;
+      yield;
+    }
+  }
+
+  *#making(term: Term, states: Term[]): Making<Uint32Array> {
     const mask = new Uint32Array(maskWordsOf(this.#vocabulary.size));
-    this.#addTokens(term, mask);
+    yield* this.#addTokens(term, mask, states);
     this.#cache.set(term, mask);
     return mask;
   }
 
-  #addTokens(term: Term, mask: Uint32Array): void {
+  *#addTokens(term: Term, mask: Uint32Array, states: Term[]): Making<void> {
     const parts = term.kind === "or" ? term.items : [term];
     const frames = parts.filter(({ kind }) => kind === "frame");
     if (frames.length > maxSeparateStacks) {
-      this.#walk(this.#vocabulary.trie, 0, term, mask, undefined);
+      const whole = new TrieWalk(this.#store, this.#vocabulary.trie, 0, term, mask, undefined, states);
+      while (!whole.advance()) yield;
       return;
     }
     for (const { left, right } of frames) {
-      const local = this.#localMask(left!);
+      const local = yield* this.#localMask(left!, states);
       for (let word = 0; word < mask.length; word += 1) mask[word]! |= local.tokens[word]!;
-      for (const exit of local.exits) this.#walk(local.trie, exit, right!, mask, undefined);
+      for (const exit of local.exits) {
+        const below = new TrieWalk(this.#store, local.trie, exit, right!, mask, undefined, states);
+        while (!below.advance()) yield;
+      }
     }
     if (frames.length === parts.length) return;
     const rest = frames.length === 0 ? term : this.#store.or(parts.filter(({ kind }) => kind !== "frame"));
-    const own = this.#localMask(rest);
+    const own = yield* this.#localMask(rest, states);
     for (let word = 0; word < mask.length; word += 1) mask[word]! |= own.tokens[word]!;
   }
 
-  #localMask(term: Term): LocalMask {
+  *#localMask(term: Term, states: Term[]): Making<LocalMask> {
     let key = this.#localKeys.get(term);
     if (key === undefined) {
       key = {};
@@ -72,40 +96,13 @@ export class MaskBuilder {
     const tokens = new Uint32Array(maskWordsOf(size));
     if (tier !== undefined) tokens.set(tier.plainMask);
     const exits: number[] = [];
-    this.#walk(trie, 0, term, tokens, exits);
+    const walk = new TrieWalk(this.#store, trie, 0, term, tokens, exits, states);
+    while (!walk.advance()) yield;
     const local = { tokens, exits: Int32Array.from(exits), trie };
     this.#cache.set(key, local);
     return local;
   }
-
-  /**
-   * Adds the tokens below node `top` that may follow `term`; notes the nodes, `top` among them, after which the term
-   * could be over.
-   */
-  #walk(trie: TokenTrie, top: number, term: Term, mask: Uint32Array, exits: number[] | undefined): void {
-    const { bytes, depths, ends, tokenStarts, tokens } = trie;
-    const { of: classOf } = this.#store.classes;
-    const states = this.#states;
-    const { empty } = this.#store;
-    const end = ends[top]!;
-    states[depths[top]!] = term;
-    if (exits !== undefined && term.nullable) exits.push(top);
-    for (let node = top + 1; node < end;) {
-      const depth = depths[node]!;
-      const before = states[depth - 1]!;
-      const byteClass = classOf[bytes[node]!]!;
-      const rest = before.next?.[byteClass] ?? this.#store.step(before, byteClass);
-      if (rest === empty) {
-        node = ends[node]!;
-        continue;
-      }
-      states[depth] = rest;
-      for (let index = tokenStarts[node]!; index < tokenStarts[node + 1]!; index += 1) {
-        const token = tokens[index]!;
-        mask[token >> 5]! |= 1 << (token & 31);
-      }
-      if (exits !== undefined && rest.nullable && ends[node]! > node + 1) exits.push(node);
-      node += 1;
-    }
-  }
 }
+
+/** Something that is made in parts. */
+type Making<Result> = Generator<void, Result>;

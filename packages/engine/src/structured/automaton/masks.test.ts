@@ -6,6 +6,7 @@ import { createTokenizer } from "../../tokenizer/create-tokenizer.js";
 import { Random } from "../../testing/random.js";
 import { compileRules } from "../compile-rules.js";
 import type { Grammar, GrammarSpec } from "../grammar.js";
+import { byteGrammar } from "../testing/byte-grammar.js";
 import { syntheticVocabulary } from "../testing/synthetic-vocabulary.js";
 import { acceptedTokens, allowedTokens, bytesOf } from "../testing/walk.js";
 import { MaskCache } from "./mask-cache.js";
@@ -136,6 +137,51 @@ describe("a matcher", () => {
     assert.ok(matcher.accept("b".charCodeAt(0)));
     assert.ok(matcher.isComplete && matcher.isFinished);
     assert.deepEqual(allowedTokens(matcher, vocabulary), []);
+  });
+
+  it("gives the same masks when the first one is made in parts, others between them", () => {
+    const many = Array.from({ length: 3000 }, (_, index) => `name ${(index * 7919) % 10_007}`);
+    for (const spec of [
+      { kind: "choice", choices: many },
+      { kind: "json_schema", schema: person },
+      { kind: "json_schema", schema: { enum: many } },
+    ] satisfies readonly GrammarSpec[]) {
+      const rules = compileRules(spec, new Set());
+      const warmed = new TermGrammar(rules, vocabulary, new MaskCache(1 << 24));
+      const plain = new TermGrammar(rules, vocabulary, new MaskCache(1 << 24)).start();
+      const beside = warmed.start();
+      for (const byte of Buffer.from(spec.kind === "choice" ? "name " : '"nam'))
+        if (!beside.accept(byte)) break;
+      let numParts = 0;
+      for (const parts = warmed.warm(); parts.next().done !== true; numParts += 1) {
+        // Whoever is ahead already shares the store, not the place in the walk.
+        allowedTokens(beside, vocabulary);
+        beside.rollback(1);
+      }
+      assert.ok(numParts > 0);
+      const matcher = warmed.start();
+      const random = new Random(3);
+      for (let step = 0; step < 8; step += 1) {
+        const allowed = allowedTokens(matcher, vocabulary);
+        assert.deepEqual(allowed, allowedTokens(plain, vocabulary));
+        if (allowed.length === 0) break;
+        const token = allowed[random.below(allowed.length)]!;
+        assert.ok(matcher.accept(token) && plain.accept(token));
+      }
+    }
+  });
+
+  it("knows each of many choices, and nothing between them", () => {
+    const random = new Random(5);
+    const letters = (): string => Array.from({ length: random.below(6) }, () => "ab\u00e9{"[random.below(4)]).join("");
+    const choices = Array.from({ length: 300 }, letters);
+    const takes = byteGrammar({ kind: "choice", choices });
+    const known = new Set(choices);
+    for (const choice of choices) assert.ok(takes(choice), choice);
+    for (let probe = 0; probe < 2000; probe += 1) {
+      const text = letters();
+      assert.equal(takes(text), known.has(text), text);
+    }
   });
 
   it("gives the same masks when the cache holds next to nothing", () => {

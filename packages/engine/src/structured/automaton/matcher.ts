@@ -42,6 +42,13 @@ export class TermGrammar implements Grammar {
     return this.#rules.analysis?.numTableStates ?? 0;
   }
 
+  /** Makes what the first token needs in parts, between which a caller can pause. */
+  *warm(): Generator<void, void> {
+    const { store, masks, root } = this.#automaton;
+    yield* store.building(this.#rules.root);
+    yield* masks.warm(root);
+  }
+
   start(): Matcher {
     if (this.numTerms > enoughTerms) this.#automaton = this.#begin();
     return new TermMatcher(this.#automaton, this.#vocabulary, this.#automaton.root, []);

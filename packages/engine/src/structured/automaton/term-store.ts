@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import { type AutomatonTable, type ByteClasses, hasByte, type Node, type RuleSet } from "../node.js";
 import { analyseRules } from "../analyse.js";
+import { operandsAt } from "./operand-starts.js";
 import { Term } from "./term.js";
 
 /** Derivatives that one operation may take: a few hundred milliseconds of work in the worst case. */
@@ -22,6 +23,8 @@ export class TermStore {
   readonly #nullable: readonly boolean[];
   readonly #bodies: (Term | undefined)[] = [];
   readonly #tables: AutomatonTable[] = [];
+  readonly #texts: Uint8Array[] = [];
+  readonly #textNumbers = new Map<string, number>();
   readonly #numbers = new Map<string, Map<number, Term>>();
   readonly #strings = new Map<string, Term>();
   readonly #built = new Map<Node, Term>();
@@ -153,6 +156,21 @@ export class TermStore {
     return term;
   }
 
+  /** Makes the body of a rule part by part, so that a caller can pause between them. */
+  *building(rule: number): Generator<void, void> {
+    yield* this.#building(this.#rules[rule]!);
+    this.#body(rule);
+  }
+
+  *#building(node: Node): Generator<void, void> {
+    if (this.#built.has(node)) return;
+    if (node.op === "repeat" || node.op === "not") yield* this.#building(node.item);
+    else if (node.op === "sequence" || node.op === "choice" || node.op === "all")
+      for (const item of node.items) yield* this.#building(item);
+    this.build(node);
+    yield;
+  }
+
   #build(node: Node): Term {
     switch (node.op) {
       case "bytes": {
@@ -162,11 +180,7 @@ export class TermStore {
         );
       }
       case "text":
-        return node.bytes.reduceRight<Term>((rest, byte) => {
-          const byteClass = this.classes.of[byte]!;
-          const key = byteClass * 2 ** 32 + rest.id;
-          return this.#intern("text", key, () => ({ nullable: false, left: rest, min: byteClass }));
-        }, this.epsilon);
+        return this.#text(this.#textNumber(node.bytes), 0);
       case "sequence":
         return node.items.reduceRight<Term>(
           (rest, item) => this.concat(this.build(item), rest),
@@ -185,6 +199,28 @@ export class TermStore {
       case "automaton":
         return this.#automaton(node.table, node.state);
     }
+  }
+
+  /** What is left of a text; its terms are made one by one, as far as it is followed. */
+  #text(number: number, at: number): Term {
+    const bytes = this.#texts[number]!;
+    if (at === bytes.length) return this.epsilon;
+    return this.#intern("text", number * 2 ** 32 + at, () => ({
+      nullable: false,
+      min: this.classes.of[bytes[at]!]!,
+      max: number,
+      at,
+    }));
+  }
+
+  #textNumber(bytes: Uint8Array): number {
+    const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+    let number = this.#textNumbers.get(content);
+    if (number === undefined) {
+      number = this.#texts.push(bytes) - 1;
+      this.#textNumbers.set(content, number);
+    }
+    return number;
   }
 
   #bytes(classes: Uint8Array): Term {
@@ -220,7 +256,7 @@ export class TermStore {
       case "bytes":
         return term.classes![byteClass] === 1 ? this.epsilon : this.empty;
       case "text":
-        return term.min === byteClass ? term.left! : this.empty;
+        return term.min === byteClass ? this.#text(term.max, term.at + 1) : this.empty;
       case "call":
         return this.step(this.#body(term.min), byteClass);
       case "concat": {
@@ -235,7 +271,7 @@ export class TermStore {
         return left!.nullable ? this.or([taken, this.step(right!, byteClass)]) : taken;
       }
       case "or":
-        return this.or(term.items.map((item) => this.step(item, byteClass)));
+        return this.or(operandsAt(term, byteClass).map((item) => this.step(item, byteClass)));
       case "and": {
         const items: Term[] = [];
         for (const item of term.items) {

@@ -18,6 +18,12 @@ export type TermKind =
   | "call"
   | "automaton";
 
+/** Operands that begin with a byte of one class only, and those that may begin with several. */
+export interface OperandStarts {
+  readonly byClass: ReadonlyMap<number, readonly Term[]>;
+  readonly others: readonly Term[];
+}
+
 /** One shape for all kinds, so that the hot paths see one hidden class. */
 export class Term {
   readonly id: number;
@@ -30,15 +36,19 @@ export class Term {
   readonly items: readonly Term[];
   /** bytes: 1 for each byte class that it holds. */
   readonly classes: Uint8Array | undefined;
-  /** repeat: bounds. text: `min` is the class of the next byte, and `left` the rest. call: `min` is the rule. automaton: `min` is the state, `max` the table. */
+  /** repeat: bounds. text: `min` is the class of the next byte, `max` the text. call: `min` is the rule. automaton: `min` is the state, `max` the table. */
   readonly min: number;
   readonly max: number;
+  /** text: the place of the next byte. */
+  readonly at: number;
   /** Derivatives by byte class, as far as they were asked for. */
   next: (Term | undefined)[] | undefined;
   /** and, not: derivatives before it is known whether anything can match them. */
   raw: (Term | undefined)[] | undefined;
   /** and, not: whether anything can match; undefined before it was asked. */
   alive: boolean | undefined;
+  /** or: operands by the class of their first byte, once there were enough of them to look them up. */
+  starts: OperandStarts | undefined;
   /** Longest run of plain characters known to be allowed, and shortest known not to be; see `PlainRuns`. */
   plainAtLeast = 0;
   plainBelow = Number.POSITIVE_INFINITY;
@@ -54,6 +64,7 @@ export class Term {
       readonly classes?: Uint8Array;
       readonly min?: number;
       readonly max?: number;
+      readonly at?: number;
     } = {},
   ) {
     this.id = id;
@@ -65,8 +76,10 @@ export class Term {
     this.classes = parts.classes;
     this.min = parts.min ?? 0;
     this.max = parts.max ?? 0;
+    this.at = parts.at ?? 0;
     this.next = undefined;
     this.raw = undefined;
     this.alive = undefined;
+    this.starts = undefined;
   }
 }

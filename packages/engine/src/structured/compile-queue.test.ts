@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CompileQueue } from "./compile-queue.js";
+
+const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+const starts = Int32Array.from({ length: 257 }, (_, start) => start);
+const never = new AbortController().signal;
+/** Takes a while. */
+const long = JSON.stringify({
+  kind: "choice",
+  choices: Array.from({ length: 3000 }, (_, index) => `${index}`),
+});
+/** Takes its whole time. */
+const endless = JSON.stringify({ kind: "regex", pattern: "(.*a.{40}){3}b" });
+const simple = (text: string): string => JSON.stringify({ kind: "literal", text });
+
+function open(numThreads: number): CompileQueue {
+  return new CompileQueue(
+    { source: { bytes, starts }, specialTokens: [] },
+    { timeoutMs: 60_000, numThreads },
+    () => {},
+  );
+}
+
+function noted(order: string[], name: string, compiling: Promise<unknown>): Promise<void> {
+  return compiling.then(
+    () => void order.push(`${name} done`),
+    (error: unknown) => void order.push(`${name} ${(error as { code: string }).code}`),
+  );
+}
+
+describe("the queue of grammars", () => {
+  it("does not compile what nobody waits for any more, and lets go of nobody for what is under way", async () => {
+    using queue = open(1);
+    const order: string[] = [];
+    await queue.compile(simple("x"), "a", never);
+    const leaving = new AbortController();
+    const all = [
+      noted(order, "long", queue.compile(long, "a", never)),
+      noted(order, "left", queue.compile(simple("left"), "a", leaving.signal)),
+      noted(order, "gone", queue.compile(simple("gone"), "a", AbortSignal.abort())),
+      noted(order, "stayed", queue.compile(simple("stayed"), "a", never)),
+    ];
+    leaving.abort();
+    await Promise.all(all);
+    assert.deepEqual(order.slice(0, 2).toSorted(), ["gone request_cancelled", "left request_cancelled"]);
+    assert.deepEqual(order.slice(2), ["long done", "stayed done"]);
+  });
+
+  it("gives tenants turns, and the shortest of a tenant's grammars the next", async () => {
+    using queue = open(1);
+    const order: string[] = [];
+    await queue.compile(simple("x"), "other", never);
+    const add = (name: string, tenant: string, text: string): Promise<void> =>
+      noted(order, name, queue.compile(simple(text), tenant, never));
+    await Promise.all([
+      noted(order, "many 1", queue.compile(long, "many", never)),
+      add("many 3", "many", "three"),
+      add("many 2", "many", "two"),
+      add("few 1", "few", "longer than all that the other tenant sends"),
+      add("few 2", "few", "even longer than all that the other tenant sends"),
+    ]);
+    assert.deepEqual(order, ["many 1 done", "few 1 done", "many 2 done", "few 2 done", "many 3 done"]);
+  });
+
+  it("counts a grammar that several tenants wait for as each one's", async () => {
+    using queue = open(1);
+    const order: string[] = [];
+    await queue.compile(simple("x"), "other", never);
+    const all = [
+      noted(order, "many 1", queue.compile(long, "many", never)),
+      noted(order, "many 2", queue.compile(simple("two"), "many", never)),
+      noted(order, "shared", queue.compile(simple("shared by both"), "many", never)),
+    ];
+    queue.join(simple("shared by both"), "few");
+    await Promise.all(all);
+    assert.deepEqual(order, ["many 1 done", "shared done", "many 2 done"]);
+  });
+
+  it("leaves a thread to others while a tenant's grammar takes long", async () => {
+    const order: string[] = [];
+    const queue = open(2);
+    await queue.compile(simple("x"), "few", never);
+    const stuck = [
+      noted(order, "many 1", queue.compile(endless, "many", never)),
+      noted(order, "many 2", queue.compile(simple("y"), "many", never)),
+    ];
+    for (const text of ["a", "b", "c"]) await noted(order, text, queue.compile(simple(text), "few", never));
+    assert.deepEqual(order, ["a done", "b done", "c done"]);
+    queue[Symbol.dispose]();
+    await Promise.all(stuck);
+    assert.deepEqual(order.slice(3).toSorted(), ["many 1 shutting_down", "many 2 shutting_down"]);
+    await assert.rejects(queue.compile(simple("z"), "few", never), { code: "shutting_down" });
+  });
+});

@@ -1,0 +1,159 @@
+import { OctavoError } from "@octavo/protocol";
+import type { Vocabulary } from "./automaton/vocabulary.js";
+import { CompileThread, closed, type WorkerStart } from "./compile-thread.js";
+import type { RuleSet } from "./node.js";
+
+interface Pending {
+  /** JSON of a `GrammarSpec`. */
+  readonly spec: string;
+  /** Who waits for it. */
+  readonly tenants: Set<string>;
+  readonly resolve: (rules: RuleSet) => void;
+  readonly reject: (error: OctavoError) => void;
+}
+
+export interface CompileQueueOptions {
+  /** A grammar that takes longer is refused. */
+  readonly timeoutMs: number;
+  /** Default 2. */
+  readonly numThreads?: number;
+}
+
+const defaultThreads = 2;
+
+/**
+ * Shares a few threads out to the grammars that wait. A tenant has one thread at a time, so that one whose grammars take
+ * long leaves another to the others; tenants take turns, and of a tenant's grammars the shortest is next.
+ */
+export class CompileQueue {
+  readonly #threads: readonly CompileThread[];
+  readonly #waiting = new Set<Pending>();
+  /** Tenants whose grammars are being compiled. */
+  readonly #served = new Set<string>();
+  /** When tenants had their last turn, of those that have grammars here. */
+  readonly #turns = new Map<string, number>();
+  readonly #onVocabulary: (vocabulary: Vocabulary) => void;
+  #start: WorkerStart;
+  #numTurns = 0;
+  #isDisposed = false;
+
+  constructor(
+    start: WorkerStart,
+    { timeoutMs, numThreads = defaultThreads }: CompileQueueOptions,
+    onVocabulary: (vocabulary: Vocabulary) => void,
+  ) {
+    this.#start = start;
+    this.#onVocabulary = onVocabulary;
+    this.#threads = Array.from(
+      { length: numThreads },
+      () => new CompileThread(() => this.#start, timeoutMs),
+    );
+  }
+
+  /** What is aborted before its turn has come is not compiled: throws `request_cancelled`. */
+  compile(spec: string, tenant: string, signal: AbortSignal): Promise<RuleSet> {
+    return new Promise((resolve, reject) => {
+      if (this.#isDisposed) {
+        reject(closed());
+        return;
+      }
+      const pending: Pending = { spec, tenants: new Set([tenant]), resolve, reject };
+      this.#waiting.add(pending);
+      const leave = (): void => {
+        if (this.#waiting.delete(pending)) reject(compilingCancelled());
+      };
+      if (signal.aborted) leave();
+      else {
+        signal.addEventListener("abort", leave, { once: true });
+        this.#next();
+      }
+    });
+  }
+
+  /** Another tenant waits for a grammar too: it is next when either's turn has come. */
+  join(spec: string, tenant: string): void {
+    for (const pending of this.#waiting) if (pending.spec === spec) pending.tenants.add(tenant);
+    this.#next();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    const lost = [...this.#waiting];
+    this.#waiting.clear();
+    for (const thread of this.#threads) thread[Symbol.dispose]();
+    for (const pending of lost) pending.reject(closed());
+  }
+
+  #next(): void {
+    if (this.#isDisposed || this.#waiting.size === 0) return;
+    if (!("trie" in this.#start.source)) {
+      this.#prepare();
+      return;
+    }
+    for (const thread of this.#threads) {
+      if (!thread.isFree) continue;
+      const chosen = this.#choose();
+      if (chosen === undefined) return;
+      this.#run(thread, chosen.pending, chosen.tenant);
+    }
+  }
+
+  /** The first thread makes the vocabulary, which the others share. */
+  #prepare(): void {
+    const [first] = this.#threads;
+    if (first === undefined || !first.isFree) return;
+    first.prepare().then(
+      (vocabulary) => {
+        this.#start = { ...this.#start, source: vocabulary };
+        this.#onVocabulary(vocabulary);
+        this.#next();
+      },
+      (error: unknown) => {
+        const lost = [...this.#waiting];
+        this.#waiting.clear();
+        for (const pending of lost) pending.reject(OctavoError.from(error));
+      },
+    );
+  }
+
+  #choose(): { readonly pending: Pending; readonly tenant: string } | undefined {
+    let best: { readonly pending: Pending; readonly tenant: string; readonly turn: number } | undefined;
+    for (const pending of this.#waiting) {
+      for (const tenant of pending.tenants) {
+        if (this.#served.has(tenant)) continue;
+        const turn = this.#turns.get(tenant) ?? 0;
+        const isSooner =
+          best === undefined ||
+          turn < best.turn ||
+          (turn === best.turn && pending.spec.length < best.pending.spec.length);
+        if (isSooner) best = { pending, tenant, turn };
+      }
+    }
+    return best;
+  }
+
+  #run(thread: CompileThread, pending: Pending, tenant: string): void {
+    this.#waiting.delete(pending);
+    this.#served.add(tenant);
+    this.#turns.set(tenant, (this.#numTurns += 1));
+    const free = (): void => {
+      this.#served.delete(tenant);
+      if (![...this.#waiting].some(({ tenants }) => tenants.has(tenant))) this.#turns.delete(tenant);
+      this.#next();
+    };
+    thread.run(pending.spec).then(
+      (rules) => {
+        pending.resolve(rules);
+        free();
+      },
+      (error: unknown) => {
+        pending.reject(OctavoError.from(error));
+        free();
+      },
+    );
+  }
+}
+
+export function compilingCancelled(): OctavoError {
+  return new OctavoError("request_cancelled", "Compiling the constraint was cancelled.");
+}
