@@ -11,6 +11,7 @@ import { lowerRegex } from "./regex/lower-regex.js";
 import { parseRegex } from "./regex/regex-syntax.js";
 import { RuleBuilder } from "./rule-builder.js";
 import { taggedText, textUntil } from "./tagged-text.js";
+import { anyOf } from "./text-choice.js";
 
 const maxDepth = 32;
 const maxChoices = 10_000;
@@ -66,7 +67,7 @@ class SpecCompiler {
         const { choices } = spec;
         if (choices.length === 0 || choices.length > maxChoices)
           throw invalid(`needs 1 to ${maxChoices} choices, got ${choices.length}`);
-        return choice(...choices.map((text) => literalNode(text, this.#special)));
+        return anyOf(choices.map((text) => literalNode(text, this.#special)));
       }
       case "grammar":
         return compileGrammarText(spec.source, this.#rules, this.#special);

@@ -5,6 +5,7 @@ import { choice, type Node, repeat, sequence } from "../node.js";
 import { lowerRegex } from "../regex/lower-regex.js";
 import type { Regex } from "../regex/regex-syntax.js";
 import type { RuleBuilder } from "../rule-builder.js";
+import { anyOf } from "../text-choice.js";
 import { type Expression, grammarError, type ParsedGrammar } from "./expression.js";
 
 /** The rules of a written grammar; a rule that directly begins with itself becomes a repetition. */
@@ -81,7 +82,7 @@ class Lowering {
       case "sequence":
         return sequence(...expression.items.map((item) => this.node(item)));
       case "choice":
-        return choice(...expression.items.map((item) => this.node(item)));
+        return anyOf(expression.items.map((item) => this.node(item)));
       case "repeat":
         return repeat(this.node(expression.item), expression.min, expression.max);
     }

@@ -1,6 +1,7 @@
 import { nodeMatcher } from "../automaton/node-matcher.js";
 import type { JsonValue } from "../grammar.js";
 import { all, choice, type Node, not, nothing, repeat, sequence, text } from "../node.js";
+import { anyOf } from "../text-choice.js";
 import { type Conjunction, isVisible, kindsIn } from "./combine.js";
 import { allowedValues } from "./enumerated.js";
 import { countOf, kinds, type Located, schemaMap } from "./keywords.js";
@@ -177,7 +178,7 @@ function otherMembers(
   keyConditions: readonly Node[],
   compiler: SchemaCompiler,
 ): OtherMembers[] {
-  const taken = choice(...names.map((name) => text(compiler.writing.write(name))));
+  const taken = anyOf(names.map((name) => text(compiler.writing.write(name))));
   const result: OtherMembers[] = [];
   for (let set = 0; set < 1 << patterns.length; set += 1) {
     if (set === 0 && isClosed) continue;

@@ -3,6 +3,7 @@ import { all, choice, type Node, not, nothing, sequence, text } from "../node.js
 import { lowerRegex } from "../regex/lower-regex.js";
 import { parseRegex } from "../regex/regex-syntax.js";
 import type { RuleBuilder } from "../rule-builder.js";
+import { anyOf } from "../text-choice.js";
 import { arrayNode } from "./array-node.js";
 import { Combinations, type Conjunction, kindsIn } from "./combine.js";
 import { allowedValues } from "./enumerated.js";
@@ -82,7 +83,7 @@ export class SchemaCompiler {
       const values = allowedValues(branch);
       if (values === undefined)
         return kindsIn(branch) & kinds.string ? stringContent(branch, plainWriting) : nothing;
-      return choice(...values.filter((value) => typeof value === "string").map((value) => text(value)));
+      return anyOf(values.filter((value) => typeof value === "string").map((value) => text(value)));
     });
     return choice(...contents.map((content) => all(content, ...conditions)));
   }
@@ -135,7 +136,7 @@ export class SchemaCompiler {
   #plainValue(conjunction: Conjunction): Node {
     const values = allowedValues(conjunction);
     if (values !== undefined)
-      return choice(...values.map((value) => valueNode(value, this.spaces, this.writing)));
+      return anyOf(values.map((value) => valueNode(value, this.spaces, this.writing)));
     const bits = kindsIn(conjunction);
     const options: Node[] = [];
     if (bits & kinds.object) options.push(objectNode(conjunction, this));

@@ -1,6 +1,7 @@
-import { all, choice, type Node, not, repeat, sequence, text } from "../node.js";
+import { all, type Node, not, repeat, sequence, text } from "../node.js";
 import { lowerRegex } from "../regex/lower-regex.js";
 import { parseRegex } from "../regex/regex-syntax.js";
+import { anyOf } from "../text-choice.js";
 import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
 import { jsonWriting, type StringWriting } from "./json-text.js";
 import type { Conjunction } from "./combine.js";
@@ -45,7 +46,7 @@ export function stringContent(conjunction: Conjunction, writing = jsonWriting): 
     const format = stringOf(located, "format");
     if (format !== undefined) conditions.push(...formatNode(format, located, writing));
     const { strings = [], pattern: absent } = restrictionOf(located.schema) ?? {};
-    if (strings.length > 0) conditions.push(not(choice(...strings.map((item) => text(writing.write(item))))));
+    if (strings.length > 0) conditions.push(not(anyOf(strings.map((item) => text(writing.write(item))))));
     if (absent !== undefined) conditions.push(not(patternNode(absent.pattern, absent.path, true, writing)));
   }
   if (most > maxStringLength) most = Number.POSITIVE_INFINITY;
