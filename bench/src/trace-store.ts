@@ -72,6 +72,8 @@ function spanOf(index: number): LlmSpan {
       recomputedTokens: 0,
       blocksEvicted: 0,
       evictedPrefixTokens: 0,
+      draftTokens: 0,
+      acceptedDraftTokens: 0,
       cacheHitRatio: noise(index, 5),
       batchSize: { min: 1, mean: 8, max: 32 },
       prefillTokensInBatch: { min: 0, mean: 100, max: 2048 },

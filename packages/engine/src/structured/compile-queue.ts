@@ -10,6 +10,8 @@ interface Pending {
   readonly tenants: Set<string>;
   readonly resolve: (rules: RuleSet) => void;
   readonly reject: (error: OctavoError) => void;
+  /** It is being compiled: leaving makes no difference any more. */
+  readonly stay: () => void;
 }
 
 export interface CompileQueueOptions {
@@ -44,10 +46,7 @@ export class CompileQueue {
   ) {
     this.#start = start;
     this.#onVocabulary = onVocabulary;
-    this.#threads = Array.from(
-      { length: numThreads },
-      () => new CompileThread(() => this.#start, timeoutMs),
-    );
+    this.#threads = Array.from({ length: numThreads }, () => new CompileThread(() => this.#start, timeoutMs));
   }
 
   /** What is aborted before its turn has come is not compiled: throws `request_cancelled`. */
@@ -57,11 +56,12 @@ export class CompileQueue {
         reject(closed());
         return;
       }
-      const pending: Pending = { spec, tenants: new Set([tenant]), resolve, reject };
-      this.#waiting.add(pending);
       const leave = (): void => {
         if (this.#waiting.delete(pending)) reject(compilingCancelled());
       };
+      const stay = (): void => signal.removeEventListener("abort", leave);
+      const pending: Pending = { spec, tenants: new Set([tenant]), resolve, reject, stay };
+      this.#waiting.add(pending);
       if (signal.aborted) leave();
       else {
         signal.addEventListener("abort", leave, { once: true });
@@ -134,6 +134,7 @@ export class CompileQueue {
 
   #run(thread: CompileThread, pending: Pending, tenant: string): void {
     this.#waiting.delete(pending);
+    pending.stay();
     this.#served.add(tenant);
     this.#turns.set(tenant, (this.#numTurns += 1));
     const free = (): void => {

@@ -1,5 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { countTokensRequest, type MessagesRequest, messagesRequest, toMessagesErrorBody } from "@octavo/protocol";
+import {
+  countTokensRequest,
+  type MessagesRequest,
+  messagesRequest,
+  toMessagesErrorBody,
+} from "@octavo/protocol";
 import { type ChatJob, startChat } from "../generation/chat-job.js";
 import { chatPrompt } from "../generation/chat-prompt.js";
 import { chatTurn } from "../generation/chat-turn.js";

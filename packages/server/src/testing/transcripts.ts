@@ -389,8 +389,7 @@ export const transcripts: readonly Transcript[] = [
       calls: [
         {
           name: "get_weather",
-          arguments:
-            '{"city": "Oslo", "tags": ["a\\"}", "\\u003cb"], "place": {"x:y": 1, "z": "w"}}',
+          arguments: '{"city": "Oslo", "tags": ["a\\"}", "\\u003cb"], "place": {"x:y": 1, "z": "w"}}',
         },
       ],
     },

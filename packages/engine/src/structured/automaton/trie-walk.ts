@@ -3,7 +3,7 @@ import type { Term } from "./term.js";
 import type { TokenTrie } from "./token-trie.js";
 
 /** Nodes that are looked at in one part of a walk. */
-const nodesPerPart = 2048;
+const nodesPerPart = 256;
 
 /**
  * Adds the tokens below node `top` that may follow `term` to a mask; notes the nodes, `top` among them, after which the

@@ -114,9 +114,7 @@ function valueSpec(
   const quoted = textQuote === undefined ? undefined : sequence(literal(textQuote), bare, literal(textQuote));
   if (kind === "text") return quoted ?? bare;
   const json: GrammarSpec = { kind: "json_schema", schema, at, layout, withoutStrings: true };
-  return kind === "json"
-    ? json
-    : { kind: "any_of", options: [json, quoted ?? { ...bare, isNotJson: true }] };
+  return kind === "json" ? json : { kind: "any_of", options: [json, quoted ?? { ...bare, isNotJson: true }] };
 }
 
 function sequence(...parts: readonly GrammarSpec[]): GrammarSpec {

@@ -79,7 +79,11 @@ export const machineSubjects: Readonly<Record<string, Subject>> = {
           speed: write.number(0, 120),
           degrees: { type: "integer", minimum: 0, exclusiveMaximum: 360 },
         }),
-        conditions: { type: "array", items: { enum: ["clear", "cloud", "rain", "snow", "fog"] }, uniqueItems: true },
+        conditions: {
+          type: "array",
+          items: { enum: ["clear", "cloud", "rain", "snow", "fog"] },
+          uniqueItems: true,
+        },
       },
       ["wind"],
     ),
@@ -149,9 +153,15 @@ export const machineSubjects: Readonly<Record<string, Subject>> = {
         level: { enum: ["debug", "info", "warn", "error"] },
         message: write.text(),
         error: write.nullable(
-          write.object({ code: write.integer(100, 599), retryable: write.boolean(), trace: write.list(write.text(40)) }),
+          write.object({
+            code: write.integer(100, 599),
+            retryable: write.boolean(),
+            trace: write.list(write.text(40)),
+          }),
         ),
-        context: write.map(write.either(write.text(16), write.number(0, 1e9), write.boolean(), { type: "null" })),
+        context: write.map(
+          write.either(write.text(16), write.number(0, 1e9), write.boolean(), { type: "null" }),
+        ),
       },
       ["error", "context"],
     ),

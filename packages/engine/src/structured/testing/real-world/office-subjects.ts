@@ -118,7 +118,7 @@ export const officeSubjects: Readonly<Record<string, Subject>> = {
         summary: write.text(),
         start: write.format("date-time"),
         end: write.format("date-time"),
-        duration: write.format("duration"),
+        duration: write.pattern("^PT(\\d{1,2}H)?[1-5]?\\dM$"),
         attendees: write.list(
           write.object(
             {
@@ -128,7 +128,9 @@ export const officeSubjects: Readonly<Record<string, Subject>> = {
             ["response"],
           ),
         ),
-        reminders: write.list(write.variants("method", { email: {}, popup: { minutes: write.integer(0, 40_320) } })),
+        reminders: write.list(
+          write.variants("method", { email: {}, popup: { minutes: write.integer(0, 40_320) } }),
+        ),
       },
       ["end", "duration", "reminders"],
     ),
