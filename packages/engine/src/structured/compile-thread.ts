@@ -75,7 +75,7 @@ export class CompileThread {
       this.#running = { taskId: task.taskId, resolve, reject };
       const worker = this.#open();
       worker.ref();
-      worker.postMessage(task);
+      worker.postMessage(task, []);
       clearTimeout(this.#timer);
       this.#timer = setTimeout(
         () => this.#end(tooLarge(`took more than ${this.#timeoutMs} ms to compile`)),
