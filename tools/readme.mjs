@@ -89,8 +89,8 @@ export function peerTable({ benchmark, machine, commit, date, cases }) {
 }
 
 /**
- * A row per format: its bytes and speeds, these beside bf16's of the same run, and what it costs in quality. Parts that were not
- * measured yet are empty. Compact leaves out what only explains the rest.
+ * A row per format: its bytes and speeds, these beside bf16's of the same run, and what it costs in quality. Parts that were measured of
+ * no format are left out, of some are empty there. Compact leaves out what only explains the rest.
  */
 export function formatTable({ benchmark, machine, cases }, isCompact = false) {
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
@@ -111,7 +111,8 @@ export function formatTable({ benchmark, machine, cases }, isCompact = false) {
     !isCompact && ["valid JSON", "quality", (quality) => percent(quality.validJson)],
     ["exact JSON", "quality", (quality) => percent(quality.exactJson)],
     ["exact tool calls", "quality", (quality) => percent(quality.exactCalls)],
-  ].filter(Boolean);
+  ].filter((column) => column && cases.some((one) => one[column[1]] !== undefined));
+  const isTimed = cases.some(({ speed }) => speed !== undefined);
   const rows = cases.map((one) =>
     [one.name, ...columns.map(([, part, cell]) => (one[part] === undefined ? "" : cell(one[part])))].join(
       " | ",
@@ -122,9 +123,9 @@ export function formatTable({ benchmark, machine, cases }, isCompact = false) {
   );
   const distinct = (values) => [...new Set(values)].toSorted((a, b) => (a < b ? -1 : 1)).join(", ");
   return [
-    `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${distinct(runs.map(({ date }) => date))} (${distinct(runs.map(({ commit }) => commit))}). Bytes and`,
-    "tokens/s (beside them, times bf16's) are of Qwen3-0.6B's layers with random weights; KL (nats a token), JSON and tool calls of",
-    "octavo-mini on held-out cases, greedy:",
+    `\`npm run bench -- ${benchmark}\` on ${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, ${distinct(runs.map(({ date }) => date))} (${distinct(runs.map(({ commit }) => commit))}).${isTimed ? " Bytes and tokens/s" : ""}`,
+    ...(isTimed ? ["(beside them, times bf16's) are of Qwen3-0.6B's layers with random weights."] : []),
+    "KL (nats a token) from bf16, JSON and tool calls are of octavo-mini on held-out cases, greedy:",
     "",
     `| format | ${columns.map(([name]) => name).join(" | ")} |`,
     `| --- |${columns.map(() => " ---: |").join("")}`,
