@@ -158,7 +158,10 @@ export class TermStore {
 
   /** Makes the body of a rule part by part, so that a caller can pause between them. */
   *building(rule: number): Generator<void, void> {
-    yield* this.#building(this.#rules[rule]!);
+    const node = this.#rules[rule]!;
+    // A rule that is another one alone; no rule begins with itself, so that this comes to an end.
+    if (node.op === "rule") yield* this.building(node.rule);
+    yield* this.#building(node);
     this.#body(rule);
   }
 
