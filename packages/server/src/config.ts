@@ -78,6 +78,10 @@ export interface ServerConfig {
   readonly accessLog: boolean;
   /** Where spans go: OTLP over HTTP; a base address or that of its traces. Empty: nowhere. */
   readonly otlpEndpoint: string;
+  /** Where OpenTelemetry's server metrics go, in the same way. Empty: nowhere. */
+  readonly otlpMetricsEndpoint: string;
+  readonly otlpMetricsIntervalMs: number;
+  /** Of what is sent there. */
   readonly otlpHeaders: Readonly<Record<string, string>>;
   readonly traceConventions: readonly ConventionName[];
   /** Share of the traces that begin here which are kept, 0 to 1. */
@@ -133,6 +137,8 @@ export const defaultServerConfig: ServerConfig = {
   logLevel: "info",
   accessLog: true,
   otlpEndpoint: "",
+  otlpMetricsEndpoint: "",
+  otlpMetricsIntervalMs: 60_000,
   otlpHeaders: {},
   traceConventions: ["opentelemetry"],
   traceSampleRatio: 1,
@@ -161,6 +167,7 @@ export function resolveServerConfig(options: Partial<ServerConfig> = {}): Server
   checkInteger("drainTimeoutMs", config.drainTimeoutMs, 0, 2 ** 31 - 1);
   checkInteger("maxConnections", config.maxConnections, 0, 2 ** 31 - 1);
   checkInteger("maxLogprobs", config.maxLogprobs, -1, 2 ** 31 - 1);
+  checkInteger("otlpMetricsIntervalMs", config.otlpMetricsIntervalMs, 1000, 2 ** 31 - 1);
   checkInteger("maxMeteredTenants", config.maxMeteredTenants, 0, 10_000);
   if (!(config.dollarsPerHour >= 0 && config.dollarsPerHour < Number.POSITIVE_INFINITY)) {
     const message = `dollarsPerHour: expected a number of at least 0, got ${config.dollarsPerHour}`;

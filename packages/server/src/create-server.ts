@@ -19,6 +19,7 @@ import { serverRoutes } from "./routes/index.js";
 import { Service } from "./service.js";
 import { TenantLabels } from "./tenants/tenant-labels.js";
 import { TenantResolver } from "./tenants/tenant-resolver.js";
+import { createOtlpMetrics } from "./tracing/otlp-metrics.js";
 import { createServerTracing } from "./tracing/tracing-config.js";
 import { registerTenantMetrics } from "./metrics/tenant-metrics.js";
 import { registerTraceMetrics } from "./metrics/trace-metrics.js";
@@ -48,7 +49,7 @@ export interface OctavoServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** For the last spans to be delivered when the server closes. */
+/** For the last spans and counts to be delivered when the server closes. */
 const lastSpansMs = 3000;
 
 /** And for the last alerts. */
@@ -74,7 +75,8 @@ export function createServer({
   const observer = registerEngineMetrics(engineRegistry, model.engine, config);
   const metrics = new HttpMetrics(registry);
   const tracing = createServerTracing(model, config, log, spanSinks);
-  registerTraceMetrics(registry, tracing);
+  const otlpMetrics = createOtlpMetrics(model, config, log);
+  registerTraceMetrics(registry, tracing, otlpMetrics);
   const meter = createMeter(model, config, registry, meteringLog);
   const detectors = createDetectors(model, config, engineRegistry, log, (id) => meter.tenantOf(id));
   const tenants = new TenantResolver(config.tenants);
@@ -90,7 +92,7 @@ export function createServer({
     queueDepth: () => model.engine.queueDepth,
     accessLog: config.accessLog,
   });
-  const listener = new HttpListener(config, dispatcher, metrics, log, meter, tracing);
+  const listener = new HttpListener(config, dispatcher, metrics, log, meter, tracing, otlpMetrics);
   const resources: readonly Disposable[] = [
     registerProcessMetrics(registry),
     model.engine.observe(observer),
@@ -104,7 +106,8 @@ export function createServer({
   const close = async (): Promise<void> => {
     service.isDraining = true;
     await listener.close();
-    await tracing?.close(Math.min(lastSpansMs, config.drainTimeoutMs));
+    const lastMs = Math.min(lastSpansMs, config.drainTimeoutMs);
+    await Promise.all([tracing?.close(lastMs), otlpMetrics?.close(lastMs)]);
     await meter.close();
     await detectors?.close(Math.min(lastAlertsMs, config.drainTimeoutMs));
     for (const resource of resources) resource[Symbol.dispose]();

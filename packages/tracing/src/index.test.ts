@@ -7,6 +7,8 @@ it("exports these values and no others", () => {
     "GapSketch",
     "HttpPoster",
     "OtlpExporter",
+    "OtlpMetricsExporter",
+    "ServerMetrics",
     "Tracing",
     "checkOtlpEndpoint",
     "childContext",

@@ -15,10 +15,17 @@ export {
 export { requestFacts } from "./openai/request-facts.js";
 export type { CallKind } from "./openai/call-kind.js";
 export { childContext } from "./span/trace-context.js";
-export { checkOtlpEndpoint, OtlpExporter, type OtlpExporterOptions } from "./export/otlp-exporter.js";
+export { checkOtlpEndpoint } from "./export/otlp-address.js";
+export { OtlpExporter, type OtlpExporterOptions } from "./export/otlp-exporter.js";
 export { HttpPoster, type PostAnswer } from "./export/http-post.js";
 export type { SinkCounts, SpanSink } from "./export/span-sink.js";
 export { instrumentOpenAI, type OpenAIClass } from "./openai/instrument-openai.js";
+export {
+  OtlpMetricsExporter,
+  type ExportCounts,
+  type OtlpMetricsExporterOptions,
+} from "./metrics/otlp-metrics-exporter.js";
+export { ServerMetrics, type OutputTimes, type ServedCall } from "./metrics/server-metrics.js";
 export { register, type ForeignSpanContext, type RegisterOptions } from "./register.js";
 export type * from "./span/llm-span.js";
 export { GapSketch } from "./span/gap-sketch.js";

@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import { type ConventionName, conventionNames } from "./conventions/convention.js";
-import { OtlpExporter, tracesBelow } from "./export/otlp-exporter.js";
+import { tracesBelow } from "./export/otlp-address.js";
+import { OtlpExporter } from "./export/otlp-exporter.js";
 import type { SpanSink } from "./export/span-sink.js";
 import type { Attributes } from "./span/llm-span.js";
 import { parseTraceContext, type TraceContext } from "./span/trace-context.js";

@@ -232,6 +232,15 @@ export function serveCommand(): Command {
     )
     .option("--otlp-traces-endpoint <url>", "the same, by vLLM's name")
     .option(
+      "--otlp-metrics-endpoint <url>",
+      "send OpenTelemetry's metrics of a generative AI server to this collector (OTLP over HTTP)",
+    )
+    .option(
+      "--otlp-metrics-interval <seconds>",
+      "time between two of them (default: 60)",
+      parseNumber(1, longestSeconds),
+    )
+    .option(
       "--trace-store <folder>",
       "keep a span per request in this folder, for octavo traces; auto: where that looks",
     )

@@ -70,6 +70,8 @@ export interface ServeFlags extends SpeculativeFlags, FaultFlags {
   readonly disableAccessLog?: boolean;
   readonly otlpEndpoint?: string;
   readonly otlpTracesEndpoint?: string;
+  readonly otlpMetricsEndpoint?: string;
+  readonly otlpMetricsInterval?: number;
   readonly traceStore?: string;
   readonly otlpHeaders?: Readonly<Record<string, string>>;
   readonly traceConventions?: ServerConfig["traceConventions"];
@@ -150,6 +152,8 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     schedulingPolicy: flags.schedulingPolicy,
     tenants: tenantsOf(flags),
     otlpEndpoint: flags.otlpEndpoint ?? flags.otlpTracesEndpoint,
+    otlpMetricsEndpoint: flags.otlpMetricsEndpoint,
+    otlpMetricsIntervalMs: milliseconds(flags.otlpMetricsInterval),
     otlpHeaders: flags.otlpHeaders,
     traceConventions: flags.traceConventions,
     traceSampleRatio: flags.traceSampleRatio,

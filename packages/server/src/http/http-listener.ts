@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import type { Meter } from "../metering/meter.js";
 import type { HttpMetrics } from "../metrics/http-metrics.js";
+import type { OtlpServerMetrics } from "../tracing/otlp-metrics.js";
 import { type ServerTracing, traceResponse, traceResponseHeader } from "../tracing/server-tracing.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
@@ -29,6 +30,7 @@ export class HttpListener {
   readonly #log: Logger;
   readonly #meter: Meter;
   readonly #tracing: ServerTracing | undefined;
+  readonly #otlpMetrics: OtlpServerMetrics | undefined;
   readonly #ids: OctavoIds;
   readonly #server: Server;
   readonly #exchanges = new Set<Exchange>();
@@ -42,6 +44,7 @@ export class HttpListener {
     log: Logger,
     meter: Meter,
     tracing?: ServerTracing,
+    otlpMetrics?: OtlpServerMetrics,
   ) {
     this.#config = config;
     this.#dispatcher = dispatcher;
@@ -49,6 +52,7 @@ export class HttpListener {
     this.#log = log;
     this.#meter = meter;
     this.#tracing = tracing;
+    this.#otlpMetrics = otlpMetrics;
     this.#ids = new OctavoIds(config.apiKeys.length + config.tenants.keys.length);
     this.#server = this.#createServer();
   }
@@ -191,6 +195,7 @@ export class HttpListener {
     this.#dispatcher.log(exchange);
     this.#meter.finish(exchange);
     this.#tracing?.finish(exchange);
+    this.#otlpMetrics?.finish(exchange);
     if (this.#exchanges.size === 0) for (const waiter of this.#idleWaiters) waiter();
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FinishedRequest } from "@octavo/engine";
+import type { OutputTimes } from "@octavo/tracing";
 import { featureOf, tagOf, tenantOf } from "../http/caller.js";
 
 /** What one exchange is charged: filled while it is answered and, where its client left early, for a little longer. */
@@ -16,6 +17,8 @@ export class RequestAccount {
   inputTokens = 0;
   cachedTokens = 0;
   outputTokens = 0;
+  /** Of each of its requests that gave tokens. */
+  readonly outputs: OutputTimes[] = [];
   /** The engine gave one of its requests up. */
   wasAborted = false;
   /** Called when nothing more will be computed for it. */
@@ -65,11 +68,17 @@ export class RequestAccount {
     if (this.isSettled) this.onSettled?.();
   }
 
-  finished({ usage, reasons }: FinishedRequest): void {
+  finished({ usage, reasons, record, maxSequenceTokens = usage.completionTokens }: FinishedRequest): void {
     this.inputTokens += usage.promptTokens;
     this.cachedTokens += usage.cachedTokens;
     this.outputTokens += usage.completionTokens;
     if (reasons.includes("abort")) this.wasAborted = true;
+    if (record.timeToFirstTokenMs === undefined || maxSequenceTokens === 0) return;
+    this.outputs.push({
+      timeToFirstTokenMs: record.timeToFirstTokenMs,
+      timePerOutputTokenMs:
+        maxSequenceTokens === 1 ? undefined : record.decodeMs / (maxSequenceTokens - 1),
+    });
   }
 
   settled(engineRequestId: string, computeMs: number): void {

@@ -4,11 +4,12 @@ import { checkOtlpEndpoint, conventionNames, OtlpExporter, type SpanSink } from 
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import { serverVersion } from "../version.js";
+import { resourceOf, serverAddressOf } from "./resource.js";
 import { ServerTracing } from "./server-tracing.js";
 
 type TracingConfig = Pick<
   ServerConfig,
-  "otlpEndpoint" | "otlpHeaders" | "traceConventions" | "traceSampleRatio"
+  "otlpEndpoint" | "otlpMetricsEndpoint" | "otlpHeaders" | "traceConventions" | "traceSampleRatio"
 >;
 
 /** Throws `invalid_option` naming the option. */
@@ -16,7 +17,7 @@ export function checkTracingConfig(config: TracingConfig): void {
   const refuse = (param: string, message: string): never => {
     throw new OctavoError("invalid_option", `${param}: ${message}`, { param });
   };
-  const { otlpEndpoint, otlpHeaders, traceConventions, traceSampleRatio } = config;
+  const { otlpEndpoint, otlpMetricsEndpoint, otlpHeaders, traceConventions, traceSampleRatio } = config;
   if (!(traceSampleRatio >= 0 && traceSampleRatio <= 1))
     refuse("traceSampleRatio", `expected a share from 0 to 1, got ${traceSampleRatio}`);
   const unknown = traceConventions.find((name) => !conventionNames.includes(name));
@@ -27,6 +28,7 @@ export function checkTracingConfig(config: TracingConfig): void {
       refuse("otlpHeaders", `${JSON.stringify(name.slice(0, 100))} is no header`);
   }
   if (otlpEndpoint !== "") checkOtlpEndpoint(otlpEndpoint);
+  if (otlpMetricsEndpoint !== "") checkOtlpEndpoint(otlpMetricsEndpoint, "otlpMetricsEndpoint");
 }
 
 /** Undefined when no place for spans is configured. */
@@ -46,7 +48,7 @@ export function createServerTracing(
     quantization: model.config.dtype,
     replicaId: config.replicaId === "" ? undefined : config.replicaId,
     modelName: config.servedModelNames[0] ?? model.name,
-    server: { host: config.host, port: config.port === 0 ? undefined : config.port },
+    server: serverAddressOf(config),
   });
 }
 
@@ -55,12 +57,7 @@ function createExporter(config: ServerConfig, log: Logger): OtlpExporter {
     endpoint: config.otlpEndpoint,
     headers: config.otlpHeaders,
     conventions: config.traceConventions,
-    resource: {
-      "service.name": process.env["OTEL_SERVICE_NAME"] ?? "octavo",
-      "service.version": serverVersion,
-      ...(config.replicaId === "" ? {} : { "service.instance.id": config.replicaId }),
-      "process.pid": process.pid,
-    },
+    resource: resourceOf(config),
     onProblem: (message) => log.warn(message),
   });
 }

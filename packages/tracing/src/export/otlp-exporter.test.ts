@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import { bareSpan, fullSpan } from "../testing/example-spans.js";
 import { startCollector } from "../testing/mock-collector.js";
-import { OtlpExporter, type OtlpExporterOptions, tracesAddress } from "./otlp-exporter.js";
+import { signalAddress } from "./otlp-address.js";
+import { OtlpExporter, type OtlpExporterOptions } from "./otlp-exporter.js";
 
 function exporterTo(endpoint: string, options: Partial<OtlpExporterOptions> = {}): OtlpExporter {
   return new OtlpExporter({
@@ -185,8 +186,10 @@ describe("the OTLP exporter", () => {
   });
 
   it("adds the path of traces to base addresses alone", () => {
-    assert.equal(tracesAddress("http://c:4318"), "http://c:4318/v1/traces");
-    assert.equal(tracesAddress("http://c:4318/"), "http://c:4318/v1/traces");
-    assert.equal(tracesAddress("https://c/api/public/otel/v1/traces"), "https://c/api/public/otel/v1/traces");
+    assert.equal(signalAddress("http://c:4318", "traces"), "http://c:4318/v1/traces");
+    assert.equal(signalAddress("http://c:4318/", "traces"), "http://c:4318/v1/traces");
+    assert.equal(signalAddress("http://c:4318", "metrics"), "http://c:4318/v1/metrics");
+    const full = "https://c/api/public/otel/v1/traces";
+    assert.equal(signalAddress(full, "traces"), full);
   });
 });

@@ -1,7 +1,9 @@
 import type { ConventionName } from "../conventions/convention.js";
 import type { Attributes, LlmSpan } from "../span/llm-span.js";
-import { httpAddress, HttpPoster, type PostAnswer } from "./http-post.js";
+import { HttpPoster } from "./http-post.js";
+import { signalAddress } from "./otlp-address.js";
 import { otlpSpan, otlpTraceBody } from "./otlp-json.js";
+import { rejectedItems } from "./partial-success.js";
 import type { SinkCounts, SpanSink } from "./span-sink.js";
 import { WaitingSpans } from "./waiting-spans.js";
 
@@ -73,7 +75,11 @@ export class OtlpExporter implements SpanSink {
     };
     const { maxWaiting, maxWaitingCharacters } = this.#options;
     this.#spans = new WaitingSpans({ maxSpans: maxWaiting, maxCharacters: maxWaitingCharacters });
-    this.#poster = new HttpPoster(tracesAddress(options.endpoint), this.#options.headers, "otlpEndpoint");
+    this.#poster = new HttpPoster(
+      signalAddress(options.endpoint, "traces"),
+      this.#options.headers,
+      "otlpEndpoint",
+    );
   }
 
   /** Where batches go. */
@@ -151,7 +157,7 @@ export class OtlpExporter implements SpanSink {
       try {
         const answer = await this.#poster.post(body, timeoutMs);
         if (answer.status >= 200 && answer.status < 300) {
-          const rejected = Math.min(batch.length, rejectedSpans(answer));
+          const rejected = Math.min(batch.length, rejectedItems(answer.text, "rejectedSpans"));
           this.#delivered += batch.length - rejected;
           this.#droppedFailed += rejected;
           if (rejected > 0) this.#report(`the collector rejected ${rejected} of ${batch.length} spans`);
@@ -206,39 +212,5 @@ export class OtlpExporter implements SpanSink {
     if (now - this.#lastProblemMs < problemEveryMs) return;
     this.#lastProblemMs = now;
     this.#options.onProblem?.(`traces to ${this.url}: ${message}`);
-  }
-}
-
-/** Throws `invalid_option` for what is no address that spans can be sent to. */
-export function checkOtlpEndpoint(endpoint: string): void {
-  httpAddress(endpoint, "otlpEndpoint");
-}
-
-/** OpenTelemetry's rule for base addresses: the signal's path is added to them. */
-export function tracesAddress(endpoint: string): string {
-  if (!URL.canParse(endpoint)) return endpoint;
-  const url = new URL(endpoint);
-  if (url.pathname === "/" || url.pathname === "") url.pathname = "/v1/traces";
-  return url.href;
-}
-
-/** Where the traces of a base address go, its own path kept: the rule of `OTEL_EXPORTER_OTLP_ENDPOINT`. */
-export function tracesBelow(base: string): string {
-  if (!URL.canParse(base)) return base;
-  const url = new URL(base);
-  if (!url.pathname.endsWith("/v1/traces")) url.pathname = `${url.pathname.replace(/\/+$/, "")}/v1/traces`;
-  return url.href;
-}
-
-function rejectedSpans({ text }: PostAnswer): number {
-  try {
-    const answer: unknown = JSON.parse(text);
-    if (typeof answer !== "object" || answer === null || !("partialSuccess" in answer)) return 0;
-    const { partialSuccess } = answer;
-    if (typeof partialSuccess !== "object" || partialSuccess === null) return 0;
-    const count = "rejectedSpans" in partialSuccess ? Number(partialSuccess.rejectedSpans) : 0;
-    return Number.isFinite(count) && count > 0 ? count : 0;
-  } catch {
-    return 0;
   }
 }

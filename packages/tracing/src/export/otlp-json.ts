@@ -56,6 +56,6 @@ function otlpValue(value: AttributeValue): object {
 }
 
 /** Microseconds are what a double holds of the present. */
-function unixNano(epochMs: number): string {
+export function unixNano(epochMs: number): string {
   return `${Math.round(epochMs * 1000)}000`;
 }

@@ -23,9 +23,42 @@ export interface OtlpSpanJson {
   readonly status: { readonly code?: number; readonly message?: string };
 }
 
+export interface OtlpMetricJson {
+  readonly name: string;
+  readonly description: string;
+  readonly unit: string;
+  readonly histogram: {
+    readonly aggregationTemporality: number;
+    readonly dataPoints: readonly OtlpHistogramPointJson[];
+  };
+}
+
+export interface OtlpHistogramPointJson {
+  readonly attributes: OtlpSpanJson["attributes"];
+  readonly startTimeUnixNano: string;
+  readonly timeUnixNano: string;
+  readonly count: string;
+  readonly sum: number;
+  readonly bucketCounts: readonly string[];
+  readonly explicitBounds: readonly number[];
+}
+
+interface OtlpBody {
+  readonly resourceSpans?: readonly {
+    readonly resource: unknown;
+    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpanJson[] }[];
+  }[];
+  readonly resourceMetrics?: readonly {
+    readonly resource: unknown;
+    readonly scopeMetrics: readonly { readonly metrics: readonly OtlpMetricJson[] }[];
+  }[];
+}
+
 export interface MockCollector extends AsyncDisposable {
   readonly url: string;
   readonly spans: OtlpSpanJson[];
+  /** Of each body with metrics that was taken. */
+  readonly metrics: (readonly OtlpMetricJson[])[];
   readonly resources: unknown[];
   readonly headers: Readonly<Record<string, unknown>>[];
   readonly paths: string[];
@@ -40,7 +73,7 @@ export async function startCollector(): Promise<MockCollector> {
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
       void (async () => {
-        const { status = 200, body = {}, headers = {}, waitFor, hangUp } = collector.answer(requests++);
+        const { status = 200, body: answer = {}, headers = {}, waitFor, hangUp } = collector.answer(requests++);
         collector.headers.push(request.headers);
         collector.paths.push(request.url ?? "");
         await waitFor;
@@ -49,16 +82,18 @@ export async function startCollector(): Promise<MockCollector> {
           return;
         }
         if (status < 300) {
-          const { resourceSpans = [] } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as {
-            resourceSpans?: { resource: unknown; scopeSpans: { spans: OtlpSpanJson[] }[] }[];
-          };
-          for (const { resource, scopeSpans } of resourceSpans) {
+          const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as OtlpBody;
+          for (const { resource, scopeSpans } of body.resourceSpans ?? []) {
             collector.resources.push(resource);
             for (const { spans } of scopeSpans) collector.spans.push(...spans);
           }
+          for (const { resource, scopeMetrics } of body.resourceMetrics ?? []) {
+            collector.resources.push(resource);
+            for (const { metrics } of scopeMetrics) collector.metrics.push(metrics);
+          }
         }
         response.writeHead(status, { "content-type": "application/json", ...headers });
-        response.end(JSON.stringify(body));
+        response.end(JSON.stringify(answer));
       })();
     });
   });
@@ -67,6 +102,7 @@ export async function startCollector(): Promise<MockCollector> {
   const collector: MockCollector = {
     url: `http://127.0.0.1:${port}`,
     spans: [],
+    metrics: [],
     resources: [],
     headers: [],
     paths: [],

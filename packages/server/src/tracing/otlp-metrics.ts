@@ -1,0 +1,76 @@
+import { performance } from "node:perf_hooks";
+import type { LanguageModel } from "@octavo/engine";
+import type { ErrorCode } from "@octavo/protocol";
+import { type ExportCounts, OtlpMetricsExporter, type ServerAddress, ServerMetrics } from "@octavo/tracing";
+import type { Logger } from "pino";
+import type { ServerConfig } from "../config.js";
+import type { RequestAccount } from "../metering/request-account.js";
+import { operationsByRoute } from "./request-trace.js";
+import { resourceOf, serverAddressOf } from "./resource.js";
+
+/** What metrics need of the exchange they count. */
+export interface CountedExchange {
+  readonly account: Pick<RequestAccount, "model" | "hasWork" | "outputs">;
+  readonly handler: string;
+  readonly arrivalMs: number;
+  readonly errorCode: ErrorCode | undefined;
+}
+
+/** Counts every request that runs the model, whether its trace is sampled or not, and sends the counts to a collector. */
+export class OtlpServerMetrics {
+  readonly #metrics = new ServerMetrics(performance.timeOrigin + performance.now());
+  readonly #exporter: OtlpMetricsExporter;
+  /** Of the model itself; answers carry the first. */
+  readonly #modelNames: readonly [string, ...string[]];
+  readonly #server: ServerAddress;
+
+  constructor(modelNames: readonly [string, ...string[]], config: ServerConfig, log: Logger) {
+    this.#modelNames = modelNames;
+    this.#server = serverAddressOf(config);
+    this.#exporter = new OtlpMetricsExporter({
+      metrics: this.#metrics,
+      endpoint: config.otlpMetricsEndpoint,
+      headers: config.otlpHeaders,
+      intervalMs: config.otlpMetricsIntervalMs,
+      resource: resourceOf(config),
+      onProblem: (message) => log.warn(message),
+    });
+  }
+
+  get counts(): ExportCounts {
+    return this.#exporter.counts;
+  }
+
+  finish({ account, handler, arrivalMs, errorCode }: CountedExchange): void {
+    const operation = operationsByRoute.get(handler);
+    if (operation === undefined) return;
+    const [first] = this.#modelNames;
+    // names that nobody serves do not get as far as the engine
+    const requestModel = (account.hasWork ? account.model : undefined) ?? first;
+    this.#metrics.record({
+      operation,
+      provider: "octavo",
+      requestModel,
+      responseModel: this.#modelNames.includes(requestModel) ? first : requestModel,
+      server: this.#server,
+      errorType: errorCode,
+      durationMs: performance.now() - arrivalMs,
+      outputs: account.outputs,
+    });
+  }
+
+  close(deadlineMs: number): Promise<void> {
+    return this.#exporter.close(deadlineMs);
+  }
+}
+
+/** Undefined where no collector is configured. */
+export function createOtlpMetrics(
+  model: LanguageModel,
+  config: ServerConfig,
+  log: Logger,
+): OtlpServerMetrics | undefined {
+  if (config.otlpMetricsEndpoint === "") return undefined;
+  const [first = model.name, ...others] = config.servedModelNames;
+  return new OtlpServerMetrics([first, ...others], config, log);
+}
