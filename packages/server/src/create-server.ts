@@ -20,6 +20,7 @@ import { Service } from "./service.js";
 import { TenantLabels } from "./tenants/tenant-labels.js";
 import { TenantResolver } from "./tenants/tenant-resolver.js";
 import { createOtlpMetrics } from "./tracing/otlp-metrics.js";
+import { slowAnswer } from "./tracing/slow-answer.js";
 import { createServerTracing } from "./tracing/tracing-config.js";
 import { registerTenantMetrics } from "./metrics/tenant-metrics.js";
 import { registerTraceMetrics } from "./metrics/trace-metrics.js";
@@ -91,6 +92,7 @@ export function createServer({
     isDraining: () => service.isDraining,
     queueDepth: () => model.engine.queueDepth,
     accessLog: config.accessLog,
+    explain: (slowest) => slowAnswer(model.engine, slowest),
   });
   const listener = new HttpListener(config, dispatcher, metrics, log, meter, tracing, otlpMetrics);
   const resources: readonly Disposable[] = [

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
+import type { FinishedRequest } from "@octavo/engine";
 import { OctavoError, queueDepthHeader } from "@octavo/protocol";
 import type { ApiKeys } from "./api-keys.js";
 import type { CorsPolicy } from "./cors.js";
@@ -8,6 +9,7 @@ import { publicError } from "./public-error.js";
 import { sendError } from "./respond.js";
 import { requestPath, type Router } from "./router.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
+import type { SlowAnswer } from "../tracing/slow-answer.js";
 
 export interface DispatcherOptions {
   readonly router: Router;
@@ -18,6 +20,8 @@ export interface DispatcherOptions {
   /** Requests that wait in the engine. */
   readonly queueDepth: () => number;
   readonly accessLog: boolean;
+  /** Why the slowest of an exchange's requests was slow, if it was. */
+  readonly explain: (slowest: FinishedRequest | undefined) => SlowAnswer | undefined;
 }
 
 /** Takes an exchange through origin, key, route and handler, and turns whatever fails into an answer. */
@@ -37,16 +41,18 @@ export class Dispatcher {
     }
   }
 
-  /** One line per exchange; probes and scrapes are logged at debug level. */
+  /** One line per exchange, with the causes of what was slow; probes and scrapes are logged at debug level. */
   log(exchange: Exchange): void {
     if (!this.#options.accessLog) return;
     const { request, response, errorCode } = exchange;
+    const slow = this.#options.explain(exchange.account.slowest);
     const fields = {
       method: request.method,
       path: request.url?.slice(0, 512),
       status: response.headersSent ? response.statusCode : undefined,
       ...(exchange.account.tenant === undefined ? {} : { tenant: exchange.account.tenant }),
       durationMs: Math.round((performance.now() - exchange.arrivalMs) * 10) / 10,
+      ...(slow === undefined ? {} : { slow }),
       ...(errorCode === undefined ? {} : { code: errorCode }),
       ...(response.writableFinished ? {} : { incomplete: true }),
     };

@@ -17,6 +17,8 @@ export class RequestAccount {
   inputTokens = 0;
   cachedTokens = 0;
   outputTokens = 0;
+  /** Of its requests, the one that took longest. */
+  slowest: FinishedRequest | undefined;
   /** Of each of its requests that gave tokens. */
   readonly outputs: OutputTimes[] = [];
   /** The engine gave one of its requests up. */
@@ -68,7 +70,9 @@ export class RequestAccount {
     if (this.isSettled) this.onSettled?.();
   }
 
-  finished({ usage, reasons, record, maxSequenceTokens = usage.completionTokens }: FinishedRequest): void {
+  finished(request: FinishedRequest): void {
+    const { usage, reasons, record, maxSequenceTokens = usage.completionTokens } = request;
+    if (this.slowest === undefined || record.e2eMs > this.slowest.record.e2eMs) this.slowest = request;
     this.inputTokens += usage.promptTokens;
     this.cachedTokens += usage.cachedTokens;
     this.outputTokens += usage.completionTokens;

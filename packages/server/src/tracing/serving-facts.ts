@@ -8,8 +8,9 @@ export interface EngineIdentity {
   readonly replicaId: string | undefined;
 }
 
-const slowFirstTokenMs = 50;
-const slowGapMs = 20;
+/** Below these nobody would call them slow. */
+export const slowFirstTokenMs = 50;
+export const slowGapMs = 20;
 
 /** Of all the engine's requests that one of ours became. */
 export function requestUsage(finished: readonly FinishedRequest[]): TokenUsage {
@@ -81,7 +82,7 @@ function draftsOf(
 }
 
 /** What nobody would call slow is not explained: explaining costs as much as all else of a span together. */
-function isWorthExplaining({ timeToFirstTokenMs, gaps }: ServingRecord): boolean {
+export function isWorthExplaining({ timeToFirstTokenMs, gaps }: ServingRecord): boolean {
   if ((timeToFirstTokenMs ?? 0) >= slowFirstTokenMs) return true;
   return gaps.count > 0 && gaps.maxMs >= slowGapMs && gaps.maxMs > 2 * gaps.p50Ms;
 }
