@@ -151,13 +151,14 @@ export class Service {
     const charged = accountOf(caller.signal);
     if (charged !== undefined) charged.tenant = account.tenant === defaultTenant ? undefined : account.tenant;
     const { queueTimeoutMs, firstTokenTimeoutMs } = this.config;
+    const lane = this.#tenants.deadlinesOf(account);
     const wanted = request.octavo;
     return {
       account,
       deadlines: {
-        queueMs: soonest(queueTimeoutMs, wanted?.queue_timeout_ms),
-        firstTokenMs: soonest(firstTokenTimeoutMs, wanted?.ttft_timeout_ms),
-        totalMs: soonest(0, wanted?.timeout_ms),
+        queueMs: soonest(lane.queueTimeoutMs ?? queueTimeoutMs, wanted?.queue_timeout_ms),
+        firstTokenMs: soonest(lane.firstTokenTimeoutMs ?? firstTokenTimeoutMs, wanted?.ttft_timeout_ms),
+        totalMs: soonest(lane.timeoutMs ?? 0, wanted?.timeout_ms),
       },
     };
   }

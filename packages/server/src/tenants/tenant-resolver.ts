@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Account, defaultTenant } from "@octavo/engine";
 import {
   type KeyIdentity,
+  type LaneDeadlines,
   tenantPattern,
   type TenantSettings,
   type TenantSource,
@@ -49,6 +50,13 @@ export class TenantResolver {
   tenantOf(evidence: TenantEvidence): string | undefined {
     const { tenant } = this.accountOf(evidence);
     return tenant === defaultTenant ? undefined : tenant;
+  }
+
+  /** Its own, where it has any. */
+  deadlinesOf({ lane = 0 }: Account): LaneDeadlines {
+    const { lanes, laneDeadlines } = this.#settings;
+    const named = lanes[lane];
+    return (named === undefined ? undefined : laneDeadlines[named]) ?? {};
   }
 
   laneName(lane: number): string {

@@ -38,6 +38,23 @@ describe("the tenants file", () => {
     assert.ok(third !== undefined && "key" in third && third.key === "sk-3" && third.tenantFrom === "header");
   });
 
+  it("says when requests of a lane are due", () => {
+    const lanes = [
+      { name: "now", queue_timeout_ms: 500, ttft_timeout_ms: 2000, timeout_ms: 60_000 },
+      "usual",
+      { name: "later", queue_timeout_ms: 0 },
+    ];
+    const settings = parseTenantSettings(JSON.stringify({ lanes }), "f");
+    assert.deepEqual(settings.lanes, ["now", "usual", "later"]);
+    assert.deepEqual(settings.laneDeadlines["now"], {
+      queueTimeoutMs: 500,
+      firstTokenTimeoutMs: 2000,
+      timeoutMs: 60_000,
+    });
+    assert.equal(settings.laneDeadlines["usual"], undefined);
+    assert.equal(settings.laneDeadlines["later"]?.queueTimeoutMs, 0);
+  });
+
   it("may leave everything out", () => {
     assert.deepEqual(parseTenantSettings("{}", "f"), { ...defaultTenantSettings, tenantFrom: undefined });
     assert.equal(parseTenantSettings('{"lanes": ["a", "b", "c"]}', "f").defaultLane, "b");
@@ -57,7 +74,9 @@ describe("the tenants file", () => {
     ],
     ["a default lane that there is not", { default_lane: "fast" }, /default_lane: there is no lane "fast"/],
     ["no lanes", { lanes: [] }, /lanes/],
-    ["a lane twice", { lanes: ["a", "a"] }, /lanes: one is named twice/],
+    ["a lane twice", { lanes: ["a", { name: "a" }] }, /lanes: one is named twice/],
+    ["a deadline before now", { lanes: [{ name: "a", ttft_timeout_ms: -1 }] }, /lanes\[0\]/],
+    ["a deadline of another name", { lanes: [{ name: "a", ttft_timeout: 1 }] }, /lanes\[0\]/],
     ["a key without a key", { keys: [{ tenant: "a" }] }, /keys\[0\].*exactly one of key, sha256 and env/],
     ["a key twice over", { keys: [{ key: "a", sha256 }] }, /keys\[0\].*exactly one/],
     ["a key of a lane that there is not", { keys: [{ key: "a", lane: "x" }] }, /keys\[0\]\.lane/],

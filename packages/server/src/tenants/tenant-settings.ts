@@ -26,12 +26,24 @@ export interface KeyIdentity {
   readonly tenantFrom?: TenantSource | undefined;
 }
 
+/** When requests of a lane are due, from their arrival; 0: never. What is left out is as the server has it. */
+export interface LaneDeadlines {
+  /** To be admitted. */
+  readonly queueTimeoutMs?: number | undefined;
+  /** To have their first token. */
+  readonly firstTokenTimeoutMs?: number | undefined;
+  /** To be complete. */
+  readonly timeoutMs?: number | undefined;
+}
+
 export interface TenantSettings {
   /** Default `key` where any key has a tenant, else `header`. */
   readonly tenantFrom?: TenantSource | undefined;
   /** Priority classes, the most urgent first. */
   readonly lanes: readonly string[];
   readonly defaultLane: string;
+  /** By name, of lanes that have some of their own. */
+  readonly laneDeadlines: Readonly<Record<string, LaneDeadlines>>;
   /** By name. */
   readonly tenants: Readonly<Record<string, TenantTerms>>;
   /** Whether a tenant that is not among them counts as itself, or as the tenant `default`. */
@@ -42,6 +54,7 @@ export interface TenantSettings {
 export const defaultTenantSettings: TenantSettings = {
   lanes: ["interactive", "standard", "batch"],
   defaultLane: "standard",
+  laneDeadlines: {},
   tenants: {},
   unknownTenants: "own",
   keys: [],
@@ -61,6 +74,17 @@ const terms = z.strictObject({
   max_queued_requests: bound.optional(),
   max_queued_tokens: bound.optional(),
 });
+
+const timeout = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
+  .optional();
+
+const lane = z.union([
+  name,
+  z.strictObject({ name, queue_timeout_ms: timeout, ttft_timeout_ms: timeout, timeout_ms: timeout }),
+]);
 
 const key = z
   .strictObject({
@@ -85,7 +109,7 @@ const key = z
 
 const file = z.strictObject({
   tenant_from: z.enum(tenantSources).optional(),
-  lanes: z.array(name).min(1).max(mostLanes).optional(),
+  lanes: z.array(lane).min(1).max(mostLanes).optional(),
   default_lane: name.optional(),
   tenants: z.record(name, terms).optional(),
   unknown_tenants: z.enum(["own", "default"]).optional(),
@@ -121,11 +145,24 @@ export function parseTenantSettings(
     if (secret) return { key: secret, ...identity };
     throw invalid(source, `keys[${index}].env: the environment has no variable ${env}`);
   });
-  const lanes = parsed.lanes ?? defaultTenantSettings.lanes;
+  const lanes =
+    parsed.lanes?.map((given) => (typeof given === "string" ? given : given.name)) ??
+    defaultTenantSettings.lanes;
+  const deadlines = (parsed.lanes ?? []).flatMap((given): readonly (readonly [string, LaneDeadlines])[] => {
+    if (typeof given === "string") return [];
+    const { queue_timeout_ms, ttft_timeout_ms, timeout_ms } = given;
+    const own = {
+      queueTimeoutMs: queue_timeout_ms,
+      firstTokenTimeoutMs: ttft_timeout_ms,
+      timeoutMs: timeout_ms,
+    };
+    return [[given.name, own]];
+  });
   const settings: TenantSettings = {
     tenantFrom: parsed.tenant_from,
     lanes,
     defaultLane: parsed.default_lane ?? middleOf(lanes),
+    laneDeadlines: Object.fromEntries(deadlines),
     tenants: Object.fromEntries(
       Object.entries(parsed.tenants ?? {}).map(([tenant, given]) => [
         tenant,
@@ -146,7 +183,7 @@ export function parseTenantSettings(
 
 /** Throws `invalid_option` where settings contradict themselves. */
 export function checkTenantSettings(settings: TenantSettings, source: string): void {
-  const { lanes, defaultLane, tenants, keys } = settings;
+  const { lanes, defaultLane, laneDeadlines, tenants, keys } = settings;
   if (lanes.length === 0 || lanes.length > mostLanes)
     throw invalid(source, `lanes: 1 to ${mostLanes} are needed, not ${lanes.length}`);
   if (new Set(lanes).size !== lanes.length) throw invalid(source, "lanes: one is named twice");
@@ -158,6 +195,7 @@ export function checkTenantSettings(settings: TenantSettings, source: string): v
     );
   };
   checkLane(defaultLane, "default_lane");
+  for (const given of Object.keys(laneDeadlines)) checkLane(given, "laneDeadlines");
   for (const [tenant, { lane }] of Object.entries(tenants)) checkLane(lane, `tenants.${tenant}.lane`);
   for (const [index, entry] of keys.entries()) checkLane(entry.lane, `keys[${index}].lane`);
   const seen = new Set<string>();

@@ -123,6 +123,40 @@ describe("deadlines", () => {
   });
 });
 
+describe("deadlines of a lane", () => {
+  it("stand in place of the operator's for all, and a request may shorten them", async () => {
+    const tenants = settings({
+      tenants: { shop: { lane: "interactive" }, nightly: { lane: "batch" } },
+      laneDeadlines: {
+        interactive: { queueTimeoutMs: 300, firstTokenTimeoutMs: 900, timeoutMs: 20_000 },
+        batch: { queueTimeoutMs: 0, firstTokenTimeoutMs: 60_000 },
+      },
+    });
+    await using server = await startTestServer({ tenants, queueTimeoutMs: 5000, firstTokenTimeoutMs: 7000 });
+    const deadlinesOf = async (tenant: string, octavo = {}) => {
+      await ask(server, { "x-tenant-id": tenant }, { octavo });
+      return server.model.engine.requests.at(-1)?.deadlines;
+    };
+    assert.deepEqual(await deadlinesOf("shop"), { queueMs: 300, firstTokenMs: 900, totalMs: 20_000 });
+    assert.deepEqual(await deadlinesOf("nightly"), {
+      queueMs: undefined,
+      firstTokenMs: 60_000,
+      totalMs: undefined,
+    });
+    assert.deepEqual(await deadlinesOf("other"), { queueMs: 5000, firstTokenMs: 7000, totalMs: undefined });
+    assert.deepEqual(await deadlinesOf("shop", { ttft_timeout_ms: 100, timeout_ms: 30_000 }), {
+      queueMs: 300,
+      firstTokenMs: 100,
+      totalMs: 20_000,
+    });
+  });
+
+  it("are of lanes that there are", async () => {
+    const tenants = settings({ laneDeadlines: { fast: { timeoutMs: 1 } } });
+    await assert.rejects(startTestServer({ tenants }), { code: "invalid_option", message: /no lane "fast"/ });
+  });
+});
+
 describe("labels of tenants", () => {
   it("are bounded: whoever can name tenants cannot make endless series", async () => {
     await using server = await startTestServer({ tenants: settings({ tenants: { acme: {} } }) });
