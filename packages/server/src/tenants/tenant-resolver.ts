@@ -55,8 +55,8 @@ export class TenantResolver {
   /** Its own, where it has any. */
   deadlinesOf({ lane = 0 }: Account): LaneDeadlines {
     const { lanes, laneDeadlines } = this.#settings;
-    const named = lanes[lane];
-    return (named === undefined ? undefined : laneDeadlines[named]) ?? {};
+    const named = lanes[lane] ?? "";
+    return (Object.hasOwn(laneDeadlines, named) ? laneDeadlines[named] : undefined) ?? {};
   }
 
   laneName(lane: number): string {

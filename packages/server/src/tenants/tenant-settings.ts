@@ -81,7 +81,7 @@ const timeout = z
   .max(2 ** 31 - 1)
   .optional();
 
-const lane = z.union([
+const laneEntry = z.union([
   name,
   z.strictObject({ name, queue_timeout_ms: timeout, ttft_timeout_ms: timeout, timeout_ms: timeout }),
 ]);
@@ -109,7 +109,7 @@ const key = z
 
 const file = z.strictObject({
   tenant_from: z.enum(tenantSources).optional(),
-  lanes: z.array(lane).min(1).max(mostLanes).optional(),
+  lanes: z.array(laneEntry).min(1).max(mostLanes).optional(),
   default_lane: name.optional(),
   tenants: z.record(name, terms).optional(),
   unknown_tenants: z.enum(["own", "default"]).optional(),
