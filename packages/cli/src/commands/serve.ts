@@ -119,6 +119,10 @@ export function serveCommand(): Command {
       "refuse requests while less of the machine's memory is free, e.g. 512MiB (default: never)",
       parseBytes,
     )
+    .option(
+      "--crash-journal <file>",
+      "remember there which requests are computed, and refuse those that the server died of twice (default: none)",
+    )
     .option("--threads <n>", "compute threads (default: the machine's cores)", parseCount(1, 1024))
     .optionsGroup("Speculation:")
     .option(

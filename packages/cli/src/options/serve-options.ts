@@ -37,6 +37,7 @@ export interface ServeFlags extends SpeculativeFlags, FaultFlags {
   readonly longPrefillTokenThreshold?: number;
   readonly maxPrefillStepMs?: number;
   readonly minFreeMemory?: number;
+  readonly crashJournal?: string;
   readonly maxLongPartialPrefills?: number;
   readonly schedulingPolicy?: SchedulingPolicyName;
   readonly tenants?: TenantSettings;
@@ -111,6 +112,7 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     maxLongPartialPrefills: flags.maxLongPartialPrefills,
     maxPrefillStepMs: flags.maxPrefillStepMs,
     minFreeMemoryBytes: flags.minFreeMemory,
+    crashJournal: flags.crashJournal,
     schedulingPolicy: flags.schedulingPolicy,
     generationConfig: flags.generationConfig,
     enableLora: flags.enableLora,

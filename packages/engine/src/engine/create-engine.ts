@@ -24,6 +24,7 @@ import type { Grammar, GrammarSpec } from "../structured/grammar.js";
 import type { ActiveRequest, EngineContext } from "./active-request.js";
 import { AdmissionQueue } from "./admission-queue.js";
 import { checkEmbeddingRequest, checkGenerationRequest, type RequestLimits } from "./check-request.js";
+import { CrashJournal } from "./crash-journal.js";
 import { EmbeddingTask, type EmbeddingResult } from "./embedding-task.js";
 import {
   type EngineOptions,
@@ -64,7 +65,9 @@ class StepEngine implements RunningEngine {
   readonly #queue: AdmissionQueue<ActiveRequest>;
   readonly #requests: RequestRegistry;
   readonly #failures = new StepFailures<ActiveRequest>();
-  readonly #quarantine = new Quarantine();
+  /** Undefined unless it was asked for. */
+  readonly #journal: CrashJournal | undefined;
+  readonly #quarantine: Quarantine;
   readonly #memory: MemoryWatermark;
   readonly #grammars: GrammarCompiler;
   /** Undefined, and then nowhere looked at, unless it was asked for. */
@@ -80,6 +83,9 @@ class StepEngine implements RunningEngine {
   constructor(options: ResolvedEngineOptions) {
     this.#options = options;
     const { backend, numBlocks, blockSize, maxNumSeqs, maxNumBatchedTokens, hooks } = options;
+    const { crashJournal, onWarning = () => undefined } = options;
+    this.#journal = crashJournal === undefined ? undefined : new CrashJournal(crashJournal, onWarning);
+    this.#quarantine = new Quarantine(this.#journal);
     this.#pool = new BlockPool(numBlocks, blockSize);
     this.#scheduler = new Scheduler(this.#pool, { ...options, policy: options.schedulingPolicy });
     this.#pacer = new PrefillPacer(options.maxPrefillStepMs);
@@ -99,8 +105,12 @@ class StepEngine implements RunningEngine {
     this.#memory = new MemoryWatermark(options.minFreeMemoryBytes);
     this.#speculation =
       options.speculation && new Speculation(options.speculation, this.#pool, this.#scheduler);
-    this.#requests = new RequestRegistry(this.#scheduler, this.#queue, this.#observers, (sequence) =>
-      this.#speculation?.release(sequence),
+    this.#requests = new RequestRegistry(
+      this.#scheduler,
+      this.#queue,
+      this.#observers,
+      (sequence) => this.#speculation?.release(sequence),
+      (request) => this.#journal?.ended(request),
     );
     this.#grammars = new GrammarCompiler(options.tokenizer, {
       vocabSize: options.vocabSize,
@@ -253,6 +263,7 @@ class StepEngine implements RunningEngine {
     this.#numRequests += 1;
     request.timeline.queueDepthAtArrival = this.#queue.size;
     this.evidence.add(request);
+    this.#journal?.queued(request);
     this.#requests.add(request, signal);
     this.#wake?.();
   }
@@ -260,6 +271,7 @@ class StepEngine implements RunningEngine {
   async #run(): Promise<void> {
     while (!this.#isStopped && this.#failure === undefined) {
       if (this.#requests.size === 0) {
+        this.#journal?.write();
         this.#requests.deliver();
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -293,6 +305,7 @@ class StepEngine implements RunningEngine {
       step.prefillTokens,
       (sequence) => this.#requests.of(sequence).timeline,
     );
+    this.#journal?.write();
     const turn = eventLoopTurn();
     let result: StepResult;
     try {
@@ -413,6 +426,7 @@ class StepEngine implements RunningEngine {
 
   #admitted(request: ActiveRequest, sequence: Sequence, nowMs: number): void {
     this.#queue.leave(request);
+    this.#journal?.began(request);
     if (request.timeline.admittedMs === undefined) {
       request.timeline.admittedMs = nowMs;
       request.timeline.evictedPrefixTokens = sequence.evictedPrefixTokens;
@@ -510,6 +524,7 @@ class StepEngine implements RunningEngine {
     this.#isStopped = true;
     this.#wake?.();
     await this.#loop;
+    this.#journal?.[Symbol.dispose]();
     this.#grammars[Symbol.dispose]();
     this.#speculation?.[Symbol.dispose]();
     this.#cache[Symbol.dispose]();

@@ -58,6 +58,13 @@ export interface EngineOptions {
   readonly maxPrefillStepMs?: number | undefined;
   /** With less of the machine's memory free, requests are refused with `overloaded`; default 0, never. */
   readonly minFreeMemoryBytes?: number | undefined;
+  /**
+   * A file of the engine's own that survives its process: a request that was being computed when two processes died is refused.
+   * Default none.
+   */
+  readonly crashJournal?: string | undefined;
+  /** Told when that file cannot be written any more. */
+  readonly onWarning?: ((message: string) => void) | undefined;
   /** LoRA adapters that take part in one step at most; default none can be asked for. */
   readonly maxLoras?: number | undefined;
   /** Guesses tokens and checks several in one step; default off. Changes speed, never tokens. */
@@ -92,11 +99,13 @@ export interface RunningEngine extends Engine {
 
 export type ResolvedEngineOptions = Omit<
   Required<EngineOptions>,
-  DefaultedOption | "hooks" | "maxLoras" | "speculation"
+  DefaultedOption | "hooks" | "crashJournal" | "onWarning" | "maxLoras" | "speculation"
 > & {
   readonly [Key in DefaultedOption]: NonNullable<EngineOptions[Key]>;
 } & {
   readonly hooks: EngineHooks;
+  readonly crashJournal?: string | undefined;
+  readonly onWarning?: ((message: string) => void) | undefined;
   readonly maxLoras?: number | undefined;
   readonly speculation?: SpeculationOptions | undefined;
 };

@@ -1,18 +1,18 @@
-import { createHash } from "node:crypto";
 import { OctavoError } from "@octavo/protocol";
-
-/** What of a request is known again when it is sent again. */
-export interface QuarantinedContent {
-  readonly promptTokens: Int32Array;
-  readonly adapter?: { readonly name: string } | undefined;
-}
+import type { CrashJournal } from "./crash-journal.js";
+import { contentDigest, type QuarantinedContent } from "./quarantined-content.js";
 
 /** Requests that are remembered. */
 const mostRemembered = 1024;
 
-/** Remembers requests that broke steps, so that sending them again cannot. */
+/** Remembers requests that broke steps, so that sending them again cannot; with a journal, those that broke processes too. */
 export class Quarantine {
   readonly #digests = new Set<string>();
+  readonly #journal: CrashJournal | undefined;
+
+  constructor(journal?: CrashJournal) {
+    this.#journal = journal;
+  }
 
   get size(): number {
     return this.#digests.size;
@@ -21,12 +21,16 @@ export class Quarantine {
   add(content: QuarantinedContent): void {
     const [oldest] = this.#digests;
     if (this.#digests.size >= mostRemembered && oldest !== undefined) this.#digests.delete(oldest);
-    this.#digests.add(digestOf(content));
+    this.#digests.add(contentDigest(content));
+    this.#journal?.refuse(content);
   }
 
-  /** Throws `request_quarantined` for a request that is remembered. */
+  /** Throws `request_quarantined` for a request that is remembered, and what the journal's `check` throws. */
   check(content: QuarantinedContent): void {
-    if (this.#digests.size > 0 && this.#digests.has(digestOf(content))) throw quarantined();
+    if (this.#digests.size === 0 && this.#journal?.isClear !== false) return;
+    const digest = contentDigest(content);
+    if (this.#digests.has(digest)) throw quarantined();
+    this.#journal?.check(digest);
   }
 }
 
@@ -37,12 +41,4 @@ export function quarantined(cause?: unknown): OctavoError {
     "Computing this request failed twice, the second time alone. It is not tried again; change its prompt, and report it.",
     { cause },
   );
-}
-
-function digestOf({ promptTokens, adapter }: QuarantinedContent): string {
-  const { buffer, byteOffset, byteLength } = promptTokens;
-  return createHash("sha256")
-    .update(`${adapter?.name ?? ""}\0`)
-    .update(new Uint8Array(buffer, byteOffset, byteLength))
-    .digest("base64");
 }

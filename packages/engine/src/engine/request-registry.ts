@@ -17,23 +17,26 @@ export class RequestRegistry {
   readonly #queue: AdmissionQueue<ActiveRequest>;
   readonly #observers: ObserverList;
   readonly #onLeft: (sequence: Sequence) => void;
+  readonly #onGone: (request: ActiveRequest) => void;
   readonly #deadlines = new RequestDeadlines((request, reason, error) => this.refuse(request, reason, error));
   readonly #requests = new Map<SequenceGroup, ActiveRequest>();
   /** Requests with events to deliver. */
   readonly #undelivered = new Set<ActiveRequest>();
   readonly #idleWaiters: (() => void)[] = [];
 
-  /** `onLeft` is told of each sequence that has left the scheduler. */
+  /** `onLeft` is told of each sequence that has left the scheduler, `onGone` of each request of which the last one has. */
   constructor(
     scheduler: Scheduler,
     queue: AdmissionQueue<ActiveRequest>,
     observers: ObserverList,
     onLeft: (sequence: Sequence) => void,
+    onGone: (request: ActiveRequest) => void,
   ) {
     this.#scheduler = scheduler;
     this.#queue = queue;
     this.#observers = observers;
     this.#onLeft = onLeft;
+    this.#onGone = onGone;
   }
 
   /** Requests with a sequence in the scheduler. */
@@ -86,6 +89,7 @@ export class RequestRegistry {
     }
     this.#requests.delete(request);
     request.adapter?.release();
+    this.#onGone(request);
     if (this.#requests.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 

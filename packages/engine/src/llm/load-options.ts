@@ -20,6 +20,7 @@ type EngineSettings = Pick<
   | "maxLongPartialPrefills"
   | "maxPrefillStepMs"
   | "minFreeMemoryBytes"
+  | "crashJournal"
   | "enableFaultInjection"
   | "hooks"
 >;

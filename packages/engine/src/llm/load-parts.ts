@@ -284,6 +284,8 @@ function startEngine(parts: EngineParts, options: LoadOptions): Engine {
     maxLongPartialPrefills: options.maxLongPartialPrefills,
     maxPrefillStepMs: options.maxPrefillStepMs,
     minFreeMemoryBytes: options.minFreeMemoryBytes,
+    crashJournal: options.crashJournal,
+    onWarning: options.onWarning,
     maxLoras: maxLorasOf(options),
     speculation,
     enableFaultInjection: options.enableFaultInjection,

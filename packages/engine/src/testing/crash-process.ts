@@ -1,0 +1,31 @@
+// A process with an engine that some tokens kill: `node crash-process.js JOURNAL PROMPTS`, where PROMPTS is JSON, lists of tokens. Computes all
+// of them at once and writes a line of JSON for each that ends: its index, and its error's code or null.
+import { writeSync } from "node:fs";
+import { OctavoError } from "@octavo/protocol";
+import { collect, createFakeEngine, generationRequest } from "./engine-fixture.js";
+
+/** No process survives computing it. */
+const deadly = 42;
+
+const [, , journal = "", prompts = "[]"] = process.argv;
+const { engine } = createFakeEngine({
+  crashJournal: journal,
+  backend: {
+    script: () => 5,
+    beforeStep: (plan) => {
+      if (plan.tokenIds.subarray(0, plan.numTokens).includes(deadly)) process.kill(process.pid, "SIGKILL");
+    },
+  },
+});
+await Promise.all(
+  (JSON.parse(prompts) as number[][]).map(async (prompt, index) => {
+    let code: string | null = null;
+    try {
+      await collect(engine.generate(generationRequest(prompt, { maxTokens: 4 })));
+    } catch (thrown) {
+      ({ code } = OctavoError.from(thrown));
+    }
+    writeSync(1, `${JSON.stringify({ index, code })}\n`);
+  }),
+);
+await engine[Symbol.asyncDispose]();
