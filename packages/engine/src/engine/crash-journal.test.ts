@@ -31,9 +31,7 @@ function live(...prompts: readonly (readonly number[])[]): Life {
   const { signal, stdout, stderr, status } = spawnSync(
     process.execPath,
     [program, path, JSON.stringify(prompts)],
-    {
-      encoding: "utf8",
-    },
+    { encoding: "utf8" },
   );
   assert.ok(signal === "SIGKILL" || status === 0, stderr);
   const codes: (string | null | undefined)[] = prompts.map(() => undefined);
@@ -135,16 +133,16 @@ describe("the crash journal", () => {
     const day = 86_400_000;
     const lines = ["octavo crash journal 1"];
     const old = contentDigest(request(1));
-    lines.push(`refused ${old} ${Date.now() - 8 * day}`, `suspect ${contentDigest(request(2))} never`);
     for (let index = 0; index < 2000; index += 1)
       lines.push(`refused ${contentDigest(request(3, index))} ${Date.now()}`);
+    lines.push(`refused ${old} ${Date.now() - 8 * day}`, `suspect ${contentDigest(request(2))} never`);
     journal()[Symbol.dispose]();
     writeFileSync(path, `${lines.join("\n")}\n`);
     using again = journal();
     again.check(old);
     again.check(contentDigest(request(3, 0)));
     assert.throws(() => again.check(contentDigest(request(3, 1999))), { code: "request_quarantined" });
-    assert.equal(readFileSync(path, "utf8").split("\n").length, 1 + 1024 + 1);
+    assert.equal(readFileSync(path, "utf8").split("\n").length, 1 + 1023 + 1);
   });
 
   test("refuses files that are none, and places where there can be none", () => {
