@@ -84,6 +84,8 @@ export interface ServerConfig {
   /** Of what is sent there. */
   readonly otlpHeaders: Readonly<Record<string, string>>;
   readonly traceConventions: readonly ConventionName[];
+  /** Attributes of every span, under their own names: what the deployment knows and the server does not. */
+  readonly traceAttributes: Readonly<Record<string, string | number>>;
   /** Share of the traces that begin here which are kept, 0 to 1. */
   readonly traceSampleRatio: number;
   /** What the machine costs per hour, in dollars; 0 where it is not known. */
@@ -141,6 +143,7 @@ export const defaultServerConfig: ServerConfig = {
   otlpMetricsIntervalMs: 60_000,
   otlpHeaders: {},
   traceConventions: ["opentelemetry"],
+  traceAttributes: {},
   traceSampleRatio: 1,
   dollarsPerHour: 0,
   maxMeteredTenants: 100,

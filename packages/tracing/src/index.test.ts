@@ -4,6 +4,7 @@ import * as tracing from "./index.js";
 
 it("exports these values and no others", () => {
   assert.deepEqual(Object.keys(tracing).toSorted(), [
+    "EvaluationExporter",
     "GapSketch",
     "HttpPoster",
     "OtlpExporter",

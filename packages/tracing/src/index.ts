@@ -14,6 +14,8 @@ export {
 } from "./conventions/convention.js";
 export { requestFacts } from "./openai/request-facts.js";
 export type { CallKind } from "./openai/call-kind.js";
+export { EvaluationExporter, type EvaluationExporterOptions } from "./evaluation/evaluation-exporter.js";
+export type { EvaluationResult } from "./evaluation/evaluation-result.js";
 export { childContext } from "./span/trace-context.js";
 export { checkOtlpEndpoint } from "./export/otlp-address.js";
 export { OtlpExporter, type OtlpExporterOptions } from "./export/otlp-exporter.js";

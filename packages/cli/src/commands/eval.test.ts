@@ -76,6 +76,46 @@ test("a run scores, prints a table, and writes every output", async () => {
   assert.equal(viewed.out, await readFile(join(folder, "r.md"), "utf8"));
 });
 
+test("a run sends each score to a collector, and says what did not get there", async () => {
+  const records: { readonly eventName: string; readonly attributes: readonly { readonly key: string }[] }[] =
+    [];
+  const collector = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => (body += chunk));
+    request.on("end", () => {
+      assert.equal(request.url, "/v1/logs");
+      const { resourceLogs } = JSON.parse(body) as {
+        resourceLogs: { scopeLogs: { logRecords: typeof records }[] }[];
+      };
+      records.push(
+        ...resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords)),
+      );
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+  });
+  collector.listen(0, "127.0.0.1");
+  await once(collector, "listening");
+  const { port } = collector.address() as AddressInfo;
+  const ended = await run("run", ...golden(), "--otlp-endpoint", `http://127.0.0.1:${port}`);
+  collector.close();
+  assert.equal(ended.code, 0, ended.err);
+  assert.equal(records.length, numCases);
+  const labels = { pass: 0, fail: 0 };
+  for (const { eventName, attributes } of records) {
+    assert.equal(eventName, "gen_ai.evaluation.result");
+    const values = new Map(attributes.map((attribute) => [attribute.key, JSON.stringify(attribute)]));
+    assert.match(values.get("gen_ai.evaluation.name") ?? "", /"exact_match"/);
+    assert.match(values.get("gen_ai.response.id") ?? "", /"stringValue":"x"/);
+    const label = values.get("gen_ai.evaluation.score.label") ?? "";
+    labels[label.includes('"pass"') ? "pass" : "fail"] += 1;
+  }
+  assert.deepEqual(labels, { pass: 54, fail: 6 });
+  const away = await run("run", ...golden(), "--otlp-endpoint", "http://127.0.0.1:9");
+  assert.equal(away.code, 0, "a collector that is away changes no verdict");
+  assert.match(away.err, /60 scores did not get to the collector/);
+  assert.equal((await run("run", ...golden(), "--otlp-endpoint", "localhost:4318")).code, 4);
+});
+
 test("exit codes tell how it ended apart", async () => {
   const gate = async (text: string, ...flags: readonly string[]): Promise<EndedOctavo> => {
     await writeFile(join(folder, "eval.yaml"), text);

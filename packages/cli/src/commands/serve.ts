@@ -255,6 +255,11 @@ export function serveCommand(): Command {
         "vocabularies of the spans (default: opentelemetry)",
       ).choices(conventionNames),
     )
+    .option(
+      "--trace-attributes <name=value...>",
+      "of every span, e.g. ray.serve.deployment_name=llama cluster.replica_count=4",
+      parseHeader,
+    )
     .option("--trace-sample-ratio <share>", "share of traces begun here that are kept", parseNumber(0, 1))
     .optionsGroup("Alerts:")
     .option("--no-detectors", "do not watch latencies, cache and tenants")

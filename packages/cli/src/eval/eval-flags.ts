@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
-import { parseCount, parseNumber } from "../options/parse.js";
+import { parseCount, parseHeader, parseNumber } from "../options/parse.js";
 import { datasetFlags, type DatasetFlags } from "./dataset-flags.js";
 
 /** Who is asked, with what, and where the results go. */
@@ -42,6 +42,8 @@ export interface RunnerFlags {
   readonly queue?: string;
   readonly ray?: string;
   readonly sharedFolder?: string;
+  readonly otlpEndpoint?: string;
+  readonly otlpHeaders?: Readonly<Record<string, string>>;
 }
 
 export function targetFlags(command: Command): Command {
@@ -91,7 +93,12 @@ export function runnerFlags(command: Command): Command {
     .option("--redis <url>", "score on the workers of a BullMQ queue there (octavo eval worker)")
     .option("--queue <name>", "the queue's name (default: octavo-evals)")
     .option("--ray <url>", "score in jobs of a Ray cluster: its dashboard, such as http://127.0.0.1:8265")
-    .option("--shared-folder <path>", "a folder that the cluster's machines see under the same path");
+    .option("--shared-folder <path>", "a folder that the cluster's machines see under the same path")
+    .option(
+      "--otlp-endpoint <url>",
+      "send each score to this OpenTelemetry collector, an event at the answer's span (OTLP over HTTP)",
+    )
+    .option("--otlp-headers <name=value...>", "headers of what is sent there, such as a key", parseHeader);
 }
 
 export function outputFlags(command: Command): Command {

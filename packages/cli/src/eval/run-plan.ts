@@ -15,6 +15,7 @@ import {
 import { interruptible } from "../interruptible.js";
 import { createEvalProgress } from "./eval-progress.js";
 import type { OutputFlags, RunnerFlags } from "./eval-flags.js";
+import { EvaluationEvents } from "./evaluation-events.js";
 import { openRunner } from "./open-runner.js";
 import { writeOutputs } from "./write-outputs.js";
 
@@ -45,12 +46,16 @@ export async function runConfig(config: GateConfig, options: RunPlanOptions): Pr
         scoresCases: planned.scoresCases && options.scoresCases !== false,
       };
       await using resources = await openResources(plan, config, options);
+      await using events = EvaluationEvents.open(options, (problem) =>
+        process.stderr.write(`octavo: ${problem}\n`),
+      );
       const { timeout } = config.file;
       return await runEvaluation(plan, {
         ...resources.given,
         signal,
         deadline: timeout === undefined ? undefined : AbortSignal.timeout(timeout),
         onProgress: progress.update,
+        onRow: events && ((row) => events.add(row)),
       });
     },
     () => progress.interrupt(options.journal),

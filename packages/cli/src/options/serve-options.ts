@@ -76,6 +76,7 @@ export interface ServeFlags extends SpeculativeFlags, FaultFlags {
   readonly traceStore?: string;
   readonly otlpHeaders?: Readonly<Record<string, string>>;
   readonly traceConventions?: ServerConfig["traceConventions"];
+  readonly traceAttributes?: Readonly<Record<string, string>>;
   readonly traceSampleRatio?: number;
   readonly rate?: number;
   readonly meteringLog?: string;
@@ -158,6 +159,7 @@ export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[
     otlpMetricsIntervalMs: milliseconds(flags.otlpMetricsInterval),
     otlpHeaders: flags.otlpHeaders,
     traceConventions: flags.traceConventions,
+    traceAttributes: attributesOf(flags.traceAttributes),
     traceSampleRatio: flags.traceSampleRatio,
     dollarsPerHour: flags.rate,
     enableDetectors: flags.detectors === false ? false : undefined,
@@ -193,6 +195,17 @@ function tenantsOf({ tenants, tenantFrom }: ServeFlags): TenantSettings | undefi
 function runtimeLoraFromEnvironment(): boolean | undefined {
   const value = process.env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"]?.trim().toLowerCase();
   return value === "1" || value === "true" ? true : undefined;
+}
+
+/** What is written as a number is one. */
+function attributesOf(
+  given: ServeFlags["traceAttributes"],
+): Readonly<Record<string, string | number>> | undefined {
+  if (given === undefined) return undefined;
+  const isNumber = /^-?\d{1,15}(\.\d{1,15})?$/;
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [name, isNumber.test(value) ? Number(value) : value]),
+  );
 }
 
 function milliseconds(seconds: number | undefined): number | undefined {

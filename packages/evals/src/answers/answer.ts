@@ -6,6 +6,8 @@ export interface Answer {
   /** Name of the target, such as `baseline` or a replica's id. */
   readonly target: string;
   readonly model: string | undefined;
+  /** The `id` that the server gave it. */
+  readonly responseId?: string;
   readonly text: string;
   readonly reasoning: string | undefined;
   readonly toolCalls: readonly AnsweredToolCall[];
@@ -18,7 +20,7 @@ export interface Answer {
   readonly timing: AnswerTiming;
   /** Octavo's record of how it was served; undefined from other servers. */
   readonly serving: ServingRecordInfo | undefined;
-  /** Response headers that begin with `x-`, in lower case. */
+  /** Response headers that begin with `x-`, in lower case, and `traceresponse`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly failure: AnswerFailure | undefined;
 }

@@ -75,6 +75,8 @@ export interface EvaluationRunOptions {
   /** Of the checks. */
   readonly observations?: ObservationJournal | undefined;
   readonly onProgress?: (progress: EvaluationProgress) => void;
+  /** Told of each case as it was scored. */
+  readonly onRow?: ((row: CaseRow) => void) | undefined;
 }
 
 /**
@@ -105,6 +107,7 @@ export async function runEvaluation(
         measurements.add(row);
         kept.add(row);
         judging.add(row);
+        options.onRow?.(row);
       },
       checks,
     );

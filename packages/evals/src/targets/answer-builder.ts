@@ -24,6 +24,7 @@ export class AnswerBuilder implements BodyReader {
   /** Empty where no logprobs were given. */
   readonly tokens: AnsweredToken[] = [];
   model: string | undefined;
+  responseId: string | undefined;
   finishReason: string | undefined;
   usage: AnswerUsage = { promptTokens: undefined, completionTokens: undefined, cachedTokens: undefined };
   serving: ServingRecordInfo | undefined;
@@ -100,6 +101,7 @@ export class AnswerBuilder implements BodyReader {
 
   #readCompletion(root: Readonly<Record<string, unknown>>, part: "delta" | "message", nowMs: number): void {
     this.model ??= stringOf(root["model"]);
+    this.responseId ??= stringOf(root["id"]);
     const usage = recordOf(root["usage"]);
     if (numberOf(usage["completion_tokens"]) !== undefined || numberOf(usage["prompt_tokens"]) !== undefined)
       this.usage = {

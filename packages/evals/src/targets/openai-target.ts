@@ -83,6 +83,7 @@ export class OpenAiTarget implements Target {
       caseId: evalCase.id,
       target: this.name,
       model: builder.model ?? model,
+      ...(builder.responseId === undefined ? {} : { responseId: builder.responseId }),
       text: builder.text,
       reasoning: builder.reasoning,
       toolCalls: builder.toolCalls,
@@ -97,7 +98,7 @@ export class OpenAiTarget implements Target {
         pieceMs: builder.pieceMs,
       },
       serving: builder.serving,
-      headers: Object.fromEntries(Object.entries(reply.headers).filter(([name]) => name.startsWith("x-"))),
+      headers: Object.fromEntries(Object.entries(reply.headers).filter(([name]) => isKept(name))),
       failure: failure === undefined ? undefined : plainFailure(failure),
     };
   }
@@ -193,6 +194,10 @@ export class OpenAiTarget implements Target {
       ...(Object.keys(octavo).length === 0 ? {} : { octavo }),
     };
   }
+}
+
+function isKept(headerName: string): boolean {
+  return headerName.startsWith("x-") || headerName === "traceresponse";
 }
 
 export function openAiTarget(settings: OpenAiTargetSettings): OpenAiTarget {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
 import type { Engine, EngineObserver } from "@octavo/engine";
 import {
+  type Attributes,
   childContext,
   formatTraceParent,
   type LlmOperation,
@@ -26,6 +27,8 @@ export interface ServerTracingOptions {
   readonly quantization: string | undefined;
   readonly replicaId: string | undefined;
   readonly modelName: string;
+  /** Of every span. */
+  readonly attributes: Attributes;
   readonly server: ServerAddress | undefined;
 }
 
@@ -123,7 +126,7 @@ export class ServerTracing {
   #span(trace: RequestTrace, operation: LlmOperation, exchange: TracedExchange, endMs: number): LlmSpan {
     const { context, finished, request, responseId, userId } = trace;
     const { tenant, feature, computeMs } = exchange.account;
-    const { modelName, server } = this.#options;
+    const { modelName, server, attributes } = this.#options;
     const { arrivalMs, httpStatus, requestId } = exchange;
     const reasons = finished.flatMap((each) => each.reasons);
     return {
@@ -155,6 +158,7 @@ export class ServerTracing {
         ...(tenant === undefined ? {} : { tenantId: tenant }),
         ...(feature === undefined ? {} : { feature }),
         ...(userId === undefined ? {} : { userId }),
+        ...(Object.keys(attributes).length === 0 ? {} : { attributes }),
       },
       content: undefined,
     };

@@ -48,6 +48,7 @@ export function createServerTracing(
     quantization: model.config.dtype,
     replicaId: config.replicaId === "" ? undefined : config.replicaId,
     modelName: config.servedModelNames[0] ?? model.name,
+    attributes: config.traceAttributes,
     server: serverAddressOf(config),
   });
 }

@@ -366,6 +366,20 @@ describe("spans of the server", () => {
     );
   });
 
+  it("have what the deployment says of itself", async () => {
+    const spans = await spansOf(
+      async ({ post }) => {
+        await (await post("/v1/completions", { prompt: "a", max_tokens: 1 })).text();
+      },
+      {
+        traceAttributes: { "ray.serve.deployment_name": "llama", "cluster.replica_count": 4 },
+        traceConventions: ["traceai"],
+      },
+    );
+    assert.equal(spans[0]?.values.get("ray.serve.deployment_name"), "llama");
+    assert.equal(spans[0]?.values.get("cluster.replica_count"), 4);
+  });
+
   it("in the vocabularies that were asked for", async () => {
     const spans = await spansOf(
       async ({ post }) => {

@@ -1,5 +1,8 @@
 /** How many items of what it took a collector says that it rejected: a field of OTLP's `partial_success`. */
-export function rejectedItems(text: string, field: "rejectedSpans" | "rejectedDataPoints"): number {
+export function rejectedItems(
+  text: string,
+  field: "rejectedSpans" | "rejectedDataPoints" | "rejectedLogRecords",
+): number {
   try {
     const answer: unknown = JSON.parse(text);
     if (typeof answer !== "object" || answer === null || !("partialSuccess" in answer)) return 0;

@@ -43,6 +43,15 @@ export interface OtlpHistogramPointJson {
   readonly explicitBounds: readonly number[];
 }
 
+export interface OtlpLogJson {
+  readonly timeUnixNano: string;
+  readonly eventName?: string;
+  readonly severityNumber: number;
+  readonly traceId?: string;
+  readonly spanId?: string;
+  readonly attributes: OtlpSpanJson["attributes"];
+}
+
 interface OtlpBody {
   readonly resourceSpans?: readonly {
     readonly resource: unknown;
@@ -52,6 +61,10 @@ interface OtlpBody {
     readonly resource: unknown;
     readonly scopeMetrics: readonly { readonly metrics: readonly OtlpMetricJson[] }[];
   }[];
+  readonly resourceLogs?: readonly {
+    readonly resource: unknown;
+    readonly scopeLogs: readonly { readonly logRecords: readonly OtlpLogJson[] }[];
+  }[];
 }
 
 export interface MockCollector extends AsyncDisposable {
@@ -59,6 +72,7 @@ export interface MockCollector extends AsyncDisposable {
   readonly spans: OtlpSpanJson[];
   /** Of each body with metrics that was taken. */
   readonly metrics: (readonly OtlpMetricJson[])[];
+  readonly logs: OtlpLogJson[];
   readonly resources: unknown[];
   readonly headers: Readonly<Record<string, unknown>>[];
   readonly paths: string[];
@@ -91,6 +105,10 @@ export async function startCollector(): Promise<MockCollector> {
             collector.resources.push(resource);
             for (const { metrics } of scopeMetrics) collector.metrics.push(metrics);
           }
+          for (const { resource, scopeLogs } of body.resourceLogs ?? []) {
+            collector.resources.push(resource);
+            for (const { logRecords } of scopeLogs) collector.logs.push(...logRecords);
+          }
         }
         response.writeHead(status, { "content-type": "application/json", ...headers });
         response.end(JSON.stringify(answer));
@@ -103,6 +121,7 @@ export async function startCollector(): Promise<MockCollector> {
     url: `http://127.0.0.1:${port}`,
     spans: [],
     metrics: [],
+    logs: [],
     resources: [],
     headers: [],
     paths: [],

@@ -1,0 +1,122 @@
+import { HttpPoster } from "../export/http-post.js";
+import { signalAddress } from "../export/otlp-address.js";
+import { rejectedItems } from "../export/partial-success.js";
+import type { SinkCounts } from "../export/span-sink.js";
+import type { Attributes } from "../span/llm-span.js";
+import { type EvaluationResult, otlpEvaluation, otlpLogsBody } from "./evaluation-result.js";
+
+export interface EvaluationExporterOptions {
+  /** OTLP over HTTP with JSON: a collector's base address, or the full one of its logs. */
+  readonly endpoint: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Describes the process: `service.name` and its like. */
+  readonly resource: Attributes;
+  /** Results that may wait; more are dropped and counted. Default 4096. */
+  readonly maxWaiting?: number;
+  /** Default 256. */
+  readonly maxBatch?: number;
+  /** For one attempt, of three. Default 10000. */
+  readonly timeoutMs?: number;
+  /** Before the second attempt; doubles with the third. Default 500. */
+  readonly retryDelayMs?: number;
+}
+
+const maxAttempts = 3;
+
+/** Sends results of evaluations to an OpenTelemetry collector as events. What waits is bounded, what is dropped counted. */
+export class EvaluationExporter {
+  readonly #options: Required<EvaluationExporterOptions>;
+  readonly #poster: HttpPoster;
+  #waiting: EvaluationResult[] = [];
+  #numUnderWay = 0;
+  #sending: Promise<void> | undefined;
+  #counts = { delivered: 0, droppedFull: 0, droppedFailed: 0 };
+  #isClosed = false;
+  #isGivenUp = false;
+
+  /** Throws `invalid_option` for an address that is none. */
+  constructor(options: EvaluationExporterOptions) {
+    this.#options = {
+      headers: {},
+      maxWaiting: 4096,
+      maxBatch: 256,
+      timeoutMs: 10_000,
+      retryDelayMs: 500,
+      ...options,
+    };
+    const url = signalAddress(options.endpoint, "logs");
+    this.#poster = new HttpPoster(url, this.#options.headers, "otlpEndpoint");
+  }
+
+  get counts(): SinkCounts {
+    return { ...this.#counts, waiting: this.#waiting.length + this.#numUnderWay };
+  }
+
+  /** Never throws and never waits. */
+  add(result: EvaluationResult): void {
+    if (this.#isClosed || this.#waiting.length + this.#numUnderWay >= this.#options.maxWaiting) {
+      this.#counts.droppedFull += 1;
+      return;
+    }
+    this.#waiting.push(result);
+    if (this.#waiting.length >= this.#options.maxBatch) this.#start();
+  }
+
+  /** Sends what waits, at the latest until `deadlineMs`, and takes no more. */
+  async close(deadlineMs: number): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#start();
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, deadlineMs);
+    });
+    await Promise.race([this.#sending ?? Promise.resolve(), deadline]);
+    clearTimeout(timer);
+    this.#isGivenUp = true;
+    this.#counts.droppedFailed += this.#waiting.length;
+    this.#waiting = [];
+    this.#poster.close();
+    await this.#sending;
+  }
+
+  #start(): void {
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    const { maxBatch } = this.#options;
+    while (this.#waiting.length >= maxBatch || (this.#isClosed && this.#waiting.length > 0)) {
+      const batch = this.#waiting.splice(0, maxBatch);
+      this.#numUnderWay = batch.length;
+      const delivered = await this.#deliver(batch);
+      this.#counts.delivered += delivered;
+      this.#counts.droppedFailed += batch.length - delivered;
+      this.#numUnderWay = 0;
+    }
+  }
+
+  /** Returns how many were taken. */
+  async #deliver(batch: readonly EvaluationResult[]): Promise<number> {
+    const { resource, timeoutMs, retryDelayMs } = this.#options;
+    const body = otlpLogsBody(
+      batch.map((result) => JSON.stringify(otlpEvaluation(result))),
+      resource,
+    );
+    for (let attempt = 0; attempt < maxAttempts && !this.#isGivenUp; attempt += 1) {
+      if (attempt > 0)
+        await new Promise((resolve) => setTimeout(resolve, retryDelayMs * 2 ** (attempt - 1)));
+      try {
+        const { status, text } = await this.#poster.post(body, timeoutMs);
+        if (status >= 200 && status < 300)
+          return batch.length - Math.min(batch.length, rejectedItems(text, "rejectedLogRecords"));
+        if (status < 500 && status !== 429) return 0;
+      } catch {
+        // a collector that is away may be back at the next attempt
+      }
+    }
+    return 0;
+  }
+}
