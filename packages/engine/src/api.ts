@@ -236,7 +236,7 @@ export interface RefusedRequest {
   readonly lane: number;
   /**
    * `queue_full`: it found no place in the queue; `displaced`: it gave way in the queue to one of a more urgent lane or of a
-   * tenant with fewer; `quarantined`: computing it failed twice; `memory`: the machine was short of it; the others: it was in the queue, without a first token or
+   * tenant with fewer; `quarantined`: computing it failed, or the process died of it, twice; `memory`: the machine was short of it; the others: it was in the queue, without a first token or
    * not complete for too long.
    */
   readonly reason:
