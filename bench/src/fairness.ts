@@ -1,6 +1,6 @@
 // How a small tenant fares beside one with a hundred times its load: the scheduler in virtual time over recorded and made-up
 // step costs, and the engine with octavo-mini. `--minutes N` sets the minutes of load in each run on the engine, `--seeds N` how many
-// loads are run; `--record` measures step costs of octavo-mini, or of `--model M`, and prints them.
+// loads are run; `--record` measures step costs of octavo-mini, or of `--model M`, each `--repeats N` times, and prints them.
 import { parseArgs } from "node:util";
 import { LLM } from "@octavo/engine";
 import {
@@ -22,6 +22,7 @@ const { values: flags } = parseArgs({
     seeds: { type: "string", default: "3" },
     record: { type: "boolean", default: false },
     model: { type: "string", default: embeddedModel },
+    repeats: { type: "string", default: "40" },
   },
 });
 const policies = ["fcfs", "priority", "fair"] as const;
@@ -150,7 +151,7 @@ if (flags.record) {
     enablePrefixCaching: false,
     maxModelLen: 2048,
   });
-  process.stdout.write(`${JSON.stringify(await recordSteps(llm, 40))}\n`);
+  process.stdout.write(`${JSON.stringify(await recordSteps(llm, Number(flags.repeats)))}\n`);
 } else {
   {
     await using llm = await LLM.load(embeddedModel);

@@ -29,7 +29,7 @@ describe("the scheduler in virtual time", () => {
   });
 
   test("recorded costs are met where they were recorded, and linear between", () => {
-    const costs = recordedCosts({
+    const steps = {
       name: "r",
       processor: "p",
       promptTokens: [0, 100],
@@ -38,12 +38,14 @@ describe("the scheduler in virtual time", () => {
         [0, 10, 16],
         [30, 32, 50],
       ],
-    });
+    };
+    const costs = recordedCosts(steps);
     assert.equal(costs.of(0, 1), 10);
     assert.equal(costs.of(100, 4), 50);
     assert.equal(costs.of(50, 1), 21);
     assert.equal(costs.of(0, 2), 12);
     assert.equal(costs.of(200, 1), 54, "beyond the end it goes on as before");
+    assert.equal(recordedCosts(steps, 3).of(50, 1), 63, "slower by so many times");
   });
 });
 

@@ -26,7 +26,11 @@ export function linearCosts(
   return { name, of: (promptTokens, decodes) => base + perPromptToken * promptTokens + perDecode * decodes };
 }
 
-export function recordedCosts({ name, promptTokens, decodes, ms }: RecordedSteps): StepCosts {
+/** Each step takes `times` as long as it was recorded, as those of a larger model or on a slower machine. */
+export function recordedCosts(
+  { name, promptTokens, decodes, ms }: RecordedSteps,
+  times = 1,
+): StepCosts {
   const at = (row: number, column: number): number => {
     const value = ms[row]?.[column];
     if (value === undefined)
@@ -40,7 +44,7 @@ export function recordedCosts({ name, promptTokens, decodes, ms }: RecordedSteps
       const [column, right] = place(decodes, sequences);
       const upper = at(row, column) + right * (at(row, column + 1) - at(row, column));
       const lower = at(row + 1, column) + right * (at(row + 1, column + 1) - at(row + 1, column));
-      return upper + down * (lower - upper);
+      return times * (upper + down * (lower - upper));
     },
   };
 }
