@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { LLM, quantizationNames, schedulingPolicyNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
-import { conventionNames } from "@octavo/tracing";
 import { defaultStoreFolder, SpanStore } from "@octavo/tracing/store";
 import {
   createServer,
@@ -18,14 +17,8 @@ import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
 import { checkFaultFlags, parseCorruption } from "../options/fault-flags.js";
 import { collectLora } from "../options/lora-module.js";
-import {
-  collect,
-  parseBytes,
-  parseCount,
-  parseHeader,
-  parseNumber,
-  parseThreshold,
-} from "../options/parse.js";
+import { withObservingFlags } from "../options/observing-flags.js";
+import { collect, longestSeconds, parseBytes, parseCount, parseNumber } from "../options/parse.js";
 import { loadOptionsOf, type ServeFlags, serverConfigOf } from "../options/serve-options.js";
 import { parseSpeculativeConfig } from "../options/speculative-config.js";
 import { readTenantsFile } from "../options/tenants-file.js";
@@ -33,12 +26,9 @@ import { readTenantsFile } from "../options/tenants-file.js";
 /** The model that ships with the repository; what is served when none is named. */
 const embeddedModel = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
 
-/** What timers can wait, rounded down to whole days. */
-const longestSeconds = 24 * 86_400;
-
 /** `octavo serve MODEL`: loads an artifact and answers OpenAI's API until told to stop. */
 export function serveCommand(): Command {
-  return new Command("serve")
+  const command = new Command("serve")
     .description("serve a model over an OpenAI-compatible API")
     .argument("[model]", "folder, .gguf file or Hugging Face id (default: the embedded octavo-mini)")
     .option("--model <model>", "the same as the argument")
@@ -228,59 +218,8 @@ export function serveCommand(): Command {
         "silent",
       ]),
     )
-    .option("--disable-access-log", "no line per request")
-    .optionsGroup("Traces:")
-    .option(
-      "--otlp-endpoint <url>",
-      "send a span per request to this OpenTelemetry collector (OTLP over HTTP)",
-    )
-    .option("--otlp-traces-endpoint <url>", "the same, by vLLM's name")
-    .option(
-      "--otlp-metrics-endpoint <url>",
-      "send OpenTelemetry's metrics of a generative AI server to this collector (OTLP over HTTP)",
-    )
-    .option(
-      "--otlp-metrics-interval <seconds>",
-      "time between two of them (default: 60)",
-      parseNumber(1, longestSeconds),
-    )
-    .option(
-      "--trace-store <folder>",
-      "keep a span per request in this folder, for octavo traces; auto: where that looks",
-    )
-    .option("--otlp-headers <name=value...>", "headers of what is sent there, such as a key", parseHeader)
-    .addOption(
-      new Option(
-        "--trace-conventions <name...>",
-        "vocabularies of the spans (default: opentelemetry)",
-      ).choices(conventionNames),
-    )
-    .option(
-      "--trace-attributes <name=value...>",
-      "of every span, e.g. ray.serve.deployment_name=llama cluster.replica_count=4",
-      parseHeader,
-    )
-    .option("--trace-sample-ratio <share>", "share of traces begun here that are kept", parseNumber(0, 1))
-    .optionsGroup("Alerts:")
-    .option("--no-detectors", "do not watch latencies, cache and tenants")
-    .option("--enable-rule-alerts", "alert by plain ratios too, beside the sequential tests")
-    .option(
-      "--detector-thresholds <name=value...>",
-      "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
-      parseThreshold,
-    )
-    .option("--alert-webhook <url>", "post alerts there, in the form of Alertmanager's webhook")
-    .option(
-      "--alert-webhook-headers <name=value...>",
-      "headers of what is posted, such as a key",
-      parseHeader,
-    )
-    .optionsGroup("Costs:")
-    .option("--rate <dollars>", "what this machine costs per hour", parseNumber(0))
-    .option(
-      "--metering-log <file>",
-      "append what each request took to this file, one JSON object a line, for octavo costs",
-    )
+    .option("--disable-access-log", "no line per request");
+  return withObservingFlags(command)
     .optionsGroup("Faults:")
     .option(
       "--enable-fault-injection",

@@ -1,5 +1,8 @@
 import { InvalidArgumentError } from "commander";
 
+/** What timers can wait in seconds, rounded down to whole days. */
+export const longestSeconds = 24 * 86_400;
+
 const binaryUnits: Readonly<Record<string, number>> = {
   "": 1,
   k: 2 ** 10,
