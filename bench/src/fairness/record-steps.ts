@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { LLM, StepRecord } from "@octavo/engine";
 import type { RecordedSteps } from "@octavo/engine/testing";
 import { decodeRequest } from "../steps/step-costs.js";
@@ -22,7 +23,7 @@ export async function recordSteps(llm: LLM, repeats: number): Promise<RecordedSt
   // No step is empty: what the first column's line begins with stands there.
   ms[0]![0] = Math.max(0, 2 * ms[1]![0]! - ms[2]![0]!);
   return {
-    name: llm.name,
+    name: basename(llm.name),
     processor: thisMachine().cpu,
     promptTokens,
     decodes,
@@ -33,11 +34,17 @@ export async function recordSteps(llm: LLM, repeats: number): Promise<RecordedSt
 async function stepMs(llm: LLM, length: number, streams: number, repeats: number): Promise<number> {
   const { engine } = llm;
   const seen: number[] = [];
+  let enough = (): void => {};
+  // Asking again and again whether there are enough would cost processor time of its own.
+  const isEnough = new Promise<void>((resolve) => {
+    enough = resolve;
+  });
   let lastCpu = process.cpuUsage();
   const onStep = ({ prefillTokens, decodeTokens }: StepRecord): void => {
     const { user, system } = process.cpuUsage(lastCpu);
     lastCpu = process.cpuUsage();
     if (prefillTokens === length && decodeTokens === streams) seen.push((user + system) / 1000);
+    if (seen.length >= repeats) enough();
   };
   using _ = engine.observe({ onStep });
   let salt = 0;
@@ -57,10 +64,8 @@ async function stepMs(llm: LLM, length: number, streams: number, repeats: number
   const running = Array.from({ length: streams }, () =>
     drain(engine.generate(decodeRequest(prompt(contextTokens), 1000), abort.signal)).catch(() => {}),
   );
-  while (seen.length < repeats) {
-    if (length > 0) await inject();
-    else await new Promise((resolve) => setImmediate(resolve));
-  }
+  while (length > 0 && seen.length < repeats) await inject();
+  await isEnough;
   abort.abort();
   await Promise.all(running);
   return median(seen);

@@ -102,7 +102,9 @@ describe("the crash journal", () => {
         plan.tokenIds.subarray(0, plan.numTokens).includes(42) ? explode() : undefined,
     };
     const { engine } = createFakeEngine({ crashJournal: path, backend });
-    await assert.rejects(collect(engine.generate(generationRequest(deadly))), { code: "request_quarantined" });
+    await assert.rejects(collect(engine.generate(generationRequest(deadly))), {
+      code: "request_quarantined",
+    });
     await engine[Symbol.asyncDispose]();
     assert.deepEqual(live(deadly).codes, ["request_quarantined"]);
   });

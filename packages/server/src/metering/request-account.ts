@@ -80,8 +80,7 @@ export class RequestAccount {
     if (record.timeToFirstTokenMs === undefined || maxSequenceTokens === 0) return;
     this.outputs.push({
       timeToFirstTokenMs: record.timeToFirstTokenMs,
-      timePerOutputTokenMs:
-        maxSequenceTokens === 1 ? undefined : record.decodeMs / (maxSequenceTokens - 1),
+      timePerOutputTokenMs: maxSequenceTokens === 1 ? undefined : record.decodeMs / (maxSequenceTokens - 1),
     });
   }
 

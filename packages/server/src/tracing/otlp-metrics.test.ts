@@ -73,7 +73,9 @@ async function metricsOf(
   const last = bodies.at(-1);
   if (last === undefined) return new Map();
   const { resourceMetrics } = JSON.parse(last.text) as Body;
-  const metrics = resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics));
+  const metrics = resourceMetrics.flatMap(({ scopeMetrics }) =>
+    scopeMetrics.flatMap((scope) => scope.metrics),
+  );
   return new Map(metrics.map(({ name, histogram }) => [name, histogram.dataPoints]));
 }
 
@@ -154,9 +156,6 @@ describe("the server's OpenTelemetry metrics", () => {
       () => resolveServerConfig({ otlpMetricsEndpoint: "localhost:4317" }),
       isAbout("otlpMetricsEndpoint"),
     );
-    assert.throws(
-      () => resolveServerConfig({ otlpMetricsIntervalMs: 10 }),
-      isAbout("otlpMetricsIntervalMs"),
-    );
+    assert.throws(() => resolveServerConfig({ otlpMetricsIntervalMs: 10 }), isAbout("otlpMetricsIntervalMs"));
   });
 });

@@ -53,8 +53,7 @@ describe("results of evaluations", () => {
 
   it("go out in batches as they come, and again where the collector is busy", async () => {
     await using collector = await startCollector();
-    collector.answer = (request) =>
-      request === 0 ? { status: 503 } : request === 1 ? { hangUp: true } : {};
+    collector.answer = (request) => (request === 0 ? { status: 503 } : request === 1 ? { hangUp: true } : {});
     const exporter = exporterTo(collector.url, { maxBatch: 10 });
     for (let index = 0; index < 25; index++) exporter.add(result);
     await exporter.close(5000);

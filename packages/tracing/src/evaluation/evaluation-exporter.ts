@@ -106,8 +106,7 @@ export class EvaluationExporter {
       resource,
     );
     for (let attempt = 0; attempt < maxAttempts && !this.#isGivenUp; attempt += 1) {
-      if (attempt > 0)
-        await new Promise((resolve) => setTimeout(resolve, retryDelayMs * 2 ** (attempt - 1)));
+      if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, retryDelayMs * 2 ** (attempt - 1)));
       try {
         const { status, text } = await this.#poster.post(body, timeoutMs);
         if (status >= 200 && status < 300)

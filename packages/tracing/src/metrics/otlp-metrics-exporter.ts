@@ -105,7 +105,9 @@ export class OtlpMetricsExporter {
         return;
       }
       reason =
-        rejected > 0 ? `the collector rejected ${rejected} points` : `the collector answered ${answer.status}`;
+        rejected > 0
+          ? `the collector rejected ${rejected} points`
+          : `the collector answered ${answer.status}`;
     } catch (thrown) {
       reason = thrown instanceof Error ? thrown.message : String(thrown);
     }

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
-import { type MockCollector, type OtlpHistogramPointJson, startCollector } from "../testing/mock-collector.js";
+import {
+  type MockCollector,
+  type OtlpHistogramPointJson,
+  startCollector,
+} from "../testing/mock-collector.js";
 import { HistogramSeries } from "./histogram-series.js";
 import { OtlpMetricsExporter, type OtlpMetricsExporterOptions } from "./otlp-metrics-exporter.js";
 import { type ServedCall, ServerMetrics } from "./server-metrics.js";

@@ -87,7 +87,13 @@ export async function startCollector(): Promise<MockCollector> {
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
       void (async () => {
-        const { status = 200, body: answer = {}, headers = {}, waitFor, hangUp } = collector.answer(requests++);
+        const {
+          status = 200,
+          body: answer = {},
+          headers = {},
+          waitFor,
+          hangUp,
+        } = collector.answer(requests++);
         collector.headers.push(request.headers);
         collector.paths.push(request.url ?? "");
         await waitFor;

@@ -27,10 +27,7 @@ export function linearCosts(
 }
 
 /** Each step takes `times` as long as it was recorded, as those of a larger model or on a slower machine. */
-export function recordedCosts(
-  { name, promptTokens, decodes, ms }: RecordedSteps,
-  times = 1,
-): StepCosts {
+export function recordedCosts({ name, promptTokens, decodes, ms }: RecordedSteps, times = 1): StepCosts {
   const at = (row: number, column: number): number => {
     const value = ms[row]?.[column];
     if (value === undefined)
