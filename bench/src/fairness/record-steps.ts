@@ -64,7 +64,7 @@ async function stepMs(llm: LLM, length: number, streams: number, repeats: number
   const running = Array.from({ length: streams }, () =>
     drain(engine.generate(decodeRequest(prompt(contextTokens), 1000), abort.signal)).catch(() => {}),
   );
-  while (length > 0 && seen.length < repeats) await inject();
+  if (length > 0) while (seen.length < repeats) await inject();
   await isEnough;
   abort.abort();
   await Promise.all(running);
