@@ -6,8 +6,12 @@ import { sampleOf } from "../../evaluators/testing/sample.js";
 import { functionTarget } from "../../targets/function-target.js";
 import type { Target } from "../../targets/target.js";
 import type { TestBed } from "../check-run.js";
+import type { Observation } from "../observation.js";
+import { quantizationCheck } from "../quantization/check.js";
+import { quantizationSettings } from "../quantization/settings.js";
 import { checkNamed } from "../table.js";
 import { observation } from "../testing/observation.js";
+import { collectQuantization } from "./quantization.js";
 import { collectUntilDecided } from "./until-decided.js";
 
 const exact: Evaluator = {
@@ -57,6 +61,7 @@ function losing(nth: number, asked: string[] = []): Target {
 
 describe("looking as cases are answered", () => {
   test("what is broken is found after a part of the cases in every run, and the others are not sent", async () => {
+    const settings = quantizationSettings.parse({ sequential: true });
     let found = 0;
     for (let seed = 0; seed < 20; seed++) {
       const asked: string[] = [];
@@ -66,15 +71,19 @@ describe("looking as cases are answered", () => {
         seed,
         onProgress: (progress) => void done.push([progress.done, progress.total]),
       });
-      const { result } = await checkNamed("quantization").run(bed, { sequential: true, look_every: 25 });
-      assert.deepEqual(done.at(-1), [2 * asked.length, 2000]);
-      if (result.verdict === "fail" && asked.length < 300) found++;
-      assert(
-        result.notes.includes(
-          `Looked at ${asked.length / 25} times as cases were answered, decided after ${asked.length} of 1000 cases: the others were not sent.`,
-        ),
-        result.notes.join("\n"),
+      const judge = (seen: readonly Observation[]) => quantizationCheck.judge(seen, settings);
+      const { observations, notes } = await collectUntilDecided(
+        bed,
+        { every: 25, axisTags: [] },
+        (part) => collectQuantization(part, settings),
+        (seen) => judge(seen).verdict,
       );
+      assert.deepEqual(done.at(-1), [2 * asked.length, 2000]);
+      assert.equal(observations.length, 2 * asked.length);
+      if (judge(observations).verdict === "fail" && asked.length < 300) found++;
+      assert.deepEqual(notes, [
+        `Looked at ${asked.length / 25} times as cases were answered, decided after ${asked.length} of 1000 cases: the others were not sent.`,
+      ]);
     }
     assert(found >= 19, String(found));
   });
