@@ -9,8 +9,11 @@ const mostStretch = 1.8;
 const lowShare = 0.5;
 /** ...unless it was served more than the others by so many tokens. */
 const servedSlack = 2048;
-/** Prompt tokens that a step always leaves to the others, lest they starve. */
-const leastPromptTokens = 16;
+/**
+ * Prompt tokens that a step always leaves to the others, lest they starve: few, since where computing bounds a step, as on
+ * CPUs, a dozen of them take as long as all that the tenant generates in it.
+ */
+const leastPromptTokens = 4;
 /** Share of the time that may be lost to steps which are shorter than they could be... */
 const lossShare = 0.06;
 /** ...saved up for so many steps of the usual length. */

@@ -1,8 +1,11 @@
 import type { IsolationCase } from "./isolation-report.js";
-import { linearCosts, type StepCosts } from "./step-costs.js";
+import { octavoMiniSteps } from "./recorded-steps.js";
+import { linearCosts, recordedCosts, type StepCosts } from "./step-costs.js";
 
 /** Steps of 20 ms, and 0.1 ms more for each prompt token and 0.3 ms for each sequence. */
 const gpu = linearCosts("linear", 20, 0.1, 0.3);
+/** Steps of the real engine, so many times slower that 500 requests a minute keep it busy nine tenths of the time. */
+const recorded = recordedCosts(octavoMiniSteps, 8);
 
 function isolationCase(
   name: string,
@@ -25,5 +28,17 @@ const minute = 60_000;
 
 export const isolationCases: readonly IsolationCase[] = [
   isolationCase("bursts that the engine can take", gpu, { promptTokens: 300, outputTokens: 64 }, 20 * minute),
+  isolationCase(
+    "bursts, with steps as they were recorded on the engine",
+    recorded,
+    { promptTokens: 300, outputTokens: 64 },
+    60 * minute,
+  ),
+  isolationCase(
+    "more than the engine can take, with recorded steps",
+    recorded,
+    { promptTokens: 500, outputTokens: 96 },
+    10 * minute,
+  ),
   isolationCase("more than the engine can take", gpu, { promptTokens: 500, outputTokens: 96 }, 10 * minute),
 ];
