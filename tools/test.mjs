@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { filesBelow, must, root, run, say } from "./lib/steps.mjs";
+import { fail, filesBelow, must, root, run, say } from "./lib/steps.mjs";
 import { setup } from "./setup.mjs";
 
 await setup();
@@ -28,6 +28,8 @@ const files = [...sources.map(compiled), ...filesBelow("tools", (path) => path.e
     (patterns.length === 0 || patterns.some((pattern) => path.includes(pattern))) &&
     !values.without.some((pattern) => path.includes(pattern)),
 );
+// without files Node would look for some by itself
+if (files.length === 0) fail(`no test file has ${patterns.join(" or ") || "a name"} in its path`);
 if (files.some((path) => !existsSync(join(root, path)))) {
   await must("tsc", process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-b", "--force"]);
 }
