@@ -104,7 +104,6 @@ export function formatTable({ benchmark, machine, cases }, isCompact = false) {
     [head("decode, 1 stream"), "speed", speedCell("decode1")],
     [head("decode, 8 streams"), "speed", speedCell("decode8")],
     !isCompact && ["peak memory / bytes", "speed", (speed) => `${speed.peakMemoryRatio.toFixed(2)}×`],
-    !isCompact && ["quantising: time", "making", (making) => `${making.seconds.toFixed(0)} s`],
     !isCompact && ["quantising: peak memory", "making", makingCell],
     ["KL", "quality", (quality) => klCell(quality, isCompact)],
     !isCompact && ["top-1 flips", "quality", (quality) => percent(quality.flips)],
