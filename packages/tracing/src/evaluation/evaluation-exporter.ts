@@ -2,6 +2,7 @@ import { HttpPoster } from "../export/http-post.js";
 import { signalAddress } from "../export/otlp-address.js";
 import { rejectedItems } from "../export/partial-success.js";
 import type { SinkCounts } from "../export/span-sink.js";
+import { within } from "../export/within.js";
 import type { Attributes } from "../span/llm-span.js";
 import { type EvaluationResult, otlpEvaluation, otlpLogsBody } from "./evaluation-result.js";
 
@@ -67,12 +68,7 @@ export class EvaluationExporter {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#start();
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, deadlineMs);
-    });
-    await Promise.race([this.#sending ?? Promise.resolve(), deadline]);
-    clearTimeout(timer);
+    await within(deadlineMs, this.#sending ?? Promise.resolve());
     this.#isGivenUp = true;
     this.#counts.droppedFailed += this.#waiting.length;
     this.#waiting = [];

@@ -4,8 +4,10 @@ import { HttpPoster } from "./http-post.js";
 import { signalAddress } from "./otlp-address.js";
 import { otlpSpan, otlpTraceBody } from "./otlp-json.js";
 import { rejectedItems } from "./partial-success.js";
+import { ProblemReport, reasonOf } from "./problem-report.js";
 import type { SinkCounts, SpanSink } from "./span-sink.js";
 import { WaitingSpans } from "./waiting-spans.js";
+import { within } from "./within.js";
 
 export interface OtlpExporterOptions {
   /** OTLP over HTTP with JSON: a collector's base address, or the full one of its traces. */
@@ -36,7 +38,6 @@ export interface OtlpExporterOptions {
 
 /** Spans encoded without letting anything else run. */
 const encodeSlice = 64;
-const problemEveryMs = 60_000;
 const maxRetryWaitMs = 60_000;
 const retryableStatus: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
@@ -45,9 +46,9 @@ const retryableStatus: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
  * is down, slow or refuses: what waits is bounded, what is dropped is counted, and no timer keeps a process alive.
  */
 export class OtlpExporter implements SpanSink {
-  readonly #options: Required<Omit<OtlpExporterOptions, "onProblem">> &
-    Pick<OtlpExporterOptions, "onProblem">;
+  readonly #options: Required<Omit<OtlpExporterOptions, "onProblem">>;
   readonly #poster: HttpPoster;
+  readonly #problems: ProblemReport;
   readonly #spans: WaitingSpans;
   #sending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -57,7 +58,6 @@ export class OtlpExporter implements SpanSink {
   #droppedFailed = 0;
   #isHurried = false;
   #isClosed = false;
-  #lastProblemMs = Number.NEGATIVE_INFINITY;
 
   /** Throws `invalid_option` for an address that is none. */
   constructor(options: OtlpExporterOptions) {
@@ -80,6 +80,7 @@ export class OtlpExporter implements SpanSink {
       this.#options.headers,
       "otlpEndpoint",
     );
+    this.#problems = new ProblemReport(`traces to ${this.url}`, options.onProblem);
   }
 
   /** Where batches go. */
@@ -109,12 +110,7 @@ export class OtlpExporter implements SpanSink {
     this.#isHurried = true;
     this.#start();
     this.#wake?.();
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, deadlineMs);
-    });
-    await Promise.race([this.#sending ?? Promise.resolve(), deadline]);
-    clearTimeout(timer);
+    await within(deadlineMs, this.#sending ?? Promise.resolve());
     this.#isHurried = false;
   }
 
@@ -160,19 +156,20 @@ export class OtlpExporter implements SpanSink {
           const rejected = Math.min(batch.length, rejectedItems(answer.text, "rejectedSpans"));
           this.#delivered += batch.length - rejected;
           this.#droppedFailed += rejected;
-          if (rejected > 0) this.#report(`the collector rejected ${rejected} of ${batch.length} spans`);
+          if (rejected > 0)
+            this.#problems.tell(`the collector rejected ${rejected} of ${batch.length} spans`);
           return;
         }
         reason = `the collector answered ${answer.status}`;
         if (!retryableStatus.has(answer.status)) break;
         waitMs = answer.retryAfterMs ?? waitMs;
       } catch (thrown) {
-        reason = thrown instanceof Error ? thrown.message : String(thrown);
+        reason = reasonOf(thrown);
       }
       if (attempt < maxAttempts && !this.#isClosed) await this.#pause(Math.min(waitMs, maxRetryWaitMs));
     }
     this.#droppedFailed += batch.length;
-    this.#report(`${batch.length} spans were dropped: ${reason || "the exporter was closed"}`);
+    this.#problems.tell(`${batch.length} spans were dropped: ${reason || "the exporter was closed"}`);
   }
 
   /** In parts of one body each; a span that is longer than a body by itself goes alone. */
@@ -205,12 +202,5 @@ export class OtlpExporter implements SpanSink {
       timer.unref();
       this.#wake = finish;
     });
-  }
-
-  #report(message: string): void {
-    const now = performance.now();
-    if (now - this.#lastProblemMs < problemEveryMs) return;
-    this.#lastProblemMs = now;
-    this.#options.onProblem?.(`traces to ${this.url}: ${message}`);
   }
 }

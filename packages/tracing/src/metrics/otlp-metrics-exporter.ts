@@ -1,6 +1,8 @@
 import { signalAddress } from "../export/otlp-address.js";
 import { HttpPoster } from "../export/http-post.js";
 import { rejectedItems } from "../export/partial-success.js";
+import { ProblemReport, reasonOf } from "../export/problem-report.js";
+import { within } from "../export/within.js";
 import type { Attributes } from "../span/llm-span.js";
 import { otlpMetricsBody } from "./otlp-metrics-json.js";
 import type { ServerMetrics } from "./server-metrics.js";
@@ -28,8 +30,6 @@ export interface ExportCounts {
   readonly skipped: number;
 }
 
-const problemEveryMs = 60_000;
-
 /**
  * Sends what was counted to an OpenTelemetry collector again and again. Nothing waits to be sent, so that a collector that
  * is down costs no memory; no timer keeps a process alive.
@@ -37,17 +37,18 @@ const problemEveryMs = 60_000;
 export class OtlpMetricsExporter {
   readonly #options: OtlpMetricsExporterOptions;
   readonly #poster: HttpPoster;
+  readonly #problems: ProblemReport;
   readonly #timer: NodeJS.Timeout;
   #sending: Promise<void> | undefined;
   #counts = { delivered: 0, failed: 0, skipped: 0 };
   #isClosed = false;
-  #lastProblemMs = Number.NEGATIVE_INFINITY;
 
   /** Throws `invalid_option` for an address that is none. */
   constructor(options: OtlpMetricsExporterOptions) {
     this.#options = options;
     const { endpoint, headers = {}, intervalMs = 60_000 } = options;
     this.#poster = new HttpPoster(signalAddress(endpoint, "metrics"), headers, "otlpMetricsEndpoint");
+    this.#problems = new ProblemReport(`metrics to ${this.url}`, options.onProblem);
     this.#timer = setInterval(() => this.#tick(), intervalMs).unref();
   }
 
@@ -62,14 +63,9 @@ export class OtlpMetricsExporter {
 
   /** Sends what was counted until now; resolves when that is done or failed, at the latest after `deadlineMs`. */
   async flush(deadlineMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, deadlineMs);
-    });
     // what is under way may have been counted before the last calls
     const all = (this.#sending ?? Promise.resolve()).then(() => this.#send());
-    await Promise.race([all, deadline]);
-    clearTimeout(timer);
+    await within(deadlineMs, all);
   }
 
   /** Sends what was counted a last time, and no more after that. */
@@ -109,16 +105,9 @@ export class OtlpMetricsExporter {
           ? `the collector rejected ${rejected} points`
           : `the collector answered ${answer.status}`;
     } catch (thrown) {
-      reason = thrown instanceof Error ? thrown.message : String(thrown);
+      reason = reasonOf(thrown);
     }
     this.#counts.failed += 1;
-    this.#report(reason);
-  }
-
-  #report(reason: string): void {
-    const now = performance.now();
-    if (now - this.#lastProblemMs < problemEveryMs) return;
-    this.#lastProblemMs = now;
-    this.#options.onProblem?.(`metrics to ${this.url}: ${reason}`);
+    this.#problems.tell(reason);
   }
 }

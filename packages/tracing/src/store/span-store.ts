@@ -2,8 +2,10 @@ import { appendFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { OctavoError } from "@octavo/protocol";
+import { ProblemReport, reasonOf } from "../export/problem-report.js";
 import type { SinkCounts, SpanSink } from "../export/span-sink.js";
 import { WaitingSpans } from "../export/waiting-spans.js";
+import { within } from "../export/within.js";
 import type { LlmSpan } from "../span/llm-span.js";
 import { rowLine } from "./columns.js";
 import { listSegments, mayBeWritten, removeOld, segmentName } from "./segments.js";
@@ -32,14 +34,14 @@ export interface SpanStoreOptions {
 
 const gibibyte = 1024 ** 3;
 const dayMs = 86_400_000;
-const problemEveryMs = 60_000;
 
 /**
  * Writes spans to a folder: lines of JSON that become Parquet on a thread of its own. Many processes may write to one
  * folder, and what they wrote can be read at any time. A disk that is slow or full costs spans, counted, and nothing else.
  */
 export class SpanStore implements SpanSink {
-  readonly #options: Required<Omit<SpanStoreOptions, "onProblem">> & Pick<SpanStoreOptions, "onProblem">;
+  readonly #options: Required<Omit<SpanStoreOptions, "onProblem">>;
+  readonly #problems: ProblemReport;
   readonly #spans: WaitingSpans;
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -52,7 +54,6 @@ export class SpanStore implements SpanSink {
   #droppedFull = 0;
   #droppedFailed = 0;
   #isClosed = false;
-  #lastProblemMs = Number.NEGATIVE_INFINITY;
   /** One segment after the other: each is whole in its worker's memory. */
   #converting: Promise<void> = Promise.resolve();
 
@@ -68,6 +69,7 @@ export class SpanStore implements SpanSink {
       maxAgeMs: 7 * dayMs,
       ...options,
     };
+    this.#problems = new ProblemReport(`traces in ${options.folder}`, options.onProblem);
     const { maxWaiting, maxWaitingCharacters } = this.#options;
     this.#spans = new WaitingSpans({ maxSpans: maxWaiting, maxCharacters: maxWaitingCharacters });
     this.#stem = this.#newStem();
@@ -78,7 +80,7 @@ export class SpanStore implements SpanSink {
     try {
       await mkdir(options.folder, { recursive: true });
     } catch (cause) {
-      const message = `traceStore: ${options.folder} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`;
+      const message = `traceStore: ${options.folder} cannot be written: ${reasonOf(cause)}`;
       throw new OctavoError("invalid_option", message, { param: "traceStore", cause });
     }
     const store = new SpanStore(options);
@@ -141,7 +143,7 @@ export class SpanStore implements SpanSink {
         this.#delivered += spans.length;
       } catch (thrown) {
         this.#droppedFailed += spans.length;
-        this.#report(thrown);
+        this.#problems.tell(reasonOf(thrown));
       }
       this.#spans.settle();
       this.#rows += spans.length;
@@ -171,35 +173,18 @@ export class SpanStore implements SpanSink {
   #tidy(): void {
     this.#converting = this.#converting
       .then(() => removeOld(this.#options.folder, this.#options, Date.now(), this.#stem))
-      .catch((thrown: unknown) => this.#report(thrown));
+      .catch((thrown: unknown) => this.#problems.tell(reasonOf(thrown)));
   }
 
   #runWorker(stem: string): Promise<void> {
     const worker = new Worker(new URL("segment-worker.js", import.meta.url), { workerData: stem });
     worker.unref();
     return new Promise((resolve) => {
-      worker.on("error", (error) => this.#report(error));
+      worker.on("error", (error) => this.#problems.tell(reasonOf(error)));
       worker.on("exit", () => resolve());
     });
-  }
-
-  #report(thrown: unknown): void {
-    const now = performance.now();
-    if (now - this.#lastProblemMs < problemEveryMs) return;
-    this.#lastProblemMs = now;
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    this.#options.onProblem?.(`traces in ${this.#options.folder}: ${reason}`);
   }
 }
 
 /** Rows rendered without letting anything else run. */
 const slice = 256;
-
-async function within(deadlineMs: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, deadlineMs);
-  });
-  await Promise.race([work, deadline]);
-  clearTimeout(timer);
-}
