@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { EvalCase } from "../../cases/eval-case.js";
-import type { Evaluator } from "../../evaluators/evaluator.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { functionTarget } from "../../targets/function-target.js";
 import type { Target } from "../../targets/target.js";
@@ -11,20 +10,9 @@ import { quantizationCheck } from "../quantization/check.js";
 import { quantizationSettings } from "../quantization/settings.js";
 import { checkNamed } from "../table.js";
 import { observation } from "../testing/observation.js";
+import { bedOf as bedAround } from "../testing/test-bed.js";
 import { collectQuantization } from "./quantization.js";
 import { collectUntilDecided } from "./until-decided.js";
-
-const exact: Evaluator = {
-  name: "exact",
-  description: "Equal to the reference.",
-  inputs: ["output", "expectedOutput"],
-  output: "pass_fail",
-  needsJudge: false,
-  evaluate: ({ case: { expected }, answer: { text } }) => {
-    const isRight = expected.outputs?.includes(text) ?? false;
-    return { status: "scored", value: Number(isRight), passed: isRight };
-  },
-};
 
 function casesOf(
   count: number,
@@ -37,18 +25,12 @@ function casesOf(
   }));
 }
 
-function bedOf(parts: Partial<TestBed>): TestBed {
-  return {
-    candidate: functionTarget("candidate", () => "right"),
-    baseline: functionTarget("baseline", () => "right"),
-    replicas: [],
-    startReplica: undefined,
-    cases: casesOf(1000),
-    evaluators: [exact],
-    seed: 7,
-    signal: new AbortController().signal,
-    ...parts,
-  };
+function bedOf({
+  candidate = functionTarget("candidate", () => "right"),
+  ...parts
+}: Partial<TestBed>): TestBed {
+  const baseline = functionTarget("baseline", () => "right");
+  return bedAround(candidate, { baseline, cases: casesOf(1000), ...parts });
 }
 
 /** Wrong on every `nth` case, whatever the order. */
