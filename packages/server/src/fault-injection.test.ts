@@ -1,32 +1,18 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
-import { LLM } from "@octavo/engine";
+import { LLM, type LoadOptions } from "@octavo/engine";
 import type { Completion } from "@octavo/protocol";
-import { pino } from "pino";
-import { createServer, type OctavoServer } from "./create-server.js";
+import { type OctavoMini, octavoMiniPath, startOctavoMini } from "./testing/octavo-mini.js";
 import { parseExposition } from "./testing/parse-exposition.js";
 
-const path = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
 const prompt =
   "The museum opens at nine and closes at five. On Mondays it stays closed. Tickets are sold at the door. ".repeat(
     4,
   );
 
-interface Served {
-  readonly url: string;
-  readonly llm: LLM;
-  readonly server: OctavoServer;
-}
-
-async function serve(options: Parameters<typeof LLM.load>[1]): Promise<Served> {
-  const llm = await LLM.load(path, { maxModelLen: 1024, enableFaultInjection: true, ...options });
-  const server = createServer({
-    model: llm,
-    config: { port: 0, enableFaultInjection: true },
-    logger: pino({ level: "silent" }),
-  });
-  return { url: (await server.listen()).url, llm, server };
+function serve(options: LoadOptions): Promise<OctavoMini> {
+  const faulty = { maxModelLen: 1024, enableFaultInjection: true, ...options };
+  return startOctavoMini(faulty, { enableFaultInjection: true });
 }
 
 async function complete(url: string, octavo: object = {}): Promise<Completion> {
@@ -56,13 +42,12 @@ async function post(url: string, body: object): Promise<void> {
 }
 
 describe("octavo-mini under faults", () => {
-  let served: Served;
+  let served: OctavoMini;
   before(async () => {
     served = await serve({ hooks: { afterStep: (engine) => engine.checkIntegrity() } });
   });
   after(async () => {
-    await served.server.close();
-    await served.llm[Symbol.asyncDispose]();
+    await served[Symbol.asyncDispose]();
   });
 
   it("answers the same to the last bit of its logprobs, recomputed or not", async () => {
@@ -101,12 +86,10 @@ describe("octavo-mini under faults", () => {
       { seed: 2, scale: 0.05 },
       { seed: 1, scale: 0.05, pattern: "*.mlp.*" },
     ]) {
-      const { llm, server, url } = await serve({ corruptWeights });
-      const answer = await complete(url);
+      await using corrupt = await serve({ corruptWeights });
+      const answer = await complete(corrupt.url);
       answers.push(answer.choices[0]?.logprobs);
       assert.notEqual(answer.octavo?.logits_digests?.[0]?.[0], plain.octavo?.logits_digests?.[0]?.[0]);
-      await server.close();
-      await llm[Symbol.asyncDispose]();
     }
     const [first, again, otherSeed, otherWeights] = answers;
     assert.deepEqual(first, again);
@@ -116,13 +99,16 @@ describe("octavo-mini under faults", () => {
 
   it("is corrupted only where faults are allowed, and where there is something to corrupt", async () => {
     const corruptWeights = { seed: 1, scale: 0.1 };
-    await assert.rejects(LLM.load(path, { corruptWeights }), {
+    await assert.rejects(LLM.load(octavoMiniPath, { corruptWeights }), {
       code: "invalid_option",
       param: "corrupt_weights",
     });
     const pattern = "nothing.*";
     await assert.rejects(
-      LLM.load(path, { enableFaultInjection: true, corruptWeights: { ...corruptWeights, pattern } }),
+      LLM.load(octavoMiniPath, {
+        enableFaultInjection: true,
+        corruptWeights: { ...corruptWeights, pattern },
+      }),
       { code: "invalid_option", param: "corrupt_weights" },
     );
   });

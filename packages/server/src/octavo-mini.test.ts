@@ -1,36 +1,27 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
-import { LLM } from "@octavo/engine";
 import OpenAI from "openai";
 import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
-import { pino } from "pino";
 import { z } from "zod";
-import { createServer, type OctavoServer } from "./create-server.js";
+import { type OctavoMini, startOctavoMini } from "./testing/octavo-mini.js";
 
 /** The embedded model, which speaks hermes, through the whole server: nothing is scripted. */
 describe("octavo-mini calls tools", () => {
-  let llm: LLM;
-  let server: OctavoServer;
+  let octavoMini: OctavoMini;
   let client: OpenAI;
 
   before(async () => {
-    llm = await LLM.load(fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url)), {
-      maxModelLen: 1024,
-    });
-    server = createServer({ model: llm, config: { port: 0 }, logger: pino({ level: "silent" }) });
-    const { url } = await server.listen();
-    client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+    octavoMini = await startOctavoMini({ maxModelLen: 1024 });
+    ({ client } = octavoMini);
   });
   after(async () => {
-    await server.close();
-    await llm[Symbol.asyncDispose]();
+    await octavoMini[Symbol.asyncDispose]();
   });
 
   it("through runTools, from the question to the answer", async () => {
     const asked: string[] = [];
     const runner = client.chat.completions.runTools({
-      model: llm.name,
+      model: octavoMini.llm.name,
       temperature: 0,
       max_tokens: 128,
       stream: true,
@@ -67,7 +58,15 @@ describe("octavo-mini calls tools", () => {
       function: { name, parameters: { type: "object", properties: { city }, required: ["city"] } },
     }));
     const messages = [{ role: "user" as const, content: "Hello!" }];
-    const body = { model: llm.name, max_tokens: 128, messages, tools, temperature: 1, seed: 3, n: 4 };
+    const body = {
+      model: octavoMini.llm.name,
+      max_tokens: 128,
+      messages,
+      tools,
+      temperature: 1,
+      seed: 3,
+      n: 4,
+    };
     for (const tool_choice of ["required", { type: "function", function: { name: "get_time" } }] as const) {
       const { choices } = await client.chat.completions.create({
         ...body,
@@ -87,7 +86,7 @@ describe("octavo-mini calls tools", () => {
   it("that parse() reads by their zod schema, strict ones left to the model", async () => {
     const parameters = z.object({ city: z.string() });
     const { choices } = await client.chat.completions.parse({
-      model: llm.name,
+      model: octavoMini.llm.name,
       temperature: 0,
       max_tokens: 128,
       messages: [{ role: "user", content: "What is the weather in Oslo?" }],
@@ -103,7 +102,7 @@ describe("octavo-mini calls tools", () => {
   it("and writes JSON under a zod schema", async () => {
     const schema = z.object({ answer: z.enum(["yes", "no"]), count: z.int().min(0).max(99) });
     const { choices } = await client.chat.completions.parse({
-      model: llm.name,
+      model: octavoMini.llm.name,
       temperature: 0,
       max_tokens: 64,
       messages: [{ role: "user", content: "Hello!" }],

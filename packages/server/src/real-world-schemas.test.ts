@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
-import { LLM } from "@octavo/engine";
 import { Random, realWorldSchema, schemaJudge } from "@octavo/engine/testing";
 import OpenAI from "openai";
-import { pino } from "pino";
-import { createServer, type OctavoServer } from "./create-server.js";
+import { type OctavoMini, startOctavoMini } from "./testing/octavo-mini.js";
 
 const numSchemas = 224;
 const maxTokens = 400;
@@ -16,34 +13,25 @@ const maxTokens = 400;
 const bias: Readonly<Record<string, number>> = { '"': 14, "@": 9, "]": 9, "}": 6, n: 6 };
 
 describe("octavo-mini under schemas as people write them", () => {
-  let llm: LLM;
-  let server: OctavoServer;
+  let octavoMini: OctavoMini;
   let client: OpenAI;
 
   before(async () => {
-    llm = await LLM.load(fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url)), {
-      maxModelLen: 1024,
-      maxNumSeqs: 32,
-      numThreads: 2,
-    });
-    server = createServer({
-      model: llm,
-      config: { port: 0, servedModelNames: ["octavo-mini"] },
-      logger: pino({ level: "silent" }),
-    });
-    const { url } = await server.listen();
-    client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+    octavoMini = await startOctavoMini(
+      { maxModelLen: 1024, maxNumSeqs: 32, numThreads: 2 },
+      { servedModelNames: ["octavo-mini"] },
+    );
+    ({ client } = octavoMini);
   });
   after(async () => {
-    await server.close();
-    await llm[Symbol.asyncDispose]();
+    await octavoMini[Symbol.asyncDispose]();
   });
 
   it("gives whole answers that ajv finds valid, formats included", async () => {
     const random = new Random(2026);
     const logitBias: Record<string, number> = {};
-    for (let id = 0; id < llm.tokenizer.vocabSize; id += 1) {
-      const more = bias[String.fromCharCode(llm.tokenizer.tokenBytes(id)[0] ?? 0)];
+    for (let id = 0; id < octavoMini.llm.tokenizer.vocabSize; id += 1) {
+      const more = bias[String.fromCharCode(octavoMini.llm.tokenizer.tokenBytes(id)[0] ?? 0)];
       if (more !== undefined) logitBias[id] = more;
     }
     const cut: string[] = [];

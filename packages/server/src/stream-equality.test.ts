@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import Anthropic from "@anthropic-ai/sdk";
-import { LLM } from "@octavo/engine";
 import { Random } from "@octavo/engine/testing";
 import OpenAI from "openai";
-import { pino } from "pino";
-import { createServer, type OctavoServer } from "./create-server.js";
+import { type OctavoMini, startOctavoMini } from "./testing/octavo-mini.js";
 
 const numRequests = 24;
 
@@ -15,29 +12,21 @@ const numRequests = 24;
  * stream's deltas add up to has to be the whole answer byte for byte.
  */
 describe("the deltas of a stream add up to the answer that is not streamed", () => {
-  let llm: LLM;
-  let server: OctavoServer;
+  let octavoMini: OctavoMini;
   let client: OpenAI;
   let anthropic: Anthropic;
 
   before(async () => {
-    llm = await LLM.load(fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url)), {
-      maxModelLen: 512,
-      maxNumSeqs: 16,
-      numThreads: 2,
-    });
-    server = createServer({
-      model: llm,
-      config: { port: 0, servedModelNames: ["octavo-mini"] },
-      logger: pino({ level: "silent" }),
-    });
-    const { url } = await server.listen();
-    client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+    octavoMini = await startOctavoMini(
+      { maxModelLen: 512, maxNumSeqs: 16, numThreads: 2 },
+      { servedModelNames: ["octavo-mini"] },
+    );
+    ({ client } = octavoMini);
+    const { url } = octavoMini;
     anthropic = new Anthropic({ baseURL: url, apiKey: "none", maxRetries: 0 });
   });
   after(async () => {
-    await server.close();
-    await llm[Symbol.asyncDispose]();
+    await octavoMini[Symbol.asyncDispose]();
   });
 
   const parameters = {

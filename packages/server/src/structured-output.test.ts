@@ -1,41 +1,29 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
-import { LLM } from "@octavo/engine";
 import { Random, randomSchema } from "@octavo/engine/testing";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import OpenAI, { BadRequestError } from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
-import { pino } from "pino";
 import { z } from "zod";
-import { createServer, type OctavoServer } from "./create-server.js";
+import { type OctavoMini, startOctavoMini } from "./testing/octavo-mini.js";
 import { parseExposition } from "./testing/parse-exposition.js";
 
 const numSchemas = 200;
 
 describe("octavo-mini under constraints, over HTTP", () => {
-  let llm: LLM;
-  let server: OctavoServer;
+  let octavoMini: OctavoMini;
   let client: OpenAI;
   let url: string;
 
   before(async () => {
-    llm = await LLM.load(fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url)), {
-      maxModelLen: 512,
-      maxNumSeqs: 32,
-      numThreads: 2,
-    });
-    server = createServer({
-      model: llm,
-      config: { port: 0, servedModelNames: ["octavo-mini"] },
-      logger: pino({ level: "silent" }),
-    });
-    ({ url } = await server.listen());
-    client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+    octavoMini = await startOctavoMini(
+      { maxModelLen: 512, maxNumSeqs: 32, numThreads: 2 },
+      { servedModelNames: ["octavo-mini"] },
+    );
+    ({ client, url } = octavoMini);
   });
   after(async () => {
-    await server.close();
-    await llm[Symbol.asyncDispose]();
+    await octavoMini[Symbol.asyncDispose]();
   });
 
   const model = "octavo-mini";
@@ -53,8 +41,8 @@ describe("octavo-mini under constraints, over HTTP", () => {
     let numWhole = 0;
     // A model of this size does not know when a string is over: tokens that end one are made likely.
     const bias: Record<string, number> = {};
-    for (let id = 0; id < llm.tokenizer.vocabSize; id += 1)
-      if (llm.tokenizer.tokenBytes(id)[0] === 0x22) bias[id] = 6;
+    for (let id = 0; id < octavoMini.llm.tokenizer.vocabSize; id += 1)
+      if (octavoMini.llm.tokenizer.tokenBytes(id)[0] === 0x22) bias[id] = 6;
     await Promise.all(
       Array.from({ length: numSchemas }, async (_, seed) => {
         const schema = randomSchema(random) as Record<string, unknown>;
@@ -153,7 +141,7 @@ describe("octavo-mini under constraints, over HTTP", () => {
       prompt: "<n>",
       max_tokens: 60,
       temperature: 0,
-      logit_bias: { [llm.tokenizer.encode("<", { addSpecialTokens: false })[0]!]: 30 },
+      logit_bias: { [octavoMini.llm.tokenizer.encode("<", { addSpecialTokens: false })[0]!]: 30 },
       response_format: { type: "structural_tag", structures, triggers: ["<n"] },
     });
     for (const [, inside = ""] of text.matchAll(/<n(.*?)(?:<|$)/g))

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { LLM } from "@octavo/engine";
 import {
   APICallError,
   embedMany,
@@ -13,26 +11,20 @@ import {
   tool,
   type ToolSet,
 } from "ai";
-import { pino } from "pino";
 import { z } from "zod";
-import { createServer, type OctavoServer } from "./create-server.js";
+import { type OctavoMini, startOctavoMini } from "./testing/octavo-mini.js";
 
 /** The embedded model behind the Vercel AI SDK's provider for OpenAI-compatible servers. */
 describe("the Vercel AI SDK", () => {
-  let llm: LLM;
-  let server: OctavoServer;
+  let octavoMini: OctavoMini;
   let provider: ReturnType<typeof createOpenAICompatible>;
 
   before(async () => {
-    llm = await LLM.load(fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url)), {
-      maxModelLen: 1024,
-    });
-    server = createServer({
-      model: llm,
-      config: { port: 0, servedModelNames: ["octavo-mini"], pooling: "mean" },
-      logger: pino({ level: "silent" }),
-    });
-    const { url } = await server.listen();
+    octavoMini = await startOctavoMini(
+      { maxModelLen: 1024 },
+      { servedModelNames: ["octavo-mini"], pooling: "mean" },
+    );
+    const { url } = octavoMini;
     provider = createOpenAICompatible({
       name: "octavo",
       baseURL: `${url}/v1`,
@@ -41,8 +33,7 @@ describe("the Vercel AI SDK", () => {
     });
   });
   after(async () => {
-    await server.close();
-    await llm[Symbol.asyncDispose]();
+    await octavoMini[Symbol.asyncDispose]();
   });
 
   const settings = { temperature: 0, seed: 1, maxRetries: 0 } as const;

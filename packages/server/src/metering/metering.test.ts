@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type LanguageModel, LLM, type StepRecord } from "@octavo/engine";
 import {
   machineRecord,
@@ -17,11 +16,10 @@ import type { ServerConfig } from "../config.js";
 import { createServer } from "../create-server.js";
 import { BoundedLabels } from "../metrics/bounded-labels.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
+import { octavoMiniPath } from "../testing/octavo-mini.js";
 import { parseExposition, type ParsedFamily } from "../testing/parse-exposition.js";
 import { MachineClock } from "./machine-clock.js";
 import { MeteringLog } from "./metering-log.js";
-
-const octavoMini = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
 
 interface Stage {
   readonly url: string;
@@ -188,7 +186,7 @@ describe("metering", () => {
   });
 
   it("shares a real engine's time out to the last millisecond", async () => {
-    const model = await LLM.load(octavoMini, { numThreads: 1 });
+    const model = await LLM.load(octavoMiniPath, { numThreads: 1 });
     const steps: StepRecord[] = [];
     using _ = model.engine.observe({ onStep: (step) => void steps.push(step) });
     const { requests, machine } = await metered(

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ErrorAnswer } from "../testing/error-answer.js";
 import { startTestServer } from "../testing/test-server.js";
 
 const messages = [{ role: "user", content: "hi" }];
@@ -8,15 +9,6 @@ const schemaFormat = (schema: object): object => ({
   type: "json_schema",
   json_schema: { name: "s", schema },
 });
-
-interface ErrorAnswer {
-  readonly error: {
-    readonly message: string;
-    readonly type: string;
-    readonly param: string | null;
-    readonly code: number;
-  };
-}
 
 describe("bad parameters", () => {
   const cases: readonly (readonly [

@@ -1,16 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ErrorAnswer } from "../testing/error-answer.js";
 import { bodyOf, RawSocket } from "../testing/raw-socket.js";
 import { startTestServer } from "../testing/test-server.js";
-
-interface ErrorAnswer {
-  readonly error: {
-    readonly message: string;
-    readonly type: string;
-    readonly param: string | null;
-    readonly code: number;
-  };
-}
 
 describe("bad requests", () => {
   it("says where JSON is broken", async () => {

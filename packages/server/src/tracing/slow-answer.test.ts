@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type FinishedRequest, LLM, type RequestEvidence } from "@octavo/engine";
 import { plainServingRecord } from "@octavo/engine/testing";
 import { pino } from "pino";
 import { createServer } from "../create-server.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
+import { octavoMiniPath } from "../testing/octavo-mini.js";
 import { slowAnswer } from "./slow-answer.js";
 
 function finished(record: Partial<FinishedRequest["record"]>): FinishedRequest {
@@ -72,10 +72,13 @@ describe("why an answer was slow, in the log", () => {
   });
 
   it("stands in the line of a request that waited behind another one, and names it", async () => {
-    const path = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
     const lines: Readonly<Record<string, unknown>>[] = [];
     const write = (line: string): void => void lines.push(JSON.parse(line) as (typeof lines)[number]);
-    await using llm = await LLM.load(path, { maxModelLen: 512, maxNumSeqs: 1, enableFaultInjection: true });
+    await using llm = await LLM.load(octavoMiniPath, {
+      maxModelLen: 512,
+      maxNumSeqs: 1,
+      enableFaultInjection: true,
+    });
     llm.engine.faults?.add({ kind: "delay", delayMs: 10 });
     await using server = createServer({
       model: llm,

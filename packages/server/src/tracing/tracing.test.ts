@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type LanguageModel, LLM } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { instrumentOpenAI, type LlmSpan, register, type SpanSink } from "@octavo/tracing";
@@ -10,6 +9,7 @@ import OpenAI from "openai";
 import { pino } from "pino";
 import { createServer as createOctavoServer, type OctavoServer } from "../create-server.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
+import { octavoMiniPath } from "../testing/octavo-mini.js";
 import { resolveServerConfig, type ServerConfig } from "../config.js";
 
 interface Span {
@@ -76,7 +76,6 @@ function plain(value: Readonly<Record<string, unknown>>): unknown {
   return value["stringValue"] ?? value["doubleValue"] ?? value["boolValue"];
 }
 
-const octavoMini = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parentId = "b7ad6b7169203331";
 const traceparent = `00-${traceId}-${parentId}-01`;
@@ -262,7 +261,7 @@ describe("spans of the server", () => {
   });
 
   it("clients that leave, once the engine let go of their request", async () => {
-    await using model = await LLM.load(octavoMini, { numThreads: 1 });
+    await using model = await LLM.load(octavoMiniPath, { numThreads: 1 });
     const spans = await spansOf(
       async ({ url }) => {
         const abort = new AbortController();
@@ -290,7 +289,7 @@ describe("spans of the server", () => {
   });
 
   it("and the client's are one trace: the openai package, instrumented, against octavo-mini", async () => {
-    await using model = await LLM.load(octavoMini, { numThreads: 1 });
+    await using model = await LLM.load(octavoMiniPath, { numThreads: 1 });
     const made: LlmSpan[] = [];
     const nothing = { delivered: 0, droppedFull: 0, droppedFailed: 0, waiting: 0 };
     const sink: SpanSink = {
