@@ -73,6 +73,20 @@ describe("results of evaluations", () => {
     assert.equal(exporter.counts.droppedFull, 11, "nothing is taken after the end");
   });
 
+  it(
+    "do not keep a run waiting for a collector that wants to be left alone",
+    { timeout: 10_000 },
+    async () => {
+      await using collector = await startCollector();
+      collector.answer = () => ({ status: 429, headers: { "retry-after": "3600" } });
+      const exporter = exporterTo(collector.url);
+      exporter.add(result);
+      await exporter.close(100);
+      assert.deepEqual(exporter.counts, { delivered: 0, droppedFull: 0, droppedFailed: 1, waiting: 0 });
+      assert.equal(collector.paths.length, 1);
+    },
+  );
+
   it("do not keep a run waiting for a collector that never answers", async () => {
     await using collector = await startCollector();
     collector.answer = () => ({ waitFor: new Promise(() => {}) });

@@ -1,5 +1,5 @@
-import { HttpPoster } from "../export/http-post.js";
 import { signalAddress } from "../export/otlp-address.js";
+import { OtlpDelivery } from "../export/otlp-delivery.js";
 import { rejectedItems } from "../export/partial-success.js";
 import type { SinkCounts } from "../export/span-sink.js";
 import { within } from "../export/within.js";
@@ -27,13 +27,12 @@ const maxAttempts = 3;
 /** Sends results of evaluations to an OpenTelemetry collector as events. What waits is bounded, what is dropped counted. */
 export class EvaluationExporter {
   readonly #options: Required<EvaluationExporterOptions>;
-  readonly #poster: HttpPoster;
+  readonly #delivery: OtlpDelivery;
   #waiting: EvaluationResult[] = [];
   #numUnderWay = 0;
   #sending: Promise<void> | undefined;
   #counts = { delivered: 0, droppedFull: 0, droppedFailed: 0 };
   #isClosed = false;
-  #isGivenUp = false;
 
   /** Throws `invalid_option` for an address that is none. */
   constructor(options: EvaluationExporterOptions) {
@@ -46,7 +45,7 @@ export class EvaluationExporter {
       ...options,
     };
     const url = signalAddress(options.endpoint, "logs");
-    this.#poster = new HttpPoster(url, this.#options.headers, "otlpEndpoint");
+    this.#delivery = new OtlpDelivery(url, this.#options.headers, { ...this.#options, maxAttempts });
   }
 
   get counts(): SinkCounts {
@@ -68,11 +67,11 @@ export class EvaluationExporter {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#start();
+    this.#delivery.hurry();
     await within(deadlineMs, this.#sending ?? Promise.resolve());
-    this.#isGivenUp = true;
     this.#counts.droppedFailed += this.#waiting.length;
     this.#waiting = [];
-    this.#poster.close();
+    this.#delivery.close();
     await this.#sending;
   }
 
@@ -96,22 +95,12 @@ export class EvaluationExporter {
 
   /** Returns how many were taken. */
   async #deliver(batch: readonly EvaluationResult[]): Promise<number> {
-    const { resource, timeoutMs, retryDelayMs } = this.#options;
     const body = otlpLogsBody(
       batch.map((result) => JSON.stringify(otlpEvaluation(result))),
-      resource,
+      this.#options.resource,
     );
-    for (let attempt = 0; attempt < maxAttempts && !this.#isGivenUp; attempt += 1) {
-      if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, retryDelayMs * 2 ** (attempt - 1)));
-      try {
-        const { status, text } = await this.#poster.post(body, timeoutMs);
-        if (status >= 200 && status < 300)
-          return batch.length - Math.min(batch.length, rejectedItems(text, "rejectedLogRecords"));
-        if (status < 500 && status !== 429) return 0;
-      } catch {
-        // a collector that is away may be back at the next attempt
-      }
-    }
-    return 0;
+    const delivered = await this.#delivery.deliver(body);
+    if (!delivered.taken) return 0;
+    return batch.length - Math.min(batch.length, rejectedItems(delivered.text, "rejectedLogRecords"));
   }
 }

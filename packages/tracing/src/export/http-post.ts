@@ -89,7 +89,9 @@ export function httpAddress(url: string, param: string): URL {
   throw new OctavoError("invalid_option", message, { param });
 }
 
+/** Seconds, or a date (RFC 9110, 10.2.3). */
 function retryAfter(value: string | undefined): number | undefined {
-  const seconds = Number(value ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined;
+  if (value === undefined) return undefined;
+  const ms = /^\s*\d+\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), maxRetryAfterMs);
 }

@@ -1,10 +1,10 @@
 import type { ConventionName } from "../conventions/convention.js";
 import type { Attributes, LlmSpan } from "../span/llm-span.js";
-import { HttpPoster } from "./http-post.js";
 import { signalAddress } from "./otlp-address.js";
+import { OtlpDelivery } from "./otlp-delivery.js";
 import { otlpSpan, otlpTraceBody } from "./otlp-json.js";
 import { rejectedItems } from "./partial-success.js";
-import { ProblemReport, reasonOf } from "./problem-report.js";
+import { ProblemReport } from "./problem-report.js";
 import type { SinkCounts, SpanSink } from "./span-sink.js";
 import { WaitingSpans } from "./waiting-spans.js";
 import { within } from "./within.js";
@@ -38,8 +38,6 @@ export interface OtlpExporterOptions {
 
 /** Spans encoded without letting anything else run. */
 const encodeSlice = 64;
-const maxRetryWaitMs = 60_000;
-const retryableStatus: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 /**
  * Sends spans to an OpenTelemetry collector, one batch at a time. Whoever adds spans is never slowed by a collector that
@@ -47,12 +45,11 @@ const retryableStatus: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
  */
 export class OtlpExporter implements SpanSink {
   readonly #options: Required<Omit<OtlpExporterOptions, "onProblem">>;
-  readonly #poster: HttpPoster;
+  readonly #delivery: OtlpDelivery;
   readonly #problems: ProblemReport;
   readonly #spans: WaitingSpans;
   #sending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #wake: (() => void) | undefined;
   #delivered = 0;
   #droppedFull = 0;
   #droppedFailed = 0;
@@ -75,17 +72,14 @@ export class OtlpExporter implements SpanSink {
     };
     const { maxWaiting, maxWaitingCharacters } = this.#options;
     this.#spans = new WaitingSpans({ maxSpans: maxWaiting, maxCharacters: maxWaitingCharacters });
-    this.#poster = new HttpPoster(
-      signalAddress(options.endpoint, "traces"),
-      this.#options.headers,
-      "otlpEndpoint",
-    );
+    const url = signalAddress(options.endpoint, "traces");
+    this.#delivery = new OtlpDelivery(url, this.#options.headers, this.#options);
     this.#problems = new ProblemReport(`traces to ${this.url}`, options.onProblem);
   }
 
   /** Where batches go. */
   get url(): string {
-    return this.#poster.url;
+    return this.#delivery.url;
   }
 
   get counts(): SinkCounts {
@@ -109,7 +103,7 @@ export class OtlpExporter implements SpanSink {
   async flush(deadlineMs: number): Promise<void> {
     this.#isHurried = true;
     this.#start();
-    this.#wake?.();
+    this.#delivery.hurry();
     await within(deadlineMs, this.#sending ?? Promise.resolve());
     this.#isHurried = false;
   }
@@ -118,8 +112,7 @@ export class OtlpExporter implements SpanSink {
     await this.flush(deadlineMs);
     this.#isClosed = true;
     this.#droppedFailed += this.#spans.clear();
-    this.#wake?.();
-    this.#poster.close();
+    this.#delivery.close();
     await this.#sending;
   }
 
@@ -145,31 +138,16 @@ export class OtlpExporter implements SpanSink {
   }
 
   async #deliver(batch: readonly string[]): Promise<void> {
-    const { resource, maxAttempts, retryDelayMs, timeoutMs } = this.#options;
-    const body = otlpTraceBody(batch, resource);
-    let reason = "";
-    for (let attempt = 1; attempt <= maxAttempts && !this.#isClosed; attempt++) {
-      let waitMs = retryDelayMs * 2 ** (attempt - 1);
-      try {
-        const answer = await this.#poster.post(body, timeoutMs);
-        if (answer.status >= 200 && answer.status < 300) {
-          const rejected = Math.min(batch.length, rejectedItems(answer.text, "rejectedSpans"));
-          this.#delivered += batch.length - rejected;
-          this.#droppedFailed += rejected;
-          if (rejected > 0)
-            this.#problems.tell(`the collector rejected ${rejected} of ${batch.length} spans`);
-          return;
-        }
-        reason = `the collector answered ${answer.status}`;
-        if (!retryableStatus.has(answer.status)) break;
-        waitMs = answer.retryAfterMs ?? waitMs;
-      } catch (thrown) {
-        reason = reasonOf(thrown);
-      }
-      if (attempt < maxAttempts && !this.#isClosed) await this.#pause(Math.min(waitMs, maxRetryWaitMs));
+    const delivered = await this.#delivery.deliver(otlpTraceBody(batch, this.#options.resource));
+    if (!delivered.taken) {
+      this.#droppedFailed += batch.length;
+      this.#problems.tell(`${batch.length} spans were dropped: ${delivered.reason}`);
+      return;
     }
-    this.#droppedFailed += batch.length;
-    this.#problems.tell(`${batch.length} spans were dropped: ${reason || "the exporter was closed"}`);
+    const rejected = Math.min(batch.length, rejectedItems(delivered.text, "rejectedSpans"));
+    this.#delivered += batch.length - rejected;
+    this.#droppedFailed += rejected;
+    if (rejected > 0) this.#problems.tell(`the collector rejected ${rejected} of ${batch.length} spans`);
   }
 
   /** In parts of one body each; a span that is longer than a body by itself goes alone. */
@@ -188,19 +166,5 @@ export class OtlpExporter implements SpanSink {
       room -= encoded.length;
     }
     return parts;
-  }
-
-  /** Waits before another attempt; cut short when the exporter closes. */
-  #pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const finish = (): void => {
-        clearTimeout(timer);
-        this.#wake = undefined;
-        resolve();
-      };
-      const timer = setTimeout(finish, milliseconds);
-      timer.unref();
-      this.#wake = finish;
-    });
   }
 }
