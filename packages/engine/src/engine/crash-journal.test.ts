@@ -68,6 +68,38 @@ describe("a request that kills its process", () => {
     assert.deepEqual(live(innocent, deadly).codes, [null, "request_quarantined"]);
   });
 
+  test("stays suspect when its client leaves before its end, and is cleared by its end alone", async () => {
+    assert.equal(live(deadly).signal, "SIGKILL");
+    const leave = async (maxTokens: number, abortAfter: number): Promise<void> => {
+      const { engine } = createFakeEngine({ crashJournal: path, backend: { script: () => 5 } });
+      const controller = new AbortController();
+      let steps = 0;
+      using _ = engine.observe({
+        onStep: () => {
+          steps += 1;
+          if (steps === abortAfter) controller.abort();
+        },
+      });
+      await collect(engine.generate(generationRequest(deadly, { maxTokens }), controller.signal));
+      await engine[Symbol.asyncDispose]();
+    };
+    await leave(100, 2);
+    {
+      using left = journal();
+      assert.ok(!left.isClear, "it was not computed to its end");
+    }
+    assert.equal(live(deadly).signal, "SIGKILL", "it may be tried again");
+    assert.deepEqual(live(deadly).codes, ["request_quarantined"]);
+    rmSync(path);
+    {
+      using dead = journal();
+      dead.began(request(...deadly));
+    }
+    await leave(4, Number.POSITIVE_INFINITY);
+    using after = journal();
+    assert.ok(after.isClear, "who came to its end is cleared");
+  });
+
   test("is not what was only queued", () => {
     const first = journal();
     first.queued(request(1));
@@ -122,7 +154,7 @@ describe("the crash journal", () => {
     for (let index = 0; index < 12_000; index += 1) {
       const one = request(2, index);
       second.began(one);
-      second.ended(one);
+      second.ended(one, true);
       if (index % 100 === 0) second.write();
     }
     second.write();

@@ -91,14 +91,14 @@ export class CrashJournal implements Disposable {
     this.#lines += `began ${digest}\n`;
   }
 
-  /** No step will compute it any more. */
-  ended(request: QuarantinedContent): void {
+  /** No step will compute it any more. Whether it was computed to its end says whether it can still be what a process died of. */
+  ended(request: QuarantinedContent, isComplete: boolean): void {
     if (this.#onTrial === request) this.#onTrial = undefined;
     const digest = this.#computing.get(request);
     if (digest === undefined) return;
     this.#computing.delete(request);
     this.#lines += `ended ${digest}\n`;
-    if (this.#suspects.delete(digest)) this.#lines += `acquitted ${digest}\n`;
+    if (isComplete && this.#suspects.delete(digest)) this.#lines += `acquitted ${digest}\n`;
   }
 
   refuse(content: QuarantinedContent): void {

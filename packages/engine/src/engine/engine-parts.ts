@@ -51,7 +51,7 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
     queue,
     observers,
     (sequence) => speculation?.release(sequence),
-    (request) => journal?.ended(request),
+    (request, isComplete) => journal?.ended(request, isComplete),
   );
   const evidence = new EvidenceLog(options.hiddenSize, blockSize, (requestId, kernelMs) =>
     observers.notify("onSettled", requestId, kernelMs),

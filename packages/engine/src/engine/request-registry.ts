@@ -17,20 +17,23 @@ export class RequestRegistry {
   readonly #queue: AdmissionQueue<ActiveRequest>;
   readonly #observers: ObserverList;
   readonly #onLeft: (sequence: Sequence) => void;
-  readonly #onGone: (request: ActiveRequest) => void;
+  readonly #onGone: (request: ActiveRequest, isComplete: boolean) => void;
   readonly #deadlines = new RequestDeadlines((request, reason, error) => this.refuse(request, reason, error));
   readonly #requests = new Map<SequenceGroup, ActiveRequest>();
   /** Requests with events to deliver. */
   readonly #undelivered = new Set<ActiveRequest>();
   readonly #idleWaiters: (() => void)[] = [];
 
-  /** `onLeft` is told of each sequence that has left the scheduler, `onGone` of each request of which the last one has. */
+  /**
+   * `onLeft` is told of each sequence that has left the scheduler, `onGone` of each request of which the last one has, and
+   * whether it was computed to its end rather than aborted or failed.
+   */
   constructor(
     scheduler: Scheduler,
     queue: AdmissionQueue<ActiveRequest>,
     observers: ObserverList,
     onLeft: (sequence: Sequence) => void,
-    onGone: (request: ActiveRequest) => void,
+    onGone: (request: ActiveRequest, isComplete: boolean) => void,
   ) {
     this.#scheduler = scheduler;
     this.#queue = queue;
@@ -83,13 +86,14 @@ export class RequestRegistry {
     }
     if (!this.#requests.has(request) || request.sequences.some((other) => other.status !== "finished"))
       return;
-    if (!request.isOver) {
+    const isComplete = !request.isOver;
+    if (isComplete) {
       this.#queue.noteFinished(request, performance.now());
       this.#end(request, false);
     }
     this.#requests.delete(request);
     request.adapter?.release();
-    this.#onGone(request);
+    this.#onGone(request, isComplete);
     if (this.#requests.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
