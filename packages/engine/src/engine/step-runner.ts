@@ -71,8 +71,6 @@ export class StepRunner {
     const held = faults?.hold(result.computeMs);
     const computeMs = held === undefined ? result.computeMs : await held;
     this.#pacer.observe(step.prefillTokens, computeMs);
-    const { prefillTokens, decodeTokens } = step;
-    scheduler.observe({ prefillTokens, decodeTokens: decodeTokens + draftTokens }, computeMs);
     evidence.measureStep(computeMs);
     const generatedTokens = this.#results.apply(step, result);
     const end = {
@@ -82,7 +80,11 @@ export class StepRunner {
       blocksEvicted: pool.numEvictions - evictionsBefore,
       preemptions: step.preempted.length,
     };
-    speculation?.observe(step, draftTokens, Math.max(computeMs, end.durationMs));
+    const { prefillTokens, decodeTokens } = step;
+    // As long as it took its readers, with what went on around computing: of a small model's steps that is no small part.
+    const wallMs = Math.max(computeMs, end.durationMs);
+    scheduler.observe({ prefillTokens, decodeTokens: decodeTokens + draftTokens }, wallMs);
+    speculation?.observe(step, draftTokens, wallMs);
     observers.notify("onStep", {
       step: evidence.currentStep,
       computeMs,

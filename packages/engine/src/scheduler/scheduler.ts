@@ -180,9 +180,9 @@ export class Scheduler {
     return { sequences, admitted, preempted, prefillTokens, decodeTokens };
   }
 
-  /** Takes note of what a step cost. */
-  observe(step: StepSize, computeMs: number): void {
-    this.#policy.observe(step, computeMs);
+  /** Takes note of what a step cost: the time from its planning until its results were applied. */
+  observe(step: StepSize, wallMs: number): void {
+    this.#policy.observe(step, wallMs);
   }
 
   /** Takes note that a step computed what it was given of a sequence, and offers blocks it filled to the prefix cache. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { BlockPool } from "../../kv-cache/block-pool.js";
 import type { Account } from "../account.js";
-import { Scheduler, type SchedulerOptions } from "../scheduler.js";
+import { type ScheduledStep, Scheduler, type SchedulerOptions } from "../scheduler.js";
 import { Sequence, type SequenceGroup } from "../sequence.js";
 
 const defaults: SchedulerOptions = {
@@ -51,12 +51,23 @@ class Bench {
   step(...sequences: Sequence[]): number[] {
     const step = this.scheduler.schedule();
     const given = sequences.map((sequence) => sequence.numScheduled);
+    this.#carryOut(step);
+    return given;
+  }
+
+  /** Plans a step and carries it out. */
+  carryOut(): ScheduledStep {
+    const step = this.scheduler.schedule();
+    this.#carryOut(step);
+    return step;
+  }
+
+  #carryOut(step: ScheduledStep): void {
     for (const sequence of step.sequences) {
       this.scheduler.commit(sequence);
       if (sequence.numComputed === sequence.numTokens) sequence.tokens.push(7);
     }
     this.scheduler.checkIntegrity();
-    return given;
   }
 
   /** Steps in which a load whose cost is in proportion to its size was computed. */
@@ -219,6 +230,30 @@ describe("the fair policy", () => {
       bench.scheduler.observe({ prefillTokens: 512, decodeTokens: 48 }, 20 + 51.2 + 14.4);
     }
     assert.ok(Math.min(...costs) <= 1.9 * 20.3, `a step takes ${Math.min(...costs)} ms`);
+  });
+
+  test("steps stay short for as long as a small tenant's answer, and not for ever", () => {
+    const bench = new Bench(4096, { maxNumSeqs: 64, maxNumBatchedTokens: 512 });
+    bench.learn("large");
+    const large = bench.crowd("large", 200, 300);
+    const stepMs = (): number => {
+      const { prefillTokens, decodeTokens } = bench.carryOut();
+      const ms = 20 + 0.1 * prefillTokens + 0.3 * decodeTokens;
+      bench.scheduler.observe({ prefillTokens, decodeTokens }, ms);
+      for (const [index, sequence] of large.entries()) {
+        if (sequence.numOutputTokens < 20) continue;
+        bench.scheduler.remove(sequence);
+        large[index] = bench.add("large", 300);
+      }
+      return ms;
+    };
+    for (let step = 0; step < 400; step += 1) stepMs();
+    bench.add("small", 8);
+    stepMs();
+    const answer = Array.from({ length: 120 }, stepMs);
+    assert.ok(Math.max(...answer) <= 1.6 * 20.3, `a step takes ${Math.max(...answer)} ms`);
+    const long = Array.from({ length: 400 }, stepMs);
+    assert.ok(Math.max(...long) > 60, "who always streams does not cost everybody else their steps");
   });
 
   test("a thousand tenants, and one that only comes and goes, leave nothing behind but a bounded memory", () => {

@@ -64,8 +64,8 @@ export class FairPolicy implements SchedulingPolicy {
     this.#shares.charge(sequence, numTokens);
   }
 
-  observe(step: StepSize, computeMs: number): void {
-    this.#isolation.observe(step, computeMs);
+  observe(step: StepSize, wallMs: number): void {
+    this.#isolation.observe(step, wallMs);
   }
 
   decodes(running: readonly Sequence[], budget: number, maxPromptTokens: number): readonly Sequence[] {

@@ -4,7 +4,7 @@ import { StepCostModel, stepMs } from "./step-cost-model.js";
 import type { TenantShare, TenantShares } from "./tenant-shares.js";
 
 /** A step of a tenant below its share takes this many times what it would take without the others, at most. */
-const mostStretch = 1.8;
+const mostStretch = 1.5;
 /** A tenant is below its share with half of the running sequences that are its due... */
 const lowShare = 0.5;
 /** ...unless it was served more than the others by so many tokens. */
@@ -16,8 +16,9 @@ const servedSlack = 2048;
 const leastPromptTokens = 4;
 /** Share of the time that may be lost to steps which are shorter than they could be... */
 const lossShare = 0.06;
-/** ...saved up for so many steps of the usual length. */
+/** ...saved up for so many steps of the usual length: a mean, of which so much remains after each step. */
 const savedSteps = 500;
+const memory = 0.99;
 
 /** What a step leaves to those who have their share already. */
 export interface StepLimit {
@@ -39,22 +40,29 @@ export class Isolation {
   readonly #model = new StepCostModel();
   /** Time that may still be lost, in ms. */
   #credit = 0;
+  /** What steps without a limit take: those with one are short, and what is saved up must not shrink to a share of them. */
+  #usualMs = 0;
+  #isLimited = false;
 
   constructor(shares: TenantShares, maxNumSeqs: number) {
     this.#shares = shares;
     this.#maxNumSeqs = maxNumSeqs;
   }
 
-  observe(step: StepSize, computeMs: number): void {
-    this.#model.observe(step, computeMs);
-    const { cost } = this.#model;
-    if (cost === undefined) return;
-    const usualMs = stepMs(cost, step.prefillTokens, step.decodeTokens);
-    this.#credit = Math.min(this.#credit + lossShare * usualMs, lossShare * usualMs * savedSteps);
+  observe(step: StepSize, wallMs: number): void {
+    const ms = this.#model.observe(step, wallMs);
+    if (!this.#isLimited) this.#usualMs += (ms - this.#usualMs) * (this.#usualMs === 0 ? 1 : 1 - memory);
+    this.#credit = Math.min(this.#credit + lossShare * ms, lossShare * this.#usualMs * savedSteps);
   }
 
   /** Undefined where the step needs no limit. */
   limit(running: readonly Sequence[], maxPromptTokens: number): StepLimit | undefined {
+    const limit = this.#limit(running, maxPromptTokens);
+    this.#isLimited = limit !== undefined;
+    return limit;
+  }
+
+  #limit(running: readonly Sequence[], maxPromptTokens: number): StepLimit | undefined {
     const { cost } = this.#model;
     if (cost === undefined || this.#shares.active.size < 2) return undefined;
     const favoured = this.#favoured(running);

@@ -74,8 +74,8 @@ export interface SchedulingPolicy {
   planPrompts(step: StepPlanner): void;
   /** The step computes `numTokens` more of a sequence; called as they are given, before `numScheduled` has them. */
   given(sequence: Sequence, numTokens: number): void;
-  /** What a step cost. */
-  observe(step: StepSize, computeMs: number): void;
+  /** What a step cost: the time from its planning until its results were applied. */
+  observe(step: StepSize, wallMs: number): void;
 }
 
 /** First come, first served; of a request's sequences the first. */

@@ -1,49 +1,94 @@
 import type { StepSize } from "./scheduling-policy.js";
 
-/** Share of what earlier steps said that remains after each one. */
-const memory = 0.98;
 /** Steps before which nothing is believed. */
 const fewestSteps = 8;
 /** A step that takes longer than this many times what was expected says more of the machine than of the step. */
 const mostSurprise = 3;
+/** Steps of one size that are remembered: of more, the latest count. */
+const mostSteps = 16;
+/** What was last seen so many steps ago counts half. */
+const halfLife = 8192;
+/** The fit follows what was seen after so many steps at the latest. */
+const mostUnseen = 16;
 /** A little belief that cost is in proportion to size, for loads whose steps are all alike. */
 const ridge = 1e-3;
+/** Sizes are kept apart by their bits, up to so many: 0, 1, 2 to 3, 4 to 7... */
+const mostBits = 15;
 
 /** The cost of a step by its size, in ms. */
 export interface StepCost {
-  /** Of any step: reading the weights. */
+  /** Of any step: reading the weights, and what goes on around computing. */
   readonly base: number;
   readonly perPromptToken: number;
   readonly perDecode: number;
 }
 
+/** Means over steps of about one size. */
+interface Seen {
+  count: number;
+  lastStep: number;
+  promptTokens: number;
+  decodes: number;
+  ms: number;
+}
+
 /**
- * Learns what steps cost: `base + perPromptToken * p + perDecode * d`, by least squares over the steps seen, newer ones
- * counting more. A part that would come out negative is nothing.
+ * Learns what steps cost: `base + perPromptToken * p + perDecode * d`, by least squares. Steps are remembered by size, and a size
+ * counts however rare it was: where a load makes steps that are nearly all alike, the latest of them alone would not say what small
+ * ones cost. Errors count in proportion to the cost, so that small steps are told as well as large ones. A part that would come out
+ * negative is nothing.
  */
 export class StepCostModel {
-  /** Sums over the steps of 1, p, d, p², p·d, d², ms, p·ms and d·ms. */
-  readonly #sums = new Float64Array(9);
+  readonly #seen = new Map<number, Seen>();
   #numSteps = 0;
+  /** After which the fit was made. */
+  #fittedSteps = 0;
   #cost: StepCost | undefined;
 
   /** Undefined until enough was seen. */
   get cost(): StepCost | undefined {
-    return this.#numSteps < fewestSteps ? undefined : this.#cost;
+    if (this.#numSteps < fewestSteps) return undefined;
+    const unseen = this.#numSteps - this.#fittedSteps;
+    if (unseen >= Math.min(mostUnseen, this.#fittedSteps / 8)) {
+      this.#cost = this.#fit();
+      this.#fittedSteps = this.#numSteps;
+    }
+    return this.#cost;
   }
 
-  observe({ prefillTokens: p, decodeTokens: d }: StepSize, computeMs: number): void {
-    const expected = this.cost && stepMs(this.cost, p, d);
-    const ms = expected === undefined ? computeMs : Math.min(computeMs, mostSurprise * expected);
-    const sums = this.#sums;
-    const seen = [1, p, d, p * p, p * d, d * d, ms, p * ms, d * ms];
-    for (let index = 0; index < sums.length; index += 1) sums[index] = sums[index]! * memory + seen[index]!;
+  /** Returns what is believed of a step that took `wallMs`. */
+  observe({ prefillTokens, decodeTokens }: StepSize, wallMs: number): number {
     this.#numSteps += 1;
-    this.#cost = this.#fit();
+    const key = bits(prefillTokens) * (mostBits + 1) + bits(decodeTokens);
+    let seen = this.#seen.get(key);
+    if (seen === undefined) {
+      seen = { count: 0, lastStep: 0, promptTokens: 0, decodes: 0, ms: 0 };
+      this.#seen.set(key, seen);
+    }
+    const expected = seen.count > 0 ? seen.ms : this.#cost && stepMs(this.#cost, prefillTokens, decodeTokens);
+    const ms = Math.min(wallMs, mostSurprise * (expected ?? wallMs));
+    seen.count = Math.min(seen.count + 1, mostSteps);
+    seen.lastStep = this.#numSteps;
+    seen.promptTokens += (prefillTokens - seen.promptTokens) / seen.count;
+    seen.decodes += (decodeTokens - seen.decodes) / seen.count;
+    seen.ms += (ms - seen.ms) / seen.count;
+    return ms;
   }
 
   #fit(): StepCost {
-    const [n = 0, p = 0, d = 0, pp = 0, pd = 0, dd = 0, y = 0, py = 0, dy = 0] = this.#sums;
+    let [n, p, d, pp, pd, dd, y, py, dy] = [0, 0, 0, 0, 0, 0, 0, 0, 0];
+    for (const { count, lastStep, promptTokens, decodes, ms } of this.#seen.values()) {
+      const weight = (count * 2 ** ((lastStep - this.#numSteps) / halfLife)) / Math.max(ms * ms, 1e-12);
+      n += weight;
+      p += weight * promptTokens;
+      d += weight * decodes;
+      pp += weight * promptTokens * promptTokens;
+      pd += weight * promptTokens * decodes;
+      dd += weight * decodes * decodes;
+      y += weight * ms;
+      py += weight * promptTokens * ms;
+      dy += weight * decodes * ms;
+    }
     let usesP = pp > 0;
     let usesD = dd > 0;
     for (;;) {
@@ -67,4 +112,8 @@ export class StepCostModel {
 /** What a step costs. */
 export function stepMs(cost: StepCost, promptTokens: number, decodes: number): number {
   return cost.base + cost.perPromptToken * promptTokens + cost.perDecode * decodes;
+}
+
+function bits(count: number): number {
+  return Math.min(mostBits, 32 - Math.clz32(count));
 }
