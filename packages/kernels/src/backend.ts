@@ -77,6 +77,14 @@ export interface MatrixSource {
   readonly name: string;
 }
 
+export interface MatrixOptions {
+  /**
+   * The sources' files stay as they are for as long as the matrix lives. A matrix that the backend can multiply as it lies there is
+   * then not copied; it keeps its files mapped and has no packed bytes. Default: false.
+   */
+  readonly inPlace?: boolean | undefined;
+}
+
 export interface VectorSource {
   readonly type: "f32" | "f16" | "bf16";
   readonly length: number;
@@ -92,7 +100,7 @@ export interface MappedFile extends Disposable {
 export interface Matrix extends Disposable {
   readonly rows: number;
   readonly cols: number;
-  /** Bytes of the repacked form. */
+  /** Bytes of the repacked form, or of the files where those are read in place. */
   readonly byteLength: number;
 }
 /** f32 vector in native memory (norm weights, biases). */
@@ -420,9 +428,9 @@ export interface PackedForm {
 export interface PackedWeights {
   /** Names how packed bytes are laid out; those of another layout mean something else. */
   readonly layout: string;
-  /** The packed bytes, not to be changed; undefined for a matrix that is more than its bytes (`columnOrder`). */
+  /** The packed bytes, not to be changed; undefined for a matrix that is more than its bytes (`columnOrder`) or is read in place. */
   bytesOf(matrix: Matrix): Uint8Array | undefined;
-  /** Tells damaged bytes from sound ones, at the speed of memory. */
+  /** Tells damaged bytes from sound ones, at the speed of memory. Of a matrix that has packed bytes. */
   checksumOf(matrix: Matrix): Promise<string>;
   /**
    * A matrix over packed bytes in a file, shared with every process that maps them; undefined when their checksum is another.
@@ -437,7 +445,7 @@ export interface Backend extends Disposable {
   readonly packedWeights?: PackedWeights;
   mapFile(path: string): MappedFile;
   /** Repacks the sources, stacked along rows (they share a type and `cols`), in parallel. Rejects non-finite weights with `artifact_invalid`. */
-  createMatrix(sources: readonly MatrixSource[]): Promise<Matrix>;
+  createMatrix(sources: readonly MatrixSource[], options?: MatrixOptions): Promise<Matrix>;
   createVector(sources: readonly VectorSource[]): Vector;
   createKvCache(spec: KvCacheSpec): KvCache;
   createSamplerState(spec: SamplerStateSpec): SamplerState;

@@ -1,11 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Backend, Matrix, MatrixSource, ProgramSpec, Vector, WeightType } from "@octavo/kernels";
+import type {
+  Backend,
+  Matrix,
+  MatrixOptions,
+  MatrixSource,
+  ProgramSpec,
+  Vector,
+  WeightType,
+} from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import type { Checkpoint, TensorInfo } from "../weights/checkpoint.js";
 import { loadModel } from "./load-model.js";
 import type { ModelConfig } from "./model-config.js";
 import { planModel, supportedArchitectures } from "./registry.js";
+import { WeightCache } from "./weight-cache/weight-cache.js";
 
 const config: ModelConfig = {
   architecture: "LlamaForCausalLM",
@@ -109,6 +118,7 @@ function checkpointOf(model: ModelConfig, tensors = tensorsOf(model)): Checkpoin
 /** Keeps what it was asked for and counts live handles. */
 class RecordingBackend implements Pick<Backend, "mapFile" | "createMatrix" | "createVector" | "compile"> {
   readonly matrices: string[][] = [];
+  readonly inPlace: (boolean | undefined)[] = [];
   readonly programs: ProgramSpec[] = [];
   readonly failOn: string | undefined;
   live = 0;
@@ -136,7 +146,8 @@ class RecordingBackend implements Pick<Backend, "mapFile" | "createMatrix" | "cr
     return this.#handle({ path, byteLength: 1 });
   }
 
-  async createMatrix(sources: readonly MatrixSource[]): Promise<Matrix> {
+  async createMatrix(sources: readonly MatrixSource[], options: MatrixOptions = {}): Promise<Matrix> {
+    this.inPlace.push(options.inPlace);
     this.mostInFlight = Math.max(this.mostInFlight, ++this.inFlight);
     await new Promise((resolve) => setImmediate(resolve));
     this.inFlight--;
@@ -164,7 +175,7 @@ function asBackend(recorder: RecordingBackend): Backend {
   return {
     info: { name: "recording", instructionSet: "none", features: [], numThreads: 1 },
     mapFile: (path) => recorder.mapFile(path),
-    createMatrix: (sources) => recorder.createMatrix(sources),
+    createMatrix: (sources, options) => recorder.createMatrix(sources, options),
     createVector: (sources) => recorder.createVector(sources),
     compile: (spec) => recorder.compile(spec),
     createKvCache: unexpected,
@@ -293,6 +304,23 @@ describe("planModel", () => {
 });
 
 describe("loadModel", () => {
+  test("weights may stay in their files unless a cache is to keep them packed", async () => {
+    const bf16 = Object.fromEntries([...tensorsOf(config).keys()].map((name) => [name, "bf16"] as const));
+    const mixed = { ...bf16, "lm_head.weight": "q8_0" } as const;
+    for (const [types, hasCache, expected] of [
+      [mixed, false, true],
+      [mixed, true, false],
+      [bf16, true, true],
+    ] as const) {
+      const recorder = new RecordingBackend();
+      const cache = hasCache ? new WeightCache({ folder: "/nowhere" }) : undefined;
+      const checkpoint = checkpointOf(config, tensorsOf(config, types));
+      using _ = await loadModel(asBackend(recorder), checkpoint, { maxTokens: 8, cache });
+      assert.ok(recorder.inPlace.length > 5);
+      assert.ok(recorder.inPlace.every((inPlace) => inPlace === expected));
+    }
+  });
+
   test("packs each weight once, reports progress and closes the files", async () => {
     const recorder = new RecordingBackend();
     const model = { ...config, tieWordEmbeddings: true };

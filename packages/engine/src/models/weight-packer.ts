@@ -133,13 +133,15 @@ export class WeightPacker implements Disposable {
     const total = plans.reduce((sum, plan) => sum + sourceBytes(plan), 0);
     const queue = plans.values();
     const failures: unknown[] = [];
+    // What is read in place cannot be kept by the cache, which keeps all or nothing.
+    const inPlace = this.#options.cache === undefined || plans.every(isBf16);
     const worker = async (): Promise<void> => {
       for (const plan of queue) {
         if (failures.length > 0) return;
         try {
           this.#options.signal?.throwIfAborted();
           const sources = await Promise.all(plan.sources.map((tensor) => this.#matrixSource(tensor)));
-          const matrix = await this.#backend.createMatrix(sources);
+          const matrix = await this.#backend.createMatrix(sources, { inPlace });
           this.#matrices.set(plan, matrix);
           this.#forms.set(plan, formOf(plan, sources));
           this.#packedBytes += sourceBytes(plan);
@@ -258,6 +260,10 @@ function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {
 
 function sourceBytes(plan: MatrixPlan): number {
   return plan.sources.reduce((sum, tensor) => sum + tensor.byteLength, 0);
+}
+
+function isBf16(plan: MatrixPlan): boolean {
+  return plan.sources.every(({ type }) => type === "bf16");
 }
 
 function isAssembled(plan: MatrixPlan): boolean {

@@ -21,7 +21,7 @@ namespace {
 
 /// Raised with any change to what is exported here or travels through it, together with `src/native/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 1;
+constexpr int kInterfaceVersion = 2;
 
 /// (numThreads) -> handle
 Napi::Value create_backend(const Napi::CallbackInfo& info) {

@@ -48,7 +48,7 @@ Bytes read_bytes(const Napi::Object& source) {
 
 class PackJob final : public Job {
 public:
-    explicit PackJob(Napi::Env env) : deferred_(Napi::Promise::Deferred::New(env)) {}
+    PackJob(Napi::Env env, bool in_place) : deferred_(Napi::Promise::Deferred::New(env)), in_place_(in_place) {}
 
     void add(const Napi::Object& source) {
         MatrixSource matrix{};
@@ -58,7 +58,7 @@ public:
         matrix.group = source.Get("groupSize").As<Napi::Number>().Int64Value();
         matrix.name = source.Get("name").As<Napi::String>().Utf8Value();
         matrix.values = keep(source.Get("bytes"));
-        matrix.file = kept_.back().file.get();
+        matrix.file = kept_.back().file;
         matrix.scales = keep(source.Get("scales"));
         matrix.zeros = keep(source.Get("zeros"));
         const Napi::Value order = source.Get("columnOrder");
@@ -77,9 +77,9 @@ public:
 
     void run(BackendThread& backend) noexcept override {
         try {
-            matrix_ = Matrix::pack(sources_, backend.pool());
+            matrix_ = in_place_ ? Matrix::in_place_or_packed(sources_, backend.pool()) : Matrix::pack(sources_, backend.pool());
             for (const Bytes& bytes : kept_) {
-                if (bytes.file) bytes.file->release(bytes.offset, bytes.size);
+                if (bytes.file && !matrix_->reads_files()) bytes.file->release(bytes.offset, bytes.size);
             }
         } catch (const std::bad_alloc&) {
             failure_ = {"out_of_memory", "not enough memory to repack " + sources_.front().name};
@@ -115,6 +115,7 @@ private:
     }
 
     Napi::Promise::Deferred deferred_;
+    bool in_place_;
     std::vector<MatrixSource> sources_;
     std::vector<Bytes> kept_;
     std::shared_ptr<Matrix> matrix_;
@@ -155,11 +156,11 @@ Napi::Value map_file(const Napi::CallbackInfo& info) {
     }
 }
 
-/// (backend, sources) -> Promise<{ handle, byteLength }>
+/// (backend, sources, whether they may be read in place) -> Promise<{ handle, byteLength }>
 Napi::Value create_matrix(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const Napi::Array sources = info[1].As<Napi::Array>();
-    auto job = std::make_unique<PackJob>(env);
+    auto job = std::make_unique<PackJob>(env, info[2].As<Napi::Boolean>().Value());
     for (uint32_t i = 0; i < sources.Length(); i++) job->add(sources.Get(i).As<Napi::Object>());
     const Napi::Value promise = job->promise();
     unwrap<BackendThread>(info[0])->submit(env, std::move(job));

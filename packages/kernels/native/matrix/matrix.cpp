@@ -5,6 +5,7 @@
 #include "../core/isa.h"
 #include "coded_matrix.h"
 #include "float_matrix.h"
+#include "in_place_matrix.h"
 #include "layout.h"
 #include "ordered_matrix.h"
 #include "quantised_matrix.h"
@@ -64,6 +65,12 @@ void Matrix::linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ld
     void* rows = workspace.get(Workspace::kRowsSlot, encoded_bytes(m));
     encode_all(x, ldx, m, rows, pool);
     multiply(rows, m, {y, ldy, bias, nullptr}, workspace, pool);
+}
+
+std::unique_ptr<Matrix> Matrix::in_place_or_packed(const std::vector<MatrixSource>& sources, ThreadPool& pool) {
+    const SourceStack stack(sources);
+    if (InPlaceMatrix::suits(sources)) return std::make_unique<InPlaceMatrix>(stack, sources, pool);
+    return pack(sources, pool);
 }
 
 std::unique_ptr<Matrix> Matrix::pack(const std::vector<MatrixSource>& sources, ThreadPool& pool) {

@@ -27,7 +27,7 @@ struct MatrixSource {
     int64_t group;
     std::string name;
     /// The mapping that `values` lie in, whose pages need not stay resident once packed; null for other memory.
-    const MappedFile* file = nullptr;
+    std::shared_ptr<const MappedFile> file = nullptr;
     /// Stored column j multiplies input column_order[j]; empty when in order.
     std::vector<int32_t> column_order = {};
     /// table4 only: the values of the 16 codes.
@@ -90,12 +90,14 @@ struct LinearOutput {
     Share share{0, 1};
 };
 
-/// Weights repacked for the active instruction set.
+/// Weights as the active instruction set multiplies them.
 class Matrix {
 public:
     /// Stacks the sources along rows; they share type, cols and group. Throws std::runtime_error naming the tensor when a
     /// weight or a scale is not finite, or when the shape does not suit the type.
     static std::unique_ptr<Matrix> pack(const std::vector<MatrixSource>& sources, ThreadPool& pool);
+    /// As pack, but a matrix that can be multiplied as it lies in its mapped files is left there, see InPlaceMatrix.
+    static std::unique_ptr<Matrix> in_place_or_packed(const std::vector<MatrixSource>& sources, ThreadPool& pool);
     virtual ~Matrix() = default;
 
     virtual int64_t rows() const = 0;
@@ -103,6 +105,8 @@ public:
     /// The packed bytes, of which there are bytes(); null where they alone do not make the matrix.
     virtual const uint8_t* packed() const { return nullptr; }
     virtual size_t bytes() const = 0;
+    /// Whether the sources' files are read for as long as the matrix lives.
+    virtual bool reads_files() const { return false; }
 
     virtual RowEncoding encoding() const = 0;
     /// Bytes of m encoded rows; they start on a cache line.

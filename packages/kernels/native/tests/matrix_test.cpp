@@ -227,10 +227,10 @@ void check_mapped(ThreadPool& pool) {
     CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
     close(fd);
     {
-        const MappedFile file(path);
+        const auto file = std::make_shared<const MappedFile>(path);
         MatrixSource source = sample.source();
-        source.values = file.data() + prefix.size();
-        source.file = &file;
+        source.values = file->data() + prefix.size();
+        source.file = file;
         const std::unique_ptr<Matrix> matrix = Matrix::pack({source}, pool);
         check_rows(sample, *matrix, "mapped file");
         CHECK(std::memcmp(source.values, sample.values.data(), sample.values.size()) == 0);

@@ -104,6 +104,7 @@ export interface NativeAddon {
   createMatrix(
     backend: NativeObject<"backend">,
     sources: readonly NativeMatrixSource[],
+    inPlace: boolean,
   ): Promise<{ readonly handle: NativeObject<"matrix">; readonly byteLength: number }>;
   readonly packedLayoutVersion: number;
   packedBytes(matrix: NativeObject<"matrix">): Uint8Array | undefined;
@@ -144,7 +145,7 @@ export interface NativeAddon {
 }
 
 /** `kInterfaceVersion` of `native/binding/addon.cpp`. */
-const interfaceVersion = 1;
+const interfaceVersion = 2;
 
 const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
 

@@ -9,6 +9,7 @@ import type {
   KvCacheSpec,
   MappedFile,
   Matrix,
+  MatrixOptions,
   MatrixSource,
   Op,
   PackedForm,
@@ -100,7 +101,7 @@ class CpuBackend implements Backend {
     return new NativeMappedFile(this, handle, this.#addon.releaseMappedFile, path, byteLength);
   }
 
-  async createMatrix(sources: readonly MatrixSource[]): Promise<Matrix> {
+  async createMatrix(sources: readonly MatrixSource[], options: MatrixOptions = {}): Promise<Matrix> {
     const backend = this.#open();
     checkMatrixSources(sources);
     const native = sources.map((source) => ({
@@ -119,7 +120,11 @@ class CpuBackend implements Backend {
     const rows = sources.reduce((sum, source) => sum + source.rows, 0);
     const cols = sources[0]?.cols ?? 0;
     try {
-      const { handle, byteLength } = await this.#addon.createMatrix(backend, native);
+      const { handle, byteLength } = await this.#addon.createMatrix(
+        backend,
+        native,
+        options.inPlace === true,
+      );
       return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
     } catch (thrown) {
       throw fromNative(thrown);

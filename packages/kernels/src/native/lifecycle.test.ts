@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { createCpuBackend } from "../index.js";
+import { createCpuBackend, type Matrix } from "../index.js";
 import { greedy, LogitModel } from "../testing/logit-harness.js";
 import { matrix } from "../testing/op-harness.js";
 import { checkInterface, loadAddon } from "./addon.js";
@@ -63,6 +63,38 @@ describe("life of the CPU backend", () => {
         code: "native_unavailable",
         message: /kernels\.node were built from other sources .*npm run setup/,
       });
+    }
+  });
+
+  test("bf16 weights may stay in their file, which they keep mapped", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-kernels-"));
+    try {
+      const path = join(folder, "weights.bin");
+      const values = new Uint16Array(40 * 256).fill(0x3f80);
+      const shape = { type: "bf16", rows: 40, cols: 256, name: "model.w" } as const;
+      const byteLength = values.byteLength;
+      using backend = createCpuBackend({ numThreads: 2 });
+      const packedBytes = (of: Matrix): Uint8Array | undefined => backend.packedWeights?.bytesOf(of);
+      writeFileSync(path, values);
+      {
+        using file = backend.mapFile(path);
+        const source = { ...shape, bytes: { file, offset: 0, byteLength } };
+        using packed = await backend.createMatrix([source]);
+        using either = await backend.createMatrix([source], { inPlace: true });
+        assert.ok((packedBytes(packed)?.byteLength ?? 0) >= byteLength);
+        assert.equal(packedBytes(either) === undefined, backend.info.features.includes("avx512_bf16"));
+        assert.ok(either.byteLength >= byteLength);
+      }
+      values[39 * 256 + 7] = 0x7fc0;
+      writeFileSync(path, values);
+      using file = backend.mapFile(path);
+      const source = { ...shape, bytes: { file, offset: 0, byteLength } };
+      await assert.rejects(backend.createMatrix([source], { inPlace: true }), {
+        code: "artifact_invalid",
+        message: /model\.w.*row 39/,
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   });
 

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
@@ -158,6 +167,27 @@ describe("weight cache", () => {
     assert.equal((await start(plans, { dtype: "bf16" })).hit, undefined);
     assert.equal((await start(plans, { layout: "cpu-0" })).hit, undefined);
     assert.ok((await start(plans, { dtype: "bf16" })).hit !== undefined);
+  });
+
+  test("a model with a matrix that has no packed bytes is not kept", async () => {
+    const { packedWeights } = backend;
+    assert.ok(packedWeights !== undefined);
+    const kept = await pack();
+    const unpacked = kept[1]?.matrix;
+    const asked = {
+      packedWeights: {
+        ...packedWeights,
+        bytesOf: (matrix: Matrix) => (matrix === unpacked ? undefined : packedWeights.bytesOf(matrix)),
+        checksumOf: () => assert.fail("nothing is to be kept"),
+      },
+      mapFile: (path: string) => backend.mapFile(path),
+    };
+    const warnings: string[] = [];
+    const cache = new WeightCache({ folder, onWarning: (message) => warnings.push(message) });
+    assert.equal(await cache.load(asked, plans, undefined), undefined);
+    await cache.save(asked, plans, undefined, kept);
+    assert.deepEqual(warnings, []);
+    assert.equal(existsSync(folder), false);
   });
 
   test("a damaged matrix is noticed, and the file replaced", async () => {

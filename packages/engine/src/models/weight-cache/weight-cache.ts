@@ -34,7 +34,7 @@ const abandonedMs = 3_600_000;
 
 /**
  * Packed weights of earlier starts, one file for each set of source files and layout. Whatever is not exactly what would be
- * packed now is not used; whatever goes wrong costs the time of packing and a warning, never the start. For one model's start.
+ * packed now is not used; a model of which some matrix has no packed bytes is not kept; whatever goes wrong costs the time of packing and a warning, never the start. For one model's start.
  */
 export class WeightCache {
   readonly #folder: string;
@@ -86,15 +86,18 @@ export class WeightCache {
     if (packed === undefined || !isCacheable(plans)) return;
     try {
       // Taken at once: the arrays keep the bytes when the model is disposed meanwhile.
-      const views = kept.map(({ form, matrix }) => ({ form, matrix, bytes: packed.bytesOf(matrix) }));
+      const views = kept.flatMap(({ form, matrix }) => {
+        const bytes = packed.bytesOf(matrix);
+        return bytes === undefined ? [] : [{ form, matrix, bytes }];
+      });
+      if (views.length < kept.length) return;
       const matrices = await Promise.all(
-        views.map(async ({ form, matrix, bytes = new Uint8Array(0) }) => ({
+        views.map(async ({ form, matrix, bytes }) => ({
           form,
           bytes,
           checksum: await packed.checksumOf(matrix),
         })),
       );
-      if (matrices.some(({ bytes }) => bytes.byteLength === 0)) return;
       const key = await cacheKey(plans, packed.layout, dtype);
       // Files that changed since `load` may have changed while they were packed.
       if (key.digest === this.#wanted?.digest) await this.#write(key, matrices);

@@ -1,0 +1,218 @@
+// bf16 matrices read where they lie in a file: the same bits as packed ones give, at any number of rows, threads and sources.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../core/isa.h"
+#include "../matrix/matrix.h"
+#include "check.h"
+#include "samples.h"
+
+namespace octavo::test {
+
+namespace {
+
+/// Tensors one after the other in a file, the first at `offset`, the last up to the file's end.
+class Tensors {
+public:
+    Tensors(int64_t cols, const std::vector<int64_t>& rows, size_t offset, uint64_t seed) {
+        std::string bytes(offset, '!');
+        for (const int64_t count : rows) {
+            samples_.push_back(make_sample(WeightType::bf16, count, cols, 0, false, seed++));
+            samples_.back().name = "tensor." + std::to_string(samples_.size() - 1);
+            bytes.append(samples_.back().values.begin(), samples_.back().values.end());
+        }
+        write_file(bytes);
+        size_t at = offset;
+        for (const Sample& sample : samples_) {
+            sources_.push_back(sample.source());
+            sources_.back().values = file_->data() + at;
+            sources_.back().file = file_;
+            at += sample.values.size();
+        }
+    }
+
+    /// The last value of a row is replaced in the file.
+    void spoil(size_t tensor, int64_t row, uint16_t value) {
+        std::string bytes(reinterpret_cast<const char*>(file_->data()), file_->size());
+        const size_t start = static_cast<size_t>(sources_[tensor].values - file_->data());
+        const size_t end = start + static_cast<size_t>((row + 1) * sources_[tensor].cols * 2);
+        std::memcpy(bytes.data() + end - 2, &value, sizeof value);
+        const std::shared_ptr<const MappedFile> old = file_;
+        write_file(bytes);
+        for (MatrixSource& source : sources_) {
+            source.values = file_->data() + (source.values - old->data());
+            source.file = file_;
+        }
+    }
+
+    const std::vector<MatrixSource>& in_file() const { return sources_; }
+    std::vector<MatrixSource> in_memory() const {
+        std::vector<MatrixSource> sources;
+        for (const Sample& sample : samples_) sources.push_back(sample.source());
+        return sources;
+    }
+    const std::vector<Sample>& samples() const { return samples_; }
+
+private:
+    void write_file(const std::string& bytes) {
+        char path[] = "/tmp/octavo-in-place-test-XXXXXX";
+        const int fd = mkstemp(path);
+        CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+        close(fd);
+        file_ = std::make_shared<const MappedFile>(path);
+        unlink(path);
+    }
+
+    std::vector<Sample> samples_;
+    std::vector<MatrixSource> sources_;
+    std::shared_ptr<const MappedFile> file_;
+};
+
+std::vector<float> activations(int64_t count, uint64_t seed) {
+    Random random(seed);
+    std::vector<float> x(static_cast<size_t>(count));
+    for (float& value : x) value = random.activation();
+    return x;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+struct Shape {
+    int64_t cols;
+    std::vector<int64_t> rows;
+    size_t offset;
+    int64_t most_rows;
+};
+
+/// Rows and columns of y beyond the matrix's must be left alone.
+std::vector<float> product(const Matrix& matrix, const std::vector<float>& x, int64_t m, const float* bias, ThreadPool& pool) {
+    Workspace workspace;
+    const int64_t ldy = matrix.rows() + 3;
+    std::vector<float> y(static_cast<size_t>(m * ldy), -12345.0f);
+    matrix.linear(x.data(), matrix.cols(), m, y.data(), ldy, bias, workspace, pool);
+    return y;
+}
+
+/// In as many shares as there are threads.
+std::vector<float> gated(const Matrix& matrix, const std::vector<float>& x, int64_t m, int64_t shares, ThreadPool& pool) {
+    const auto activate = [](const float* gate, const float* up, float* out, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) out[i] = std::fabs(gate[i]) * up[i];
+    };
+    const GateFunction gate(activate);
+    Workspace workspace;
+    std::vector<uint8_t> rows(matrix.encoded_bytes(m) + 64);
+    void* encoded = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(rows.data()) + 63) / 64 * 64);
+    matrix.encode_all(x.data(), matrix.cols(), m, encoded, pool);
+    const int64_t width = matrix.rows() / 2;
+    std::vector<float> y(static_cast<size_t>(m * width));
+    for (int64_t share = 0; share < shares; ++share) {
+        matrix.multiply(encoded, m, {y.data(), width, nullptr, &gate, {share, shares}}, workspace, pool);
+    }
+    return y;
+}
+
+void check_products(const Shape& shape, const std::vector<ThreadPool*>& pools) {
+    const std::string label = std::to_string(shape.rows.size()) + " sources of " + std::to_string(shape.cols) + " columns";
+    std::unique_ptr<Matrix> matrix;
+    std::unique_ptr<Matrix> packed;
+    std::vector<float> weights;
+    {
+        const Tensors tensors(shape.cols, shape.rows, shape.offset, 41);
+        matrix = Matrix::in_place_or_packed(tensors.in_file(), *pools.back());
+        packed = Matrix::pack(tensors.in_memory(), *pools.back());
+        for (const Sample& sample : tensors.samples()) weights.insert(weights.end(), sample.weights.begin(), sample.weights.end());
+    }
+    CHECK_MESSAGE(matrix->reads_files() && !packed->reads_files(), label + ": not read in place");
+    CHECK(matrix->packed() == nullptr && matrix->rows() == packed->rows() && matrix->cols() == packed->cols());
+    CHECK(matrix->bytes() == weights.size() * 2 && matrix->encoding() == packed->encoding());
+    std::vector<float> rows(weights.size());
+    for (int64_t r = 0; r < matrix->rows(); ++r) matrix->row(r, rows.data() + r * shape.cols);
+    CHECK_MESSAGE(same_bits(rows, weights), label + ": a row differs");
+
+    const std::vector<float> x = activations(shape.most_rows * shape.cols, 5);
+    const std::vector<float> bias = activations(matrix->rows(), 6);
+    size_t turn = 0;
+    for (int64_t m = 1; m <= shape.most_rows; m += m < 20 ? 1 : m < 70 ? 17 : 221) {
+        ThreadPool& pool = *pools[turn++ % pools.size()];
+        const float* added = m % 2 == 0 ? bias.data() : nullptr;
+        CHECK_MESSAGE(same_bits(product(*matrix, x, m, added, pool), product(*packed, x, m, added, *pools.front())),
+                      label + ": m=" + std::to_string(m) + " differs from packed on " + std::to_string(pool.size()) + " threads");
+    }
+    CHECK(matrix->can_gate() == packed->can_gate());
+    if (!matrix->can_gate()) return;
+    for (const int64_t m : {int64_t{1}, int64_t{4}, int64_t{19}}) {
+        if (m > shape.most_rows) continue;
+        CHECK_MESSAGE(same_bits(gated(*matrix, x, m, m, *pools.back()), gated(*packed, x, m, 1, *pools.front())),
+                      label + ": gated product of " + std::to_string(m) + " differs");
+    }
+}
+
+void check_bad_weights(ThreadPool& pool) {
+    for (const uint16_t bad : {uint16_t{0x7fc0}, uint16_t{0x7f80}, uint16_t{0xff80}, uint16_t{0xffff}}) {
+        Tensors tensors(512, {32, 21}, 10, 3);
+        tensors.spoil(1, 20, bad);
+        const std::string message = message_of([&] { Matrix::in_place_or_packed(tensors.in_file(), pool); });
+        CHECK_MESSAGE(message.find("tensor tensor.1: row 20 holds a weight") != std::string::npos, message);
+    }
+    Tensors tensors(512, {32, 21}, 10, 3);
+    tensors.spoil(0, 31, 0x7f7f);
+    CHECK(Matrix::in_place_or_packed(tensors.in_file(), pool)->reads_files());
+    std::vector<MatrixSource> sources = tensors.in_file();
+    sources[1].cols = 256;
+    CHECK(message_of([&] { Matrix::in_place_or_packed(sources, pool); }).find("cannot be stacked") != std::string::npos);
+}
+
+/// What cannot be read in place is packed, with the same products.
+void check_others(ThreadPool& pool) {
+    const auto is_packed = [&](const std::vector<MatrixSource>& sources) {
+        return !Matrix::in_place_or_packed(sources, pool)->reads_files();
+    };
+    CHECK(is_packed(Tensors(384, {32}, 0, 1).in_file()));
+    CHECK(is_packed(Tensors(255, {32}, 0, 1).in_file()));
+    CHECK(is_packed(Tensors(512, {17, 32}, 0, 1).in_file()));
+    const Tensors tensors(512, {32, 16}, 0, 1);
+    CHECK(is_packed(tensors.in_memory()));
+    std::vector<MatrixSource> mixed = tensors.in_file();
+    mixed[1] = tensors.in_memory()[1];
+    CHECK(is_packed(mixed));
+    std::vector<MatrixSource> halves = tensors.in_file();
+    for (MatrixSource& source : halves) source.type = WeightType::f16;
+    CHECK(is_packed(halves));
+    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
+        if (!isa_supported(isa)) continue;
+        set_isa_for_test(isa, false);
+        CHECK(is_packed(tensors.in_file()));
+    }
+}
+
+}  // namespace
+
+}  // namespace octavo::test
+
+int main() {
+    using namespace octavo;
+    using namespace octavo::test;
+    ThreadPool one(1);
+    ThreadPool two(2);
+    ThreadPool three(3);
+    const std::vector<ThreadPool*> pools = {&one, &two, &three};
+    set_isa_for_test(Isa::avx512, true);
+    if (isa_supported(Isa::avx512) && has_avx512_bf16()) {
+        // The tail of the third shape ends with the file, which ends with a page: nothing beyond may be read.
+        const std::vector<Shape> shapes = {{256, {16}, 0, 70},           {256, {1}, 2, 30},       {512, {37}, 4096 - 37 * 1024 % 4096, 70},
+                                           {768, {32, 16, 53}, 8, 70},   {1280, {64}, 37, 30},    {2048, {48, 80, 32}, 32, 512},
+                                           {4352, {64, 32}, 1, 30},      {4864, {37}, 72, 30},    {8192, {32, 32}, 64, 20}};
+        for (const Shape& shape : shapes) check_products(shape, pools);
+        check_bad_weights(three);
+    }
+    check_others(two);
+    return finish("in_place_test");
+}
