@@ -1,4 +1,4 @@
-import type { OctavoError } from "@octavo/protocol";
+import type { OctavoError } from "@octavo/protocol/errors";
 import type { Explanation, SlowGap } from "./evidence/explanation.js";
 import type { Neighbours } from "./evidence/neighbours.js";
 import type { Spread } from "./evidence/spread.js";

@@ -66,7 +66,7 @@ export {
   type Prompt,
 } from "./llm/llm.js";
 export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
-export { quantizationNames } from "./quantization/schemes.js";
+export { quantizationNames } from "./quantization/quantization-names.js";
 export type {
   DraftModelConfig,
   NgramConfig,

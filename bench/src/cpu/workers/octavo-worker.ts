@@ -4,7 +4,6 @@ import { LLM, type LoadOptions, type StepRecord } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { Job, Measurement } from "../contenders/contender.js";
 import { FIRST_TOKEN, type WorkerTask } from "../contenders/worker.js";
-import { stepCostRatio } from "./waiting-requests.js";
 import { median } from "../../support/median.js";
 import { PromptSource } from "./prompts.js";
 import { fullSteps, numFullSteps, WARM_UP } from "./steps.js";
@@ -138,8 +137,11 @@ async function measure(llm: LLM): Promise<Measurement> {
     case "memory":
       await llm.generate(prompt(job.promptTokens), { ...greedy, maxTokens: job.newTokens });
       return {};
-    case "waiting":
+    case "waiting": {
+      // Reads the engine's testing parts, which no start is to be measured with.
+      const { stepCostRatio } = await import("./waiting-requests.js");
       return { stepCostRatio: await stepCostRatio(llm, job, prompt) };
+    }
     case "server":
       throw new OctavoError("invalid_option", "a server is measured over HTTP, not by this worker");
   }

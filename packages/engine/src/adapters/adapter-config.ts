@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { z } from "zod";
 import { artifactInvalid, artifactUnsupported } from "../weights/artifact-file.js";
 import { parseForm, readJsonFile } from "../weights/bounded-json.js";

@@ -6,7 +6,7 @@ import { fixtureAdapter, fixtureCheckpoint } from "../testing/model-fixtures.js"
 import type { GenerationResult } from "../llm/generation-result.js";
 import { LLM } from "../llm/llm.js";
 import { readAdapterFixtures } from "../testing/model-fixtures.js";
-import { ServedAdapter } from "./adapter-set.js";
+import { ServedAdapter } from "./served-adapter.js";
 
 const sizes = { maxModelLen: 128, maxNumSeqs: 8, maxNumBatchedTokens: 64, numThreads: 2 };
 const greedy = { temperature: 0, maxTokens: 24, ignoreEos: true };

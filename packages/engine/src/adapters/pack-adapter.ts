@@ -7,7 +7,7 @@ import type {
   MatrixSource,
   Program,
 } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { convertFloats } from "../models/float-conversion.js";
 import type { Checkpoint, TensorInfo } from "../weights/checkpoint.js";
 import { readTensor } from "../weights/read-tensor.js";

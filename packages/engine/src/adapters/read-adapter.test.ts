@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { ErrorCode } from "@octavo/protocol";
+import type { ErrorCode } from "@octavo/protocol/errors";
 import type { AdaptableModule } from "../models/model-plan.js";
 import { writeSafetensors, type TensorToWrite } from "../testing/write-safetensors.js";
 import { readAdapter } from "./read-adapter.js";

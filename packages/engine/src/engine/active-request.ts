@@ -1,11 +1,11 @@
 import type { Backend, OutputRow, RowResult, RowSampling, SamplerState } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { LoadedAdapter } from "../adapters/adapter.js";
 import type { Deadlines, FinishedRequest, ServingRecord, Usage } from "../api.js";
 import type { EvidenceLog, ObservedRequest } from "../evidence/evidence-log.js";
 import type { RequestFaults } from "../faults/fault.js";
 import { RequestTimeline } from "../evidence/request-timeline.js";
-import { ServedAdapter } from "../adapters/adapter-set.js";
+import { ServedAdapter } from "../adapters/served-adapter.js";
 import { type Account, defaultAccount } from "../scheduler/account.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
 import type { SpeculatedRequest } from "../speculation/speculation.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { RequestBatch } from "../api.js";
 import type { Account } from "../scheduler/account.js";
 import { DrainRate } from "./drain-rate.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Deadlines, EmbeddingRequest, GenerationRequest } from "../api.js";
 import { checkRequestFaults } from "../faults/check-fault.js";
 import type { Account } from "../scheduler/account.js";

@@ -9,7 +9,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { contentDigest, type QuarantinedContent } from "./quarantined-content.js";
 
 const header = "octavo crash journal 1\n";

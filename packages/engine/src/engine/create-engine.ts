@@ -1,4 +1,4 @@
-import { type ErrorCode, OctavoError } from "@octavo/protocol";
+import { type ErrorCode, OctavoError } from "@octavo/protocol/errors";
 import type {
   EmbeddingRequest,
   EngineObserver,

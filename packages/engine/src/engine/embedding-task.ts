@@ -1,5 +1,5 @@
 import type { RowResult } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { EmbeddingRequest, FinishedRequest, ServingRecord, Usage } from "../api.js";
 import type { EvidenceLog } from "../evidence/evidence-log.js";
 import { Sequence } from "../scheduler/sequence.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { collect, createFakeEngine, generationRequest } from "../testing/engine-fixture.js";
 
 test("refuses at once what it cannot serve, with both counts", async () => {

@@ -1,5 +1,5 @@
 import type { Backend, Program } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Engine } from "../api.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { GenerationEvent } from "../api.js";
 import { plainServingRecord } from "../testing/serving-record.js";
 import { EventChannel, type PendingDelta } from "./event-channel.js";

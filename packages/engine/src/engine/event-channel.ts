@@ -1,4 +1,4 @@
-import type { OctavoError } from "@octavo/protocol";
+import type { OctavoError } from "@octavo/protocol/errors";
 import type { GenerationEvent, SequenceDelta, TokenLogprob } from "../api.js";
 
 /** A delta that its holder may still add to. */

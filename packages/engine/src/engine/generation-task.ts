@@ -8,7 +8,7 @@ import type {
   TokenLogprob,
   Usage,
 } from "../api.js";
-import type { OctavoError } from "@octavo/protocol";
+import type { OctavoError } from "@octavo/protocol/errors";
 import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
 import { Sequence } from "../scheduler/sequence.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";

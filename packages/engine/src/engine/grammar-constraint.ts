@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { IntList } from "../kv-cache/int-list.js";
 import type { TokenConstraint } from "./token-constraint.js";
 import type { Grammar, Matcher } from "../structured/grammar.js";

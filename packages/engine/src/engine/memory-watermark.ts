@@ -1,5 +1,5 @@
 import { availableMemoryBytes } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** Between two looks at the machine's memory. */
 const lookEveryMs = 250;

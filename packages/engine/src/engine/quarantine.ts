@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { CrashJournal } from "./crash-journal.js";
 import { contentDigest, type QuarantinedContent } from "./quarantined-content.js";
 

@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { RefusedRequest } from "../api.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";

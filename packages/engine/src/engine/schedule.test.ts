@@ -1,4 +1,4 @@
-import { ServedAdapter } from "../adapters/adapter-set.js";
+import { ServedAdapter } from "../adapters/served-adapter.js";
 import { FakeAdapter, FakeBackend } from "../testing/fake-backend.js";
 import { eosToken, letterTokenizer } from "../testing/engine-fixture.js";
 import { type ModelUnderTest, scheduleProperties } from "../testing/schedule-properties.js";

@@ -1,5 +1,5 @@
 import type { RowResult, StepResult } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { ScheduledStep } from "../scheduler/scheduler.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest } from "./active-request.js";

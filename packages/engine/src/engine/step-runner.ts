@@ -1,5 +1,5 @@
 import type { StepResult } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { alone } from "../scheduler/policies/alone.js";
 import { PrefillPacer } from "../scheduler/prefill-pacer.js";
 import type { ScheduledStep } from "../scheduler/scheduler.js";

@@ -1,5 +1,5 @@
 import type { RowResult } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { TokenLogprob } from "../api.js";
 
 /** A row's logprobs in the engine's terms: the alternatives, then those of `logprobIds` that are not among them. */

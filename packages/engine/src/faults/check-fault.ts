@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Fault, RequestFaults } from "./fault.js";
 
 const longestMs = 3_600_000;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { convertFloats } from "../models/float-conversion.js";
 import type { FloatType } from "../weights/tensor-storage.js";
 import { FaultRandom } from "./fault-random.js";

@@ -2,7 +2,7 @@ import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, rename, stat, unlink, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { withFileLock } from "./file-lock.js";
 import { cacheFailure, type HubCache } from "./hub-cache.js";
 import type { FileMetadata, HubClient } from "./hub-client.js";

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
-import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import { MockHub, type MockFile } from "../testing/mock-hub.js";
 import { writeTinyFolder, writeTinyGguf } from "../testing/tiny-checkpoint.js";
 import { describeModel } from "./describe-model.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import { selectFiles, type FilePatterns } from "./file-selection.js";
 import { parseModelReference } from "./model-reference.js";
 

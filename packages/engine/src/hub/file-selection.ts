@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { parseSplitName, splitFileName } from "../weights/gguf-checkpoint.js";
 import type { ModelReference } from "./model-reference.js";
 

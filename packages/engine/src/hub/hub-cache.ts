@@ -12,7 +12,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { checkRepositoryPath } from "./model-reference.js";
 
 const commitPattern = /^[0-9a-f]{40}$/;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from "undici";
 import { hubStatusError } from "./hub-errors.js";
 import type { Environment, HubSettings } from "./hub-settings.js";

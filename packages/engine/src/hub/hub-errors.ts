@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Dispatcher } from "undici";
 
 /** The hub's own error codes (X-Error-Code) say more than the status: a hidden repository answers 401 as a missing one does. */

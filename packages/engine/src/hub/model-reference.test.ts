@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { checkRepositoryPath, parseModelReference } from "./model-reference.js";
 
 describe("model reference", () => {

@@ -1,5 +1,5 @@
 import { mkdir, statfs } from "node:fs/promises";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { downloadBlob } from "./blob-download.js";
 import { ProgressCounter, type DownloadProgress } from "./download-progress.js";
 import { cacheFailure, type HubCache } from "./hub-cache.js";

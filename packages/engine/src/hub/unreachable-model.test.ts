@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { blobName } from "../testing/mock-hub.js";
 import { commit, rejects, TinyRepository } from "../testing/tiny-repository.js";
 import { resolveModel } from "./resolve-model.js";

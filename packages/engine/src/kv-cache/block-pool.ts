@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { hashLanes } from "./prefix-hash.js";
 
 declare const blockIdBrand: unique symbol;

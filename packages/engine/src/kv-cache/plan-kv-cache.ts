@@ -1,5 +1,5 @@
 import { availableMemoryBytes, type KvDtype, kvHeadBytes } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** What one token position of the KV cache consists of. */
 export interface KvShape {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { ChangedCheckpoint } from "../testing/model-fixtures.js";
 import { LLM } from "./llm.js";
 import type { LoadOptions } from "./load-options.js";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Backend } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Adapters, LoadedAdapter } from "../adapters/adapter.js";
 import type { Deadlines, Engine, GenerationRequest } from "../api.js";
 import type { LanguageModel } from "../language-model.js";

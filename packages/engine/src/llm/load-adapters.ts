@@ -1,6 +1,5 @@
 import type { Backend } from "@octavo/kernels";
-import { AdapterSet } from "../adapters/adapter-set.js";
-import { interleavedHeadDimOf } from "../adapters/pack-adapter.js";
+import type { AdapterSet } from "../adapters/adapter-set.js";
 import { resolveModel } from "../hub/resolve-model.js";
 import type { LoadedModel } from "../models/load-model.js";
 import type { Checkpoint } from "../weights/checkpoint.js";
@@ -46,6 +45,8 @@ export async function loadAdapters(
 ): Promise<AdapterSet | undefined> {
   if (options.enableLora !== true) return undefined;
   const { loraModules = [], onWarning, signal, downloadDir } = options;
+  const { AdapterSet } = await import("../adapters/adapter-set.js");
+  const { interleavedHeadDimOf } = await import("../adapters/pack-adapter.js");
   const adapters = new AdapterSet({
     target: { backend, program: loaded.program, interleavedHeadDim: interleavedHeadDimOf(checkpoint) },
     adaptable: loaded.adaptable,

@@ -1,9 +1,9 @@
 import { join, resolve } from "node:path";
 import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Engine } from "../api.js";
 import { createEngine } from "../engine/create-engine.js";
-import { WeightCorruptor } from "../faults/corrupt-weights.js";
+import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "../hub/hub-settings.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
 import type { ModelConfig } from "../models/model-config.js";
@@ -14,7 +14,7 @@ import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
 import type { AdapterSet } from "../adapters/adapter-set.js";
 import { checkLoraOptions, loadAdapters, maxLorasOf } from "./load-adapters.js";
 import type { LoadOptions } from "./load-options.js";
-import { type DraftSource, loadSpeculation, openDraft } from "./load-speculation.js";
+import type { DraftSource } from "./load-speculation.js";
 import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import { openModel } from "./open-model.js";
@@ -48,9 +48,11 @@ export interface LoadedParts {
 export async function loadParts(model: string, options: LoadOptions): Promise<LoadedParts> {
   const speculative = options.speculativeConfig && resolveSpeculativeConfig(options.speculativeConfig);
   checkLoraOptions(options);
-  const corruptor = corruptorOf(options);
+  const corruptor = await corruptorOf(options);
   const checkpoint = await openModel(model, options);
-  const draft = speculative?.method === "draft_model" ? await openDraft(speculative, options) : undefined;
+  const drafting = speculative && (await import("./load-speculation.js"));
+  const draft =
+    speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
   const sizes = planSizes(checkpoint, draft, options);
   const owned: Disposable[] = [];
   try {
@@ -72,7 +74,13 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
     if (adapters !== undefined) owned.unshift(adapters);
     const speculation =
       speculative &&
-      (await loadSpeculation(speculative, draft, { backend, checkpoint, tokenizer, sizes, options }));
+      (await drafting?.loadSpeculation(speculative, draft, {
+        backend,
+        checkpoint,
+        tokenizer,
+        sizes,
+        options,
+      }));
     if (speculation?.owned !== undefined) owned.unshift(speculation.owned);
     const engine = startEngine(
       { backend, checkpoint, tokenizer, loaded, sizes, speculation: speculation?.options },
@@ -110,13 +118,14 @@ function weightCacheOf({
   return new WeightCache({ folder, onWarning });
 }
 
-function corruptorOf({
+async function corruptorOf({
   corruptWeights,
   enableFaultInjection = false,
-}: LoadOptions): WeightCorruptor | undefined {
+}: LoadOptions): Promise<WeightCorruptor | undefined> {
   if (corruptWeights === undefined) return undefined;
   if (!enableFaultInjection)
     throw invalidOption("corrupt_weights", "left out, or enable_fault_injection with it");
+  const { WeightCorruptor } = await import("../faults/corrupt-weights.js");
   return new WeightCorruptor(corruptWeights);
 }
 

@@ -1,5 +1,5 @@
 import { availableMemoryBytes, type Backend, kvHeadBytes } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import { loadModel } from "../models/load-model.js";
 import { ModelDrafter } from "../speculation/model-drafter.js";

@@ -1,5 +1,5 @@
 import { availableMemoryBytes, type KvDtype } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type KvShape, planKvCache } from "../kv-cache/plan-kv-cache.js";
 import type { ModelConfig } from "../models/model-config.js";
 

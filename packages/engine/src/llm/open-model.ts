@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { resolveModel } from "../hub/resolve-model.js";
 import { supportedArchitectures } from "../models/registry.js";
 import type { Checkpoint } from "../weights/checkpoint.js";

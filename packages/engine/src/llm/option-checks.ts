@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 export function checkSize(param: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 1) return value;

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { ChatTemplate } from "../template/chat-template.js";
 import { compileChatTemplate, type TemplateTokens } from "../template/compile-chat-template.js";
 import type { TokenizerFileConfig } from "../weights/checkpoint.js";

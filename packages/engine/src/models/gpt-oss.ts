@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { decoder } from "./layers.js";
 import type { ExpertNames } from "./mixture-of-experts.js";
 import type { ModelFamily } from "./model-family.js";

@@ -9,7 +9,7 @@ import type {
   Vector,
   WeightType,
 } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Checkpoint, TensorInfo } from "../weights/checkpoint.js";
 import { loadModel } from "./load-model.js";
 import type { ModelConfig } from "./model-config.js";

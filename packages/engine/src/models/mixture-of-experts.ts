@@ -1,5 +1,5 @@
 import type { BufferRef } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { ExpertsConfig } from "./model-config.js";
 import type { PlannedExpert } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";

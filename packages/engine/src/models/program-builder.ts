@@ -1,5 +1,5 @@
 import type { BufferRef } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { TensorInfo } from "../weights/checkpoint.js";
 import { tensorSlices } from "../weights/tensor-slices.js";
 import { isFloatType } from "../weights/tensor-storage.js";

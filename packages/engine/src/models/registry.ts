@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { TensorInfo } from "../weights/checkpoint.js";
 import { gemma2 } from "./gemma2.js";
 import { gemma3 } from "./gemma3.js";

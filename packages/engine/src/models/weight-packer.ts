@@ -8,7 +8,7 @@ import type {
   Vector,
   VectorSource,
 } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import type {
   MatrixParts,

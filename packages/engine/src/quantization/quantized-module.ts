@@ -1,5 +1,5 @@
 import type { WeightType } from "@octavo/kernels";
-import type { OctavoError } from "@octavo/protocol";
+import type { OctavoError } from "@octavo/protocol/errors";
 import { convertFloats } from "../models/float-conversion.js";
 import { artifactInvalid, artifactUnsupported } from "../weights/artifact-file.js";
 import type { MatrixRecipe, StoredTensor, TensorInfo } from "../weights/checkpoint.js";

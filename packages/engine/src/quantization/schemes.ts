@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { z } from "zod";
 import { artifactInvalid, artifactUnsupported } from "../weights/artifact-file.js";
 import type { StoredTensor, TensorInfo } from "../weights/checkpoint.js";
@@ -10,18 +10,24 @@ import { fp8 } from "./fp8.js";
 import { gptq } from "./gptq.js";
 import { hqq } from "./hqq.js";
 import { mxfp4 } from "./mxfp4.js";
+import { type QuantizationName, quantizationNames } from "./quantization-names.js";
 import type { QuantizationScheme } from "./quantization-scheme.js";
 import { QuantizedModule } from "./quantized-module.js";
 
-/** A new scheme enters here: one file beside this one and one row. */
-const schemes: readonly QuantizationScheme[] = [awq, gptq, fp8, compressedTensors, bitsandbytes, hqq, mxfp4];
+/** A new scheme enters here: one file beside this one, one row and its name. */
+const schemes: Readonly<Record<QuantizationName, QuantizationScheme>> = {
+  awq,
+  gptq,
+  fp8,
+  "compressed-tensors": compressedTensors,
+  bitsandbytes,
+  hqq,
+  mxfp4,
+};
 
 const schemeOf: ReadonlyMap<string, QuantizationScheme> = new Map(
-  schemes.flatMap((scheme) => scheme.methods.map((method) => [method, scheme] as const)),
+  Object.values(schemes).flatMap((scheme) => scheme.methods.map((method) => [method, scheme] as const)),
 );
-
-/** What `--quantization` takes. */
-export const quantizationNames: readonly string[] = schemes.flatMap((scheme) => scheme.methods.slice(0, 1));
 
 const methodSchema = z.looseObject({ quant_method: z.string().nullish() });
 

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** A value as callers and JSON leave it out. */
 export type Maybe<Value> = Value | null | undefined;

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** A binary heap that knows where each item stands, so that any can leave or move. Items are distinct. */
 export class IndexedHeap<Item> implements Iterable<Item> {

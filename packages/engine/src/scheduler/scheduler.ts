@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { BlockPool } from "../kv-cache/block-pool.js";
 import { PrefixCache, type PrefixChain } from "../kv-cache/prefix-cache.js";
 import { AdapterSlots } from "./adapter-slots.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { BlockId, BlockPool } from "../kv-cache/block-pool.js";
 import type { PrefixCache } from "../kv-cache/prefix-cache.js";
 import type { IntList } from "../kv-cache/int-list.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { IndexedHeap } from "./indexed-heap.js";
 import type { Sequence } from "./sequence.js";
 

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** How tokens are guessed. Methods, parameters and defaults are those of vLLM's `--speculative-config`. */
 export type SpeculativeConfig = NgramConfig | SuffixConfig | DraftModelConfig;

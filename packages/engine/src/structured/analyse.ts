@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { byteClasses } from "./automaton/byte-classes.js";
 import { type Node, nothing, type RuleAnalysis, type RuleSet } from "./node.js";
 

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Vocabulary } from "./automaton/vocabulary.js";
 import { CompileThread, closed, type WorkerStart } from "./compile-thread.js";
 import type { RuleSet } from "./node.js";

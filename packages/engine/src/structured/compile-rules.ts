@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { analyseRules, checkLeftRecursion, pruneRules } from "./analyse.js";
 import { TermStore } from "./automaton/term-store.js";
 import { compileGrammarText } from "./ebnf/compile-grammar-text.js";

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { type ErrorCode, OctavoError } from "@octavo/protocol";
+import { type ErrorCode, OctavoError } from "@octavo/protocol/errors";
 import type { Vocabulary } from "./automaton/vocabulary.js";
 import type { RuleSet } from "./node.js";
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { MaskCache } from "./automaton/mask-cache.js";
 import { TermGrammar } from "./automaton/matcher.js";
 import { buildVocabulary, type Vocabulary } from "./automaton/vocabulary.js";

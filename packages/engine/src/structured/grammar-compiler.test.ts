@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { FakeTokenizer } from "../testing/fake-tokenizer.js";
 import { GrammarCompiler } from "./grammar-compiler.js";
 import type { Grammar, GrammarSpec, JsonValue } from "./grammar.js";

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { MaskCache } from "./automaton/mask-cache.js";
 import { TermGrammar } from "./automaton/matcher.js";
 import { collectTokenBytes, type TokenSource, type Vocabulary } from "./automaton/vocabulary.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type AutomatonTable, type Node, nothing, type RuleSet } from "./node.js";
 
 /** Rules of one grammar; real schemas need hundreds. */

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { GrammarSpec, TagSpec } from "./grammar.js";
 import { literalNode } from "./literal.js";
 import { specialMark } from "./automaton/vocabulary.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { TemplateInput, TemplateMessage } from "./chat-template.js";
 import { compileChatTemplate } from "./compile-chat-template.js";
 import { detectContentFormat } from "./detect-content-format.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { renderInWorker, type RenderLimits } from "./render-in-worker.js";
 
 const input = { messages: [{ role: "user", content: "Hi" }], variables: { greeting: "Hello" } };

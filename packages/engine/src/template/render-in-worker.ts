@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { TemplateInput } from "./chat-template.js";
 import type { TemplateTokens } from "./compile-chat-template.js";
 import { Turns } from "./turns.js";

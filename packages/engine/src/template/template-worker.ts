@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { compileChatTemplate } from "./compile-chat-template.js";
 import type { RenderReply, RenderTask } from "./render-in-worker.js";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 
 /** The one way in which reading an artifact may fail. */
 export function assertArtifactError(error: unknown, context: string): asserts error is OctavoError {

@@ -1,7 +1,7 @@
 // A process with an engine that some tokens kill: `node crash-process.js JOURNAL PROMPTS`, where PROMPTS is JSON, lists of tokens. Computes all
 // of them at once and writes a line of JSON for each that ends: its index, and its error's code or null.
 import { writeSync } from "node:fs";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { collect, createFakeEngine, generationRequest } from "./engine-fixture.js";
 
 /** No process survives computing it. */

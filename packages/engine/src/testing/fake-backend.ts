@@ -17,7 +17,7 @@ import type {
   StepResult,
   Vector,
 } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { FakeSamplerState, logitsOf, logSoftmax, mix, noToken, ranking, sampleToken } from "./fake-model.js";
 import type { VirtualClock } from "./virtual-clock.js";
 

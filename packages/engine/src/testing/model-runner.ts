@@ -8,7 +8,7 @@ import type {
   RowSampling,
   StepPlan,
 } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { interleavedHeadDimOf, packAdapter } from "../adapters/pack-adapter.js";
 import { readAdapter } from "../adapters/read-adapter.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { dequantize } from "./dequantize.js";
 import { fromBfloat16, fromHalf, toBfloat16, toHalf } from "./float-bits.js";
 import { quantize, type WrittenType } from "./quantize.js";

@@ -1,5 +1,5 @@
 import type { WeightType } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { fromHalf, toBfloat16, toHalf } from "./float-bits.js";
 
 /** Types whose scales stand among the values. */

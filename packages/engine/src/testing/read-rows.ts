@@ -1,5 +1,5 @@
 import type { Backend, MatrixSource } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** The values of a matrix as a backend's embedding gives them, row after row. */
 export async function readRows(backend: Backend, source: MatrixSource): Promise<Float32Array> {

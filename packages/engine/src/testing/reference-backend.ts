@@ -15,7 +15,7 @@ import type {
   Vector,
   VectorSource,
 } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { dequantize, dequantizeGroups, isGrouped } from "./dequantize.js";
 import {
   ReferenceAdapter,

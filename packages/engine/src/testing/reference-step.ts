@@ -8,7 +8,7 @@ import type {
   RowResult,
   StepPlan,
 } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import {
   ReferenceAdapter,
   type ReferenceKvCache,

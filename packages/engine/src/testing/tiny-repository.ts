@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, beforeEach } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { ResolveModelOptions } from "../hub/resolve-model.js";
 import { blobName, type MockFile, MockHub } from "./mock-hub.js";
 import { writeTinyFolder } from "./tiny-checkpoint.js";

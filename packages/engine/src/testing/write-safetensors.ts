@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { quantize, type WrittenType } from "./quantize.js";
 
 /** A tensor to be written: values are converted to `type`, bytes are taken as they are. */

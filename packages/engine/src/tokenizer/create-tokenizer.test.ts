@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { TokenizerFileConfig } from "../weights/checkpoint.js";
 import { createTokenizer } from "./create-tokenizer.js";
 import { plainConfig, readFixture, type FixtureName } from "./testing/contenders.js";

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { TokenizerSpecification } from "./specification.js";
 import type { EncodeOptions } from "./tokenizer.js";
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { EncodeReply, EncodeTask } from "./encode-worker-client.js";
 import type { TokenizerSpecification } from "./specification.js";
 import { TextTokenizer } from "./text-tokenizer.js";

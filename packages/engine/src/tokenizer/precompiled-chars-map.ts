@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { CharacterSet } from "./pattern/character-set.js";
 
 const segmenter = new Intl.Segmenter("und", { granularity: "grapheme" });

@@ -5,8 +5,8 @@ import { parseForm } from "./bounded-json.js";
 import { type ArchitectureDefaults, architectures } from "./config-architectures.js";
 import { readExperts } from "./config-experts.js";
 import { familySettings } from "./config-families.js";
-import { checkModelConfig } from "./model-sizes.js";
-import { readRopeScaling, ropeParametersSchema, usablePositions } from "./rope-config.js";
+import { checkModelConfig, usablePositions } from "./model-sizes.js";
+import { readRopeScaling, ropeParametersSchema } from "./rope-config.js";
 
 /** Architectures whose config.json this file can read. */
 export const knownArchitectures: readonly string[] = Object.keys(architectures);

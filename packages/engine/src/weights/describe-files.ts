@@ -1,11 +1,10 @@
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { artifactInvalid } from "./artifact-file.js";
 import { readJsonFile } from "./bounded-json.js";
-import { readSplits } from "./gguf-checkpoint.js";
+import { chooseGguf, readSplits } from "./gguf-checkpoint.js";
 import { type GgufMetadata, readGgufHeader } from "./gguf-file.js";
-import { chooseGguf } from "./open-checkpoint.js";
 import { readSafetensorsFolder } from "./safetensors-folder.js";
 
 const maxConfigBytes = 4 * 1024 * 1024;

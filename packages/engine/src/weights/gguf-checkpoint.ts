@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "./artifact-file.js";
 import type { Checkpoint, TensorInfo } from "./checkpoint.js";
 import type { GgufArchitecture } from "./gguf-architectures.js";
@@ -58,6 +58,19 @@ export function openGguf(path: string, name: string, supported: readonly string[
     tensors,
     tokenizer: readGgufTokenizer(first.path, metadata),
   };
+}
+
+/** Projectors of multimodal models lie beside the model they belong to. */
+export function chooseGguf(folder: string, files: readonly string[]): string | undefined {
+  const models = files.filter((file) => /\.gguf$/i.test(file) && !/^mmproj/i.test(file));
+  const heads = models.filter((file) => (parseSplitName(file)?.index ?? 1) === 1);
+  if (heads.length > 1) {
+    throw artifactInvalid(
+      folder,
+      `holds ${heads.length} GGUF models; name one of ${heads.toSorted().slice(0, 20).join(", ")}`,
+    );
+  }
+  return heads[0] ?? models[0];
 }
 
 /** The headers of a GGUF file, or of all files of the set it is a split of. */

@@ -10,8 +10,7 @@ import {
 import type { GgufMetadata } from "./gguf-file.js";
 import type { ropeFactorNames } from "./gguf-names.js";
 import { GgufValues } from "./gguf-values.js";
-import { checkModelConfig } from "./model-sizes.js";
-import { usablePositions } from "./rope-config.js";
+import { checkModelConfig, usablePositions } from "./model-sizes.js";
 
 export interface GgufConfigInput {
   readonly path: string;

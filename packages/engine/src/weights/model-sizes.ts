@@ -95,3 +95,21 @@ function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): vo
   }
   if (!(scaling.factor > 0)) throw artifactInvalid(path, `has the rope scaling factor ${scaling.factor}`);
 }
+
+/**
+ * Positions that a model can be served with. Linear and dynamic scaling leave the unscaled length in the configuration, YaRN
+ * may; Llama 3.1's holds the scaled one. vLLM's rule (`_get_and_verify_max_len`).
+ */
+export function usablePositions(maxPositions: number, scaling: RopeScaling): number {
+  switch (scaling.kind) {
+    case "linear":
+    case "dynamic":
+      return Math.max(maxPositions, Math.trunc(maxPositions * scaling.factor));
+    case "yarn":
+      return Math.max(maxPositions, Math.trunc(scaling.originalMaxPositions * scaling.factor));
+    case "none":
+    case "llama3":
+    case "factors":
+      return maxPositions;
+  }
+}

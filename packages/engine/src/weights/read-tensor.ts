@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { ArtifactFile } from "./artifact-file.js";
 
 /** Where bytes lie. */

@@ -102,21 +102,3 @@ function longRope(
     (extended > 1 ? Math.sqrt(1 + Math.log(extended) / Math.log(originalMaxPositions)) : 1);
   return { kind: "factors", factors: Float32Array.from(factors), attentionFactor };
 }
-
-/**
- * Positions that a model can be served with. Linear and dynamic scaling leave the unscaled length in the configuration, YaRN
- * may; Llama 3.1's holds the scaled one. vLLM's rule (`_get_and_verify_max_len`).
- */
-export function usablePositions(maxPositions: number, scaling: RopeScaling): number {
-  switch (scaling.kind) {
-    case "linear":
-    case "dynamic":
-      return Math.max(maxPositions, Math.trunc(maxPositions * scaling.factor));
-    case "yarn":
-      return Math.max(maxPositions, Math.trunc(scaling.originalMaxPositions * scaling.factor));
-    case "none":
-    case "llama3":
-    case "factors":
-      return maxPositions;
-  }
-}

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { artifactInvalid } from "./artifact-file.js";
 import { readJsonFile } from "./bounded-json.js";
 import type { StoredTensor } from "./checkpoint.js";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { z } from "zod";
 import { artifactInvalid, artifactUnsupported, readWholeFile } from "./artifact-file.js";
 import { parseForm, readJsonFile } from "./bounded-json.js";

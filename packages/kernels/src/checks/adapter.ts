@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { AdapterSite, Matrix } from "../backend.js";
 
 /** Refuses an adapter whose matrices do not fit the linears at `sites`, with `artifact_invalid` saying where. */

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { KvCacheSpec } from "../backend.js";
 import { kvDtypes, kvHeadBytes } from "../kv-bytes.js";
 import { checkInteger, fail } from "./numbers.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 export function isInteger(value: number, least: number, most: number): boolean {
   return Number.isInteger(value) && value >= least && value <= most;

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { MatrixSource, TensorBytes, VectorSource, WeightType } from "../backend.js";
 
 /** Elements and bytes of a storage type's smallest unit. GGUF's are those of ggml-common.h. */

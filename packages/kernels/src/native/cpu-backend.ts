@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type {
   Adapter,
   AdapterSite,

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import type { PackedForm } from "@octavo/kernels";
-import { z } from "zod";
 
 /**
  * A file of packed matrices:
@@ -27,7 +26,6 @@ const maxIndexBytes = 16 * 2 ** 20;
 const page = 4096;
 const writeBytes = 8 * 2 ** 20;
 
-const size = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 /** Types whose packed bytes alone make the matrix. */
 const packableTypes = [
   "f32",
@@ -52,24 +50,6 @@ const packableTypes = [
   "int8",
   "uint8",
 ] as const;
-const indexSchema = z.object({
-  key: z.string(),
-  matrices: z.array(
-    z.object({
-      form: z.object({
-        type: z.enum(packableTypes),
-        rows: size,
-        cols: size,
-        groupSize: size.optional(),
-        hasZeros: z.boolean().optional(),
-      }),
-      offset: z.number().int().min(0),
-      byteLength: size,
-      checksum: z.string(),
-    }),
-  ),
-});
-
 export interface CacheIndex {
   /** Offsets from the file's start. */
   readonly matrices: readonly CachedMatrix[];
@@ -94,15 +74,48 @@ export async function readCacheIndex(path: string, key: string): Promise<CacheIn
     if (length > maxIndexBytes) return undefined;
     const text = await readExactly(file, fixedBytes, length);
     if (text === undefined || !sha256(text).equals(head.subarray(magic.length + 4))) return undefined;
-    const index = indexSchema.safeParse(JSON.parse(text.toString("utf8")));
-    if (!index.success || index.data.key !== key) return undefined;
+    const stored = parseMatrices(JSON.parse(text.toString("utf8")), key);
+    if (stored === undefined) return undefined;
     const start = roundToPage(fixedBytes + length);
-    const matrices = index.data.matrices.map((one) => ({ ...one, offset: start + one.offset }));
+    const matrices = stored.map((one) => ({ ...one, offset: start + one.offset }));
     const end = matrices.reduce((last, { offset, byteLength }) => Math.max(last, offset + byteLength), start);
     return (await file.stat()).size === end ? { matrices } : undefined;
   } finally {
     await file.close();
   }
+}
+
+/** By hand, not by a schema: every start reads it, and most need no other. */
+function parseMatrices(index: unknown, key: string): CachedMatrix[] | undefined {
+  if (!isRecord(index) || index["key"] !== key || !Array.isArray(index["matrices"])) return undefined;
+  const matrices = index["matrices"].map(parseMatrix);
+  return matrices.every((matrix) => matrix !== undefined) ? matrices : undefined;
+}
+
+function parseMatrix(entry: unknown): CachedMatrix | undefined {
+  if (!isRecord(entry)) return undefined;
+  const { offset, byteLength, checksum } = entry;
+  const form = parseForm(entry["form"]);
+  if (form === undefined || typeof checksum !== "string") return undefined;
+  return isSize(offset, 0) && isSize(byteLength, 1) ? { form, offset, byteLength, checksum } : undefined;
+}
+
+function parseForm(form: unknown): PackedForm | undefined {
+  if (!isRecord(form)) return undefined;
+  const { rows, cols, groupSize, hasZeros } = form;
+  const type = packableTypes.find((packable) => packable === form["type"]);
+  if (type === undefined || !isSize(rows, 1) || !isSize(cols, 1)) return undefined;
+  if (groupSize !== undefined && !isSize(groupSize, 1)) return undefined;
+  if (hasZeros !== undefined && typeof hasZeros !== "boolean") return undefined;
+  return { type, rows, cols, groupSize, hasZeros };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function isSize(value: unknown, least: number): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= least;
 }
 
 /** Writes a whole file under a name that nobody reads yet. Fails as `node:fs` does. */

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { IndexedHeap } from "../indexed-heap.js";
 import { accountOf, laneOf, type Sequence } from "../sequence.js";
 import { arrivedBefore, type WaitingLine } from "./scheduling-policy.js";

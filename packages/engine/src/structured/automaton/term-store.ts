@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type AutomatonTable, type ByteClasses, hasByte, type Node, type RuleSet } from "../node.js";
 import { analyseRules } from "../analyse.js";
 import { operandsAt } from "./operand-starts.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Node } from "../node.js";
 import type { RuleBuilder } from "../rule-builder.js";
 import { parseGbnf } from "./gbnf.js";

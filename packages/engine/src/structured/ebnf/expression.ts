@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { CodeSet } from "../code-points.js";
 import type { Regex } from "../regex/regex-syntax.js";
 

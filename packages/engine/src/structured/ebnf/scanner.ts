@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { grammarError, maxRepeat } from "./expression.js";
 
 /** A place in a grammar's text. */

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { JsonObject, JsonValue } from "../grammar.js";
 import { areDisjoint } from "./disjoint.js";
 import { anyKind, checkKeywords, isObject, kindsOf, type Located, schemaList } from "./keywords.js";

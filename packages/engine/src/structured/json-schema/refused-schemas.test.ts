@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { JsonValue } from "../grammar.js";
 import { schemaGrammar } from "../testing/byte-grammar.js";
 import { consequence } from "../testing/schema-cases.js";

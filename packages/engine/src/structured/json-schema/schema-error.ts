@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** A schema that cannot be served: `path` is a JSON pointer into it, ending in the keyword at fault. */
 export function schemaError(path: string, what: string): OctavoError {

@@ -9,7 +9,7 @@ import { countOf, type Located, stringOf } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** Counted states are made one by one as they are reached; beyond this a bound is no use to anyone. */
 const maxStringLength = 1_000_000;

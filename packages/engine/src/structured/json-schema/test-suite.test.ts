@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { JsonValue } from "../grammar.js";
 import { schemaGrammar } from "../testing/byte-grammar.js";
 import { isObject, kindOf, kindsOf } from "./keywords.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { CodeSet } from "../code-points.js";
 import { all, choice, type Node, not, repeat, sequence } from "../node.js";
 import type { Regex } from "./regex-syntax.js";

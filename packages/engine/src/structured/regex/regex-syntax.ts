@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type CodeSet, codeSet, complement, unite } from "../code-points.js";
 import { namedCodeSet } from "./named-sets.js";
 

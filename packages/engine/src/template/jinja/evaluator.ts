@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { Arguments } from "./arguments.js";
 import { getAttribute, getItem } from "./attributes.js";
 import { filterNamed, type FilterContext } from "./filters.js";

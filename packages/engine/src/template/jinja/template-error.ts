@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** A failure of a template. The line is added where it is known. */
 export function templateError(message: string, line?: number, cause?: unknown): OctavoError {

@@ -1,4 +1,4 @@
-import type { OctavoError } from "@octavo/protocol";
+import type { OctavoError } from "@octavo/protocol/errors";
 import type { Token, TokenKind } from "./lexer.js";
 import { templateError } from "./template-error.js";
 

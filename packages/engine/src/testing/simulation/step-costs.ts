@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** What steps cost, in ms, by the prompt tokens and the generating sequences in them. */
 export interface StepCosts {

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { fallbackTokenOfByte } from "../byte-alphabet.js";
 import type { ModelSpecification } from "../specification.js";
 import { TokenSink } from "../token-sink.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { CharacterSet, wordCharacters } from "./character-set.js";
 import type { Assertion, PatternNode } from "./parse-pattern.js";
 

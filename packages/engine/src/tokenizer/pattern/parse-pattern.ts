@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { CharacterSet, namedSet, posixSet } from "./character-set.js";
 import { assertionEscapes, classEscapes, controlEscapes, lineBreak } from "./escapes.js";
 

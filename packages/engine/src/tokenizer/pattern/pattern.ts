@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { compileNode, firstSet, type MatchState, type Step } from "./compile-pattern.js";
 import { parsePattern } from "./parse-pattern.js";
 

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** A value inside tokenizer.json with the path it was reached by; every mismatch throws `artifact_invalid`. */
 export class JsonReader {

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { TokenizerFileConfig } from "../../weights/checkpoint.js";
 import {
   packVocabulary,
