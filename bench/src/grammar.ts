@@ -1,14 +1,8 @@
 // What constrained output costs: masks over a vocabulary of 200,000 tokens, compiling, and the throughput of 32 streams with
 // and without a constraint. Every text is checked to be taken by its grammar before masks are timed.
 import assert from "node:assert/strict";
-import {
-  type Engine,
-  type Grammar,
-  GrammarCompiler,
-  type GrammarSpec,
-  LLM,
-  resolveSamplingParams,
-} from "@octavo/engine";
+import { type Engine, type Grammar, type GrammarSpec, LLM, resolveSamplingParams } from "@octavo/engine";
+import { GrammarCompiler } from "@octavo/engine/parts";
 import { type GrammarVocabulary, syntheticVocabulary } from "@octavo/engine/testing";
 import { defaultModelFolder, modelFile } from "./cpu/models/model-file.js";
 import { longestMatch } from "./grammar/longest-match.js";

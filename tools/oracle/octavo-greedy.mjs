@@ -1,5 +1,6 @@
 // node tools/oracle/octavo-greedy.mjs MODEL PROMPT COUNT: Octavo's greedy continuation, as JSON with the prompt's ids.
-import { createTokenizer, openCheckpoint } from "@octavo/engine";
+import { openCheckpoint } from "@octavo/engine";
+import { createTokenizer } from "@octavo/engine/parts";
 import { ModelRunner } from "@octavo/engine/testing";
 import { createCpuBackend } from "@octavo/kernels";
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { defaultThreadCount } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { defaultModelFolder } from "./models/model-file.js";
 import { type FileType, fileTypes } from "./models/quantisation-mix.js";
 import { modelShapes, type ShapeName } from "./models/shapes.js";

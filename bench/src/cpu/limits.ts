@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { runMeasured } from "./run/measured-process.js";
 
 /** What the machine could do at most at one moment, all threads together. 0 where it has no such instruction. */

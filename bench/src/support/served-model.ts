@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type LanguageModel, LLM, type LoadOptions } from "@octavo/engine";
 import { type LoadTestOptions, type LoadTestReport } from "@octavo/loadtest";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { createServer } from "@octavo/server";
 
 export const embeddedModel = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));

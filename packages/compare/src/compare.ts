@@ -1,8 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import {
   type Checkpoint,
-  compileChatTemplate,
-  createTokenizer,
   LLM,
   type LoadOptions,
   type LoadProgress,
@@ -10,6 +8,7 @@ import {
   resolveModel,
   type Tokenizer,
 } from "@octavo/engine";
+import { compileChatTemplate, createTokenizer } from "@octavo/engine/parts";
 import { type Backend, createCpuBackend, type KvDtype } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { parseCases } from "./data/cases.js";

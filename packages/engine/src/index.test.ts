@@ -1,19 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as engine from "./index.js";
+import * as parts from "./parts.js";
 
 test("exports these values and no others", () => {
   assert.deepEqual(Object.keys(engine).toSorted(), [
     "Generation",
-    "GrammarCompiler",
     "LLM",
-    "compileChatTemplate",
-    "createEngine",
     "createProgressBar",
-    "createTokenizer",
     "defaultTenant",
     "describeModel",
-    "detectContentFormat",
     "faultKinds",
     "openCheckpoint",
     "planKvCache",
@@ -22,5 +18,15 @@ test("exports these values and no others", () => {
     "resolveSamplingParams",
     "schedulingPolicyNames",
     "supportedArchitectures",
+  ]);
+});
+
+test("exports these parts and no others", () => {
+  assert.deepEqual(Object.keys(parts).toSorted(), [
+    "GrammarCompiler",
+    "compileChatTemplate",
+    "createEngine",
+    "createTokenizer",
+    "detectContentFormat",
   ]);
 });

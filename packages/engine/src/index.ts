@@ -19,7 +19,6 @@ export type { LoggedStep, StepShare } from "./evidence/step-log.js";
 export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config.js";
 export type { SamplingParams } from "./sampling/sampling-params.js";
 export type * from "./structured/grammar.js";
-export { GrammarCompiler, type GrammarCompilerOptions } from "./structured/grammar-compiler.js";
 export type {
   ChatTemplate,
   ContentFormat,
@@ -35,7 +34,6 @@ export type {
   TokenizerSource,
 } from "./weights/checkpoint.js";
 export { openCheckpoint, type OpenCheckpointOptions } from "./weights/open-checkpoint.js";
-export { createEngine } from "./engine/create-engine.js";
 export type { EngineHooks, EngineOptions, RunningEngine, SequenceView } from "./engine/engine-options.js";
 export {
   planKvCache,
@@ -44,7 +42,6 @@ export {
   type KvShape,
 } from "./kv-cache/plan-kv-cache.js";
 export { type SchedulingPolicyName, schedulingPolicyNames } from "./scheduler/policies/scheduling-policy.js";
-export { createTokenizer } from "./tokenizer/create-tokenizer.js";
 export { resolveModel, type ResolveModelOptions, type ResolvedModel } from "./hub/resolve-model.js";
 export { describeModel, type DescribeModelOptions } from "./hub/describe-model.js";
 export type { ModelDescription, TensorSize } from "./weights/describe-files.js";
@@ -74,5 +71,4 @@ export type {
   SuffixConfig,
 } from "./speculation/speculative-config.js";
 export { supportedArchitectures } from "./models/registry.js";
-export { compileChatTemplate, type TemplateTokens } from "./template/compile-chat-template.js";
-export { detectContentFormat } from "./template/detect-content-format.js";
+export type { TemplateTokens } from "./template/compile-chat-template.js";

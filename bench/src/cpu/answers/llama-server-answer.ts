@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type ServerProcess, withServerProcess } from "../contenders/served.js";
 import { PromptSource } from "../workers/prompts.js";
 import type { PeerAnswer } from "./near-tie.js";

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** A peer's greedy continuation of a prompt, with its most likely tokens at each step, best first; none where it does not tell. */
 export interface PeerAnswer {

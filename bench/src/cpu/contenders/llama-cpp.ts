@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { median } from "../../support/median.js";
 import { runMeasured } from "../run/measured-process.js";
 import type { Contender, Job, MeasureContext, Measurement } from "./contender.js";

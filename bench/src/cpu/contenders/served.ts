@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { loadFromOutside } from "../../support/served-model.js";
 import type { Job, Measurement } from "./contender.js";
 

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { runMeasured } from "../run/measured-process.js";
 import { type Job, type MeasureContext, type Measurement, metrics } from "./contender.js";
 

@@ -5,7 +5,7 @@ import {
   type GgufMixType,
   ggufMixes,
 } from "@octavo/engine/artifacts";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { ModelShape } from "./shapes.js";
 
 /** The kinds of files that are measured, by the names that llama.cpp's `quantize` gives them. */

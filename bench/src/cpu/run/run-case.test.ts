@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Contender } from "../contenders/contender.js";
 import { modelShapes } from "../models/shapes.js";
 import { type CaseRun, runCase } from "./run-case.js";

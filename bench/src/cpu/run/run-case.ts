@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Contender, Job, MeasureContext, Measurement } from "../contenders/contender.js";
 import type { Limits } from "../limits.js";
 import { median } from "../../support/median.js";

@@ -1,5 +1,5 @@
 // Measures one job on node-llama-cpp in this process and prints the measurement as JSON. The task is the only argument.
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Job, Measurement } from "../contenders/contender.js";
 import { FIRST_TOKEN, type WorkerTask } from "../contenders/worker.js";
 import { median } from "../../support/median.js";

@@ -1,7 +1,7 @@
 // Measures one job on the engine in this process and prints the measurement as JSON. The task is the only argument.
 import { dirname, join } from "node:path";
 import { LLM, type LoadOptions, type StepRecord } from "@octavo/engine";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Job, Measurement } from "../contenders/contender.js";
 import { FIRST_TOKEN, type WorkerTask } from "../contenders/worker.js";
 import { median } from "../../support/median.js";

@@ -1,5 +1,5 @@
 import type { StepRecord } from "@octavo/engine";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 export interface FullSteps {
   readonly count: number;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type ChatTemplate, compileChatTemplate, type Tokenizer } from "@octavo/engine";
+import type { ChatTemplate, Tokenizer } from "@octavo/engine";
+import { compileChatTemplate } from "@octavo/engine/parts";
 import { FakeTokenizer } from "@octavo/engine/testing";
 import { OctavoError } from "@octavo/protocol";
 import { roles } from "../roles/role.js";

@@ -2,13 +2,13 @@ import { join, resolve } from "node:path";
 import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Engine } from "../api.js";
-import { createEngine } from "../engine/create-engine.js";
+import type { createEngine } from "../engine/create-engine.js";
+import type { EngineOptions } from "../engine/engine-options.js";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "../hub/hub-settings.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
 import type { ModelConfig } from "../models/model-config.js";
 import { WeightCache } from "../models/weight-cache/weight-cache.js";
-import { createTokenizer } from "../tokenizer/create-tokenizer.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
 import type { AdapterSet } from "../adapters/adapter-set.js";
@@ -21,7 +21,7 @@ import { openModel } from "./open-model.js";
 import { checkSize, invalidOption } from "./option-checks.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
-import { compileTemplates, type ModelTemplates } from "./templates.js";
+import type { ModelTemplates } from "./templates.js";
 
 const DEFAULT_BLOCK_SIZE = 16;
 const DEFAULT_MAX_NUM_SEQS = 256;
@@ -62,7 +62,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       owned.unshift(backend);
       warnOfMachine(backend, options);
     }
-    const { loaded, tokenizer, templates } = await loadContents(
+    const { loaded, tokenizer, templates, createEngine } = await loadContents(
       backend,
       checkpoint,
       sizes.maxNumBatchedTokens,
@@ -82,9 +82,11 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
         options,
       }));
     if (speculation?.owned !== undefined) owned.unshift(speculation.owned);
-    const engine = startEngine(
-      { backend, checkpoint, tokenizer, loaded, sizes, speculation: speculation?.options },
-      options,
+    const engine = createEngine(
+      engineOptionsOf(
+        { backend, checkpoint, tokenizer, loaded, sizes, speculation: speculation?.options },
+        options,
+      ),
     );
     return {
       name: checkpoint.name,
@@ -139,9 +141,13 @@ interface Contents {
   readonly loaded: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly templates: ModelTemplates;
+  readonly createEngine: typeof createEngine;
 }
 
-/** The backend's threads pack while this one builds the tokenizer. When that fails, packing ends and what it made is freed. */
+/**
+ * The backend's threads pack while this one reads the code that comes after and builds the tokenizer. When that fails, packing ends
+ * and what it made is freed.
+ */
 async function loadContents(
   backend: Backend,
   checkpoint: Checkpoint,
@@ -157,9 +163,10 @@ async function loadContents(
   packing.catch(() => undefined);
   try {
     await untilPackingRuns();
+    const { createTokenizer, compileTemplates, createEngine } = await import("./parts-beside-weights.js");
     const tokenizer = createTokenizer(checkpoint.tokenizer);
     const templates = compileTemplates(checkpoint.tokenizer.config, options.chatTemplate, options.onWarning);
-    return { loaded: await packing, tokenizer, templates };
+    return { loaded: await packing, tokenizer, templates, createEngine };
   } catch (error) {
     failure.abort();
     await packing.then(
@@ -266,10 +273,10 @@ interface EngineParts {
   readonly speculation: SpeculationOptions | undefined;
 }
 
-function startEngine(parts: EngineParts, options: LoadOptions): Engine {
+function engineOptionsOf(parts: EngineParts, options: LoadOptions): EngineOptions {
   const { backend, checkpoint, tokenizer, loaded, sizes, speculation } = parts;
   const { config } = checkpoint;
-  return createEngine({
+  return {
     backend,
     program: loaded.program,
     tokenizer,
@@ -299,5 +306,5 @@ function startEngine(parts: EngineParts, options: LoadOptions): Engine {
     speculation,
     enableFaultInjection: options.enableFaultInjection,
     hooks: options.hooks,
-  });
+  };
 }

@@ -1,12 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import {
-  type ChatTemplate,
-  type Checkpoint,
-  compileChatTemplate,
-  createTokenizer,
-  type TemplateMessage,
-} from "@octavo/engine";
+import type { ChatTemplate, Checkpoint, TemplateMessage } from "@octavo/engine";
+import { compileChatTemplate, createTokenizer } from "@octavo/engine/parts";
 import { artifactInvalid } from "@octavo/engine/artifacts";
 import { OctavoError } from "@octavo/protocol";
 import { invalidOption } from "../options.js";

@@ -1,5 +1,6 @@
 import { artifactUnsupported, ggufPreTokenizerName, type GgufValue } from "@octavo/engine/artifacts";
-import { type Checkpoint, createTokenizer } from "@octavo/engine";
+import type { Checkpoint } from "@octavo/engine";
+import { createTokenizer } from "@octavo/engine/parts";
 
 /** Values of `tokenizer.ggml.token_type`. */
 const tokenType = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { compileChatTemplate, createTokenizer, openCheckpoint } from "@octavo/engine";
+import { openCheckpoint } from "@octavo/engine";
+import { compileChatTemplate, createTokenizer } from "@octavo/engine/parts";
 import { ModelRunner } from "@octavo/engine/testing";
 import { createCpuBackend } from "@octavo/kernels";
 

@@ -1,10 +1,5 @@
-import {
-  type ChatTemplate,
-  detectContentFormat,
-  type LanguageModel,
-  type TemplateInput,
-  type TemplateMessage,
-} from "@octavo/engine";
+import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
+import { detectContentFormat } from "@octavo/engine/parts";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 
 /** What shapes a chat prompt; `/tokenize` has these fields too. */

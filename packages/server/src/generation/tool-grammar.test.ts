@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { type Grammar, GrammarCompiler, type GrammarSpec } from "@octavo/engine";
+import type { Grammar, GrammarSpec } from "@octavo/engine";
+import { GrammarCompiler } from "@octavo/engine/parts";
 import { OutputParser } from "../parsers/output-parser.js";
 import { reasoningFormats } from "../parsers/reasoning/reasoning-format.js";
 import { toolFormats } from "../parsers/registry.js";

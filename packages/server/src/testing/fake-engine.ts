@@ -17,7 +17,7 @@ import type {
   TokenLogprob,
   Usage,
 } from "@octavo/engine";
-import { GrammarCompiler } from "@octavo/engine";
+import { GrammarCompiler } from "@octavo/engine/parts";
 import { plainServingRecord } from "@octavo/engine/testing";
 import { OctavoError } from "@octavo/protocol";
 import type { ByteTokenizer } from "./fake-tokenizer.js";

@@ -1,11 +1,11 @@
-import {
-  type ChatTemplate,
-  detectContentFormat,
-  type LanguageModel,
-  type ModelConfig,
-  type TemplateInput,
-  type TemplateMessage,
+import type {
+  ChatTemplate,
+  LanguageModel,
+  ModelConfig,
+  TemplateInput,
+  TemplateMessage,
 } from "@octavo/engine";
+import { detectContentFormat } from "@octavo/engine/parts";
 import { OctavoError } from "@octavo/protocol";
 import { FakeEngine, type FakeBehaviour } from "./fake-engine.js";
 import { FakeFaults } from "./fake-faults.js";
