@@ -15,6 +15,7 @@ export {
   type MixedMatrix,
 } from "./weights/gguf-mixes.js";
 export { ggufPlace, type LayerNames, ropeFactorNames } from "./weights/gguf-names.js";
+export { GgufStrings } from "./weights/gguf-strings.js";
 export { type GgufToBe, readGgufToBe } from "./weights/gguf-reading.js";
 export { readTensor } from "./weights/read-tensor.js";
 export { tensorSlices } from "./weights/tensor-slices.js";

@@ -9,9 +9,9 @@ import type { Tokenizer } from "./tokenizer.js";
  * models, steps and patterns that are not implemented, naming the place in the file.
  */
 export function createTokenizer(source: TokenizerSource): Tokenizer {
-  const { specification, index } =
+  const { specification, table } =
     source.kind === "gguf"
       ? readGgufVocabulary(source.metadata)
       : readTokenizerJson(source.json, source.config);
-  return new TextTokenizer(specification, index);
+  return new TextTokenizer(specification, table);
 }

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { OctavoError } from "@octavo/protocol/errors";
 import { readGgufHeader } from "../weights/gguf-file.js";
+import { GgufStrings } from "../weights/gguf-strings.js";
 import { createTokenizer } from "./create-tokenizer.js";
 import {
   contenders,
@@ -66,9 +67,9 @@ function asMetadata(
   return new Map<string, unknown>([
     ["tokenizer.ggml.model", "gpt2"],
     ["tokenizer.ggml.pre", pre],
-    ["tokenizer.ggml.tokens", tokens],
+    ["tokenizer.ggml.tokens", GgufStrings.of(tokens)],
     ["tokenizer.ggml.token_type", Int32Array.from(types)],
-    ["tokenizer.ggml.merges", model.merges.map((merge) => merge.join(" "))],
+    ["tokenizer.ggml.merges", GgufStrings.of(model.merges.map((merge) => merge.join(" ")))],
     ...Object.entries(more).map(([key, value]) => [`tokenizer.ggml.${key}`, value] as const),
   ]);
 }
@@ -117,12 +118,12 @@ describe("a GGUF vocabulary", () => {
     refused({ pre: "no-such" }, "artifact_unsupported", /no-such/);
     refused({ pre: "constructor" }, "artifact_unsupported", /constructor/);
     refused({ tokens: undefined }, "artifact_invalid", /list of strings/);
-    refused({ tokens: ["a", 1] }, "artifact_invalid", /not a string/);
-    refused({ tokens: ["a", "a"], token_type: undefined }, "artifact_invalid", /twice/);
+    refused({ tokens: ["a"] }, "artifact_invalid", /list of strings/);
+    refused({ tokens: GgufStrings.of(["a", "a"]), token_type: undefined }, "artifact_invalid", /twice/);
     refused({ token_type: Int32Array.of(1) }, "artifact_invalid", /at least 701 numbers/);
     refused({ merges: undefined }, "artifact_invalid", /merges/);
-    refused({ merges: ["ab"] }, "artifact_invalid", /no pair/);
-    refused({ merges: ["a nosuchtoken"] }, "artifact_invalid", /no "nosuchtoken"/);
+    refused({ merges: GgufStrings.of(["ab"]) }, "artifact_invalid", /no pair/);
+    refused({ merges: GgufStrings.of(["a nosuchtoken"]) }, "artifact_invalid", /no "nosuchtoken"/);
     refused({ bos_token_id: 701 }, "artifact_invalid", /below 701/);
     refused({ bos_token_id: 1.5 }, "artifact_invalid", /below 701/);
     refused({ add_bos_token: 1 }, "artifact_invalid", /true or false/);

@@ -1,7 +1,9 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { CharacterSet } from "./pattern/character-set.js";
 
-const segmenter = new Intl.Segmenter("und", { granularity: "grapheme" });
+/** These two are made when they are needed: they read tables of Unicode, and few vocabularies want them. */
+let segmenter: Intl.Segmenter | undefined;
+let plainCharacters: CharacterSet | undefined;
 /** UTF-16 units given to the segmenter at once. */
 const windowLength = 512;
 const encoder = new TextEncoder();
@@ -59,6 +61,7 @@ export class PrecompiledCharsMap {
 
   /** Cut into clusters window by window: the segmenter's time grows faster than the text it is given. */
   #normalizeStretch(text: string): string {
+    segmenter ??= new Intl.Segmenter("und", { granularity: "grapheme" });
     let result = "";
     let size = windowLength;
     for (let start = 0; start < text.length;) {
@@ -145,13 +148,13 @@ export class PrecompiledCharsMap {
 }
 
 /** Characters that neither continue a grapheme cluster nor are continued by one another. */
-const plainCharacters = CharacterSet.matching(
+const plainCharacter =
   "(?!\\p{Grapheme_Extend}|\\p{Extended_Pictographic})(?:[\\x00-\\x7f]|(?=[\\p{L}\\p{N}\\p{P}\\p{Zs}])" +
-    "[\\p{sc=Latin}\\p{sc=Greek}\\p{sc=Cyrillic}\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Common}])",
-);
+  "[\\p{sc=Latin}\\p{sc=Greek}\\p{sc=Cyrillic}\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Common}])";
 
 /** Whether a cluster surely ends between two UTF-16 units. */
 function isBorder(before: number, after: number): boolean {
+  plainCharacters ??= CharacterSet.matching(plainCharacter);
   return plainCharacters.has(before) && plainCharacters.has(after) && !(before === 13 && after === 10);
 }
 

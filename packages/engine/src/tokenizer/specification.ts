@@ -1,3 +1,5 @@
+import type { TokenTable } from "./token-table.js";
+
 /**
  * A tokenizer as read and checked from a file, in a form that is built from quickly and crosses to a worker thread
  * without copying strings one by one.
@@ -21,16 +23,10 @@ export interface Vocabulary {
   readonly used: Uint8Array;
 }
 
-/** A vocabulary as it is looked up in; where two ids have the same token, the last. */
-export interface TokenIndex {
-  readonly tokens: readonly (string | undefined)[];
-  readonly idOf: ReadonlyMap<string, number>;
-}
-
-/** What reading a file gives: building from the index that reading made anyway spares making it a second time. */
+/** What reading a file gives: building from the table that reading made anyway spares making it a second time. */
 export interface ReadTokenizer {
   readonly specification: TokenizerSpecification;
-  readonly index: TokenIndex;
+  readonly table: TokenTable;
 }
 
 export type ModelSpecification =
@@ -152,18 +148,4 @@ export function packVocabulary(tokens: readonly (string | undefined)[]): Vocabul
     ends[id] = end;
   }
   return { text: tokens.map((token) => token ?? "").join(""), ends, used };
-}
-
-export function unpackVocabulary({ text, ends, used }: Vocabulary): TokenIndex {
-  const tokens: (string | undefined)[] = [];
-  const idOf = new Map<string, number>();
-  let start = 0;
-  for (let id = 0; id < ends.length; id++) {
-    const end = ends[id]!;
-    const token = used[id] === 1 ? text.slice(start, end) : undefined;
-    tokens.push(token);
-    if (token !== undefined) idOf.set(token, id);
-    start = end;
-  }
-  return { tokens, idOf };
 }

@@ -8,13 +8,13 @@ import { ScoredBpeModel } from "./models/scored-bpe.js";
 import { UnigramModel } from "./models/unigram.js";
 import { createNormalizer, type Normalize } from "./normalizers.js";
 import { createPreTokenizer, type PreTokenizerPlan } from "./pre-tokenizers.js";
-import {
-  unpackVocabulary,
-  type AddedTokenSpecification,
-  type DecoderSpecification,
-  type TokenizerSpecification,
+import type {
+  AddedTokenSpecification,
+  DecoderSpecification,
+  TokenizerSpecification,
 } from "./specification.js";
 import { TokenSink } from "./token-sink.js";
+import { TokenTable } from "./token-table.js";
 import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "./tokenizer.js";
 
 /** Longer texts (UTF-16 units) are encoded on the worker thread by `encodeAsync`. */
@@ -36,8 +36,7 @@ export class TextTokenizer implements Tokenizer {
   readonly specialTokenIds: ReadonlySet<number>;
 
   readonly #specification: TokenizerSpecification;
-  readonly #tokens: readonly (string | undefined)[];
-  readonly #idOf: ReadonlyMap<string, number>;
+  readonly #table: TokenTable;
   readonly #addedById = new Map<number, AddedTokenSpecification>();
   readonly #addedIdOf = new Map<string, number>();
   /** Normalised forms of added tokens, where they differ: what the decoder works back from. */
@@ -49,16 +48,15 @@ export class TextTokenizer implements Tokenizer {
   readonly #model: SubwordModel;
   readonly #worker: EncodeWorker;
 
-  constructor(specification: TokenizerSpecification, index = unpackVocabulary(specification.vocabulary)) {
+  constructor(specification: TokenizerSpecification, table = new TokenTable(specification.vocabulary)) {
     this.#specification = specification;
     this.bosTokenId = specification.bosTokenId;
     this.eosTokenId = specification.eosTokenId;
-    this.#tokens = index.tokens;
-    this.#idOf = index.idOf;
+    this.#table = table;
     this.#normalize =
       specification.normalizer === undefined ? undefined : createNormalizer(specification.normalizer);
     this.#plan = createPreTokenizer(specification.preTokenizer);
-    this.#model = createModel(specification, index.tokens, index.idOf, this.#plan.byteAlphabetPending);
+    this.#model = createModel(specification, table, this.#plan.byteAlphabetPending);
 
     const { addedTokens } = specification;
     for (const token of addedTokens) {
@@ -77,7 +75,7 @@ export class TextTokenizer implements Tokenizer {
       (token) => this.#normalizedForm.get(token.id) ?? token.content,
     );
     this.specialTokenIds = new Set(addedTokens.filter((token) => token.special).map((token) => token.id));
-    this.vocabSize = addedTokens.reduce((size, token) => Math.max(size, token.id + 1), this.#tokens.length);
+    this.vocabSize = addedTokens.reduce((size, token) => Math.max(size, token.id + 1), table.size);
     this.#worker = new EncodeWorker(specification);
   }
 
@@ -177,17 +175,17 @@ export class TextTokenizer implements Tokenizer {
   }
 
   idToToken(id: number): string | undefined {
-    return this.#addedById.get(id)?.content ?? this.#tokens[id];
+    return this.#addedById.get(id)?.content ?? this.#table.token(id);
   }
 
   tokenToId(token: string): number | undefined {
-    return this.#addedIdOf.get(token) ?? this.#idOf.get(token);
+    return this.#addedIdOf.get(token) ?? this.#table.idOf(token);
   }
 
   tokenBytes(id: number): Uint8Array {
     const added = this.#addedById.get(id);
     if (added !== undefined) return encoder.encode(added.content);
-    const token = this.#tokens[id];
+    const token = this.#table.token(id);
     if (token === undefined) return new Uint8Array(0);
     const kinds = decoderKinds(this.#specification.decoder);
     if (kinds.has("byte-level")) return fromByteAlphabet(token);
@@ -220,17 +218,13 @@ function decoderKinds(decoder: DecoderSpecification | undefined): Set<DecoderSpe
 
 function createModel(
   specification: TokenizerSpecification,
-  tokens: readonly (string | undefined)[],
-  idOf: ReadonlyMap<string, number>,
+  table: TokenTable,
   byteAlphabetPending: boolean,
 ): SubwordModel {
   const { model } = specification;
   if (model.kind === "bpe")
-    return new BpeModel(model, tokens, idOf, byteAlphabetPending ? toByteAlphabet : (piece) => piece);
-  const inner =
-    model.kind === "unigram"
-      ? new UnigramModel(model, tokens, idOf)
-      : new ScoredBpeModel(model, tokens, idOf);
+    return new BpeModel(model, table, byteAlphabetPending ? toByteAlphabet : (piece) => piece);
+  const inner = model.kind === "unigram" ? new UnigramModel(model, table) : new ScoredBpeModel(model, table);
   return byteAlphabetPending
     ? { encodePiece: (piece, sink) => inner.encodePiece(toByteAlphabet(piece), sink) }
     : inner;

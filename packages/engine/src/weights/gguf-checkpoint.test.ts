@@ -7,6 +7,7 @@ import { tensorValues, TinyArtifacts } from "../testing/tiny-artifacts.js";
 import { tinyGgufMetadata, tinyGgufTensors, tinyModel } from "../testing/tiny-checkpoint.js";
 import { encodeGguf, type GgufValue, writeGguf } from "../testing/write-gguf.js";
 import type { TensorToWrite } from "../testing/write-safetensors.js";
+import type { GgufStrings } from "./gguf-strings.js";
 import { openCheckpoint } from "./open-checkpoint.js";
 
 const tiny = new TinyArtifacts();
@@ -50,7 +51,7 @@ describe("a GGUF file", () => {
       tiny.gguf({}, { "tokenizer.chat_template.tool_use": { type: "string", value: "tools" } }),
     );
     assert.equal(tokenizer.kind, "gguf");
-    assert.equal((tokenizer.metadata.get("tokenizer.ggml.tokens") as string[]).length, 260);
+    assert.equal((tokenizer.metadata.get("tokenizer.ggml.tokens") as GgufStrings).length, 260);
     assert.deepEqual([tokenizer.config.bosToken, tokenizer.config.eosToken], ["<|bos|>", "<|eos|>"]);
     assert.match(tokenizer.config.chatTemplate ?? "", /message/);
     assert.deepEqual([...tokenizer.config.namedChatTemplates], [["tool_use", "tools"]]);

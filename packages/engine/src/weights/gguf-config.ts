@@ -9,6 +9,7 @@ import {
 } from "./gguf-architectures.js";
 import type { GgufMetadata } from "./gguf-file.js";
 import type { ropeFactorNames } from "./gguf-names.js";
+import { GgufStrings } from "./gguf-strings.js";
 import { GgufValues } from "./gguf-values.js";
 import { checkModelConfig, usablePositions } from "./model-sizes.js";
 
@@ -118,7 +119,7 @@ export function architectureValues(path: string, metadata: GgufMetadata): GgufVa
 function readVocabSize(path: string, metadata: GgufMetadata, embedding: TensorInfo): number {
   const rows = embedding.shape[0] ?? 0;
   const tokens = metadata.get("tokenizer.ggml.tokens");
-  if (Array.isArray(tokens) && tokens.length > rows) {
+  if (tokens instanceof GgufStrings && tokens.length > rows) {
     throw artifactInvalid(path, `has ${tokens.length} tokens but embeddings for ${rows}`);
   }
   return rows;
@@ -183,10 +184,10 @@ function readEndIds(path: string, metadata: GgufMetadata): number[] {
   const ids = ["eos_token_id", "eot_token_id", "eom_token_id"].flatMap((key) => tokenizer.number(key) ?? []);
   const tokens = metadata.get("tokenizer.ggml.tokens");
   const types = metadata.get("tokenizer.ggml.token_type");
-  if (Array.isArray(tokens) && ArrayBuffer.isView(types) && !(types instanceof DataView)) {
+  if (tokens instanceof GgufStrings && ArrayBuffer.isView(types) && !(types instanceof DataView)) {
     const kinds = types as Int32Array;
     for (let id = 0; id < tokens.length; id++) {
-      if (kinds[id] === controlTokenType && endTokens.has(tokens[id] as string)) ids.push(id);
+      if (kinds[id] === controlTokenType && endTokens.has(tokens.at(id) ?? "")) ids.push(id);
     }
   }
   return ids;

@@ -1,10 +1,12 @@
-import { isUtf8 } from "node:buffer";
 import type { ArtifactFile } from "./artifact-file.js";
 import { artifactInvalid } from "./artifact-file.js";
+import { GgufStrings } from "./gguf-strings.js";
 
 const windowBytes = 4 * 1024 * 1024;
 /** Real headers with 256k tokens, merges and scores stay below 40 MB. */
 const maxHeaderBytes = 256 * 1024 * 1024;
+/** Of a string or an array: a u64. */
+const lengthBytes = 8;
 
 /**
  * Reads a GGUF header front to back through a sliding window, so that only the header's own pages are fetched however
@@ -81,14 +83,27 @@ export class GgufCursor {
     return this.#window.toString("utf8", at, at + length);
   }
 
-  /**
-   * An array of strings. Vocabularies hold hundreds of thousands of short ones, and decoding them one by one costs more
-   * than all the rest of a header; the short ones of a window are decoded together and cut apart.
-   */
-  strings(count: number, what: string): string[] {
-    const values: string[] = [];
-    while (values.length < count) if (!this.#decodeRun(values, count, what)) values.push(this.string(what));
-    return values;
+  /** An array of strings. Those that lie whole within the window are stepped over together, the others one by one. */
+  strings(count: number, what: string): GgufStrings {
+    const starts = new Uint32Array(count);
+    const parts: Buffer[] = [];
+    let end = 0;
+    const keep = (...bytes: readonly Buffer[]): void => {
+      for (const part of bytes) {
+        parts.push(part);
+        end += part.length;
+      }
+    };
+    for (let index = 0; index < count;) {
+      const from = this.#at;
+      index = this.#stepOver(starts, index, end - from);
+      if (this.#at > from) keep(this.#window.subarray(from, this.#at));
+      if (index === count) break;
+      const length = this.count(`bytes of ${what}`, 1);
+      starts[index++] = end + lengthBytes;
+      keep(Buffer.alloc(lengthBytes), this.bytes(length));
+    }
+    return new GgufStrings(parts.length === 1 ? parts[0]! : Buffer.concat(parts, end), starts);
   }
 
   bytes(length: number): Buffer {
@@ -101,42 +116,22 @@ export class GgufCursor {
   }
 
   /**
-   * Takes the strings of under 128 bytes that come next and lie whole within the window; false when there is none. Their
-   * length prefixes are then eight ASCII characters each, so one decoding of the stretch gives every string, and counting
-   * UTF-16 units along the bytes tells where each begins.
+   * Steps over strings from the `index`-th on, as long as they lie whole within the window, and notes where each begins: its offset
+   * in the window and `shift`. Returns the index of the next.
    */
-  #decodeRun(values: string[], count: number, what: string): boolean {
+  #stepOver(starts: Uint32Array, index: number, shift: number): number {
     const window = this.#window;
-    const start = this.#at;
-    let end = start;
-    let strings = 0;
-    while (values.length + strings < count && end + 8 <= window.length) {
-      const length = window.readUInt32LE(end);
-      if (length >= 128 || window.readUInt32LE(end + 4) !== 0 || end + 8 + length > window.length) break;
-      end += 8 + length;
-      strings++;
+    let at = this.#at;
+    let next = index;
+    for (; next < starts.length && at + lengthBytes <= window.length; next++) {
+      if (window.readUInt32LE(at + 4) !== 0) break;
+      const end = at + lengthBytes + window.readUInt32LE(at);
+      if (end > window.length) break;
+      starts[next] = at + lengthBytes + shift;
+      at = end;
     }
-    const stretch = window.subarray(start, end);
-    if (strings === 0) return false;
-    if (!isUtf8(stretch)) {
-      for (; strings > 0; strings--) values.push(this.string(what));
-      return true;
-    }
-    const text = stretch.toString("utf8");
-    let at = start;
-    let unit = 0;
-    for (; strings > 0; strings--) {
-      const stop = at + 8 + (window[at] ?? 0);
-      const first = unit + 8;
-      unit = first;
-      for (at += 8; at < stop; at++) {
-        const byte = window[at] ?? 0;
-        if ((byte & 0xc0) !== 0x80) unit += byte >= 0xf0 ? 2 : 1;
-      }
-      values.push(text.slice(first, unit));
-    }
-    this.#at = end;
-    return true;
+    this.#at = at;
+    return next;
   }
 
   /** Makes the next `length` bytes available and steps over them; the offset of the first within the window. */

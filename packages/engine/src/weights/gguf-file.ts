@@ -16,7 +16,7 @@ export interface GgufHeader {
 
 /**
  * Integers and floats are numbers (bigint where 2^53 is exceeded), booleans and strings themselves; an array of strings
- * is a `string[]`, arrays of numbers up to 32 bits and of f64 are typed arrays, other arrays plain ones.
+ * is a `GgufStrings`, arrays of numbers up to 32 bits and of f64 are typed arrays, other arrays plain ones.
  */
 export type GgufMetadata = ReadonlyMap<string, unknown>;
 

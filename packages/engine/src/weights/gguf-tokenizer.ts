@@ -1,17 +1,18 @@
 import { artifactInvalid } from "./artifact-file.js";
 import type { TokenizerFileConfig, TokenizerSource } from "./checkpoint.js";
 import type { GgufMetadata } from "./gguf-file.js";
+import { GgufStrings } from "./gguf-strings.js";
 import { GgufValues } from "./gguf-values.js";
 
 /** A GGUF file's own vocabulary and templates. Metadata keeps GGUF's keys (`tokenizer.ggml.*`). */
 export function readGgufTokenizer(path: string, metadata: GgufMetadata): TokenizerSource {
   const tokens = metadata.get("tokenizer.ggml.tokens");
-  if (!Array.isArray(tokens) || typeof tokens[0] !== "string")
+  if (!(tokens instanceof GgufStrings) || tokens.length === 0)
     throw artifactInvalid(path, "has no tokenizer.ggml.tokens");
   const values = new GgufValues(path, metadata, "tokenizer.ggml");
   const token = (key: string): string | undefined => {
     const id = values.number(key);
-    return id === undefined ? undefined : (tokens[id] as string | undefined);
+    return id === undefined ? undefined : tokens.at(id);
   };
   const templates = new GgufValues(path, metadata, "tokenizer");
   const named = new Map<string, string>();

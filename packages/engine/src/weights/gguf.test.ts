@@ -13,7 +13,8 @@ import { encodeGguf, type GgufToWrite, type GgufValue } from "../testing/write-g
 import type { TensorToWrite } from "../testing/write-safetensors.js";
 import { ArtifactFile } from "./artifact-file.js";
 import { openGguf } from "./gguf-checkpoint.js";
-import { readGgufHeader, type GgufHeader } from "./gguf-file.js";
+import { GgufStrings } from "./gguf-strings.js";
+import { readGgufHeader, type GgufHeader, type GgufMetadata } from "./gguf-file.js";
 import { ggufName, huggingFaceName } from "./gguf-names.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-gguf-"));
@@ -64,6 +65,12 @@ function read(file: Partial<GgufToWrite>): GgufHeader {
   return readGgufHeader(save(encodeGguf({ metadata: {}, tensors: [], ...file })));
 }
 
+function stringsIn(metadata: GgufMetadata, key: string): GgufStrings {
+  const strings = metadata.get(key);
+  assert.ok(strings instanceof GgufStrings);
+  return strings;
+}
+
 /** A file whose header is patched by hand. */
 function patched(patch: (bytes: Buffer) => void, file: Partial<GgufToWrite> = {}): string {
   const bytes = Buffer.from(encodeGguf({ metadata: {}, tensors: [], ...file }));
@@ -98,14 +105,17 @@ describe("GGUF header", () => {
       );
     });
     const { metadata } = read({ metadata: { s: { type: "array", of: "string", value: strings } } });
-    assert.deepEqual(metadata.get("s"), strings);
+    assert.deepEqual([...stringsIn(metadata, "s")], strings);
+    assert.equal(stringsIn(metadata, "s").pack().text, strings.join(""));
   });
 
   it("keeps strings apart when one of them is not valid UTF-8", () => {
     const path = patched((bytes) => bytes.writeUInt8(0xff, bytes.indexOf("BAD")), {
       metadata: { s: { type: "array", of: "string", value: ["first", "BAD", "last"] } },
     });
-    assert.deepEqual(readGgufHeader(path).metadata.get("s"), ["first", "\uFFFDAD", "last"]);
+    const strings = stringsIn(readGgufHeader(path).metadata, "s");
+    assert.deepEqual([...strings], ["first", "\uFFFDAD", "last"]);
+    assert.deepEqual(strings.pack(), { text: "first\uFFFDADlast", ends: Uint32Array.of(5, 8, 12) });
   });
 
   it("finds tensors of every type where they were written", () => {

@@ -1,4 +1,5 @@
 import type { TensorSize } from "@octavo/engine";
+import { GgufStrings } from "@octavo/engine/artifacts";
 import { OctavoError } from "@octavo/protocol";
 import { Fields } from "./fields.js";
 import type { ModelShape } from "./model-shape.js";
@@ -80,7 +81,7 @@ export function readGgufShape(
   }
   const tokens = metadata.get("tokenizer.ggml.tokens");
   record["vocab_size"] =
-    metadata.get(`${architecture}.vocab_size`) ?? (Array.isArray(tokens) ? tokens.length : undefined);
+    metadata.get(`${architecture}.vocab_size`) ?? (tokens instanceof GgufStrings ? tokens.length : undefined);
   // A file without its tensors' list is a split one's first part; converters leave the head out where it is the embedding.
   if (tensors !== undefined) {
     record["tie_word_embeddings"] = !tensors.some(({ name }) => name === "output.weight");

@@ -1,6 +1,7 @@
 import { fallbackTokenOfByte } from "../byte-alphabet.js";
 import type { ModelSpecification } from "../specification.js";
 import type { TokenSink } from "../token-sink.js";
+import type { TokenTable } from "../token-table.js";
 import { mergeSymbols } from "./merge.js";
 import { MergeTable } from "./merge-table.js";
 import { forEachWord, metaspace, neverCrossesMetaspace } from "./metaspace-cuts.js";
@@ -17,7 +18,7 @@ const encoder = new TextEncoder();
  */
 export class BpeModel implements SubwordModel {
   readonly #specification: BpeSpecification;
-  readonly #idOf: ReadonlyMap<string, number>;
+  readonly #tokens: TokenTable;
   readonly #table: MergeTable;
   readonly #cache = new PieceCache();
   readonly #prepare: (piece: string) => string;
@@ -28,18 +29,16 @@ export class BpeModel implements SubwordModel {
   #count = 0;
 
   /** `prepare` maps a piece before the vocabulary sees it (the byte alphabet); cached with the piece's ids. */
-  constructor(
-    specification: BpeSpecification,
-    tokens: readonly (string | undefined)[],
-    idOf: ReadonlyMap<string, number>,
-    prepare: (piece: string) => string,
-  ) {
+  constructor(specification: BpeSpecification, tokens: TokenTable, prepare: (piece: string) => string) {
     this.#specification = specification;
-    this.#idOf = idOf;
+    this.#tokens = tokens;
     this.#table = new MergeTable(specification.merges);
     this.#prepare = prepare;
-    this.#byteIds = Int32Array.from({ length: 256 }, (_, byte) => idOf.get(fallbackTokenOfByte(byte)) ?? -1);
-    this.#cutsAtMetaspace = cutsAtMetaspace(specification, tokens, idOf);
+    this.#byteIds = Int32Array.from(
+      { length: 256 },
+      (_, byte) => tokens.idOf(fallbackTokenOfByte(byte)) ?? -1,
+    );
+    this.#cutsAtMetaspace = cutsAtMetaspace(specification, tokens);
   }
 
   encodePiece(piece: string, sink: TokenSink): void {
@@ -64,7 +63,7 @@ export class BpeModel implements SubwordModel {
 
   #mergeWord(word: string): Int32Array {
     if (this.#specification.ignoreMerges) {
-      const whole = this.#idOf.get(word);
+      const whole = this.#tokens.idOf(word);
       if (whole !== undefined) return Int32Array.of(whole);
     }
     this.#count = 0;
@@ -78,7 +77,7 @@ export class BpeModel implements SubwordModel {
   #addSymbols(word: string): void {
     const { continuingSubwordPrefix, endOfWordSuffix, fuseUnknown, byteFallback, unknownId } =
       this.#specification;
-    const idOf = this.#idOf;
+    const tokens = this.#tokens;
     let pendingUnknown = false;
     const flushUnknown = (): void => {
       if (pendingUnknown) this.#add(unknownId!);
@@ -91,7 +90,7 @@ export class BpeModel implements SubwordModel {
       if (index > 0) symbol = continuingSubwordPrefix + symbol;
       if (end === word.length) symbol += endOfWordSuffix;
       index = end;
-      const id = idOf.get(symbol);
+      const id = tokens.idOf(symbol);
       if (id !== undefined) {
         flushUnknown();
         this.#add(id);
@@ -122,20 +121,16 @@ export class BpeModel implements SubwordModel {
   }
 }
 
-function cutsAtMetaspace(
-  specification: BpeSpecification,
-  tokens: readonly (string | undefined)[],
-  idOf: ReadonlyMap<string, number>,
-): boolean {
+function cutsAtMetaspace(specification: BpeSpecification, tokens: TokenTable): boolean {
   if (
     specification.ignoreMerges ||
     specification.continuingSubwordPrefix !== "" ||
     specification.endOfWordSuffix !== ""
   )
     return false;
-  if (!idOf.has(metaspace)) return false;
+  if (tokens.idOf(metaspace) === undefined) return false;
   const merged: string[] = [];
   for (let index = 2; index < specification.merges.length; index += 3)
-    merged.push(tokens[specification.merges[index]!] ?? "");
+    merged.push(tokens.token(specification.merges[index]!) ?? "");
   return neverCrossesMetaspace(merged);
 }

@@ -1,6 +1,7 @@
 import { fallbackTokenOfByte } from "../byte-alphabet.js";
 import type { ModelSpecification } from "../specification.js";
 import { TokenSink } from "../token-sink.js";
+import type { TokenTable } from "../token-table.js";
 import { NumberHeap, positionRange } from "./merge.js";
 import { forEachWord, neverCrossesMetaspace } from "./metaspace-cuts.js";
 import type { SubwordModel } from "./model.js";
@@ -15,7 +16,7 @@ const encoder = new TextEncoder();
  * their joined text is a token, highest score first, leftmost among equals. Characters without a token become bytes.
  */
 export class ScoredBpeModel implements SubwordModel {
-  readonly #idOf: ReadonlyMap<string, number>;
+  readonly #table: TokenTable;
   /** Place of a token among all by falling score; equal scores share a place. */
   readonly #rankOf: Int32Array;
   readonly #byteIds: Int32Array;
@@ -24,17 +25,18 @@ export class ScoredBpeModel implements SubwordModel {
   readonly #cutsAtMetaspace: boolean;
   readonly #cache = new PieceCache();
 
-  constructor(
-    specification: ScoredBpeSpecification,
-    tokens: readonly (string | undefined)[],
-    idOf: ReadonlyMap<string, number>,
-  ) {
-    this.#idOf = idOf;
+  constructor(specification: ScoredBpeSpecification, table: TokenTable) {
+    this.#table = table;
     this.#unknownId = specification.unknownId;
     this.#rankOf = rankByScore(specification.scores);
-    this.#byteIds = Int32Array.from({ length: 256 }, (_, byte) => idOf.get(fallbackTokenOfByte(byte)) ?? -1);
-    this.#longest = tokens.reduce((longest, token) => Math.max(longest, token?.length ?? 0), 0);
-    this.#cutsAtMetaspace = neverCrossesMetaspace(idOf.keys());
+    this.#byteIds = Int32Array.from(
+      { length: 256 },
+      (_, byte) => table.idOf(fallbackTokenOfByte(byte)) ?? -1,
+    );
+    let longest = 0;
+    for (const token of table.tokens()) longest = Math.max(longest, token.length);
+    this.#longest = longest;
+    this.#cutsAtMetaspace = neverCrossesMetaspace(table.tokens());
   }
 
   encodePiece(piece: string, sink: TokenSink): void {
@@ -69,7 +71,7 @@ export class ScoredBpeModel implements SubwordModel {
       if (middle >= length) return -1;
       const right = end[middle]!;
       if (right - left > this.#longest) return -1;
-      const id = this.#idOf.get(word.slice(left, right));
+      const id = this.#table.idOf(word.slice(left, right));
       return id === undefined ? -1 : this.#rankOf[id]!;
     };
     for (let index = 0; index < length; index = end[index]!) {
@@ -103,7 +105,7 @@ export class ScoredBpeModel implements SubwordModel {
   }
 
   #emit(symbol: string, sink: TokenSink): void {
-    const id = this.#idOf.get(symbol);
+    const id = this.#table.idOf(symbol);
     if (id !== undefined) {
       sink.push(id);
       return;

@@ -2,6 +2,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { fallbackTokenOfByte } from "../byte-alphabet.js";
 import type { ModelSpecification } from "../specification.js";
 import { TokenSink } from "../token-sink.js";
+import type { TokenTable } from "../token-table.js";
 import { UnitTrie } from "../unit-trie.js";
 import type { SubwordModel } from "./model.js";
 import { PieceCache } from "./piece-cache.js";
@@ -18,24 +19,25 @@ const encoder = new TextEncoder();
  */
 export class UnigramModel implements SubwordModel {
   readonly #specification: UnigramSpecification;
-  readonly #idOf: ReadonlyMap<string, number>;
+  readonly #table: TokenTable;
   readonly #trie = new UnitTrie();
   readonly #unknownScore: number;
   readonly #byteIds: Int32Array;
   readonly #cache = new PieceCache();
 
-  constructor(
-    specification: UnigramSpecification,
-    tokens: readonly (string | undefined)[],
-    idOf: ReadonlyMap<string, number>,
-  ) {
+  constructor(specification: UnigramSpecification, table: TokenTable) {
     this.#specification = specification;
-    this.#idOf = idOf;
-    for (const [id, token] of tokens.entries())
+    this.#table = table;
+    for (let id = 0; id < table.size; id++) {
+      const token = table.token(id);
       if (token !== undefined && token !== "") this.#trie.set(token, id);
+    }
     this.#unknownScore =
       specification.scores.reduce((least, score) => Math.min(least, score), Infinity) - unknownPenalty;
-    this.#byteIds = Int32Array.from({ length: 256 }, (_, byte) => idOf.get(fallbackTokenOfByte(byte)) ?? -1);
+    this.#byteIds = Int32Array.from(
+      { length: 256 },
+      (_, byte) => table.idOf(fallbackTokenOfByte(byte)) ?? -1,
+    );
   }
 
   encodePiece(piece: string, sink: TokenSink): void {
@@ -95,7 +97,7 @@ export class UnigramModel implements SubwordModel {
   }
 
   #emit(text: string, sink: TokenSink): void {
-    const id = this.#idOf.get(text);
+    const id = this.#table.idOf(text);
     if (id !== undefined) {
       sink.push(id);
       return;

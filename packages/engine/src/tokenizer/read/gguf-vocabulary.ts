@@ -1,16 +1,18 @@
 import { OctavoError } from "@octavo/protocol/errors";
+import { GgufStrings, packStrings, type PackedStrings } from "../../weights/gguf-strings.js";
 import { maxMergeRules } from "../models/merge.js";
-import {
-  packVocabulary,
-  type AddedTokenSpecification,
-  type DecoderSpecification,
-  type ModelSpecification,
-  type NormalizerSpecification,
-  type PostProcessorSpecification,
-  type PreTokenizerSpecification,
-  type ReadTokenizer,
-  type TokenizerSpecification,
+import type {
+  AddedTokenSpecification,
+  DecoderSpecification,
+  ModelSpecification,
+  NormalizerSpecification,
+  PostProcessorSpecification,
+  PreTokenizerSpecification,
+  ReadTokenizer,
+  TokenizerSpecification,
+  Vocabulary,
 } from "../specification.js";
+import { TokenTable } from "../token-table.js";
 import { ggufPreTokenizer } from "./gguf-pre-tokenizers.js";
 import { vocabularyLimit, writeMerge } from "./model-json.js";
 
@@ -18,6 +20,7 @@ type Metadata = ReadonlyMap<string, unknown>;
 
 const prefix = "tokenizer.ggml.";
 const metaspace = "\u2581";
+const space = 0x20;
 
 /** Values of `tokenizer.ggml.token_type`. */
 const tokenType = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const;
@@ -52,7 +55,7 @@ function readByteLevel(metadata: Metadata): ReadTokenizer {
       `${prefix}pre is ${JSON.stringify(name)}, a way to cut text that is not known.`,
     );
   }
-  const { tokens, idOf, addedTokens } = readTokens(metadata);
+  const { vocabulary, table, addedTokens } = readTokens(metadata);
   const splits = pre.patterns.map((regex): PreTokenizerSpecification => ({
     kind: "split",
     pattern: { regex },
@@ -60,11 +63,11 @@ function readByteLevel(metadata: Metadata): ReadTokenizer {
     invert: false,
   }));
   const specification: TokenizerSpecification = {
-    vocabulary: packVocabulary(tokens),
+    vocabulary,
     addedTokens,
     model: {
       kind: "bpe",
-      merges: readMerges(metadata, tokens, idOf),
+      merges: readMerges(metadata, table),
       unknownId: undefined,
       fuseUnknown: false,
       byteFallback: false,
@@ -78,28 +81,28 @@ function readByteLevel(metadata: Metadata): ReadTokenizer {
       items: [...splits, { kind: "byte-level", addPrefixSpace: false, useRegex: false }],
     },
     decoder: { kind: "byte-level" },
-    ...readEnds(metadata, tokens.length, {
+    ...readEnds(metadata, table.size, {
       addBos: pre.addBos,
       addEos: false,
       bos: undefined,
       eos: undefined,
     }),
   };
-  return { specification, index: { tokens, idOf } };
+  return { specification, table };
 }
 
 function readSentencePiece(metadata: Metadata): ReadTokenizer {
-  const { tokens, idOf, addedTokens } = readTokens(metadata);
+  const { vocabulary, table, addedTokens } = readTokens(metadata);
   const addsSpace = readBoolean(metadata, "add_space_prefix") ?? true;
   const escape: NormalizerSpecification = { kind: "replace", pattern: { literal: " " }, content: metaspace };
   const strip: DecoderSpecification[] = addsSpace ? [{ kind: "strip", content: " ", start: 1, stop: 0 }] : [];
   const model: ModelSpecification = {
     kind: "scored-bpe",
-    scores: readScores(metadata, tokens.length),
-    unknownId: readId(metadata, "unknown_token_id", tokens.length) ?? 0,
+    scores: readScores(metadata, table.size),
+    unknownId: readId(metadata, "unknown_token_id", table.size) ?? 0,
   };
   const specification: TokenizerSpecification = {
-    vocabulary: packVocabulary(tokens),
+    vocabulary,
     addedTokens,
     model,
     normalizer: addsSpace
@@ -115,13 +118,13 @@ function readSentencePiece(metadata: Metadata): ReadTokenizer {
         ...strip,
       ],
     },
-    ...readEnds(metadata, tokens.length, { addBos: true, addEos: false, bos: 1, eos: 2 }),
+    ...readEnds(metadata, table.size, { addBos: true, addEos: false, bos: 1, eos: 2 }),
   };
-  return { specification, index: { tokens, idOf } };
+  return { specification, table };
 }
 
 function readUnigram(metadata: Metadata): ReadTokenizer {
-  const { tokens, idOf, addedTokens } = readTokens(metadata);
+  const { vocabulary, table, addedTokens } = readTokens(metadata);
   const addsSpace = readBoolean(metadata, "add_space_prefix") ?? false;
   const charsMap = readBytes(metadata, "precompiled_charsmap");
   const normalizers: NormalizerSpecification[] = [];
@@ -134,51 +137,49 @@ function readUnigram(metadata: Metadata): ReadTokenizer {
   }
   if (addsSpace) normalizers.push({ kind: "prepend", text: metaspace });
   const specification: TokenizerSpecification = {
-    vocabulary: packVocabulary(tokens),
+    vocabulary,
     addedTokens,
     model: {
       kind: "unigram",
-      scores: readScores(metadata, tokens.length),
-      unknownId: readId(metadata, "unknown_token_id", tokens.length) ?? 2,
+      scores: readScores(metadata, table.size),
+      unknownId: readId(metadata, "unknown_token_id", table.size) ?? 2,
       byteFallback: false,
     },
     normalizer: normalizers.length === 0 ? undefined : { kind: "sequence", items: normalizers },
     preTokenizer: { kind: "metaspace", replacement: metaspace, prepend: "never", split: true },
     decoder: { kind: "metaspace", replacement: metaspace, prepend: addsSpace ? "always" : "never" },
-    ...readEnds(metadata, tokens.length, { addBos: false, addEos: true, bos: undefined, eos: 1 }),
+    ...readEnds(metadata, table.size, { addBos: false, addEos: true, bos: undefined, eos: 1 }),
   };
-  return { specification, index: { tokens, idOf } };
+  return { specification, table };
 }
 
 interface Tokens {
-  readonly tokens: readonly string[];
-  readonly idOf: ReadonlyMap<string, number>;
+  readonly vocabulary: Vocabulary;
+  readonly table: TokenTable;
   readonly addedTokens: readonly AddedTokenSpecification[];
 }
 
 /** Control, user-defined and unknown tokens are found in text as wholes; control and unknown ones are special. */
 function readTokens(metadata: Metadata): Tokens {
-  const value = metadata.get(`${prefix}tokens`);
-  if (!Array.isArray(value) || value.length === 0) throw invalid("tokens", "must be a list of strings");
-  if (value.length > vocabularyLimit)
-    throw invalid("tokens", `has ${value.length} entries; at most ${vocabularyLimit} are accepted`);
-  const types = readNumbers(metadata, "token_type", value.length);
-  const tokens: string[] = [];
-  const idOf = new Map<string, number>();
+  const strings = metadata.get(`${prefix}tokens`);
+  if (!(strings instanceof GgufStrings) || strings.length === 0)
+    throw invalid("tokens", "must be a list of strings");
+  if (strings.length > vocabularyLimit)
+    throw invalid("tokens", `has ${strings.length} entries; at most ${vocabularyLimit} are accepted`);
+  const types = readNumbers(metadata, "token_type", strings.length);
+  const vocabulary = { ...packTokens(strings), used: new Uint8Array(strings.length).fill(1) };
+  const table = new TokenTable(vocabulary);
+  if (table.twice !== undefined) {
+    const [first, second] = table.twice;
+    throw invalid("tokens", `has ${JSON.stringify(table.token(first))} twice, at ${first} and ${second}`);
+  }
   const addedTokens: AddedTokenSpecification[] = [];
-  for (const [id, entry] of (value as unknown[]).entries()) {
-    if (typeof entry !== "string") throw invalid("tokens", `has an entry that is not a string, at ${id}`);
-    const token = entry === "" ? `[EMPTY_${id}]` : entry;
-    const other = idOf.get(token);
-    if (other !== undefined)
-      throw invalid("tokens", `has ${JSON.stringify(token)} twice, at ${other} and ${id}`);
-    idOf.set(token, id);
-    tokens.push(token);
+  for (let id = 0; id < table.size; id++) {
     const type = types?.[id] ?? tokenType.normal;
     if (type !== tokenType.control && type !== tokenType.userDefined && type !== tokenType.unknown) continue;
     addedTokens.push({
       id,
-      content: token,
+      content: table.token(id) ?? "",
       special: type !== tokenType.userDefined,
       singleWord: false,
       stripLeft: false,
@@ -186,41 +187,47 @@ function readTokens(metadata: Metadata): Tokens {
       normalized: false,
     });
   }
-  return { tokens, idOf, addedTokens };
+  return { vocabulary, table, addedTokens };
 }
 
-function readMerges(
-  metadata: Metadata,
-  tokens: readonly string[],
-  idOf: ReadonlyMap<string, number>,
-): Int32Array {
-  const merges = metadata.get(`${prefix}merges`);
-  if (!Array.isArray(merges)) throw invalid("merges", "must be a list of strings");
-  if (merges.length >= maxMergeRules)
-    throw invalid("merges", `has ${merges.length} entries; fewer than ${maxMergeRules} are accepted`);
-  const triples = new Int32Array(merges.length * 3);
-  for (const [rank, merge] of (merges as unknown[]).entries()) {
-    const cut = typeof merge === "string" ? merge.indexOf(" ", 1) : -1;
-    if (typeof merge !== "string" || cut < 0) throw invalid("merges", `has no pair of tokens at ${rank}`);
-    const left = merge.slice(0, cut);
-    const right = merge.slice(cut + 1);
+/** Empty ones get a name, as llama.cpp gives it. */
+function packTokens(strings: GgufStrings): PackedStrings {
+  const packed = strings.pack();
+  for (let id = 0, start = 0; id < packed.ends.length; id++) {
+    const end = packed.ends[id]!;
+    if (end === start) return packStrings(Array.from(strings, (token, at) => token || `[EMPTY_${at}]`));
+    start = end;
+  }
+  return packed;
+}
+
+function readMerges(metadata: Metadata, table: TokenTable): Int32Array {
+  const strings = metadata.get(`${prefix}merges`);
+  if (!(strings instanceof GgufStrings)) throw invalid("merges", "must be a list of strings");
+  if (strings.length >= maxMergeRules)
+    throw invalid("merges", `has ${strings.length} entries; fewer than ${maxMergeRules} are accepted`);
+  const { text, ends } = strings.pack();
+  const triples = new Int32Array(ends.length * 3);
+  for (let rank = 0, start = 0; rank < ends.length; rank++) {
+    const end = ends[rank]!;
+    let cut = start + 1;
+    while (cut < end && text.charCodeAt(cut) !== space) cut++;
+    if (cut >= end) throw invalid("merges", `has no pair of tokens at ${rank}`);
+    const left = table.find(text, start, cut);
+    const right = table.find(text, cut + 1, end);
     // Vocabularies list merged tokens in the order of their merges, so that the next token is nearly always the one meant.
     const next = rank === 0 ? 0 : triples[rank * 3 - 1]! + 1;
-    const leftId = idOf.get(left);
-    const rightId = idOf.get(right);
-    if (leftId === undefined || rightId === undefined || !isJoined(tokens[next], left, right)) {
-      writeMerge(triples, rank, left, right, idOf, 0, `${prefix}merges`);
-      continue;
+    const merged = table.is(next, text, start, end, cut) ? next : table.find(text, start, end, cut);
+    if (left < 0 || right < 0 || merged < 0) {
+      const path = `${prefix}merges`;
+      writeMerge(triples, rank, text.slice(start, cut), text.slice(cut + 1, end), table, 0, path);
     }
-    triples[rank * 3] = leftId;
-    triples[rank * 3 + 1] = rightId;
-    triples[rank * 3 + 2] = next;
+    triples[rank * 3] = left;
+    triples[rank * 3 + 1] = right;
+    triples[rank * 3 + 2] = merged;
+    start = end;
   }
   return triples;
-}
-
-function isJoined(token: string | undefined, left: string, right: string): boolean {
-  return token?.length === left.length + right.length && token.startsWith(left) && token.endsWith(right);
 }
 
 function readScores(metadata: Metadata, count: number): Float64Array {

@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { maxMergeRules } from "../models/merge.js";
-import type { ModelSpecification } from "../specification.js";
+import { type ModelSpecification, packVocabulary, type Vocabulary } from "../specification.js";
+import { TokenTable } from "../token-table.js";
 import { JsonReader } from "./json-reader.js";
 
 /** Ids at or beyond this are refused: four times the largest published vocabularies. */
@@ -8,9 +9,8 @@ export const vocabularyLimit = 2 ** 20;
 const maxTokenLength = 65_536;
 
 export interface ReadModel {
-  /** By id; undefined where no token has it. */
-  readonly tokens: (string | undefined)[];
-  readonly idOf: ReadonlyMap<string, number>;
+  readonly vocabulary: Vocabulary;
+  readonly table: TokenTable;
   readonly model: ModelSpecification;
 }
 
@@ -25,7 +25,8 @@ export function readModel(reader: JsonReader): ReadModel {
 }
 
 function readBpe(reader: JsonReader): ReadModel {
-  const { tokens, idOf } = readVocabulary(reader.get("vocab"));
+  const vocabulary = packVocabulary(readVocabulary(reader.get("vocab")));
+  const table = new TokenTable(vocabulary);
   const dropout = reader.get("dropout");
   if (!dropout.isAbsent && dropout.value !== 0)
     throw new OctavoError(
@@ -33,7 +34,7 @@ function readBpe(reader: JsonReader): ReadModel {
       `${dropout.path} is set: tokenisation with dropout is random and not supported.`,
     );
   const unknown = reader.get("unk_token");
-  const unknownId = unknown.isAbsent ? undefined : idOf.get(unknown.string());
+  const unknownId = unknown.isAbsent ? undefined : table.idOf(unknown.string());
   if (!unknown.isAbsent && unknownId === undefined && unknown.string() !== "") {
     throw new OctavoError(
       "artifact_invalid",
@@ -42,11 +43,11 @@ function readBpe(reader: JsonReader): ReadModel {
   }
   const continuingSubwordPrefix = reader.get("continuing_subword_prefix").string("");
   return {
-    tokens,
-    idOf,
+    vocabulary,
+    table,
     model: {
       kind: "bpe",
-      merges: readMerges(reader.get("merges"), idOf, continuingSubwordPrefix.length),
+      merges: readMerges(reader.get("merges"), table, continuingSubwordPrefix.length),
       unknownId,
       fuseUnknown: reader.get("fuse_unk").boolean(false),
       byteFallback: reader.get("byte_fallback").boolean(false),
@@ -57,14 +58,14 @@ function readBpe(reader: JsonReader): ReadModel {
   };
 }
 
-function readVocabulary(reader: JsonReader): { tokens: (string | undefined)[]; idOf: Map<string, number> } {
+/** By id; undefined where no token has it. */
+function readVocabulary(reader: JsonReader): (string | undefined)[] {
   const entries = Object.entries(reader.object());
   if (entries.length > vocabularyLimit)
     throw new OctavoError(
       "artifact_invalid",
       `${reader.path} has ${entries.length} tokens; at most ${vocabularyLimit} are accepted.`,
     );
-  const idOf = new Map<string, number>();
   const tokens: (string | undefined)[] = [];
   for (const [token, value] of entries) {
     const id = new JsonReader(value, `${reader.path}[${JSON.stringify(token.slice(0, 100))}]`).index(
@@ -79,13 +80,12 @@ function readVocabulary(reader: JsonReader): { tokens: (string | undefined)[]; i
       );
     }
     tokens[id] = token;
-    idOf.set(token, id);
   }
-  return { tokens, idOf };
+  return tokens;
 }
 
 /** Triples of ids from `"left right"` lines or `["left", "right"]` pairs. */
-function readMerges(reader: JsonReader, idOf: ReadonlyMap<string, number>, prefixLength: number): Int32Array {
+function readMerges(reader: JsonReader, table: TokenTable, prefixLength: number): Int32Array {
   const merges = reader.array();
   if (merges.length >= maxMergeRules)
     throw new OctavoError(
@@ -105,7 +105,7 @@ function readMerges(reader: JsonReader, idOf: ReadonlyMap<string, number>, prefi
         'two tokens, as "left right" or ["left", "right"]',
       );
     }
-    writeMerge(triples, rank, pair[0], pair[1], idOf, prefixLength, reader.path);
+    writeMerge(triples, rank, pair[0], pair[1], table, prefixLength, reader.path);
   }
   return triples;
 }
@@ -116,13 +116,13 @@ export function writeMerge(
   rank: number,
   left: string,
   right: string,
-  idOf: ReadonlyMap<string, number>,
+  table: TokenTable,
   prefixLength: number,
   path: string,
 ): void {
   const merged = left + right.slice(prefixLength);
   for (const [part, token] of [left, right, merged].entries()) {
-    const id = idOf.get(token);
+    const id = table.idOf(token);
     if (id === undefined) {
       throw new OctavoError(
         "artifact_invalid",
@@ -134,30 +134,29 @@ export function writeMerge(
 }
 
 function readUnigram(reader: JsonReader): ReadModel {
-  const vocabulary = reader.get("vocab");
-  const entries = vocabulary.array();
+  const listed = reader.get("vocab");
+  const entries = listed.array();
   if (entries.length > vocabularyLimit)
     throw new OctavoError(
       "artifact_invalid",
-      `${vocabulary.path} has ${entries.length} tokens; at most ${vocabularyLimit} are accepted.`,
+      `${listed.path} has ${entries.length} tokens; at most ${vocabularyLimit} are accepted.`,
     );
   const tokens: string[] = [];
   const scores = new Float64Array(entries.length);
-  const idOf = new Map<string, number>();
   for (const [id, entry] of entries.entries()) {
     const [token, score] = Array.isArray(entry) ? (entry as unknown[]) : [];
     if (typeof token !== "string" || typeof score !== "number" || !Number.isFinite(score)) {
-      throw new JsonReader(entry, `${vocabulary.path}[${id}]`).invalid("a token and its score");
+      throw new JsonReader(entry, `${listed.path}[${id}]`).invalid("a token and its score");
     }
-    checkToken(token, `${vocabulary.path}[${id}]`);
+    checkToken(token, `${listed.path}[${id}]`);
     tokens.push(token);
     scores[id] = score;
-    idOf.set(token, id);
   }
   const unknown = reader.get("unk_id");
+  const vocabulary = packVocabulary(tokens);
   return {
-    tokens,
-    idOf,
+    vocabulary,
+    table: new TokenTable(vocabulary),
     model: {
       kind: "unigram",
       scores,

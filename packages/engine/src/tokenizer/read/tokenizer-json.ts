@@ -1,12 +1,12 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TokenizerFileConfig } from "../../weights/checkpoint.js";
-import {
-  packVocabulary,
-  type AddedTokenSpecification,
-  type PostProcessorSpecification,
-  type ReadTokenizer,
-  type TokenizerSpecification,
+import type {
+  AddedTokenSpecification,
+  PostProcessorSpecification,
+  ReadTokenizer,
+  TokenizerSpecification,
 } from "../specification.js";
+import type { TokenTable } from "../token-table.js";
 import { JsonReader } from "./json-reader.js";
 import { readModel, vocabularyLimit } from "./model-json.js";
 import { readDecoder, readNormalizer, readPreTokenizer } from "./pipeline-json.js";
@@ -17,16 +17,16 @@ import { readDecoder, readNormalizer, readPreTokenizer } from "./pipeline-json.j
  */
 export function readTokenizerJson(json: unknown, config: TokenizerFileConfig): ReadTokenizer {
   const root = new JsonReader(json, "tokenizer.json");
-  const { tokens, idOf, model } = readModel(root.get("model"));
-  const addedTokens = readAddedTokens(root.get("added_tokens"), tokens, idOf);
+  const { vocabulary, table, model } = readModel(root.get("model"));
+  const addedTokens = readAddedTokens(root.get("added_tokens"), table);
   const addedIdOf = new Map(addedTokens.map((token) => [token.content, token.id]));
   const lookUp = (token: string | undefined): number | undefined =>
-    token === undefined ? undefined : (addedIdOf.get(token) ?? idOf.get(token));
+    token === undefined ? undefined : (addedIdOf.get(token) ?? table.idOf(token));
   const bosTokenId = lookUp(config.bosToken);
   const eosTokenId = lookUp(config.eosToken);
-  const largestId = addedTokens.reduce((largest, token) => Math.max(largest, token.id), tokens.length - 1);
+  const largestId = addedTokens.reduce((largest, token) => Math.max(largest, token.id), table.size - 1);
   const specification: TokenizerSpecification = {
-    vocabulary: packVocabulary(tokens),
+    vocabulary,
     model,
     addedTokens,
     normalizer: readNormalizer(root.get("normalizer")),
@@ -41,14 +41,10 @@ export function readTokenizerJson(json: unknown, config: TokenizerFileConfig): R
     bosTokenId,
     eosTokenId,
   };
-  return { specification, index: { tokens, idOf } };
+  return { specification, table };
 }
 
-function readAddedTokens(
-  reader: JsonReader,
-  tokens: readonly (string | undefined)[],
-  idOf: ReadonlyMap<string, number>,
-): AddedTokenSpecification[] {
+function readAddedTokens(reader: JsonReader, table: TokenTable): AddedTokenSpecification[] {
   if (reader.isAbsent) return [];
   const byContent = new Map<string, AddedTokenSpecification>();
   const contentOf = new Map<number, string>();
@@ -57,8 +53,8 @@ function readAddedTokens(
     if (content === "") continue;
     const declared = item.get("id").index(vocabularyLimit);
     // the reference takes the model's id for a token that the model already has
-    const id = idOf.get(content) ?? declared;
-    const owner = contentOf.get(id) ?? tokens[id];
+    const id = table.idOf(content) ?? declared;
+    const owner = contentOf.get(id) ?? table.token(id);
     if (owner !== undefined && owner !== content) {
       throw new OctavoError(
         "artifact_invalid",

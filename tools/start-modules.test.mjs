@@ -1,0 +1,54 @@
+// What a first token waits for: modules that are read before weights are packed, and those read meanwhile. Compiled output is
+// looked at, where imports of types alone are gone.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import test from "node:test";
+import { root } from "./lib/steps.mjs";
+
+const staticImport = /^(?:import|export)\b[^;]*?\bfrom\s+"([^"]+)"|^import\s+"([^"]+)"/gm;
+
+/** Paths of the modules that importing `entry` reads, and names of the packages that are not ours. */
+function reachedFrom(entry) {
+  const modules = new Set();
+  const packages = new Set();
+  const visit = (path) => {
+    if (modules.has(path)) return;
+    modules.add(path);
+    for (const [, from, alone] of readFileSync(join(root, path), "utf8").matchAll(staticImport)) {
+      const target = from ?? alone;
+      if (target.startsWith(".")) visit(join(dirname(path), target));
+      else if (target.startsWith("@octavo/")) visit(entryOf(target));
+      else if (!target.startsWith("node:")) packages.add(target);
+    }
+  };
+  visit(entry);
+  return { modules: [...modules], packages: [...packages] };
+}
+
+/** `@octavo/engine/parts` by the exports of its package.json. */
+function entryOf(specifier) {
+  const [, name, ...subpath] = specifier.split("/");
+  const { exports } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
+  return join("packages", name, exports[[".", ...subpath].join("/")].default);
+}
+
+const within = (modules, folder) =>
+  modules.filter((path) => path.startsWith(`packages/engine/dist/${folder}/`));
+
+test("importing the engine reads what opens and packs a model, and little else", () => {
+  const { modules, packages } = reachedFrom("packages/engine/dist/index.js");
+  assert.ok(modules.length > 40, "the walk finds the engine's modules");
+  assert.deepEqual(packages, []);
+  for (const later of ["engine", "tokenizer", "structured", "template/jinja", "quantization/schemes"])
+    assert.deepEqual(within(modules, later), [], `${later} can wait until weights are packed`);
+  assert.ok(modules.length < 110, `${modules.length} modules`);
+});
+
+test("what is read while weights are packed needs no package of others", () => {
+  const { modules, packages } = reachedFrom("packages/engine/dist/llm/parts-beside-weights.js");
+  assert.ok(within(modules, "tokenizer").length > 10);
+  assert.deepEqual(packages, []);
+  for (const never of ["hub", "quantization", "adapters/adapter-set", "weights/safetensors-checkpoint"])
+    assert.deepEqual(within(modules, never), [], never);
+});
