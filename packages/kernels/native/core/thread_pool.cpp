@@ -37,6 +37,39 @@ bool spin_until(const Ready& ready) {
     return ready();
 }
 
+/// What is left of a run of chunks: its owner takes them from the front, others from the back.
+class alignas(64) Share {
+public:
+    void set(int64_t first, int64_t end) { left_.store(pack(first, end), std::memory_order_relaxed); }
+    int64_t take_first() {
+        return take([](int64_t& first, int64_t&) { return first++; });
+    }
+    int64_t take_last() {
+        return take([](int64_t&, int64_t& end) { return --end; });
+    }
+
+private:
+    static uint64_t pack(int64_t first, int64_t end) { return static_cast<uint64_t>(end) << 32 | static_cast<uint64_t>(first); }
+
+    /// -1 when nothing is left.
+    template <class Choose>
+    int64_t take(const Choose& choose) {
+        uint64_t left = left_.load(std::memory_order_relaxed);
+        for (;;) {
+            int64_t first = static_cast<int64_t>(left & 0xffffffffu);
+            int64_t end = static_cast<int64_t>(left >> 32);
+            if (first >= end) return -1;
+            const int64_t chunk = choose(first, end);
+            if (left_.compare_exchange_weak(left, pack(first, end), std::memory_order_relaxed)) return chunk;
+        }
+    }
+
+    std::atomic<uint64_t> left_{0};
+};
+
+/// With more threads, some begin with the same share.
+constexpr int kMostShares = 64;
+
 }  // namespace
 
 /// `region` counts regions ever started; a worker runs whenever it differs from the last one it saw. The job is written
@@ -146,18 +179,22 @@ void ThreadPool::run(FunctionRef<void(int, int)> fn) {
 
 void ThreadPool::parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t, int)> fn) {
     if (count <= 0) return;
-    grain = std::max<int64_t>(grain, 1);
+    // Chunks are counted in 32 bits.
+    grain = std::max({grain, int64_t{1}, count >> 31});
     if (size() == 1 || count <= grain) {
         std::lock_guard<std::mutex> one_region(state_->region_mutex);
         for (int64_t begin = 0; begin < count; begin += grain) fn(begin, std::min(begin + grain, count), 0);
         return;
     }
-    std::atomic<int64_t> next{0};
+    const int64_t num_chunks = (count + grain - 1) / grain;
+    const int num_shares = std::min(size(), kMostShares);
+    Share shares[kMostShares];
+    for (int i = 0; i < num_shares; ++i) shares[i].set(num_chunks * i / num_shares, num_chunks * (i + 1) / num_shares);
     run([&](int thread, int) {
-        for (;;) {
-            const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
-            if (begin >= count) return;
-            fn(begin, std::min(begin + grain, count), thread);
+        const auto work = [&](int64_t chunk) { fn(chunk * grain, std::min((chunk + 1) * grain, count), thread); };
+        for (int i = 0; i < num_shares; ++i) {
+            Share& share = shares[(thread + i) % num_shares];
+            for (int64_t chunk; (chunk = i == 0 ? share.take_first() : share.take_last()) >= 0;) work(chunk);
         }
     });
 }

@@ -5,10 +5,12 @@
 namespace octavo {
 
 /// To be raised whenever packed bytes come to mean something else: files of packed weights outlive the build that wrote them.
-constexpr int kPackedLayoutVersion = 1;
+constexpr int kPackedLayoutVersion = 2;
 
 /// Packed weights are cut into panels of 16 output rows; rows that pad the last panel are zero.
 constexpr int kPanelRows = 16;
+/// Quantised panels lie in pairs, see PanelView.
+constexpr int kPairPanels = 2;
 /// Columns that share one activation scale, and the unit in which quantised weights are packed.
 constexpr int kGroup = 32;
 /// Columns of a GGUF K-quant super-block.
@@ -141,35 +143,90 @@ constexpr int64_t kExponentMetaBytes = kPanelRows;
 constexpr int64_t kSingleMetaBytes = 4 * kPanelRows;
 constexpr int64_t kSingleZerosMetaBytes = 8 * kPanelRows;
 
-static inline constexpr int64_t panel_meta_bytes(Scaling scaling, int64_t groups, int64_t groups_per_scale) {
+/// Bytes of meta for a group, a super-block or a scale: what `groups_per_meta` groups share.
+static inline constexpr int64_t meta_unit_bytes(Scaling scaling) {
     switch (scaling) {
         case Scaling::half:
-            return groups * kHalfMetaBytes;
+            return kHalfMetaBytes;
         case Scaling::half_min:
-            return groups * kHalfMinMetaBytes;
+            return kHalfMinMetaBytes;
         case Scaling::exponents:
-            return groups * kExponentMetaBytes;
+            return kExponentMetaBytes;
         case Scaling::super_min:
-            return groups / kSuperGroups * kSuperMinMetaBytes;
+            return kSuperMinMetaBytes;
         case Scaling::super_single:
-            return groups / kSuperGroups * kSuperSingleMetaBytes;
+            return kSuperSingleMetaBytes;
         case Scaling::super_half_minima:
-            return groups / kSuperGroups * kSuperHalfMinimaMetaBytes;
+            return kSuperHalfMinimaMetaBytes;
         case Scaling::super_halves:
-            return groups / kSuperGroups * kSuperHalvesMetaBytes;
+            return kSuperHalvesMetaBytes;
         case Scaling::single:
-            return groups / groups_per_scale * kSingleMetaBytes;
+            return kSingleMetaBytes;
         case Scaling::single_zeros:
-            return groups / groups_per_scale * kSingleZerosMetaBytes;
+            return kSingleZerosMetaBytes;
     }
     return 0;
 }
 
-/// One packed panel: all groups' codes, then all groups' meta.
+static inline constexpr int64_t groups_per_meta(Scaling scaling, int64_t groups_per_scale) {
+    switch (scaling) {
+        case Scaling::super_min:
+        case Scaling::super_single:
+        case Scaling::super_half_minima:
+        case Scaling::super_halves:
+            return kSuperGroups;
+        case Scaling::single:
+        case Scaling::single_zeros:
+            return groups_per_scale;
+        case Scaling::half:
+        case Scaling::half_min:
+        case Scaling::exponents:
+            break;
+    }
+    return 1;
+}
+
+static inline constexpr int64_t panel_meta_bytes(Scaling scaling, int64_t groups, int64_t groups_per_scale) {
+    return groups / groups_per_meta(scaling, groups_per_scale) * meta_unit_bytes(scaling);
+}
+
+/// Groups whose codes are followed by their meta, one unit of it; 0 where all meta lies behind all codes, because a unit would
+/// leave what follows it off the cache lines or belongs to any number of groups.
+static inline constexpr int64_t stretch_groups(Scaling scaling) {
+    const bool apart = scaling == Scaling::exponents || scaling == Scaling::single || scaling == Scaling::single_zeros;
+    return apart ? 0 : groups_per_meta(scaling, 1);
+}
+
+/// One panel of a pair. Products read both at once, so they lie in the order of reading, as one run of memory: what one thread
+/// reads side by side from several places arrives slower than it is used. For each stretch: the codes of each group, first
+/// panel, second panel; then the first panel's meta, the second's. Or all groups' codes, then the first panel's meta, the second's.
 struct PanelView {
+    /// Of the first group; the others' by code_offset.
     const uint8_t* codes;
+    /// The first unit; the others' by meta_offset.
     const uint8_t* meta;
     int64_t groups_per_scale;
 };
+
+/// From a panel's first codes to those of a group.
+static inline constexpr int64_t code_offset(const Format& format, int64_t group) {
+    const int64_t stretch = stretch_groups(format.scaling);
+    const int64_t units = stretch == 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(group) / static_cast<uint64_t>(stretch));
+    return kPairPanels * (group * group_code_bytes(format.bits) + units * meta_unit_bytes(format.scaling));
+}
+
+/// From a panel's first meta to that of a unit.
+static inline constexpr int64_t meta_offset(const Format& format, int64_t unit) {
+    const int64_t stretch = stretch_groups(format.scaling);
+    if (stretch == 0) return unit * meta_unit_bytes(format.scaling);
+    return unit * kPairPanels * (stretch * group_code_bytes(format.bits) + meta_unit_bytes(format.scaling));
+}
+
+/// From the beginning of a pair to the meta of its panel `index`.
+static inline constexpr int64_t first_meta_offset(const Format& format, int64_t index, int64_t groups, int64_t groups_per_scale) {
+    const int64_t stretch = stretch_groups(format.scaling);
+    const int64_t bytes = stretch == 0 ? panel_meta_bytes(format.scaling, groups, groups_per_scale) : meta_unit_bytes(format.scaling);
+    return kPairPanels * (stretch == 0 ? groups : stretch) * group_code_bytes(format.bits) + index * bytes;
+}
 
 }  // namespace octavo

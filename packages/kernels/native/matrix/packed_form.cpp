@@ -64,8 +64,7 @@ size_t packed_bytes(const PackedForm& form) {
         const int64_t panels = (form.rows + kPanelRows - 1) / kPanelRows;
         return static_cast<size_t>(panels * float_panel_bytes(form.type, form.cols));
     }
-    const QuantisedPanels panels = quantised_panels(form.type, form.zeros, form.rows, form.cols, form.group);
-    return static_cast<size_t>(panels.panels() * panels.panel_stride);
+    return quantised_panels(form.type, form.zeros, form.rows, form.cols, form.group).bytes();
 }
 
 std::unique_ptr<Matrix> map_packed(const PackedForm& form, std::shared_ptr<const MappedFile> file, size_t offset) {

@@ -50,6 +50,15 @@ struct UnpackedPanels {
     int64_t groups;
 };
 
+/// A pair of panels to be multiplied as they lie packed, whatever pair of the layout they are.
+struct PackedPair {
+    PanelView panels[kPairPanels];
+    /// The memory they lie in, and where what is read next begins.
+    const uint8_t* begin;
+    const uint8_t* end;
+    const uint8_t* next;
+};
+
 /// Kernels of one format. All of them compute, for each output row and each activation row,
 /// sum = fma(float(integer dot), scale * activation scale, sum), or, with two scales in a group,
 /// sum = fma(fma(float(dot1), scale1, float(dot0) * scale0), activation scale, sum), then fma(minimum, correction, sum) for each
@@ -62,9 +71,9 @@ struct QuantisedKernels {
     /// sums[row * stride + panel * 16 + i] += product over the unpacked groups, or = when `first`.
     void (*multiply)(const UnpackedPanels& weights, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride,
                      bool first);
-    /// `stream_panels` packed panels times `num_rows` <= max_stream_rows rows over all groups, reading the weights once from memory:
-    /// sums[(row * stream_panels + panel) * 16 + i]. Null when max_stream_rows is 0.
-    void (*stream)(const PanelView* panels, const PanelView* next, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
+    /// A pair times `num_rows` <= max_stream_rows rows over all groups, reading the weights once from memory:
+    /// sums[(row * kPairPanels + panel) * 16 + i]. Null when max_stream_rows is 0.
+    void (*stream)(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
 };
 
 /// Kernels of an instruction set.
@@ -74,12 +83,9 @@ struct QuantisedKernelTable {
     int tile_panels;
     /// Groups unpacked together.
     int block_groups;
-    int stream_panels;
     /// Up to this many rows, multiplying packed panels beats unpacking them.
     int max_stream_rows;
 };
-
-constexpr int kMaxStreamPanels = 4;
 
 const QuantisedKernelTable& quantised_kernels_scalar();
 const QuantisedKernelTable& quantised_kernels_avx2();

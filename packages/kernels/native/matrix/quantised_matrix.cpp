@@ -11,7 +11,7 @@ namespace {
 /// Rows whose sums one task keeps; with 8 panels they take a quarter of a megabyte.
 constexpr int64_t kRowBlock = 512;
 /// Packed bytes that a thread takes at a time when weights are read once.
-constexpr int64_t kStreamBytes = int64_t{96} << 10;
+constexpr int64_t kStreamBytes = int64_t{256} << 10;
 
 }  // namespace
 
@@ -88,29 +88,25 @@ void QuantisedMatrix::multiply(const void* rows, int64_t m, const LinearOutput& 
 
 void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& output, Workspace& workspace,
                                       ThreadPool& pool) const {
-    const int64_t step = table_.stream_panels;
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const int64_t panels = panels_.panels();
-    const TilePlan plan{panels_.rows, rows.m, step, rows.m,
-                        std::max<int64_t>(1, kStreamBytes / (halves * step * panels_.panel_stride))};
+    const TilePlan plan{panels_.rows, rows.m, kPairPanels, rows.m, std::max<int64_t>(1, kStreamBytes / (halves * panels_.pair_bytes))};
     const int64_t num_sums = halves * plan.num_sums();
     float* scratch = static_cast<float*>(
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));
     const QuantisedRows at = rows.block(0, 0);
     run_tiles(plan, output, pool, [&](int thread) { return scratch + thread * num_sums; },
               [&](const Tile& tile, int, float* sums) {
-                  // A tile that lacks panels takes the last one again; what it gives is not written.
-                  const auto view = [&](PanelView* views, int64_t first) {
-                      for (int64_t p = 0; p < step; ++p) views[p] = panels_.panel(std::min(first + p, panels - 1));
-                  };
-                  PanelView views[kMaxStreamPanels];
-                  PanelView next[kMaxStreamPanels];
-                  view(views, tile.first_panel);
                   // Gate and up are read in turn.
                   const int64_t half = panels / halves;
                   const bool is_gate = halves == 2 && tile.first_panel < half;
-                  view(next, is_gate ? tile.first_panel + half : tile.first_panel + step - (halves - 1) * half);
-                  kernels_.stream(views, next, rows.groups, at, rows.m, sums);
+                  const int64_t next = is_gate ? tile.first_panel + half : tile.first_panel + kPairPanels - (halves - 1) * half;
+                  const uint8_t* begin = panels_.pair(tile.first_panel / kPairPanels);
+                  PackedPair pair{{}, begin, begin + panels_.pair_bytes,
+                                  panels_.pair(std::min(next, panels - 1) / kPairPanels)};
+                  // A tile that lacks a panel takes the last one again; what it gives is not written.
+                  for (int64_t p = 0; p < kPairPanels; ++p) pair.panels[p] = panels_.panel(std::min(tile.first_panel + p, panels - 1));
+                  kernels_.stream(pair, rows.groups, at, rows.m, sums);
               });
 }
 

@@ -12,15 +12,21 @@ struct QuantisedPanels {
     int64_t rows;
     int64_t cols;
     int64_t groups_per_scale;
-    int64_t panel_stride;
+    int64_t pair_bytes;
     AlignedMemory memory;
 
     const Format& traits() const { return kFormats[static_cast<int>(format)]; }
     int64_t groups() const { return cols / kGroup; }
     int64_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
+    /// The last pair of an odd number has a second panel of zeros.
+    int64_t pairs() const { return (panels() + kPairPanels - 1) / kPairPanels; }
+    size_t bytes() const { return static_cast<size_t>(pairs() * pair_bytes); }
+    const uint8_t* pair(int64_t index) const { return memory.data() + index * pair_bytes; }
     PanelView panel(int64_t index) const {
-        const uint8_t* start = memory.data() + index * panel_stride;
-        return {start, start + groups() * group_code_bytes(traits().bits), groups_per_scale};
+        const uint8_t* start = pair(index / kPairPanels);
+        const int64_t place = index % kPairPanels;
+        return {start + place * group_code_bytes(traits().bits),
+                start + first_meta_offset(traits(), place, groups(), groups_per_scale), groups_per_scale};
     }
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "panel_rows.h"
@@ -53,10 +54,13 @@ FormatId format_of(WeightType type, bool zeros) {
 struct PanelJob {
     PanelRows rows;
     int64_t groups;
-    uint8_t* codes;
-    uint8_t* meta;
-    /// Columns of one scale of int8 and int4.
-    int64_t scale_groups;
+    const Format& format;
+    PanelView place;
+
+    uint8_t* codes(int64_t group) const { return const_cast<uint8_t*>(place.codes) + code_offset(format, group); }
+    int64_t meta_groups() const { return groups_per_meta(format.scaling, place.groups_per_scale); }
+    /// Of the group, or of the super-block or scale that begins with it.
+    uint8_t* meta(int64_t group) const { return const_cast<uint8_t*>(place.meta) + meta_offset(format, group / meta_groups()); }
 };
 
 /// f16 values at the same place of every row.
@@ -92,18 +96,16 @@ Words4 gather_floats(const uint8_t* const* rows, int64_t index, int first) {
 template <class Blocks>
 struct HalfMeta {
     using Check = NonFiniteF16;
-    static constexpr int64_t kGroups = 1;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
-        pack_halves(job.rows, g * Blocks::kBytes, job.meta + g * kHalfMetaBytes, check);
+        pack_halves(job.rows, g * Blocks::kBytes, job.meta(g), check);
     }
 };
 
 template <class Blocks>
 struct HalfMinMeta {
     using Check = NonFiniteF16;
-    static constexpr int64_t kGroups = 1;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
-        uint8_t* out = job.meta + g * kHalfMinMetaBytes;
+        uint8_t* out = job.meta(g);
         pack_halves(job.rows, g * Blocks::kBytes, out, check);
         pack_halves(job.rows, g * Blocks::kBytes + 2, out + 2 * kPanelRows, check);
     }
@@ -127,12 +129,11 @@ private:
 template <class Blocks>
 struct ExponentMeta {
     using Check = LargeExponents;
-    static constexpr int64_t kGroups = 1;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         Bytes16 exponents;
         for (int lane = 0; lane < kPanelRows; ++lane) exponents[lane] = job.rows.values[lane][g * Blocks::kBytes];
         check.see(exponents);
-        store(job.meta + g * kExponentMetaBytes, exponents);
+        store(job.meta(g), exponents);
     }
 };
 
@@ -140,10 +141,9 @@ struct ExponentMeta {
 template <class Blocks>
 struct SuperSingleMeta {
     using Check = NonFiniteF16;
-    static constexpr int64_t kGroups = kSuperGroups;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         const int64_t at = g / kSuperGroups * Blocks::kBytes;
-        uint8_t* out = job.meta + g / kSuperGroups * kSuperSingleMetaBytes;
+        uint8_t* out = job.meta(g);
         pack_halves(job.rows, at, out, check);
         for (int lane = 0; lane < kPanelRows; ++lane) {
             const Bytes16 scales = Blocks::scales(job.rows.values[lane] + at);
@@ -155,10 +155,9 @@ struct SuperSingleMeta {
 template <class Blocks>
 struct SuperHalfMinimaMeta {
     using Check = NonFiniteF16;
-    static constexpr int64_t kGroups = kSuperGroups;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         const int64_t at = g / kSuperGroups * Blocks::kBytes;
-        uint8_t* out = job.meta + g / kSuperGroups * kSuperHalfMinimaMetaBytes;
+        uint8_t* out = job.meta(g);
         pack_halves(job.rows, at + Blocks::kScaleAt, out, check);
         pack_halves(job.rows, at + Blocks::kScaleAt + 2, out + 2 * kPanelRows, check);
         store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at); }, out + 4 * kPanelRows);
@@ -168,10 +167,9 @@ struct SuperHalfMinimaMeta {
 template <class Blocks>
 struct SuperMinMeta {
     using Check = NonFiniteF16;
-    static constexpr int64_t kGroups = kSuperGroups;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         const int64_t at = g / kSuperGroups * Blocks::kBytes;
-        uint8_t* out = job.meta + g / kSuperGroups * kSuperMinMetaBytes;
+        uint8_t* out = job.meta(g);
         pack_halves(job.rows, at, out, check);
         pack_halves(job.rows, at + 2, out + 2 * kPanelRows, check);
         store_transposed_bytes([&](int lane) { return super_scales(job.rows.values[lane] + at + 4); }, out + 4 * kPanelRows);
@@ -181,10 +179,9 @@ struct SuperMinMeta {
 template <class Blocks>
 struct SuperHalvesMeta {
     using Check = NonFiniteF16;
-    static constexpr int64_t kGroups = kSuperGroups;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         const int64_t at = (g / kSuperGroups + 1) * Blocks::kBytes - 2;
-        uint8_t* out = job.meta + g / kSuperGroups * kSuperHalvesMetaBytes;
+        uint8_t* out = job.meta(g);
         pack_halves(job.rows, at, out, check);
         store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at + 2 - Blocks::kBytes); },
                                out + 2 * kPanelRows);
@@ -205,21 +202,18 @@ void pack_scales(const PanelJob& job, int64_t index, const float* span, uint8_t*
 template <class Blocks>
 struct SingleMeta {
     using Check = NonFiniteF32;
-    static constexpr int64_t kGroups = 0;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         float span[kPanelRows];
         for (float& one : span) one = 128.0f;
-        const int64_t index = g / job.scale_groups;
-        pack_scales(job, index, span, job.meta + index * kSingleMetaBytes, check);
+        pack_scales(job, g / job.meta_groups(), span, job.meta(g), check);
     }
 };
 
 template <class Blocks>
 struct SingleZerosMeta {
     using Check = NonFiniteF32;
-    static constexpr int64_t kGroups = 0;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
-        const int64_t index = g / job.scale_groups;
+        const int64_t index = g / job.meta_groups();
         float span[kPanelRows];
         float zeros[kPanelRows];
         for (int lane = 0; lane < kPanelRows; ++lane) {
@@ -227,7 +221,7 @@ struct SingleZerosMeta {
             if (job.rows.zeros[lane] != nullptr) std::memcpy(&zeros[lane], job.rows.zeros[lane] + 4 * index, sizeof(float));
             span[lane] = static_cast<float>(1 << Blocks::kBits) + std::fabs(zeros[lane]);
         }
-        uint8_t* out = job.meta + index * kSingleZerosMetaBytes;
+        uint8_t* out = job.meta(g);
         pack_scales(job, index, span, out, check);
         std::memcpy(out + 4 * kPanelRows, zeros, sizeof zeros);
     }
@@ -236,7 +230,7 @@ struct SingleZerosMeta {
 /// Planes of one group, see group_code_bytes.
 template <class Blocks>
 void pack_codes(const PanelJob& job, int64_t g) {
-    uint8_t* out = job.codes + g * group_code_bytes(Blocks::kBits);
+    uint8_t* out = job.codes(g);
     const uint8_t* const* rows = job.rows.values;
     if constexpr (Blocks::kBits == 8) {
         for (int half = 0; half < 2; ++half) {
@@ -266,7 +260,7 @@ void pack_codes(const PanelJob& job, int64_t g) {
 template <class Blocks, template <class> class Meta>
 int pack_panel(const PanelJob& job) {
     typename Meta<Blocks>::Check check;
-    const int64_t meta_groups = Meta<Blocks>::kGroups == 0 ? job.scale_groups : Meta<Blocks>::kGroups;
+    const int64_t meta_groups = job.meta_groups();
     for (int64_t first = 0; first < job.groups; first += meta_groups) {
         Meta<Blocks>::pack(job, first, check);
         for (int64_t g = first; g < first + meta_groups; ++g) pack_codes<Blocks>(job, g);
@@ -328,28 +322,29 @@ QuantisedPanels quantised_panels(WeightType type, bool zeros, int64_t rows, int6
     if (format.scaling == Scaling::single || format.scaling == Scaling::single_zeros) {
         panels.groups_per_scale = group / kGroup;
     }
-    const int64_t bytes = panels.groups() * group_code_bytes(format.bits) +
-                          panel_meta_bytes(format.scaling, panels.groups(), panels.groups_per_scale);
-    panels.panel_stride = (bytes + 63) / 64 * 64;
+    const int64_t bytes = kPairPanels * (panels.groups() * group_code_bytes(format.bits) +
+                                         panel_meta_bytes(format.scaling, panels.groups(), panels.groups_per_scale));
+    panels.pair_bytes = (bytes + 63) / 64 * 64;
     return panels;
 }
 
 QuantisedPanels pack_quantised(const SourceStack& stack, ThreadPool& pool) {
     QuantisedPanels panels =
         quantised_panels(stack.type(), stack.any_zeros(), stack.rows(), stack.cols(), stack.group());
-    panels.memory = AlignedMemory(static_cast<size_t>(panels.panels() * panels.panel_stride));
+    panels.memory = AlignedMemory(panels.bytes());
 
     const PackPanel pack = packer_of(panels.format);
     const PanelSource source(stack);
     FiniteCheck check;
-    pool.parallel_for(panels.panels(), source.grain(), [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) {
-            const PanelView view = panels.panel(i);
-            const int bad = pack({source.rows(i), panels.groups(), const_cast<uint8_t*>(view.codes), const_cast<uint8_t*>(view.meta),
-                                  panels.groups_per_scale});
+    const int64_t grain = std::max<int64_t>(1, source.grain() / kPairPanels);
+    pool.parallel_for(panels.pairs(), grain, [&](int64_t begin, int64_t end, int) {
+        const int64_t first = begin * kPairPanels;
+        const int64_t last = std::min(end * kPairPanels, panels.panels());
+        for (int64_t i = first; i < last; ++i) {
+            const int bad = pack({source.rows(i), panels.groups(), panels.traits(), panels.panel(i)});
             if (bad >= 0) check.found(i * kPanelRows + bad);
         }
-        source.release(begin, end);
+        source.release(first, last);
     });
     check.require(stack);
     return panels;

@@ -54,50 +54,50 @@ struct Panel {
     }
 
     static V_INLINE void load_meta(const PanelView& panel, int64_t group, Meta& meta) {
+        const uint64_t place = static_cast<uint64_t>(group) % kSuperGroups;
+        const uint8_t* unit = panel.meta + meta_offset(kFormat, meta_index(panel, group));
         if constexpr (kScaling == Scaling::half) {
-            meta.scales[0] = V::load_f16(panel.meta + group * kHalfMetaBytes);
+            meta.scales[0] = V::load_f16(unit);
         } else if constexpr (kScaling == Scaling::super_min) {
-            const uint8_t* block = panel.meta + group / kSuperGroups * kSuperMinMetaBytes;
-            const uint8_t* sub = block + 4 * kPanelRows + group % kSuperGroups * kPanelRows;
-            meta.scales[0] = V::mul(V::load_f16(block), V::load_u8(sub));
-            meta.minima[0] = V::mul(V::load_f16(block + 2 * kPanelRows), V::load_u8(sub + kSuperGroups * kPanelRows));
+            const uint8_t* sub = unit + 4 * kPanelRows + place * kPanelRows;
+            meta.scales[0] = V::mul(V::load_f16(unit), V::load_u8(sub));
+            meta.minima[0] = V::mul(V::load_f16(unit + 2 * kPanelRows), V::load_u8(sub + kSuperGroups * kPanelRows));
         } else if constexpr (kScaling == Scaling::half_min) {
-            const uint8_t* block = panel.meta + group * kHalfMinMetaBytes;
-            meta.scales[0] = V::load_f16(block);
-            meta.minima[0] = V::mul(V::load_f16(block + 2 * kPanelRows), V::broadcast(-1.0f));
+            meta.scales[0] = V::load_f16(unit);
+            meta.minima[0] = V::mul(V::load_f16(unit + 2 * kPanelRows), V::broadcast(-1.0f));
         } else if constexpr (kScaling == Scaling::exponents) {
-            meta.scales[0] = V::load_halved_powers(panel.meta + group * kExponentMetaBytes);
+            meta.scales[0] = V::load_halved_powers(unit);
         } else if constexpr (kScaling == Scaling::super_single) {
-            const uint8_t* block = panel.meta + group / kSuperGroups * kSuperSingleMetaBytes;
-            meta.scales[0] = V::mul(V::load_f16(block), V::load_i8(block + (2 + group % kSuperGroups) * kPanelRows));
+            meta.scales[0] = V::mul(V::load_f16(unit), V::load_i8(unit + (2 + place) * kPanelRows));
         } else if constexpr (kScaling == Scaling::super_half_minima) {
-            const uint8_t* block = panel.meta + group / kSuperGroups * kSuperHalfMinimaMetaBytes;
-            const uint8_t* sub = block + 4 * kPanelRows + group % kSuperGroups * 2 * kPanelRows;
-            const typename V::Floats d = V::load_f16(block);
-            const typename V::Floats dmin = V::load_f16(block + 2 * kPanelRows);
+            const uint8_t* sub = unit + 4 * kPanelRows + place * 2 * kPanelRows;
+            const typename V::Floats d = V::load_f16(unit);
+            const typename V::Floats dmin = V::load_f16(unit + 2 * kPanelRows);
             V_UNROLL
             for (int h = 0; h < 2; ++h) {
                 meta.scales[h] = V::mul(d, V::template load_nibbles<false>(sub + h * kPanelRows));
                 meta.minima[h] = V::mul(dmin, V::template load_nibbles<true>(sub + h * kPanelRows));
             }
         } else if constexpr (kScaling == Scaling::super_halves) {
-            const uint8_t* block = panel.meta + group / kSuperGroups * kSuperHalvesMetaBytes;
-            const uint8_t* sub = block + 2 * kPanelRows + group % kSuperGroups * 2 * kPanelRows;
-            const typename V::Floats d = V::load_f16(block);
+            const uint8_t* sub = unit + 2 * kPanelRows + place * 2 * kPanelRows;
+            const typename V::Floats d = V::load_f16(unit);
             V_UNROLL
             for (int h = 0; h < 2; ++h) meta.scales[h] = V::mul(d, V::load_i8(sub + h * kPanelRows));
+        } else if constexpr (kScaling == Scaling::single) {
+            meta.scales[0] = V::load_f32(unit);
         } else {
-            const uint64_t index = static_cast<uint32_t>(group) / static_cast<uint32_t>(panel.groups_per_scale);
-            if constexpr (kScaling == Scaling::single) {
-                meta.scales[0] = V::load_f32(panel.meta + index * kSingleMetaBytes);
-            } else {
-                const uint8_t* block = panel.meta + index * kSingleZerosMetaBytes;
-                meta.scales[0] = V::load_f32(block);
-                typename V::Floats zero = V::load_f32(block + 4 * kPanelRows);
-                if constexpr (kCentred) zero = V::add(zero, V::broadcast(-128.0f));
-                meta.minima[0] = V::mul(meta.scales[0], zero);
-            }
+            meta.scales[0] = V::load_f32(unit);
+            typename V::Floats zero = V::load_f32(unit + 4 * kPanelRows);
+            if constexpr (kCentred) zero = V::add(zero, V::broadcast(-128.0f));
+            meta.minima[0] = V::mul(meta.scales[0], zero);
         }
+    }
+
+    static V_INLINE int64_t meta_index(const PanelView& panel, int64_t group) {
+        if constexpr (kScaling == Scaling::single || kScaling == Scaling::single_zeros) {
+            return static_cast<uint32_t>(group) / static_cast<uint32_t>(panel.groups_per_scale);
+        }
+        return static_cast<int64_t>(static_cast<uint64_t>(group) / static_cast<uint64_t>(groups_per_meta(kScaling, 1)));
     }
 
     static void quantise(const float* x, int64_t groups, int8_t* codes, float* scales, int32_t* corrections) {
@@ -136,9 +136,10 @@ struct Panel {
 
     static void unpack(const PanelView& panel, int64_t first, int64_t count, uint8_t* codes, float* scales, float* minima) {
         for (int64_t g = first; g < first + count; ++g) {
-            const uint8_t* packed = panel.codes + g * kCodeBytes;
+            const uint8_t* packed = panel.codes + code_offset(kFormat, g);
             // The next block is fetched while this one is multiplied.
-            for (int64_t line = 0; line < kCodeBytes; line += 64) V::prefetch(packed + count * kCodeBytes + line);
+            const uint8_t* later = panel.codes + code_offset(kFormat, g + count);
+            for (int64_t line = 0; line < kCodeBytes; line += 64) V::prefetch(later + line);
             typename V::Bytes quads[kQuads];
             load_quads(packed, quads, std::make_integer_sequence<int, kQuads>());
             V_UNROLL

@@ -41,67 +41,62 @@ struct GroupScaling {
 };
 
 GroupScaling scaling_at(const Format& format, const PanelView& panel, int64_t group, int lane) {
+    const uint8_t* unit =
+        panel.meta + meta_offset(format, group / groups_per_meta(format.scaling, panel.groups_per_scale));
     const int sub = static_cast<int>(group % kSuperGroups);
-    const int64_t super = group / kSuperGroups;
     const float zero = static_cast<float>(format.zero);
     switch (format.scaling) {
         case Scaling::half: {
-            const float d = read_f16(panel.meta + group * kHalfMetaBytes, lane);
+            const float d = read_f16(unit, lane);
             return {{d, d}, zero, {}};
         }
         case Scaling::super_min: {
-            const uint8_t* block = panel.meta + super * kSuperMinMetaBytes;
-            const uint8_t* scales = block + 4 * kPanelRows + sub * kPanelRows;
-            const float scale = read_f16(block, lane) * static_cast<float>(scales[lane]);
+            const uint8_t* scales = unit + 4 * kPanelRows + sub * kPanelRows;
+            const float scale = read_f16(unit, lane) * static_cast<float>(scales[lane]);
             const float minimum =
-                read_f16(block + 2 * kPanelRows, lane) * static_cast<float>(scales[kSuperGroups * kPanelRows + lane]);
+                read_f16(unit + 2 * kPanelRows, lane) * static_cast<float>(scales[kSuperGroups * kPanelRows + lane]);
             return {{scale, scale}, zero, {minimum, minimum}};
         }
         case Scaling::super_halves: {
-            const uint8_t* block = panel.meta + super * kSuperHalvesMetaBytes;
-            const uint8_t* scales = block + 2 * kPanelRows + sub * 2 * kPanelRows;
-            const float d = read_f16(block, lane);
+            const uint8_t* scales = unit + 2 * kPanelRows + sub * 2 * kPanelRows;
+            const float d = read_f16(unit, lane);
             return {{d * static_cast<float>(static_cast<int8_t>(scales[lane])),
                      d * static_cast<float>(static_cast<int8_t>(scales[kPanelRows + lane]))},
                     zero,
                     {}};
         }
         case Scaling::half_min: {
-            const uint8_t* block = panel.meta + group * kHalfMinMetaBytes;
-            const float d = read_f16(block, lane);
-            const float minimum = -read_f16(block + 2 * kPanelRows, lane);
+            const float d = read_f16(unit, lane);
+            const float minimum = -read_f16(unit + 2 * kPanelRows, lane);
             return {{d, d}, zero, {minimum, minimum}};
         }
         case Scaling::super_single: {
-            const uint8_t* block = panel.meta + super * kSuperSingleMetaBytes;
-            const float scale = read_f16(block, lane) * static_cast<float>(static_cast<int8_t>(block[(2 + sub) * kPanelRows + lane]));
+            const float scale = read_f16(unit, lane) * static_cast<float>(static_cast<int8_t>(unit[(2 + sub) * kPanelRows + lane]));
             return {{scale, scale}, zero, {}};
         }
         case Scaling::super_half_minima: {
-            const uint8_t* block = panel.meta + super * kSuperHalfMinimaMetaBytes;
-            const float d = read_f16(block, lane);
-            const float dmin = read_f16(block + 2 * kPanelRows, lane);
+            const float d = read_f16(unit, lane);
+            const float dmin = read_f16(unit + 2 * kPanelRows, lane);
             GroupScaling scaling{{}, zero, {}};
             for (int h = 0; h < 2; ++h) {
-                const uint8_t pair = block[(4 + 2 * sub + h) * kPanelRows + lane];
+                const uint8_t pair = unit[(4 + 2 * sub + h) * kPanelRows + lane];
                 scaling.scale[h] = d * static_cast<float>(pair & 15);
                 scaling.minimum[h] = dmin * static_cast<float>(pair >> 4);
             }
             return scaling;
         }
         case Scaling::exponents: {
-            const uint32_t exponent = panel.meta[group * kExponentMetaBytes + lane];
+            const uint32_t exponent = unit[lane];
             const float scale = float_from_bits((exponent > 0 ? exponent - 1 : 0) << 23);
             return {{scale, scale}, zero, {}};
         }
         case Scaling::single: {
-            const float scale = read_f32(panel.meta + group / panel.groups_per_scale * kSingleMetaBytes, lane);
+            const float scale = read_f32(unit, lane);
             return {{scale, scale}, zero, {}};
         }
         case Scaling::single_zeros: {
-            const uint8_t* block = panel.meta + group / panel.groups_per_scale * kSingleZerosMetaBytes;
-            const float scale = read_f32(block, lane);
-            return {{scale, scale}, read_f32(block + 4 * kPanelRows, lane), {}};
+            const float scale = read_f32(unit, lane);
+            return {{scale, scale}, read_f32(unit + 4 * kPanelRows, lane), {}};
         }
     }
     return {};
@@ -116,7 +111,7 @@ void QuantisedMatrix::row(int64_t r, float* out) const {
     const bool has_minimum = format.scaling == Scaling::super_min || format.scaling == Scaling::half_min ||
                              format.scaling == Scaling::super_half_minima;
     for (int64_t g = 0; g < panels_.groups(); ++g, out += kGroup) {
-        const uint8_t* codes = panel.codes + g * group_code_bytes(format.bits);
+        const uint8_t* codes = panel.codes + code_offset(format, g);
         const GroupScaling scaling = scaling_at(format, panel, g, lane);
         for (int i = 0; i < kGroup; ++i) {
             const int code = code_at(format.bits, codes, i / 4, 4 * lane + i % 4);

@@ -11,7 +11,7 @@ struct PackedGroup {
     V_INLINE PackedGroup(const PanelView* panels, int64_t group) {
         V_UNROLL
         for (int r = 0; r < R; ++r) {
-            codes[r] = panels[r].codes + group * P::kCodeBytes;
+            codes[r] = panels[r].codes + code_offset(P::kFormat, group);
             P::load_meta(panels[r], group, meta[r]);
         }
     }
@@ -215,70 +215,77 @@ struct Tiles {
         for (; panel < weights.panels; ++panel) multiply_panels<1>(weights, panel, rows, num_rows, sums, stride, first);
     }
 
-    /// R packed panels times C rows, groups [begin, end). `Prefetch` where the weights come from memory: what lies
-    /// kPrefetchBytes ahead, and beyond `end` what is read next: `next` points at the codes of each panel's successor.
-    template <int R, int C, bool Prefetch>
-    static void stream_tile(const PanelView* panels, const PanelView* next, int64_t begin, int64_t end, const QuantisedRows& rows,
-                            float* sums) {
-        constexpr int64_t kStride = R * kPanelRows;
-        constexpr int64_t kAhead = V::kPrefetchBytes / P::kCodeBytes;
-        constexpr int64_t kMetaLines = 4;
+    /// Fetches the memory of pairs in the order in which it lies, some way ahead of its use and spread evenly over the passes that
+    /// use what is already here, so that memory is never idle.
+    class Fetcher {
+    public:
+        V_INLINE Fetcher(const PackedPair& pair, int64_t groups, int64_t ahead, int64_t passes)
+            : at_(pair.begin + ahead), end_(pair.end), next_(pair.next), group_bytes_((pair.end - pair.begin) / groups),
+              line_cost_(64 * passes) {}
+        /// To be called for every group of every pass.
+        V_INLINE void step() {
+            if (at_ >= end_ && next_ != nullptr) {
+                at_ = next_ + (at_ - end_);
+                next_ = nullptr;
+            }
+            for (owed_ += group_bytes_; owed_ > 0; owed_ -= line_cost_) {
+                V::prefetch(at_);
+                at_ += 64;
+            }
+        }
+
+    private:
+        const uint8_t* at_;
+        const uint8_t* end_;
+        const uint8_t* next_;
+        int64_t group_bytes_;
+        int64_t line_cost_;
+        int64_t owed_ = 0;
+    };
+
+    /// R packed panels times C rows, groups [begin, end).
+    template <int R, int C>
+    static void stream_tile(const PanelView* panels, int64_t begin, int64_t end, const QuantisedRows& rows, float* sums,
+                            Fetcher& shared_fetcher) {
+        constexpr int64_t kStride = kPairPanels * kPanelRows;
+        Fetcher fetcher = shared_fetcher;
         Floats sum[R][C];
         load_sums(sums, kStride, begin == 0, sum);
-        const auto fetch = [](const uint8_t* codes) {
-            for (int64_t line = 0; line < P::kCodeBytes; line += 64) V::prefetch(codes + line);
-        };
-        int64_t g = begin;
-        if constexpr (Prefetch) {
-            for (; g < end - kAhead; ++g) {
-                const PackedGroup<P, R> group(panels, g);
-                V_UNROLL
-                for (int r = 0; r < R; ++r) fetch(group.codes[r] + kAhead * P::kCodeBytes);
-                add_group(group, rows, g, sum);
-            }
-        }
-        for (int64_t ahead = 0; g < end; ++g, ++ahead) {
-            const PackedGroup<P, R> group(panels, g);
-            if constexpr (Prefetch) {
-                V_UNROLL
-                for (int r = 0; r < R; ++r) {
-                    fetch(next[r].codes + ahead * P::kCodeBytes);
-                    if (ahead < kMetaLines) V::prefetch(next[r].meta + ahead * 64);
-                }
-            }
-            add_group(group, rows, g, sum);
+        for (int64_t g = begin; g < end; ++g) {
+            fetcher.step();
+            add_group(PackedGroup<P, R>(panels, g), rows, g, sum);
         }
         store_sums(sums, kStride, sum);
+        shared_fetcher = fetcher;
     }
 
     template <int C>
-    static void stream_rows(int64_t count, const PanelView* panels, const PanelView* next, int64_t begin, int64_t end,
-                            const QuantisedRows& rows, float* sums, bool from_memory) {
+    static void stream_rows(int64_t count, const PanelView* panels, int64_t begin, int64_t end, const QuantisedRows& rows, float* sums,
+                            Fetcher& fetcher) {
         if constexpr (C > 1) {
-            if (count < C) return stream_rows<C - 1>(count, panels, next, begin, end, rows, sums, from_memory);
+            if (count < C) return stream_rows<C - 1>(count, panels, begin, end, rows, sums, fetcher);
         }
-        if (from_memory) return stream_tile<V::kStreamPanels, C, true>(panels, next, begin, end, rows, sums);
-        stream_tile<V::kStreamPanels, C, false>(panels, next, begin, end, rows, sums);
+        stream_tile<V::kStreamPanels, C>(panels, begin, end, rows, sums, fetcher);
     }
 
-    static void stream(const PanelView* panels, const PanelView* next, int64_t groups, const QuantisedRows& rows, int64_t num_rows,
-                       float* sums) {
+    static void stream(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums) {
         const int64_t num_tiles = (num_rows + V::kStreamRows - 1) / V::kStreamRows;
-        // One tile of rows reads the panels straight through; several take a stretch that the nearest cache holds in turn.
-        const int64_t block = num_tiles == 1 ? groups : V::kStreamGroups;
+        const int64_t passes = num_tiles * (kPairPanels / V::kStreamPanels);
+        // One pass reads the pair straight through; several take a stretch that the nearest cache holds in turn.
+        const int64_t block = passes == 1 ? groups : V::kStreamGroups;
+        const int64_t bytes = pair.end - pair.begin;
+        const int64_t ahead = passes == 1 ? V::kPrefetchBytes : 2 * block * (bytes / groups);
+        Fetcher fetcher(pair, groups, ahead < bytes ? ahead : bytes, passes);
         for (int64_t begin = 0; begin < groups; begin += block) {
             const int64_t end = begin + block < groups ? begin + block : groups;
-            PanelView after[V::kStreamPanels];
-            for (int r = 0; r < V::kStreamPanels; ++r) {
-                after[r] = next[r];
-                if (end < groups) after[r].codes = panels[r].codes + end * P::kCodeBytes;
-            }
-            int64_t row = 0;
-            for (int64_t tiles_left = num_tiles; tiles_left > 0; --tiles_left) {
-                const int64_t count = (num_rows - row + tiles_left - 1) / tiles_left;
-                stream_rows<V::kStreamRows>(count, panels, after, begin, end, skip(rows, row),
-                                            sums + row * V::kStreamPanels * kPanelRows, row == 0);
-                row += count;
+            for (int panel = 0; panel < kPairPanels; panel += V::kStreamPanels) {
+                int64_t row = 0;
+                for (int64_t tiles_left = num_tiles; tiles_left > 0; --tiles_left) {
+                    const int64_t count = (num_rows - row + tiles_left - 1) / tiles_left;
+                    stream_rows<V::kStreamRows>(count, pair.panels + panel, begin, end, skip(rows, row),
+                                                sums + (row * kPairPanels + panel) * kPanelRows, fetcher);
+                    row += count;
+                }
             }
         }
     }
@@ -298,4 +305,4 @@ struct KernelsOfFormats<std::integer_sequence<int, Id...>> {
 };
 
 constexpr QuantisedKernelTable kQuantisedTable{KernelsOfFormats<std::make_integer_sequence<int, kNumFormats>>::kAll,
-                                               V::kTilePanels, V::kBlockGroups, V::kStreamPanels, V::kMaxStreamRows};
+                                               V::kTilePanels, V::kBlockGroups, V::kMaxStreamRows};

@@ -9,7 +9,7 @@ struct V {
     static constexpr int kBlockGroups = 32;
     static constexpr int kStreamPanels = 1;
     static constexpr int kStreamRows = 2;
-    static constexpr int kStreamGroups = 32;
+    static constexpr int kStreamGroups = 16;
     static constexpr int kMaxStreamRows = 2;
     static constexpr int kPrefetchBytes = 3072;
     static constexpr int kFloatTilePanels = 1;

@@ -7,9 +7,9 @@ struct V {
     static constexpr int kBlockGroups = 16;
     static constexpr int kStreamPanels = 2;
     static constexpr int kStreamRows = 4;
-    static constexpr int kStreamGroups = 32;
+    static constexpr int kStreamGroups = 16;
     static constexpr int kMaxStreamRows = 64;
-    static constexpr int kPrefetchBytes = 4096;
+    static constexpr int kPrefetchBytes = 9216;
     static constexpr int kFloatTilePanels = 4;
     static constexpr int kFloatTileRows = 6;
     static constexpr int kFloatPrefetchBytes = 2048;

@@ -91,34 +91,34 @@ struct KnownLayout {
     uint64_t checksum;
 };
 
-/// Of version 1. Files of packed weights outlive builds: when one of these changes because the layout was meant to, raise
+/// Of version 2. Files of packed weights outlive builds: when one of these changes because the layout was meant to, raise
 /// kPackedLayoutVersion and write down the new values.
-constexpr int kKnownVersion = 1;
+constexpr int kKnownVersion = 2;
 constexpr KnownLayout kKnownLayouts[] = {
     {"f32", 0x99d347c514e1b8f2},
     {"f16", 0x8a6d24a7fa2ab6d3},
     {"bf16", 0xb189d4fca22b3ccc},
-    {"q4_0", 0xdd2601cf65f5d936},
-    {"q5_0", 0xb135d03852d12e4b},
-    {"q8_0", 0xa157851d8a81432c},
-    {"q4_k", 0x02fc1ef1d6446192},
-    {"q5_k", 0xd3dac8bd7a8d4b03},
-    {"q6_k", 0xe5eac3fded6f4348},
-    {"int8/32", 0x891b64cd20f8dbcb},
-    {"int8/128", 0x7691a3b5e72c4c03},
-    {"int4/32", 0x29786befa0cf0eb6},
-    {"int4z/64", 0x21cea2aab136c03b},
-    {"int4z/128", 0x0894f04f10969705},
-    {"q4_1", 0x4711bb83174359a1},
-    {"q5_1", 0x12884c5456d88ac3},
-    {"q2_k", 0xb6fa4d5ee557aeb1},
-    {"q3_k", 0xd1d0857109355e78},
-    {"iq4_nl", 0xdd2601cf65f5d936},
-    {"iq4_xs", 0x8f8e9e1bd52a2ae3},
-    {"mxfp4", 0x3be0ea5014411bbb},
-    {"int2z/64", 0x956852b3bedd8107},
-    {"int3z/128", 0x400e213b877841a0},
-    {"uint8z/64", 0x1e13cb72f4fc6d86},
+    {"q4_0", 0x3ef79afe37eea2a0},
+    {"q5_0", 0xacfcbf02b720fee6},
+    {"q8_0", 0x016721129b68e529},
+    {"q4_k", 0x5fb8f5e4b4fd059f},
+    {"q5_k", 0xc62cf71014825a1c},
+    {"q6_k", 0x5f9743d1aaa81466},
+    {"int8/32", 0xf870eaf650e9ff1b},
+    {"int8/128", 0x20f36c2aec73627c},
+    {"int4/32", 0x0c2634e0d78585f1},
+    {"int4z/64", 0x48089da901c64d81},
+    {"int4z/128", 0x73c7c1a089a23997},
+    {"q4_1", 0xfc2535933a142944},
+    {"q5_1", 0xdeabc671ef834f63},
+    {"q2_k", 0xd8c9b76bda9f8f4a},
+    {"q3_k", 0x87912909ebd646c3},
+    {"iq4_nl", 0x3ef79afe37eea2a0},
+    {"iq4_xs", 0x3b5f13b281d63ff4},
+    {"mxfp4", 0x52bec03725a038bd},
+    {"int2z/64", 0x5a185eb10a5b667b},
+    {"int3z/128", 0x1638a21d25d0bdc6},
+    {"uint8z/64", 0xfc7dadabac4a1d43},
 };
 
 void check_layout(ThreadPool& pool) {
