@@ -232,6 +232,26 @@ describe("the fair policy", () => {
     assert.ok(Math.min(...costs) <= 1.9 * 20.3, `a step takes ${Math.min(...costs)} ms`);
   });
 
+  test("the first step of a tenant that has just come is short, whoever waits there already", () => {
+    const bench = new Bench(4096, { maxNumSeqs: 64, maxNumBatchedTokens: 512 });
+    bench.learn("large");
+    const large = bench.crowd("large", 40, 300);
+    for (let step = 0; step < 4; step += 1) {
+      const { prefillTokens, decodeTokens } = bench.carryOut();
+      const ms = 20 + 0.1 * prefillTokens + 0.3 * decodeTokens;
+      bench.scheduler.observe({ prefillTokens, decodeTokens }, ms);
+    }
+    assert.ok(
+      large.some(({ status }) => status === "waiting"),
+      "the large tenant's requests came before",
+    );
+    const small = bench.add("small", 64);
+    const [ofSmall, ...ofLarge] = bench.step(small, ...large);
+    assert.equal(ofSmall, 64);
+    const ownMs = 20 + 0.1 * 64;
+    assert.ok(0.1 * sum(ofLarge) <= 0.6 * ownMs, `${sum(ofLarge)} tokens of the large tenant beside it`);
+  });
+
   test("steps stay short for as long as a small tenant's answer, and not for ever", () => {
     const bench = new Bench(4096, { maxNumSeqs: 64, maxNumBatchedTokens: 512 });
     bench.learn("large");

@@ -161,16 +161,16 @@ export class FairPolicy implements SchedulingPolicy {
     return Math.max(leastPiece, Math.ceil(step.promptRoom / 8));
   }
 
-  /** The tenant whose waiting sequence is next, of those that the step has room for. */
+  /** The tenant whose waiting sequence is next, of those that the step has room for; of one lane, whom it is kept short for. */
   #nextWaiting(): TenantShare | undefined {
     const { next } = this.#shares;
-    if (next === undefined || this.#othersRoom > 0 || this.#limit?.favoured.has(next) === true) return next;
+    if (next === undefined || this.#limit === undefined || this.#limit.favoured.has(next)) return next;
     let best: TenantShare | undefined;
-    for (const share of this.#limit?.favoured ?? []) {
+    for (const share of this.#limit.favoured) {
       if (share.waiting.size > 0 && (best === undefined || isAhead(share, share.lane, best, best.lane)))
         best = share;
     }
-    return best;
+    return this.#othersRoom > 0 && best?.lane !== next.lane ? next : best;
   }
 
   /** The tenant whose running prompt is next, if it comes before the waiting one's. */

@@ -5,8 +5,8 @@ import type { TenantShare, TenantShares } from "./tenant-shares.js";
 
 /** A step of a tenant below its share takes this many times what it would take without the others, at most. */
 const mostStretch = 1.5;
-/** A tenant is below its share with half of the running sequences that are its due... */
-const lowShare = 0.5;
+/** A tenant is below its share with so much of the running sequences that are its due: with one beside another's two... */
+const lowShare = 0.7;
 /** ...unless it was served more than the others by so many tokens. */
 const servedSlack = 2048;
 /**
@@ -74,11 +74,13 @@ export class Isolation {
       if (sequence.isDecoding) side.decodes += 1;
       else side.prompts += sequence.numTokens - sequence.numComputed;
     }
-    const { next } = this.#shares;
-    const isNextFavoured = next !== undefined && favoured.has(next);
-    if (isNextFavoured) own.prompts += next.waiting.peek()?.numTokens ?? 0;
-    const othersWait = this.#shares.size > (isNextFavoured ? next.waiting.size : 0);
-    if (othersWait && running.length < this.#maxNumSeqs) others.prompts = maxPromptTokens;
+    let numOwnWaiting = 0;
+    for (const { waiting } of favoured) {
+      own.prompts += waiting.peek()?.numTokens ?? 0;
+      numOwnWaiting += waiting.size;
+    }
+    if (this.#shares.size > numOwnWaiting && running.length < this.#maxNumSeqs)
+      others.prompts = maxPromptTokens;
     own.prompts = Math.min(own.prompts, maxPromptTokens);
     others.prompts = Math.min(others.prompts, maxPromptTokens);
 
@@ -103,8 +105,10 @@ export class Isolation {
       const share = this.#shares.of(sequence);
       numRunning.set(share, (numRunning.get(share) ?? 0) + 1);
     }
-    const { next } = this.#shares;
-    if (next !== undefined && !numRunning.has(next)) numRunning.set(next, 0);
+    // Not only whose turn it is: who has just come stands level with the least served, and behind them by arrival.
+    const lane = this.#shares.next?.lane;
+    for (const share of this.#shares.active)
+      if (share.waiting.size > 0 && share.lane === lane && !numRunning.has(share)) numRunning.set(share, 0);
     const due = running.length / this.#shares.activeWeight;
     const low: TenantShare[] = [];
     let leastServed = Number.POSITIVE_INFINITY;
