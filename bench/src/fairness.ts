@@ -1,27 +1,31 @@
 // How a small tenant fares beside one with a hundred times its load: the scheduler in virtual time over recorded and made-up
-// step costs, and the engine with octavo-mini. `--minutes N` sets the minutes of load in each run on the engine, `--seeds N` how many
-// loads are run; `--record` measures step costs of octavo-mini, or of `--model M`, each `--repeats N` times, and prints them.
+// step costs, and the engine with octavo-mini and with a model of stories42M's shape (random weights), or with `--model M` alone.
+// `--requests N` sets how many requests of small tenants there are on the engine, over `--seeds N` loads; `--record` measures step
+// costs of octavo-mini, or of `--model M`, each `--repeats N` times, and prints them.
+import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { LLM } from "@octavo/engine";
+import { isolationCases, type IsolationReport, isolationReports } from "@octavo/engine/testing";
+import { defaultModelFolder, modelFile } from "./cpu/models/model-file.js";
 import {
-  isolationCases,
-  type IsolationReport,
-  isolationReports,
-  requestsOf,
-  type TenantLoad,
-  together,
-} from "@octavo/engine/testing";
-import { calibratedLoads, type EngineRun, type Fared, runLoad } from "./fairness/on-the-engine.js";
+  calibratedRate,
+  type EngineCase,
+  type EngineRun,
+  type Fared,
+  isSmall,
+  loadsOf,
+  runLoads,
+} from "./fairness/on-the-engine.js";
 import { recordSteps } from "./fairness/record-steps.js";
 import { type BenchCase, report } from "./support/results.js";
 import { checkAnswers, embeddedModel } from "./support/served-model.js";
 
 const { values: flags } = parseArgs({
   options: {
-    minutes: { type: "string", default: "1.5" },
-    seeds: { type: "string", default: "3" },
+    requests: { type: "string", default: "165" },
+    seeds: { type: "string", default: "5" },
     record: { type: "boolean", default: false },
-    model: { type: "string", default: embeddedModel },
+    model: { type: "string" },
     repeats: { type: "string", default: "40" },
   },
 });
@@ -59,6 +63,25 @@ function percentile(fared: readonly Fared[], key: "firstTokenMs" | "e2eMs", shar
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }
 
+/**
+ * octavo-mini, of whose steps, fractions of a millisecond, what goes on around computing is a good part; and a model that takes ten
+ * times as long. A larger one would take hours: a request of a small tenant comes with a hundred of the large one.
+ */
+function engineCases(): readonly EngineCase[] {
+  const mini = {
+    name: "octavo-mini",
+    model: embeddedModel,
+    promptTokens: 250,
+    outputTokens: 48,
+    smallTenants: 1,
+  };
+  const slower = { promptTokens: 128, outputTokens: 32, smallTenants: 4 };
+  if (flags.model === "octavo-mini") return [mini];
+  if (flags.model !== undefined) return [{ name: basename(flags.model), model: flags.model, ...slower }];
+  const { path } = modelFile(defaultModelFolder(), "stories-42m", "q4_0");
+  return [mini, { name: "42 million weights in Q4_0", model: path, ...slower }];
+}
+
 /** What the loads of several seeds gave. */
 class Pooled {
   readonly fared: Fared[] = [];
@@ -66,15 +89,17 @@ class Pooled {
   #busyMs = 0;
   readonly busyShares: number[] = [];
 
-  add({ fared, tokens, busyMs, busyShare }: EngineRun): void {
-    this.fared.push(...fared);
-    this.#tokens += tokens;
-    this.#busyMs += busyMs;
-    this.busyShares.push(busyShare);
+  add(runs: readonly EngineRun[]): void {
+    for (const { fared, tokens, busyMs, busyShare } of runs) {
+      this.fared.push(...fared);
+      this.#tokens += tokens;
+      this.#busyMs += busyMs;
+      this.busyShares.push(busyShare);
+    }
   }
 
   get small(): readonly Fared[] {
-    return this.fared.filter(({ tenant }) => tenant === "small");
+    return this.fared.filter(isSmall);
   }
 
   get tokensPerSecond(): number {
@@ -84,28 +109,31 @@ class Pooled {
 
 /** Alone, first-come and fair by turns, the order reversed with each seed, so that what drifts weighs on none of them more. */
 async function pooledRuns(
-  loads: Awaited<ReturnType<typeof calibratedLoads>>,
+  engineCase: EngineCase,
+  rate: number,
 ): Promise<Readonly<Record<"solo" | "fcfs" | "fair", Pooled>>> {
-  const durationMs = Number(flags.minutes) * 60_000;
-  const requests = (load: TenantLoad, seed: number) => requestsOf(load, durationMs, seed);
   const pooled = { solo: new Pooled(), fcfs: new Pooled(), fair: new Pooled() };
-  for (let seed = 1; seed <= Number(flags.seeds); seed += 1) {
-    const ofSmall = requests(loads.small, seed);
-    const all = together(ofSmall, requests(loads.large, seed + 7919));
+  const seeds = Number(flags.seeds);
+  for (let seed = 1; seed <= seeds; seed += 1) {
+    const { small, all } = loadsOf(engineCase, rate, Number(flags.requests) / seeds, seed);
     const runs = [
-      async () => pooled.solo.add(await runLoad("fcfs", ofSmall)),
-      async () => pooled.fcfs.add(await runLoad("fcfs", all)),
-      async () => pooled.fair.add(await runLoad("fair", all)),
+      async () => pooled.solo.add(await runLoads(engineCase, "fcfs", small)),
+      async () => pooled.fcfs.add(await runLoads(engineCase, "fcfs", [all])),
+      async () => pooled.fair.add(await runLoads(engineCase, "fair", [all])),
     ];
     for (const run of seed % 2 === 1 ? runs : runs.toReversed()) await run();
-    process.stderr.write(`seed ${seed}: ${all.length} requests, ${ofSmall.length} of the small tenant\n`);
+    const numSmall = small.reduce((sum, { length }) => sum + length, 0);
+    process.stderr.write(
+      `${engineCase.name}, seed ${seed}: ${all.length} requests, ${numSmall} of small tenants\n`,
+    );
   }
   return pooled;
 }
 
-async function onTheEngine(): Promise<BenchCase[]> {
-  const loads = await calibratedLoads(0.6);
-  const pooled = await pooledRuns(loads);
+async function onTheEngine(engineCase: EngineCase): Promise<BenchCase[]> {
+  const { name, promptTokens, outputTokens, smallTenants } = engineCase;
+  const rate = await calibratedRate(engineCase, 0.6);
+  const pooled = await pooledRuns(engineCase, rate);
   const { solo } = pooled;
   return (["fcfs", "fair"] as const).flatMap((policy) => {
     const { fared, small, tokensPerSecond, busyShares } = pooled[policy];
@@ -120,7 +148,10 @@ async function onTheEngine(): Promise<BenchCase[]> {
       beside: [0.5, 0.95, 0.99].map((share) => percentile(small, key, share)),
     });
     const details = {
-      requestsPerMinute: [loads.small.requestsPerMinute, loads.large.requestsPerMinute],
+      smallTenants,
+      requestsPerMinute: [rate, 100 * rate],
+      promptTokens,
+      outputTokens,
       requests: fared.length,
       smallRequests: small.length,
       smallFirstTokenMsP50P95P99: ofSmall("firstTokenMs"),
@@ -128,7 +159,7 @@ async function onTheEngine(): Promise<BenchCase[]> {
       tokensPerSecond,
       busyShares,
     };
-    return casesOf("octavo-mini on the engine", policy, figures, details);
+    return casesOf(`${name} on the engine`, policy, figures, details);
   });
 }
 
@@ -143,7 +174,7 @@ function simulated(): BenchCase[] {
 }
 
 if (flags.record) {
-  await using llm = await LLM.load(flags.model, {
+  await using llm = await LLM.load(flags.model ?? embeddedModel, {
     numThreads: 1,
     maxNumBatchedTokens: 1024,
     maxPrefillStepMs: 0,
@@ -157,5 +188,7 @@ if (flags.record) {
     await using llm = await LLM.load(embeddedModel);
     await checkAnswers(llm);
   }
-  report("fairness", [...simulated(), ...(await onTheEngine())]);
+  const cases = simulated();
+  for (const engineCase of engineCases()) cases.push(...(await onTheEngine(engineCase)));
+  report("fairness", cases);
 }

@@ -1,7 +1,6 @@
 import { LLM, type SchedulingPolicyName } from "@octavo/engine";
-import { requestsOf, type SimulatedRequest, type TenantLoad } from "@octavo/engine/testing";
+import { requestsOf, type SimulatedRequest, together } from "@octavo/engine/testing";
 import { decodeRequest } from "../steps/step-costs.js";
-import { embeddedModel } from "../support/served-model.js";
 import { InFlight } from "./in-flight.js";
 
 /** How a request fared on the engine, in ms. */
@@ -21,40 +20,92 @@ export interface EngineRun {
   readonly busyShare: number;
 }
 
+/** What small tenants and a large one, of a hundred times the requests of each, ask a model for. */
+export interface EngineCase {
+  readonly name: string;
+  readonly model: string;
+  /** Of each request, means. */
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  /** Each beside the large one and the other small ones: of a slow model's time, several make more of what is measured. */
+  readonly smallTenants: number;
+}
+
+/** Loads of one seed. */
+export interface Loads {
+  /** Of each small tenant. */
+  readonly small: readonly (readonly SimulatedRequest[])[];
+  /** Of all of them and the large one. */
+  readonly all: readonly SimulatedRequest[];
+}
+
 const maxNumSeqs = 32;
-const lengths = { promptTokens: 250, outputTokens: 48, burstiness: 0.25 };
+const timesAsMany = 100;
+const burstiness = 0.25;
+const smallTenant = "small";
 
-/** Everything at once: warms an engine up, and says what it can do. */
-const probe = requestsOf({ ...lengths, account: { tenant: "probe" }, requestsPerMinute: 60_000 }, 500, 5);
+/** About so many requests at once: warms an engine up, and says what it can do. */
+function atOnce({ promptTokens, outputTokens }: EngineCase, count: number): readonly SimulatedRequest[] {
+  const load = { promptTokens, outputTokens, burstiness, account: { tenant: "probe" } };
+  return requestsOf({ ...load, requestsPerMinute: 60_000 }, count, 5);
+}
 
-/** The two tenants, 1 to 100, so that the large one takes `share` of what the engine can do. */
-export async function calibratedLoads(share: number): Promise<{ small: TenantLoad; large: TenantLoad }> {
-  const { busyMs } = await runLoad("fcfs", probe);
-  const large = Math.round((share * probe.length * 60_000) / busyMs);
-  return {
-    small: { ...lengths, account: { tenant: "small" }, requestsPerMinute: large / 100 },
-    large: { ...lengths, account: { tenant: "large" }, requestsPerMinute: large },
-  };
+/** Requests a minute of a small tenant, so that all of them together take `share` of what the engine can do. */
+export async function calibratedRate(engineCase: EngineCase, share: number): Promise<number> {
+  await using llm = await loadModel(engineCase, "fcfs");
+  await offer(llm, atOnce(engineCase, 2 * maxNumSeqs));
+  const requests = atOnce(engineCase, 6 * maxNumSeqs);
+  const { busyMs } = await offer(llm, requests);
+  const total = (share * requests.length * 60_000) / busyMs;
+  return total / (timesAsMany + engineCase.smallTenants);
+}
+
+/** So long that there are about `numSmall` requests of small tenants. */
+export function loadsOf(engineCase: EngineCase, rate: number, numSmall: number, seed: number): Loads {
+  const { promptTokens, outputTokens, smallTenants } = engineCase;
+  const durationMs = (numSmall * 60_000) / rate / smallTenants;
+  const requests = (tenant: string, requestsPerMinute: number, own: number): readonly SimulatedRequest[] =>
+    requestsOf(
+      { account: { tenant }, requestsPerMinute, burstiness, promptTokens, outputTokens },
+      durationMs,
+      own,
+    );
+  const small = Array.from({ length: smallTenants }, (_, index) =>
+    requests(`${smallTenant}-${index}`, rate, seed + 104_729 * index),
+  );
+  return { small, all: together(...small, requests("large", timesAsMany * rate, seed + 7919)) };
+}
+
+export function isSmall({ tenant }: Fared): boolean {
+  return tenant.startsWith(smallTenant);
 }
 
 /**
- * An open loop of requests on a new engine that is warm, each timed from when it was due. Where nothing is under way, the
- * time until the next request is skipped: an idle engine would not notice it, and a small tenant's percentile takes many
- * of its rare requests.
+ * Open loops of requests, one after another on a new engine that is warm, each request timed from when it was due. Where nothing
+ * is under way, the time until the next request is skipped: an idle engine would not notice it, and a small tenant's percentile
+ * takes many of its rare requests.
  */
-export async function runLoad(
+export async function runLoads(
+  engineCase: EngineCase,
   schedulingPolicy: SchedulingPolicyName,
-  requests: readonly SimulatedRequest[],
-): Promise<EngineRun> {
-  await using llm = await LLM.load(embeddedModel, {
+  loads: readonly (readonly SimulatedRequest[])[],
+): Promise<readonly EngineRun[]> {
+  await using llm = await loadModel(engineCase, schedulingPolicy);
+  await offer(llm, atOnce(engineCase, 2 * maxNumSeqs));
+  const runs: EngineRun[] = [];
+  for (const requests of loads) runs.push(await offer(llm, requests));
+  return runs;
+}
+
+function loadModel({ model }: EngineCase, schedulingPolicy: SchedulingPolicyName): Promise<LLM> {
+  return LLM.load(model, {
     schedulingPolicy,
     maxNumSeqs,
     maxNumBatchedTokens: 512,
     maxQueuedRequests: 1_000_000,
+    maxModelLen: 1024,
     enablePrefixCaching: false,
   });
-  await offer(llm, probe);
-  return await offer(llm, requests);
 }
 
 async function offer(llm: LLM, requests: readonly SimulatedRequest[]): Promise<EngineRun> {
