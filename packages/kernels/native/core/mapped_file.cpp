@@ -53,26 +53,13 @@ void MappedFile::release(size_t offset, size_t bytes) const noexcept {
     if (first < last) madvise(const_cast<uint8_t*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
-/// Of every page that the range touches.
-void MappedFile::advise(size_t offset, size_t bytes, int advice) const noexcept {
+void MappedFile::keep(size_t offset, size_t bytes) const noexcept {
     if (data_ == nullptr || offset >= size_) return;
     if (bytes > size_ - offset) bytes = size_ - offset;
     const size_t before = offset % static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    madvise(const_cast<uint8_t*>(data_) + offset - before, bytes + before, advice);
-}
-
-void MappedFile::keep(size_t offset, size_t bytes) const noexcept {
-    advise(offset, bytes, MADV_NORMAL);
-    advise(offset, bytes, MADV_WILLNEED);
-}
-
-void MappedFile::populate(size_t offset, size_t bytes) const noexcept {
-#ifdef MADV_POPULATE_READ
-    advise(offset, bytes, MADV_POPULATE_READ);
-#else
-    static_cast<void>(offset);
-    static_cast<void>(bytes);
-#endif
+    uint8_t* start = const_cast<uint8_t*>(data_) + offset - before;
+    madvise(start, bytes + before, MADV_NORMAL);
+    madvise(start, bytes + before, MADV_WILLNEED);
 }
 
 }  // namespace octavo

@@ -25,12 +25,7 @@ public:
     /// Tells the system that a range is wanted now and will be read again and again.
     void keep(size_t offset, size_t bytes) const noexcept;
 
-    /// Maps a range's pages now, where the system can, so that reading them does not stop page by page.
-    void populate(size_t offset, size_t bytes) const noexcept;
-
 private:
-    void advise(size_t offset, size_t bytes, int advice) const noexcept;
-
     std::string path_;
     const uint8_t* data_ = nullptr;
     size_t size_ = 0;

@@ -53,12 +53,8 @@ InPlaceMatrix::InPlaceMatrix(const SourceStack& stack, const std::vector<MatrixS
     FiniteCheck check;
     int64_t first = 0;
     for (const MatrixSource& source : sources) {
-        const auto offset_of = [&](int64_t row) {
-            return static_cast<size_t>(source.values - source.file->data() + row * row_bytes());
-        };
-        source.file->keep(offset_of(0), static_cast<size_t>(source.rows * row_bytes()));
+        source.file->keep(static_cast<size_t>(source.values - source.file->data()), static_cast<size_t>(source.rows * row_bytes()));
         pool.parallel_for(source.rows, std::max<int64_t>(1, kCheckBytes / row_bytes()), [&](int64_t begin, int64_t end, int) {
-            source.file->populate(offset_of(begin), static_cast<size_t>((end - begin) * row_bytes()));
             for (int64_t row = begin; row < end; ++row) {
                 if (!kernels_.finite(source.values + row * row_bytes(), cols_)) check.found(first + row);
             }
