@@ -5,6 +5,8 @@
 namespace {
 
 constexpr int64_t chunk_size = octavo::attention_chunk;
+/// More rows than this get each chunk brought to f32 first; the bits are the same.
+constexpr int64_t most_rows_in_place = 2 * tile_rows;
 
 struct F32Element {
     using Type = float;
@@ -46,6 +48,7 @@ inline void prefetch(const void* begin, int64_t bytes) {
 
 /// Rows of f32 in memory.
 struct FloatRows {
+    static constexpr bool fetches_ahead = false;
     using Arithmetic = FloatArithmetic;
     const float* rows;
     int64_t stride;
@@ -56,6 +59,7 @@ struct FloatRows {
 /// fetches its counterpart of what comes next.
 template <typename Element>
 struct CachedKeys {
+    static constexpr bool fetches_ahead = false;
     using Arithmetic = FloatArithmetic;
     using Type = typename Element::Type;
     const Type* vectors[chunk_size / Vec::width];
@@ -79,6 +83,7 @@ struct CachedKeys {
 /// Values where they lie in the cache: row k is position k.
 template <typename Element>
 struct CachedValues {
+    static constexpr bool fetches_ahead = false;
     using Arithmetic = FloatArithmetic;
     using Type = typename Element::Type;
     const Type* rows[chunk_size];
@@ -110,11 +115,14 @@ inline void widen(const typename Element::Type* from, float* to, int64_t count) 
 /// Attention in f32 over a cache of `Element`.
 template <typename Element>
 struct FloatMode {
+    static constexpr bool fetches_ahead = false;
     using Type = typename Element::Type;
     using Arithmetic = FloatArithmetic;
     using Keys = CachedKeys<Element>;
     using Values = CachedValues<Element>;
-    static constexpr bool reads_in_place = true;
+    static bool reads_in_place(const octavo::AttentionContext& context, int64_t count) {
+        return count <= most_rows_in_place && context.block_size % Vec::width == 0 && context.head_dim % 16 == 0;
+    }
 
     static FloatRows loaded_keys(const octavo::AttentionRows& rows, int64_t) { return {rows.keys, chunk_size}; }
     static FloatRows loaded_values(const octavo::AttentionRows& rows, int64_t stride) { return {rows.values, stride}; }

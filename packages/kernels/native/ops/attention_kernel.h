@@ -5,9 +5,6 @@
 // positions at a time, ascending. A row uses exactly the positions that it sees, so that it never feels its neighbours.
 namespace {
 
-/// More rows than this get each chunk brought to the arithmetic's form first; the bits are the same.
-constexpr int64_t most_rows_in_place = 2 * tile_rows;
-
 /// Scales of an int8 cache for the positions of a chunk; null where the cache has none.
 struct ChunkScales {
     const float* keys;
@@ -61,17 +58,21 @@ inline float soften_row(float* scores, const ChunkScales& scales, const octavo::
 /// each is a chain of dependent instructions, and chains of different rows run side by side.
 template <typename Arithmetic>
 inline void soften(const octavo::AttentionContext& context, int64_t count, float* scores, const ChunkScales& scales,
-                   octavo::AttentionState* states, float* accumulated, int64_t stride) {
+                   octavo::AttentionState* states, float* accumulated, int64_t stride, Ahead& ahead) {
+    // Half of what a chunk of bf16 takes; the products fetch the other half.
+    const int64_t lines_at_once = (stride + count - 1) / count;
     float previous[most_rows];
     for (int64_t r = 0; r < count; r++) {
         previous[r] = states[r].largest;
         if (states[r].low >= states[r].high) continue;
+        ahead.fetch(lines_at_once);
         const float in_chunk = score_row(context, scores + r * chunk_size, scales, states[r]);
         states[r].largest = previous[r] > in_chunk ? previous[r] : in_chunk;
     }
     float totals[most_rows] = {};
     for (int64_t r = 0; r < count; r++) {
         if (states[r].low >= states[r].high) continue;
+        ahead.fetch(lines_at_once);
         totals[r] = soften_row(scores + r * chunk_size, scales, states[r]);
         Arithmetic::pack(scores + r * chunk_size, states[r].low, states[r].high);
     }
@@ -92,6 +93,7 @@ inline void soften(const octavo::AttentionContext& context, int64_t count, float
 /// Of each row of `source`, the bits in `mask` alone.
 template <typename Source>
 struct Masked {
+    static constexpr bool fetches_ahead = false;
     using Arithmetic = typename Source::Arithmetic;
     const Source& source;
     uint32_t mask;
@@ -105,11 +107,11 @@ void weigh_alone(const float* scores, const Source& values, int64_t from, int64_
                  int64_t stride) {
     constexpr int64_t step = Source::Arithmetic::step;
     const auto weigh_half = [&](int64_t pair, uint32_t mask) {
-        multiply(1, scores, chunk_size, Masked<Source>{values, mask}, 0, vecs, pair, pair + 1, accumulated, stride, true);
+        multiply(1, scores, chunk_size, Masked<Source>{values, mask}, 0, vecs, pair, pair + 1, accumulated, stride, true, nullptr);
     };
     if (step == 2 && from < to && from % 2 != 0) weigh_half(from++ / 2, 0xffff0000u);
     if (from / step < to / step) {
-        multiply(1, scores, chunk_size, values, 0, vecs, from / step, to / step, accumulated, stride, true);
+        multiply(1, scores, chunk_size, values, 0, vecs, from / step, to / step, accumulated, stride, true, nullptr);
     }
     if (step == 2 && from < to && to % 2 != 0) weigh_half(to / 2, 0x0000ffffu);
 }
@@ -117,7 +119,7 @@ void weigh_alone(const float* scores, const Source& values, int64_t from, int64_
 /// accumulated[r] += p * v over each row's own positions: together where the rows agree, alone where they do not.
 template <typename Source>
 void weigh_values(int64_t count, const octavo::AttentionState* states, const float* scores, const Source& values,
-                  int64_t stride, float* accumulated) {
+                  int64_t stride, float* accumulated, Ahead& ahead) {
     constexpr int64_t step = Source::Arithmetic::step;
     const int64_t vecs = stride / Vec::width;
     int64_t low = 0;
@@ -134,7 +136,7 @@ void weigh_values(int64_t count, const octavo::AttentionState* states, const flo
             if (states[r].low >= low * step) continue;
             weigh_alone(scores + r * chunk_size, values, states[r].low, low * step, vecs, accumulated + r * stride, stride);
         }
-        multiply(count, scores, chunk_size, values, 0, vecs, low, high, accumulated, stride, true);
+        multiply(count, scores, chunk_size, values, 0, vecs, low, high, accumulated, stride, true, &ahead);
     }
     for (int64_t r = 0; r < count; r++) {
         const int64_t from = together ? high * step : states[r].low;
@@ -145,7 +147,7 @@ void weigh_values(int64_t count, const octavo::AttentionState* states, const flo
 
 template <typename Keys, typename Values>
 void attend_rows(const octavo::AttentionRows& rows, const octavo::AttentionContext& context, int64_t first, int64_t count,
-                 const Keys& keys, const Values& values, const ChunkScales& scales) {
+                 const Keys& keys, const Values& values, const ChunkScales& scales, Ahead& ahead) {
     const int64_t stride = octavo::attention_stride(context.head_dim);
     octavo::AttentionState* states = rows.states + first;
     float* accumulated = rows.accumulated + first * stride;
@@ -159,9 +161,9 @@ void attend_rows(const octavo::AttentionRows& rows, const octavo::AttentionConte
     if (low >= high) return;
     alignas(64) float scores[most_rows * chunk_size];
     multiply(count, rows.queries + first * stride, stride, keys, low / Vec::width, (high + Vec::width - 1) / Vec::width, 0,
-             context.head_dim / Keys::Arithmetic::step, scores, chunk_size, false);
-    soften<typename Values::Arithmetic>(context, count, scores, scales, states, accumulated, stride);
-    weigh_values(count, states, scores, values, stride, accumulated);
+             context.head_dim / Keys::Arithmetic::step, scores, chunk_size, false, &ahead);
+    soften<typename Values::Arithmetic>(context, count, scores, scales, states, accumulated, stride, ahead);
+    weigh_values(count, states, scores, values, stride, accumulated, ahead);
 }
 
 /// Copies the scales of positions base + [low, high).
@@ -190,8 +192,7 @@ template <typename Mode>
 void attend_chunks(const octavo::AttentionRows& rows, const octavo::AttentionContext& context, bool has_scales, int64_t begin,
                    int64_t end) {
     const int64_t stride = octavo::attention_stride(context.head_dim);
-    const bool in_place = Mode::reads_in_place && rows.count <= most_rows_in_place && context.block_size % Vec::width == 0 &&
-                          context.head_dim % 16 == 0;
+    const bool in_place = Mode::reads_in_place(context, rows.count);
     alignas(64) float key_scales[chunk_size];
     alignas(64) float value_scales[chunk_size];
     const ChunkScales scales = has_scales ? ChunkScales{key_scales, value_scales} : ChunkScales{nullptr, nullptr};
@@ -210,10 +211,12 @@ void attend_chunks(const octavo::AttentionRows& rows, const octavo::AttentionCon
             load_scales(context, context.k, base, low, high, key_scales);
             load_scales(context, context.v, base, low, high, value_scales);
         }
+        Ahead ahead;
+        if constexpr (Mode::fetches_ahead) Mode::look_ahead(context, base, low, high, ahead);
         const auto attend_all = [&](const auto& keys, const auto& values) {
             for (int64_t r = 0; r < rows.count;) {
                 const int64_t count = next_rows(rows.count - r);
-                attend_rows(rows, context, r, count, keys, values, scales);
+                attend_rows(rows, context, r, count, keys, values, scales, ahead);
                 r += count;
             }
         };

@@ -7,9 +7,10 @@
 namespace {
 
 constexpr octavo::OpKernels make_kernel_table(decltype(octavo::OpKernels::attend) attend = attend_floats,
-                                              decltype(octavo::OpKernels::pack_query) pack_query = copy_query) {
+                                              decltype(octavo::OpKernels::pack_query) pack_query = copy_query,
+                                              decltype(octavo::OpKernels::store_kv) store = store_kv) {
     return {rms_norm, rope,       gated_activation, add,  add_scaled,     scale,            soft_cap,
-            store_kv, pack_query, attend,           fold, largest_of_row, sum_exponentials, weigh,
+            store,    pack_query, attend,           fold, largest_of_row, sum_exponentials, weigh,
             count_greater, find_greater, find, collect};
 }
 

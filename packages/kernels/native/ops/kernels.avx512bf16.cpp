@@ -6,5 +6,5 @@
 
 namespace octavo {
 extern const OpKernels kernels_avx512_bf16;
-const OpKernels kernels_avx512_bf16 = make_kernel_table(attend_pairs, pack_query_pairs);
+const OpKernels kernels_avx512_bf16 = make_kernel_table(attend_pairs, pack_query_pairs, store_kv_pairs);
 }  // namespace octavo

@@ -30,7 +30,8 @@ constexpr int64_t logit_run = 256;
 /// One kv head of the cache as a sequence sees it.
 ///
 /// Layout of one layer, per block and kv head: K `[head_dim][block_size]`, so that scores of neighbouring positions are
-/// neighbouring lanes; V `[block_size][head_dim]`; each followed, in an int8 cache, by `block_size` scales in f32.
+/// neighbouring lanes; V `[block_size][head_dim]`; each followed, in an int8 cache, by `block_size` scales in f32. A table's
+/// `store_kv` and `attend` may agree on another order within a block and head, of as many bytes.
 struct AttentionContext {
     const uint8_t* k;  // this head in block 0
     const uint8_t* v;
