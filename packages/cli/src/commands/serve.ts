@@ -38,6 +38,10 @@ export function serveCommand(): Command {
       "--weight-cache <folder>",
       "keep packed weights for faster starts: a folder, auto or off (default: off)",
     )
+    .option(
+      "--weights-in-place",
+      "read bf16 weights in the model's files: faster starts and shared memory, slower with many streams",
+    )
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--port <port>", "port to listen on; 0 takes a free one", parseCount(0, 65_535), 8000)
     .option("--api-key <key>", "key that requests must carry; may be given several times", collect)

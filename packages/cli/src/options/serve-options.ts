@@ -14,6 +14,7 @@ export interface ServeFlags extends SpeculativeFlags, FaultFlags {
   readonly revision?: string;
   readonly downloadDir?: string;
   readonly weightCache?: string;
+  readonly weightsInPlace?: boolean;
   readonly host: string;
   readonly port: number;
   readonly apiKey?: readonly string[];
@@ -93,6 +94,7 @@ export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefine
     revision: flags.revision,
     downloadDir: flags.downloadDir,
     weightCache: flags.weightCache,
+    weightsInPlace: flags.weightsInPlace,
     numThreads: flags.threads,
     dtype: flags.dtype,
     quantization: flags.quantization,

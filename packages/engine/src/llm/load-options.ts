@@ -56,6 +56,11 @@ export interface LoadOptions extends EngineSettings {
    * `octavo-weights` in Hugging Face's cache, or `off`, the default. Takes as much disk as the model.
    */
   readonly weightCache?: string | undefined;
+  /**
+   * Reads bf16 weights where they lie in the model's files instead of repacking them, on CPUs with AVX512-BF16: starts copy nothing and
+   * processes that serve the same files share them, but many streams are slower. The files must stay as they are. Default false.
+   */
+  readonly weightsInPlace?: boolean | undefined;
   /** Serve LoRA adapters beside the model: those of `loraModules`, and what is loaded later. Default false. */
   readonly enableLora?: boolean | undefined;
   readonly loraModules?: readonly AdapterSpec[] | undefined;

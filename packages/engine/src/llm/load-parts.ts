@@ -192,6 +192,7 @@ async function packWeights(
   const { dtype, onProgress, onWarning, signal } = options;
   const loaded = await loadModel(backend, checkpoint, {
     cache: weightCacheOf(options),
+    inPlace: options.weightsInPlace,
     corruptor,
     maxTokens,
     dtype: dtype === "auto" ? undefined : dtype,

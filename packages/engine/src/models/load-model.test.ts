@@ -304,18 +304,19 @@ describe("planModel", () => {
 });
 
 describe("loadModel", () => {
-  test("weights may stay in their files unless a cache is to keep them packed", async () => {
+  test("weights stay in their files where that is asked for and no cache is to keep them packed", async () => {
     const bf16 = Object.fromEntries([...tensorsOf(config).keys()].map((name) => [name, "bf16"] as const));
     const mixed = { ...bf16, "lm_head.weight": "q8_0" } as const;
-    for (const [types, hasCache, expected] of [
-      [mixed, false, true],
-      [mixed, true, false],
-      [bf16, true, true],
+    for (const [types, asked, hasCache, expected] of [
+      [bf16, undefined, false, false],
+      [mixed, true, false, true],
+      [mixed, true, true, false],
+      [bf16, true, true, true],
     ] as const) {
       const recorder = new RecordingBackend();
       const cache = hasCache ? new WeightCache({ folder: "/nowhere" }) : undefined;
       const checkpoint = checkpointOf(config, tensorsOf(config, types));
-      using _ = await loadModel(asBackend(recorder), checkpoint, { maxTokens: 8, cache });
+      using _ = await loadModel(asBackend(recorder), checkpoint, { maxTokens: 8, cache, inPlace: asked });
       assert.ok(recorder.inPlace.length > 5);
       assert.ok(recorder.inPlace.every((inPlace) => inPlace === expected));
     }

@@ -31,6 +31,8 @@ export interface PackingOptions {
   readonly signal?: AbortSignal | undefined;
   /** Packed weights of earlier starts; what is not there is packed and put there. */
   readonly cache?: WeightCache | undefined;
+  /** Leaves bf16 matrices in their files where the backend can read them there; default false. */
+  readonly inPlace?: boolean | undefined;
   /** Makes some of them wrong; not with a cache. */
   readonly corruptor?: WeightCorruptor | undefined;
 }
@@ -134,7 +136,8 @@ export class WeightPacker implements Disposable {
     const queue = plans.values();
     const failures: unknown[] = [];
     // What is read in place cannot be kept by the cache, which keeps all or nothing.
-    const inPlace = this.#options.cache === undefined || plans.every(isBf16);
+    const inPlace =
+      this.#options.inPlace === true && (this.#options.cache === undefined || plans.every(isBf16));
     const worker = async (): Promise<void> => {
       for (const plan of queue) {
         if (failures.length > 0) return;
