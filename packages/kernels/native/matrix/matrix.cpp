@@ -68,9 +68,8 @@ void Matrix::linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ld
 }
 
 std::unique_ptr<Matrix> Matrix::in_place_or_packed(const std::vector<MatrixSource>& sources, ThreadPool& pool) {
-    const SourceStack stack(sources);
-    if (InPlaceMatrix::suits(sources)) return std::make_unique<InPlaceMatrix>(stack, sources, pool);
-    return pack(sources, pool);
+    if (!InPlaceMatrix::suits(sources)) return pack(sources, pool);
+    return std::make_unique<InPlaceMatrix>(SourceStack(sources), sources, pool);
 }
 
 std::unique_ptr<Matrix> Matrix::pack(const std::vector<MatrixSource>& sources, ThreadPool& pool) {
