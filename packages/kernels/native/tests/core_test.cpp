@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <utility>
@@ -18,30 +17,18 @@
 #include "../core/mapped_file.h"
 #include "../matrix/matrix.h"
 #include "check.h"
+#include "temporary_file.h"
 
 namespace octavo::test {
 
 namespace {
 
-/// A file that goes away with the object.
-struct TemporaryFile {
-    std::string path;
-    explicit TemporaryFile(const std::string& content) {
-        char name[] = "/tmp/octavo-core-test-XXXXXX";
-        const int fd = mkstemp(name);
-        if (fd >= 0) close(fd);
-        path = name;
-        std::ofstream(path, std::ios::binary) << content;
-    }
-    ~TemporaryFile() { unlink(path.c_str()); }
-};
-
 void check_mapped_file() {
     std::string content;
     for (int i = 0; i < 20000; ++i) content += static_cast<char>(i * 7);
     const TemporaryFile file(content);
-    const MappedFile mapped(file.path);
-    CHECK(mapped.path() == file.path);
+    const MappedFile mapped(file.path());
+    CHECK(mapped.path() == file.path());
     CHECK(mapped.size() == content.size());
     CHECK(std::memcmp(mapped.data(), content.data(), content.size()) == 0);
     mapped.release(100, 10000);
@@ -50,7 +37,7 @@ void check_mapped_file() {
     CHECK(std::memcmp(mapped.data(), content.data(), content.size()) == 0);
 
     const TemporaryFile empty("");
-    CHECK(MappedFile(empty.path).size() == 0);
+    CHECK(MappedFile(empty.path()).size() == 0);
     const std::string missing = message_of([] { MappedFile("/tmp/octavo/no/such/file"); });
     CHECK(missing.find("/tmp/octavo/no/such/file") != std::string::npos && missing.find("No such file") != std::string::npos);
     CHECK(message_of([] { MappedFile("/tmp"); }).find("not a regular file") != std::string::npos);

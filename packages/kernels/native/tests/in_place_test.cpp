@@ -1,6 +1,4 @@
 // bf16 matrices read where they lie in a file: the same bits as packed ones give, at any number of rows, threads and sources.
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include "../matrix/matrix.h"
 #include "check.h"
 #include "samples.h"
+#include "temporary_file.h"
 
 namespace octavo::test {
 
@@ -61,12 +60,7 @@ public:
 
 private:
     void write_file(const std::string& bytes) {
-        char path[] = "/tmp/octavo-in-place-test-XXXXXX";
-        const int fd = mkstemp(path);
-        CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-        close(fd);
-        file_ = std::make_shared<const MappedFile>(path);
-        unlink(path);
+        file_ = std::make_shared<const MappedFile>(TemporaryFile(bytes).path());
     }
 
     std::vector<Sample> samples_;

@@ -1,6 +1,4 @@
 // Packed matrices and linear kernels: every weight type on every instruction set that this machine has.
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include "check.h"
 #include "reference.h"
 #include "samples.h"
+#include "temporary_file.h"
 
 namespace octavo::test {
 
@@ -220,22 +219,15 @@ void check_stacking(const WeightCase& weight, ThreadPool& pool) {
 /// Pages of a mapped file are given back chunk by chunk while the rest is packed: nothing may be lost or read twice.
 void check_mapped(ThreadPool& pool) {
     const Sample sample = make_sample(WeightType::q8_0, 1033, 2048, 0, false, 91);
-    char path[] = "/tmp/octavo-matrix-test-XXXXXX";
-    const int fd = mkstemp(path);
     const std::string prefix(37, '!');
-    const std::string bytes = prefix + std::string(sample.values.begin(), sample.values.end());
-    CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-    close(fd);
-    {
-        const auto file = std::make_shared<const MappedFile>(path);
-        MatrixSource source = sample.source();
-        source.values = file->data() + prefix.size();
-        source.file = file;
-        const std::unique_ptr<Matrix> matrix = Matrix::pack({source}, pool);
-        check_rows(sample, *matrix, "mapped file");
-        CHECK(std::memcmp(source.values, sample.values.data(), sample.values.size()) == 0);
-    }
-    unlink(path);
+    const TemporaryFile bytes(prefix + std::string(sample.values.begin(), sample.values.end()));
+    const auto file = std::make_shared<const MappedFile>(bytes.path());
+    MatrixSource source = sample.source();
+    source.values = file->data() + prefix.size();
+    source.file = file;
+    const std::unique_ptr<Matrix> matrix = Matrix::pack({source}, pool);
+    check_rows(sample, *matrix, "mapped file");
+    CHECK(std::memcmp(source.values, sample.values.data(), sample.values.size()) == 0);
 }
 
 /// Gating inside the product equals gating its result; rows encoded once serve a second matrix of the same form.

@@ -1,6 +1,4 @@
 // Packed matrices as bytes: mapped from a file, checked by their checksums, and the same from one build to the next.
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,29 +11,11 @@
 #include "../matrix/packed_form.h"
 #include "check.h"
 #include "samples.h"
+#include "temporary_file.h"
 
 namespace octavo::test {
 
 namespace {
-
-/// A file of these bytes that goes with its owner.
-class TemporaryFile {
-public:
-    TemporaryFile(size_t offset, const uint8_t* data, size_t size) {
-        std::vector<uint8_t> bytes(offset);
-        bytes.insert(bytes.end(), data, data + size);
-        const int fd = mkstemp(path_);
-        CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-        close(fd);
-    }
-    ~TemporaryFile() { unlink(path_); }
-    TemporaryFile(const TemporaryFile&) = delete;
-    TemporaryFile& operator=(const TemporaryFile&) = delete;
-    std::string path() const { return path_; }
-
-private:
-    char path_[32] = "/tmp/octavo-packed-test-XXXXXX";
-};
 
 PackedForm form_of(const Sample& sample, const WeightCase& weight) {
     return {sample.type, sample.rows, sample.cols, sample.group, weight.zeros};
@@ -51,7 +31,8 @@ void check_mapping(const WeightCase& weight, ThreadPool& pool) {
     const PackedForm form = form_of(sample, weight);
     const std::unique_ptr<Matrix> packed = Matrix::pack({sample.source()}, pool);
     CHECK_MESSAGE(packed->bytes() == packed_bytes(form), std::string(weight.label) + ": another size than its form says");
-    const TemporaryFile file(kOffset, packed->packed(), packed->bytes());
+    const TemporaryFile file(std::string(kOffset, '\0') +
+                             std::string(reinterpret_cast<const char*>(packed->packed()), packed->bytes()));
     const auto mapping = std::make_shared<MappedFile>(file.path());
     const std::unique_ptr<Matrix> mapped = map_packed(form, mapping, kOffset);
     CHECK(packed_checksum(mapped->packed(), mapped->bytes(), pool) == packed_checksum(packed->packed(), packed->bytes(), pool));
