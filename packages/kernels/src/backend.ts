@@ -434,9 +434,10 @@ export interface PackedWeights {
   checksumOf(matrix: Matrix): Promise<string>;
   /**
    * A matrix over packed bytes in a file, shared with every process that maps them; undefined when their checksum is another.
+   * Without a checksum the bytes are taken for sound and only brought into memory, in half of the time.
    * Rejects with `artifact_invalid` when the file is too short. `offset` is a multiple of 4096.
    */
-  map(form: PackedForm, file: MappedFile, offset: number, checksum: string): Promise<Matrix | undefined>;
+  map(form: PackedForm, file: MappedFile, offset: number, checksum?: string): Promise<Matrix | undefined>;
 }
 
 export interface Backend extends Disposable {

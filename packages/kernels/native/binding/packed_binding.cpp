@@ -1,5 +1,6 @@
 #include "packed_binding.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -15,6 +16,9 @@
 namespace octavo {
 
 namespace {
+
+/// What a thread maps at a time.
+constexpr size_t kPopulateBytes = size_t{4} << 20;
 
 std::string checksum_text(const Matrix& matrix, ThreadPool& pool) {
     char text[17];
@@ -56,9 +60,15 @@ public:
 
     void run(BackendThread& backend) noexcept override {
         try {
-            file_->keep(offset_, packed_bytes(form_));
+            const size_t bytes = packed_bytes(form_);
+            file_->keep(offset_, bytes);
             std::shared_ptr<Matrix> matrix = map_packed(form_, file_, offset_);
-            if (checksum_text(*matrix, backend.pool()) == expected_) matrix_ = std::move(matrix);
+            if (expected_.empty()) {
+                populate(bytes, backend.pool());
+            } else if (checksum_text(*matrix, backend.pool()) != expected_) {
+                return;
+            }
+            matrix_ = std::move(matrix);
         } catch (const std::exception& error) {
             failure_ = {"artifact_invalid", error.what()};
         }
@@ -82,10 +92,19 @@ public:
     Napi::Value promise() const { return deferred_.Promise(); }
 
 private:
+    void populate(size_t bytes, ThreadPool& pool) const {
+        const int64_t pieces = static_cast<int64_t>((bytes + kPopulateBytes - 1) / kPopulateBytes);
+        pool.parallel_for(pieces, 1, [&](int64_t begin, int64_t end, int) {
+            const size_t first = static_cast<size_t>(begin) * kPopulateBytes;
+            file_->populate(offset_ + first, std::min(static_cast<size_t>(end) * kPopulateBytes, bytes) - first);
+        });
+    }
+
     Napi::Promise::Deferred deferred_;
     PackedForm form_{};
     std::shared_ptr<MappedFile> file_;
     size_t offset_ = 0;
+    /// Empty where the bytes are known to be sound.
     std::string expected_;
     std::shared_ptr<Matrix> matrix_;
     Failure failure_;
@@ -112,7 +131,7 @@ Napi::Value checksum_matrix(const Napi::CallbackInfo& info) {
     return promise;
 }
 
-/// (backend, spec) -> Promise<{ handle, byteLength } | undefined when the bytes have another checksum>
+/// (backend, spec) -> Promise<{ handle, byteLength } | undefined when the bytes have another checksum>; an empty one is not looked at
 Napi::Value map_matrix(const Napi::CallbackInfo& info) {
     auto job = std::make_unique<MapJob>(info.Env(), info[1].As<Napi::Object>());
     const Napi::Value promise = job->promise();

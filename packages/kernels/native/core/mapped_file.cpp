@@ -62,4 +62,18 @@ void MappedFile::keep(size_t offset, size_t bytes) const noexcept {
     madvise(start, bytes + before, MADV_WILLNEED);
 }
 
+void MappedFile::populate(size_t offset, size_t bytes) const noexcept {
+    if (data_ == nullptr || offset >= size_) return;
+    if (bytes > size_ - offset) bytes = size_ - offset;
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t before = offset % page;
+    const uint8_t* start = data_ + offset - before;
+    bytes += before;
+#ifdef MADV_POPULATE_READ
+    if (madvise(const_cast<uint8_t*>(start), bytes, MADV_POPULATE_READ) == 0) return;
+#endif
+    // Linux before 5.14, and others.
+    for (size_t at = 0; at < bytes; at += page) static_cast<void>(*static_cast<const volatile uint8_t*>(start + at));
+}
+
 }  // namespace octavo

@@ -25,6 +25,9 @@ public:
     /// Tells the system that a range is wanted now and will be read again and again.
     void keep(size_t offset, size_t bytes) const noexcept;
 
+    /// Brings a range into memory and maps its pages, so that nobody who reads it waits for them one by one.
+    void populate(size_t offset, size_t bytes) const noexcept;
+
 private:
     std::string path_;
     const uint8_t* data_ = nullptr;

@@ -35,9 +35,14 @@ void check_mapped_file() {
     mapped.release(0, std::numeric_limits<size_t>::max());
     mapped.release(content.size() + 5, 10);
     CHECK(std::memcmp(mapped.data(), content.data(), content.size()) == 0);
+    mapped.populate(4097, 1);
+    mapped.populate(100, std::numeric_limits<size_t>::max());
+    mapped.populate(content.size(), 10);
+    CHECK(std::memcmp(mapped.data(), content.data(), content.size()) == 0);
 
     const TemporaryFile empty("");
     CHECK(MappedFile(empty.path()).size() == 0);
+    MappedFile(empty.path()).populate(0, 1);
     const std::string missing = message_of([] { MappedFile("/tmp/octavo/no/such/file"); });
     CHECK(missing.find("/tmp/octavo/no/such/file") != std::string::npos && missing.find("No such file") != std::string::npos);
     CHECK(message_of([] { MappedFile("/tmp"); }).find("not a regular file") != std::string::npos);

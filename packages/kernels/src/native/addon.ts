@@ -119,6 +119,7 @@ export interface NativeAddon {
       readonly hasZeros: boolean;
       readonly file: NativeObject<"mapped-file">;
       readonly offset: number;
+      /** Empty: not looked at. */
       readonly checksum: string;
     },
   ): Promise<{ readonly handle: NativeObject<"matrix">; readonly byteLength: number } | undefined>;

@@ -135,7 +135,7 @@ class CpuBackend implements Backend {
     form: PackedForm,
     file: MappedFile,
     offset: number,
-    checksum: string,
+    checksum = "",
   ): Promise<Matrix | undefined> {
     const backend = this.#open();
     if (!(file instanceof NativeMappedFile)) throw foreign("mapped file");

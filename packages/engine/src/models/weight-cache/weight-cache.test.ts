@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { createCpuBackend, type Matrix, type WeightType } from "@octavo/kernels";
 import type { MatrixPlan } from "../model-plan.js";
 import { type KeptMatrix, WeightCache, type WeightCacheOptions } from "./weight-cache.js";
@@ -89,22 +91,30 @@ const bytesOf = (matrix: Matrix): Buffer => Buffer.from(backend.packedWeights?.b
 async function start(
   which: readonly MatrixPlan[] = plans,
   options: Partial<WeightCacheOptions> & { dtype?: string; layout?: string } = {},
-): Promise<{ hit: Matrix[] | undefined; warnings: string[] }> {
+): Promise<{ hit: Matrix[] | undefined; warnings: string[]; checked: number }> {
   const warnings: string[] = [];
   const { dtype, layout, ...rest } = options;
   const cache = new WeightCache({ folder, onWarning: (message) => warnings.push(message), ...rest });
   const { packedWeights } = backend;
   assert.ok(packedWeights !== undefined);
+  let checked = 0;
+  const map: typeof packedWeights.map = (form, file, offset, checksum) => {
+    if (checksum !== undefined) checked += 1;
+    return packedWeights.map(form, file, offset, checksum);
+  };
   const asked = {
-    packedWeights: { ...packedWeights, layout: layout ?? packedWeights.layout },
+    packedWeights: { ...packedWeights, layout: layout ?? packedWeights.layout, map },
     mapFile: (path: string) => backend.mapFile(path),
   };
   const hit = await cache.load(asked, which, dtype);
   if (hit === undefined) await cache.save(asked, which, dtype, await pack(which));
-  return { hit, warnings };
+  return { hit, warnings, checked };
 }
 
-const files = (): string[] => readdirSync(folder).map((name) => join(folder, name));
+const files = (): string[] =>
+  readdirSync(folder)
+    .filter((name) => !name.endsWith(".used"))
+    .map((name) => join(folder, name));
 
 function onlyFile(): string {
   const [path, ...others] = files();
@@ -114,7 +124,7 @@ function onlyFile(): string {
 
 describe("weight cache", () => {
   test("the second start maps what the first one packed", async () => {
-    assert.deepEqual(await start(), { hit: undefined, warnings: [] });
+    assert.deepEqual(await start(), { hit: undefined, warnings: [], checked: 0 });
     const { hit, warnings } = await start();
     const packed = await pack();
     assert.deepEqual(
@@ -226,6 +236,74 @@ describe("weight cache", () => {
     assert.equal(await new WeightCache({ folder }).load(backend, plans, undefined), undefined);
   });
 
+  const knowsBoots = existsSync("/proc/sys/kernel/random/boot_id");
+
+  test("checksums are looked at again only after the file has changed", { skip: !knowsBoots }, async () => {
+    await start();
+    assert.equal((await start()).checked, 0, "this machine has written it");
+    const path = onlyFile();
+    writeFileSync(path, readFileSync(path));
+    await delay(50);
+    assert.equal((await start()).checked, plans.length, "somebody else has");
+    const again = await start();
+    assert.equal(again.checked, 0, "the last start has seen all of it");
+    assert.deepEqual(
+      again.hit?.map(bytesOf),
+      (await pack()).map(({ matrix }) => bytesOf(matrix)),
+    );
+  });
+
+  test("a file with times set back is looked at again", { skip: !knowsBoots }, async () => {
+    await start();
+    const path = onlyFile();
+    const { atime, mtime } = statSync(path);
+    const damaged = readFileSync(path);
+    damaged[damaged.length - 9] = (damaged[damaged.length - 9] ?? 0) ^ 0x40;
+    writeFileSync(path, damaged);
+    utimesSync(path, atime, mtime);
+    await delay(50);
+    const { hit, warnings, checked } = await start();
+    assert.equal(hit, undefined);
+    assert.equal(checked, plans.length);
+    assert.match(warnings[0] ?? "", /damaged/);
+  });
+
+  for (const [what, text] of [
+    ["of another start of the machine", (mark: string) => mark.replace(/^\S+/, "0-0-0")],
+    ["cut short", (mark: string) => mark.slice(0, -1)],
+    ["that says nothing", () => ""],
+  ] as const) {
+    test(`a mark ${what} is not believed`, { skip: !knowsBoots }, async () => {
+      await start();
+      const mark = `${onlyFile()}.used`;
+      writeFileSync(mark, text(readFileSync(mark, "utf8")));
+      assert.equal((await start()).checked, plans.length);
+    });
+  }
+
+  test(
+    "a mark as old as the file is not believed: what was written within one tick looks the same",
+    {
+      skip: !knowsBoots,
+    },
+    async () => {
+      await start();
+      const path = onlyFile();
+      const changed = statSync(path).ctimeMs / 1000;
+      utimesSync(`${path}.used`, changed, changed);
+      assert.equal((await start()).checked, plans.length);
+    },
+  );
+
+  test("a model whose marks cannot be written starts all the same", async () => {
+    await start();
+    rmSync(`${onlyFile()}.used`);
+    mkdirSync(`${onlyFile()}.used`);
+    const { hit, warnings } = await start();
+    assert.ok(hit !== undefined);
+    assert.deepEqual(warnings, []);
+  });
+
   test("several starts at once leave one sound file", async () => {
     const starts = await Promise.all(Array.from({ length: 4 }, () => start()));
     assert.deepEqual(
@@ -264,7 +342,8 @@ describe("weight cache", () => {
     await start(plans.slice(3), { dtype: "bf16" });
     const second = files().find((path) => path !== first);
     assert.ok(first !== undefined && second !== undefined);
-    utimesSync(first, 1e9, 1e9);
+    for (const path of [first, `${first}.used`]) utimesSync(path, 1e9, 1e9);
+    utimesSync(second, 9e8, 9e8);
     writeFileSync(join(folder, "fresh.octavo-draft"), "");
     writeFileSync(join(folder, "old.octavo-draft"), "");
     writeFileSync(join(folder, "notes.txt"), "not ours");
@@ -273,11 +352,12 @@ describe("weight cache", () => {
     await start(plans.slice(1, 2), { dtype: "f32", maxBytes });
     const names = readdirSync(folder);
     assert.ok(!names.includes(first.slice(folder.length + 1)), "the oldest stayed");
-    assert.ok(names.includes(second.slice(folder.length + 1)));
-    assert.deepEqual(names.filter((name) => !name.endsWith(".octavo-weights")).toSorted(), [
-      "fresh.octavo-draft",
-      "notes.txt",
-    ]);
-    assert.equal(names.length, 4);
+    assert.ok(names.includes(second.slice(folder.length + 1)), "the mark says when it was used");
+    const kept = names.filter((name) => name.endsWith(".octavo-weights"));
+    assert.equal(kept.length, 2);
+    assert.deepEqual(
+      names.filter((name) => !kept.includes(name)).toSorted(),
+      [...kept.map((name) => `${name}.used`), "fresh.octavo-draft", "notes.txt"].toSorted(),
+    );
   });
 });

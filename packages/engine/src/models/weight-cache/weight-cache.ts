@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, rename, stat, statfs, unlink, utimes } from "node:fs/promises";
+import { mkdir, readdir, rename, stat, statfs, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, MappedFile, Matrix, PackedForm, PackedWeights } from "@octavo/kernels";
 import type { MatrixPlan } from "../model-plan.js";
 import { type CachedMatrix, readCacheIndex, writeCacheFile } from "./cache-file.js";
 import { type CacheKey, cacheKey } from "./cache-key.js";
+import { isKnownSound, leaveMark, markSuffix, stateOf, tickMs } from "./file-state.js";
 
 export interface WeightCacheOptions {
   /** Made when it is missing. */
@@ -34,7 +36,7 @@ const abandonedMs = 3_600_000;
 
 /**
  * Packed weights of earlier starts, one file for each set of source files and layout. Whatever is not exactly what would be
- * packed now is not used; a model of which some matrix has no packed bytes is not kept; whatever goes wrong costs the time of packing and a warning, never the start. For one model's start.
+ * packed now is not used; checksums are looked at once for each state of a file and start of the machine; a model of which some matrix has no packed bytes is not kept; whatever goes wrong costs the time of packing and a warning, never the start. For one model's start.
  */
 export class WeightCache {
   readonly #folder: string;
@@ -61,17 +63,21 @@ export class WeightCache {
     const key = await cacheKey(plans, packed.layout, dtype);
     this.#wanted = key;
     const path = this.#pathOf(key);
-    const index = await readCacheIndex(path, key.digest).catch(() => undefined);
+    // Taken before anything is read, so that it is not that of later bytes.
+    const state = await stateOf(path);
+    const [index, isSound] = await Promise.all([
+      readCacheIndex(path, key.digest).catch(() => undefined),
+      state !== undefined && isKnownSound(path, state),
+    ]);
     if (index === undefined || !fits(index.matrices, plans)) return undefined;
     using file = backend.mapFile(path);
-    const matrices = await mapAll(packed, file, index.matrices);
+    const matrices = await mapAll(packed, file, index.matrices, isSound);
     if (matrices === undefined) {
       this.#onWarning(`${path} is damaged; the weights are packed anew.`);
-      await unlink(path).catch(() => undefined);
+      await remove(path);
       return undefined;
     }
-    const now = new Date();
-    await utimes(path, now, now).catch(() => undefined);
+    await leaveMark(path, state);
     return matrices;
   }
 
@@ -127,6 +133,9 @@ export class WeightCache {
       await unlink(draft).catch(() => undefined);
       throw error;
     }
+    const state = await stateOf(path);
+    await delay(2 * tickMs);
+    await leaveMark(path, state);
   }
 
   /** Earlier states of the same files, abandoned drafts, and the least recently used until `byteLength` more fit. */
@@ -136,8 +145,12 @@ export class WeightCache {
       names
         .filter((name) => name.endsWith(suffix) || name.endsWith(draftSuffix))
         .map(async (name) => {
-          const facts = await stat(join(this.#folder, name)).catch(() => undefined);
-          return { name, usedMs: facts?.mtimeMs ?? 0, byteLength: facts?.size ?? 0 };
+          const path = join(this.#folder, name);
+          const [facts, mark] = await Promise.all(
+            [path, path + markSuffix].map((one) => stat(one).catch(() => undefined)),
+          );
+          const usedMs = Math.max(facts?.mtimeMs ?? 0, mark?.mtimeMs ?? 0);
+          return { name, usedMs, byteLength: facts?.size ?? 0 };
         }),
     );
     let total = byteLength;
@@ -147,7 +160,7 @@ export class WeightCache {
       const goes = isDraft
         ? Date.now() - file.usedMs > abandonedMs
         : file.name.startsWith(`${key.place}-`) || total > this.#maxBytes;
-      if (goes) await unlink(join(this.#folder, file.name)).catch(() => undefined);
+      if (goes) await remove(join(this.#folder, file.name));
     }
   }
 
@@ -168,15 +181,21 @@ function fits(matrices: readonly CachedMatrix[], plans: readonly MatrixPlan[]): 
   );
 }
 
+/** A file and the mark beside it. */
+async function remove(path: string): Promise<void> {
+  await Promise.all([path, path + markSuffix].map((one) => unlink(one).catch(() => undefined)));
+}
+
 /** All or none; every mapping is awaited, so that none is born after the others were given back. */
 async function mapAll(
   packed: PackedWeights,
   file: MappedFile,
   matrices: readonly CachedMatrix[],
+  isSound: boolean,
 ): Promise<Matrix[] | undefined> {
   const mapped = await Promise.all(
     matrices.map(({ form, offset, checksum }) =>
-      packed.map(form, file, offset, checksum).catch(() => undefined),
+      packed.map(form, file, offset, isSound ? undefined : checksum).catch(() => undefined),
     ),
   );
   const sound = mapped.filter((matrix) => matrix !== undefined);
