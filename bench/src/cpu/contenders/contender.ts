@@ -19,7 +19,7 @@ export type Job =
   | {
       readonly kind: "first-token";
       readonly promptTokens: number;
-      /** Whether Octavo may keep its packed weights beside the models; the first sample then makes them. */
+      /** Whether Octavo may keep its packed weights beside the models; they are made before the first sample. */
       readonly keepsPacked: boolean;
     }
   | { readonly kind: "memory"; readonly promptTokens: number; readonly newTokens: number }
@@ -73,5 +73,7 @@ export interface Contender {
   readonly name: string;
   /** False where it has no way to do such a job. */
   supports(job: Job): boolean;
+  /** What a job needs to be there, made once before the first measurement. */
+  prepare?(job: Job, context: MeasureContext): Promise<void>;
   measure(job: Job, context: MeasureContext): Promise<Measurement>;
 }

@@ -1,3 +1,6 @@
+import { open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { packedFolder } from "../models/packed-folder.js";
 import { measureServer } from "./served.js";
 import type { Contender, Job, MeasureContext, Measurement } from "./contender.js";
 import { octavoServer } from "./octavo-server.js";
@@ -7,8 +10,25 @@ import { measureInWorker } from "./worker.js";
 export const octavo: Contender = {
   name: "octavo",
   supports: () => true,
+  async prepare(job: Job, context: MeasureContext): Promise<void> {
+    if (job.kind !== "first-token" || !job.keepsPacked) return;
+    await measureInWorker("octavo-worker.js", job, context);
+    await settle(packedFolder(context.model.path));
+  },
   async measure(job: Job, context: MeasureContext): Promise<Measurement> {
     if (job.kind === "server") return await measureServer(octavoServer(job, context), job);
     return await measureInWorker("octavo-worker.js", job, context);
   },
 };
+
+/** Waits until a folder's files are on the disk, so that nobody is measured while they are written. */
+async function settle(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = await open(join(folder, name));
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+}

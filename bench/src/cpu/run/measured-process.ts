@@ -23,6 +23,9 @@ export interface ProcessRecord {
   readonly anonymousBytes: number | undefined;
 }
 
+/** Node reads them at every start, which takes longer than all the rest of its own start: the machine's concern, no contender's. */
+const withoutExtraCertificates = { NODE_EXTRA_CA_CERTS: undefined };
+
 /** Runs a process to its end, watching its memory from outside, the same way for every contender. */
 export async function runMeasured(
   spec: ProcessSpec,
@@ -31,7 +34,7 @@ export async function runMeasured(
   const startMs = performance.now();
   const child = spawn(spec.command, spec.args, {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...spec.env },
+    env: { ...process.env, ...withoutExtraCertificates, ...spec.env },
   });
   const memory = watchMemory(child.pid);
   const lines: string[] = [];

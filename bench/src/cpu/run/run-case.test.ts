@@ -72,6 +72,24 @@ describe("runCase", () => {
     assert.equal(samples.length, 3);
   });
 
+  test("what contenders need is made once, before anything is measured", async () => {
+    const order: string[] = [];
+    const prepared: Contender = {
+      ...contender("a", order),
+      prepare: async () => void order.push("a's"),
+    };
+    const unprepared: Contender = {
+      ...contender("b", order),
+      prepare: () => Promise.reject(new OctavoError("engine_failed", "nothing to make it of")),
+    };
+    const { samples, failures } = await runCase(
+      runOf([contender("c", order), prepared, unprepared], [], () => 40, 2),
+    );
+    assert.deepEqual(order, ["a's", "c", "a", "a", "c"]);
+    assert.equal(samples.length, 4);
+    assert.equal(failures.get("b")?.message, "nothing to make it of");
+  });
+
   test("a contender that fails is left out and named", async () => {
     const order: string[] = [];
     const broken: Contender = {

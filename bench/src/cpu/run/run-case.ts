@@ -43,6 +43,14 @@ export async function runCase(run: CaseRun): Promise<CaseSamples> {
   const failures = new Map<string, OctavoError>();
   const done = new Set<string>();
   let numRepeated = 0;
+  for (const contender of run.contenders) {
+    try {
+      await contender.prepare?.(run.job, run.context);
+    } catch (thrown) {
+      failures.set(contender.name, OctavoError.from(thrown));
+      done.add(contender.name);
+    }
+  }
   let before = await run.measureLimits();
   const take = async (contender: Contender): Promise<Sample | undefined> => {
     const startMs = performance.now();

@@ -1,9 +1,9 @@
 // Measures one job on the engine in this process and prints the measurement as JSON. The task is the only argument.
-import { dirname, join } from "node:path";
 import { LLM, type LoadOptions, type StepRecord } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Job, Measurement } from "../contenders/contender.js";
 import { FIRST_TOKEN, type WorkerTask } from "../contenders/worker.js";
+import { packedFolder } from "../models/packed-folder.js";
 import { median } from "../../support/median.js";
 import { PromptSource } from "./prompts.js";
 import { fullSteps, numFullSteps, WARM_UP } from "./steps.js";
@@ -23,8 +23,7 @@ function sizes(): LoadOptions {
     maxModelLen: length,
     // Only steps without prompts are counted, so the prompts may go in as fast as they can.
     ...(job.kind === "decode" && { maxPrefillStepMs: 0 }),
-    ...(job.kind === "first-token" &&
-      job.keepsPacked && { weightCache: join(dirname(task.modelPath), "packed") }),
+    ...(job.kind === "first-token" && job.keepsPacked && { weightCache: packedFolder(task.modelPath) }),
     ...(job.kind === "waiting" && { maxQueuedRequests: job.waiting + job.streams }),
   };
 }
