@@ -72,8 +72,8 @@ struct QuantisedKernels {
     void (*multiply)(const UnpackedPanels& weights, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride,
                      bool first);
     /// A pair times `num_rows` <= max_stream_rows rows over all groups, reading the weights once from memory:
-    /// sums[(row * kPairPanels + panel) * 16 + i]. Null when max_stream_rows is 0.
-    void (*stream)(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums);
+    /// sums[row * stride + panel * 16 + i]. Null when max_stream_rows is 0.
+    void (*stream)(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride);
 };
 
 /// Kernels of an instruction set.

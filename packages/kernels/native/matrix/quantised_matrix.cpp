@@ -10,8 +10,11 @@ namespace {
 
 /// Rows whose sums one task keeps; with 8 panels they take a quarter of a megabyte.
 constexpr int64_t kRowBlock = 512;
-/// Packed bytes that a thread takes at a time when weights are read once.
+/// What a thread takes at a time when weights are read once: at most so many packed bytes and sums, of each half of a gated matrix.
 constexpr int64_t kStreamBytes = int64_t{256} << 10;
+constexpr int64_t kStreamSums = 4096;
+/// Of a narrow matrix less, so that each thread has this often something to take.
+constexpr int64_t kSharesOfThread = 4;
 
 }  // namespace
 
@@ -90,23 +93,28 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
                                       ThreadPool& pool) const {
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const int64_t panels = panels_.panels();
-    const TilePlan plan{panels_.rows, rows.m, kPairPanels, rows.m, std::max<int64_t>(1, kStreamBytes / (halves * panels_.pair_bytes))};
+    const int64_t half = panels / halves;
+    // Gate and up are read in turn: so many pairs of each at a time that memory is read straight on for long, yet every thread has work.
+    const int64_t shares = kSharesOfThread * pool.size() * output.share.count * kPairPanels;
+    const int64_t run = std::max<int64_t>(1, std::min({kStreamBytes / panels_.pair_bytes, half / shares,
+                                                       kStreamSums / (kPairPanels * kPanelRows * rows.m)}));
+    const TilePlan plan{panels_.rows, rows.m, run * kPairPanels, rows.m, 1};
     const int64_t num_sums = halves * plan.num_sums();
     float* scratch = static_cast<float*>(
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));
     const QuantisedRows at = rows.block(0, 0);
     run_tiles(plan, output, pool, [&](int thread) { return scratch + thread * num_sums; },
               [&](const Tile& tile, int, float* sums) {
-                  // Gate and up are read in turn.
-                  const int64_t half = panels / halves;
-                  const bool is_gate = halves == 2 && tile.first_panel < half;
-                  const int64_t next = is_gate ? tile.first_panel + half : tile.first_panel + kPairPanels - (halves - 1) * half;
-                  const uint8_t* begin = panels_.pair(tile.first_panel / kPairPanels);
-                  PackedPair pair{{}, begin, begin + panels_.pair_bytes,
-                                  panels_.pair(std::min(next, panels - 1) / kPairPanels)};
-                  // A tile that lacks a panel takes the last one again; what it gives is not written.
-                  for (int64_t p = 0; p < kPairPanels; ++p) pair.panels[p] = panels_.panel(std::min(tile.first_panel + p, panels - 1));
-                  kernels_.stream(pair, rows.groups, at, rows.m, sums);
+                  const int64_t end = tile.first_panel + tile.num_panels;
+                  for (int64_t first = tile.first_panel; first < end; first += kPairPanels) {
+                      int64_t next = first + kPairPanels;
+                      if (halves == 2 && next >= end) next = tile.first_panel < half ? tile.first_panel + half : end - half;
+                      const uint8_t* begin = panels_.pair(first / kPairPanels);
+                      PackedPair pair{{}, begin, begin + panels_.pair_bytes, panels_.pair(std::min(next, panels - 1) / kPairPanels)};
+                      // A tile that lacks a panel takes the last one again; what it gives is not written.
+                      for (int64_t p = 0; p < kPairPanels; ++p) pair.panels[p] = panels_.panel(std::min(first + p, panels - 1));
+                      kernels_.stream(pair, rows.groups, at, rows.m, sums + (first - tile.first_panel) * kPanelRows, plan.stride());
+                  }
               });
 }
 

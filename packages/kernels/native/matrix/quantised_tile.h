@@ -246,29 +246,29 @@ struct Tiles {
     /// R packed panels times C rows, groups [begin, end).
     template <int R, int C>
     static void stream_tile(const PanelView* panels, int64_t begin, int64_t end, const QuantisedRows& rows, float* sums,
-                            Fetcher& shared_fetcher) {
-        constexpr int64_t kStride = kPairPanels * kPanelRows;
+                            int64_t stride, Fetcher& shared_fetcher) {
         Fetcher fetcher = shared_fetcher;
         Floats sum[R][C];
-        load_sums(sums, kStride, begin == 0, sum);
+        load_sums(sums, stride, begin == 0, sum);
         for (int64_t g = begin; g < end; ++g) {
             fetcher.step();
             add_group(PackedGroup<P, R>(panels, g), rows, g, sum);
         }
-        store_sums(sums, kStride, sum);
+        store_sums(sums, stride, sum);
         shared_fetcher = fetcher;
     }
 
     template <int C>
     static void stream_rows(int64_t count, const PanelView* panels, int64_t begin, int64_t end, const QuantisedRows& rows, float* sums,
-                            Fetcher& fetcher) {
+                            int64_t stride, Fetcher& fetcher) {
         if constexpr (C > 1) {
-            if (count < C) return stream_rows<C - 1>(count, panels, begin, end, rows, sums, fetcher);
+            if (count < C) return stream_rows<C - 1>(count, panels, begin, end, rows, sums, stride, fetcher);
         }
-        stream_tile<V::kStreamPanels, C>(panels, begin, end, rows, sums, fetcher);
+        stream_tile<V::kStreamPanels, C>(panels, begin, end, rows, sums, stride, fetcher);
     }
 
-    static void stream(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums) {
+    static void stream(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums,
+                       int64_t stride) {
         const int64_t num_tiles = (num_rows + V::kStreamRows - 1) / V::kStreamRows;
         const int64_t passes = num_tiles * (kPairPanels / V::kStreamPanels);
         // One pass reads the pair straight through; several take a stretch that the nearest cache holds in turn.
@@ -283,7 +283,7 @@ struct Tiles {
                 for (int64_t tiles_left = num_tiles; tiles_left > 0; --tiles_left) {
                     const int64_t count = (num_rows - row + tiles_left - 1) / tiles_left;
                     stream_rows<V::kStreamRows>(count, pair.panels + panel, begin, end, skip(rows, row),
-                                                sums + (row * kPairPanels + panel) * kPanelRows, fetcher);
+                                                sums + row * stride + panel * kPanelRows, stride, fetcher);
                     row += count;
                 }
             }

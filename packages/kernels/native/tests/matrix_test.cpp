@@ -237,7 +237,8 @@ void check_gate(const WeightCase& weight, const std::vector<ThreadPool*>& pools,
         for (int64_t i = 0; i < count; ++i) out[i] = std::fabs(gate[i]) * up[i];
     };
     const GateFunction gate(activate);
-    for (const int64_t half : {int64_t{16}, int64_t{80}}) {
+    // The last half is wide enough for threads to take several pairs at a time, and then ends with a single panel.
+    for (const int64_t half : {int64_t{16}, int64_t{80}, int64_t{560}}) {
         const Sample sample = make_sample(weight, 2 * half, cols, 88);
         const Sample other = make_sample(weight, 24, cols, 89);
         const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, *pools.back());
