@@ -52,3 +52,17 @@ test("what is read while weights are packed needs no package of others", () => {
   for (const never of ["hub", "quantization", "adapters/adapter-set", "weights/safetensors-checkpoint"])
     assert.deepEqual(within(modules, never), [], never);
 });
+
+test("octavo serve reads what it needs to load a model, and the rest of the server while weights are packed", () => {
+  const { modules } = reachedFrom("packages/cli/dist/commands/serve.js");
+  assert.ok(modules.includes("packages/server/dist/config.js"), "flags are checked before");
+  for (const folder of ["routes", "generation", "metering", "service"])
+    assert.deepEqual(
+      modules.filter((path) => path.startsWith(`packages/server/dist/${folder}`)),
+      [],
+      folder,
+    );
+  for (const later of ["engine", "tokenizer", "structured"])
+    assert.deepEqual(within(modules, later), [], `${later} can wait until weights are packed`);
+  assert.ok(modules.length < 240, `${modules.length} modules`);
+});

@@ -1,10 +1,4 @@
-export { defaultServerConfig, resolveServerConfig, type ServerConfig } from "./config.js";
-export {
-  parseTenantSettings,
-  tenantSources,
-  type TenantSettings,
-  type TenantSource,
-} from "./tenants/tenant-settings.js";
+export * from "./settings.js";
 export { createServer, type CreateServerOptions, type OctavoServer } from "./create-server.js";
 export type { ListenAddress } from "./http/http-listener.js";
 export { MeteringLog, type MeteringLogOptions } from "./metering/metering-log.js";

@@ -3,14 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { LLM, quantizationNames, schedulingPolicyNames } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
-import { defaultStoreFolder, SpanStore } from "@octavo/tracing/store";
-import {
-  createServer,
-  MeteringLog,
-  resolveServerConfig,
-  tenantSources,
-  type OctavoServer,
-} from "@octavo/server";
+import type { SpanStore } from "@octavo/tracing/store";
+import type { MeteringLog, OctavoServer } from "@octavo/server";
+import { resolveServerConfig, tenantSources } from "@octavo/server/settings";
 import { Command, Option } from "commander";
 import { interruptible } from "../interruptible.js";
 import { createLoadingLine } from "../output/loading-line.js";
@@ -259,7 +254,10 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     await startDelay(flags, signal);
     return LLM.load(source, {
       ...loadOptionsOf(flags, templateOf(flags.chatTemplate)),
-      onProgress: loading.update,
+      onProgress: (state) => {
+        if (state.phase === "loading weights") void readServer();
+        loading.update(state);
+      },
       onWarning: loading.warn,
       signal,
     });
@@ -268,6 +266,7 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
     await model[Symbol.asyncDispose]();
     throw error;
   };
+  const { createServer } = await readServer().catch(disposeModel);
   const store = await openTraceStore(flags.traceStore).catch(disposeModel);
   const meteringLog = await openMeteringLog(flags.meteringLog).catch(disposeModel);
   const server = createServer({
@@ -293,6 +292,16 @@ async function serve(named: string | undefined, flags: ServeFlags): Promise<void
   await model[Symbol.asyncDispose]();
 }
 
+let serverModules: Promise<typeof import("@octavo/server")> | undefined;
+
+/** Two hundred modules that nobody needs before there is a model: asked for while the kernels' threads pack its weights. */
+function readServer(): Promise<typeof import("@octavo/server")> {
+  serverModules ??= import("@octavo/server");
+  // Whoever awaits it hears of a failure.
+  serverModules.catch(() => undefined);
+  return serverModules;
+}
+
 async function startDelay({ faultStartDelay = 0 }: ServeFlags, signal: AbortSignal): Promise<void> {
   if (faultStartDelay === 0) return;
   tell(`--fault-start-delay: waiting ${faultStartDelay} s before loading`);
@@ -313,12 +322,15 @@ function faultsOf({ enableFaultInjection = false, faultCorruptWeights }: ServeFl
 /** Warnings of a store that cannot be written go where a person looks. */
 async function openTraceStore(flag: string | undefined): Promise<SpanStore | undefined> {
   if (flag === undefined) return undefined;
+  const { defaultStoreFolder, SpanStore } = await import("@octavo/tracing/store");
   const folder = flag === "auto" ? defaultStoreFolder() : flag;
   return SpanStore.open({ folder, onProblem: tell });
 }
 
 async function openMeteringLog(path: string | undefined): Promise<MeteringLog | undefined> {
-  return path === undefined ? undefined : MeteringLog.open({ path, onProblem: tell });
+  if (path === undefined) return undefined;
+  const { MeteringLog } = await readServer();
+  return MeteringLog.open({ path, onProblem: tell });
 }
 
 function tell(message: string): void {

@@ -4,7 +4,7 @@ import {
   type ServerConfig,
   type TenantSettings,
   type TenantSource,
-} from "@octavo/server";
+} from "@octavo/server/settings";
 import type { FaultFlags } from "./fault-flags.js";
 import { type SpeculativeFlags, speculativeConfigOf } from "./speculative-config.js";
 

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol";
-import { parseTenantSettings, type TenantSettings } from "@octavo/server";
+import { parseTenantSettings, type TenantSettings } from "@octavo/server/settings";
 import { InvalidArgumentError } from "commander";
 
 const mostBytes = 4 * 1024 * 1024;
