@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include <climits>
 #include <cstring>
 #include <utility>
 

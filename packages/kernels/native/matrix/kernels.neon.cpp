@@ -5,6 +5,7 @@
 
 #include <arm_neon.h>
 
+#include <climits>
 #include <cstring>
 #include <utility>
 

@@ -72,7 +72,8 @@ struct QuantisedKernels {
     void (*multiply)(const UnpackedPanels& weights, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride,
                      bool first);
     /// A pair times `num_rows` <= max_stream_rows rows over all groups, reading the weights once from memory:
-    /// sums[row * stride + panel * 16 + i]. Null when max_stream_rows is 0.
+    /// sums[row * stride + panel * 16 + i]. More rows than stream_rows lie in blocks of block_groups groups: all rows of
+    /// the first, then of the second. Null when max_stream_rows is 0.
     void (*stream)(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride);
 };
 
@@ -83,7 +84,9 @@ struct QuantisedKernelTable {
     int tile_panels;
     /// Groups unpacked together.
     int block_groups;
-    /// Up to this many rows, multiplying packed panels beats unpacking them.
+    /// Up to this many rows, `stream` multiplies panels as they lie packed.
+    int stream_rows;
+    /// Up to this many rows, `stream` beats `unpack` and `multiply`.
     int max_stream_rows;
 };
 

@@ -19,7 +19,7 @@ constexpr int64_t kSharesOfThread = 4;
 }  // namespace
 
 /// Encoded rows are laid out block of groups by block of groups: all rows of block 0, then of block 1. A block is
-/// what `multiply_unpacked` unpacks at once, or all groups when weights are streamed.
+/// what is unpacked at once, or all groups where weights are multiplied as they lie packed.
 struct QuantisedMatrix::Layout {
     int64_t m;
     int64_t groups;
@@ -32,7 +32,7 @@ struct QuantisedMatrix::Layout {
     Layout(const QuantisedMatrix& matrix, int64_t num_rows, const void* rows)
         : m(num_rows),
           groups(matrix.panels_.groups()),
-          groups_per_block(matrix.streams(num_rows) ? groups : matrix.table_.block_groups),
+          groups_per_block(num_rows <= matrix.table_.stream_rows ? groups : matrix.table_.block_groups),
           per_group(corrections_per_group(correction_of(matrix.panels_.traits().scaling))) {
         Carver carver(const_cast<void*>(rows));
         codes = carver.take<int8_t>(m * groups * kGroup);

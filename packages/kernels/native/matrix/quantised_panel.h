@@ -134,24 +134,28 @@ struct Panel {
         }
     }
 
+    /// One group of a panel into its place among unpacked ones.
+    static V_INLINE void unpack_group(const PanelView& panel, int64_t group, uint8_t* codes, float* scales, float* minima) {
+        typename V::Bytes quads[kQuads];
+        load_quads(panel.codes + code_offset(kFormat, group), quads, std::make_integer_sequence<int, kQuads>());
+        V_UNROLL
+        for (int j = 0; j < kQuads; ++j) V::store_bytes(codes + 64 * j, quads[j]);
+        Meta meta;
+        load_meta(panel, group, meta);
+        V_UNROLL
+        for (int h = 0; h < kScales; ++h) V::store_f32(scales + h * kPanelRows, meta.scales[h]);
+        V_UNROLL
+        for (int h = 0; h < kMinima; ++h) V::store_f32(minima + h * kPanelRows, meta.minima[h]);
+    }
+
     static void unpack(const PanelView& panel, int64_t first, int64_t count, uint8_t* codes, float* scales, float* minima) {
         for (int64_t g = first; g < first + count; ++g) {
-            const uint8_t* packed = panel.codes + code_offset(kFormat, g);
             // The next block is fetched while this one is multiplied.
             const uint8_t* later = panel.codes + code_offset(kFormat, g + count);
             for (int64_t line = 0; line < kCodeBytes; line += 64) V::prefetch(later + line);
-            typename V::Bytes quads[kQuads];
-            load_quads(packed, quads, std::make_integer_sequence<int, kQuads>());
-            V_UNROLL
-            for (int j = 0; j < kQuads; ++j) V::store_bytes(codes + 64 * j, quads[j]);
+            unpack_group(panel, g, codes, scales, minima);
             codes += kGroupCodes;
-            Meta meta;
-            load_meta(panel, g, meta);
-            V_UNROLL
-            for (int h = 0; h < kScales; ++h) V::store_f32(scales + h * kPanelRows, meta.scales[h]);
             scales += kScales * kPanelRows;
-            V_UNROLL
-            for (int h = 0; h < kMinima; ++h) V::store_f32(minima + h * kPanelRows, meta.minima[h]);
             minima += kMinima * kPanelRows;
         }
     }

@@ -17,7 +17,7 @@ struct PackedGroup {
     }
     template <int J>
     V_INLINE typename V::Bytes quad(int r) const {
-        return P::template load_quad<J>(codes[r]);
+        return V::pinned(P::template load_quad<J>(codes[r]));
     }
     V_INLINE typename V::Floats scale(int r, int h) const { return meta[r].scales[h]; }
     V_INLINE typename V::Floats minimum(int r, int h) const { return meta[r].minima[h]; }
@@ -56,6 +56,8 @@ struct Tiles {
     static constexpr int kScales = P::kScales;
     static constexpr int kQuadsPerScale = P::kQuads / kScales;
     static constexpr int kRun = V::template kRun<P::kValueBits>;
+    /// Row tiles from which on `stream` unpacks first, which pays where the planes of bits take long to put together.
+    static constexpr int kUnpackTiles = kScales == 2 ? 3 : INT_MAX;
 
     /// What an integer dot product starts from.
     static V_INLINE Ints start(const QuantisedRows& rows, int64_t group_of_row, int half) {
@@ -185,14 +187,23 @@ struct Tiles {
         return {rows.codes + groups * kGroup, rows.scales + groups, rows.corrections + groups * P::kCorrections, rows.stride};
     }
 
-    /// R unpacked panels times C rows.
+    /// R unpacked panels times C rows. `fetch` is called for every group.
+    template <int R, int C, class Fetch>
+    static V_INLINE void tile(const UnpackedPanels& weights, int first_panel, const QuantisedRows& rows, float* sums, int64_t stride,
+                              bool first, const Fetch& fetch) {
+        Floats sum[R][C];
+        load_sums(sums, stride, first, sum);
+        for (int64_t g = 0; g < weights.groups; ++g) {
+            fetch();
+            add_group(UnpackedGroup<P, R>(weights, first_panel, g), rows, g, sum);
+        }
+        store_sums(sums, stride, sum);
+    }
+
     template <int R, int C>
     static void tile(const UnpackedPanels& weights, int first_panel, const QuantisedRows& rows, float* sums, int64_t stride,
                      bool first) {
-        Floats sum[R][C];
-        load_sums(sums, stride, first, sum);
-        for (int64_t g = 0; g < weights.groups; ++g) add_group(UnpackedGroup<P, R>(weights, first_panel, g), rows, g, sum);
-        store_sums(sums, stride, sum);
+        tile<R, C>(weights, first_panel, rows, sums, stride, first, [] {});
     }
 
     template <int R>
@@ -216,34 +227,37 @@ struct Tiles {
     }
 
     /// Fetches the memory of pairs in the order in which it lies, some way ahead of its use and spread evenly over the passes that
-    /// use what is already here, so that memory is never idle.
+    /// use what is already here, so that memory is never idle. Every step fetches equally many lines, some of them twice, since a
+    /// branch that goes now this way and now that costs more.
     class Fetcher {
     public:
         V_INLINE Fetcher(const PackedPair& pair, int64_t groups, int64_t ahead, int64_t passes)
-            : at_(pair.begin + ahead), end_(pair.end), next_(pair.next), group_bytes_((pair.end - pair.begin) / groups),
-              line_cost_(64 * passes) {}
+            : at_(pair.begin + ahead), end_(pair.end), next_(pair.next),
+              step_bytes_(((pair.end - pair.begin) / groups + passes - 1) / passes), step_lines_((step_bytes_ + 63) / 64) {}
         /// To be called for every group of every pass.
         V_INLINE void step() {
             if (at_ >= end_ && next_ != nullptr) {
                 at_ = next_ + (at_ - end_);
                 next_ = nullptr;
             }
-            for (owed_ += group_bytes_; owed_ > 0; owed_ -= line_cost_) {
-                V::prefetch(at_);
-                at_ += 64;
-            }
+            const uint8_t* line = at_;
+            for (int64_t lines_left = step_lines_; lines_left > 0; --lines_left, line += 64) V::prefetch(line);
+            at_ += step_bytes_;
         }
 
     private:
         const uint8_t* at_;
         const uint8_t* end_;
         const uint8_t* next_;
-        int64_t group_bytes_;
-        int64_t line_cost_;
-        int64_t owed_ = 0;
+        int64_t step_bytes_;
+        int64_t step_lines_;
     };
 
-    /// R packed panels times C rows, groups [begin, end).
+    static QuantisedRows from_group(const QuantisedRows& rows, int64_t group) {
+        return {rows.codes + group * kGroup, rows.scales + group, rows.corrections + group * P::kCorrections, rows.stride};
+    }
+
+    /// R packed panels times C rows, groups [begin, end) of the weights, from the first on of the rows.
     template <int R, int C>
     static void stream_tile(const PanelView* panels, int64_t begin, int64_t end, const QuantisedRows& rows, float* sums,
                             int64_t stride, Fetcher& shared_fetcher) {
@@ -252,7 +266,7 @@ struct Tiles {
         load_sums(sums, stride, begin == 0, sum);
         for (int64_t g = begin; g < end; ++g) {
             fetcher.step();
-            add_group(PackedGroup<P, R>(panels, g), rows, g, sum);
+            add_group(PackedGroup<P, R>(panels, g), rows, g - begin, sum);
         }
         store_sums(sums, stride, sum);
         shared_fetcher = fetcher;
@@ -267,27 +281,81 @@ struct Tiles {
         stream_tile<V::kStreamPanels, C>(panels, begin, end, rows, sums, stride, fetcher);
     }
 
-    static void stream(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums,
-                       int64_t stride) {
-        const int64_t num_tiles = (num_rows + V::kStreamRows - 1) / V::kStreamRows;
-        const int64_t passes = num_tiles * (kPairPanels / V::kStreamPanels);
-        // One pass reads the pair straight through; several take a stretch that the nearest cache holds in turn.
-        const int64_t block = passes == 1 ? groups : V::kStreamGroups;
+    template <int C>
+    static void unpacked_rows(int64_t count, const UnpackedPanels& weights, const QuantisedRows& rows, float* sums,
+                              int64_t stride, bool first, Fetcher& shared_fetcher) {
+        if constexpr (C > 1) {
+            if (count < C) return unpacked_rows<C - 1>(count, weights, rows, sums, stride, first, shared_fetcher);
+        }
+        Fetcher fetcher = shared_fetcher;
+        tile<kPairPanels, C>(weights, 0, rows, sums, stride, first, [&] { fetcher.step(); });
+        shared_fetcher = fetcher;
+    }
+
+    /// One tile of rows.
+    static void stream_whole(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums,
+                             int64_t stride) {
+        constexpr int64_t kPasses = kPairPanels / V::kStreamPanels;
+        // One pass reads the pair straight through; two take a stretch that the nearest cache holds in turn.
+        const int64_t block = kPasses == 1 ? groups : V::kStreamGroups;
         const int64_t bytes = pair.end - pair.begin;
-        const int64_t ahead = passes == 1 ? V::kPrefetchBytes : 2 * block * (bytes / groups);
-        Fetcher fetcher(pair, groups, ahead < bytes ? ahead : bytes, passes);
+        const int64_t ahead = kPasses == 1 ? V::kPrefetchBytes : 2 * block * (bytes / groups);
+        Fetcher fetcher(pair, groups, ahead < bytes ? ahead : bytes, kPasses);
         for (int64_t begin = 0; begin < groups; begin += block) {
             const int64_t end = begin + block < groups ? begin + block : groups;
             for (int panel = 0; panel < kPairPanels; panel += V::kStreamPanels) {
-                int64_t row = 0;
-                for (int64_t tiles_left = num_tiles; tiles_left > 0; --tiles_left) {
-                    const int64_t count = (num_rows - row + tiles_left - 1) / tiles_left;
-                    stream_rows<V::kStreamRows>(count, pair.panels + panel, begin, end, skip(rows, row),
-                                                sums + row * stride + panel * kPanelRows, stride, fetcher);
-                    row += count;
-                }
+                stream_rows<V::kStreamRows>(num_rows, pair.panels + panel, begin, end, from_group(rows, begin),
+                                            sums + panel * kPanelRows, stride, fetcher);
             }
         }
+    }
+
+    static_assert(V::kMaxStreamRows <= V::kStreamRows || V::kStreamPanels == kPairPanels, "several tiles of rows take pairs whole");
+
+    /// Several tiles of rows, block of groups by block of groups.
+    static void stream_blocks(const PackedPair& pair, int64_t groups, const QuantisedRows& all_rows, int64_t num_rows, float* sums,
+                              int64_t stride) {
+        alignas(64) uint8_t codes[kPairPanels * V::kBlockGroups * kGroupCodes];
+        alignas(64) float scales[kPairPanels * V::kBlockGroups * kScales * kPanelRows];
+        alignas(64) float minima[kPairPanels * V::kBlockGroups * (P::kMinima > 0 ? P::kMinima : 1) * kPanelRows];
+        const int64_t num_tiles = (num_rows + V::kStreamRows - 1) / V::kStreamRows;
+        const int64_t bytes = pair.end - pair.begin;
+        const int64_t ahead = 2 * V::kBlockGroups * (bytes / groups);
+        Fetcher fetcher(pair, groups, ahead < bytes ? ahead : bytes, num_tiles);
+        for (int64_t begin = 0; begin < groups; begin += V::kBlockGroups) {
+            const int64_t count = groups - begin < V::kBlockGroups ? groups - begin : V::kBlockGroups;
+            const UnpackedPanels weights{codes, scales, minima, kPairPanels, count};
+            if (num_tiles >= kUnpackTiles) {
+                for (int p = 0; p < kPairPanels; ++p) {
+                    for (int64_t g = 0; g < count; ++g) {
+                        const int64_t at = p * count + g;
+                        P::unpack_group(pair.panels[p], begin + g, codes + at * kGroupCodes, scales + at * kScales * kPanelRows,
+                                        minima + at * P::kMinima * kPanelRows);
+                    }
+                }
+            }
+            QuantisedRows block = from_group(all_rows, begin * num_rows);
+            block.stride = count;
+            int64_t row = 0;
+            for (int64_t tiles_left = num_tiles; tiles_left > 0; --tiles_left) {
+                const int64_t tile_rows = (num_rows - row + tiles_left - 1) / tiles_left;
+                const QuantisedRows rows = skip(block, row);
+                if (num_tiles >= kUnpackTiles) {
+                    unpacked_rows<V::kStreamRows>(tile_rows, weights, rows, sums + row * stride, stride, begin == 0, fetcher);
+                } else {
+                    stream_rows<V::kStreamRows>(tile_rows, pair.panels, begin, begin + count, rows, sums + row * stride, stride, fetcher);
+                }
+                row += tile_rows;
+            }
+        }
+    }
+
+    static void stream(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums,
+                       int64_t stride) {
+        if constexpr (V::kMaxStreamRows > V::kStreamRows) {
+            if (num_rows > V::kStreamRows) return stream_blocks(pair, groups, rows, num_rows, sums, stride);
+        }
+        stream_whole(pair, groups, rows, num_rows, sums, stride);
     }
 
     static constexpr QuantisedKernels kernels() {
@@ -305,4 +373,5 @@ struct KernelsOfFormats<std::integer_sequence<int, Id...>> {
 };
 
 constexpr QuantisedKernelTable kQuantisedTable{KernelsOfFormats<std::make_integer_sequence<int, kNumFormats>>::kAll,
-                                               V::kTilePanels, V::kBlockGroups, V::kMaxStreamRows};
+                                               V::kTilePanels, V::kBlockGroups,
+                                               V::kMaxStreamRows > 0 ? V::kStreamRows : 0, V::kMaxStreamRows};

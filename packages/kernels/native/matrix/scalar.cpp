@@ -1,4 +1,5 @@
 #include <cmath>
+#include <climits>
 #include <cstring>
 #include <utility>
 
