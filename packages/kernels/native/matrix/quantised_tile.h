@@ -343,7 +343,8 @@ struct Tiles {
                 if (num_tiles >= kUnpackTiles) {
                     unpacked_rows<V::kStreamRows>(tile_rows, weights, rows, sums + row * stride, stride, begin == 0, fetcher);
                 } else {
-                    stream_rows<V::kStreamRows>(tile_rows, pair.panels, begin, begin + count, rows, sums + row * stride, stride, fetcher);
+                    stream_rows<V::kStreamRows>(tile_rows, pair.panels, begin, begin + count, rows, sums + row * stride, stride,
+                                                fetcher);
                 }
                 row += tile_rows;
             }
