@@ -37,30 +37,35 @@ bool spin_until(const Ready& ready) {
     return ready();
 }
 
-/// What is left of a run of chunks: its owner takes them from the front, others from the back.
+struct Range {
+    int64_t first;
+    int64_t end;
+};
+
+/// What is left of a run of chunks: its owner takes them from the front, others from the back. A quarter of them at a time: taking
+/// waits for the memory that is on its way, so it should be rare, and what is taken last should be small.
 class alignas(64) Share {
 public:
-    void set(int64_t first, int64_t end) { left_.store(pack(first, end), std::memory_order_relaxed); }
-    int64_t take_first() {
-        return take([](int64_t& first, int64_t&) { return first++; });
+    void set(Range range) { left_.store(pack(range), std::memory_order_relaxed); }
+    Range take_first() {
+        return take([](Range& left, int64_t count) { return Range{left.first, left.first += count}; });
     }
-    int64_t take_last() {
-        return take([](int64_t&, int64_t& end) { return --end; });
+    Range take_last() {
+        return take([](Range& left, int64_t count) { return Range{left.end -= count, left.end + count}; });
     }
 
 private:
-    static uint64_t pack(int64_t first, int64_t end) { return static_cast<uint64_t>(end) << 32 | static_cast<uint64_t>(first); }
+    static uint64_t pack(Range range) { return static_cast<uint64_t>(range.end) << 32 | static_cast<uint64_t>(range.first); }
 
-    /// -1 when nothing is left.
+    /// Empty when nothing is left.
     template <class Choose>
-    int64_t take(const Choose& choose) {
+    Range take(const Choose& choose) {
         uint64_t left = left_.load(std::memory_order_relaxed);
         for (;;) {
-            int64_t first = static_cast<int64_t>(left & 0xffffffffu);
-            int64_t end = static_cast<int64_t>(left >> 32);
-            if (first >= end) return -1;
-            const int64_t chunk = choose(first, end);
-            if (left_.compare_exchange_weak(left, pack(first, end), std::memory_order_relaxed)) return chunk;
+            Range range{static_cast<int64_t>(left & 0xffffffffu), static_cast<int64_t>(left >> 32)};
+            if (range.first >= range.end) return {0, 0};
+            const Range taken = choose(range, (range.end - range.first + 3) / 4);
+            if (left_.compare_exchange_weak(left, pack(range), std::memory_order_relaxed)) return taken;
         }
     }
 
@@ -189,12 +194,15 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, FunctionRef<void(int
     const int64_t num_chunks = (count + grain - 1) / grain;
     const int num_shares = std::min(size(), kMostShares);
     Share shares[kMostShares];
-    for (int i = 0; i < num_shares; ++i) shares[i].set(num_chunks * i / num_shares, num_chunks * (i + 1) / num_shares);
+    for (int i = 0; i < num_shares; ++i) shares[i].set({num_chunks * i / num_shares, num_chunks * (i + 1) / num_shares});
     run([&](int thread, int) {
-        const auto work = [&](int64_t chunk) { fn(chunk * grain, std::min((chunk + 1) * grain, count), thread); };
         for (int i = 0; i < num_shares; ++i) {
             Share& share = shares[(thread + i) % num_shares];
-            for (int64_t chunk; (chunk = i == 0 ? share.take_first() : share.take_last()) >= 0;) work(chunk);
+            for (;;) {
+                const Range chunks = i == 0 ? share.take_first() : share.take_last();
+                if (chunks.first == chunks.end) break;
+                fn(chunks.first * grain, std::min(chunks.end * grain, count), thread);
+            }
         }
     });
 }

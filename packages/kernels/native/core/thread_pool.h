@@ -19,8 +19,8 @@ public:
     /// Runs fn(thread_index, num_threads) on every thread and returns when all are done.
     void run(FunctionRef<void(int, int)> fn);
 
-    /// Splits [0, count) into chunks of `grain`; fn(begin, end, thread_index). Each thread has a run of neighbouring chunks, so that
-    /// it reads memory straight on, and takes from the ends of the others' runs when it is through.
+    /// Splits [0, count) into chunks of `grain`; fn(begin, end, thread_index) gets one or several neighbours. Each thread has a run
+    /// of them, so that it reads memory straight on, and takes from the ends of the others' runs when it is through.
     /// What is computed for an index may not depend on the chunking.
     void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t, int)> fn);
 

@@ -10,11 +10,11 @@ namespace {
 
 /// Rows whose sums one task keeps; with 8 panels they take a quarter of a megabyte.
 constexpr int64_t kRowBlock = 512;
-/// What a thread takes at a time when weights are read once: at most so many packed bytes and sums, of each half of a gated matrix.
-constexpr int64_t kStreamBytes = int64_t{256} << 10;
-constexpr int64_t kStreamSums = 4096;
-/// Of a narrow matrix less, so that each thread has this often something to take.
-constexpr int64_t kSharesOfThread = 4;
+/// When weights are read once: packed bytes and sums that are computed in one go, of each half of a gated matrix, and the fewest
+/// bytes for which a thread asks.
+constexpr int64_t kJoinedBytes = int64_t{512} << 10;
+constexpr int64_t kJoinedSums = 4096;
+constexpr int64_t kLeastBytes = int64_t{32} << 10;
 
 }  // namespace
 
@@ -94,11 +94,10 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const int64_t panels = panels_.panels();
     const int64_t half = panels / halves;
-    // Gate and up are read in turn: so many pairs of each at a time that memory is read straight on for long, yet every thread has work.
-    const int64_t shares = kSharesOfThread * pool.size() * output.share.count * kPairPanels;
-    const int64_t run = std::max<int64_t>(1, std::min({kStreamBytes / panels_.pair_bytes, half / shares,
-                                                       kStreamSums / (kPairPanels * kPanelRows * rows.m)}));
-    const TilePlan plan{panels_.rows, rows.m, run * kPairPanels, rows.m, 1};
+    // Gate and up are read in turn: so many pairs of each at a time that memory is read straight on for long.
+    const int64_t joined = std::min(kJoinedBytes / panels_.pair_bytes, kJoinedSums / (kPairPanels * kPanelRows * rows.m));
+    const TilePlan plan{panels_.rows, rows.m, kPairPanels, rows.m, std::max<int64_t>(1, joined),
+                        std::max<int64_t>(1, kLeastBytes / panels_.pair_bytes)};
     const int64_t num_sums = halves * plan.num_sums();
     float* scratch = static_cast<float*>(
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));

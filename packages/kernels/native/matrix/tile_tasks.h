@@ -43,10 +43,12 @@ struct TilePlan {
     int64_t m;
     int64_t tile_panels;
     int64_t row_block;
-    /// Tiles that a thread takes at a time.
-    int64_t grain;
+    /// Neighbouring tiles that are computed as one when a thread has so many; all rows are one block then.
+    int64_t joined = 1;
+    /// The fewest tiles worth taking.
+    int64_t grain = 1;
 
-    int64_t stride() const { return tile_panels * kPanelRows; }
+    int64_t stride() const { return joined * tile_panels * kPanelRows; }
     int64_t num_sums() const { return std::min(row_block, m) * stride(); }
 };
 
@@ -56,7 +58,7 @@ inline TilePlan plan_tiles(int64_t output_rows, int64_t m, int64_t unit, int64_t
     const int64_t panels = (output_rows + kPanelRows - 1) / kPanelRows / (gated ? 2 : 1);
     const auto tiles = [&](int64_t tile_panels) { return panels / tile_panels * ((m + row_block - 1) / row_block); };
     const int64_t tile_panels = tiles(4 * unit) >= 4 * num_threads ? 4 * unit : unit;
-    return {output_rows, m, tile_panels, panels < 2 * tile_panels * num_threads ? row_block / 4 : row_block, 1};
+    return {output_rows, m, tile_panels, panels < 2 * tile_panels * num_threads ? row_block / 4 : row_block};
 }
 
 /// Computes every tile and writes it. `compute(tile, thread, sums)` leaves the sum of row r and output i of the tile in
@@ -80,10 +82,12 @@ void run_tiles(const TilePlan& plan, const LinearOutput& output, ThreadPool& poo
     const int64_t end_task = num_tasks * (output.share.index + 1) / output.share.count;
     pool.parallel_for(end_task - first_task, plan.grain, [&](int64_t begin, int64_t end, int thread) {
         float* sums = sums_of(thread);
-        for (int64_t task = first_task + begin; task < first_task + end; ++task) {
+        int64_t num_joined = 1;
+        for (int64_t task = first_task + begin; task < first_task + end; task += num_joined) {
+            num_joined = std::min(plan.joined, first_task + end - task);
             Tile tile;
             tile.first_panel = task / num_row_blocks * plan.tile_panels;
-            tile.num_panels = std::min(plan.tile_panels, panels - tile.first_panel);
+            tile.num_panels = std::min(num_joined * plan.tile_panels, panels - tile.first_panel);
             tile.first_row = task % num_row_blocks * plan.row_block;
             tile.num_rows = std::min(plan.row_block, plan.m - tile.first_row);
             const int64_t column = tile.first_panel * kPanelRows;

@@ -38,7 +38,9 @@ void check_every_index_once(int size) {
             std::vector<int> visits(static_cast<size_t>(count));
             std::atomic<bool> sound{true};
             pool.parallel_for(count, grain, [&](int64_t begin, int64_t end, int thread) {
-                if (begin >= end || end - begin > std::max<int64_t>(grain, 1) || thread < 0 || thread >= size) sound = false;
+                const int64_t chunk = std::max<int64_t>(grain, 1);
+                const bool whole = begin % chunk == 0 && (end % chunk == 0 || end == count);
+                if (begin >= end || !whole || thread < 0 || thread >= size) sound = false;
                 for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
             });
             for (const int visit : visits) CHECK(visit == 1);
