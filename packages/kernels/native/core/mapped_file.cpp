@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -16,6 +17,8 @@ namespace {
 [[noreturn]] void fail(const std::string& path, const char* what, int error) {
     throw std::runtime_error(path + ": " + what + ": " + std::strerror(error));
 }
+
+size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 struct Descriptor {
     int fd;
@@ -47,33 +50,34 @@ MappedFile::~MappedFile() {
 void MappedFile::release(size_t offset, size_t bytes) const noexcept {
     if (data_ == nullptr || offset >= size_) return;
     if (bytes > size_ - offset) bytes = size_ - offset;
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t page = page_size();
     const size_t first = (offset + page - 1) / page * page;
     const size_t last = (offset + bytes) / page * page;
     if (first < last) madvise(const_cast<uint8_t*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
+MappedFile::Pages MappedFile::pages_of(size_t offset, size_t bytes) const noexcept {
+    if (data_ == nullptr || offset >= size_) return {nullptr, 0};
+    const size_t before = offset % page_size();
+    return {const_cast<uint8_t*>(data_) + offset - before, std::min(bytes, size_ - offset) + before};
+}
+
 void MappedFile::keep(size_t offset, size_t bytes) const noexcept {
-    if (data_ == nullptr || offset >= size_) return;
-    if (bytes > size_ - offset) bytes = size_ - offset;
-    const size_t before = offset % static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    uint8_t* start = const_cast<uint8_t*>(data_) + offset - before;
-    madvise(start, bytes + before, MADV_NORMAL);
-    madvise(start, bytes + before, MADV_WILLNEED);
+    const Pages pages = pages_of(offset, bytes);
+    if (pages.bytes == 0) return;
+    madvise(pages.start, pages.bytes, MADV_NORMAL);
+    madvise(pages.start, pages.bytes, MADV_WILLNEED);
 }
 
 void MappedFile::populate(size_t offset, size_t bytes) const noexcept {
-    if (data_ == nullptr || offset >= size_) return;
-    if (bytes > size_ - offset) bytes = size_ - offset;
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t before = offset % page;
-    const uint8_t* start = data_ + offset - before;
-    bytes += before;
+    const Pages pages = pages_of(offset, bytes);
+    if (pages.bytes == 0) return;
 #ifdef MADV_POPULATE_READ
-    if (madvise(const_cast<uint8_t*>(start), bytes, MADV_POPULATE_READ) == 0) return;
+    if (madvise(pages.start, pages.bytes, MADV_POPULATE_READ) == 0) return;
 #endif
     // Linux before 5.14, and others.
-    for (size_t at = 0; at < bytes; at += page) static_cast<void>(*static_cast<const volatile uint8_t*>(start + at));
+    const size_t page = page_size();
+    for (size_t at = 0; at < pages.bytes; at += page) static_cast<void>(*static_cast<const volatile uint8_t*>(pages.start + at));
 }
 
 }  // namespace octavo

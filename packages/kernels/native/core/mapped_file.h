@@ -29,6 +29,13 @@ public:
     void populate(size_t offset, size_t bytes) const noexcept;
 
 private:
+    struct Pages {
+        uint8_t* start;
+        size_t bytes;
+    };
+    /// The pages that a range touches, as far as the file goes; none where it begins behind the file's end.
+    Pages pages_of(size_t offset, size_t bytes) const noexcept;
+
     std::string path_;
     const uint8_t* data_ = nullptr;
     size_t size_ = 0;

@@ -100,7 +100,7 @@ void InPlaceMatrix::multiply_few(const uint8_t* rows, int64_t m, const LinearOut
     const int64_t num_threads = pool.size() * output.share.count;
     const int64_t tile_panels = std::clamp<int64_t>(num_panels() / halves / (4 * num_threads), 1,
                                                     std::max<int64_t>(1, kStreamBytes / panel_bytes));
-    const TilePlan plan{rows_, m, tile_panels, m, 1};
+    const TilePlan plan{rows_, m, tile_panels, m};
     const bool is_spread = m == 1 && spread_patterns(blocks()) <= kMaxPatterns;
     const int64_t num_sums = halves * plan.num_sums();
     const int64_t num_partial = is_spread ? kPanelRows * blocks() : 0;

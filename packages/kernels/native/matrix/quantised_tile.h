@@ -182,10 +182,10 @@ struct Tiles {
         }
     }
 
-    static QuantisedRows skip(const QuantisedRows& rows, int64_t count) {
-        const int64_t groups = count * rows.stride;
-        return {rows.codes + groups * kGroup, rows.scales + groups, rows.corrections + groups * P::kCorrections, rows.stride};
+    static QuantisedRows from_group(const QuantisedRows& rows, int64_t group) {
+        return {rows.codes + group * kGroup, rows.scales + group, rows.corrections + group * P::kCorrections, rows.stride};
     }
+    static QuantisedRows skip(const QuantisedRows& rows, int64_t count) { return from_group(rows, count * rows.stride); }
 
     /// R unpacked panels times C rows. `fetch` is called for every group.
     template <int R, int C, class Fetch>
@@ -252,10 +252,6 @@ struct Tiles {
         int64_t step_bytes_;
         int64_t step_lines_;
     };
-
-    static QuantisedRows from_group(const QuantisedRows& rows, int64_t group) {
-        return {rows.codes + group * kGroup, rows.scales + group, rows.corrections + group * P::kCorrections, rows.stride};
-    }
 
     /// R packed panels times C rows, groups [begin, end) of the weights, from the first on of the rows.
     template <int R, int C>

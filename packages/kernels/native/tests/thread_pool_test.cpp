@@ -40,7 +40,10 @@ void check_every_index_once(int size) {
             pool.parallel_for(count, grain, [&](int64_t begin, int64_t end, int thread) {
                 const int64_t chunk = std::max<int64_t>(grain, 1);
                 const bool whole = begin % chunk == 0 && (end % chunk == 0 || end == count);
-                if (begin >= end || !whole || thread < 0 || thread >= size) sound = false;
+                // A quarter of a share at most, a share being what the threads have of all chunks.
+                const int64_t most_of_share = ((count + chunk - 1) / chunk + size - 1) / size;
+                const int64_t most = (most_of_share + 3) / 4 * chunk;
+                if (begin >= end || end - begin > most || !whole || thread < 0 || thread >= size) sound = false;
                 for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
             });
             for (const int visit : visits) CHECK(visit == 1);
