@@ -10,6 +10,8 @@ namespace octavo {
 namespace {
 
 constexpr int64_t tokens_per_store = 64;
+/// Of a row, over a chunk.
+constexpr int64_t score_bytes = attention_chunk * static_cast<int64_t>(sizeof(float));
 /// Products of query and key elements below which waking the pool costs more than it gives.
 constexpr int64_t worth_sharing = 200000;
 constexpr AttentionState unseen{-std::numeric_limits<float>::infinity(), 0.0f, 0, 0};
@@ -29,14 +31,15 @@ struct Attention::Scratch {
     float* folded;       // of all before
     float* keys;
     float* values;
+    float* scores;
     AttentionState* states;
     AttentionState* folded_states;
     int32_t* positions;
 
     static int64_t bytes(int64_t rows, int64_t head_dim) {
         const int64_t row = attention_stride(head_dim) * static_cast<int64_t>(sizeof(float));
-        return 3 * rows * row + 2 * attention_chunk * row + 2 * aligned(rows * static_cast<int64_t>(sizeof(AttentionState))) +
-               aligned(rows * static_cast<int64_t>(sizeof(int32_t)));
+        return 3 * rows * row + 2 * attention_chunk * row + rows * score_bytes +
+               2 * aligned(rows * static_cast<int64_t>(sizeof(AttentionState))) + aligned(rows * static_cast<int64_t>(sizeof(int32_t)));
     }
 };
 
@@ -130,6 +133,7 @@ Attention::Scratch Attention::scratch_of(int thread, int64_t rows, int64_t head_
     scratch.folded = floats(rows);
     scratch.keys = floats(attention_chunk);
     scratch.values = floats(attention_chunk);
+    scratch.scores = reinterpret_cast<float*>(take(rows * score_bytes));
     scratch.states = states();
     scratch.folded_states = states();
     scratch.positions = reinterpret_cast<int32_t*>(take(rows * static_cast<int64_t>(sizeof(int32_t))));
@@ -257,6 +261,7 @@ void Attention::descend(const Job& job, const AttentionPlan::Unit& unit, const S
         } while (m < last && members[m].common_chunks > chunk);
         rows.keys = scratch.keys;
         rows.values = scratch.values;
+        rows.scores = scratch.scores;
         const int32_t sequence = members[begin].sequence;
         AttentionContext context{};
         context.block_bytes = job.shape.block_bytes();
@@ -267,23 +272,16 @@ void Attention::descend(const Job& job, const AttentionPlan::Unit& unit, const S
         context.scale = job.spec.scale;
         context.soft_cap = job.spec.soft_cap;
         context.window = job.spec.window;
-        for (int64_t c = chunk; c < common; c++) {
-            for (int64_t head = unit.first_head; head < unit.end_head; head++) {
-                const int64_t first_row = row + (head - unit.first_head) * tile.num_rows;
-                rows.queries = scratch.queries + first_row * job.stride;
-                rows.positions = scratch.positions + first_row;
-                rows.accumulated = scratch.accumulated + first_row * job.stride;
-                rows.states = scratch.states + first_row;
-                context.k = job.layer.k.data() + head * job.shape.head_bytes();
-                context.v = job.layer.v.data() + head * job.shape.head_bytes();
-                const bool is_last = head + 1 == unit.end_head;
-                const int64_t to_next = (is_last ? unit.first_head : head + 1) * job.shape.head_bytes();
-                context.next_k = job.layer.k.data() + to_next;
-                context.next_v = job.layer.v.data() + to_next;
-                context.next_offset = is_last ? attention_chunk : 0;
-                job.kernels.attend(job.shape.dtype, rows, context, c * attention_chunk, (c + 1) * attention_chunk);
-            }
-        }
+        context.k = job.layer.k.data() + unit.first_head * job.shape.head_bytes();
+        context.v = job.layer.v.data() + unit.first_head * job.shape.head_bytes();
+        context.num_heads = unit.end_head - unit.first_head;
+        context.head_bytes = job.shape.head_bytes();
+        rows.per_head = tile.num_rows;
+        rows.queries = scratch.queries + row * job.stride;
+        rows.positions = scratch.positions + row;
+        rows.accumulated = scratch.accumulated + row * job.stride;
+        rows.states = scratch.states + row;
+        job.kernels.attend(job.shape.dtype, rows, context, chunk * attention_chunk, common * attention_chunk);
         descend(job, unit, scratch, begin, m, common, end);
         row += rows.count;
     }

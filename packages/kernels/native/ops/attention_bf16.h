@@ -60,16 +60,6 @@ struct PairRows {
 /// `[block_size / 2][head_dim][2]`.
 inline bool lies_in_pairs(int64_t block_size, int64_t head_dim) { return block_size % 16 == 0 && head_dim % 16 == 0; }
 
-struct Place {
-    int64_t block;
-    int64_t offset;
-};
-/// Positions and block sizes have 32 bits, whose division takes half the time of one of 64.
-inline Place place_of(const octavo::AttentionContext& context, int64_t position) {
-    const uint32_t index = static_cast<uint32_t>(position) / static_cast<uint32_t>(context.block_size);
-    return {context.block_table[index], position - index * context.block_size};
-}
-
 /// Keys where they lie: row k is dimensions 2k and 2k + 1, vector j the positions from 16 * j on.
 struct CachedKeyPairs {
     static constexpr bool fetches_ahead = true;
@@ -77,7 +67,7 @@ struct CachedKeyPairs {
     const uint16_t* vectors[chunk_size / 16];
     int64_t stride;
 
-    CachedKeyPairs(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high)
+    CachedKeyPairs(const HeadContext& context, int64_t base, int64_t low, int64_t high)
         : stride(2 * context.block_size) {
         for (int64_t j = low / 16; 16 * j < high; j++) {
             const Place place = place_of(context, base + 16 * j);
@@ -94,7 +84,7 @@ struct CachedValuePairs {
     using Arithmetic = Bf16Arithmetic;
     const uint16_t* rows[chunk_size / 2];
 
-    CachedValuePairs(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high) {
+    CachedValuePairs(const HeadContext& context, int64_t base, int64_t low, int64_t high) {
         for (int64_t j = low / 16 * 16; j < high; j += 16) {
             const Place place = place_of(context, base + j);
             const uint8_t* block = context.v + place.block * context.block_bytes;
@@ -107,7 +97,7 @@ struct CachedValuePairs {
 
 /// For blocks and heads that vectors do not fit.
 template <typename Pairs>
-void load_singly(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high, float* keys, float* values,
+void load_singly(const HeadContext& context, int64_t base, int64_t low, int64_t high, float* keys, float* values,
                  int64_t stride) {
     using Type = typename Pairs::Type;
     const int64_t dim = context.head_dim;
@@ -133,18 +123,20 @@ struct LoadedPairs {
 
 /// Over a bf16 cache.
 struct Bf16Mode : LoadedPairs {
+    /// With half the arithmetic, and fetches in all of it, the order of heads is as fast.
+    static constexpr bool walks = false;
     static constexpr bool fetches_ahead = true;
     using Keys = CachedKeyPairs;
     using Values = CachedValuePairs;
     static bool reads_in_place(const octavo::AttentionContext& context, int64_t) {
         return lies_in_pairs(context.block_size, context.head_dim);
     }
-    static void load_chunk(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high, float* keys,
+    static void load_chunk(const HeadContext& context, int64_t base, int64_t low, int64_t high, float* keys,
                            float* values, int64_t stride) {
         load_singly<Bf16Pairs>(context, base, low, high, keys, values, stride);
     }
     /// What of the next head, or chunk, corresponds to positions base + [low, high): its keys, then its values.
-    static void look_ahead(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high, Ahead& ahead) {
+    static void look_ahead(const HeadContext& context, int64_t base, int64_t low, int64_t high, Ahead& ahead) {
         const int64_t row_bytes = 2 * context.head_dim;
         const int64_t end = smaller(base + high + context.next_offset, context.length);
         const uint8_t* const heads[] = {context.next_k, context.next_v};
@@ -161,11 +153,12 @@ struct Bf16Mode : LoadedPairs {
 
 /// Over an int8 cache, which is always loaded.
 struct Int8Mode : LoadedPairs {
+    static constexpr bool walks = false;
     static constexpr bool fetches_ahead = false;
     using Keys = CachedKeyPairs;
     using Values = CachedValuePairs;
     static bool reads_in_place(const octavo::AttentionContext&, int64_t) { return false; }
-    static void load_chunk(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high, float* keys,
+    static void load_chunk(const HeadContext& context, int64_t base, int64_t low, int64_t high, float* keys,
                            float* values, int64_t stride) {
         const int64_t dim = context.head_dim;
         const int64_t block_size = context.block_size;

@@ -9,27 +9,58 @@ constexpr int64_t chunk_size = octavo::attention_chunk;
 constexpr int64_t most_rows_in_place = 2 * tile_rows;
 
 struct F32Element {
+    using Arithmetic = FloatArithmetic;
     using Type = float;
     static Vec full(const float* p) { return load(p); }
     static Vec some(const float* p, int count) { return load_some(p, count); }
 };
 struct F16Element {
+    using Arithmetic = FloatArithmetic;
     using Type = uint16_t;
     static Vec full(const uint16_t* p) { return load_f16(p); }
     static Vec some(const uint16_t* p, int count) { return load_some_f16(p, count); }
 };
 struct Bf16Element {
+    using Arithmetic = FloatArithmetic;
     using Type = uint16_t;
     static Vec full(const uint16_t* p) { return load_bf16(p); }
     static Vec some(const uint16_t* p, int count) { return load_some_bf16(p, count); }
 };
 struct Int8Element {
+    using Arithmetic = FloatArithmetic;
     using Type = int8_t;
     static Vec full(const int8_t* p) { return load_i8(p); }
     static Vec some(const int8_t* p, int count) { return load_some_i8(p, count); }
 };
 
+/// One of a context's heads, as `k` and `v`, and what comes next, to be fetched meanwhile: a head, and how many positions later.
+struct HeadContext : octavo::AttentionContext {
+    const uint8_t* next_k;
+    const uint8_t* next_v;
+    int64_t next_offset;
+
+    HeadContext(const octavo::AttentionContext& context, int64_t head) : AttentionContext(context) {
+        const bool is_last = head + 1 == num_heads;
+        const int64_t next = (is_last ? 0 : head + 1) * head_bytes;
+        next_k = k + next;
+        next_v = v + next;
+        next_offset = is_last ? octavo::attention_chunk : 0;
+        k += head * head_bytes;
+        v += head * head_bytes;
+    }
+};
+
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+struct Place {
+    int64_t block;
+    int64_t offset;
+};
+/// Positions and block sizes have 32 bits, whose division takes half the time of one of 64.
+inline Place place_of(const octavo::AttentionContext& context, int64_t position) {
+    const uint32_t index = static_cast<uint32_t>(position) / static_cast<uint32_t>(context.block_size);
+    return {context.block_table[index], position - index * context.block_size};
+}
 
 /// Where `position` lies: its block's keys or values of type T, and the offset in the block.
 template <typename T>
@@ -38,7 +69,7 @@ inline const T* block_at(const octavo::AttentionContext& context, const uint8_t*
 }
 
 /// Of what comes next, the position that corresponds to `position`; the same one where the context ends before.
-inline int64_t next_position(const octavo::AttentionContext& context, int64_t position) {
+inline int64_t next_position(const HeadContext& context, int64_t position) {
     return position + context.next_offset < context.length ? position + context.next_offset : position;
 }
 
@@ -66,12 +97,13 @@ struct CachedKeys {
     const Type* ahead[chunk_size / Vec::width];
     int64_t stride;
 
-    CachedKeys(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high) : stride(context.block_size) {
+    CachedKeys(const HeadContext& context, int64_t base, int64_t low, int64_t high) : stride(context.block_size) {
         for (int64_t j = low / Vec::width; j * Vec::width < high; j++) {
             const int64_t position = base + j * Vec::width;
-            const int64_t later = next_position(context, position);
-            vectors[j] = block_at<Type>(context, context.k, position) + position % context.block_size;
-            ahead[j] = block_at<Type>(context, context.next_k, later) + later % context.block_size;
+            const Place here = place_of(context, position);
+            const Place later = place_of(context, next_position(context, position));
+            vectors[j] = reinterpret_cast<const Type*>(context.k + here.block * context.block_bytes) + here.offset;
+            ahead[j] = reinterpret_cast<const Type*>(context.next_k + later.block * context.block_bytes) + later.offset;
         }
     }
     Vec at(int64_t k, int64_t column) const {
@@ -86,19 +118,24 @@ struct CachedValues {
     static constexpr bool fetches_ahead = false;
     using Arithmetic = FloatArithmetic;
     using Type = typename Element::Type;
-    const Type* rows[chunk_size];
-    const Type* ahead[chunk_size];
+    /// Of every `width` positions, which lie in one block.
+    const Type* runs[chunk_size / Vec::width];
+    const Type* ahead[chunk_size / Vec::width];
+    int64_t stride;
 
-    CachedValues(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high) {
-        for (int64_t j = low; j < high; j++) {
-            const int64_t later = next_position(context, base + j);
-            rows[j] = block_at<Type>(context, context.v, base + j) + (base + j) % context.block_size * context.head_dim;
-            ahead[j] = block_at<Type>(context, context.next_v, later) + later % context.block_size * context.head_dim;
+    CachedValues(const HeadContext& context, int64_t base, int64_t low, int64_t high) : stride(context.head_dim) {
+        for (int64_t j = low / Vec::width; j * Vec::width < high; j++) {
+            const int64_t position = base + j * Vec::width;
+            const Place here = place_of(context, position);
+            const Place later = place_of(context, next_position(context, position));
+            runs[j] = reinterpret_cast<const Type*>(context.v + here.block * context.block_bytes) + here.offset * stride;
+            ahead[j] = reinterpret_cast<const Type*>(context.next_v + later.block * context.block_bytes) + later.offset * stride;
         }
     }
     Vec at(int64_t k, int64_t column) const {
-        __builtin_prefetch(ahead[k] + column * Vec::width);
-        return Element::full(rows[k] + column * Vec::width);
+        const int64_t offset = k % Vec::width * stride + column * Vec::width;
+        __builtin_prefetch(ahead[k / Vec::width] + offset);
+        return Element::full(runs[k / Vec::width] + offset);
     }
 };
 
@@ -117,6 +154,9 @@ template <typename Element>
 struct FloatMode {
     static constexpr bool fetches_ahead = false;
     using Type = typename Element::Type;
+    /// A few rows of two heads need as many registers as AVX-512 has; scales of an int8 cache lie between its heads.
+    static constexpr bool walks = Vec::width == 16 && sizeof(Type) > 1;
+    using Walked = Element;
     using Arithmetic = FloatArithmetic;
     using Keys = CachedKeys<Element>;
     using Values = CachedValues<Element>;
@@ -129,7 +169,7 @@ struct FloatMode {
 
     /// Columns of `keys` `[head_dim][chunk_size]` and rows of `values` `[chunk_size][stride]` for context positions
     /// base + [low, high); what lies outside is left as it was and must not be used.
-    static void load_chunk(const octavo::AttentionContext& context, int64_t base, int64_t low, int64_t high, float* keys,
+    static void load_chunk(const HeadContext& context, int64_t base, int64_t low, int64_t high, float* keys,
                            float* values, int64_t stride) {
         const int64_t dim = context.head_dim;
         for (int64_t j = low; j < high;) {

@@ -1,94 +1,9 @@
 #pragma once
-#include "attention_floats.h"
+#include "attention_walk.h"
 
-// Attention of rows over chunks of their context: online softmax (Milakov and Gimelshein, 2018) over `attention_chunk`
-// positions at a time, ascending. A row uses exactly the positions that it sees, so that it never feels its neighbours.
+// Attention of rows over chunks of their context, ascending. A row uses exactly the positions that it sees, so that it never
+// feels its neighbours.
 namespace {
-
-/// Scales of an int8 cache for the positions of a chunk; null where the cache has none.
-struct ChunkScales {
-    const float* keys;
-    const float* values;
-};
-
-inline Lanes visible_lanes(const octavo::AttentionState& row, int64_t j) {
-    const int64_t above = smaller(row.high - j, Vec::width);
-    const int64_t below = row.low > j ? row.low - j : 0;
-    return static_cast<Lanes>((uint64_t{1} << above) - (uint64_t{1} << below));
-}
-
-/// Largest score of a row of dot products, which it turns into scores; -infinity where the row does not see.
-inline float score_row(const octavo::AttentionContext& context, float* scores, const ChunkScales& scales,
-                       const octavo::AttentionState& row) {
-    constexpr int64_t w = Vec::width;
-    const Vec factor = splat(context.scale);
-    const Vec cap = splat(context.soft_cap);
-    const Vec hidden = splat(-__builtin_inff());
-    Vec best = hidden;
-    for (int64_t j = row.low / w * w; j < row.high; j += w) {
-        Vec s = load(scores + j) * factor;
-        if (scales.keys != nullptr) s = s * load(scales.keys + j);
-        if (context.soft_cap != 0.0f) s = cap * hyperbolic_tangent(s / cap);
-        if (j < row.low || j + w > row.high) s = select(visible_lanes(row, j), s, hidden);
-        store(scores + j, s);
-        best = maximum(best, s);
-    }
-    return largest(best);
-}
-
-/// Turns scores into softmax numerators (times the values' scales); returns the numerators' sum.
-inline float soften_row(float* scores, const ChunkScales& scales, const octavo::AttentionState& row) {
-    constexpr int64_t w = Vec::width;
-    const Vec shift = splat(row.largest);
-    Vec total = zero();
-    for (int64_t j = row.low / w * w; j < row.high; j += w) {
-        Vec p = exponential(load(scores + j) - shift);
-        total = total + p;
-        if (scales.values != nullptr) {
-            p = p * load(scales.values + j);
-            // Scales of positions out of sight may be anything.
-            if (j < row.low || j + w > row.high) p = select(visible_lanes(row, j), p, zero());
-        }
-        store(scores + j, p);
-    }
-    return sum(total);
-}
-
-/// Softmax of a few rows of dot products, and the rescaling of what they have accumulated. One thing at a time for all rows:
-/// each is a chain of dependent instructions, and chains of different rows run side by side.
-template <typename Arithmetic>
-inline void soften(const octavo::AttentionContext& context, int64_t count, float* scores, const ChunkScales& scales,
-                   octavo::AttentionState* states, float* accumulated, int64_t stride, Ahead& ahead) {
-    // Half of what a chunk of bf16 takes; the products fetch the other half.
-    const int64_t lines_at_once = (stride + count - 1) / count;
-    float previous[most_rows];
-    for (int64_t r = 0; r < count; r++) {
-        previous[r] = states[r].largest;
-        if (states[r].low >= states[r].high) continue;
-        ahead.fetch(lines_at_once);
-        const float in_chunk = score_row(context, scores + r * chunk_size, scales, states[r]);
-        states[r].largest = previous[r] > in_chunk ? previous[r] : in_chunk;
-    }
-    float totals[most_rows] = {};
-    for (int64_t r = 0; r < count; r++) {
-        if (states[r].low >= states[r].high) continue;
-        ahead.fetch(lines_at_once);
-        totals[r] = soften_row(scores + r * chunk_size, scales, states[r]);
-        Arithmetic::pack(scores + r * chunk_size, states[r].low, states[r].high);
-    }
-    for (int64_t r = 0; r < count; r++) {
-        if (states[r].low >= states[r].high) continue;
-        if (states[r].largest == previous[r]) {
-            states[r].total = states[r].total + totals[r];
-            continue;
-        }
-        // The first chunk leaves -infinity - largest, whose exponential is 0.
-        float rescale[Vec::width];
-        store(rescale, exponential(splat(previous[r] - states[r].largest)));
-        states[r].total = states[r].total * rescale[0] + totals[r];
-        scale(accumulated + r * stride, rescale[0], stride);
-    }
-}
 
 /// Of each row of `source`, the bits in `mask` alone.
 template <typename Source>
@@ -162,12 +77,14 @@ void attend_rows(const octavo::AttentionRows& rows, const octavo::AttentionConte
     alignas(64) float scores[most_rows * chunk_size];
     multiply(count, rows.queries + first * stride, stride, keys, low / Vec::width, (high + Vec::width - 1) / Vec::width, 0,
              context.head_dim / Keys::Arithmetic::step, scores, chunk_size, false, &ahead);
-    soften<typename Values::Arithmetic>(context, count, scores, scales, states, accumulated, stride, ahead);
+    // Half of what a chunk of bf16 takes; the products fetch the other half.
+    const int64_t lines_at_once = (stride + count - 1) / count;
+    soften<typename Values::Arithmetic>(context, count, scores, scales, states, accumulated, stride, ahead, lines_at_once);
     weigh_values(count, states, scores, values, stride, accumulated, ahead);
 }
 
 /// Copies the scales of positions base + [low, high).
-inline void load_scales(const octavo::AttentionContext& context, const uint8_t* cached, int64_t base, int64_t low, int64_t high,
+inline void load_scales(const HeadContext& context, const uint8_t* cached, int64_t base, int64_t low, int64_t high,
                         float* scales) {
     const int64_t behind = context.block_size * context.head_dim;
     for (int64_t j = low; j < high;) {
@@ -188,43 +105,67 @@ inline void look(const octavo::AttentionContext& context, int64_t position, int6
     row.high = from < to ? static_cast<int32_t>(to) : 0;
 }
 
+/// One head's part of the chunk at `base`, of which its rows see positions [low, high).
+template <typename Mode>
+void attend_head(const octavo::AttentionRows& rows, const HeadContext& context, bool has_scales, int64_t base, int64_t low,
+                 int64_t high) {
+    alignas(64) float key_scales[chunk_size];
+    alignas(64) float value_scales[chunk_size];
+    const ChunkScales scales = has_scales ? ChunkScales{key_scales, value_scales} : ChunkScales{nullptr, nullptr};
+    if (has_scales) {
+        load_scales(context, context.k, base, low, high, key_scales);
+        load_scales(context, context.v, base, low, high, value_scales);
+    }
+    Ahead ahead;
+    if constexpr (Mode::fetches_ahead) Mode::look_ahead(context, base, low, high, ahead);
+    const auto attend_all = [&](const auto& keys, const auto& values) {
+        for (int64_t r = 0; r < rows.count;) {
+            const int64_t count = next_rows(rows.count - r);
+            attend_rows(rows, context, r, count, keys, values, scales, ahead);
+            r += count;
+        }
+    };
+    if (Mode::reads_in_place(context, rows.count)) {
+        attend_all(typename Mode::Keys(context, base, low, high), typename Mode::Values(context, base, low, high));
+    } else {
+        const int64_t stride = octavo::attention_stride(context.head_dim);
+        Mode::load_chunk(context, base, low, high, rows.keys, rows.values, stride);
+        attend_all(Mode::loaded_keys(rows, stride), Mode::loaded_values(rows, stride));
+    }
+}
+
 template <typename Mode>
 void attend_chunks(const octavo::AttentionRows& rows, const octavo::AttentionContext& context, bool has_scales, int64_t begin,
                    int64_t end) {
     const int64_t stride = octavo::attention_stride(context.head_dim);
-    const bool in_place = Mode::reads_in_place(context, rows.count);
-    alignas(64) float key_scales[chunk_size];
-    alignas(64) float value_scales[chunk_size];
-    const ChunkScales scales = has_scales ? ChunkScales{key_scales, value_scales} : ChunkScales{nullptr, nullptr};
+    const bool walks = rows.count <= most_rows && can_walk<Mode>(context);
     for (int64_t base = begin; base < end; base += chunk_size) {
         int64_t low = chunk_size;
         int64_t high = 0;
+        bool see_all = true;
         for (int64_t r = 0; r < rows.count; r++) {
             octavo::AttentionState& row = rows.states[r];
             look(context, rows.positions[r], base, row);
+            for (int64_t head = 1; head < context.num_heads; head++) {
+                rows.states[head * rows.per_head + r].low = row.low;
+                rows.states[head * rows.per_head + r].high = row.high;
+            }
+            see_all = see_all && row.low == 0 && row.high == chunk_size;
             if (row.low >= row.high) continue;
             low = row.low < low ? row.low : low;
             high = row.high > high ? row.high : high;
         }
         if (low >= high) continue;
-        if (has_scales) {
-            load_scales(context, context.k, base, low, high, key_scales);
-            load_scales(context, context.v, base, low, high, value_scales);
+        if (walks && see_all) {
+            walk_chunk<Mode>(rows, context, base);
+            continue;
         }
-        Ahead ahead;
-        if constexpr (Mode::fetches_ahead) Mode::look_ahead(context, base, low, high, ahead);
-        const auto attend_all = [&](const auto& keys, const auto& values) {
-            for (int64_t r = 0; r < rows.count;) {
-                const int64_t count = next_rows(rows.count - r);
-                attend_rows(rows, context, r, count, keys, values, scales, ahead);
-                r += count;
-            }
-        };
-        if (in_place) {
-            attend_all(typename Mode::Keys(context, base, low, high), typename Mode::Values(context, base, low, high));
-        } else {
-            Mode::load_chunk(context, base, low, high, rows.keys, rows.values, stride);
-            attend_all(Mode::loaded_keys(rows, stride), Mode::loaded_values(rows, stride));
+        for (int64_t head = 0; head < context.num_heads; head++) {
+            octavo::AttentionRows of_head = rows;
+            of_head.queries += head * rows.per_head * stride;
+            of_head.accumulated += head * rows.per_head * stride;
+            of_head.states += head * rows.per_head;
+            attend_head<Mode>(of_head, HeadContext(context, head), has_scales, base, low, high);
         }
     }
 }

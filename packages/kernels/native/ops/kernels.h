@@ -27,14 +27,16 @@ constexpr int64_t attention_segment = 4 * attention_chunk;
 /// Values summed in f32 before their sum is added in double.
 constexpr int64_t logit_run = 256;
 
-/// One kv head of the cache as a sequence sees it.
+/// Neighbouring kv heads of the cache as a sequence sees them.
 ///
 /// Layout of one layer, per block and kv head: K `[head_dim][block_size]`, so that scores of neighbouring positions are
 /// neighbouring lanes; V `[block_size][head_dim]`; each followed, in an int8 cache, by `block_size` scales in f32. A table's
 /// `store_kv` and `attend` may agree on another order within a block and head, of as many bytes.
 struct AttentionContext {
-    const uint8_t* k;  // this head in block 0
+    const uint8_t* k;  // the first head in block 0
     const uint8_t* v;
+    int64_t num_heads;
+    int64_t head_bytes;  // from a head to the next
     int64_t block_bytes;  // from a block to the next
     const int32_t* block_table;
     int64_t block_size;
@@ -43,10 +45,6 @@ struct AttentionContext {
     float scale;
     float soft_cap;  // 0 means none
     int64_t window;  // 0 means the whole context
-    /// What comes next, to be fetched meanwhile: another head, as `k` and `v`, and how many positions later.
-    const uint8_t* next_k;
-    const uint8_t* next_v;
-    int64_t next_offset;
 };
 
 /// Online softmax of one row: largest score, sum of numerators (0 while the row has seen nothing), and what it sees of
@@ -61,15 +59,18 @@ struct AttentionState {
 /// Columns of a row of attention buffers.
 constexpr int64_t attention_stride(int64_t head_dim) { return (head_dim + 15) / 16 * 16; }
 
-/// Rows (a token's query head each) that attend together. Buffers are 64-byte aligned.
+/// Rows (a token's query head each) that attend together: `count` of the first kv head, and of each other head `per_head` rows
+/// on. Buffers are 64-byte aligned.
 struct AttentionRows {
     int64_t count;
-    const float* queries;  // [count][stride] as `pack_query` left them
-    const int32_t* positions;  // [count] context index
-    float* accumulated;  // [count][stride], sums of numerator * value
-    AttentionState* states;  // [count]
+    int64_t per_head;
+    const float* queries;  // [stride] a row, as `pack_query` left them
+    const int32_t* positions;  // context index
+    float* accumulated;  // [stride] a row, sums of numerator * value
+    AttentionState* states;
     float* keys;  // space for attention_chunk * stride
     float* values;  // likewise
+    float* scores;  // space for attention_chunk a row
 };
 
 /// Keys and values of consecutive positions of one block and kv head.

@@ -258,6 +258,10 @@ int main() {
         {{3, 1, 24, 0.2f, 8.0f, 290}, KvDtype::int8, 3, 560},  {{2, 1, 16, 0.25f, 0.0f, 75}, KvDtype::bf16, 16, 530},
         {{5, 1, 16, 0.25f, 0.0f, 0}, KvDtype::f16, 16, 700},   {{4, 2, 32, 0.2f, 0.0f, 150}, KvDtype::bf16, 32, 330},
         {{2, 1, 48, 0.2f, 0.0f, 0}, KvDtype::bf16, 128, 200},
+        // One to eight rows a head, in the order of blocks.
+        {{6, 6, 16, 0.25f, 0.0f, 0}, KvDtype::f16, 16, 140},   {{12, 3, 48, 0.15f, 9.0f, 0}, KvDtype::f16, 16, 330},
+        {{10, 2, 80, 0.1f, 0.0f, 150}, KvDtype::f16, 16, 260}, {{14, 2, 64, 0.125f, 0.0f, 0}, KvDtype::bf16, 16, 200},
+        {{16, 2, 32, 0.2f, 0.0f, 0}, KvDtype::f32, 16, 200},
     };
     if (quick()) {
         // Others are as long, with a tenth of the work.
