@@ -27,6 +27,9 @@ const DEFAULT_BLOCK_SIZE = 16;
 const DEFAULT_MAX_NUM_SEQS = 256;
 const DEFAULT_MAX_NUM_BATCHED_TOKENS = 2048;
 
+/** Less is packed before anybody would notice. */
+const PACK_LATER_FROM_BYTES = 64 << 20;
+
 /** A model put together from its parts. Dispose the engine, then `owned` in its order. */
 export interface LoadedParts {
   readonly name: string;
@@ -193,6 +196,8 @@ async function packWeights(
   const loaded = await loadModel(backend, checkpoint, {
     cache: weightCacheOf(options),
     inPlace: options.weightsInPlace,
+    packLaterFrom: PACK_LATER_FROM_BYTES,
+    onWarning,
     corruptor,
     maxTokens,
     dtype: dtype === "auto" ? undefined : dtype,
