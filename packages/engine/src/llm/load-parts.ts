@@ -8,6 +8,7 @@ import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "../hub/hub-settings.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
 import type { ModelConfig } from "../models/model-config.js";
+import { packLaterFromBytes } from "../models/weight-packer.js";
 import { WeightCache } from "../models/weight-cache/weight-cache.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
@@ -27,9 +28,6 @@ const DEFAULT_BLOCK_SIZE = 16;
 const DEFAULT_MAX_NUM_SEQS = 256;
 const DEFAULT_MAX_NUM_BATCHED_TOKENS = 2048;
 
-/** Less is packed before anybody would notice. */
-const PACK_LATER_FROM_BYTES = 64 << 20;
-
 /** A model put together from its parts. Dispose the engine, then `owned` in its order. */
 export interface LoadedParts {
   readonly name: string;
@@ -41,6 +39,8 @@ export interface LoadedParts {
   readonly engine: Engine;
   readonly adapters: AdapterSet | undefined;
   readonly weightBytes: number;
+  /** Resolves once no weights are left to pack. */
+  readonly packed: Promise<void>;
   /** Resolves once the weight cache, if any, has been written. */
   readonly saved: Promise<void>;
   readonly maxNumSeqs: number;
@@ -101,6 +101,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       engine,
       adapters,
       weightBytes: loaded.weightBytes,
+      packed: Promise.all([loaded.packed, speculation?.owned?.packed]).then(() => undefined),
       saved: loaded.saved,
       maxNumSeqs: sizes.maxNumSeqs,
       owned,
@@ -196,7 +197,7 @@ async function packWeights(
   const loaded = await loadModel(backend, checkpoint, {
     cache: weightCacheOf(options),
     inPlace: options.weightsInPlace,
-    packLaterFrom: PACK_LATER_FROM_BYTES,
+    packLaterFrom: packLaterFromBytes,
     onWarning,
     corruptor,
     maxTokens,

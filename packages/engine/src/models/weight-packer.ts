@@ -51,6 +51,8 @@ export interface PackingOptions {
 const MAPPED_IN_FLIGHT = 32;
 const CONVERTED_IN_FLIGHT = 2;
 
+/** For a model that is served: less is packed before anybody would notice. */
+export const packLaterFromBytes = 64 << 20;
 /** So that a request that has waited for the model goes before the first slice. */
 const LATER_MS = 50;
 /** What a step waits for at most while weights are packed. */
