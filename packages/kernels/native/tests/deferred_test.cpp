@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../core/isa.h"
@@ -100,6 +101,20 @@ void check_types(const Pools& pools) {
     }
 }
 
+/// Whoever sees packed bytes, on whatever thread, sees all of them.
+void check_other_threads(ThreadPool& pool) {
+    const Tensors tensors(WeightType::q8_0, 256, {512}, 0, 1);
+    const std::unique_ptr<Matrix> packed = Matrix::pack(tensors.in_memory(), pool);
+    const std::unique_ptr<Matrix> later = Matrix::pack_later(tensors.in_file(), pool);
+    std::thread reader([&] {
+        while (later->packed() == nullptr) std::this_thread::yield();
+        CHECK(std::memcmp(later->packed(), packed->packed(), packed->bytes()) == 0);
+    });
+    while (later->pack_more(1, pool) > 0) {
+    }
+    reader.join();
+}
+
 /// What cannot be checked or multiplied where it lies is packed at once, with the same products.
 void check_others(const Pools& pools) {
     for (const WeightCase& weight : kWeightCases) {
@@ -170,5 +185,6 @@ int main() {
             check_bad_weights(three);
         }
     }
+    check_other_threads(three);
     return finish("deferred_test");
 }

@@ -251,6 +251,34 @@ describe("life of the CPU backend", () => {
     });
   }
 
+  test("a process that packs weights leaves with process.exit", () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-kernels-"));
+    try {
+      const path = join(folder, "weights.bin");
+      const [rows, cols] = [16_384, 2048];
+      const byteLength = rows * (cols / 32) * 34;
+      writeFileSync(path, new Uint8Array(byteLength).fill(0x22));
+      const source = `
+        const { createCpuBackend } = await import(${JSON.stringify(packageEntry)});
+        const backend = createCpuBackend({ numThreads: 2 });
+        const bytes = { file: backend.mapFile(${JSON.stringify(path)}), offset: 0, byteLength: ${byteLength} };
+        const source = { type: "q8_0", rows: ${rows}, cols: ${cols}, name: "w", bytes };
+        const matrices = [];
+        for (let i = 0; i < 4; i++) matrices.push(await backend.createMatrix([source], { packLater: true }));
+        const packing = [0, 0, 60_000].map((milliseconds) => backend.packMore(matrices, milliseconds));
+        await packing[0];
+        process.exit(0);`;
+      const { status, signal, stderr } = spawnSync(
+        process.execPath,
+        ["--input-type=module", "-e", source],
+        { encoding: "utf8" },
+      );
+      assert.deepEqual({ status, signal, stderr }, { status: 0, signal: null, stderr: "" });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   test("a worker thread can be terminated while its steps run", async () => {
     for (let round = 0; round < 4; round++) {
       const source = `(async () => { ${script(`require("node:worker_threads").parentPort.postMessage("running"); await Promise.all(steps);`)} })()`;
