@@ -77,16 +77,16 @@ describe("weights that are packed later", () => {
       const turns = new Turns(backend);
       using runner = await load(turns.backend, fixtureGguf(name), { packLaterFrom: 0 });
       assert.equal(runner.weightBytes, packed.weightBytes);
-      let isPacked = false;
-      const packing = runner.packed.then(() => (isPacked = true));
+      const state = { isPacked: false };
+      const packing = runner.packed.then(() => (state.isPacked = true));
       for (let turn = 0; turn < 4; turn++) {
         assert.deepEqual(await logitsOf(runner), expected);
-        assert.ok(!isPacked, "packed before the fourth turn");
+        assert.ok(!state.isPacked, "packed before the fourth turn");
         await turns.called();
         turns.go();
       }
       const going = setInterval(() => turns.go(), 0);
-      while (!isPacked) assert.deepEqual(await logitsOf(runner), expected);
+      while (!state.isPacked) assert.deepEqual(await logitsOf(runner), expected);
       clearInterval(going);
       await packing;
       assert.deepEqual(await logitsOf(runner), expected);

@@ -135,7 +135,9 @@ export class WeightPacker implements Disposable {
       }
     } catch (error) {
       const { message } = OctavoError.from(error);
-      onWarning?.(`Weights are read from their files, more slowly, since not all could be packed: ${message}`);
+      onWarning?.(
+        `Weights are read from their files, more slowly, since not all could be packed: ${message}`,
+      );
     }
     return rest.length === 0;
   }

@@ -105,7 +105,8 @@ public:
 
     virtual int64_t rows() const = 0;
     virtual int64_t cols() const = 0;
-    /// The packed bytes, of which there are bytes(); null where they alone do not make the matrix, or are not all there. On any thread.
+    /// The packed bytes, of which there are bytes(); null where they alone do not make the matrix, or are not all there yet.
+    /// Any thread may ask.
     virtual const uint8_t* packed() const { return nullptr; }
     virtual size_t bytes() const = 0;
     /// Whether the sources' files are still read when the matrix is multiplied.

@@ -162,7 +162,8 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
                   for (int64_t first = tile.first_panel; first < end; first += kPairPanels) {
                       int64_t next = first + kPairPanels;
                       if (halves == 2 && next >= end) next = tile.first_panel < half ? tile.first_panel + half : end - half;
-                      kernels_.stream(pair(first, std::min(next, panels - 1), room), rows.groups, at, rows.m, sums + (first - tile.first_panel) * kPanelRows, plan.stride());
+                      float* out = sums + (first - tile.first_panel) * kPanelRows;
+                      kernels_.stream(pair(first, std::min(next, panels - 1), room), rows.groups, at, rows.m, out, plan.stride());
                   }
               });
 }
@@ -180,9 +181,10 @@ void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& 
     const int64_t num_scales = tile_panels * block * scales_per_group(correction) * kPanelRows;
     const int64_t num_minima = tile_panels * block * minima_per_group(correction) * kPanelRows;
     const int64_t num_sums = halves * plan.num_sums();
-    const int64_t num_packed = packer_ != nullptr ? (tile_panels + 1) / kPairPanels * panels_.pair_bytes : 0;
-    const int64_t thread_bytes = Carver::bytes<float>(num_sums) + Carver::bytes<uint8_t>(num_codes) + Carver::bytes<float>(num_scales) +
-                                 Carver::bytes<float>(num_minima) + Carver::bytes<uint8_t>(num_packed);
+    const int64_t room_bytes = packer_ != nullptr ? (tile_panels + 1) / kPairPanels * panels_.pair_bytes : 0;
+    const int64_t thread_bytes = Carver::bytes<float>(num_sums) + Carver::bytes<uint8_t>(num_codes) +
+                                 Carver::bytes<float>(num_scales) + Carver::bytes<float>(num_minima) +
+                                 Carver::bytes<uint8_t>(room_bytes);
     uint8_t* scratch = static_cast<uint8_t*>(
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(thread_bytes * pool.size())));
     const auto sums_of = [&](int thread) { return reinterpret_cast<float*>(scratch + thread * thread_bytes); };
@@ -195,9 +197,8 @@ void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& 
         weights.scales = carver.take<float>(num_scales);
         weights.minima = carver.take<float>(num_minima);
         weights.panels = static_cast<int>(tile.num_panels);
-        const int64_t end_panel = tile.first_panel + tile.num_panels;
-        const bool is_packed = has_panels(end_panel);
-        uint8_t* room = carver.take<uint8_t>(num_packed);
+        const bool is_packed = has_panels(tile.first_panel + tile.num_panels);
+        uint8_t* room = carver.take<uint8_t>(room_bytes);
         const auto panel = [&](int p) {
             return is_packed ? panels_.panel(tile.first_panel + p)
                              : panels_.panel_of(room + p / kPairPanels * panels_.pair_bytes, p % kPairPanels);

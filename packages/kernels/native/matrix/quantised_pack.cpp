@@ -90,7 +90,6 @@ void pack_halves(const PanelRows& rows, int64_t at, uint8_t* out, NonFiniteF16& 
 /// Where the f16 values of a block stand that every weight of it is multiplied by or taken from.
 template <int64_t... At>
 struct Halves {
-    static constexpr int64_t kCount = sizeof...(At);
     /// One value of each row after the other.
     static void pack(const PanelRows& rows, int64_t block, uint8_t* out, NonFiniteF16& check) {
         ((pack_halves(rows, block + At, out, check), out += 2 * kPanelRows), ...);

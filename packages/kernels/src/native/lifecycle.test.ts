@@ -268,11 +268,9 @@ describe("life of the CPU backend", () => {
         const packing = [0, 0, 60_000].map((milliseconds) => backend.packMore(matrices, milliseconds));
         await packing[0];
         process.exit(0);`;
-      const { status, signal, stderr } = spawnSync(
-        process.execPath,
-        ["--input-type=module", "-e", source],
-        { encoding: "utf8" },
-      );
+      const { status, signal, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", source], {
+        encoding: "utf8",
+      });
       assert.deepEqual({ status, signal, stderr }, { status: 0, signal: null, stderr: "" });
     } finally {
       rmSync(folder, { recursive: true });
