@@ -134,6 +134,7 @@ export class WeightPacker implements Disposable {
         rest.splice(0, count ?? rest.length);
       }
     } catch (error) {
+      if (this.#isDisposed) return false;
       const { message } = OctavoError.from(error);
       onWarning?.(
         `Weights are read from their files, more slowly, since not all could be packed: ${message}`,
