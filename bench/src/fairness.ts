@@ -182,6 +182,7 @@ if (flags.record) {
     enablePrefixCaching: false,
     maxModelLen: 2048,
   });
+  await llm.packed;
   process.stdout.write(`${JSON.stringify(await recordSteps(llm, Number(flags.repeats)))}\n`);
 } else {
   {

@@ -138,6 +138,7 @@ for (const [method, speculativeConfig] of Object.entries(methods)) {
   const { path } = modelFile(defaultModelFolder(), "qwen2.5-0.5b", "q4_0");
   await using plain = await LLM.load(path, { maxModelLen: 1024 });
   await using guessing = await LLM.load(path, { maxModelLen: 1024, speculativeConfig });
+  await Promise.all([plain.packed, guessing.packed]);
   const workload = freeSampling("free sampling, Qwen2.5-0.5B Q4_0 with random weights", plain, 4, 100);
   results.push(await compare(plain, guessing, method, workload));
 }

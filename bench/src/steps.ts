@@ -75,6 +75,7 @@ const cases: BenchCase[] = [];
 {
   const { path } = modelFile(defaultModelFolder(), "qwen2.5-0.5b", "q4_0");
   await using llm = await LLM.load(path, { maxModelLen: 1024 });
+  await llm.packed;
   for (const streams of [1, 32]) cases.push(...(await ofStreams("Qwen2.5-0.5B Q4_0", llm, streams, 40)));
   cases.push(...(await overHttp("Qwen2.5-0.5B Q4_0", llm, 40)));
 }

@@ -83,6 +83,12 @@ export interface MatrixOptions {
    * then not copied; it keeps its files mapped and has no packed bytes. Default: false.
    */
   readonly inPlace?: boolean | undefined;
+  /**
+   * The sources' files stay as they are until the matrix is packed, which is left to `packMore` where the backend can multiply out of
+   * the files meanwhile. Such a matrix is but checked here, and has packed bytes once it is packed. Not with `inPlace`, which goes
+   * first. Default: false.
+   */
+  readonly packLater?: boolean | undefined;
 }
 
 export interface VectorSource {
@@ -447,6 +453,12 @@ export interface Backend extends Disposable {
   mapFile(path: string): MappedFile;
   /** Repacks the sources, stacked along rows (they share a type and `cols`), in parallel. Rejects non-finite weights with `artifact_invalid`. */
   createMatrix(sources: readonly MatrixSource[], options?: MatrixOptions): Promise<Matrix>;
+  /**
+   * Packs matrices that were made with `packLater` for about so long, the first ones first, after the steps that were asked for before
+   * and before those that come later. Resolves to how many of them, from the first on, are packed. No product changes. Rejects with
+   * `out_of_memory`, after which the matrices are what they were. Absent where a backend leaves nothing for later.
+   */
+  packMore?(matrices: readonly Matrix[], milliseconds: number): Promise<number>;
   createVector(sources: readonly VectorSource[]): Vector;
   createKvCache(spec: KvCacheSpec): KvCache;
   createSamplerState(spec: SamplerStateSpec): SamplerState;

@@ -148,7 +148,9 @@ async function measure(llm: LLM): Promise<Measurement> {
 
 await using llm = await LLM.load(task.modelPath, sizes());
 // The peers' tools run a first pass before they measure, too.
-if (job.kind !== "first-token" && job.kind !== "memory")
+if (job.kind !== "first-token" && job.kind !== "memory") {
+  await llm.packed;
   await llm.generate(prompt(16), { ...greedy, maxTokens: 2 });
+}
 const measurement = await measure(llm);
 process.stdout.write(`${JSON.stringify(measurement)}\n`);

@@ -12,7 +12,8 @@
  * - `decode`: its steps' decoding, its own and that of those it shared them with
  * - `batch_growth`: of that, the excess over its usual step where more sequences ran than usual
  * - `slow_compute`: of that, the excess where they did not: the same work took longer
- * - `host`: between computing: planning, sampling's aftermath, other work on the event loop
+ * - `host`: between computing: planning, sampling's aftermath, other work on the event loop; after a start,
+ *   packing of weights
  * - `forgotten`: steps that the log no longer holds
  */
 export type Cause =

@@ -107,6 +107,11 @@ export class LLM implements LanguageModel {
     return this.#parts.weightBytes;
   }
 
+  /** Resolves once all weights are packed, which large models leave to the first seconds after they were loaded: until then, steps take longer. */
+  get packed(): Promise<void> {
+    return this.#parts.packed;
+  }
+
   /** Continues a prompt. Several prompts run together and give their results in order; one failure ends the others. */
   generate(prompt: Prompt, options?: GenerateOptions): Generation;
   generate(prompts: readonly Prompt[], options?: GenerateOptions): Promise<GenerationResult[]>;

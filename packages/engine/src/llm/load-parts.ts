@@ -8,6 +8,7 @@ import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "../hub/hub-settings.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
 import type { ModelConfig } from "../models/model-config.js";
+import { packLaterFromBytes } from "../models/weight-packer.js";
 import { WeightCache } from "../models/weight-cache/weight-cache.js";
 import type { Tokenizer } from "../tokenizer/tokenizer.js";
 import type { Checkpoint, GenerationDefaults } from "../weights/checkpoint.js";
@@ -38,6 +39,8 @@ export interface LoadedParts {
   readonly engine: Engine;
   readonly adapters: AdapterSet | undefined;
   readonly weightBytes: number;
+  /** Resolves once no weights are left to pack. */
+  readonly packed: Promise<void>;
   /** Resolves once the weight cache, if any, has been written. */
   readonly saved: Promise<void>;
   readonly maxNumSeqs: number;
@@ -98,6 +101,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       engine,
       adapters,
       weightBytes: loaded.weightBytes,
+      packed: Promise.all([loaded.packed, speculation?.owned?.packed]).then(() => undefined),
       saved: loaded.saved,
       maxNumSeqs: sizes.maxNumSeqs,
       owned,
@@ -193,6 +197,8 @@ async function packWeights(
   const loaded = await loadModel(backend, checkpoint, {
     cache: weightCacheOf(options),
     inPlace: options.weightsInPlace,
+    packLaterFrom: packLaterFromBytes,
+    onWarning,
     corruptor,
     maxTokens,
     dtype: dtype === "auto" ? undefined : dtype,

@@ -1,7 +1,8 @@
 import { availableMemoryBytes, type Backend, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
-import { loadModel } from "../models/load-model.js";
+import { type LoadedModel, loadModel } from "../models/load-model.js";
+import { packLaterFromBytes } from "../models/weight-packer.js";
 import { ModelDrafter } from "../speculation/model-drafter.js";
 import { NgramDrafter } from "../speculation/ngram-drafter.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
@@ -39,7 +40,7 @@ interface Target {
 /** Speculation for an engine, and what to dispose after the engine. */
 export interface LoadedSpeculation {
   readonly options: SpeculationOptions;
-  readonly owned: Disposable | undefined;
+  readonly owned: LoadedModel | undefined;
 }
 
 export async function openDraft(settings: DraftModelSettings, options: LoadOptions): Promise<DraftSource> {
@@ -90,6 +91,8 @@ async function loadDraftModel(
     maxTokens: maxNumBatchedTokens,
     dtype: options.dtype === "auto" ? undefined : options.dtype,
     signal: options.signal,
+    packLaterFrom: packLaterFromBytes,
+    onWarning: options.onWarning,
   });
   const createDrafter = (): ModelDrafter =>
     new ModelDrafter({

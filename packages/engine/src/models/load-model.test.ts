@@ -119,6 +119,7 @@ function checkpointOf(model: ModelConfig, tensors = tensorsOf(model)): Checkpoin
 class RecordingBackend implements Pick<Backend, "mapFile" | "createMatrix" | "createVector" | "compile"> {
   readonly matrices: string[][] = [];
   readonly inPlace: (boolean | undefined)[] = [];
+  readonly later: (boolean | undefined)[] = [];
   readonly programs: ProgramSpec[] = [];
   readonly failOn: string | undefined;
   live = 0;
@@ -148,6 +149,7 @@ class RecordingBackend implements Pick<Backend, "mapFile" | "createMatrix" | "cr
 
   async createMatrix(sources: readonly MatrixSource[], options: MatrixOptions = {}): Promise<Matrix> {
     this.inPlace.push(options.inPlace);
+    this.later.push(options.packLater);
     this.mostInFlight = Math.max(this.mostInFlight, ++this.inFlight);
     await new Promise((resolve) => setImmediate(resolve));
     this.inFlight--;
@@ -343,6 +345,25 @@ describe("loadModel", () => {
     assert.equal(progress.length, 9);
     loaded[Symbol.dispose]();
     assert.equal(recorder.live, 0);
+  });
+
+  test("leaves packing for later from a size on, and not to a backend that leaves nothing", async () => {
+    const bytes = [...tensorsOf(config).values()]
+      .filter(({ shape }) => shape.length === 2)
+      .reduce((sum, { byteLength }) => sum + byteLength, 0);
+    for (const [packLaterFrom, expected] of [
+      [undefined, false],
+      [bytes + 1, false],
+      [bytes, true],
+    ] as const) {
+      const recorder = new RecordingBackend();
+      using loaded = await loadModel(asBackend(recorder), checkpointOf(config), {
+        maxTokens: 8,
+        packLaterFrom,
+      });
+      assert.ok(recorder.later.length > 5 && recorder.later.every((later) => later === expected));
+      await loaded.packed;
+    }
   });
 
   test("hands the backend enough matrices to keep its threads busy", async () => {

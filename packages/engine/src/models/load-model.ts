@@ -18,6 +18,8 @@ export interface LoadedModel extends Disposable {
   readonly weightBytes: number;
   /** Tensors of the checkpoint that the architecture does not read. */
   readonly unusedTensors: readonly string[];
+  /** Resolves once no weights are left to pack, which steps may have to do meanwhile; never rejects. */
+  readonly packed: Promise<void>;
   /** Resolves once the packed weights are kept for the next start, where a cache was given. */
   readonly saved: Promise<void>;
 }
@@ -47,6 +49,7 @@ export async function loadModel(
       adaptable: plan.adaptable,
       weightBytes: weights.byteLength,
       unusedTensors: plan.unusedTensors,
+      packed: weights.packed,
       saved: weights.saved,
       [Symbol.dispose]: () => {
         program[Symbol.dispose]();

@@ -36,6 +36,11 @@ scheduleProperties(
   () => openNativeModel(fixtureGguf("qwen3moe-q4_0"), "int8"),
   options,
 );
+scheduleProperties(
+  "GGUF q4_0, packed between steps",
+  () => openNativeModel(fixtureGguf("llama3-q4_0"), "f16", [], { packLaterFrom: 0 }),
+  options,
+);
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);
 
 const adapters = ["llama3-all", "llama3-rslora", "llama3-upper"].map(fixtureAdapter);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type {
   Backend,
   MappedFile,
@@ -33,6 +34,12 @@ export interface PackingOptions {
   readonly cache?: WeightCache | undefined;
   /** Leaves bf16 matrices in their files where the backend can read them there; default false. */
   readonly inPlace?: boolean | undefined;
+  /**
+   * Bytes of matrices from which on they are multiplied out of their files first, where the backend can, and packed between steps; default
+   * is that all are packed at once.
+   */
+  readonly packLaterFrom?: number | undefined;
+  readonly onWarning?: ((message: string) => void) | undefined;
   /** Makes some of them wrong; not with a cache. */
   readonly corruptor?: WeightCorruptor | undefined;
 }
@@ -44,6 +51,13 @@ export interface PackingOptions {
 const MAPPED_IN_FLIGHT = 32;
 const CONVERTED_IN_FLIGHT = 2;
 
+/** For a model that is served: less is packed before anybody would notice. */
+export const packLaterFromBytes = 64 << 20;
+/** So that a request that has waited for the model goes before the first slice. */
+const LATER_MS = 50;
+/** What a step waits for at most while weights are packed. */
+const SLICE_MS = 100;
+
 type AssembledSource = Omit<MatrixSource, "type" | "rows" | "cols" | "name">;
 
 /** Turns weight plans into handles, each plan once, and owns what it made. */
@@ -54,8 +68,10 @@ export class WeightPacker implements Disposable {
   readonly #matrices = new Map<MatrixPlan, Matrix>();
   readonly #vectors = new Map<VectorPlan, Vector>();
   readonly #forms = new Map<MatrixPlan, PackedForm>();
+  #packed: Promise<boolean> = Promise.resolve(true);
   #saving: Promise<void> | undefined;
   #packedBytes = 0;
+  #isDisposed = false;
 
   constructor(backend: Backend, options: PackingOptions) {
     this.#backend = backend;
@@ -80,7 +96,8 @@ export class WeightPacker implements Disposable {
     const mapped = await cache?.load(this.#backend, plans, dtype);
     if (mapped === undefined) {
       await this.#packMatrices(plans);
-      this.#saving = cache?.save(this.#backend, plans, dtype, this.#kept(plans));
+      this.#packed = this.#packRest();
+      this.#saving = cache && this.#saveIn(cache, plans);
       return;
     }
     for (const [i, matrix] of mapped.entries()) {
@@ -94,6 +111,36 @@ export class WeightPacker implements Disposable {
   /** Resolves once what was packed is in the cache, or could not be put there. */
   get saved(): Promise<void> {
     return this.#saving ?? Promise.resolve();
+  }
+
+  /** Resolves once nothing is left to pack, or nothing more will be packed. */
+  get packed(): Promise<void> {
+    return this.#packed.then(() => undefined);
+  }
+
+  async #saveIn(cache: WeightCache, plans: readonly MatrixPlan[]): Promise<void> {
+    if (await this.#packed) await cache.save(this.#backend, plans, this.#options.dtype, this.#kept(plans));
+  }
+
+  /** Whether all is packed. Steps that come meanwhile each wait for one slice at most. */
+  async #packRest(): Promise<boolean> {
+    const { packLaterFrom = Infinity, onWarning } = this.#options;
+    const rest = [...this.#matrices.values()];
+    if (this.#packedBytes < packLaterFrom) return true;
+    await delay(LATER_MS);
+    try {
+      while (rest.length > 0 && !this.#isDisposed) {
+        const count = await this.#backend.packMore?.(rest, SLICE_MS);
+        rest.splice(0, count ?? rest.length);
+      }
+    } catch (error) {
+      if (this.#isDisposed) return false;
+      const { message } = OctavoError.from(error);
+      onWarning?.(
+        `Weights are read from their files, more slowly, since not all could be packed: ${message}`,
+      );
+    }
+    return rest.length === 0;
   }
 
   #kept(plans: readonly MatrixPlan[]): KeptMatrix[] {
@@ -118,6 +165,7 @@ export class WeightPacker implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isDisposed = true;
     for (const handle of [...this.#matrices.values(), ...this.#vectors.values()]) handle[Symbol.dispose]();
     this.#matrices.clear();
     this.#vectors.clear();
@@ -138,13 +186,14 @@ export class WeightPacker implements Disposable {
     // What is read in place cannot be kept by the cache, which keeps all or nothing.
     const inPlace =
       this.#options.inPlace === true && (this.#options.cache === undefined || plans.every(isBf16));
+    const packLater = total >= (this.#options.packLaterFrom ?? Infinity);
     const worker = async (): Promise<void> => {
       for (const plan of queue) {
         if (failures.length > 0) return;
         try {
           this.#options.signal?.throwIfAborted();
           const sources = await Promise.all(plan.sources.map((tensor) => this.#matrixSource(tensor)));
-          const matrix = await this.#backend.createMatrix(sources, { inPlace });
+          const matrix = await this.#backend.createMatrix(sources, { inPlace, packLater });
           this.#matrices.set(plan, matrix);
           this.#forms.set(plan, formOf(plan, sources));
           this.#packedBytes += sourceBytes(plan);

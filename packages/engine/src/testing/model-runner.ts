@@ -12,6 +12,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { interleavedHeadDimOf, packAdapter } from "../adapters/pack-adapter.js";
 import { readAdapter } from "../adapters/read-adapter.js";
 import { type LoadedModel, loadModel } from "../models/load-model.js";
+import type { PackingOptions } from "../models/weight-packer.js";
 import type { Checkpoint } from "../weights/checkpoint.js";
 
 const BLOCK_SIZE = 4;
@@ -40,9 +41,10 @@ export class ModelRunner implements Disposable {
     checkpoint: Checkpoint,
     maxTokens: number,
     kvDtype: KvDtype,
+    packing: PackingOptions = {},
   ): Promise<ModelRunner> {
     const { numLayers, numKvHeads, headDim } = checkpoint.config;
-    const model = await loadModel(backend, checkpoint, { maxTokens });
+    const model = await loadModel(backend, checkpoint, { ...packing, maxTokens });
     const numBlocks = Math.ceil(maxTokens / BLOCK_SIZE);
     const cache = backend.createKvCache({
       numLayers,
@@ -57,6 +59,14 @@ export class ModelRunner implements Disposable {
 
   get weightBytes(): number {
     return this.#model.weightBytes;
+  }
+
+  get packed(): Promise<void> {
+    return this.#model.packed;
+  }
+
+  get saved(): Promise<void> {
+    return this.#model.saved;
   }
 
   /** Runs what follows under the adapter in `folder`, or under none. */

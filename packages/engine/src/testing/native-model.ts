@@ -2,6 +2,7 @@ import { createCpuBackend, type KvDtype } from "@octavo/kernels";
 import { AdapterSet } from "../adapters/adapter-set.js";
 import { interleavedHeadDimOf } from "../adapters/pack-adapter.js";
 import { loadModel } from "../models/load-model.js";
+import type { PackingOptions } from "../models/weight-packer.js";
 import { createTokenizer } from "../tokenizer/create-tokenizer.js";
 import { openCheckpoint } from "../weights/open-checkpoint.js";
 import type { ModelUnderTest } from "./schedule-properties.js";
@@ -13,12 +14,13 @@ export async function openNativeModel(
   path: string,
   kvDtype: KvDtype,
   adapterFolders: readonly string[] = [],
+  { packLaterFrom }: Pick<PackingOptions, "packLaterFrom"> = {},
 ): Promise<ModelUnderTest> {
   const checkpoint = await openCheckpoint(path);
   const { vocabSize, hiddenSize, eosTokenIds, numLayers, numKvHeads, headDim } = checkpoint.config;
   const backend = createCpuBackend({ numThreads: 2 });
   const maxStepTokens = 2 * MAX_MODEL_LEN;
-  const model = await loadModel(backend, checkpoint, { maxTokens: maxStepTokens });
+  const model = await loadModel(backend, checkpoint, { maxTokens: maxStepTokens, packLaterFrom });
   const adapters = new AdapterSet({
     target: { backend, program: model.program, interleavedHeadDim: interleavedHeadDimOf(checkpoint) },
     adaptable: model.adaptable,

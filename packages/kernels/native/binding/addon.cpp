@@ -21,7 +21,7 @@ namespace {
 
 /// Raised with any change to what is exported here or travels through it, together with `src/native/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 2;
+constexpr int kInterfaceVersion = 3;
 
 /// (numThreads) -> handle
 Napi::Value create_backend(const Napi::CallbackInfo& info) {
@@ -58,6 +58,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("closeBackend", Napi::Function::New(env, close_backend));
     exports.Set("mapFile", Napi::Function::New(env, map_file));
     exports.Set("createMatrix", Napi::Function::New(env, create_matrix));
+    exports.Set("packMore", Napi::Function::New(env, pack_more));
     exports.Set("packedLayoutVersion", Napi::Number::New(env, kPackedLayoutVersion));
     exports.Set("packedBytes", Napi::Function::New(env, packed_bytes_of));
     exports.Set("checksumMatrix", Napi::Function::New(env, checksum_matrix));

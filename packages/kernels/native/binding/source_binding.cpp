@@ -1,5 +1,6 @@
 #include "source_binding.h"
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -46,9 +47,17 @@ Bytes read_bytes(const Napi::Object& source) {
     return bytes;
 }
 
+/// `MatrixOptions` of backend.ts.
+enum class Packing { now, never, later };
+
+std::unique_ptr<Matrix> make_matrix(Packing packing, const std::vector<MatrixSource>& sources, ThreadPool& pool) {
+    if (packing == Packing::never) return Matrix::in_place_or_packed(sources, pool);
+    return packing == Packing::later ? Matrix::pack_later(sources, pool) : Matrix::pack(sources, pool);
+}
+
 class PackJob final : public Job {
 public:
-    PackJob(Napi::Env env, bool in_place) : deferred_(Napi::Promise::Deferred::New(env)), in_place_(in_place) {}
+    PackJob(Napi::Env env, Packing packing) : deferred_(Napi::Promise::Deferred::New(env)), packing_(packing) {}
 
     void add(const Napi::Object& source) {
         MatrixSource matrix{};
@@ -77,7 +86,7 @@ public:
 
     void run(BackendThread& backend) noexcept override {
         try {
-            matrix_ = in_place_ ? Matrix::in_place_or_packed(sources_, backend.pool()) : Matrix::pack(sources_, backend.pool());
+            matrix_ = make_matrix(packing_, sources_, backend.pool());
             for (const Bytes& bytes : kept_) {
                 if (bytes.file && !matrix_->reads_files()) bytes.file->release(bytes.offset, bytes.size);
             }
@@ -115,10 +124,55 @@ private:
     }
 
     Napi::Promise::Deferred deferred_;
-    bool in_place_;
+    Packing packing_;
     std::vector<MatrixSource> sources_;
     std::vector<Bytes> kept_;
     std::shared_ptr<Matrix> matrix_;
+    Failure failure_;
+};
+
+/// Packed between two looks at the clock.
+constexpr size_t kPieceBytes = size_t{8} << 20;
+
+class PackMoreJob final : public Job {
+public:
+    PackMoreJob(Napi::Env env, double milliseconds)
+        : deferred_(Napi::Promise::Deferred::New(env)), milliseconds_(milliseconds) {}
+
+    void add(const Napi::Value& matrix) { matrices_.push_back(unwrap<Matrix>(matrix)); }
+
+    void run(BackendThread& backend) noexcept override {
+        try {
+            const auto start = std::chrono::steady_clock::now();
+            while (num_packed_ < matrices_.size() && !backend.cancelled().load()) {
+                if (matrices_[num_packed_]->pack_more(kPieceBytes, backend.pool()) == 0) ++num_packed_;
+                const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+                if (spent.count() > milliseconds_) return;
+            }
+        } catch (const std::bad_alloc&) {
+            failure_ = {"out_of_memory", "not enough memory to repack the weights"};
+        } catch (const std::exception& error) {
+            failure_ = {"artifact_invalid", error.what()};
+        }
+    }
+
+    void settle(napi_env raw_env) override {
+        const Napi::Env env(raw_env);
+        const Napi::HandleScope scope(env);
+        if (failure_.happened()) {
+            deferred_.Reject(failure_.to_error(env).Value());
+        } else {
+            deferred_.Resolve(Napi::Number::New(env, static_cast<double>(num_packed_)));
+        }
+    }
+    void abandon() override {}
+    Napi::Value promise() const { return deferred_.Promise(); }
+
+private:
+    Napi::Promise::Deferred deferred_;
+    std::vector<std::shared_ptr<Matrix>> matrices_;
+    double milliseconds_;
+    size_t num_packed_ = 0;
     Failure failure_;
 };
 
@@ -156,12 +210,23 @@ Napi::Value map_file(const Napi::CallbackInfo& info) {
     }
 }
 
-/// (backend, sources, whether they may be read in place) -> Promise<{ handle, byteLength }>
+/// (backend, sources, Packing) -> Promise<{ handle, byteLength }>
 Napi::Value create_matrix(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const Napi::Array sources = info[1].As<Napi::Array>();
-    auto job = std::make_unique<PackJob>(env, info[2].As<Napi::Boolean>().Value());
+    auto job = std::make_unique<PackJob>(env, static_cast<Packing>(info[2].As<Napi::Number>().Int32Value()));
     for (uint32_t i = 0; i < sources.Length(); i++) job->add(sources.Get(i).As<Napi::Object>());
+    const Napi::Value promise = job->promise();
+    unwrap<BackendThread>(info[0])->submit(env, std::move(job));
+    return promise;
+}
+
+/// (backend, matrices, milliseconds) -> Promise<how many of them, from the first on, are all packed>
+Napi::Value pack_more(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const Napi::Array matrices = info[1].As<Napi::Array>();
+    auto job = std::make_unique<PackMoreJob>(env, info[2].As<Napi::Number>().DoubleValue());
+    for (uint32_t i = 0; i < matrices.Length(); i++) job->add(matrices.Get(i));
     const Napi::Value promise = job->promise();
     unwrap<BackendThread>(info[0])->submit(env, std::move(job));
     return promise;

@@ -5,8 +5,8 @@
 
 #include "../core/half.h"
 #include "float_pack.h"
+#include "in_place_matrix.h"
 #include "layout.h"
-#include "tile_tasks.h"
 
 namespace octavo {
 
@@ -27,12 +27,12 @@ FloatMatrix::FloatMatrix(const SourceStack& stack, ThreadPool& pool)
       cols_(stack.cols()),
       table_(float_kernels()),
       multiply_(kernel_for(type_, table_)) {
-    memory_ = AlignedMemory(static_cast<size_t>(panels() * packed_cols() * column_bytes()));
+    memory_ = AlignedMemory(bytes());
     const PanelSource source(stack);
     FiniteCheck check;
     pool.parallel_for(panels(), source.grain(), [&](int64_t begin, int64_t end, int) {
         for (int64_t panel = begin; panel < end; ++panel) {
-            uint8_t* out = memory_.data() + panel * packed_cols() * column_bytes();
+            uint8_t* out = memory_.data() + panel * panel_bytes();
             const int bad = pack_float_panel(type_, source.rows(panel), cols_, out);
             if (bad >= 0) check.found(panel * kPanelRows + bad);
         }
@@ -48,6 +48,32 @@ FloatMatrix::FloatMatrix(WeightType type, int64_t rows, int64_t cols, AlignedMem
       memory_(std::move(packed)),
       table_(float_kernels()),
       multiply_(kernel_for(type_, table_)) {}
+
+FloatMatrix::FloatMatrix(std::unique_ptr<const InPlaceMatrix> in_place)
+    : type_(WeightType::bf16),
+      rows_(in_place->rows()),
+      cols_(in_place->cols()),
+      in_place_(std::move(in_place)),
+      is_packed_(false),
+      table_(float_kernels()),
+      multiply_(kernel_for(type_, table_)) {}
+
+FloatMatrix::~FloatMatrix() = default;
+
+size_t FloatMatrix::pack_more(size_t bytes, ThreadPool& pool) {
+    if (in_place_ == nullptr) return 0;
+    if (memory_.size() == 0) memory_ = AlignedMemory(this->bytes());
+    const int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(bytes) / panel_bytes());
+    const int64_t begin = num_packed_;
+    const int64_t end = std::min(begin + wanted, panels());
+    in_place_->pack_panels(begin, end, memory_.data() + begin * panel_bytes(), pool);
+    num_packed_ = end;
+    if (end == panels()) {
+        in_place_.reset();
+        is_packed_.store(true);
+    }
+    return static_cast<size_t>((end - begin) * panel_bytes());
+}
 
 int64_t FloatMatrix::panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
 
@@ -79,30 +105,39 @@ void FloatMatrix::encode(const float* x, int64_t row, int64_t m, void* rows) con
 void FloatMatrix::multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace,
                            ThreadPool& pool) const {
     if (m <= 0) return;
+    const uint8_t* encoded = static_cast<const uint8_t*>(rows);
+    if (in_place_ != nullptr) {
+        const auto from_panels = [&](const Tile& tile, float* sums, int64_t stride) {
+            if (tile.first_panel + tile.num_panels > num_packed_) return false;
+            multiply_tile(encoded, m, tile, sums, stride);
+            return true;
+        };
+        in_place_->multiply_beside(from_panels, rows, m, output, workspace, pool);
+        return;
+    }
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const TilePlan plan = plan_tiles(rows_, m, table_.tile_panels, kRowBlock, output.gate != nullptr,
                                      pool.size() * static_cast<int>(output.share.count));
     const int64_t num_sums = halves * plan.num_sums();
     float* scratch = static_cast<float*>(
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));
-    const int64_t panel_stride = packed_cols() * column_bytes();
-    const uint8_t* encoded = static_cast<const uint8_t*>(rows);
-
     run_tiles(plan, output, pool, [&](int thread) { return scratch + thread * num_sums; },
-              [&](const Tile& tile, int, float* sums) {
-                  for (int64_t c = 0; c < packed_cols(); c += kFloatBlock) {
-                      const int64_t columns = std::min<int64_t>(kFloatBlock, packed_cols() - c);
-                      const FloatPanels weights{memory_.data() + tile.first_panel * panel_stride + c * column_bytes(),
-                                                panel_stride, static_cast<int>(tile.num_panels)};
-                      const FloatRows block{encoded + (c * m + tile.first_row * columns) * activation_bytes(),
-                                            columns * activation_bytes()};
-                      multiply_(weights, block, tile.num_rows, columns, sums, plan.stride(), c == 0);
-                  }
-              });
+              [&](const Tile& tile, int, float* sums) { multiply_tile(encoded, m, tile, sums, plan.stride()); });
+}
+
+void FloatMatrix::multiply_tile(const uint8_t* rows, int64_t m, const Tile& tile, float* sums, int64_t stride) const {
+    for (int64_t c = 0; c < packed_cols(); c += kFloatBlock) {
+        const int64_t columns = std::min<int64_t>(kFloatBlock, packed_cols() - c);
+        const FloatPanels weights{memory_.data() + tile.first_panel * panel_bytes() + c * column_bytes(), panel_bytes(),
+                                  static_cast<int>(tile.num_panels)};
+        const FloatRows block{rows + (c * m + tile.first_row * columns) * activation_bytes(), columns * activation_bytes()};
+        multiply_(weights, block, tile.num_rows, columns, sums, stride, c == 0);
+    }
 }
 
 void FloatMatrix::row(int64_t r, float* out) const {
-    const uint8_t* panel = memory_.data() + r / kPanelRows * packed_cols() * column_bytes();
+    if (in_place_ != nullptr && r / kPanelRows >= num_packed_) return in_place_->row(r, out);
+    const uint8_t* panel = memory_.data() + r / kPanelRows * panel_bytes();
     const int64_t lane = r % kPanelRows;
     for (int64_t c = 0; c < cols_; ++c) {
         if (type_ == WeightType::f32) {

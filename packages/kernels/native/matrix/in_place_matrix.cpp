@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kRowBlock = 512;
 /// Bytes of weights that a thread takes at a time when they are read once: long enough for reading ahead.
 constexpr int64_t kStreamBytes = int64_t{512} << 10;
-/// Bytes that a thread brings into memory and checks at a time.
-constexpr int64_t kCheckBytes = int64_t{2} << 20;
 /// Beyond, a row's activations spread would push the weights out of the nearest cache.
 constexpr int64_t kMaxPatterns = 8;
 /// Fetches of what comes next while one group of panels is multiplied, by at least so many activation rows each.
@@ -25,6 +23,8 @@ constexpr int64_t kMostFetches = 21;
 constexpr int64_t kLeastRowsPerFetch = 6;
 /// Activation rows for which transposing weights once for every few of them costs less than unpacking.
 constexpr int64_t kMaxFewRows = 16;
+/// Bytes that a thread packs at a time.
+constexpr int64_t kPackBytes = int64_t{1} << 20;
 constexpr int64_t kPanelBlockBytes = kFloatBlock * 2 * kPanelRows;
 
 }  // namespace
@@ -48,22 +48,13 @@ bool InPlaceMatrix::suits(const std::vector<MatrixSource>& sources) {
     return true;
 }
 
-InPlaceMatrix::InPlaceMatrix(const SourceStack& stack, const std::vector<MatrixSource>& sources, ThreadPool& pool)
+InPlaceMatrix::InPlaceMatrix(const SourceStack& stack, ThreadPool& pool)
     : rows_(stack.rows()), cols_(stack.cols()), table_(float_kernels()), kernels_(*in_place_kernels()) {
-    FiniteCheck check;
-    int64_t first = 0;
-    for (const MatrixSource& source : sources) {
-        source.file->keep(static_cast<size_t>(source.values - source.file->data()), static_cast<size_t>(source.rows * row_bytes()));
-        pool.parallel_for(source.rows, std::max<int64_t>(1, kCheckBytes / row_bytes()), [&](int64_t begin, int64_t end, int) {
-            for (int64_t row = begin; row < end; ++row) {
-                if (!kernels_.finite(source.values + row * row_bytes(), cols_)) check.found(first + row);
-            }
-        });
+    check_in_files(stack, [&](const uint8_t* row) { return kernels_.finite(row, cols_); }, pool);
+    for (const MatrixSource& source : stack.sources()) {
         for (int64_t row = 0; row < source.rows; row += kPanelRows) panels_.push_back(source.values + row * row_bytes());
-        files_.push_back(source.file);
-        first += source.rows;
+        files_.push_back({source.file, num_panels()});
     }
-    check.require(stack);
     const int64_t left = rows_ % kPanelRows;
     if (left == 0) return;
     last_ = AlignedMemory(static_cast<size_t>(kPanelRows * row_bytes()));
@@ -84,17 +75,22 @@ void InPlaceMatrix::encode(const float* x, int64_t row, int64_t m, void* rows) c
 
 void InPlaceMatrix::multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace,
                              ThreadPool& pool) const {
+    multiply_beside([](const Tile&, float*, int64_t) { return false; }, rows, m, output, workspace, pool);
+}
+
+void InPlaceMatrix::multiply_beside(const OtherTiles& others, const void* rows, int64_t m, const LinearOutput& output,
+                                    Workspace& workspace, ThreadPool& pool) const {
     if (m <= 0) return;
     const uint8_t* encoded = static_cast<const uint8_t*>(rows);
     if (m <= kMaxFewRows) {
-        multiply_few(encoded, m, output, workspace, pool);
+        multiply_few(others, encoded, m, output, workspace, pool);
     } else {
-        multiply_many(encoded, m, output, workspace, pool);
+        multiply_many(others, encoded, m, output, workspace, pool);
     }
 }
 
-void InPlaceMatrix::multiply_few(const uint8_t* rows, int64_t m, const LinearOutput& output, Workspace& workspace,
-                                 ThreadPool& pool) const {
+void InPlaceMatrix::multiply_few(const OtherTiles& others, const uint8_t* rows, int64_t m, const LinearOutput& output,
+                                 Workspace& workspace, ThreadPool& pool) const {
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const int64_t panel_bytes = kPanelRows * row_bytes();
     const int64_t num_threads = pool.size() * output.share.count;
@@ -112,6 +108,7 @@ void InPlaceMatrix::multiply_few(const uint8_t* rows, int64_t m, const LinearOut
     const auto carver_of = [&](int thread) { return Carver(scratch + spread_size + thread * thread_bytes); };
     run_tiles(plan, output, pool, [&](int thread) { return carver_of(thread).take<float>(num_sums); },
               [&](const Tile& tile, int thread, float* sums) {
+                  if (others(tile, sums, plan.stride())) return;
                   Carver carver = carver_of(thread);
                   carver.take<float>(num_sums);
                   float* partial = carver.take<float>(num_partial);
@@ -127,8 +124,8 @@ void InPlaceMatrix::multiply_few(const uint8_t* rows, int64_t m, const LinearOut
               });
 }
 
-void InPlaceMatrix::multiply_many(const uint8_t* rows, int64_t m, const LinearOutput& output, Workspace& workspace,
-                                  ThreadPool& pool) const {
+void InPlaceMatrix::multiply_many(const OtherTiles& others, const uint8_t* rows, int64_t m, const LinearOutput& output,
+                                  Workspace& workspace, ThreadPool& pool) const {
     const int64_t step = table_.tile_panels;
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const TilePlan plan =
@@ -139,6 +136,7 @@ void InPlaceMatrix::multiply_many(const uint8_t* rows, int64_t m, const LinearOu
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(thread_bytes * pool.size())));
     const auto carver_of = [&](int thread) { return Carver(scratch + thread * thread_bytes); };
     const auto compute = [&](const Tile& tile, int thread, float* sums) {
+        if (others(tile, sums, plan.stride())) return;
         Carver carver = carver_of(thread);
         carver.take<float>(num_sums);
         uint8_t* unpacked = carver.take<uint8_t>(step * kPanelBlockBytes);
@@ -181,6 +179,33 @@ void InPlaceMatrix::row(int64_t r, float* out) const {
         uint16_t value;
         std::memcpy(&value, values + 2 * c, sizeof value);
         out[c] = bf16_to_f32(value);
+    }
+}
+
+void InPlaceMatrix::pack_panels(int64_t begin, int64_t end, uint8_t* out, ThreadPool& pool) const {
+    const int64_t panel_bytes = kPanelRows * row_bytes();
+    const int64_t grain = std::max<int64_t>(1, kPackBytes / panel_bytes);
+    pool.parallel_for(end - begin, grain, [&](int64_t from, int64_t to, int) {
+        for (int64_t i = from; i < to; ++i) {
+            const uint8_t* panel = panels_[static_cast<size_t>(begin + i)];
+            for (int64_t block = 0; block < blocks(); ++block) {
+                kernels_.unpack(panel + block * kFloatBlock * 2, row_bytes(), out + i * panel_bytes + block * kPanelBlockBytes);
+            }
+        }
+        release(begin + from, begin + to);
+    });
+}
+
+void InPlaceMatrix::release(int64_t begin, int64_t end) const {
+    for (const File& file : files_) {
+        const int64_t last = std::min(end, file.end_panel);
+        // The last rows may lie elsewhere, and are too few to matter.
+        const int64_t in_file = last == num_panels() && last_.size() > 0 ? last - 1 : last;
+        if (begin < in_file) {
+            const size_t offset = static_cast<size_t>(panels_[static_cast<size_t>(begin)] - file.mapping->data());
+            file.mapping->release(offset, static_cast<size_t>((in_file - begin) * kPanelRows * row_bytes()));
+        }
+        begin = std::max(begin, last);
     }
 }
 

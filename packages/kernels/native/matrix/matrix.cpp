@@ -8,7 +8,7 @@
 #include "in_place_matrix.h"
 #include "layout.h"
 #include "ordered_matrix.h"
-#include "quantised_matrix.h"
+#include "quantised_pack.h"
 
 namespace octavo {
 
@@ -69,27 +69,47 @@ void Matrix::linear(const float* x, int64_t ldx, int64_t m, float* y, int64_t ld
 
 std::unique_ptr<Matrix> Matrix::in_place_or_packed(const std::vector<MatrixSource>& sources, ThreadPool& pool) {
     if (!InPlaceMatrix::suits(sources)) return pack(sources, pool);
-    return std::make_unique<InPlaceMatrix>(SourceStack(sources), sources, pool);
+    return std::make_unique<InPlaceMatrix>(SourceStack(sources), pool);
+}
+
+namespace {
+
+bool is_float(WeightType type) { return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16; }
+
+bool is_quantised(const MatrixSource& source) {
+    if (source.type == WeightType::uint8) return is_plain_uint8(source);
+    return !is_float(source.type) && source.type != WeightType::f8_e4m3 && source.type != WeightType::table4;
+}
+
+std::unique_ptr<Matrix> pack_quantised(const QuantisedPacker& packer, ThreadPool& pool) {
+    QuantisedPanels panels = packer.panels();
+    panels.memory = AlignedMemory(panels.bytes());
+    packer.pack_pairs(panels, 0, panels.pairs(), pool);
+    return std::make_unique<QuantisedMatrix>(std::move(panels));
+}
+
+}  // namespace
+
+std::unique_ptr<Matrix> Matrix::pack_later(const std::vector<MatrixSource>& sources, ThreadPool& pool) {
+    if (InPlaceMatrix::suits(sources)) {
+        return std::make_unique<FloatMatrix>(std::make_unique<const InPlaceMatrix>(SourceStack(sources), pool));
+    }
+    if (!sources.empty() && is_quantised(sources.front())) {
+        auto packer = std::make_unique<QuantisedPacker>(sources);
+        if (packer->can_check()) {
+            packer->check(pool);
+            return std::make_unique<QuantisedMatrix>(std::move(packer));
+        }
+    }
+    return pack(sources, pool);
 }
 
 std::unique_ptr<Matrix> Matrix::pack(const std::vector<MatrixSource>& sources, ThreadPool& pool) {
     const SourceStack stack(sources);
-    switch (stack.type()) {
-        case WeightType::f32:
-        case WeightType::f16:
-        case WeightType::bf16:
-            return std::make_unique<FloatMatrix>(stack, pool);
-        case WeightType::f8_e4m3:
-        case WeightType::uint8:
-        case WeightType::table4:
-            if (!is_plain_uint8(sources.front())) {
-                return in_column_order(std::make_unique<CodedMatrix>(stack, pool), sources.front().column_order);
-            }
-            [[fallthrough]];
-        default:
-            return in_column_order(std::make_unique<QuantisedMatrix>(pack_quantised(stack, pool)),
-                                   sources.front().column_order);
-    }
+    if (is_float(stack.type())) return std::make_unique<FloatMatrix>(stack, pool);
+    const std::vector<int32_t>& order = sources.front().column_order;
+    if (is_quantised(sources.front())) return in_column_order(pack_quantised(QuantisedPacker(sources), pool), order);
+    return in_column_order(std::make_unique<CodedMatrix>(stack, pool), order);
 }
 
 }  // namespace octavo

@@ -98,15 +98,21 @@ public:
     static std::unique_ptr<Matrix> pack(const std::vector<MatrixSource>& sources, ThreadPool& pool);
     /// As pack, but a matrix that can be multiplied as it lies in its mapped files is left there, see InPlaceMatrix.
     static std::unique_ptr<Matrix> in_place_or_packed(const std::vector<MatrixSource>& sources, ThreadPool& pool);
+    /// As pack, but a matrix that can be multiplied out of its mapped files meanwhile is only checked, and packed by pack_more. Its
+    /// products are the same, bit for bit, before, during and after.
+    static std::unique_ptr<Matrix> pack_later(const std::vector<MatrixSource>& sources, ThreadPool& pool);
     virtual ~Matrix() = default;
 
     virtual int64_t rows() const = 0;
     virtual int64_t cols() const = 0;
-    /// The packed bytes, of which there are bytes(); null where they alone do not make the matrix.
+    /// The packed bytes, of which there are bytes(); null where they alone do not make the matrix, or are not all there yet.
+    /// Any thread may ask.
     virtual const uint8_t* packed() const { return nullptr; }
     virtual size_t bytes() const = 0;
-    /// Whether the sources' files are read for as long as the matrix lives.
+    /// Whether the sources' files are still read when the matrix is multiplied.
     virtual bool reads_files() const { return false; }
+    /// Packs about so many bytes more, while nobody multiplies. Returns how many it were; 0: nothing is left to pack.
+    virtual size_t pack_more(size_t, ThreadPool&) { return 0; }
 
     virtual RowEncoding encoding() const = 0;
     /// Bytes of m encoded rows; they start on a cache line.

@@ -53,7 +53,8 @@ struct UnpackedPanels {
 /// A pair of panels to be multiplied as they lie packed, whatever pair of the layout they are.
 struct PackedPair {
     PanelView panels[kPairPanels];
-    /// The memory they lie in, and where what is read next begins.
+    /// What is brought near meanwhile: a pair's bytes from `begin` to `end`, then from `next` on. That is the memory they lie in and what
+    /// is read next; where they lie in the cache already, what is read next and what follows it.
     const uint8_t* begin;
     const uint8_t* end;
     const uint8_t* next;

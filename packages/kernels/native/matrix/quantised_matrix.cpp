@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "quantised_pack.h"
 #include "tile_tasks.h"
 
 namespace octavo {
@@ -50,8 +51,56 @@ struct QuantisedMatrix::Layout {
 
 QuantisedMatrix::QuantisedMatrix(QuantisedPanels panels)
     : panels_(std::move(panels)),
+      is_packed_(true),
       table_(quantised_kernels()),
       kernels_(table_.formats[static_cast<int>(panels_.format)]) {}
+
+QuantisedMatrix::QuantisedMatrix(std::unique_ptr<const QuantisedPacker> packer)
+    : panels_(packer->panels()),
+      packer_(std::move(packer)),
+      is_packed_(false),
+      table_(quantised_kernels()),
+      kernels_(table_.formats[static_cast<int>(panels_.format)]) {}
+
+QuantisedMatrix::~QuantisedMatrix() = default;
+
+const uint8_t* QuantisedMatrix::packed() const { return is_packed_.load() ? panels_.memory.data() : nullptr; }
+
+size_t QuantisedMatrix::pack_more(size_t bytes, ThreadPool& pool) {
+    if (packer_ == nullptr) return 0;
+    if (panels_.memory.size() == 0) panels_.memory = AlignedMemory(panels_.bytes());
+    const int64_t begin = num_packed_;
+    const int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(bytes) / panels_.pair_bytes);
+    const int64_t end = std::min(begin + wanted, panels_.pairs());
+    packer_->pack_pairs(panels_, begin, end, pool);
+    num_packed_ = end;
+    if (end == panels_.pairs()) {
+        packer_.reset();
+        is_packed_.store(true);
+    }
+    return static_cast<size_t>((end - begin) * panels_.pair_bytes);
+}
+
+const uint8_t* QuantisedMatrix::reads_from(int64_t panel) const {
+    return has_panels(panel + 1) ? panels_.pair(panel / kPairPanels) : packer_->source(panel);
+}
+
+PackedPair QuantisedMatrix::pair(int64_t first, int64_t next, uint8_t* scratch) const {
+    // A tile that lacks a panel takes the last one again; what it gives is not written.
+    const int64_t second = std::min(first + 1, panels_.panels() - 1);
+    const uint8_t* later = reads_from(next);
+    if (has_panels(second + 1)) {
+        const uint8_t* begin = panels_.pair(first / kPairPanels);
+        return {{panels_.panel(first), panels_.panel(second)}, begin, begin + panels_.pair_bytes, later};
+    }
+    PackedPair pair{{}, later, later + panels_.pair_bytes, later + panels_.pair_bytes};
+    for (int64_t p = 0; p < kPairPanels; ++p) {
+        const int64_t place = first + p <= second ? p : 0;
+        pair.panels[p] = panels_.panel_of(scratch, place);
+        if (place == p) packer_->pack(first + p, pair.panels[p]);
+    }
+    return pair;
+}
 
 bool QuantisedMatrix::streams(int64_t m) const { return m <= table_.max_stream_rows; }
 
@@ -99,20 +148,22 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
     const TilePlan plan{panels_.rows, rows.m, kPairPanels, rows.m, std::max<int64_t>(1, joined),
                         std::max<int64_t>(1, kLeastBytes / panels_.pair_bytes)};
     const int64_t num_sums = halves * plan.num_sums();
-    float* scratch = static_cast<float*>(
-        workspace.get(Workspace::kScratchSlot, static_cast<size_t>(num_sums * pool.size()) * sizeof(float)));
+    const int64_t thread_bytes = Carver::bytes<float>(num_sums) + (packer_ != nullptr ? panels_.pair_bytes : 0);
+    uint8_t* scratch = static_cast<uint8_t*>(
+        workspace.get(Workspace::kScratchSlot, static_cast<size_t>(thread_bytes * pool.size())));
+    const auto carver_of = [&](int thread) { return Carver(scratch + thread * thread_bytes); };
     const QuantisedRows at = rows.block(0, 0);
-    run_tiles(plan, output, pool, [&](int thread) { return scratch + thread * num_sums; },
-              [&](const Tile& tile, int, float* sums) {
+    run_tiles(plan, output, pool, [&](int thread) { return carver_of(thread).take<float>(num_sums); },
+              [&](const Tile& tile, int thread, float* sums) {
+                  Carver carver = carver_of(thread);
+                  carver.take<float>(num_sums);
+                  uint8_t* room = carver.take<uint8_t>(panels_.pair_bytes);
                   const int64_t end = tile.first_panel + tile.num_panels;
                   for (int64_t first = tile.first_panel; first < end; first += kPairPanels) {
                       int64_t next = first + kPairPanels;
                       if (halves == 2 && next >= end) next = tile.first_panel < half ? tile.first_panel + half : end - half;
-                      const uint8_t* begin = panels_.pair(first / kPairPanels);
-                      PackedPair pair{{}, begin, begin + panels_.pair_bytes, panels_.pair(std::min(next, panels - 1) / kPairPanels)};
-                      // A tile that lacks a panel takes the last one again; what it gives is not written.
-                      for (int64_t p = 0; p < kPairPanels; ++p) pair.panels[p] = panels_.panel(std::min(first + p, panels - 1));
-                      kernels_.stream(pair, rows.groups, at, rows.m, sums + (first - tile.first_panel) * kPanelRows, plan.stride());
+                      float* out = sums + (first - tile.first_panel) * kPanelRows;
+                      kernels_.stream(pair(first, std::min(next, panels - 1), room), rows.groups, at, rows.m, out, plan.stride());
                   }
               });
 }
@@ -130,8 +181,10 @@ void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& 
     const int64_t num_scales = tile_panels * block * scales_per_group(correction) * kPanelRows;
     const int64_t num_minima = tile_panels * block * minima_per_group(correction) * kPanelRows;
     const int64_t num_sums = halves * plan.num_sums();
+    const int64_t room_bytes = packer_ != nullptr ? (tile_panels + 1) / kPairPanels * panels_.pair_bytes : 0;
     const int64_t thread_bytes = Carver::bytes<float>(num_sums) + Carver::bytes<uint8_t>(num_codes) +
-                                 Carver::bytes<float>(num_scales) + Carver::bytes<float>(num_minima);
+                                 Carver::bytes<float>(num_scales) + Carver::bytes<float>(num_minima) +
+                                 Carver::bytes<uint8_t>(room_bytes);
     uint8_t* scratch = static_cast<uint8_t*>(
         workspace.get(Workspace::kScratchSlot, static_cast<size_t>(thread_bytes * pool.size())));
     const auto sums_of = [&](int thread) { return reinterpret_cast<float*>(scratch + thread * thread_bytes); };
@@ -144,11 +197,18 @@ void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& 
         weights.scales = carver.take<float>(num_scales);
         weights.minima = carver.take<float>(num_minima);
         weights.panels = static_cast<int>(tile.num_panels);
+        const bool is_packed = has_panels(tile.first_panel + tile.num_panels);
+        uint8_t* room = carver.take<uint8_t>(room_bytes);
+        const auto panel = [&](int p) {
+            return is_packed ? panels_.panel(tile.first_panel + p)
+                             : panels_.panel_of(room + p / kPairPanels * panels_.pair_bytes, p % kPairPanels);
+        };
+        for (int p = 0; p < weights.panels && !is_packed; ++p) packer_->pack(tile.first_panel + p, panel(p));
         for (int64_t g = 0; g < rows.groups; g += block) {
             weights.groups = std::min(block, rows.groups - g);
             for (int p = 0; p < weights.panels; ++p) {
                 const int64_t at = p * weights.groups;
-                kernels_.unpack(panels_.panel(tile.first_panel + p), g, weights.groups, weights.codes + at * kGroupCodes,
+                kernels_.unpack(panel(p), g, weights.groups, weights.codes + at * kGroupCodes,
                                 weights.scales + at * scales_per_group(correction) * kPanelRows,
                                 weights.minima + at * minima_per_group(correction) * kPanelRows);
             }

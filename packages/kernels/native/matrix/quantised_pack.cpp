@@ -1,8 +1,9 @@
+#include "quantised_pack.h"
+
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
-#include "panel_rows.h"
-#include "quantised_matrix.h"
 #include "source_blocks.h"
 
 namespace octavo {
@@ -50,6 +51,8 @@ FormatId format_of(WeightType type, bool zeros) {
     }
 }
 
+}  // namespace
+
 /// A panel on its way from its rows to its place.
 struct PanelJob {
     PanelRows rows;
@@ -62,6 +65,8 @@ struct PanelJob {
     /// Of the group, or of the super-block or scale that begins with it.
     uint8_t* meta(int64_t group) const { return const_cast<uint8_t*>(place.meta) + meta_offset(format, group / meta_groups()); }
 };
+
+namespace {
 
 /// f16 values at the same place of every row.
 Halves8 gather_halves(const PanelRows& rows, int64_t at, int first) {
@@ -82,6 +87,28 @@ void pack_halves(const PanelRows& rows, int64_t at, uint8_t* out, NonFiniteF16& 
     }
 }
 
+/// Where the f16 values of a block stand that every weight of it is multiplied by or taken from.
+template <int64_t... At>
+struct Halves {
+    /// One value of each row after the other.
+    static void pack(const PanelRows& rows, int64_t block, uint8_t* out, NonFiniteF16& check) {
+        ((pack_halves(rows, block + At, out, check), out += 2 * kPanelRows), ...);
+    }
+    static bool all_finite(const uint8_t* row, int64_t blocks, int64_t block_bytes) {
+        // An exponent of ones is carried into the sign's place.
+        uint32_t carried = 0;
+        for (; blocks > 0; --blocks, row += block_bytes) ((carried |= (half_at(row + At) & 0x7c00u) + 0x0400u), ...);
+        return (carried & 0x8000u) == 0;
+    }
+
+private:
+    static uint32_t half_at(const uint8_t* from) {
+        uint16_t half;
+        std::memcpy(&half, from, sizeof half);
+        return half;
+    }
+};
+
 Words4 gather_floats(const uint8_t* const* rows, int64_t index, int first) {
     Words4 values;
     for (int i = 0; i < 4; ++i) {
@@ -96,18 +123,18 @@ Words4 gather_floats(const uint8_t* const* rows, int64_t index, int first) {
 template <class Blocks>
 struct HalfMeta {
     using Check = NonFiniteF16;
+    using Scales = Halves<0>;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
-        pack_halves(job.rows, g * Blocks::kBytes, job.meta(g), check);
+        Scales::pack(job.rows, g * Blocks::kBytes, job.meta(g), check);
     }
 };
 
 template <class Blocks>
 struct HalfMinMeta {
     using Check = NonFiniteF16;
+    using Scales = Halves<0, 2>;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
-        uint8_t* out = job.meta(g);
-        pack_halves(job.rows, g * Blocks::kBytes, out, check);
-        pack_halves(job.rows, g * Blocks::kBytes + 2, out + 2 * kPanelRows, check);
+        Scales::pack(job.rows, g * Blocks::kBytes, job.meta(g), check);
     }
 };
 
@@ -129,6 +156,7 @@ private:
 template <class Blocks>
 struct ExponentMeta {
     using Check = LargeExponents;
+    using Scales = void;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         Bytes16 exponents;
         for (int lane = 0; lane < kPanelRows; ++lane) exponents[lane] = job.rows.values[lane][g * Blocks::kBytes];
@@ -141,10 +169,11 @@ struct ExponentMeta {
 template <class Blocks>
 struct SuperSingleMeta {
     using Check = NonFiniteF16;
+    using Scales = Halves<0>;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         const int64_t at = g / kSuperGroups * Blocks::kBytes;
         uint8_t* out = job.meta(g);
-        pack_halves(job.rows, at, out, check);
+        Scales::pack(job.rows, at, out, check);
         for (int lane = 0; lane < kPanelRows; ++lane) {
             const Bytes16 scales = Blocks::scales(job.rows.values[lane] + at);
             for (int sub = 0; sub < kSuperGroups; ++sub) out[(2 + sub) * kPanelRows + lane] = scales[sub];
@@ -155,11 +184,11 @@ struct SuperSingleMeta {
 template <class Blocks>
 struct SuperHalfMinimaMeta {
     using Check = NonFiniteF16;
+    using Scales = Halves<Blocks::kScaleAt, Blocks::kScaleAt + 2>;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         const int64_t at = g / kSuperGroups * Blocks::kBytes;
         uint8_t* out = job.meta(g);
-        pack_halves(job.rows, at + Blocks::kScaleAt, out, check);
-        pack_halves(job.rows, at + Blocks::kScaleAt + 2, out + 2 * kPanelRows, check);
+        Scales::pack(job.rows, at, out, check);
         store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at); }, out + 4 * kPanelRows);
     }
 };
@@ -167,11 +196,11 @@ struct SuperHalfMinimaMeta {
 template <class Blocks>
 struct SuperMinMeta {
     using Check = NonFiniteF16;
+    using Scales = Halves<0, 2>;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         const int64_t at = g / kSuperGroups * Blocks::kBytes;
         uint8_t* out = job.meta(g);
-        pack_halves(job.rows, at, out, check);
-        pack_halves(job.rows, at + 2, out + 2 * kPanelRows, check);
+        Scales::pack(job.rows, at, out, check);
         store_transposed_bytes([&](int lane) { return super_scales(job.rows.values[lane] + at + 4); }, out + 4 * kPanelRows);
     }
 };
@@ -179,12 +208,12 @@ struct SuperMinMeta {
 template <class Blocks>
 struct SuperHalvesMeta {
     using Check = NonFiniteF16;
+    using Scales = Halves<Blocks::kBytes - 2>;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
-        const int64_t at = (g / kSuperGroups + 1) * Blocks::kBytes - 2;
+        const int64_t at = g / kSuperGroups * Blocks::kBytes;
         uint8_t* out = job.meta(g);
-        pack_halves(job.rows, at, out, check);
-        store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at + 2 - Blocks::kBytes); },
-                               out + 2 * kPanelRows);
+        Scales::pack(job.rows, at, out, check);
+        store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at); }, out + 2 * kPanelRows);
     }
 };
 
@@ -202,6 +231,7 @@ void pack_scales(const PanelJob& job, int64_t index, const float* span, uint8_t*
 template <class Blocks>
 struct SingleMeta {
     using Check = NonFiniteF32;
+    using Scales = void;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         float span[kPanelRows];
         for (float& one : span) one = 128.0f;
@@ -212,6 +242,7 @@ struct SingleMeta {
 template <class Blocks>
 struct SingleZerosMeta {
     using Check = NonFiniteF32;
+    using Scales = void;
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         const int64_t index = g / job.meta_groups();
         float span[kPanelRows];
@@ -268,50 +299,59 @@ int pack_panel(const PanelJob& job) {
     return check.first_lane();
 }
 
-using PackPanel = int (*)(const PanelJob& job);
+template <class Blocks, template <class> class Meta>
+constexpr QuantisedPacking packing() {
+    using Scales = typename Meta<Blocks>::Scales;
+    if constexpr (std::is_void_v<Scales>) {
+        return {pack_panel<Blocks, Meta>, nullptr};
+    } else {
+        return {pack_panel<Blocks, Meta>,
+                [](const uint8_t* row, int64_t blocks) { return Scales::all_finite(row, blocks, Blocks::kBytes); }};
+    }
+}
 
-PackPanel packer_of(FormatId format) {
+QuantisedPacking packing_of(FormatId format) {
     switch (format) {
         case FormatId::q4_0:
-            return pack_panel<BlocksQ4_0, HalfMeta>;
+            return packing<BlocksQ4_0, HalfMeta>();
         case FormatId::q5_0:
-            return pack_panel<BlocksQ5_0, HalfMeta>;
+            return packing<BlocksQ5_0, HalfMeta>();
         case FormatId::q8_0:
-            return pack_panel<BlocksQ8_0, HalfMeta>;
+            return packing<BlocksQ8_0, HalfMeta>();
         case FormatId::q4_k:
-            return pack_panel<BlocksQ4_K, SuperMinMeta>;
+            return packing<BlocksQ4_K, SuperMinMeta>();
         case FormatId::q5_k:
-            return pack_panel<BlocksQ5_K, SuperMinMeta>;
+            return packing<BlocksQ5_K, SuperMinMeta>();
         case FormatId::q6_k:
-            return pack_panel<BlocksQ6_K, SuperHalvesMeta>;
+            return packing<BlocksQ6_K, SuperHalvesMeta>();
         case FormatId::int8:
-            return pack_panel<BlocksInt8, SingleMeta>;
+            return packing<BlocksInt8, SingleMeta>();
         case FormatId::int4:
-            return pack_panel<BlocksInt4, SingleMeta>;
+            return packing<BlocksInt4, SingleMeta>();
         case FormatId::q4_1:
-            return pack_panel<BlocksQ4_1, HalfMinMeta>;
+            return packing<BlocksQ4_1, HalfMinMeta>();
         case FormatId::q5_1:
-            return pack_panel<BlocksQ5_1, HalfMinMeta>;
+            return packing<BlocksQ5_1, HalfMinMeta>();
         case FormatId::q2_k:
-            return pack_panel<BlocksQ2_K, SuperHalfMinimaMeta>;
+            return packing<BlocksQ2_K, SuperHalfMinimaMeta>();
         case FormatId::q3_k:
-            return pack_panel<BlocksQ3_K, SuperHalvesMeta>;
+            return packing<BlocksQ3_K, SuperHalvesMeta>();
         case FormatId::iq4_nl:
-            return pack_panel<BlocksQ4_0, HalfMeta>;
+            return packing<BlocksQ4_0, HalfMeta>();
         case FormatId::iq4_xs:
-            return pack_panel<BlocksIQ4_XS, SuperSingleMeta>;
+            return packing<BlocksIQ4_XS, SuperSingleMeta>();
         case FormatId::mxfp4:
-            return pack_panel<BlocksMXFP4, ExponentMeta>;
+            return packing<BlocksMXFP4, ExponentMeta>();
         case FormatId::int2_zeros:
-            return pack_panel<BlocksInt2, SingleZerosMeta>;
+            return packing<BlocksInt2, SingleZerosMeta>();
         case FormatId::int3_zeros:
-            return pack_panel<BlocksInt3, SingleZerosMeta>;
+            return packing<BlocksInt3, SingleZerosMeta>();
         case FormatId::uint8_zeros:
-            return pack_panel<BlocksUint8, SingleZerosMeta>;
+            return packing<BlocksUint8, SingleZerosMeta>();
         case FormatId::int4_zeros:
             break;
     }
-    return pack_panel<BlocksInt4, SingleZerosMeta>;
+    return packing<BlocksInt4, SingleZerosMeta>();
 }
 
 }  // namespace
@@ -328,26 +368,46 @@ QuantisedPanels quantised_panels(WeightType type, bool zeros, int64_t rows, int6
     return panels;
 }
 
-QuantisedPanels pack_quantised(const SourceStack& stack, ThreadPool& pool) {
-    QuantisedPanels panels =
-        quantised_panels(stack.type(), stack.any_zeros(), stack.rows(), stack.cols(), stack.group());
-    panels.memory = AlignedMemory(panels.bytes());
+QuantisedPacker::QuantisedPacker(const std::vector<MatrixSource>& sources)
+    : sources_(sources),
+      stack_(sources_),
+      rows_(stack_),
+      shape_(panels()),
+      packing_(packing_of(shape_.format)) {}
 
-    const PackPanel pack = packer_of(panels.format);
-    const PanelSource source(stack);
+QuantisedPanels QuantisedPacker::panels() const {
+    return quantised_panels(stack_.type(), stack_.any_zeros(), stack_.rows(), stack_.cols(), stack_.group());
+}
+
+bool QuantisedPacker::can_check() const {
+    const auto is_mapped = [](const MatrixSource& source) { return source.file != nullptr && source.column_order.empty(); };
+    return packing_.finite != nullptr && std::all_of(sources_.begin(), sources_.end(), is_mapped);
+}
+
+void QuantisedPacker::check(ThreadPool& pool) const {
+    const int64_t blocks = shape_.groups() / groups_per_meta(shape_.traits().scaling, 1);
+    check_in_files(stack_, [&](const uint8_t* row) { return packing_.finite(row, blocks); }, pool);
+}
+
+const uint8_t* QuantisedPacker::source(int64_t panel) const { return stack_.row(panel * kPanelRows).values(); }
+
+int QuantisedPacker::pack(int64_t panel, const PanelView& place) const {
+    return packing_.pack({rows_.rows(panel), shape_.groups(), shape_.traits(), place});
+}
+
+void QuantisedPacker::pack_pairs(const QuantisedPanels& panels, int64_t begin, int64_t end, ThreadPool& pool) const {
     FiniteCheck check;
-    const int64_t grain = std::max<int64_t>(1, source.grain() / kPairPanels);
-    pool.parallel_for(panels.pairs(), grain, [&](int64_t begin, int64_t end, int) {
-        const int64_t first = begin * kPairPanels;
-        const int64_t last = std::min(end * kPairPanels, panels.panels());
+    const int64_t grain = std::max<int64_t>(1, rows_.grain() / kPairPanels);
+    pool.parallel_for(end - begin, grain, [&](int64_t from, int64_t to, int) {
+        const int64_t first = (begin + from) * kPairPanels;
+        const int64_t last = std::min((begin + to) * kPairPanels, panels.panels());
         for (int64_t i = first; i < last; ++i) {
-            const int bad = pack({source.rows(i), panels.groups(), panels.traits(), panels.panel(i)});
+            const int bad = pack(i, panels.panel(i));
             if (bad >= 0) check.found(i * kPanelRows + bad);
         }
-        source.release(first, last);
+        rows_.release(first, last);
     });
-    check.require(stack);
-    return panels;
+    check.require(stack_);
 }
 
 }  // namespace octavo

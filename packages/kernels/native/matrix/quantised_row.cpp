@@ -1,7 +1,8 @@
 #include <cstring>
+#include <vector>
 
 #include "../core/half.h"
-#include "quantised_matrix.h"
+#include "quantised_pack.h"
 
 namespace octavo {
 
@@ -106,7 +107,14 @@ GroupScaling scaling_at(const Format& format, const PanelView& panel, int64_t gr
 
 void QuantisedMatrix::row(int64_t r, float* out) const {
     const Format& format = panels_.traits();
-    const PanelView panel = panels_.panel(r / kPanelRows);
+    PanelView panel = panels_.panel(r / kPanelRows);
+    if (!has_panels(r / kPanelRows + 1)) {
+        // Kept by the thread, so that steps do not allocate.
+        thread_local std::vector<uint8_t> room;
+        if (room.size() < static_cast<size_t>(panels_.pair_bytes)) room.resize(static_cast<size_t>(panels_.pair_bytes));
+        panel = panels_.panel_of(room.data(), 0);
+        packer_->pack(r / kPanelRows, panel);
+    }
     const int lane = static_cast<int>(r % kPanelRows);
     const bool has_minimum = format.scaling == Scaling::super_min || format.scaling == Scaling::half_min ||
                              format.scaling == Scaling::super_half_minima;

@@ -9,6 +9,9 @@ namespace octavo {
 
 namespace {
 
+/// Bytes that a thread brings into memory and checks at a time.
+constexpr int64_t kCheckBytes = int64_t{2} << 20;
+
 [[noreturn]] void fail(const MatrixSource& source, const std::string& what) {
     throw std::runtime_error("tensor " + source.name + ": " + what);
 }
@@ -152,6 +155,24 @@ void FiniteCheck::require(const SourceStack& stack) const {
     if (row == INT64_MAX) return;
     const SourceStack::Row at = stack.row(row);
     fail(*at.source, "row " + std::to_string(at.index) + " holds a weight or a scale that is not finite");
+}
+
+void check_in_files(const SourceStack& stack, FunctionRef<bool(const uint8_t* row)> is_finite, ThreadPool& pool) {
+    FiniteCheck check;
+    int64_t first = 0;
+    for (const MatrixSource& source : stack.sources()) {
+        const int64_t row_bytes = source_row_bytes(source.type, source.cols);
+        const size_t offset = static_cast<size_t>(source.values - source.file->data());
+        source.file->keep(offset, static_cast<size_t>(source.rows * row_bytes));
+        pool.parallel_for(source.rows, std::max<int64_t>(1, kCheckBytes / row_bytes), [&](int64_t begin, int64_t end, int) {
+            source.file->populate(offset + static_cast<size_t>(begin * row_bytes), static_cast<size_t>((end - begin) * row_bytes));
+            for (int64_t row = begin; row < end; ++row) {
+                if (!is_finite(source.values + row * row_bytes)) check.found(first + row);
+            }
+        });
+        first += source.rows;
+    }
+    check.require(stack);
 }
 
 }  // namespace octavo

@@ -29,6 +29,7 @@ public:
     int64_t rows() const { return rows_; }
     int64_t cols() const { return sources_.front().cols; }
     int64_t group() const { return sources_.front().group; }
+    const std::vector<MatrixSource>& sources() const { return sources_; }
     bool any_zeros() const;
 
     struct Row {
@@ -58,5 +59,8 @@ public:
 private:
     std::atomic<int64_t> first_bad_row_{INT64_MAX};
 };
+
+/// Brings the pages of mapped sources into memory and reads every row once; throws as Matrix::pack does when one is not finite.
+void check_in_files(const SourceStack& stack, FunctionRef<bool(const uint8_t* row)> is_finite, ThreadPool& pool);
 
 }  // namespace octavo

@@ -9,75 +9,11 @@
 #include "../core/isa.h"
 #include "../matrix/matrix.h"
 #include "check.h"
-#include "samples.h"
-#include "temporary_file.h"
+#include "mapped_tensors.h"
 
 namespace octavo::test {
 
 namespace {
-
-/// Tensors one after the other in a file, the first at `offset`, the last up to the file's end.
-class Tensors {
-public:
-    Tensors(int64_t cols, const std::vector<int64_t>& rows, size_t offset, uint64_t seed) {
-        std::string bytes(offset, '!');
-        for (const int64_t count : rows) {
-            samples_.push_back(make_sample(WeightType::bf16, count, cols, 0, false, seed++));
-            samples_.back().name = "tensor." + std::to_string(samples_.size() - 1);
-            bytes.append(samples_.back().values.begin(), samples_.back().values.end());
-        }
-        write_file(bytes);
-        size_t at = offset;
-        for (const Sample& sample : samples_) {
-            sources_.push_back(sample.source());
-            sources_.back().values = file_->data() + at;
-            sources_.back().file = file_;
-            at += sample.values.size();
-        }
-    }
-
-    /// The last value of a row is replaced in the file.
-    void spoil(size_t tensor, int64_t row, uint16_t value) {
-        std::string bytes(reinterpret_cast<const char*>(file_->data()), file_->size());
-        const size_t start = static_cast<size_t>(sources_[tensor].values - file_->data());
-        const size_t end = start + static_cast<size_t>((row + 1) * sources_[tensor].cols * 2);
-        std::memcpy(bytes.data() + end - 2, &value, sizeof value);
-        const std::shared_ptr<const MappedFile> old = file_;
-        write_file(bytes);
-        for (MatrixSource& source : sources_) {
-            source.values = file_->data() + (source.values - old->data());
-            source.file = file_;
-        }
-    }
-
-    const std::vector<MatrixSource>& in_file() const { return sources_; }
-    std::vector<MatrixSource> in_memory() const {
-        std::vector<MatrixSource> sources;
-        for (const Sample& sample : samples_) sources.push_back(sample.source());
-        return sources;
-    }
-    const std::vector<Sample>& samples() const { return samples_; }
-
-private:
-    void write_file(const std::string& bytes) {
-        file_ = std::make_shared<const MappedFile>(TemporaryFile(bytes).path());
-    }
-
-    std::vector<Sample> samples_;
-    std::vector<MatrixSource> sources_;
-    std::shared_ptr<const MappedFile> file_;
-};
-
-std::vector<float> activations(int64_t count, uint64_t seed) {
-    Random random(seed);
-    std::vector<float> x(static_cast<size_t>(count));
-    for (float& value : x) value = random.activation();
-    return x;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
 
 struct Shape {
     int64_t cols;
@@ -86,40 +22,13 @@ struct Shape {
     int64_t most_rows;
 };
 
-/// Rows and columns of y beyond the matrix's must be left alone.
-std::vector<float> product(const Matrix& matrix, const std::vector<float>& x, int64_t m, const float* bias, ThreadPool& pool) {
-    Workspace workspace;
-    const int64_t ldy = matrix.rows() + 3;
-    std::vector<float> y(static_cast<size_t>(m * ldy), -12345.0f);
-    matrix.linear(x.data(), matrix.cols(), m, y.data(), ldy, bias, workspace, pool);
-    return y;
-}
-
-/// In as many shares as there are threads.
-std::vector<float> gated(const Matrix& matrix, const std::vector<float>& x, int64_t m, int64_t shares, ThreadPool& pool) {
-    const auto activate = [](const float* gate, const float* up, float* out, int64_t count) {
-        for (int64_t i = 0; i < count; ++i) out[i] = std::fabs(gate[i]) * up[i];
-    };
-    const GateFunction gate(activate);
-    Workspace workspace;
-    std::vector<uint8_t> rows(matrix.encoded_bytes(m) + 64);
-    void* encoded = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(rows.data()) + 63) / 64 * 64);
-    matrix.encode_all(x.data(), matrix.cols(), m, encoded, pool);
-    const int64_t width = matrix.rows() / 2;
-    std::vector<float> y(static_cast<size_t>(m * width));
-    for (int64_t share = 0; share < shares; ++share) {
-        matrix.multiply(encoded, m, {y.data(), width, nullptr, &gate, {share, shares}}, workspace, pool);
-    }
-    return y;
-}
-
 void check_products(const Shape& shape, const std::vector<ThreadPool*>& pools) {
     const std::string label = std::to_string(shape.rows.size()) + " sources of " + std::to_string(shape.cols) + " columns";
     std::unique_ptr<Matrix> matrix;
     std::unique_ptr<Matrix> packed;
     std::vector<float> weights;
     {
-        const Tensors tensors(shape.cols, shape.rows, shape.offset, 41);
+        const Tensors tensors(WeightType::bf16, shape.cols, shape.rows, shape.offset, 41);
         matrix = Matrix::in_place_or_packed(tensors.in_file(), *pools.back());
         packed = Matrix::pack(tensors.in_memory(), *pools.back());
         for (const Sample& sample : tensors.samples()) weights.insert(weights.end(), sample.weights.begin(), sample.weights.end());
@@ -151,13 +60,13 @@ void check_products(const Shape& shape, const std::vector<ThreadPool*>& pools) {
 
 void check_bad_weights(ThreadPool& pool) {
     for (const uint16_t bad : {uint16_t{0x7fc0}, uint16_t{0x7f80}, uint16_t{0xff80}, uint16_t{0xffff}}) {
-        Tensors tensors(512, {32, 21}, 10, 3);
-        tensors.spoil(1, 20, bad);
+        Tensors tensors(WeightType::bf16, 512, {32, 21}, 10, 3);
+        tensors.spoil(1, 20, -2, bad);
         const std::string message = message_of([&] { Matrix::in_place_or_packed(tensors.in_file(), pool); });
         CHECK_MESSAGE(message.find("tensor tensor.1: row 20 holds a weight") != std::string::npos, message);
     }
-    Tensors tensors(512, {32, 21}, 10, 3);
-    tensors.spoil(0, 31, 0x7f7f);
+    Tensors tensors(WeightType::bf16, 512, {32, 21}, 10, 3);
+    tensors.spoil(0, 31, -2, 0x7f7f);
     CHECK(Matrix::in_place_or_packed(tensors.in_file(), pool)->reads_files());
     std::vector<MatrixSource> sources = tensors.in_file();
     sources[1].cols = 256;
@@ -169,10 +78,10 @@ void check_others(ThreadPool& pool) {
     const auto is_packed = [&](const std::vector<MatrixSource>& sources) {
         return !Matrix::in_place_or_packed(sources, pool)->reads_files();
     };
-    CHECK(is_packed(Tensors(384, {32}, 0, 1).in_file()));
-    CHECK(is_packed(Tensors(255, {32}, 0, 1).in_file()));
-    CHECK(is_packed(Tensors(512, {17, 32}, 0, 1).in_file()));
-    const Tensors tensors(512, {32, 16}, 0, 1);
+    CHECK(is_packed(Tensors(WeightType::bf16, 384, {32}, 0, 1).in_file()));
+    CHECK(is_packed(Tensors(WeightType::bf16, 255, {32}, 0, 1).in_file()));
+    CHECK(is_packed(Tensors(WeightType::bf16, 512, {17, 32}, 0, 1).in_file()));
+    const Tensors tensors(WeightType::bf16, 512, {32, 16}, 0, 1);
     CHECK(is_packed(tensors.in_memory()));
     std::vector<MatrixSource> mixed = tensors.in_file();
     mixed[1] = tensors.in_memory()[1];

@@ -104,8 +104,13 @@ export interface NativeAddon {
   createMatrix(
     backend: NativeObject<"backend">,
     sources: readonly NativeMatrixSource[],
-    inPlace: boolean,
+    packing: number,
   ): Promise<{ readonly handle: NativeObject<"matrix">; readonly byteLength: number }>;
+  packMore(
+    backend: NativeObject<"backend">,
+    matrices: readonly NativeObject<"matrix">[],
+    milliseconds: number,
+  ): Promise<number>;
   readonly packedLayoutVersion: number;
   packedBytes(matrix: NativeObject<"matrix">): Uint8Array | undefined;
   checksumMatrix(backend: NativeObject<"backend">, matrix: NativeObject<"matrix">): Promise<string>;
@@ -146,7 +151,7 @@ export interface NativeAddon {
 }
 
 /** `kInterfaceVersion` of `native/binding/addon.cpp`. */
-const interfaceVersion = 2;
+const interfaceVersion = 3;
 
 const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
 

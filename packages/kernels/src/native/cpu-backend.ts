@@ -54,6 +54,9 @@ export interface CpuBackendOptions {
 
 const mostThreads = 1024;
 
+/** When a matrix is packed: `Packing` of native/binding/source_binding.cpp. */
+const packings = ["now", "never", "later"] as const;
+
 /**
  * The CPU backend: C++ kernels for the best instruction set of this machine (or the one named by OCTAVO_ISA) on a thread
  * pool of their own. Throws `native_unavailable` when the kernels are not built, `invalid_option` for a bad thread count.
@@ -123,9 +126,22 @@ class CpuBackend implements Backend {
       const { handle, byteLength } = await this.#addon.createMatrix(
         backend,
         native,
-        options.inPlace === true,
+        packings.indexOf(options.inPlace === true ? "never" : options.packLater === true ? "later" : "now"),
       );
       return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
+    } catch (thrown) {
+      throw fromNative(thrown);
+    }
+  }
+
+  async packMore(matrices: readonly Matrix[], milliseconds: number): Promise<number> {
+    const backend = this.#open();
+    if (!(milliseconds >= 0)) {
+      throw new OctavoError("internal_error", `packMore takes a time, not ${milliseconds} ms.`);
+    }
+    const native = matrices.map((matrix) => this.#matrix(matrix));
+    try {
+      return await this.#addon.packMore(backend, native, milliseconds);
     } catch (thrown) {
       throw fromNative(thrown);
     }

@@ -98,6 +98,54 @@ describe("life of the CPU backend", () => {
     }
   });
 
+  test("weights of a mapped file may be packed later, when they were checked", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-kernels-"));
+    try {
+      const path = join(folder, "weights.bin");
+      const rowBytes = (256 / 32) * 34;
+      const blocks = new Uint8Array(40 * rowBytes).fill(0x22);
+      const shape = { type: "q8_0", rows: 40, cols: 256, name: "model.w" } as const;
+      const byteLength = blocks.byteLength;
+      using backend = createCpuBackend({ numThreads: 2 });
+      const packMore = (matrices: readonly Matrix[], milliseconds: number): Promise<number> =>
+        backend.packMore?.(matrices, milliseconds) ?? assert.fail("this backend packs nothing later");
+      const packedBytes = (of: Matrix): Uint8Array | undefined => backend.packedWeights?.bytesOf(of);
+      writeFileSync(path, blocks);
+      const file = backend.mapFile(path);
+      const source = { ...shape, bytes: { file, offset: 0, byteLength } };
+      using packed = await backend.createMatrix([source]);
+      using later = await backend.createMatrix([source], { packLater: true });
+      using other = await backend.createMatrix([source], { packLater: true });
+      file[Symbol.dispose]();
+      assert.equal(later.byteLength, packed.byteLength);
+      assert.equal(packedBytes(later), undefined);
+      assert.equal(await packMore([packed], 0), 1);
+      assert.equal(await packMore([], 0), 0);
+      assert.equal(packedBytes(later), undefined);
+      assert.equal(await packMore([packed, later], 10_000), 2);
+      assert.deepEqual(packedBytes(later), packedBytes(packed));
+      assert.equal(packedBytes(other), undefined);
+      for (const milliseconds of [-1, Number.NaN]) {
+        await assert.rejects(packMore([other], milliseconds), { message: /takes a time/ });
+      }
+      using stranger = createCpuBackend({ numThreads: 1 });
+      await assert.rejects(stranger.packMore?.([other], 0) ?? assert.fail(), { message: /another backend/ });
+      other[Symbol.dispose]();
+      await assert.rejects(packMore([other], 0), { message: /matrix has been disposed/ });
+
+      blocks.set([0x00, 0x7c], 39 * rowBytes + 34);
+      writeFileSync(path, blocks);
+      using spoiled = backend.mapFile(path);
+      const bad = { ...shape, bytes: { file: spoiled, offset: 0, byteLength } };
+      await assert.rejects(backend.createMatrix([bad], { packLater: true }), {
+        code: "artifact_invalid",
+        message: /model\.w.*row 39/,
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   test("weights come from ranges of a mapped file, checked against its length", async () => {
     const folder = mkdtempSync(join(tmpdir(), "octavo-kernels-"));
     try {
@@ -202,6 +250,32 @@ describe("life of the CPU backend", () => {
       assert.deepEqual({ status, signal, stderr }, { status: 0, signal: null, stderr: "" });
     });
   }
+
+  test("a process that packs weights leaves with process.exit", () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-kernels-"));
+    try {
+      const path = join(folder, "weights.bin");
+      const [rows, cols] = [16_384, 2048];
+      const byteLength = rows * (cols / 32) * 34;
+      writeFileSync(path, new Uint8Array(byteLength).fill(0x22));
+      const source = `
+        const { createCpuBackend } = await import(${JSON.stringify(packageEntry)});
+        const backend = createCpuBackend({ numThreads: 2 });
+        const bytes = { file: backend.mapFile(${JSON.stringify(path)}), offset: 0, byteLength: ${byteLength} };
+        const source = { type: "q8_0", rows: ${rows}, cols: ${cols}, name: "w", bytes };
+        const matrices = [];
+        for (let i = 0; i < 4; i++) matrices.push(await backend.createMatrix([source], { packLater: true }));
+        const packing = [0, 0, 60_000].map((milliseconds) => backend.packMore(matrices, milliseconds));
+        await packing[0];
+        process.exit(0);`;
+      const { status, signal, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", source], {
+        encoding: "utf8",
+      });
+      assert.deepEqual({ status, signal, stderr }, { status: 0, signal: null, stderr: "" });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 
   test("a worker thread can be terminated while its steps run", async () => {
     for (let round = 0; round < 4; round++) {
