@@ -18,10 +18,12 @@ export class TokenTable {
   readonly #wanted: Uint8Array;
 
   constructor(vocabulary: Vocabulary) {
-    const { bytes, starts, gap, used } = vocabulary;
+    const { starts, gap, used } = vocabulary;
     const size = starts.length - 1;
+    const { buffer, byteOffset, byteLength } = vocabulary.bytes;
+    const bytes = Buffer.from(buffer, byteOffset, byteLength);
     this.#vocabulary = vocabulary;
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#bytes = bytes;
     let capacity = 16;
     while (capacity < size * 2) capacity *= 2;
     this.#mask = capacity - 1;
@@ -42,7 +44,8 @@ export class TokenTable {
       slots[slot + 1] = id + 1;
     }
     this.twice = twice;
-    this.#wanted = new Uint8Array(longest);
+    // Of the same class as the vocabulary's bytes, so that what reads both stays quick.
+    this.#wanted = Buffer.alloc(longest);
   }
 
   /** Ids from 0 on, those without a token counted. */
@@ -88,7 +91,8 @@ export class TokenTable {
   }
 
   #isJoined(id: number, bytes: Uint8Array, start: number, cut: number, end: number): boolean {
-    const { bytes: own, starts, gap, used } = this.#vocabulary;
+    const own = this.#bytes;
+    const { starts, gap, used } = this.#vocabulary;
     if (used[id] !== 1) return false;
     let at = starts[id]!;
     if (starts[id + 1]! - gap - at !== end - start - 1) return false;
@@ -111,7 +115,8 @@ export class TokenTable {
   }
 
   #is(id: number, bytes: Uint8Array, start: number, end: number): boolean {
-    const { bytes: own, starts, gap } = this.#vocabulary;
+    const own = this.#bytes;
+    const { starts, gap } = this.#vocabulary;
     let at = starts[id]!;
     if (starts[id + 1]! - gap - at !== end - start) return false;
     for (let index = start; index < end; index++) {

@@ -208,9 +208,10 @@ function readMerges(metadata: Metadata, table: TokenTable): Int32Array {
   if (strings.length >= maxMergeRules)
     throw invalid("merges", `has ${strings.length} entries; fewer than ${maxMergeRules} are accepted`);
   const { bytes, starts, gap } = strings.pack();
-  const triples = new Int32Array(strings.length * 3);
+  const count = starts.length - 1;
+  const triples = new Int32Array(count * 3);
   let merged = -1;
-  for (let rank = 0; rank < strings.length; rank++) {
+  for (let rank = 0; rank < count; rank++) {
     const start = starts[rank]!;
     const end = starts[rank + 1]! - gap;
     let cut = start + 1;
