@@ -135,17 +135,26 @@ function hashOf(bytes: Uint8Array, start: number, end: number): number {
 
 /** The length of the text's UTF-8, which `bytes` begin with then; undefined when they are too few. */
 function writeUtf8(text: string, bytes: Uint8Array): number | undefined {
+  if (text.length > bytes.length) return undefined;
   let length = 0;
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);
-    if (unit >= 0x800) {
+    // Rare, and a call into the runtime takes longer than a short text's other characters.
+    if ((unit & 0xf800) === 0xd800) {
       const { read, written } = encoder.encodeInto(text, bytes);
       return read === text.length ? written : undefined;
     }
-    if (length + (unit < 0x80 ? 1 : 2) > bytes.length) return undefined;
-    // As most texts are, without a call into the runtime.
-    if (unit >= 0x80) bytes[length++] = 0xc0 | (unit >> 6);
-    bytes[length++] = unit < 0x80 ? unit : 0x80 | (unit & 0x3f);
+    if (unit < 0x80) {
+      bytes[length++] = unit;
+      continue;
+    }
+    if (unit < 0x800) bytes[length++] = 0xc0 | (unit >> 6);
+    else {
+      bytes[length++] = 0xe0 | (unit >> 12);
+      bytes[length++] = 0x80 | ((unit >> 6) & 0x3f);
+    }
+    bytes[length++] = 0x80 | (unit & 0x3f);
   }
-  return length;
+  // What was written behind the end is not there.
+  return length <= bytes.length ? length : undefined;
 }
