@@ -69,9 +69,7 @@ export class TokenTable {
   /** Lone surrogates count as U+FFFD. */
   idOf(token: string): number | undefined {
     const wanted = this.#wanted;
-    const length = writeUtf8(token, wanted);
-    if (length === undefined) return undefined;
-    const id = this.find(wanted, 0, length);
+    const id = this.find(wanted, 0, writeUtf8(token, wanted));
     return id < 0 ? undefined : id;
   }
 
@@ -133,16 +131,16 @@ function hashOf(bytes: Uint8Array, start: number, end: number): number {
   return hash;
 }
 
-/** The length of the text's UTF-8, which `bytes` begin with then; undefined when they are too few. */
-function writeUtf8(text: string, bytes: Uint8Array): number | undefined {
-  if (text.length > bytes.length) return undefined;
+/** The length of the text's UTF-8, which `bytes` begin with then; where they are too few, any length that is more than theirs. */
+function writeUtf8(text: string, bytes: Uint8Array): number {
+  if (text.length > bytes.length) return text.length;
   let length = 0;
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);
     // Rare, and a call into the runtime takes longer than a short text's other characters.
     if ((unit & 0xf800) === 0xd800) {
       const { read, written } = encoder.encodeInto(text, bytes);
-      return read === text.length ? written : undefined;
+      return read === text.length ? written : bytes.length + 1;
     }
     if (unit < 0x80) {
       bytes[length++] = unit;
@@ -155,6 +153,5 @@ function writeUtf8(text: string, bytes: Uint8Array): number | undefined {
     }
     bytes[length++] = 0x80 | (unit & 0x3f);
   }
-  // What was written behind the end is not there.
-  return length <= bytes.length ? length : undefined;
+  return length;
 }

@@ -73,6 +73,10 @@ describe("an array of strings as GGUF has it", () => {
         unpacked({ bytes, starts, gap }),
         strings.map((text) => Buffer.from(text).toString()),
       );
+      assert.equal(
+        Buffer.from(bytes).toString(),
+        strings.map((text) => Buffer.from(text).toString()).join(""),
+      );
     }
   });
 });

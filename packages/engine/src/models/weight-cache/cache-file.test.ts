@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { readCacheIndex, writeCacheFile } from "./cache-file.js";
+import { chunksOf, readCacheIndex, writeCacheFile } from "./cache-file.js";
 
 const folder = mkdtempSync(join(tmpdir(), "octavo-cache-file-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -18,6 +18,16 @@ function bytesOf(byteLength: number, seed: number): Uint8Array {
 }
 
 describe("a file of packed matrices", () => {
+  test("is written in whole pieces, wherever matrices end", () => {
+    for (const lengths of [[3, 10, 0, 1, 25], [8, 8], [7, 1, 8, 9], [1], []]) {
+      const parts = lengths.map((length, seed) => bytesOf(length, seed));
+      const chunks = [...chunksOf(parts, 8)].map((pieces) => Buffer.concat(pieces));
+      assert.deepEqual(Buffer.concat(chunks), Buffer.concat(parts));
+      assert.ok(chunks.slice(0, -1).every(({ length }) => length === 8));
+      assert.ok(chunks.every(({ length }) => length > 0 && length <= 8));
+    }
+  });
+
   for (const [what, lengths] of [
     ["smaller than what is written at a time", [1, 4096, 4097, 70_000]],
     ["of many times that, and its seams within small ones", [20 * MiB + 5, 3, 8 * MiB, 1, 4 * MiB - 4096, 9]],

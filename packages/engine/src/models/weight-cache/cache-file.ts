@@ -156,7 +156,7 @@ export async function writeCacheFile(
 }
 
 /** The same bytes in runs of `byteLength`, of which the last may be shorter. */
-function* chunksOf(parts: readonly Uint8Array[], byteLength: number): Generator<Uint8Array[]> {
+export function* chunksOf(parts: readonly Uint8Array[], byteLength: number): Generator<Uint8Array[]> {
   let chunk: Uint8Array[] = [];
   let room = byteLength;
   for (const part of parts) {
