@@ -83,6 +83,11 @@ describe("a table of tokens", () => {
       [0, 1, 2, 3],
     );
     assert.equal(long.idOf("€€€€"), undefined);
+    assert.equal(
+      tableOf(["abcd", "zzzzzz"]).idOf("abcd😀"),
+      undefined,
+      "what fits of a text is not the text",
+    );
     assert.equal(tableOf([]).idOf("a"), undefined);
   });
 
