@@ -49,6 +49,7 @@ test("what is read while weights are packed needs no package of others", () => {
   const { modules, packages } = reachedFrom("packages/engine/dist/llm/parts-beside-weights.js");
   assert.ok(within(modules, "tokenizer").length > 10);
   assert.deepEqual(packages, []);
+  assert.deepEqual(within(modules, "structured/automaton"), [], "the first grammar reads what compiles it");
   for (const never of ["hub", "quantization", "adapters/adapter-set", "weights/safetensors-checkpoint"])
     assert.deepEqual(within(modules, never), [], never);
 });

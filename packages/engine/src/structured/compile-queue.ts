@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Vocabulary } from "./automaton/vocabulary.js";
 import { CompileThread, closed, type WorkerStart } from "./compile-thread.js";
+import { compilingCancelled } from "./compiling-cancelled.js";
 import type { RuleSet } from "./node.js";
 
 interface Pending {
@@ -153,8 +154,4 @@ export class CompileQueue {
       },
     );
   }
-}
-
-export function compilingCancelled(): OctavoError {
-  return new OctavoError("request_cancelled", "Compiling the constraint was cancelled.");
 }

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { OctavoError } from "@octavo/protocol/errors";
-import { MaskCache } from "./automaton/mask-cache.js";
-import { TermGrammar } from "./automaton/matcher.js";
-import { collectTokenBytes, type TokenSource, type Vocabulary } from "./automaton/vocabulary.js";
-import { CompileQueue, compilingCancelled } from "./compile-queue.js";
+import type { TermGrammar } from "./automaton/matcher.js";
+import type { TokenSource, Vocabulary } from "./automaton/vocabulary.js";
+import type { CompileQueue } from "./compile-queue.js";
+import { compilingCancelled } from "./compiling-cancelled.js";
 import type { Grammar, GrammarSpec } from "./grammar.js";
 
 export interface GrammarCompilerOptions {
@@ -36,19 +36,27 @@ interface Entry {
   readonly abandonment: AbortController;
 }
 
+/** What the first grammar opens: most of this folder's modules are read for it, and no start waits for them. */
+interface Opened {
+  readonly queue: CompileQueue;
+  readonly vocabulary: Promise<Vocabulary>;
+  readonly toGrammar: (
+    rules: ConstructorParameters<typeof TermGrammar>[0],
+    vocabulary: Vocabulary,
+  ) => TermGrammar;
+}
+
 /** Compiles grammars for one tokenizer: on threads of their own, each content once as long as it is remembered. */
 export class GrammarCompiler {
   readonly #tokenizer: TokenSource;
   readonly #options: GrammarCompilerOptions;
-  readonly #cache: MaskCache;
   readonly #entries = new Map<string, Entry>();
-  #opened: Promise<{ readonly queue: CompileQueue; readonly vocabulary: Promise<Vocabulary> }> | undefined;
+  #opened: Promise<Opened> | undefined;
   #isDisposed = false;
 
   constructor(tokenizer: TokenSource, options: GrammarCompilerOptions) {
     this.#tokenizer = tokenizer;
     this.#options = options;
-    this.#cache = new MaskCache(options.maskCacheBytes ?? 64 * 1024 * 1024);
   }
 
   /**
@@ -114,15 +122,16 @@ export class GrammarCompiler {
   async #make(key: string, tenant: string, abandoned: AbortSignal): Promise<TermGrammar> {
     if (this.#isDisposed) throw new OctavoError("shutting_down", "The grammar compiler is closed.");
     this.#opened ??= this.#open();
-    const { queue, vocabulary } = await this.#opened;
+    const { queue, vocabulary, toGrammar } = await this.#opened;
     const rules = await queue.compile(key, tenant, abandoned);
-    const grammar = new TermGrammar(rules, await vocabulary, this.#cache);
+    const grammar = toGrammar(rules, await vocabulary);
     await warmUp(grammar, abandoned);
     return grammar;
   }
 
-  async #open(): Promise<{ readonly queue: CompileQueue; readonly vocabulary: Promise<Vocabulary> }> {
-    const { vocabSize, timeoutMs = 1500 } = this.#options;
+  async #open(): Promise<Opened> {
+    const { vocabSize, timeoutMs = 1500, maskCacheBytes = 64 * 1024 * 1024 } = this.#options;
+    const { CompileQueue, MaskCache, TermGrammar, collectTokenBytes } = await import("./compiling-parts.js");
     const source = await collectTokenBytes(this.#tokenizer, vocabSize, () => nextTurn());
     const specialTokens = Array.from(
       this.#tokenizer.specialTokenIds,
@@ -133,7 +142,12 @@ export class GrammarCompiler {
       const start = { source, specialTokens: specialTokens.filter((text) => text !== "") };
       queue = new CompileQueue(start, { timeoutMs }, resolve);
     });
-    return { queue: queue!, vocabulary };
+    const cache = new MaskCache(maskCacheBytes);
+    return {
+      queue: queue!,
+      vocabulary,
+      toGrammar: (rules, ready) => new TermGrammar(rules, ready, cache),
+    };
   }
 
   #trim(): void {

@@ -1,3 +1,4 @@
+import { type PackedStrings, packStrings } from "../weights/gguf-strings.js";
 import type { TokenTable } from "./token-table.js";
 
 /**
@@ -16,10 +17,8 @@ export interface TokenizerSpecification {
   readonly eosTokenId: number | undefined;
 }
 
-/** The model's tokens by id: one string cut at `ends`; `used[id]` is 0 for ids without a token. */
-export interface Vocabulary {
-  readonly text: string;
-  readonly ends: Uint32Array;
+/** The model's tokens by id; `used[id]` is 0 for ids without a token. */
+export interface Vocabulary extends PackedStrings {
   readonly used: Uint8Array;
 }
 
@@ -136,16 +135,6 @@ export interface PostProcessorSpecification {
 
 /** Packs tokens by id; undefined for an id without a token. */
 export function packVocabulary(tokens: readonly (string | undefined)[]): Vocabulary {
-  const ends = new Uint32Array(tokens.length);
-  const used = new Uint8Array(tokens.length);
-  let end = 0;
-  for (let id = 0; id < tokens.length; id++) {
-    const token = tokens[id];
-    if (token !== undefined) {
-      end += token.length;
-      used[id] = 1;
-    }
-    ends[id] = end;
-  }
-  return { text: tokens.map((token) => token ?? "").join(""), ends, used };
+  const used = Uint8Array.from(tokens, (token) => (token === undefined ? 0 : 1));
+  return { ...packStrings(tokens.map((token) => token ?? "")), used };
 }

@@ -37,15 +37,58 @@ describe("a table of tokens", () => {
     );
   });
 
-  it("finds within a text, with a unit left out", () => {
-    const table = tableOf(["ab", "a", "b", undefined, "é€"]);
-    assert.equal(table.find("xa by", 1, 4, 2), 0);
-    assert.equal(table.find("xa by", 1, 4), -1);
-    assert.equal(table.find("xa by", 3, 4), 2);
-    assert.equal(table.find("é €", 0, 3, 1), 4);
-    assert.ok(table.is(0, "a b", 0, 3, 1));
-    assert.ok(!table.is(3, "", 0, 0, 0), "an id without a token has none, not the empty one");
-    assert.ok(!table.is(9, "a", 0, 1, 1));
+  it("finds within bytes, and with one of them left out", () => {
+    const table = tableOf(["ab", "a", "b", undefined, "é€", ""]);
+    const text = Buffer.from("xa by é €");
+    const joined = (from: string, likely: number): number => {
+      const start = text.indexOf(from);
+      return table.findJoined(text, start, text.indexOf(" ", start), start + Buffer.byteLength(from), likely);
+    };
+    assert.equal(table.find(text, 1, 2), 1);
+    assert.equal(table.find(text, 1, 4), -1);
+    for (const likely of [0, 1, 3, 5, 9, -1]) {
+      assert.equal(joined("a b", likely), 0);
+      assert.equal(joined("é €", likely), 4);
+      assert.equal(joined("a by", likely), -1);
+      assert.equal(joined("xa by é €", likely), -1, "longer than any token");
+    }
+    assert.equal(
+      tableOf(["a", undefined]).find(text, 0, 0),
+      -1,
+      "an id without a token has none, not the empty one",
+    );
+  });
+
+  it("takes lone surrogates for U+FFFD", () => {
+    const table = tableOf(["\ud83d", "\ude00", "\ufffd"]);
+    assert.deepEqual([...table.tokens()], ["\ufffd", "\ufffd", "\ufffd"]);
+    assert.equal(table.idOf("\ude00"), 2);
+    assert.equal(table.idOf("😀"), undefined);
+    assert.equal(tableOf(["\ud83d\ude00", "\ufffd"]).idOf("😀"), 0);
+  });
+
+  it("knows no text that is longer than its tokens", () => {
+    const table = tableOf(["ab", "Ġ", "é"]);
+    for (const text of ["abc", "Ġa", "aĠ", "ĠĠ", "€", "a€", "😀"]) {
+      assert.equal(table.idOf(text), undefined, text);
+      assert.equal(table.idOf(text.repeat(1000)), undefined, text);
+    }
+    assert.deepEqual(
+      ["ab", "Ġ", "é"].map((text) => table.idOf(text)),
+      [0, 1, 2],
+    );
+    const long = tableOf(["€", "▁the", "a\uffff", "x😀€"]);
+    assert.deepEqual(
+      ["€", "▁the", "a\uffff", "x😀€"].map((text) => long.idOf(text)),
+      [0, 1, 2, 3],
+    );
+    assert.equal(long.idOf("€€€€"), undefined);
+    assert.equal(
+      tableOf(["abcd", "zzzzzz"]).idOf("abcd😀"),
+      undefined,
+      "what fits of a text is not the text",
+    );
+    assert.equal(tableOf([]).idOf("a"), undefined);
   });
 
   it("says which token stands there twice, and finds the last", () => {

@@ -1,50 +1,61 @@
 import type { Vocabulary } from "./specification.js";
 
+const encoder = new TextEncoder();
+
 /**
- * A vocabulary to look up in, both ways, over its one text: an open-addressing hash table of ids, built without a string per token,
- * of which there can be a quarter of a million at every start.
+ * A vocabulary to look up in, both ways, where its bytes lie: an open-addressing hash table of ids, built without a string per
+ * token, of which there can be a quarter of a million at every start.
  */
 export class TokenTable {
   /** Ids that have the same token, of the first such token; the last id is the one that is found. */
   readonly twice: readonly [first: number, second: number] | undefined;
   readonly #vocabulary: Vocabulary;
-  /** Id + 1; 0 is free. */
+  readonly #bytes: Buffer;
+  /** Pairs (hash, id + 1); an id of 0 is free. */
   readonly #slots: Int32Array;
-  readonly #hashes: Int32Array;
   readonly #mask: number;
+  /** Room for the longest token. */
+  readonly #wanted: Uint8Array;
 
   constructor(vocabulary: Vocabulary) {
-    const { text, ends, used } = vocabulary;
+    const { starts, gap, used } = vocabulary;
+    const size = starts.length - 1;
+    const { buffer, byteOffset, byteLength } = vocabulary.bytes;
+    const bytes = Buffer.from(buffer, byteOffset, byteLength);
     this.#vocabulary = vocabulary;
+    this.#bytes = bytes;
     let capacity = 16;
-    while (capacity < ends.length * 2) capacity *= 2;
+    while (capacity < size * 2) capacity *= 2;
     this.#mask = capacity - 1;
-    this.#slots = new Int32Array(capacity);
-    this.#hashes = new Int32Array(ends.length);
+    const slots = new Int32Array(capacity * 2);
+    this.#slots = slots;
+    let longest = 0;
     let twice: [number, number] | undefined;
-    for (let id = 0, start = 0; id < ends.length; id++) {
-      const end = ends[id]!;
-      if (used[id] === 1) {
-        const hash = hashOf(text, start, end, end);
-        this.#hashes[id] = hash;
-        const slot = this.#slotOf(hash, text, start, end, end);
-        const other = this.#slots[slot]! - 1;
-        if (other >= 0) twice ??= [other, id];
-        this.#slots[slot] = id + 1;
-      }
-      start = end;
+    for (let id = 0; id < size; id++) {
+      if (used[id] === 0) continue;
+      const start = starts[id]!;
+      const end = starts[id + 1]! - gap;
+      if (end - start > longest) longest = end - start;
+      const hash = hashOf(bytes, start, end);
+      const slot = this.#slotOf(hash, bytes, start, end);
+      const other = slots[slot + 1]! - 1;
+      if (other >= 0) twice ??= [other, id];
+      slots[slot] = hash;
+      slots[slot + 1] = id + 1;
     }
     this.twice = twice;
+    // Of the same class as the vocabulary's bytes, so that what reads both stays quick.
+    this.#wanted = Buffer.alloc(longest);
   }
 
   /** Ids from 0 on, those without a token counted. */
   get size(): number {
-    return this.#vocabulary.ends.length;
+    return this.#vocabulary.starts.length - 1;
   }
 
   token(id: number): string | undefined {
-    const { text, ends, used } = this.#vocabulary;
-    return used[id] === 1 ? text.slice(this.#startOf(id), ends[id]) : undefined;
+    const { starts, gap, used } = this.#vocabulary;
+    return used[id] === 1 ? this.#bytes.toString("utf8", starts[id], starts[id + 1]! - gap) : undefined;
   }
 
   /** Of all ids that have one. */
@@ -55,48 +66,92 @@ export class TokenTable {
     }
   }
 
+  /** Lone surrogates count as U+FFFD. */
   idOf(token: string): number | undefined {
-    const id = this.find(token, 0, token.length);
+    const wanted = this.#wanted;
+    const id = this.find(wanted, 0, writeUtf8(token, wanted));
     return id < 0 ? undefined : id;
   }
 
-  /** The id of the token that `text` has from `start` to `end`, the unit at `gap` left out where that is between them; -1 for none. */
-  find(text: string, start: number, end: number, gap = end): number {
-    return this.#slots[this.#slotOf(hashOf(text, start, end, gap), text, start, end, gap)]! - 1;
+  /** The id of the token that `bytes` have from `start` to `end`; -1 for none. */
+  find(bytes: Uint8Array, start: number, end: number): number {
+    return this.#slots[this.#slotOf(hashOf(bytes, start, end), bytes, start, end) + 1]! - 1;
   }
 
-  /** Where the token is, or would be put. */
-  #slotOf(hash: number, text: string, start: number, end: number, gap: number): number {
-    let slot = (hash ^ (hash >>> 15)) & this.#mask;
-    for (;;) {
-      const id = this.#slots[slot]! - 1;
-      if (id < 0 || (this.#hashes[id] === hash && this.is(id, text, start, end, gap))) return slot;
-      slot = (slot + 1) & this.#mask;
-    }
+  /** The id of the token that is `bytes` from `start` to `cut` and then from `cut + 1` to `end`; `likely` is looked at first. -1 for none. */
+  findJoined(bytes: Uint8Array, start: number, cut: number, end: number, likely: number): number {
+    if (this.#isJoined(likely, bytes, start, cut, end)) return likely;
+    const wanted = this.#wanted;
+    if (end - start - 1 > wanted.length) return -1;
+    let length = 0;
+    for (let at = start; at < end; at++) if (at !== cut) wanted[length++] = bytes[at]!;
+    return this.find(wanted, 0, length);
   }
 
-  /** Whether an id has the token that `find` looks for with the same arguments. */
-  is(id: number, text: string, start: number, end: number, gap: number): boolean {
-    const { text: own, ends, used } = this.#vocabulary;
+  #isJoined(id: number, bytes: Uint8Array, start: number, cut: number, end: number): boolean {
+    const own = this.#bytes;
+    const { starts, gap, used } = this.#vocabulary;
     if (used[id] !== 1) return false;
-    let at = this.#startOf(id);
-    if (ends[id]! - at !== end - start - (gap < end ? 1 : 0)) return false;
+    let at = starts[id]!;
+    if (starts[id + 1]! - gap - at !== end - start - 1) return false;
     for (let index = start; index < end; index++) {
-      if (index !== gap && own.charCodeAt(at++) !== text.charCodeAt(index)) return false;
+      if (index !== cut && own[at++] !== bytes[index]) return false;
     }
     return true;
   }
 
-  #startOf(id: number): number {
-    return id === 0 ? 0 : this.#vocabulary.ends[id - 1]!;
+  /** Where the token is, or would be put. */
+  #slotOf(hash: number, bytes: Uint8Array, start: number, end: number): number {
+    const slots = this.#slots;
+    const mask = this.#mask;
+    let slot = (hash ^ (hash >>> 15)) & mask;
+    for (;;) {
+      const id = slots[slot * 2 + 1]! - 1;
+      if (id < 0 || (slots[slot * 2] === hash && this.#is(id, bytes, start, end))) return slot * 2;
+      slot = (slot + 1) & mask;
+    }
+  }
+
+  #is(id: number, bytes: Uint8Array, start: number, end: number): boolean {
+    const own = this.#bytes;
+    const { starts, gap } = this.#vocabulary;
+    let at = starts[id]!;
+    if (starts[id + 1]! - gap - at !== end - start) return false;
+    for (let index = start; index < end; index++) {
+      if (own[at++] !== bytes[index]) return false;
+    }
+    return true;
   }
 }
 
-/** FNV-1a over UTF-16 units, with a last mixing of the high bits into the low ones left to whoever masks it. */
-function hashOf(text: string, start: number, end: number, gap: number): number {
+/** FNV-1a, with a last mixing of the high bits into the low ones left to whoever masks it. */
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0;
-  for (let index = start; index < end; index++) {
-    if (index !== gap) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  }
+  for (let index = start; index < end; index++) hash = Math.imul(hash ^ bytes[index]!, 0x01000193);
   return hash;
+}
+
+/** The length of the text's UTF-8, which `bytes` begin with then; where they are too few, any length that is more than theirs. */
+function writeUtf8(text: string, bytes: Uint8Array): number {
+  if (text.length > bytes.length) return text.length;
+  let length = 0;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    // Rare, and a call into the runtime takes longer than a short text's other characters.
+    if ((unit & 0xf800) === 0xd800) {
+      const { read, written } = encoder.encodeInto(text, bytes);
+      return read === text.length ? written : bytes.length + 1;
+    }
+    if (unit < 0x80) {
+      bytes[length++] = unit;
+      continue;
+    }
+    if (unit < 0x800) bytes[length++] = 0xc0 | (unit >> 6);
+    else {
+      bytes[length++] = 0xe0 | (unit >> 12);
+      bytes[length++] = 0x80 | ((unit >> 6) & 0x3f);
+    }
+    bytes[length++] = 0x80 | (unit & 0x3f);
+  }
+  return length;
 }

@@ -85,7 +85,7 @@ export class GgufCursor {
 
   /** An array of strings. Those that lie whole within the window are stepped over together, the others one by one. */
   strings(count: number, what: string): GgufStrings {
-    const starts = new Uint32Array(count);
+    const starts = new Uint32Array(count + 1);
     const parts: Buffer[] = [];
     let end = 0;
     const keep = (...bytes: readonly Buffer[]): void => {
@@ -96,14 +96,16 @@ export class GgufCursor {
     };
     for (let index = 0; index < count;) {
       const from = this.#at;
-      index = this.#stepOver(starts, index, end - from);
+      index = this.#stepOver(starts, index, count, end - from);
       if (this.#at > from) keep(this.#window.subarray(from, this.#at));
       if (index === count) break;
       const length = this.count(`bytes of ${what}`, 1);
       starts[index++] = end + lengthBytes;
       keep(Buffer.alloc(lengthBytes), this.bytes(length));
     }
-    return new GgufStrings(parts.length === 1 ? parts[0]! : Buffer.concat(parts, end), starts);
+    starts[count] = end + lengthBytes;
+    // A copy, since the window is larger than what is kept of it.
+    return new GgufStrings(Buffer.concat(parts, end), starts);
   }
 
   bytes(length: number): Buffer {
@@ -116,16 +118,22 @@ export class GgufCursor {
   }
 
   /**
-   * Steps over strings from the `index`-th on, as long as they lie whole within the window, and notes where each begins: its offset
-   * in the window and `shift`. Returns the index of the next.
+   * Steps over strings from the `index`-th to the `count`-th, as long as they lie whole within the window, and notes where each
+   * begins: its offset in the window and `shift`. Returns the index of the next.
    */
-  #stepOver(starts: Uint32Array, index: number, shift: number): number {
+  #stepOver(starts: Uint32Array, index: number, count: number, shift: number): number {
     const window = this.#window;
     let at = this.#at;
     let next = index;
-    for (; next < starts.length && at + lengthBytes <= window.length; next++) {
-      if (window.readUInt32LE(at + 4) !== 0) break;
-      const end = at + lengthBytes + window.readUInt32LE(at);
+    // Byte by byte: every start runs this a quarter of a million times before the compiler has seen to it.
+    for (; next < count && at + lengthBytes <= window.length; next++) {
+      if (
+        window[at + 3]! >= 0x80 ||
+        (window[at + 4]! | window[at + 5]! | window[at + 6]! | window[at + 7]!) !== 0
+      )
+        break;
+      const length = window[at]! | (window[at + 1]! << 8) | (window[at + 2]! << 16) | (window[at + 3]! << 24);
+      const end = at + lengthBytes + length;
       if (end > window.length) break;
       starts[next] = at + lengthBytes + shift;
       at = end;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { PackedForm } from "@octavo/kernels";
 
@@ -24,6 +25,10 @@ const magic = Buffer.from("OCTAVOPW", "latin1");
 const fixedBytes = magic.length + 4 + 32;
 const maxIndexBytes = 16 * 2 ** 20;
 const page = 4096;
+/**
+ * Written at a time, at multiples of this: the system keeps in huge pages what comes in whole ones, and maps each at once. Pieces
+ * that began elsewhere would leave small pages at every seam, a quarter of the file.
+ */
 const writeBytes = 8 * 2 ** 20;
 
 /** Types whose packed bytes alone make the matrix. */
@@ -60,28 +65,28 @@ export function roundToPage(bytes: number): number {
 }
 
 /** The index of a file written under `key` that is whole as far as its length tells; undefined for any other file. */
-export async function readCacheIndex(path: string, key: string): Promise<CacheIndex | undefined> {
-  let file: FileHandle;
+export function readCacheIndex(path: string, key: string): CacheIndex | undefined {
+  let file: number;
   try {
-    file = await open(path);
+    file = openSync(path, "r");
   } catch {
     return undefined;
   }
   try {
-    const head = await readExactly(file, 0, fixedBytes);
+    const head = readExactly(file, 0, fixedBytes);
     if (head === undefined || !head.subarray(0, magic.length).equals(magic)) return undefined;
     const length = head.readUInt32LE(magic.length);
     if (length > maxIndexBytes) return undefined;
-    const text = await readExactly(file, fixedBytes, length);
+    const text = readExactly(file, fixedBytes, length);
     if (text === undefined || !sha256(text).equals(head.subarray(magic.length + 4))) return undefined;
     const stored = parseMatrices(JSON.parse(text.toString("utf8")), key);
     if (stored === undefined) return undefined;
     const start = roundToPage(fixedBytes + length);
     const matrices = stored.map((one) => ({ ...one, offset: start + one.offset }));
     const end = matrices.reduce((last, { offset, byteLength }) => Math.max(last, offset + byteLength), start);
-    return (await file.stat()).size === end ? { matrices } : undefined;
+    return fstatSync(file).size === end ? { matrices } : undefined;
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 
@@ -135,29 +140,58 @@ export async function writeCacheFile(
   length.writeUInt32LE(index.length);
   const head = Buffer.concat([magic, length, sha256(index), index]);
   const start = roundToPage(head.length);
+  const zeros = Buffer.alloc(page);
+  const parts: Uint8Array[] = [head, zeros.subarray(0, start - head.length)];
+  for (const { bytes } of matrices)
+    parts.push(bytes, zeros.subarray(0, roundToPage(bytes.byteLength) - bytes.byteLength));
+  // The file ends with its last matrix.
+  parts.pop();
   const file = await open(path, "wx", 0o644);
   try {
-    await writeAt(file, head, 0);
-    for (const [i, { bytes }] of matrices.entries())
-      await writeAt(file, bytes, start + (entries[i]?.offset ?? 0));
+    let position = 0;
+    for (const pieces of chunksOf(parts, writeBytes)) position += await writeAll(file, pieces, position);
   } finally {
     await file.close();
   }
 }
 
-async function writeAt(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.byteLength;) {
-    const count = Math.min(writeBytes, bytes.byteLength - done);
-    done += (await file.write(bytes, done, count, position + done)).bytesWritten;
+/** The same bytes in runs of `byteLength`, of which the last may be shorter. */
+export function* chunksOf(parts: readonly Uint8Array[], byteLength: number): Generator<Uint8Array[]> {
+  let chunk: Uint8Array[] = [];
+  let room = byteLength;
+  for (const part of parts) {
+    for (let done = 0; done < part.byteLength;) {
+      const piece = part.subarray(done, done + room);
+      chunk.push(piece);
+      done += piece.byteLength;
+      room -= piece.byteLength;
+      if (room > 0) continue;
+      yield chunk;
+      chunk = [];
+      room = byteLength;
+    }
   }
+  if (chunk.length > 0) yield chunk;
 }
 
-async function readExactly(file: FileHandle, position: number, length: number): Promise<Buffer | undefined> {
+async function writeAll(file: FileHandle, pieces: readonly Uint8Array[], position: number): Promise<number> {
+  const { bytesWritten } = await file.writev(pieces, position);
+  let begin = 0;
+  for (const piece of pieces) {
+    // A disk that is nearly full takes a part of it, and says why with the rest.
+    for (let done = Math.max(0, bytesWritten - begin); done < piece.byteLength;)
+      done += (await file.write(piece, done, piece.byteLength - done, position + begin + done)).bytesWritten;
+    begin += piece.byteLength;
+  }
+  return begin;
+}
+
+function readExactly(file: number, position: number, length: number): Buffer | undefined {
   const buffer = Buffer.alloc(length);
   for (let done = 0; done < length;) {
-    const { bytesRead } = await file.read(buffer, done, length - done, position + done);
-    if (bytesRead === 0) return undefined;
-    done += bytesRead;
+    const count = readSync(file, buffer, done, length - done, position + done);
+    if (count === 0) return undefined;
+    done += count;
   }
   return buffer;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { open, realpath } from "node:fs/promises";
+import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import type { MatrixPlan } from "../model-plan.js";
 
 /** Enough of a file's beginning to tell another one: headers lie there. */
@@ -14,15 +14,11 @@ export interface CacheKey {
 
 /**
  * Names what would be packed: the source files by place, size, time of change and head, which of their bytes go into which
- * matrix, the type they are converted to, and the layout of the packed form.
+ * matrix, the type they are converted to, and the layout of the packed form. Reads at once: nothing can be mapped before.
  */
-export async function cacheKey(
-  plans: readonly MatrixPlan[],
-  layout: string,
-  dtype: string | undefined,
-): Promise<CacheKey> {
+export function cacheKey(plans: readonly MatrixPlan[], layout: string, dtype: string | undefined): CacheKey {
   const paths = [...new Set(plans.flatMap((plan) => plan.sources.map((tensor) => tensor.path)))];
-  const files = await Promise.all(paths.map(describeFile));
+  const files = paths.map(describeFile);
   const matrices = plans.map(({ rows, cols, sources }) => [
     rows,
     cols,
@@ -42,16 +38,16 @@ interface FileFacts {
   readonly head: string;
 }
 
-async function describeFile(path: string): Promise<FileFacts> {
-  const real = await realpath(path);
-  const file = await open(real);
+function describeFile(path: string): FileFacts {
+  const real = realpathSync.native(path);
+  const file = openSync(real, "r");
   try {
-    const { size, mtimeNs } = await file.stat({ bigint: true });
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-    const head = digestOf(buffer.subarray(0, bytesRead));
+    const { size, mtimeNs } = fstatSync(file, { bigint: true });
+    const bytes = Buffer.allocUnsafe(headBytes);
+    const head = digestOf(bytes.subarray(0, readSync(file, bytes, 0, headBytes, 0)));
     return { path: real, byteLength: Number(size), changed: String(mtimeNs), head };
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 

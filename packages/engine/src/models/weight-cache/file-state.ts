@@ -1,4 +1,5 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFileSync, statSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 
 /** A file as it is from one write to the next, while the machine runs. */
 export interface FileState {
@@ -15,12 +16,10 @@ const secondNs = 1_000_000_000n;
 const bootIdPath = "/proc/sys/kernel/random/boot_id";
 
 /** Undefined where the system does not tell one of its starts from another, or the file is not there. */
-export async function stateOf(path: string): Promise<FileState | undefined> {
+export function stateOf(path: string): FileState | undefined {
   try {
-    const [bootId, { dev, ino, size, ctimeNs }] = await Promise.all([
-      readFile(bootIdPath, "latin1"),
-      stat(path, { bigint: true }),
-    ]);
+    const bootId = readFileSync(bootIdPath, "latin1");
+    const { dev, ino, size, ctimeNs } = statSync(path, { bigint: true });
     return { text: [bootId.trim(), dev, ino, size, ctimeNs].join(" "), changedNs: ctimeNs };
   } catch {
     return undefined;
@@ -31,13 +30,14 @@ export async function stateOf(path: string): Promise<FileState | undefined> {
  * Whether `leaveMark` said of this state that its bytes are sound. No write since then, none by others and none that a power failure
  * cut short: the time of change moves with every write and cannot be set back.
  */
-export async function isKnownSound(path: string, { text, changedNs }: FileState): Promise<boolean> {
+export function isKnownSound(path: string, { text, changedNs }: FileState): boolean {
   // A file system that counts whole seconds says too little.
   if (changedNs % secondNs === 0n) return false;
   try {
     const mark = path + markSuffix;
-    const [marked, { mtimeNs }] = await Promise.all([readFile(mark, "latin1"), stat(mark, { bigint: true })]);
-    return marked === text && mtimeNs - changedNs > tickNs;
+    return (
+      readFileSync(mark, "latin1") === text && statSync(mark, { bigint: true }).mtimeNs - changedNs > tickNs
+    );
   } catch {
     return false;
   }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, MappedFile, Matrix, PackedForm, PackedWeights } from "@octavo/kernels";
 import type { MatrixPlan } from "../model-plan.js";
-import { type CachedMatrix, readCacheIndex, writeCacheFile } from "./cache-file.js";
+import { type CachedMatrix, type CacheIndex, readCacheIndex, writeCacheFile } from "./cache-file.js";
 import { type CacheKey, cacheKey } from "./cache-key.js";
 import { isKnownSound, leaveMark, markSuffix, stateOf, tickMs } from "./file-state.js";
 
@@ -60,15 +60,14 @@ export class WeightCache {
   ): Promise<Matrix[] | undefined> {
     const packed = backend.packedWeights;
     if (packed === undefined || !isCacheable(plans)) return undefined;
-    const key = await cacheKey(plans, packed.layout, dtype);
+    // Small reads, made at once: between two turns of the event loop lies all that a start does meanwhile.
+    const key = cacheKey(plans, packed.layout, dtype);
     this.#wanted = key;
     const path = this.#pathOf(key);
     // Taken before anything is read, so that it is not that of later bytes.
-    const state = await stateOf(path);
-    const [index, isSound] = await Promise.all([
-      readCacheIndex(path, key.digest).catch(() => undefined),
-      state !== undefined && isKnownSound(path, state),
-    ]);
+    const state = stateOf(path);
+    const index = readIndex(path, key);
+    const isSound = state !== undefined && isKnownSound(path, state);
     if (index === undefined || !fits(index.matrices, plans)) return undefined;
     using file = backend.mapFile(path);
     const matrices = await mapAll(packed, file, index.matrices, isSound);
@@ -104,7 +103,7 @@ export class WeightCache {
           checksum: await packed.checksumOf(matrix),
         })),
       );
-      const key = await cacheKey(plans, packed.layout, dtype);
+      const key = cacheKey(plans, packed.layout, dtype);
       // Files that changed since `load` may have changed while they were packed.
       if (key.digest === this.#wanted?.digest) await this.#write(key, matrices);
     } catch (error) {
@@ -133,7 +132,7 @@ export class WeightCache {
       await unlink(draft).catch(() => undefined);
       throw error;
     }
-    const state = await stateOf(path);
+    const state = stateOf(path);
     await delay(2 * tickMs);
     await leaveMark(path, state);
   }
@@ -166,6 +165,15 @@ export class WeightCache {
 
   #pathOf({ place, digest }: CacheKey): string {
     return join(this.#folder, `${place}-${digest.slice(0, 32)}${suffix}`);
+  }
+}
+
+/** Undefined, too, for what cannot be read. */
+function readIndex(path: string, { digest }: CacheKey): CacheIndex | undefined {
+  try {
+    return readCacheIndex(path, digest);
+  } catch {
+    return undefined;
   }
 }
 

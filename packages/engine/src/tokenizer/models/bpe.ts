@@ -19,7 +19,8 @@ const encoder = new TextEncoder();
 export class BpeModel implements SubwordModel {
   readonly #specification: BpeSpecification;
   readonly #tokens: TokenTable;
-  readonly #table: MergeTable;
+  /** Made for the first word that has something to merge. */
+  #table: MergeTable | undefined;
   readonly #cache = new PieceCache();
   readonly #prepare: (piece: string) => string;
   readonly #cutsAtMetaspace: boolean;
@@ -32,7 +33,6 @@ export class BpeModel implements SubwordModel {
   constructor(specification: BpeSpecification, tokens: TokenTable, prepare: (piece: string) => string) {
     this.#specification = specification;
     this.#tokens = tokens;
-    this.#table = new MergeTable(specification.merges);
     this.#prepare = prepare;
     this.#byteIds = Int32Array.from(
       { length: 256 },
@@ -68,6 +68,7 @@ export class BpeModel implements SubwordModel {
     }
     this.#count = 0;
     this.#addSymbols(word);
+    this.#table ??= new MergeTable(this.#specification.merges);
     const count = mergeSymbols(this.#symbols, this.#count, this.#table);
     const ids = this.#symbols.slice(0, count);
     if (this.#symbols.length > 65_536) this.#symbols = new Int32Array(256);

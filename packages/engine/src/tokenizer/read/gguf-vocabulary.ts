@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import { GgufStrings, packStrings, type PackedStrings } from "../../weights/gguf-strings.js";
+import { GgufStrings, packStrings } from "../../weights/gguf-strings.js";
 import { maxMergeRules } from "../models/merge.js";
 import type {
   AddedTokenSpecification,
@@ -167,8 +167,7 @@ function readTokens(metadata: Metadata): Tokens {
   if (strings.length > vocabularyLimit)
     throw invalid("tokens", `has ${strings.length} entries; at most ${vocabularyLimit} are accepted`);
   const types = readNumbers(metadata, "token_type", strings.length);
-  const vocabulary = { ...packTokens(strings), used: new Uint8Array(strings.length).fill(1) };
-  const table = new TokenTable(vocabulary);
+  const { vocabulary, table } = tableOf(strings);
   if (table.twice !== undefined) {
     const [first, second] = table.twice;
     throw invalid("tokens", `has ${JSON.stringify(table.token(first))} twice, at ${first} and ${second}`);
@@ -190,15 +189,17 @@ function readTokens(metadata: Metadata): Tokens {
   return { vocabulary, table, addedTokens };
 }
 
-/** Empty ones get a name, as llama.cpp gives it. */
-function packTokens(strings: GgufStrings): PackedStrings {
-  const packed = strings.pack();
-  for (let id = 0, start = 0; id < packed.ends.length; id++) {
-    const end = packed.ends[id]!;
-    if (end === start) return packStrings(Array.from(strings, (token, at) => token || `[EMPTY_${at}]`));
-    start = end;
+/** Empty tokens get a name, as llama.cpp gives it. */
+function tableOf(strings: GgufStrings): Pick<Tokens, "vocabulary" | "table"> {
+  const used = new Uint8Array(strings.length).fill(1);
+  let vocabulary = { ...strings.pack(), used };
+  let table = new TokenTable(vocabulary);
+  if (table.idOf("") !== undefined) {
+    const named = Array.from(strings, (token, id) => token || `[EMPTY_${id}]`);
+    vocabulary = { ...packStrings(named), used };
+    table = new TokenTable(vocabulary);
   }
-  return packed;
+  return { vocabulary, table };
 }
 
 function readMerges(metadata: Metadata, table: TokenTable): Int32Array {
@@ -206,26 +207,27 @@ function readMerges(metadata: Metadata, table: TokenTable): Int32Array {
   if (!(strings instanceof GgufStrings)) throw invalid("merges", "must be a list of strings");
   if (strings.length >= maxMergeRules)
     throw invalid("merges", `has ${strings.length} entries; fewer than ${maxMergeRules} are accepted`);
-  const { text, ends } = strings.pack();
-  const triples = new Int32Array(ends.length * 3);
-  for (let rank = 0, start = 0; rank < ends.length; rank++) {
-    const end = ends[rank]!;
+  const { bytes, starts, gap } = strings.pack();
+  const count = starts.length - 1;
+  const triples = new Int32Array(count * 3);
+  let merged = -1;
+  for (let rank = 0; rank < count; rank++) {
+    const start = starts[rank]!;
+    const end = starts[rank + 1]! - gap;
     let cut = start + 1;
-    while (cut < end && text.charCodeAt(cut) !== space) cut++;
+    while (cut < end && bytes[cut] !== space) cut++;
     if (cut >= end) throw invalid("merges", `has no pair of tokens at ${rank}`);
-    const left = table.find(text, start, cut);
-    const right = table.find(text, cut + 1, end);
+    const left = table.find(bytes, start, cut);
+    const right = table.find(bytes, cut + 1, end);
     // Vocabularies list merged tokens in the order of their merges, so that the next token is nearly always the one meant.
-    const next = rank === 0 ? 0 : triples[rank * 3 - 1]! + 1;
-    const merged = table.is(next, text, start, end, cut) ? next : table.find(text, start, end, cut);
+    merged = table.findJoined(bytes, start, cut, end, merged + 1);
     if (left < 0 || right < 0 || merged < 0) {
-      const path = `${prefix}merges`;
-      writeMerge(triples, rank, text.slice(start, cut), text.slice(cut + 1, end), table, 0, path);
+      const text = (from: number, to: number): string => Buffer.from(bytes.subarray(from, to)).toString();
+      writeMerge(triples, rank, text(start, cut), text(cut + 1, end), table, 0, `${prefix}merges`);
     }
     triples[rank * 3] = left;
     triples[rank * 3 + 1] = right;
     triples[rank * 3 + 2] = merged;
-    start = end;
   }
   return triples;
 }
