@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -14,6 +15,15 @@ template <typename T>
 Napi::Value wrap(Napi::Env env, std::shared_ptr<T> object) {
     using Holder = std::shared_ptr<T>;
     return Napi::External<Holder>::New(env, new Holder(std::move(object)), [](Napi::Env, Holder* holder) { delete holder; });
+}
+
+/// { handle, byteLength }
+template <typename T>
+Napi::Object wrap_sized(Napi::Env env, std::shared_ptr<T> object, size_t bytes) {
+    Napi::Object result = Napi::Object::New(env);
+    result.Set("byteLength", Napi::Number::New(env, static_cast<double>(bytes)));
+    result.Set("handle", wrap<T>(env, std::move(object)));
+    return result;
 }
 
 template <typename T>

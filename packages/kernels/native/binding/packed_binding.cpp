@@ -9,9 +9,7 @@
 
 #include "../core/mapped_file.h"
 #include "../matrix/packed_form.h"
-#include "backend_thread.h"
-#include "failure.h"
-#include "handles.h"
+#include "promise_job.h"
 
 namespace octavo {
 
@@ -26,28 +24,22 @@ std::string checksum_text(const Matrix& matrix, ThreadPool& pool) {
     return text;
 }
 
-class ChecksumJob final : public Job {
+class ChecksumJob final : public PromiseJob {
 public:
-    ChecksumJob(Napi::Env env, std::shared_ptr<Matrix> matrix)
-        : deferred_(Napi::Promise::Deferred::New(env)), matrix_(std::move(matrix)) {}
+    ChecksumJob(Napi::Env env, std::shared_ptr<Matrix> matrix) : PromiseJob(env), matrix_(std::move(matrix)) {}
 
     void run(BackendThread& backend) noexcept override { checksum_ = checksum_text(*matrix_, backend.pool()); }
-    void settle(napi_env env) override {
-        const Napi::HandleScope scope(env);
-        deferred_.Resolve(Napi::String::New(env, checksum_));
-    }
-    void abandon() override {}
-    Napi::Value promise() const { return deferred_.Promise(); }
 
 private:
-    Napi::Promise::Deferred deferred_;
+    Napi::Value outcome(Napi::Env env) override { return Napi::String::New(env, checksum_); }
+
     std::shared_ptr<Matrix> matrix_;
     std::string checksum_;
 };
 
-class MapJob final : public Job {
+class MapJob final : public PromiseJob {
 public:
-    MapJob(Napi::Env env, const Napi::Object& spec) : deferred_(Napi::Promise::Deferred::New(env)) {
+    MapJob(Napi::Env env, const Napi::Object& spec) : PromiseJob(env) {
         form_.type = static_cast<WeightType>(spec.Get("type").As<Napi::Number>().Int32Value());
         form_.rows = spec.Get("rows").As<Napi::Number>().Int64Value();
         form_.cols = spec.Get("cols").As<Napi::Number>().Int64Value();
@@ -74,24 +66,12 @@ public:
         }
     }
 
-    void settle(napi_env raw_env) override {
-        const Napi::Env env(raw_env);
-        const Napi::HandleScope scope(env);
-        if (failure_.happened()) {
-            deferred_.Reject(failure_.to_error(env).Value());
-        } else if (matrix_ == nullptr) {
-            deferred_.Resolve(env.Undefined());
-        } else {
-            Napi::Object result = Napi::Object::New(env);
-            result.Set("byteLength", Napi::Number::New(env, static_cast<double>(matrix_->bytes())));
-            result.Set("handle", wrap<Matrix>(env, std::move(matrix_)));
-            deferred_.Resolve(result);
-        }
-    }
-    void abandon() override {}
-    Napi::Value promise() const { return deferred_.Promise(); }
-
 private:
+    Napi::Value outcome(Napi::Env env) override {
+        if (matrix_ == nullptr) return env.Undefined();
+        const size_t bytes = matrix_->bytes();
+        return wrap_sized(env, std::move(matrix_), bytes);
+    }
     void populate(size_t bytes, ThreadPool& pool) const {
         const int64_t pieces = static_cast<int64_t>((bytes + kPopulateBytes - 1) / kPopulateBytes);
         pool.parallel_for(pieces, 1, [&](int64_t begin, int64_t end, int) {
@@ -100,14 +80,12 @@ private:
         });
     }
 
-    Napi::Promise::Deferred deferred_;
     PackedForm form_{};
     std::shared_ptr<MappedFile> file_;
     size_t offset_ = 0;
     /// Empty where the bytes are known to be sound.
     std::string expected_;
     std::shared_ptr<Matrix> matrix_;
-    Failure failure_;
 };
 
 }  // namespace
@@ -125,18 +103,12 @@ Napi::Value packed_bytes_of(const Napi::CallbackInfo& info) {
 
 /// (backend, matrix) -> Promise<sixteen hexadecimal digits>
 Napi::Value checksum_matrix(const Napi::CallbackInfo& info) {
-    auto job = std::make_unique<ChecksumJob>(info.Env(), unwrap<Matrix>(info[1]));
-    const Napi::Value promise = job->promise();
-    unwrap<BackendThread>(info[0])->submit(info.Env(), std::move(job));
-    return promise;
+    return submit(info, info[0], std::make_unique<ChecksumJob>(info.Env(), unwrap<Matrix>(info[1])));
 }
 
 /// (backend, spec) -> Promise<{ handle, byteLength } | undefined when the bytes have another checksum>; an empty one is not looked at
 Napi::Value map_matrix(const Napi::CallbackInfo& info) {
-    auto job = std::make_unique<MapJob>(info.Env(), info[1].As<Napi::Object>());
-    const Napi::Value promise = job->promise();
-    unwrap<BackendThread>(info[0])->submit(info.Env(), std::move(job));
-    return promise;
+    return submit(info, info[0], std::make_unique<MapJob>(info.Env(), info[1].As<Napi::Object>()));
 }
 
 }  // namespace octavo

@@ -13,9 +13,7 @@
 #include "../core/mapped_file.h"
 #include "../matrix/matrix.h"
 #include "../program/program.h"
-#include "backend_thread.h"
-#include "failure.h"
-#include "handles.h"
+#include "promise_job.h"
 
 namespace octavo {
 
@@ -55,9 +53,9 @@ std::unique_ptr<Matrix> make_matrix(Packing packing, const std::vector<MatrixSou
     return packing == Packing::later ? Matrix::pack_later(sources, pool) : Matrix::pack(sources, pool);
 }
 
-class PackJob final : public Job {
+class PackJob final : public PromiseJob {
 public:
-    PackJob(Napi::Env env, Packing packing) : deferred_(Napi::Promise::Deferred::New(env)), packing_(packing) {}
+    PackJob(Napi::Env env, Packing packing) : PromiseJob(env), packing_(packing) {}
 
     void add(const Napi::Object& source) {
         MatrixSource matrix{};
@@ -97,47 +95,34 @@ public:
         }
     }
 
-    void settle(napi_env raw_env) override {
-        const Napi::Env env(raw_env);
-        const Napi::HandleScope scope(env);
-        if (failure_.happened()) {
-            deferred_.Reject(failure_.to_error(env).Value());
-            return;
-        }
-        Napi::Object result = Napi::Object::New(env);
-        result.Set("byteLength", Napi::Number::New(env, static_cast<double>(matrix_->bytes())));
-        result.Set("handle", wrap<Matrix>(env, std::move(matrix_)));
-        deferred_.Resolve(result);
-    }
-
     void abandon() override {
         for (Bytes& bytes : kept_) bytes.memory.SuppressDestruct();
     }
 
-    Napi::Value promise() const { return deferred_.Promise(); }
-
 private:
+    Napi::Value outcome(Napi::Env env) override {
+        const size_t bytes = matrix_->bytes();
+        return wrap_sized(env, std::move(matrix_), bytes);
+    }
+
     const uint8_t* keep(const Napi::Value& source) {
         if (source.IsUndefined()) return nullptr;
         kept_.push_back(read_bytes(source.As<Napi::Object>()));
         return kept_.back().data;
     }
 
-    Napi::Promise::Deferred deferred_;
     Packing packing_;
     std::vector<MatrixSource> sources_;
     std::vector<Bytes> kept_;
     std::shared_ptr<Matrix> matrix_;
-    Failure failure_;
 };
 
 /// Packed between two looks at the clock.
 constexpr size_t kPieceBytes = size_t{8} << 20;
 
-class PackMoreJob final : public Job {
+class PackMoreJob final : public PromiseJob {
 public:
-    PackMoreJob(Napi::Env env, double milliseconds)
-        : deferred_(Napi::Promise::Deferred::New(env)), milliseconds_(milliseconds) {}
+    PackMoreJob(Napi::Env env, double milliseconds) : PromiseJob(env), milliseconds_(milliseconds) {}
 
     void add(const Napi::Value& matrix) { matrices_.push_back(unwrap<Matrix>(matrix)); }
 
@@ -156,24 +141,12 @@ public:
         }
     }
 
-    void settle(napi_env raw_env) override {
-        const Napi::Env env(raw_env);
-        const Napi::HandleScope scope(env);
-        if (failure_.happened()) {
-            deferred_.Reject(failure_.to_error(env).Value());
-        } else {
-            deferred_.Resolve(Napi::Number::New(env, static_cast<double>(num_packed_)));
-        }
-    }
-    void abandon() override {}
-    Napi::Value promise() const { return deferred_.Promise(); }
-
 private:
-    Napi::Promise::Deferred deferred_;
+    Napi::Value outcome(Napi::Env env) override { return Napi::Number::New(env, static_cast<double>(num_packed_)); }
+
     std::vector<std::shared_ptr<Matrix>> matrices_;
     double milliseconds_;
     size_t num_packed_ = 0;
-    Failure failure_;
 };
 
 enum class VectorType { f32, f16, bf16 };
@@ -199,10 +172,8 @@ Napi::Value map_file(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     try {
         auto file = std::make_shared<MappedFile>(info[0].As<Napi::String>().Utf8Value());
-        Napi::Object result = Napi::Object::New(env);
-        result.Set("byteLength", Napi::Number::New(env, static_cast<double>(file->size())));
-        result.Set("handle", wrap<MappedFile>(env, std::move(file)));
-        return result;
+        const size_t bytes = file->size();
+        return wrap_sized(env, std::move(file), bytes);
     } catch (const Napi::Error&) {
         throw;
     } catch (const std::exception& error) {
@@ -216,9 +187,7 @@ Napi::Value create_matrix(const Napi::CallbackInfo& info) {
     const Napi::Array sources = info[1].As<Napi::Array>();
     auto job = std::make_unique<PackJob>(env, static_cast<Packing>(info[2].As<Napi::Number>().Int32Value()));
     for (uint32_t i = 0; i < sources.Length(); i++) job->add(sources.Get(i).As<Napi::Object>());
-    const Napi::Value promise = job->promise();
-    unwrap<BackendThread>(info[0])->submit(env, std::move(job));
-    return promise;
+    return submit(info, info[0], std::move(job));
 }
 
 /// (backend, matrices, milliseconds) -> Promise<how many of them, from the first on, are all packed>
@@ -227,9 +196,7 @@ Napi::Value pack_more(const Napi::CallbackInfo& info) {
     const Napi::Array matrices = info[1].As<Napi::Array>();
     auto job = std::make_unique<PackMoreJob>(env, info[2].As<Napi::Number>().DoubleValue());
     for (uint32_t i = 0; i < matrices.Length(); i++) job->add(matrices.Get(i));
-    const Napi::Value promise = job->promise();
-    unwrap<BackendThread>(info[0])->submit(env, std::move(job));
-    return promise;
+    return submit(info, info[0], std::move(job));
 }
 
 /// (sources) -> handle. Throws `artifact_invalid` naming the tensor when a value is not finite.

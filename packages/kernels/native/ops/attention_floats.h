@@ -52,6 +52,7 @@ struct HeadContext : octavo::AttentionContext {
 
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/// Block and offset of a position.
 struct Place {
     int64_t block;
     int64_t offset;
@@ -86,29 +87,42 @@ struct FloatRows {
     Vec at(int64_t k, int64_t column) const { return load(rows + k * stride + column * Vec::width); }
 };
 
+/// Where each `width` positions of a chunk begin in a head's keys or values, and their counterparts in what comes next. A block
+/// holds whole ones.
+template <typename Type>
+struct CachedRuns {
+    const Type* here[chunk_size / Vec::width];
+    const Type* ahead[chunk_size / Vec::width];
+
+    /// Positions lie `step` elements apart.
+    CachedRuns(const HeadContext& context, const uint8_t* head, const uint8_t* next, int64_t base, int64_t low, int64_t high,
+               int64_t step) {
+        const auto at = [&](const uint8_t* start, int64_t position) {
+            const Place place = place_of(context, position);
+            return reinterpret_cast<const Type*>(start + place.block * context.block_bytes) + place.offset * step;
+        };
+        for (int64_t j = low / Vec::width; j * Vec::width < high; j++) {
+            const int64_t position = base + j * Vec::width;
+            here[j] = at(head, position);
+            ahead[j] = at(next, next_position(context, position));
+        }
+    }
+};
+
 /// Keys where they lie in the cache: row k is dimension k, vector j holds the positions from j * width on. Reading a vector
 /// fetches its counterpart of what comes next.
 template <typename Element>
 struct CachedKeys {
     static constexpr bool fetches_ahead = false;
     using Arithmetic = FloatArithmetic;
-    using Type = typename Element::Type;
-    const Type* vectors[chunk_size / Vec::width];
-    const Type* ahead[chunk_size / Vec::width];
+    CachedRuns<typename Element::Type> runs;
     int64_t stride;
 
-    CachedKeys(const HeadContext& context, int64_t base, int64_t low, int64_t high) : stride(context.block_size) {
-        for (int64_t j = low / Vec::width; j * Vec::width < high; j++) {
-            const int64_t position = base + j * Vec::width;
-            const Place here = place_of(context, position);
-            const Place later = place_of(context, next_position(context, position));
-            vectors[j] = reinterpret_cast<const Type*>(context.k + here.block * context.block_bytes) + here.offset;
-            ahead[j] = reinterpret_cast<const Type*>(context.next_k + later.block * context.block_bytes) + later.offset;
-        }
-    }
+    CachedKeys(const HeadContext& context, int64_t base, int64_t low, int64_t high)
+        : runs(context, context.k, context.next_k, base, low, high, 1), stride(context.block_size) {}
     Vec at(int64_t k, int64_t column) const {
-        __builtin_prefetch(ahead[column] + k * stride);
-        return Element::full(vectors[column] + k * stride);
+        __builtin_prefetch(runs.ahead[column] + k * stride);
+        return Element::full(runs.here[column] + k * stride);
     }
 };
 
@@ -117,25 +131,15 @@ template <typename Element>
 struct CachedValues {
     static constexpr bool fetches_ahead = false;
     using Arithmetic = FloatArithmetic;
-    using Type = typename Element::Type;
-    /// Of every `width` positions, which lie in one block.
-    const Type* runs[chunk_size / Vec::width];
-    const Type* ahead[chunk_size / Vec::width];
+    CachedRuns<typename Element::Type> runs;
     int64_t stride;
 
-    CachedValues(const HeadContext& context, int64_t base, int64_t low, int64_t high) : stride(context.head_dim) {
-        for (int64_t j = low / Vec::width; j * Vec::width < high; j++) {
-            const int64_t position = base + j * Vec::width;
-            const Place here = place_of(context, position);
-            const Place later = place_of(context, next_position(context, position));
-            runs[j] = reinterpret_cast<const Type*>(context.v + here.block * context.block_bytes) + here.offset * stride;
-            ahead[j] = reinterpret_cast<const Type*>(context.next_v + later.block * context.block_bytes) + later.offset * stride;
-        }
-    }
+    CachedValues(const HeadContext& context, int64_t base, int64_t low, int64_t high)
+        : runs(context, context.v, context.next_v, base, low, high, context.head_dim), stride(context.head_dim) {}
     Vec at(int64_t k, int64_t column) const {
         const int64_t offset = k % Vec::width * stride + column * Vec::width;
-        __builtin_prefetch(ahead[k / Vec::width] + offset);
-        return Element::full(runs[k / Vec::width] + offset);
+        __builtin_prefetch(runs.ahead[k / Vec::width] + offset);
+        return Element::full(runs.here[k / Vec::width] + offset);
     }
 };
 
