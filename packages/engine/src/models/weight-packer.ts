@@ -91,12 +91,14 @@ export class WeightPacker implements Disposable {
       else this.#packVector(weight);
     }
     const plans = [...matrices];
-    const { cache, dtype, onProgress, corruptor } = this.#options;
+    const total = plans.reduce((sum, one) => sum + sourceBytes(one), 0);
+    const { cache, dtype, onProgress, corruptor, packLaterFrom = Infinity } = this.#options;
     corruptor?.checkMatches(plans.flatMap(({ sources }) => sources.map(({ name }) => name)));
     const mapped = await cache?.load(this.#backend, plans, dtype);
     if (mapped === undefined) {
-      await this.#packMatrices(plans);
-      this.#packed = this.#packRest();
+      const packLater = total >= packLaterFrom;
+      await this.#packMatrices(plans, total, packLater);
+      if (packLater) this.#packed = this.#packRest();
       this.#saving = cache && this.#saveIn(cache, plans);
       return;
     }
@@ -104,7 +106,6 @@ export class WeightPacker implements Disposable {
       const mappedPlan = plans[i];
       if (mappedPlan !== undefined) this.#matrices.set(mappedPlan, matrix);
     }
-    const total = plans.reduce((sum, one) => sum + sourceBytes(one), 0);
     onProgress?.(total, total);
   }
 
@@ -124,9 +125,7 @@ export class WeightPacker implements Disposable {
 
   /** Whether all is packed. Steps that come meanwhile each wait for one slice at most. */
   async #packRest(): Promise<boolean> {
-    const { packLaterFrom = Infinity, onWarning } = this.#options;
     const rest = [...this.#matrices.values()];
-    if (this.#packedBytes < packLaterFrom) return true;
     await delay(LATER_MS);
     try {
       while (rest.length > 0 && !this.#isDisposed) {
@@ -136,7 +135,7 @@ export class WeightPacker implements Disposable {
     } catch (error) {
       if (this.#isDisposed) return false;
       const { message } = OctavoError.from(error);
-      onWarning?.(
+      this.#options.onWarning?.(
         `Weights are read from their files, more slowly, since not all could be packed: ${message}`,
       );
     }
@@ -179,14 +178,12 @@ export class WeightPacker implements Disposable {
   }
 
   /** Every packing is awaited even when one fails, so that no handle is born after the disposal. */
-  async #packMatrices(plans: readonly MatrixPlan[]): Promise<void> {
-    const total = plans.reduce((sum, plan) => sum + sourceBytes(plan), 0);
+  async #packMatrices(plans: readonly MatrixPlan[], total: number, packLater: boolean): Promise<void> {
     const queue = plans.values();
     const failures: unknown[] = [];
     // What is read in place cannot be kept by the cache, which keeps all or nothing.
     const inPlace =
       this.#options.inPlace === true && (this.#options.cache === undefined || plans.every(isBf16));
-    const packLater = total >= (this.#options.packLaterFrom ?? Infinity);
     const worker = async (): Promise<void> => {
       for (const plan of queue) {
         if (failures.length > 0) return;

@@ -74,11 +74,9 @@ std::unique_ptr<Matrix> Matrix::in_place_or_packed(const std::vector<MatrixSourc
 
 namespace {
 
-bool is_float(WeightType type) { return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16; }
-
 bool is_quantised(const MatrixSource& source) {
     if (source.type == WeightType::uint8) return is_plain_uint8(source);
-    return !is_float(source.type) && source.type != WeightType::f8_e4m3 && source.type != WeightType::table4;
+    return !is_float(source.type) && !is_coded(source.type);
 }
 
 std::unique_ptr<Matrix> pack_quantised(const QuantisedPacker& packer, ThreadPool& pool) {

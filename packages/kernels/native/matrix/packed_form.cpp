@@ -8,15 +8,11 @@
 #include "float_matrix.h"
 #include "float_pack.h"
 #include "quantised_matrix.h"
+#include "source.h"
 
 namespace octavo {
 
 namespace {
-
-bool is_float(WeightType type) { return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16; }
-
-/// Their bytes alone do not make the matrix, see CodedMatrix.
-bool is_coded(WeightType type) { return type == WeightType::f8_e4m3 || type == WeightType::table4; }
 
 bool has_scales_apart(WeightType type) {
     return type == WeightType::int2 || type == WeightType::int3 || type == WeightType::int4 || type == WeightType::int8 ||

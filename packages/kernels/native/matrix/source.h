@@ -13,6 +13,11 @@ const char* weight_type_name(WeightType type);
 /// Columns come in multiples of this.
 int64_t column_unit(WeightType type);
 
+bool is_float(WeightType type);
+
+/// Whether CodedMatrix alone takes them: packed bytes do not make such a matrix.
+bool is_coded(WeightType type);
+
 /// Whether these are bytes in groups that the integer kernels take; CodedMatrix takes other groups.
 bool is_plain_uint8(const MatrixSource& source);
 

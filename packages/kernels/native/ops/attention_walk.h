@@ -158,27 +158,12 @@ private:
     Ahead ahead_;
 };
 
-template <typename Mode>
+/// Of at most `most_rows` rows a head.
+template <typename Mode, int R = 1>
 void walk_chunk(const octavo::AttentionRows& rows, const octavo::AttentionContext& context, int64_t base) {
-    if constexpr (Mode::walks) {
-        switch (rows.count) {
-            case 1:
-                return Walk<Mode, 1>(rows, context, base).run();
-            case 2:
-                return Walk<Mode, 2>(rows, context, base).run();
-            case 3:
-                return Walk<Mode, 3>(rows, context, base).run();
-            case 4:
-                return Walk<Mode, 4>(rows, context, base).run();
-            case 5:
-                return Walk<Mode, 5>(rows, context, base).run();
-            case 6:
-                return Walk<Mode, 6>(rows, context, base).run();
-            case 7:
-                return Walk<Mode, 7>(rows, context, base).run();
-            default:
-                return Walk<Mode, 8>(rows, context, base).run();
-        }
+    if constexpr (Mode::walks && R <= most_rows) {
+        if (rows.count != R) return walk_chunk<Mode, R + 1>(rows, context, base);
+        Walk<Mode, R>(rows, context, base).run();
     }
 }
 

@@ -10,6 +10,7 @@
 #include "../program/kv_cache.h"
 #include "check.h"
 #include "op_cases.h"
+#include "targets.h"
 
 namespace octavo::test {
 
@@ -269,15 +270,10 @@ int main() {
     } else {
         for (const AttentionCase& model : kAttentionModels) cases.push_back({model.spec, KvDtype::bf16, 16, 70});
     }
-    const struct {
-        Isa isa;
-        bool bf16;
-    } targets[] = {{Isa::scalar, false}, {Isa::neon, false}, {Isa::avx2, false}, {Isa::avx512, false}, {Isa::avx512, true}};
     ThreadPool one(1);
     ThreadPool three(3);
     ThreadPool five(5);
-    for (const auto& target : targets) {
-        if (!isa_supported(target.isa)) continue;
+    for (const Target& target : targets()) {
         set_isa_for_test(target.isa, target.bf16);
         for (const Case& c : cases) {
             const Sequence sequence = make_sequence(c, 11);

@@ -8,6 +8,7 @@
 #include "../core/isa.h"
 #include "check.h"
 #include "mapped_tensors.h"
+#include "targets.h"
 
 namespace octavo::test {
 
@@ -175,15 +176,11 @@ int main() {
     ThreadPool one(1);
     ThreadPool three(3);
     const Pools pools = {&one, &three};
-    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
-        if (!isa_supported(isa)) continue;
-        for (const bool bf16 : {false, true}) {
-            if (bf16 && isa != Isa::avx512) continue;
-            set_isa_for_test(isa, bf16);
-            check_types(pools);
-            check_others(pools);
-            check_bad_weights(three);
-        }
+    for (const Target& target : targets()) {
+        set_isa_for_test(target.isa, target.bf16);
+        check_types(pools);
+        check_others(pools);
+        check_bad_weights(three);
     }
     check_other_threads(three);
     return finish("deferred_test");

@@ -10,6 +10,7 @@
 #include "../matrix/matrix.h"
 #include "check.h"
 #include "mapped_tensors.h"
+#include "targets.h"
 
 namespace octavo::test {
 
@@ -89,8 +90,7 @@ void check_others(ThreadPool& pool) {
     std::vector<MatrixSource> halves = tensors.in_file();
     for (MatrixSource& source : halves) source.type = WeightType::f16;
     CHECK(is_packed(halves));
-    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
-        if (!isa_supported(isa)) continue;
+    for (const Isa isa : supported_isas()) {
         set_isa_for_test(isa, false);
         CHECK(is_packed(tensors.in_file()));
     }

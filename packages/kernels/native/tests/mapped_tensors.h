@@ -64,13 +64,6 @@ private:
     std::shared_ptr<const MappedFile> file_;
 };
 
-inline std::vector<float> activations(int64_t count, uint64_t seed) {
-    Random random(seed);
-    std::vector<float> x(static_cast<size_t>(count));
-    for (float& value : x) value = random.activation();
-    return x;
-}
-
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }

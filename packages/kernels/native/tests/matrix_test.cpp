@@ -11,34 +11,12 @@
 #include "check.h"
 #include "reference.h"
 #include "samples.h"
+#include "targets.h"
 #include "temporary_file.h"
 
 namespace octavo::test {
 
 namespace {
-
-struct Target {
-    Isa isa;
-    bool bf16;
-    std::string name() const { return std::string(isa_name(isa)) + (bf16 ? "+bf16" : ""); }
-};
-
-std::vector<Target> targets() {
-    std::vector<Target> found;
-    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
-        if (isa_supported(isa)) found.push_back({isa, false});
-    }
-    set_isa_for_test(Isa::avx512, true);
-    if (has_avx512_bf16()) found.push_back({Isa::avx512, true});
-    return found;
-}
-
-std::vector<float> activations(int64_t count, uint64_t seed) {
-    Random random(seed);
-    std::vector<float> x(static_cast<size_t>(count));
-    for (float& value : x) value = random.activation();
-    return x;
-}
 
 bool same_bits(const float* a, const float* b, int64_t count) {
     return std::memcmp(a, b, static_cast<size_t>(count) * sizeof(float)) == 0;

@@ -13,6 +13,7 @@
 #include "../ops/rope_table.h"
 #include "check.h"
 #include "op_cases.h"
+#include "targets.h"
 
 namespace octavo::test {
 
@@ -197,8 +198,7 @@ int main() {
     using namespace octavo;
     test::test_half_conversions();
     ThreadPool pool(2);
-    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
-        if (!isa_supported(isa)) continue;
+    for (const Isa isa : test::supported_isas()) {
         set_isa_for_test(isa, false);
         test::test_row_kernels(op_kernels());
         test::test_rope(op_kernels(), pool);

@@ -11,6 +11,7 @@
 #include "../matrix/packed_form.h"
 #include "check.h"
 #include "samples.h"
+#include "targets.h"
 #include "temporary_file.h"
 
 namespace octavo::test {
@@ -107,8 +108,7 @@ void check_layout(ThreadPool& pool) {
     for (const KnownLayout& known : kKnownLayouts) {
         for (const WeightCase& weight : kWeightCases) {
             if (std::strcmp(weight.label, known.label) != 0) continue;
-            for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
-                if (!isa_supported(isa)) continue;
+            for (const Isa isa : supported_isas()) {
                 set_isa_for_test(isa, false);
                 const std::unique_ptr<Matrix> matrix = Matrix::pack({sample_of(weight).source()}, pool);
                 const uint64_t sum = packed_checksum(matrix->packed(), matrix->bytes(), pool);

@@ -15,6 +15,7 @@
 #include "../program/executor.h"
 #include "check.h"
 #include "samples.h"
+#include "targets.h"
 
 namespace {
 
@@ -386,8 +387,7 @@ void check_allocations() {
 
 int main() {
     using namespace octavo;
-    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
-        if (!isa_supported(isa)) continue;
+    for (const Isa isa : test::supported_isas()) {
         set_isa_for_test(isa, isa == Isa::avx512);
         for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::q8_0}) test::check_schedules(type);
         for (const WeightType type : {WeightType::f16, WeightType::bf16, WeightType::q4_0}) test::check_fusion(type);

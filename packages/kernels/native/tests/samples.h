@@ -117,4 +117,11 @@ inline bool is_float(WeightType type) {
     return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16;
 }
 
+inline std::vector<float> activations(int64_t count, uint64_t seed) {
+    Random random(seed);
+    std::vector<float> x(static_cast<size_t>(count));
+    for (float& value : x) value = random.activation();
+    return x;
+}
+
 }  // namespace octavo::test

@@ -14,6 +14,7 @@
 #include "../sampling/philox.h"
 #include "../sampling/row_sampler.h"
 #include "check.h"
+#include "targets.h"
 
 namespace octavo::test {
 
@@ -216,8 +217,7 @@ int main() {
     test::test_cuts();
     test::test_philox();
     test::test_state();
-    for (const Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512}) {
-        if (!isa_supported(isa)) continue;
+    for (const Isa isa : test::supported_isas()) {
         set_isa_for_test(isa, false);
         test::test_draws();
         test::test_logprobs();
