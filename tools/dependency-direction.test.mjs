@@ -10,27 +10,27 @@ import { filesBelow, root } from "./lib/steps.mjs";
 const allowed = {
   protocol: [],
   statistics: ["protocol"],
+  text: ["protocol"],
   kernels: ["protocol"],
-  engine: ["protocol", "kernels"],
-  quantize: ["protocol", "kernels", "engine"],
+  artifacts: ["protocol", "text", "kernels"],
+  engine: ["protocol", "text", "kernels", "artifacts"],
   tracing: ["protocol"],
-  server: ["protocol", "engine", "tracing"],
-  loadtest: ["protocol", "statistics"],
-  plan: ["protocol", "kernels", "engine"],
-  compare: ["protocol", "kernels", "engine", "statistics"],
+  server: ["protocol", "text", "kernels", "artifacts", "engine", "tracing"],
   evals: ["protocol", "statistics"],
+  studio: ["protocol", "statistics", "text", "kernels", "artifacts", "engine"],
+  loadtest: ["protocol", "statistics"],
   cli: [
     "protocol",
     "statistics",
+    "text",
     "kernels",
+    "artifacts",
     "engine",
-    "server",
-    "loadtest",
-    "plan",
-    "compare",
     "tracing",
-    "quantize",
+    "server",
     "evals",
+    "studio",
+    "loadtest",
   ],
 };
 
@@ -97,7 +97,7 @@ test("the engine knows no HTTP server", () => {
     "packages/engine/src",
     (path) => path.endsWith(".ts") && !path.includes(".test."),
   )) {
-    if (source.includes("/hub/") || source.includes("/testing/")) continue;
+    if (source.includes("/testing/")) continue;
     for (const target of importsOf(source)) {
       assert.ok(
         !["node:http", "node:https", "node:net", "undici"].includes(target),
@@ -105,6 +105,26 @@ test("the engine knows no HTTP server", () => {
       );
     }
   }
+});
+
+test("nothing that ships imports a test helper", () => {
+  for (const source of filesBelow("packages", (path) => path.endsWith(".ts"))) {
+    if (/\.test\.ts$|\/testing\//.test(source)) continue;
+    for (const target of importsOf(source))
+      assert.ok(!/(^|\/)testing(\/|$)/.test(target), `${source} imports ${target}`);
+  }
+});
+
+test("text needs no native code and no engine", () => {
+  const reached = new Set();
+  const visit = (name) => {
+    if (reached.has(name)) return;
+    reached.add(name);
+    for (const dependency of Object.keys(manifestOf(`packages/${name}`).dependencies ?? {}))
+      if (dependency.startsWith("@octavo/")) visit(dependency.slice("@octavo/".length));
+  };
+  visit("text");
+  assert.deepEqual(reached, new Set(["text", "protocol"]));
 });
 
 test("napi.h is included by the binding alone", () => {

@@ -26,31 +26,45 @@ function reachedFrom(entry) {
   return { modules: [...modules], packages: [...packages] };
 }
 
-/** `@octavo/engine/parts` by the exports of its package.json. */
+/** The file that `@octavo/engine/parts` or `@octavo/text/tokenizer/bpe` names, by the exports of its package.json. */
 function entryOf(specifier) {
   const [, name, ...subpath] = specifier.split("/");
   const { exports } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
-  return join("packages", name, exports[[".", ...subpath].join("/")].default);
+  const target = exports[[".", ...subpath].join("/")] ?? exports["./*"];
+  return join("packages", name, target.default.replace("*", subpath.join("/")));
 }
 
-const within = (modules, folder) =>
-  modules.filter((path) => path.startsWith(`packages/engine/dist/${folder}/`));
+/** The modules below `PACKAGE/FOLDER`, or the one module of that path. */
+const within = (modules, place) => {
+  const path = join("packages", place.replace("/", "/dist/"));
+  return modules.filter((module) => module.startsWith(`${path}/`) || module === `${path}.js`);
+};
+const compilesText = ["text/tokenizer", "text/structured", "text/template/jinja"];
 
 test("importing the engine reads what opens and packs a model, and little else", () => {
   const { modules, packages } = reachedFrom("packages/engine/dist/index.js");
   assert.ok(modules.length > 40, "the walk finds the engine's modules");
   assert.deepEqual(packages, []);
-  for (const later of ["engine", "tokenizer", "structured", "template/jinja", "quantization/schemes"])
+  for (const later of ["engine/engine", ...compilesText, "artifacts/quantization/schemes"])
     assert.deepEqual(within(modules, later), [], `${later} can wait until weights are packed`);
   assert.ok(modules.length < 110, `${modules.length} modules`);
 });
 
 test("what is read while weights are packed needs no package of others", () => {
   const { modules, packages } = reachedFrom("packages/engine/dist/llm/parts-beside-weights.js");
-  assert.ok(within(modules, "tokenizer").length > 10);
+  assert.ok(within(modules, "text/tokenizer").length > 10);
   assert.deepEqual(packages, []);
-  assert.deepEqual(within(modules, "structured/automaton"), [], "the first grammar reads what compiles it");
-  for (const never of ["hub", "quantization", "adapters/adapter-set", "weights/safetensors-checkpoint"])
+  assert.deepEqual(
+    within(modules, "text/structured/automaton"),
+    [],
+    "the first grammar reads what compiles it",
+  );
+  for (const never of [
+    "artifacts/hub",
+    "artifacts/quantization",
+    "engine/adapters/adapter-set",
+    "artifacts/safetensors",
+  ])
     assert.deepEqual(within(modules, never), [], never);
 });
 
@@ -63,7 +77,7 @@ test("octavo serve reads what it needs to load a model, and the rest of the serv
       [],
       folder,
     );
-  for (const later of ["engine", "tokenizer", "structured"])
+  for (const later of ["engine/engine", "text/tokenizer", "text/structured"])
     assert.deepEqual(within(modules, later), [], `${later} can wait until weights are packed`);
   assert.ok(modules.length < 240, `${modules.length} modules`);
 });

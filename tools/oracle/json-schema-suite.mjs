@@ -8,7 +8,7 @@ import { fail, root } from "../lib/steps.mjs";
 const [checkout, commit] = process.argv.slice(2);
 if (checkout === undefined || commit === undefined)
   fail("usage: node tools/oracle/json-schema-suite.mjs CHECKOUT COMMIT");
-const target = join(root, "packages/engine/fixtures/json-schema-test-suite");
+const target = join(root, "packages/text/fixtures/json-schema-test-suite");
 mkdirSync(target, { recursive: true });
 
 function files(folder) {

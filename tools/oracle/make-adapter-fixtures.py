@@ -1,4 +1,4 @@
-"""Tiny random LoRA adapters and what peft computes with them -> packages/engine/fixtures/adapters/.
+"""Tiny random LoRA adapters and what peft computes with them -> packages/artifacts/fixtures/adapters/.
 
 `<name>/` is a folder as `PeftModel.save_pretrained` writes it, for a checkpoint of fixtures/models; `<name>.json` names that
 checkpoint, the prompt and the greedy continuation; `<name>.logits` is f32 `[prompt, vocab]`. Computed in f32 with eager attention.
@@ -13,7 +13,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
-FIXTURES = Path(__file__).resolve().parents[2] / "packages/engine/fixtures"
+FIXTURES = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures"
 OUT = FIXTURES / "adapters"
 PROMPT_TOKENS, GREEDY_TOKENS = 24, 24
 ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]

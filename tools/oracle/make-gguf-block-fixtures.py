@@ -1,4 +1,4 @@
-"""Blocks of the GGUF types that Octavo repacks, with what the `gguf` package dequantises them to -> packages/engine/fixtures/gguf/blocks/.
+"""Blocks of the GGUF types that Octavo repacks, with what the `gguf` package dequantises them to -> packages/artifacts/fixtures/gguf/blocks/.
 
 Bytes are random, scales finite: `<type>.json` holds the blocks as hexadecimal text and the values as numbers.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type
 from gguf import quants
 
-OUT = Path(__file__).resolve().parents[2] / "packages/engine/fixtures/gguf/blocks"
+OUT = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures/gguf/blocks"
 # type -> (bytes of a block, offsets of its f16 fields)
 LAYOUTS = {
     "Q4_1": (20, [0, 2]), "Q5_1": (24, [0, 2]), "Q2_K": (84, [80, 82]), "Q3_K": (110, [108]), "IQ4_NL": (18, [0]), "IQ4_XS": (136, [0]),

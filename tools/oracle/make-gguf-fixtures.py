@@ -1,4 +1,4 @@
-"""Tiny GGUF files of every architecture and weight type that Octavo reads -> packages/engine/fixtures/gguf/.
+"""Tiny GGUF files of every architecture and weight type that Octavo reads -> packages/artifacts/fixtures/gguf/.
 
 Files named after a checkpoint of fixtures/models hold its weights as llama.cpp's converter would write them (q and k rows
 of llama permuted for interleaved rotation, llama3 scaling as a `rope_freqs` tensor), so that the unquantised ones can be held
@@ -18,7 +18,7 @@ from gguf import GGMLQuantizationType as Type
 from k_quants import ENCODERS, WORST_ERRORS
 from safetensors.torch import load_file
 
-FIXTURES = Path(__file__).resolve().parents[2] / "packages/engine/fixtures"
+FIXTURES = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures"
 OUT = FIXTURES / "gguf"
 FILE_TYPES = {
     "F32": 0, "F16": 1, "BF16": 32, "Q4_0": 2, "Q5_0": 8, "Q8_0": 7, "Q4_K": 15, "Q5_K": 17, "Q6_K": 18, "Q4_K_M": 15,

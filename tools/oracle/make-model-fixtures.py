@@ -1,4 +1,4 @@
-"""Tiny random checkpoints and what transformers computes from them -> packages/engine/fixtures/models/.
+"""Tiny random checkpoints and what transformers computes from them -> packages/artifacts/fixtures/models/.
 
 `checkpoints/<name>/` is a Hugging Face folder; `<case>.json` beside it names a checkpoint, the config changes of the
 case, a prompt, the greedy continuation, pooled hidden states, and a long prompt with the logits after its last token;
@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM
 
-OUT = Path(__file__).resolve().parents[2] / "packages/engine/fixtures/models"
+OUT = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures/models"
 VOCAB, HIDDEN, INNER, PROMPT_TOKENS, LONG_PROMPT_TOKENS, GREEDY_TOKENS = 272, 64, 96, 24, 400, 64
 SPECIAL = ["<|begin|>", "<|end|>", "<|turn|>"]
 BOS, END, TURN = 269, 270, 271

@@ -1,4 +1,4 @@
-"""Tiny quantised checkpoints and what transformers computes from their dequantised weights -> packages/engine/fixtures/quantized/.
+"""Tiny quantised checkpoints and what transformers computes from their dequantised weights -> packages/artifacts/fixtures/quantized/.
 
 `<name>/` is a Hugging Face folder as the scheme's own library writes it; `<name>.json` holds a prompt and the greedy
 continuation, `<name>.logits` f32 `[prompt, vocab]`, all from a float model whose linear layers are the dequantised ones.
@@ -22,8 +22,8 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
-OUT = Path(__file__).resolve().parents[2] / "packages/engine/fixtures/quantized"
-TOKENIZER = Path(__file__).resolve().parents[2] / "packages/engine/fixtures/models/checkpoints/llama2"
+OUT = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures/quantized"
+TOKENIZER = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures/models/checkpoints/llama2"
 VOCAB, PROMPT_TOKENS, GREEDY_TOKENS = 272, 24, 64
 CONFIG = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": VOCAB, "hidden_size": 64, "intermediate_size": 128,

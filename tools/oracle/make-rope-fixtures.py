@@ -1,4 +1,4 @@
-"""Inverse frequencies and attention factors of transformers' RoPE variants -> packages/engine/fixtures/rope.json.
+"""Inverse frequencies and attention factors of transformers' RoPE variants -> packages/artifacts/fixtures/rope.json.
 
 Dynamic NTK is evaluated at its full extended length (factor * original length): a serving engine needs frequencies
 that do not move while a sequence grows, and that is the length vLLM fixes them at.
@@ -11,7 +11,7 @@ import torch
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-OUT = Path(__file__).resolve().parents[2] / "packages/engine/fixtures/rope.json"
+OUT = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures/rope.json"
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}

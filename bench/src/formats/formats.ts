@@ -1,4 +1,4 @@
-import type { QuantizeOptions } from "@octavo/quantize";
+import type { QuantizeOptions } from "@octavo/studio/quantize";
 
 /** One row: what is made of an unquantised model. */
 export interface Format {

@@ -1,4 +1,4 @@
-import { type Cell, compareModels } from "@octavo/compare";
+import { type Cell, compareModels } from "@octavo/studio/compare";
 import { ChatClient, runSuite } from "@octavo/octavo-mini/evaluate";
 import { embeddedModel, withServer } from "../support/served-model.js";
 

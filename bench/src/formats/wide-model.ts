@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { joinSafetensors } from "@octavo/engine/testing";
+import { joinSafetensors } from "@octavo/artifacts/testing/write-safetensors";
 import { randomTensor } from "../cpu/models/random-blocks.js";
 import type { TensorSpec } from "../cpu/models/tensors.js";
 import { embeddedModel } from "../support/served-model.js";

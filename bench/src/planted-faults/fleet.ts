@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LLM, type LoadOptions } from "@octavo/engine";
 import { openAiTarget, type Target } from "@octavo/evals";
-import { quantize, type QuantizeOptions } from "@octavo/quantize";
+import { quantize, type QuantizeOptions } from "@octavo/studio/quantize";
 import { createServer } from "@octavo/server";
 import { embeddedModel } from "../support/served-model.js";
 

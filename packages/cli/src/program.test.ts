@@ -135,7 +135,7 @@ test("a run that is interrupted ends with what shells call it, and says how to g
   const model = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
   const folder = await mkdtemp(join(tmpdir(), "octavo-cli-"));
   try {
-    const texts = fileURLToPath(new URL("../../quantize/fixtures/calibration.jsonl", import.meta.url));
+    const texts = fileURLToPath(new URL("../../studio/fixtures/calibration.jsonl", import.meta.url));
     const flags = ["--method", "gptq", "--calibration", texts, "--out", join(folder, "out")];
     const { child, ended } = startOctavo(["quantize", model, ...flags]);
     child.stderr.once("data", () => child.kill("SIGINT"));
@@ -148,7 +148,7 @@ test("a run that is interrupted ends with what shells call it, and says how to g
 });
 
 test("a signal that comes with the banner, and output that nobody reads, end it in order", async () => {
-  const model = fileURLToPath(new URL("../../engine/fixtures/models/checkpoints/llama3", import.meta.url));
+  const model = fileURLToPath(new URL("../../artifacts/fixtures/models/checkpoints/llama3", import.meta.url));
   const { child, ended } = startOctavo(["serve", model, "--port", "0", "--threads", "1"]);
   await once(child.stdout, "data");
   child.stdout.destroy();

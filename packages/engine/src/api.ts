@@ -7,7 +7,7 @@ import type { LoadedAdapter } from "./adapters/adapter.js";
 import type { FaultControl, FaultKind, RequestFaults } from "./faults/fault.js";
 import type { Account } from "./scheduler/account.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
-import type { Grammar, GrammarSpec } from "./structured/grammar.js";
+import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
 
 /**
  * Requests that are one to whoever sent them, as the prompts of one HTTP request are: queued one after the other with

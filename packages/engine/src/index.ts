@@ -16,24 +16,19 @@ export type { WeightCorruption } from "./faults/corrupt-weights.js";
 export type { Neighbours, RecordedRequest } from "./evidence/neighbours.js";
 export type { Spread } from "./evidence/spread.js";
 export type { LoggedStep, StepShare } from "./evidence/step-log.js";
-export type { ModelConfig, RopeConfig, RopeScaling } from "./models/model-config.js";
+export type { ModelConfig, RopeConfig, RopeScaling } from "@octavo/artifacts/program/model-config";
 export type { SamplingParams } from "./sampling/sampling-params.js";
-export type * from "./structured/grammar.js";
+export type * from "@octavo/text/structured/grammar";
 export type {
   ChatTemplate,
   ContentFormat,
   TemplateInput,
   TemplateMessage,
-} from "./template/chat-template.js";
-export type { Detokenizer, DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer/tokenizer.js";
-export type {
-  Checkpoint,
-  GenerationDefaults,
-  TensorInfo,
-  TokenizerFileConfig,
-  TokenizerSource,
-} from "./weights/checkpoint.js";
-export { openCheckpoint, type OpenCheckpointOptions } from "./weights/open-checkpoint.js";
+} from "@octavo/text/template/chat-template";
+export type { TokenizerFileConfig, TokenizerSource } from "@octavo/text/tokenizer/source";
+export type { Detokenizer, DecodeOptions, EncodeOptions, Tokenizer } from "@octavo/text/tokenizer/tokenizer";
+export type { Checkpoint, GenerationDefaults, TensorInfo } from "@octavo/artifacts/checkpoint/checkpoint";
+export { openCheckpoint, type OpenCheckpointOptions } from "@octavo/artifacts/checkpoint/open-checkpoint";
 export type { EngineHooks, EngineOptions, RunningEngine, SequenceView } from "./engine/engine-options.js";
 export {
   planKvCache,
@@ -42,11 +37,15 @@ export {
   type KvShape,
 } from "./kv-cache/plan-kv-cache.js";
 export { type SchedulingPolicyName, schedulingPolicyNames } from "./scheduler/policies/scheduling-policy.js";
-export { resolveModel, type ResolveModelOptions, type ResolvedModel } from "./hub/resolve-model.js";
-export { describeModel, type DescribeModelOptions } from "./hub/describe-model.js";
-export type { ModelDescription, TensorSize } from "./weights/describe-files.js";
-export { createProgressBar, type ProgressStream } from "./hub/progress-bar.js";
-export type { DownloadProgress } from "./hub/download-progress.js";
+export {
+  resolveModel,
+  type ResolveModelOptions,
+  type ResolvedModel,
+} from "@octavo/artifacts/hub/resolve-model";
+export { describeModel, type DescribeModelOptions } from "@octavo/artifacts/hub/describe-model";
+export type { ModelDescription, TensorSize } from "@octavo/artifacts/checkpoint/describe-files";
+export { createProgressBar, type ProgressStream } from "@octavo/artifacts/hub/progress-bar";
+export type { DownloadProgress } from "@octavo/artifacts/hub/download-progress";
 export {
   resolveSamplingParams,
   type SamplingContext,
@@ -63,12 +62,12 @@ export {
   type Prompt,
 } from "./llm/llm.js";
 export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
-export { quantizationNames } from "./quantization/quantization-names.js";
+export { quantizationNames } from "@octavo/artifacts/quantization/quantization-names";
 export type {
   DraftModelConfig,
   NgramConfig,
   SpeculativeConfig,
   SuffixConfig,
 } from "./speculation/speculative-config.js";
-export { supportedArchitectures } from "./models/registry.js";
-export type { TemplateTokens } from "./template/compile-chat-template.js";
+export { supportedArchitectures } from "@octavo/artifacts/program/registry";
+export type { TemplateTokens } from "@octavo/text/template/compile-chat-template";

@@ -1,9 +1,9 @@
 import type { Adapters } from "./adapters/adapter.js";
 import type { Engine } from "./api.js";
-import type { ModelConfig } from "./models/model-config.js";
-import type { ChatTemplate, TemplateInput } from "./template/chat-template.js";
-import type { Tokenizer } from "./tokenizer/tokenizer.js";
-import type { GenerationDefaults } from "./weights/checkpoint.js";
+import type { ModelConfig } from "@octavo/artifacts/program/model-config";
+import type { ChatTemplate, TemplateInput } from "@octavo/text/template/chat-template";
+import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
+import type { GenerationDefaults } from "@octavo/artifacts/checkpoint/checkpoint";
 
 /** A loaded artifact with the engine that runs it: what the server and the library serve from. */
 export interface LanguageModel extends AsyncDisposable {

@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { ConventionName } from "@octavo/tracing";
 import { checkDetectorConfig } from "./detectors/create-detectors.js";
 import { tagOf } from "./http/caller.js";
-import { resolveFormats } from "./parsers/registry.js";
+import { resolveFormats } from "@octavo/text/parsers/registry";
 import {
   checkTenantSettings,
   defaultTenantSettings,

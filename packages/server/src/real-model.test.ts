@@ -15,7 +15,7 @@ interface Fixture {
   readonly pooled: { readonly mean: readonly number[] };
 }
 
-const fixtures = new URL("../../engine/fixtures/models/", import.meta.url);
+const fixtures = new URL("../../artifacts/fixtures/models/", import.meta.url);
 const expected = JSON.parse(readFileSync(new URL("llama3.json", fixtures), "utf8")) as Fixture;
 const prompt = [...expected.prompt];
 const chatTemplate =

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { Random, realWorldSchema, schemaJudge } from "@octavo/engine/testing";
+import { Random } from "@octavo/text/testing/random";
+import { realWorldSchema } from "@octavo/text/structured/testing/real-world/real-world-schema";
+import { schemaJudge } from "@octavo/text/structured/testing/real-world/judge";
 import OpenAI from "openai";
 import { type OctavoMini, startOctavoMini } from "./testing/octavo-mini.js";
 

@@ -20,7 +20,7 @@ import { ResponseStore } from "./generation/response-store.js";
 import { TokenTexts } from "./generation/token-text.js";
 import type { RequestContext } from "./http/request-context.js";
 import type { HttpMetrics } from "./metrics/http-metrics.js";
-import { type OutputFormats, resolveFormats } from "./parsers/registry.js";
+import { type OutputFormats, resolveFormats } from "@octavo/text/parsers/registry";
 import type { Registry } from "./metrics/registry.js";
 import { accountOf } from "./metering/request-account.js";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";

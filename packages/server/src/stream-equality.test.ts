@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
-import { Random } from "@octavo/engine/testing";
+import { Random } from "@octavo/text/testing/random";
 import OpenAI from "openai";
 import { type OctavoMini, startOctavoMini } from "./testing/octavo-mini.js";
 

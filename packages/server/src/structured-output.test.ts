@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { Random, randomSchema } from "@octavo/engine/testing";
+import { Random } from "@octavo/text/testing/random";
+import { randomSchema } from "@octavo/text/structured/testing/random-schema";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import OpenAI, { BadRequestError } from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";

@@ -1,7 +1,7 @@
 """
 Renders chat templates and small template snippets through transformers and writes what it says, for the engine's tests.
 
-    python make_fixtures.py ../../../packages/engine/fixtures/templates
+    python make_fixtures.py ../../../packages/text/fixtures/templates
 
 Needs the packages `transformers` and `jinja2`.
 """

@@ -2,7 +2,7 @@
 Trains the small tokenizers that the engine's tests run against Hugging Face's `tokenizers`, in the shapes of
 published checkpoints: same pipeline steps and patterns, own little vocabularies.
 
-    python make_fixtures.py ../../../packages/engine/fixtures/tokenizers
+    python make_fixtures.py ../../../packages/text/fixtures/tokenizers
 
 Needs the packages `tokenizers` and `sentencepiece`.
 """

@@ -1,7 +1,7 @@
 """
 Writes the SentencePiece and byte-level fixtures' vocabularies as GGUF files without weights, for llama.cpp to read.
 
-    python make_gguf_vocabularies.py ../../../packages/engine/fixtures/tokenizers
+    python make_gguf_vocabularies.py ../../../packages/text/fixtures/tokenizers
 
 Reads the tokenizer.json files there, writes `*.gguf` beside them. The SentencePiece scores are trained again: the same
 corpus gives the same model. Needs the packages `gguf` and `sentencepiece`.

@@ -6,7 +6,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const { hostileTexts } = await import("../../../packages/engine/dist/tokenizer/testing/contenders.js");
+const { hostileTexts } = await import("../../../packages/text/dist/tokenizer/testing/contenders.js");
 const folder = process.argv[2];
 const modules = join(
   resolve(process.env.NODE_LLAMA_CPP_DIR ?? "."),

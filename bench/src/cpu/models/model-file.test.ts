@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { LLM, openCheckpoint } from "@octavo/engine";
-import { dequantize } from "@octavo/engine/testing";
+import { dequantize } from "@octavo/artifacts/testing/dequantize";
 import { defaultModelFolder, modelFile } from "./model-file.js";
 import { fileTypes, tensorType } from "./quantisation-mix.js";
 import { randomTensor } from "./random-blocks.js";

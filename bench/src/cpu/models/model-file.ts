@@ -1,7 +1,8 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { encodeGgufHeader, type GgufValue } from "@octavo/engine/testing";
+import { encodeGgufHeader } from "@octavo/artifacts/testing/write-gguf";
+import { type GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
 import { randomTensor } from "./random-blocks.js";
 import { type FileType, fileTypeId } from "./quantisation-mix.js";
 import { type ModelShape, modelShapes, type ShapeName } from "./shapes.js";

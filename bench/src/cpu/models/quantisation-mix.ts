@@ -4,7 +4,7 @@ import {
   type GgufMix,
   type GgufMixType,
   ggufMixes,
-} from "@octavo/engine/artifacts";
+} from "@octavo/artifacts/gguf/gguf-mixes";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { ModelShape } from "./shapes.js";
 

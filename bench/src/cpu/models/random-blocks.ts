@@ -1,5 +1,5 @@
 import { createCipheriv, createHash } from "node:crypto";
-import { toBfloat16, toHalf } from "@octavo/engine/testing";
+import { toBfloat16, toHalf } from "@octavo/artifacts/testing/float-bits";
 import { blockLayout, type TensorType } from "./quantisation-mix.js";
 import type { TensorSpec } from "./tensors.js";
 

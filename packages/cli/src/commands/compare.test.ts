@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { Comparison } from "@octavo/compare";
+import type { Comparison } from "@octavo/studio/compare";
 
 const at = (path: string): string => fileURLToPath(new URL(`../../../../${path}`, import.meta.url));
 const main = fileURLToPath(new URL("../main.js", import.meta.url));
 const model = at("models/octavo-mini");
-const data = at("packages/quantize/fixtures/held-out.jsonl");
+const data = at("packages/studio/fixtures/held-out.jsonl");
 const scratch = mkdtempSync(join(tmpdir(), "octavo-compare-command-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { compareModels, type CompareProgress, renderHtml, renderTable } from "@octavo/compare";
+import { compareModels, type CompareProgress, renderHtml, renderTable } from "@octavo/studio/compare";
 import { OctavoError } from "@octavo/protocol";
 import { Command, Option } from "commander";
 import { interruptible } from "../interruptible.js";

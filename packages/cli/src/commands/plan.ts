@@ -8,7 +8,7 @@ import {
   makePlan,
   measureCpu,
   renderPlan,
-} from "@octavo/plan";
+} from "@octavo/studio/plan";
 import { OctavoError } from "@octavo/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { parseBytes, parseCount, parseNumber } from "../options/parse.js";

@@ -1,5 +1,5 @@
 import { createProgressBar } from "@octavo/engine";
-import { methodNames, quantize, type QuantizeOptions } from "@octavo/quantize";
+import { methodNames, quantize, type QuantizeOptions } from "@octavo/studio/quantize";
 import { Command, InvalidArgumentError } from "commander";
 import { interruptible } from "../interruptible.js";
 import { collect, parseCount } from "../options/parse.js";

@@ -1,5 +1,5 @@
 import type { ProgressStream } from "@octavo/engine";
-import type { QuantizeProgress } from "@octavo/quantize";
+import type { QuantizeProgress } from "@octavo/studio/quantize";
 
 const barWidth = 24;
 const plainStep = 0.1;

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createFakeEngine, collect, generationRequest } from "../testing/engine-fixture.js";
 import { FakeAdapter } from "../testing/fake-backend.js";
-import { fixtureAdapter, fixtureCheckpoint } from "../testing/model-fixtures.js";
+import { fixtureAdapter, fixtureCheckpoint } from "@octavo/artifacts/testing/model-fixtures";
 import type { GenerationResult } from "../llm/generation-result.js";
 import { LLM } from "../llm/llm.js";
-import { readAdapterFixtures } from "../testing/model-fixtures.js";
+import { readAdapterFixtures } from "@octavo/artifacts/testing/model-fixtures";
 import { ServedAdapter } from "./served-adapter.js";
 
 const sizes = { maxModelLen: 128, maxNumSeqs: 8, maxNumBatchedTokens: 64, numThreads: 2 };

@@ -1,8 +1,8 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { AdaptableModule } from "../models/model-plan.js";
+import type { AdaptableModule } from "@octavo/artifacts/program/model-plan";
 import type { Adapters, AdapterSpec, LoadAdapterOptions } from "./adapter.js";
 import { type AdapterTarget, packAdapter } from "./pack-adapter.js";
-import { readAdapter } from "./read-adapter.js";
+import { readAdapter } from "@octavo/artifacts/adapters/read-adapter";
 import { notServed, ServedAdapter } from "./served-adapter.js";
 
 export interface AdapterSetOptions {

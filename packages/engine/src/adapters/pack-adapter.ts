@@ -8,11 +8,11 @@ import type {
   Program,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { convertFloats } from "../models/float-conversion.js";
-import type { Checkpoint, TensorInfo } from "../weights/checkpoint.js";
-import { readTensor } from "../weights/read-tensor.js";
-import { type FloatType, isFloatType } from "../weights/tensor-storage.js";
-import type { AdapterModule } from "./read-adapter.js";
+import { convertFloats } from "@octavo/artifacts/program/float-conversion";
+import type { Checkpoint, TensorInfo } from "@octavo/artifacts/checkpoint/checkpoint";
+import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
+import { type FloatType, isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
+import type { AdapterModule } from "@octavo/artifacts/adapters/read-adapter";
 
 /** What adapters are packed for: a compiled program and how its checkpoint stores queries and keys. */
 export interface AdapterTarget {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { collect, createFakeEngine, generationRequest } from "../testing/engine-fixture.js";
-import { Random } from "../testing/random.js";
+import { Random } from "@octavo/text/testing/random";
 
 test("leaving the iteration frees the blocks within a step", async () => {
   const { engine, backend } = createFakeEngine();

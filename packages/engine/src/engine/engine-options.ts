@@ -4,7 +4,7 @@ import type { Engine } from "../api.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { type SchedulingPolicyName, schedulingPolicyNames } from "../scheduler/policies/scheduling-policy.js";
-import type { Tokenizer } from "../tokenizer/tokenizer.js";
+import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 
 export interface EngineOptions {
   /** Neither is disposed by the engine. */

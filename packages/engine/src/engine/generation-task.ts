@@ -11,7 +11,7 @@ import type {
 import type { OctavoError } from "@octavo/protocol/errors";
 import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
 import { Sequence } from "../scheduler/sequence.js";
-import type { Tokenizer } from "../tokenizer/tokenizer.js";
+import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "./active-request.js";
 import { EventChannel, type PendingDelta } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";

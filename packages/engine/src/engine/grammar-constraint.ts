@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { IntList } from "../kv-cache/int-list.js";
 import type { TokenConstraint } from "./token-constraint.js";
-import type { Grammar, Matcher } from "../structured/grammar.js";
+import type { Grammar, Matcher } from "@octavo/text/structured/grammar";
 
 /**
  * Keeps one sequence to a grammar: how far it has come and which tokens may come next. Tokens that end a sequence are

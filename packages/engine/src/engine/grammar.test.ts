@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { GenerationRequest } from "../api.js";
 import type { SamplingParams } from "../sampling/sampling-params.js";
-import type { GrammarSpec } from "../structured/grammar.js";
+import type { GrammarSpec } from "@octavo/text/structured/grammar";
 import {
   collect,
   type Collected,
@@ -10,8 +10,8 @@ import {
   type FixtureOptions,
   generationRequest,
 } from "../testing/engine-fixture.js";
-import { FakeTokenizer } from "../testing/fake-tokenizer.js";
-import { Random } from "../testing/random.js";
+import { FakeTokenizer } from "@octavo/text/testing/fake-tokenizer";
+import { Random } from "@octavo/text/testing/random";
 
 const eos = 140;
 const words = ["true", "false", "null", '":', '", "', '"}', "name", "ab", "abc", " ", "12"];

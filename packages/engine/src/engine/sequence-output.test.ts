@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SamplingParams } from "../sampling/sampling-params.js";
 import { plainParams } from "../testing/engine-fixture.js";
-import { FakeTokenizer } from "../testing/fake-tokenizer.js";
+import { FakeTokenizer } from "@octavo/text/testing/fake-tokenizer";
 import { SequenceOutput } from "./sequence-output.js";
 import { StopAutomaton } from "./stop-matcher.js";
 

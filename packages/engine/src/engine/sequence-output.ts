@@ -1,6 +1,6 @@
 import type { FinishReason, TokenLogprob } from "../api.js";
 import type { SamplingParams } from "../sampling/sampling-params.js";
-import type { Detokenizer, Tokenizer } from "../tokenizer/tokenizer.js";
+import type { Detokenizer, Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { PendingDelta } from "./event-channel.js";
 import { type StopAutomaton, StopMatcher } from "./stop-matcher.js";
 

@@ -5,7 +5,7 @@ import { NgramDrafter } from "../speculation/ngram-drafter.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { SuffixDrafter } from "../speculation/suffix-drafter.js";
 import { collect, createFakeEngine, generationRequest } from "../testing/engine-fixture.js";
-import { Random } from "../testing/random.js";
+import { Random } from "@octavo/text/testing/random";
 
 const ngram = (min: number): SpeculationOptions => ({
   createDrafter: () => new NgramDrafter({ promptLookupMin: min, promptLookupMax: 4 }),

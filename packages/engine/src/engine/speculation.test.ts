@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { GenerationRequest } from "../api.js";
 import type { SamplingParams } from "../sampling/sampling-params.js";
-import type { Grammar, GrammarSpec } from "../structured/grammar.js";
+import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
 import {
   collect,
   type Collected,
@@ -11,7 +11,7 @@ import {
   type FixtureOptions,
   generationRequest,
 } from "../testing/engine-fixture.js";
-import { FakeTokenizer } from "../testing/fake-tokenizer.js";
+import { FakeTokenizer } from "@octavo/text/testing/fake-tokenizer";
 import { type Futures, OracleDrafter } from "../testing/oracle-drafter.js";
 
 interface Counts {

@@ -1,6 +1,6 @@
 import type { ThinkingBudget } from "../api.js";
 import type { IntList } from "../kv-cache/int-list.js";
-import type { Detokenizer } from "../tokenizer/tokenizer.js";
+import type { Detokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { TokenConstraint } from "./token-constraint.js";
 
 /**

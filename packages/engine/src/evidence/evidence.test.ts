@@ -8,7 +8,7 @@ import {
   type FixtureOptions,
   generationRequest,
 } from "../testing/engine-fixture.js";
-import { Random } from "../testing/random.js";
+import { Random } from "@octavo/text/testing/random";
 import { VirtualClock } from "../testing/virtual-clock.js";
 import type { StepRecord } from "../api.js";
 

@@ -4,7 +4,8 @@ import { fileURLToPath } from "node:url";
 import { LLM } from "../llm/llm.js";
 import type { WeightCorruption } from "./corrupt-weights.js";
 
-const fixture = (path: string): string => fileURLToPath(new URL(`../../fixtures/${path}`, import.meta.url));
+const fixture = (path: string): string =>
+  fileURLToPath(new URL(`../../../artifacts/fixtures/${path}`, import.meta.url));
 
 /** The logits behind a prompt. */
 async function logitsOf(path: string, corruptWeights?: WeightCorruption): Promise<readonly number[]> {

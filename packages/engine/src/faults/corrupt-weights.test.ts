@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { convertFloats } from "../models/float-conversion.js";
+import { convertFloats } from "@octavo/artifacts/program/float-conversion";
 import { WeightCorruptor } from "./corrupt-weights.js";
 
 /** Weights of a root mean square of about 1/2. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { OctavoError } from "@octavo/protocol/errors";
-import { convertFloats } from "../models/float-conversion.js";
-import type { FloatType } from "../weights/tensor-storage.js";
+import { convertFloats } from "@octavo/artifacts/program/float-conversion";
+import type { FloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
 import { FaultRandom } from "./fault-random.js";
 
 /** A replica whose weights silently drifted: seeded noise on matrices as they are loaded. */

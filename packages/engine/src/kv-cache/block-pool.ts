@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import { hashLanes } from "./prefix-hash.js";
+import { hashLanes } from "@octavo/text/prefix-hash/prefix-hash";
 
 declare const blockIdBrand: unique symbol;
 /** Index of a block in the pool and in the KV cache's memory. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type BlockId, BlockPool } from "./block-pool.js";
 import { IntList } from "./int-list.js";
 import { PrefixCache, PrefixChain } from "./prefix-cache.js";
-import { hashLanes, PrefixHasher } from "./prefix-hash.js";
+import { hashLanes, PrefixHasher } from "@octavo/text/prefix-hash/prefix-hash";
 
 function chainOf(tokens: readonly number[], salt?: string): PrefixChain {
   return new PrefixChain(IntList.from(tokens), salt);

@@ -1,6 +1,6 @@
 import { type BlockId, type BlockPool, rootContent } from "./block-pool.js";
 import { IntList } from "./int-list.js";
-import { hashLanes, PrefixHasher } from "./prefix-hash.js";
+import { hashLanes, PrefixHasher } from "@octavo/text/prefix-hash/prefix-hash";
 
 /**
  * The prefix hashes of one growing token list, made as far as they are asked for and kept for its life: entry 0 is the

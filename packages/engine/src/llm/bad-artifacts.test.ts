@@ -3,7 +3,7 @@ import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
-import { ChangedCheckpoint } from "../testing/model-fixtures.js";
+import { ChangedCheckpoint } from "@octavo/artifacts/testing/model-fixtures";
 import { LLM } from "./llm.js";
 import type { LoadOptions } from "./load-options.js";
 

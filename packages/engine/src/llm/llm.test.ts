@@ -10,7 +10,7 @@ import {
   fixtureGguf,
   readGgufFixtures,
   readModelFixtures,
-} from "../testing/model-fixtures.js";
+} from "@octavo/artifacts/testing/model-fixtures";
 import { relativeDifference } from "../testing/model-oracle-suite.js";
 import type { LoadProgress } from "./load-options.js";
 import { LLM } from "./llm.js";

@@ -1,8 +1,8 @@
 import type { Backend } from "@octavo/kernels";
 import type { AdapterSet } from "../adapters/adapter-set.js";
-import { resolveModel } from "../hub/resolve-model.js";
-import type { LoadedModel } from "../models/load-model.js";
-import type { Checkpoint } from "../weights/checkpoint.js";
+import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
+import type { LoadedModel } from "../model/load-model.js";
+import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import type { LoadOptions } from "./load-options.js";
 import { checkSize, invalidOption } from "./option-checks.js";
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { MockHub } from "../testing/mock-hub.js";
-import { fixtureCheckpoint, fixtureGguf, readModelFixtures } from "../testing/model-fixtures.js";
+import { MockHub } from "@octavo/artifacts/testing/mock-hub";
+import { fixtureCheckpoint, fixtureGguf, readModelFixtures } from "@octavo/artifacts/testing/model-fixtures";
 import { LLM } from "./llm.js";
 
 const sizes = { maxModelLen: 128, maxNumSeqs: 2, maxNumBatchedTokens: 64, numThreads: 1 };

@@ -2,7 +2,7 @@ import type { Backend, KvDtype } from "@octavo/kernels";
 import type { AdapterSpec } from "../adapters/adapter.js";
 import type { EngineOptions } from "../engine/engine-options.js";
 import type { WeightCorruption } from "../faults/corrupt-weights.js";
-import type { DownloadProgress } from "../hub/download-progress.js";
+import type { DownloadProgress } from "@octavo/artifacts/hub/download-progress";
 import type { SpeculativeConfig } from "../speculation/speculative-config.js";
 
 type EngineSettings = Pick<

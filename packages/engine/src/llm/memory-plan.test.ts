@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ModelConfig } from "../models/model-config.js";
+import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import { type MemoryRequest, planMemory } from "./memory-plan.js";
 
 const config: ModelConfig = {

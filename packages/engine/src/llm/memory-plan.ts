@@ -1,7 +1,7 @@
 import { availableMemoryBytes, type KvDtype } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type KvShape, planKvCache } from "../kv-cache/plan-kv-cache.js";
-import type { ModelConfig } from "../models/model-config.js";
+import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 
 export interface MemoryRequest {
   readonly config: ModelConfig;

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol/errors";
-import { resolveModel } from "../hub/resolve-model.js";
-import { supportedArchitectures } from "../models/registry.js";
-import type { Checkpoint } from "../weights/checkpoint.js";
-import { openCheckpoint } from "../weights/open-checkpoint.js";
+import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
+import { supportedArchitectures } from "@octavo/artifacts/program/registry";
+import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import type { LoadOptions } from "./load-options.js";
 
 /** Finds a model, downloads what is missing of it, and opens it. */

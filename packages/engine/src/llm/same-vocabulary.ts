@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { Tokenizer } from "../tokenizer/tokenizer.js";
+import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 
 interface Named {
   readonly name: string;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { SpeculativeConfig } from "../speculation/speculative-config.js";
-import { writeTinyFolder } from "../testing/tiny-checkpoint.js";
+import { writeTinyFolder } from "@octavo/artifacts/testing/tiny-checkpoint";
 import { LLM } from "./llm.js";
 import type { LoadOptions } from "./load-options.js";
 

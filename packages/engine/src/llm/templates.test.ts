@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { TokenizerFileConfig } from "../weights/checkpoint.js";
+import type { TokenizerFileConfig } from "@octavo/text/tokenizer/source";
 import { compileTemplates } from "./templates.js";
 
 const config: TokenizerFileConfig = {

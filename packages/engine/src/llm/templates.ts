@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { ChatTemplate } from "../template/chat-template.js";
-import { compileChatTemplate, type TemplateTokens } from "../template/compile-chat-template.js";
-import type { TokenizerFileConfig } from "../weights/checkpoint.js";
+import type { ChatTemplate } from "@octavo/text/template/chat-template";
+import { compileChatTemplate, type TemplateTokens } from "@octavo/text/template/compile-chat-template";
+import type { TokenizerFileConfig } from "@octavo/text/tokenizer/source";
 
 export interface ModelTemplates {
   readonly chatTemplate: ChatTemplate | undefined;

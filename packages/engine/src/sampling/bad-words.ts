@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../tokenizer/tokenizer.js";
+import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 
 /**
  * Token sequences to forbid for each word, after vLLM: the word as it stands at the start of a text and, where the

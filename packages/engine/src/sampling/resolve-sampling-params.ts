@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { GenerationDefaults } from "../weights/checkpoint.js";
+import type { GenerationDefaults } from "@octavo/artifacts/checkpoint/checkpoint";
 import {
   booleanOr,
   checkTokenId,

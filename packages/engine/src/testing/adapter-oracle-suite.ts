@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Backend } from "@octavo/kernels";
-import { openCheckpoint } from "../weights/open-checkpoint.js";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import {
   type AdapterFixture,
   fixtureCheckpoint,
   fixtureGguf,
   fixtureAdapter,
   readAdapterFixtures,
-} from "./model-fixtures.js";
+} from "@octavo/artifacts/testing/model-fixtures";
 import { compareChoices, compareGreedy, compareLogits, relativeDifference } from "./model-oracle-suite.js";
 import { ModelRunner } from "./model-runner.js";
 

@@ -10,7 +10,7 @@ import { createEngine } from "../engine/create-engine.js";
 import type { EngineOptions, RunningEngine } from "../engine/engine-options.js";
 import type { SamplingParams } from "../sampling/sampling-params.js";
 import { FakeBackend, type FakeBackendOptions } from "./fake-backend.js";
-import { FakeTokenizer } from "./fake-tokenizer.js";
+import { FakeTokenizer } from "@octavo/text/testing/fake-tokenizer";
 
 const vocabSize = 64;
 /** Token id that ends a sequence in the fixtures. */

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Backend } from "@octavo/kernels";
-import { openCheckpoint } from "../weights/open-checkpoint.js";
-import { fixtureGguf, type GgufFixture, readGgufFixtures, readModelFixtures } from "./model-fixtures.js";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
+import {
+  fixtureGguf,
+  type GgufFixture,
+  readGgufFixtures,
+  readModelFixtures,
+} from "@octavo/artifacts/testing/model-fixtures";
 import { relativeDifference } from "./model-oracle-suite.js";
 import { ModelRunner } from "./model-runner.js";
 

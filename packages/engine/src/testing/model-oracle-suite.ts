@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Backend } from "@octavo/kernels";
-import { openCheckpoint } from "../weights/open-checkpoint.js";
-import { ChangedCheckpoint, type ModelFixture, readModelFixtures } from "./model-fixtures.js";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
+import {
+  ChangedCheckpoint,
+  type ModelFixture,
+  readModelFixtures,
+} from "@octavo/artifacts/testing/model-fixtures";
 import { ModelRunner } from "./model-runner.js";
 
 /** Of the largest logit of a row: f32 and f16 products are summed in f32; bf16 ones may round the activations to bf16 first. */

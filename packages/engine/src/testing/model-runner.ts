@@ -10,10 +10,10 @@ import type {
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { interleavedHeadDimOf, packAdapter } from "../adapters/pack-adapter.js";
-import { readAdapter } from "../adapters/read-adapter.js";
-import { type LoadedModel, loadModel } from "../models/load-model.js";
-import type { PackingOptions } from "../models/weight-packer.js";
-import type { Checkpoint } from "../weights/checkpoint.js";
+import { readAdapter } from "@octavo/artifacts/adapters/read-adapter";
+import { type LoadedModel, loadModel } from "../model/load-model.js";
+import type { PackingOptions } from "../model/weight-packer.js";
+import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 
 const BLOCK_SIZE = 4;
 

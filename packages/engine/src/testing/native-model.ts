@@ -1,10 +1,10 @@
 import { createCpuBackend, type KvDtype } from "@octavo/kernels";
 import { AdapterSet } from "../adapters/adapter-set.js";
 import { interleavedHeadDimOf } from "../adapters/pack-adapter.js";
-import { loadModel } from "../models/load-model.js";
-import type { PackingOptions } from "../models/weight-packer.js";
-import { createTokenizer } from "../tokenizer/create-tokenizer.js";
-import { openCheckpoint } from "../weights/open-checkpoint.js";
+import { loadModel } from "../model/load-model.js";
+import type { PackingOptions } from "../model/weight-packer.js";
+import { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import type { ModelUnderTest } from "./schedule-properties.js";
 
 const MAX_MODEL_LEN = 64;

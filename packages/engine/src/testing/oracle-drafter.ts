@@ -1,6 +1,6 @@
 import type { Sequence } from "../scheduler/sequence.js";
 import type { Drafter, Guess } from "../speculation/drafter.js";
-import { Random } from "./random.js";
+import { Random } from "@octavo/text/testing/random";
 
 /** Output tokens of a request's sequence, as far as they are known. */
 export type Futures = (requestId: string, index: number) => readonly number[] | undefined;

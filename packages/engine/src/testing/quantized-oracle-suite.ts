@@ -1,7 +1,7 @@
 import { describe, test } from "node:test";
 import type { Backend } from "@octavo/kernels";
-import { openCheckpoint } from "../weights/open-checkpoint.js";
-import { readQuantizedFixtures } from "./model-fixtures.js";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
+import { readQuantizedFixtures } from "@octavo/artifacts/testing/model-fixtures";
 import { compareChoices, compareGreedy, compareLogits } from "./model-oracle-suite.js";
 import { ModelRunner } from "./model-runner.js";
 

@@ -16,7 +16,7 @@ import type {
   VectorSource,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { dequantize, dequantizeGroups, isGrouped } from "./dequantize.js";
+import { dequantize, dequantizeGroups, isGrouped } from "@octavo/artifacts/testing/dequantize";
 import {
   ReferenceAdapter,
   ReferenceFile,
@@ -26,7 +26,7 @@ import {
   ReferenceVector,
 } from "./reference-handles.js";
 import { runReferenceStep } from "./reference-step.js";
-import type { StoredType } from "./quantize.js";
+import type { StoredType } from "@octavo/artifacts/testing/quantize";
 
 /**
  * A backend in plain TypeScript, for numbers alone: dequantised weights, sums in double precision, greedy rows, no speed.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Random } from "@octavo/engine/testing";
+import { Random } from "@octavo/text/testing/random";
 import { SimulatedTraffic, type Trouble } from "../testing/simulated-traffic.js";
 import { alarmThreshold, EDetector } from "./e-detector.js";
 import { LatencySketch } from "./latency-sketch.js";

@@ -8,12 +8,12 @@ import {
   type ChatToolCall,
   OctavoError,
 } from "@octavo/protocol";
-import type { OutputEvent } from "../parsers/output-events.js";
-import { OutputParser } from "../parsers/output-parser.js";
-import { type PromptReasoning, promptReasoning } from "../parsers/reasoning/reasoning-format.js";
-import { harmonyTools, type OutputFormats, reasoningTags } from "../parsers/registry.js";
-import { untaggedJsonCalls } from "../parsers/shared/json-calls.js";
-import { toolSchemas } from "../parsers/shared/tool-schemas.js";
+import type { OutputEvent } from "@octavo/text/parsers/output-events";
+import { OutputParser } from "@octavo/text/parsers/output-parser";
+import { type PromptReasoning, promptReasoning } from "@octavo/text/parsers/reasoning/reasoning-format";
+import { harmonyTools, type OutputFormats, reasoningTags } from "@octavo/text/parsers/registry";
+import { untaggedJsonCalls } from "@octavo/text/parsers/shared/json-calls";
+import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
 import { ReasoningTokens } from "./reasoning-tokens.js";
 import type { OutputConstraint } from "./output-constraint.js";
 import { afterReasoning, toolChoice, type ToolChoice, withTools } from "./tool-grammar.js";

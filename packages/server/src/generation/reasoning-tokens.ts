@@ -1,5 +1,5 @@
 import type { DecodeOptions, Detokenizer, Tokenizer } from "@octavo/engine";
-import type { TextSpan } from "../parsers/output-events.js";
+import type { TextSpan } from "@octavo/text/parsers/output-events";
 
 /**
  * Counts the tokens whose text lies in spans of the output. It spells the tokens once more by itself: deltas carry several

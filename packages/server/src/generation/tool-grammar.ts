@@ -1,10 +1,10 @@
 import type { GrammarSpec, JsonObject } from "@octavo/engine";
 import { type ChatCompletionRequest, type ChatTool, OctavoError } from "@octavo/protocol";
-import type { CallLayout, ToolFormat } from "../parsers/machine.js";
-import { jsonArrayLayout } from "../parsers/shared/json-calls.js";
-import { listedArguments } from "../parsers/shared/listed-arguments.js";
+import type { CallLayout, ToolFormat } from "@octavo/text/parsers/machine";
+import { jsonArrayLayout } from "@octavo/text/parsers/shared/json-calls";
+import { listedArguments } from "@octavo/text/parsers/shared/listed-arguments";
 import type { OutputConstraint } from "./output-constraint.js";
-import type { PromptReasoning, ReasoningFormat } from "../parsers/reasoning/reasoning-format.js";
+import type { PromptReasoning, ReasoningFormat } from "@octavo/text/parsers/reasoning/reasoning-format";
 
 export type ToolChoice = "none" | "auto" | "required" | { readonly named: string };
 

@@ -4,9 +4,9 @@ import type { ChatCompletion, ChatCompletionChunk } from "@octavo/protocol";
 import { createSseDecoder } from "@octavo/protocol";
 import type OpenAI from "openai";
 import { messageOf } from "../generation/chat-output.js";
-import { toolFormats } from "../parsers/registry.js";
+import { toolFormats } from "@octavo/text/parsers/registry";
 import { startTestServer, type TestServer } from "../testing/test-server.js";
-import { transcripts, transcriptTools } from "../testing/transcripts.js";
+import { transcripts, transcriptTools } from "@octavo/text/parsers/testing/transcripts";
 
 const model = "fake/model";
 const messages = [{ role: "user" as const, content: "weather in Oslo?" }];

@@ -10,7 +10,7 @@ import { createServer, type OctavoServer } from "../create-server.js";
 import { parseExposition } from "../testing/parse-exposition.js";
 import { startTestServer } from "../testing/test-server.js";
 
-const fixtures = new URL("../../../engine/fixtures/", import.meta.url);
+const fixtures = new URL("../../../artifacts/fixtures/", import.meta.url);
 const pathOf = (name: string): string => fileURLToPath(new URL(`adapters/${name}`, fixtures));
 const expectedOf = (name: string): { readonly prompt: number[]; readonly greedy: number[] } =>
   JSON.parse(readFileSync(new URL(`adapters/${name}.json`, fixtures), "utf8")) as {

@@ -4,7 +4,7 @@ import Anthropic, { NotFoundError } from "@anthropic-ai/sdk";
 import type { MessageAnswer } from "@octavo/protocol";
 import { OctavoError } from "@octavo/protocol";
 import { startTestServer, type TestServer } from "../testing/test-server.js";
-import { transcripts, transcriptTools } from "../testing/transcripts.js";
+import { transcripts, transcriptTools } from "@octavo/text/parsers/testing/transcripts";
 
 const model = "fake/model";
 const max_tokens = 1024;

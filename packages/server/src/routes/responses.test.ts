@@ -6,7 +6,7 @@ import type OpenAI from "openai";
 import { NotFoundError } from "openai";
 import { ResponseStore } from "../generation/response-store.js";
 import { startTestServer } from "../testing/test-server.js";
-import { transcripts, transcriptTools } from "../testing/transcripts.js";
+import { transcripts, transcriptTools } from "@octavo/text/parsers/testing/transcripts";
 
 const model = "fake/model";
 const call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>';

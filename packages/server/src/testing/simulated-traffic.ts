@@ -1,5 +1,6 @@
 import type { Cause, EngineStats, RequestEvidence, StepRecord } from "@octavo/engine";
-import { plainServingRecord, Random } from "@octavo/engine/testing";
+import { plainServingRecord } from "@octavo/engine/testing";
+import { Random } from "@octavo/text/testing/random";
 import { type Alert, AlertCenter } from "../detectors/alert-center.js";
 import { DetectorSuite } from "../detectors/detector-suite.js";
 import { defaultDetectorThresholds, type DetectorThresholds } from "../detectors/thresholds.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Random } from "../../testing/random.js";
+import { Random } from "@octavo/text/testing/random";
 import { StepCostModel, stepMs } from "./step-cost-model.js";
 
 test("finds the parts of a cost from steps of different sizes", () => {

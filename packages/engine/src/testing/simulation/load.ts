@@ -1,5 +1,5 @@
 import type { Account } from "../../scheduler/account.js";
-import { Random } from "../random.js";
+import { Random } from "@octavo/text/testing/random";
 
 /** A request of a simulated load. */
 export interface SimulatedRequest {

@@ -1,0 +1,81 @@
+import type { WeightType } from "@octavo/kernels";
+import type { TokenizerSource } from "@octavo/text/tokenizer/source";
+import type { ModelConfig } from "../program/model-config.js";
+
+/** One tensor as it lies on disk. `shape` is row-major, outermost first (GGUF's order reversed). */
+export interface TensorInfo {
+  /** Hugging Face's name, e.g. "model.layers.0.self_attn.q_proj.weight"; GGUF names are mapped. */
+  readonly name: string;
+  readonly type: WeightType;
+  readonly shape: readonly number[];
+  readonly path: string;
+  readonly offset: number;
+  readonly byteLength: number;
+  /** How a quantised matrix is put together; absent where the bytes at `offset` are the matrix. */
+  readonly recipe?: MatrixRecipe;
+  /** Which of the elements at `offset` a vector takes; absent where it takes all. */
+  readonly step?: VectorStep;
+}
+
+/** Every so many elements of a vector that holds several, one in turn with the other. */
+export interface VectorStep {
+  readonly first: number;
+  readonly every: number;
+  readonly elementBytes: number;
+}
+
+/** A tensor as a safetensors file lists it, of any dtype that the format knows. */
+export interface StoredTensor {
+  readonly name: string;
+  /** As the file spells it, e.g. "BF16". */
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly path: string;
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+/** A matrix that a quantised checkpoint spreads over several tensors, or stores in another order than the kernels take. */
+export interface MatrixRecipe {
+  /** Matrices with equal layouts may be stacked. */
+  readonly layout: string;
+  /** Reads the tensors, one matrix's worth of memory at a time. */
+  assemble(): Promise<MatrixParts>;
+  /** Of `count` equal parts along the outermost dimension; absent where parts cannot be read on their own. */
+  slices?(count: number): readonly MatrixRecipe[];
+}
+
+/** What a `MatrixSource` of the backend is made of, see there. */
+export interface MatrixParts {
+  /** A tensor whose bytes are used as they lie in the file, or new bytes. */
+  readonly values: StoredTensor | Uint8Array;
+  /** Of types whose scales are apart. */
+  readonly scales?: Float32Array;
+  readonly zeros?: Float32Array;
+  readonly groupSize?: number;
+  readonly columnOrder?: Int32Array;
+  readonly table?: Float32Array;
+  readonly scaleRows?: number;
+}
+
+/** Sampling defaults from generation_config.json. */
+export interface GenerationDefaults {
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly minP?: number;
+  readonly repetitionPenalty?: number;
+  readonly maxNewTokens?: number;
+}
+
+/** A model's files, opened and checked: header bounds, shapes and types, but no weights read yet. */
+export interface Checkpoint {
+  readonly format: "safetensors" | "gguf";
+  /** As the user named it; what `--served-model-name` defaults to. */
+  readonly name: string;
+  readonly path: string;
+  readonly config: ModelConfig;
+  readonly generation: GenerationDefaults;
+  readonly tensors: ReadonlyMap<string, TensorInfo>;
+  readonly tokenizer: TokenizerSource;
+}

@@ -1,0 +1,58 @@
+import { readdir, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { OctavoError } from "@octavo/protocol/errors";
+import { artifactInvalid } from "@octavo/text/files/artifact-file";
+import type { Checkpoint } from "./checkpoint.js";
+import { chooseGguf, openGguf } from "../gguf/gguf-checkpoint.js";
+
+export interface OpenCheckpointOptions {
+  /** Registry keys of the models that can be built; default every architecture whose config can be read. */
+  readonly architectures?: readonly string[];
+  /** What the checkpoint is called; default the path as given. */
+  readonly name?: string;
+  /** Quantisation scheme of a safetensors folder; default the one its files name. */
+  readonly quantization?: string | undefined;
+}
+
+/**
+ * Opens a local checkpoint: a folder in Hugging Face's layout (safetensors, whole or sharded), a folder with one GGUF
+ * model, or a `.gguf` file, split or not. Headers and configs are read and checked; weights are not.
+ * @throws OctavoError `artifact_not_found`, `artifact_invalid` or `artifact_unsupported`
+ */
+export async function openCheckpoint(path: string, options: OpenCheckpointOptions = {}): Promise<Checkpoint> {
+  const supported = options.architectures ?? (await import("../config/config-json.js")).knownArchitectures;
+  const name = options.name ?? path;
+  const full = resolve(path);
+  let isFolder: boolean;
+  try {
+    isFolder = (await stat(full)).isDirectory();
+  } catch (error) {
+    throw new OctavoError("artifact_not_found", `${path}: no such file or folder`, { cause: error });
+  }
+  if (!isFolder) {
+    if (!full.toLowerCase().endsWith(".gguf")) {
+      throw artifactInvalid(
+        path,
+        "is neither a folder nor a .gguf file; name the folder that holds config.json",
+      );
+    }
+    return openGguf(full, name, supported);
+  }
+  return openFolder(full, name, supported, options.quantization);
+}
+
+async function openFolder(
+  folder: string,
+  name: string,
+  supported: readonly string[],
+  quantization: string | undefined,
+): Promise<Checkpoint> {
+  const files = await readdir(folder);
+  if (!files.some((file) => file.endsWith(".safetensors") || file.endsWith(".safetensors.index.json"))) {
+    const gguf = chooseGguf(folder, files);
+    if (gguf !== undefined) return openGguf(join(folder, gguf), name, supported);
+  }
+  // Their configs and quantisation schemes are a good part of all modules, of which a GGUF file needs none.
+  const { openSafetensors } = await import("../safetensors/safetensors-checkpoint.js");
+  return openSafetensors(folder, files, name, supported, quantization);
+}

@@ -1,0 +1,82 @@
+import type { ExpertsConfig, ModelConfig } from "../program/model-config.js";
+import { artifactInvalid } from "@octavo/text/files/artifact-file";
+import type { ArchitectureDefaults } from "./config-architectures.js";
+import type { ConfigJson } from "./config-json.js";
+
+const maxExperts = 4_096;
+const maxInnerSize = 1_048_576;
+
+/** The mixture of experts that a config.json describes; empty for families without one. */
+export function readExperts(
+  path: string,
+  config: ConfigJson,
+  defaults: ArchitectureDefaults,
+  intermediateSize: number,
+  numLayers: number,
+): Pick<ModelConfig, "experts"> {
+  const { experts } = defaults;
+  if (experts === undefined) return {};
+  const countKey = config.num_local_experts === undefined ? "num_experts" : "num_local_experts";
+  const sharedIntermediateSize =
+    experts.sharedIntermediateSize === undefined
+      ? undefined
+      : (config.shared_expert_intermediate_size ?? experts.sharedIntermediateSize);
+  return {
+    experts: checkExperts(
+      path,
+      {
+        count: config[countKey] ?? experts.count,
+        perToken: config.num_experts_per_tok ?? experts.perToken,
+        intermediateSize:
+          experts.intermediateSize === undefined
+            ? intermediateSize
+            : (config.moe_intermediate_size ?? experts.intermediateSize),
+        normalizeWeights:
+          experts.normalizeWeights === "config" ? (config.norm_topk_prob ?? false) : experts.normalizeWeights,
+        ...(sharedIntermediateSize !== undefined && { sharedIntermediateSize }),
+        denseLayers: denseLayers(path, config, numLayers),
+      },
+      {
+        count: countKey,
+        perToken: "num_experts_per_tok",
+        intermediateSize:
+          experts.intermediateSize === undefined ? "intermediate_size" : "moe_intermediate_size",
+        sharedIntermediateSize: "shared_expert_intermediate_size",
+      },
+    ),
+  };
+}
+
+/** Qwen's rule: every `decoder_sparse_step`-th layer is a mixture, but for `mlp_only_layers`. */
+function denseLayers(path: string, config: ConfigJson, numLayers: number): boolean[] {
+  const step = config.decoder_sparse_step ?? 1;
+  if (!Number.isSafeInteger(step) || step < 1) throw artifactInvalid(path, `has decoder_sparse_step ${step}`);
+  const dense = new Set(config.mlp_only_layers);
+  const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);
+  return Array.from({ length }, (_, layer) => dense.has(layer) || (layer + 1) % step !== 0);
+}
+
+/** Sizes within bounds and consistent; `keys` are the file's names for them. */
+export function checkExperts(
+  path: string,
+  experts: ExpertsConfig,
+  keys: Readonly<Record<"count" | "perToken" | "intermediateSize" | "sharedIntermediateSize", string>>,
+): ExpertsConfig {
+  const { count, perToken, intermediateSize, sharedIntermediateSize } = experts;
+  const check = (key: string, value: number, most: number): void => {
+    if (Number.isSafeInteger(value) && value >= 1 && value <= most) return;
+    throw artifactInvalid(path, `has ${key} ${value}; a whole number from 1 to ${most} is needed`);
+  };
+  check(keys.count, count, maxExperts);
+  check(keys.intermediateSize, intermediateSize, maxInnerSize);
+  if (sharedIntermediateSize !== undefined) {
+    check(keys.sharedIntermediateSize, sharedIntermediateSize, maxInnerSize);
+  }
+  if (!Number.isSafeInteger(perToken) || perToken < 1 || perToken > count) {
+    throw artifactInvalid(
+      path,
+      `has ${keys.perToken} ${perToken}, but ${keys.count} is ${count}: a token cannot go to more experts than there are`,
+    );
+  }
+  return experts;
+}

@@ -1,0 +1,115 @@
+import type { ModelConfig, RopeScaling } from "../program/model-config.js";
+import { artifactInvalid } from "@octavo/text/files/artifact-file";
+
+/** Far above any published model; a file that claims more is lying or broken. */
+const sizeBounds = {
+  vocabSize: 4_194_304,
+  hiddenSize: 262_144,
+  intermediateSize: 1_048_576,
+  numLayers: 1_024,
+  numHeads: 1_024,
+  numKvHeads: 1_024,
+  headDim: 1_024,
+  maxPositionEmbeddings: 1_073_741_824,
+} as const satisfies Partial<Record<keyof ModelConfig, number>>;
+
+/**
+ * The last gate before a config is believed, whichever format it came from: sizes within bounds and consistent.
+ * @throws OctavoError `artifact_invalid`, naming the field as ModelConfig does
+ */
+export function checkModelConfig(path: string, config: ModelConfig): ModelConfig {
+  for (const [field, bound] of Object.entries(sizeBounds)) {
+    const value = config[field as keyof typeof sizeBounds];
+    if (!Number.isSafeInteger(value) || value < 1 || value > bound) {
+      throw artifactInvalid(path, `has ${field} ${value}; a whole number from 1 to ${bound} is needed`);
+    }
+  }
+  const { numHeads, numKvHeads, headDim, rope } = config;
+  if (numHeads % numKvHeads !== 0) {
+    throw artifactInvalid(path, `has ${numHeads} heads, which ${numKvHeads} key-value heads do not divide`);
+  }
+  if (headDim % 2 !== 0) throw artifactInvalid(path, `has the odd head size ${headDim}`);
+  if (
+    !Number.isInteger(rope.rotaryDim) ||
+    rope.rotaryDim < 2 ||
+    rope.rotaryDim > headDim ||
+    rope.rotaryDim % 2 !== 0
+  ) {
+    throw artifactInvalid(
+      path,
+      `rotates ${rope.rotaryDim} of ${headDim} head elements; an even part is needed`,
+    );
+  }
+  if (!(config.rmsNormEps > 0 && config.rmsNormEps < 1)) {
+    throw artifactInvalid(path, `has the norm epsilon ${config.rmsNormEps}; it must lie between 0 and 1`);
+  }
+  if (!(rope.theta > 0 && Number.isFinite(rope.theta)))
+    throw artifactInvalid(path, `has the rope base ${rope.theta}`);
+  checkScaling(path, rope.scaling, rope.rotaryDim);
+  if (config.localRope !== undefined)
+    checkScaling(path, config.localRope.scaling, config.localRope.rotaryDim);
+  if (config.layersWithoutRope !== undefined && config.layersWithoutRope.length !== config.numLayers) {
+    throw artifactInvalid(
+      path,
+      `says of ${config.layersWithoutRope.length} layers whether they rotate, but has ${config.numLayers}`,
+    );
+  }
+  if (config.slidingWindows.length !== config.numLayers) {
+    throw artifactInvalid(
+      path,
+      `gives ${config.slidingWindows.length} layer types for ${config.numLayers} layers`,
+    );
+  }
+  const inVocabulary = (id: number): boolean => Number.isSafeInteger(id) && id >= 0 && id < config.vocabSize;
+  const { bosTokenId } = config;
+  return {
+    ...config,
+    // Placeholders such as -1, and ids beyond the vocabulary, name no token.
+    bosTokenId: bosTokenId !== undefined && inVocabulary(bosTokenId) ? bosTokenId : undefined,
+    eosTokenIds: [...new Set(config.eosTokenIds)].filter(inVocabulary),
+  };
+}
+
+function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): void {
+  if (scaling.kind === "none") return;
+  if (scaling.kind === "factors") {
+    if (scaling.factors.length !== rotaryDim / 2) {
+      throw artifactInvalid(
+        path,
+        `has ${scaling.factors.length} rope factors for ${rotaryDim / 2} frequencies`,
+      );
+    }
+    if (!scaling.factors.every((factor) => Number.isFinite(factor) && factor > 0)) {
+      throw artifactInvalid(path, "has a rope factor that is not a positive number");
+    }
+    const { attentionFactor = 1 } = scaling;
+    if (!(attentionFactor > 0 && Number.isFinite(attentionFactor))) {
+      throw artifactInvalid(path, `has the rope attention factor ${attentionFactor}`);
+    }
+    return;
+  }
+  for (const [name, value] of Object.entries(scaling)) {
+    if (typeof value === "number" && !(Number.isFinite(value) && value >= 0)) {
+      throw artifactInvalid(path, `has the rope scaling ${name} ${value}`);
+    }
+  }
+  if (!(scaling.factor > 0)) throw artifactInvalid(path, `has the rope scaling factor ${scaling.factor}`);
+}
+
+/**
+ * Positions that a model can be served with. Linear and dynamic scaling leave the unscaled length in the configuration, YaRN
+ * may; Llama 3.1's holds the scaled one. vLLM's rule (`_get_and_verify_max_len`).
+ */
+export function usablePositions(maxPositions: number, scaling: RopeScaling): number {
+  switch (scaling.kind) {
+    case "linear":
+    case "dynamic":
+      return Math.max(maxPositions, Math.trunc(maxPositions * scaling.factor));
+    case "yarn":
+      return Math.max(maxPositions, Math.trunc(scaling.originalMaxPositions * scaling.factor));
+    case "none":
+    case "llama3":
+    case "factors":
+      return maxPositions;
+  }
+}

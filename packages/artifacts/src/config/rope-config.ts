@@ -1,0 +1,104 @@
+import { z } from "zod";
+import type { RopeScaling } from "../program/model-config.js";
+import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
+
+/**
+ * `rope_scaling` (before transformers 5, with the base beside it) and `rope_parameters` (since, with the base inside).
+ * Source: transformers' modeling_rope_utils.py.
+ */
+export const ropeParametersSchema = z.looseObject({
+  rope_type: z.string().nullish(),
+  type: z.string().nullish(),
+  rope_theta: z.number().nullish(),
+  partial_rotary_factor: z.number().nullish(),
+  factor: z.number().nullish(),
+  original_max_position_embeddings: z.number().nullish(),
+  low_freq_factor: z.number().nullish(),
+  high_freq_factor: z.number().nullish(),
+  attention_factor: z.number().nullish(),
+  beta_fast: z.number().nullish(),
+  beta_slow: z.number().nullish(),
+  mscale: z.number().nullish(),
+  mscale_all_dim: z.number().nullish(),
+  truncate: z.boolean().nullish(),
+  short_factor: z.array(z.number()).max(4096).nullish(),
+  long_factor: z.array(z.number()).max(4096).nullish(),
+});
+
+export type RopeParameters = z.infer<typeof ropeParametersSchema>;
+
+/** @throws OctavoError `artifact_invalid` for a missing factor, `artifact_unsupported` for an unknown kind */
+export function readRopeScaling(
+  path: string,
+  parameters: RopeParameters | undefined,
+  maxPositions: number,
+  originalPositions?: number | null,
+): RopeScaling {
+  const kind = parameters?.rope_type ?? parameters?.type ?? "default";
+  if (parameters === undefined || kind === "default") return { kind: "none" };
+  const originalMaxPositions =
+    parameters.original_max_position_embeddings ?? originalPositions ?? maxPositions;
+  const need = (name: "factor" | "low_freq_factor" | "high_freq_factor"): number => {
+    const value = parameters[name];
+    if (value === undefined || value === null)
+      throw artifactInvalid(path, `has ${kind} rope scaling without ${name}`);
+    return value;
+  };
+  switch (kind) {
+    case "linear":
+      return { kind, factor: need("factor") };
+    case "dynamic":
+      return { kind, factor: need("factor"), originalMaxPositions };
+    case "llama3": {
+      const lowFrequencyFactor = need("low_freq_factor");
+      const highFrequencyFactor = need("high_freq_factor");
+      if (!(highFrequencyFactor > lowFrequencyFactor)) {
+        throw artifactInvalid(
+          path,
+          `has llama3 rope scaling whose high_freq_factor is not above its low_freq_factor`,
+        );
+      }
+      return { kind, factor: need("factor"), lowFrequencyFactor, highFrequencyFactor, originalMaxPositions };
+    }
+    case "yarn":
+      return {
+        kind,
+        factor: parameters.factor ?? maxPositions / originalMaxPositions,
+        originalMaxPositions,
+        betaFast: parameters.beta_fast ?? 32,
+        betaSlow: parameters.beta_slow ?? 1,
+        attentionFactor: parameters.attention_factor ?? undefined,
+        mscale: parameters.mscale ?? undefined,
+        mscaleAllDim: parameters.mscale_all_dim ?? undefined,
+        truncate: parameters.truncate ?? true,
+      };
+    case "longrope":
+    case "su":
+      return longRope(path, parameters, maxPositions, originalMaxPositions);
+    default:
+      throw artifactUnsupported(
+        path,
+        `has rope scaling of type ${JSON.stringify(kind)}; supported are default, linear, dynamic, llama3, yarn and longrope`,
+      );
+  }
+}
+
+/**
+ * LongRoPE (arXiv 2402.13753) as Phi-3 has it. transformers switches from the short to the long factors when a sequence grows beyond
+ * the original length; cached keys would no longer fit, so the model's full length decides, as in vLLM.
+ */
+function longRope(
+  path: string,
+  parameters: RopeParameters,
+  maxPositions: number,
+  originalMaxPositions: number,
+): RopeScaling {
+  const extended = maxPositions / originalMaxPositions;
+  const name = extended > 1 ? "long_factor" : "short_factor";
+  const factors = parameters[name];
+  if (!factors) throw artifactInvalid(path, `has longrope rope scaling without ${name}`);
+  const attentionFactor =
+    parameters.attention_factor ??
+    (extended > 1 ? Math.sqrt(1 + Math.log(extended) / Math.log(originalMaxPositions)) : 1);
+  return { kind: "factors", factors: Float32Array.from(factors), attentionFactor };
+}

@@ -1,0 +1,283 @@
+import type { BufferRef } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
+import type { TensorInfo } from "../checkpoint/checkpoint.js";
+import { tensorSlices } from "../checkpoint/tensor-slices.js";
+import { isFloatType } from "../checkpoint/tensor-storage.js";
+import type { ModelConfig } from "./model-config.js";
+import type {
+  AdaptableModule,
+  MatrixPlan,
+  ModelPlan,
+  PlannedExpert,
+  PlannedHead,
+  PlannedOp,
+  VectorPlan,
+} from "./model-plan.js";
+
+/** One of the tensors that share an input: its name without `.weight`, and how many outputs it gives. */
+export interface Projection {
+  readonly name: string;
+  readonly rows: number;
+  readonly bias?: boolean;
+}
+
+/** Projections of one input as one matrix. */
+export interface ProjectionGroup {
+  readonly weight: MatrixPlan;
+  readonly bias?: VectorPlan;
+}
+
+/** Records a model's ops and looks its tensors up, checking each shape against what the configuration implies. */
+export class ProgramBuilder {
+  readonly config: ModelConfig;
+  readonly #tensors: ReadonlyMap<string, TensorInfo>;
+  readonly #buffers: number[] = [];
+  readonly #ops: PlannedOp[] = [];
+  readonly #matrices = new Map<string, MatrixPlan>();
+  readonly #used = new Set<string>();
+  readonly #adaptable = new Map<string, AdaptableModule>();
+  #numSites = 0;
+
+  constructor(config: ModelConfig, tensors: ReadonlyMap<string, TensorInfo>) {
+    this.config = config;
+    this.#tensors = tensors;
+  }
+
+  /** A new activation buffer of `width` columns. */
+  buffer(width: number): BufferRef {
+    this.#buffers.push(width);
+    return { buffer: this.#buffers.length - 1, column: 0, width };
+  }
+
+  add(op: PlannedOp): void {
+    this.#ops.push(op);
+  }
+
+  has(name: string): boolean {
+    return this.#tensors.has(name);
+  }
+
+  find(name: string): TensorInfo | undefined {
+    return this.#tensors.get(name);
+  }
+
+  /** The tensor `[rows, cols]` as a matrix; asking twice gives the same plan. */
+  matrix(name: string, rows: number, cols: number): MatrixPlan {
+    const known = this.#matrices.get(name);
+    if (known !== undefined) return known;
+    const plan: MatrixPlan = { kind: "matrix", rows, cols, sources: [this.#tensor(name, [rows, cols])] };
+    this.#matrices.set(name, plan);
+    return plan;
+  }
+
+  vector(name: string, length: number): VectorPlan {
+    return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
+  }
+
+  /** An RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */
+  norm(
+    name: string,
+    input: BufferRef,
+    out: BufferRef,
+    options: { readonly groupSize?: number; readonly residual?: BufferRef } = {},
+  ): void {
+    const { rmsNormEps: eps, normWeightOffset } = this.config;
+    const weight = this.vector(name, options.groupSize ?? input.width ?? 0);
+    const offset = normWeightOffset !== undefined && { weightOffset: normWeightOffset };
+    this.add({ op: "rms_norm", in: input, weight, out, eps, ...options, ...offset });
+  }
+
+  /**
+   * Several projections of one input into neighbouring columns of `out`: one stacked matrix where the storage types
+   * agree, otherwise one matrix each (mixed quantisations keep some of them in a finer type).
+   */
+  project(input: BufferRef, projections: readonly Projection[], cols: number, out: BufferRef): void {
+    let column = out.column ?? 0;
+    for (const group of this.#group(projections, cols)) {
+      const { rows } = group.weight;
+      const site = this.#site(group.weight);
+      this.add({ op: "linear", in: input, ...group, site, out: { buffer: out.buffer, column, width: rows } });
+      column += rows;
+    }
+  }
+
+  /** An expert's gated MLP of three tensors, named without `.weight`. */
+  expert(
+    names: { readonly gate: string; readonly up: string; readonly down: string },
+    inner: number,
+    bias: boolean,
+  ): PlannedExpert {
+    const { hiddenSize } = this.config;
+    const gateAndUp = [names.gate, names.up].map((name) => ({ name, rows: inner, bias }));
+    const [gate, up] = this.#group(gateAndUp, hiddenSize);
+    const [down] = this.#group([{ name: names.down, rows: hiddenSize, bias }], inner);
+    if (gate === undefined || down === undefined)
+      throw new OctavoError("internal_error", "An expert was planned without matrices.");
+    return {
+      gate: gate.weight,
+      down: down.weight,
+      ...(gate.bias !== undefined && { gateBias: gate.bias }),
+      ...(up !== undefined && { up: up.weight }),
+      ...(up?.bias !== undefined && { upBias: up.bias }),
+      ...(down.bias !== undefined && { downBias: down.bias }),
+    };
+  }
+
+  /**
+   * All experts' gated MLPs of two tensors, named in full, `[count, 2 * inner, hidden]` (gate above up) and `[count, hidden, inner]`;
+   * biases `[count, 2 * inner]`, gate's and up's in turn, and `[count, hidden]`.
+   */
+  fusedExperts(
+    names: { readonly gateUp: string; readonly down: string },
+    count: number,
+    inner: number,
+    biases?: { readonly gateUp: string; readonly down: string },
+  ): PlannedExpert[] {
+    const { hiddenSize } = this.config;
+    const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize);
+    const downs = this.#slices(names.down, count, hiddenSize, inner);
+    const gateBiases = biases && this.#vectorSlices(biases.gateUp, count, 2 * inner);
+    const downBiases = biases && this.#vectorSlices(biases.down, count, hiddenSize);
+    return gates.flatMap((gate, index) => {
+      const [down, gateBias, downBias] = [downs[index], gateBiases?.[index], downBiases?.[index]];
+      if (down === undefined) return [];
+      return [
+        {
+          gate,
+          down,
+          ...(gateBias !== undefined && {
+            gateBias: {
+              kind: "vector",
+              length: 2 * inner,
+              sources: [0, 1].map((first) => everySecond(gateBias, first)),
+            },
+          }),
+          ...(downBias !== undefined && {
+            downBias: { kind: "vector", length: hiddenSize, sources: [downBias] },
+          }),
+        } as const,
+      ];
+    });
+  }
+
+  #vectorSlices(name: string, count: number, length: number): TensorInfo[] {
+    return tensorSlices(this.#floats(this.#tensor(name, [count, length])));
+  }
+
+  #slices(name: string, count: number, rows: number, cols: number): MatrixPlan[] {
+    const whole = this.#tensor(name, [count, rows, cols]);
+    if (whole.recipe !== undefined && whole.recipe.slices === undefined) {
+      throw new OctavoError(
+        "artifact_unsupported",
+        `Tensor "${name}" in ${whole.path} holds the quantised weights of ${count} experts; Octavo reads those one by one.`,
+      );
+    }
+    return tensorSlices(whole).map((slice) => ({ kind: "matrix", rows, cols, sources: [slice] }));
+  }
+
+  #group(projections: readonly Projection[], cols: number): ProjectionGroup[] {
+    const parts = projections.map((projection) => ({
+      ...projection,
+      weight: this.#tensor(`${projection.name}.weight`, [projection.rows, cols]),
+      biasTensor:
+        projection.bias === true ? this.#vectorTensor(`${projection.name}.bias`, projection.rows) : undefined,
+    }));
+    const [first] = parts;
+    const stackable = parts.every(
+      (part) =>
+        part.weight.type === first?.weight.type &&
+        part.weight.recipe?.layout === first.weight.recipe?.layout &&
+        (part.biasTensor === undefined) === (first.biasTensor === undefined),
+    );
+    return (stackable ? [parts] : parts.map((part) => [part])).map((group) => {
+      const rows = group.reduce((sum, part) => sum + part.rows, 0);
+      const biases = group.flatMap((part) => part.biasTensor ?? []);
+      return {
+        weight: { kind: "matrix", rows, cols, sources: group.map((part) => part.weight) },
+        ...(biases.length > 0 && { bias: { kind: "vector", length: rows, sources: biases } }),
+      };
+    });
+  }
+
+  /** A number for the linear of this matrix, by which adapters reach the modules stacked in it. */
+  #site({ sources, cols }: MatrixPlan): number {
+    const site = this.#numSites;
+    this.#numSites += 1;
+    let column = 0;
+    for (const { name, shape } of sources) {
+      const [rows = 0] = shape;
+      this.#adaptable.set(name.replace(/\.weight$/, ""), { site, column, rows, cols });
+      column += rows;
+    }
+    return site;
+  }
+
+  finish(hidden: BufferRef, head: PlannedHead): ModelPlan {
+    return {
+      buffers: this.#buffers,
+      ops: this.#ops,
+      hidden,
+      head,
+      adaptable: this.#adaptable,
+      unusedTensors: [...this.#tensors.keys()].filter((name) => !this.#used.has(name) && !isDerived(name)),
+    };
+  }
+
+  #vectorTensor(name: string, length: number): TensorInfo {
+    return this.#floats(this.#tensor(name, [length]));
+  }
+
+  #floats(tensor: TensorInfo): TensorInfo {
+    if (isFloatType(tensor.type)) return tensor;
+    throw new OctavoError(
+      "artifact_unsupported",
+      `Tensor "${tensor.name}" in ${tensor.path} is stored as ${tensor.type}; vectors must be f32, f16 or bf16.`,
+    );
+  }
+
+  #tensor(name: string, shape: readonly number[]): TensorInfo {
+    const tensor = this.#tensors.get(name);
+    if (tensor === undefined) {
+      throw new OctavoError(
+        "artifact_invalid",
+        `The checkpoint lacks the tensor "${name}" (${shapeText(shape)}) that ${this.config.architecture} needs. ` +
+          `${closestNames(name, this.#tensors.keys())}Is a shard missing, or config.json from another model?`,
+      );
+    }
+    if (tensor.shape.length !== shape.length || tensor.shape.some((size, axis) => size !== shape[axis])) {
+      throw new OctavoError(
+        "artifact_invalid",
+        `Tensor "${name}" in ${tensor.path} has the shape ${shapeText(tensor.shape)}; the model's configuration implies ${shapeText(shape)}.`,
+      );
+    }
+    this.#used.add(name);
+    return tensor;
+  }
+}
+
+/** Of a vector that holds two in turn, the one that begins at `first`. */
+function everySecond(tensor: TensorInfo, first: number): TensorInfo {
+  const length = tensor.shape[0] ?? 0;
+  const step = { first, every: 2, elementBytes: tensor.byteLength / length };
+  return { ...tensor, name: `${tensor.name}[${first}::2]`, shape: [length / 2], step };
+}
+
+/** Tensors that repeat what the configuration says: old checkpoints store rotary frequencies, tied ones a second head. */
+function isDerived(name: string): boolean {
+  return name.endsWith(".rotary_emb.inv_freq") || name === "lm_head.weight" || name === "rope_freqs.weight";
+}
+
+function shapeText(shape: readonly number[]): string {
+  return `[${shape.join(", ")}]`;
+}
+
+/** A hint for renamed tensors: up to three names that end alike. */
+function closestNames(name: string, names: Iterable<string>): string {
+  const tail = name.split(".").slice(-2).join(".");
+  const alike: string[] = [];
+  for (const other of names) {
+    if (other.endsWith(tail)) alike.push(`"${other}"`);
+    if (alike.length === 3) break;
+  }
+  return alike.length === 0 ? "" : `It has ${alike.join(", ")}. `;
+}

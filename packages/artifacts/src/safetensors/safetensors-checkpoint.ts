@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import { OctavoError } from "@octavo/protocol/errors";
+import { type QuantizationConfig, readTensors } from "../quantization/schemes.js";
+import { readJsonFile } from "@octavo/text/files/bounded-json";
+import type { TokenizerSource } from "@octavo/text/tokenizer/source";
+import type { Checkpoint } from "../checkpoint/checkpoint.js";
+import { readConfigJson } from "../config/config-json.js";
+import { readGenerationConfig } from "../config/generation-config.js";
+import { readSafetensorsFolder } from "./safetensors-folder.js";
+import { storageOf } from "../checkpoint/tensor-storage.js";
+import { readTokenizerFolder } from "@octavo/text/tokenizer/read/tokenizer-folder";
+
+const maxConfigBytes = 4 * 1024 * 1024;
+
+/** A folder in Hugging Face's layout; `files` are the names of what is in it. */
+export function openSafetensors(
+  folder: string,
+  files: readonly string[],
+  name: string,
+  supported: readonly string[],
+  quantization: string | undefined,
+): Checkpoint {
+  const configPath = join(folder, "config.json");
+  const json = readJsonFile(configPath, maxConfigBytes);
+  if (json === undefined) {
+    throw new OctavoError("artifact_not_found", `${folder}: holds neither a config.json nor a .gguf file`);
+  }
+  // The config is judged before the weights, so that an unsupported model is named as such.
+  readConfigJson(configPath, json, supported, "bf16");
+  const stored = readSafetensorsFolder(folder);
+  if (stored === undefined) throw noWeights(folder, files);
+  const tensors = readTensors(stored, folder, readQuantizationConfig(folder, configPath, json), quantization);
+  const config = readConfigJson(configPath, json, supported, storageOf(tensors.values()));
+  const generation = readGenerationConfig(join(folder, "generation_config.json"));
+  const tokenizer = readTokenizerFolder(folder);
+  const ends = [...config.eosTokenIds, ...generation.eosTokenIds, ...tokenizerEndId(tokenizer)];
+  const eosTokenIds = [...new Set(ends)].filter((id) => id >= 0 && id < config.vocabSize);
+  return {
+    format: "safetensors",
+    name,
+    path: folder,
+    config: { ...config, eosTokenIds },
+    generation: generation.defaults,
+    tensors,
+    tokenizer,
+  };
+}
+
+/**
+ * What says how the weights are quantised: config.json's `quantization_config` (compressed-tensors called it
+ * `compression_config` at first), or the files that AutoGPTQ and AutoAWQ wrote beside it before.
+ */
+function readQuantizationConfig(
+  folder: string,
+  configPath: string,
+  json: unknown,
+): QuantizationConfig | undefined {
+  const config = (json ?? {}) as { quantization_config?: unknown; compression_config?: unknown };
+  const within = config.quantization_config ?? config.compression_config ?? undefined;
+  if (within !== undefined) return { path: configPath, fields: within };
+  for (const [file, method] of [
+    ["quantize_config.json", "gptq"],
+    ["quant_config.json", "awq"],
+  ] as const) {
+    const path = join(folder, file);
+    const fields = readJsonFile(path, maxConfigBytes);
+    if (typeof fields === "object" && fields !== null)
+      return { path, fields: { quant_method: method, ...fields } };
+  }
+  return undefined;
+}
+
+function noWeights(folder: string, files: readonly string[]): OctavoError {
+  const pickled = files.find((file) => /^pytorch_model.*\.bin$|\.pth$|\.pt$/.test(file));
+  if (pickled === undefined) {
+    return new OctavoError("artifact_not_found", `${folder}: holds no .safetensors and no .gguf file`);
+  }
+  return new OctavoError(
+    "artifact_unsupported",
+    `${folder}: holds only pickled weights (${pickled}), which can run code when read; convert them to safetensors`,
+  );
+}
+
+/** Chat variants often change only the tokenizer's EOS; generation must stop at it although config.json was left as it was. */
+function tokenizerEndId(tokenizer: TokenizerSource): number[] {
+  const { eosToken } = tokenizer.config;
+  if (tokenizer.kind !== "tokenizer.json" || eosToken === undefined) return [];
+  const added = (tokenizer.json as { added_tokens?: unknown }).added_tokens;
+  if (!Array.isArray(added)) return [];
+  for (const token of added as unknown[]) {
+    const { id, content } = (token ?? {}) as { id?: unknown; content?: unknown };
+    if (content === eosToken && typeof id === "number" && Number.isSafeInteger(id)) return [id];
+  }
+  return [];
+}

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createCpuBackend } from "@octavo/kernels";
+import { ggmlLayouts } from "../gguf/gguf-types.js";
+import { dequantize } from "./dequantize.js";
+import type { StoredType } from "./quantize.js";
+import { readRows } from "./read-rows.js";
+
+interface Fixture {
+  /** Hexadecimal. */
+  readonly blocks: string;
+  /** What the gguf package makes of them; tools/oracle/make-gguf-block-fixtures.py. */
+  readonly values: readonly number[];
+}
+
+function readFixture(name: string): Fixture {
+  const path = fileURLToPath(new URL(`../../fixtures/gguf/blocks/${name}.json`, import.meta.url));
+  return JSON.parse(readFileSync(path, "utf8")) as Fixture;
+}
+
+const fixtures = ["Q4_1", "Q5_1", "Q2_K", "Q3_K", "IQ4_NL", "IQ4_XS", "MXFP4"];
+
+function assertValues(found: Float32Array, { values }: Fixture): void {
+  const largest = Math.max(...values.map(Math.abs));
+  assert.equal(found.length, values.length);
+  for (const [i, value] of values.entries()) {
+    const gap = Math.abs((found[i] ?? NaN) - value);
+    assert.ok(gap <= 2e-6 * largest, `${i}: ${found[i]} instead of ${value}`);
+  }
+}
+
+describe("GGUF blocks", () => {
+  for (const name of fixtures) {
+    it(`${name} stand for the values that the gguf package gives, read plainly and by the kernels`, async () => {
+      const fixture = readFixture(name);
+      const layout = [...ggmlLayouts.values()].find((candidate) => candidate.name === name);
+      assert.ok(layout);
+      const { type, blockElements: cols } = layout;
+      const data = Buffer.from(fixture.blocks, "hex");
+      assertValues(dequantize(type as StoredType, data), fixture);
+      using backend = createCpuBackend({ numThreads: 1 });
+      const source = { type, rows: fixture.values.length / cols, cols, name, bytes: { data } };
+      assertValues(await readRows(backend, source), fixture);
+    });
+  }
+});

@@ -1,0 +1,108 @@
+import type { Backend, ExpertWeights, Matrix, Op, Program, Vector } from "@octavo/kernels";
+import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
+import type {
+  AdaptableModule,
+  MatrixPlan,
+  PlannedExpert,
+  PlannedOp,
+  VectorPlan,
+} from "@octavo/artifacts/program/model-plan";
+import { planModel } from "@octavo/artifacts/program/registry";
+import { type PackingOptions, WeightPacker } from "./weight-packer.js";
+
+export interface LoadModelOptions extends PackingOptions {
+  /** Most tokens a step will hold; sizes the activation buffers. */
+  readonly maxTokens: number;
+}
+
+/** A compiled program with the weights it owns. */
+export interface LoadedModel extends Disposable {
+  readonly program: Program;
+  /** What adapters can add to, by module. */
+  readonly adaptable: ReadonlyMap<string, AdaptableModule>;
+  /** Bytes of the packed matrices. */
+  readonly weightBytes: number;
+  /** Tensors of the checkpoint that the architecture does not read. */
+  readonly unusedTensors: readonly string[];
+  /** Resolves once no weights are left to pack, which steps may have to do meanwhile; never rejects. */
+  readonly packed: Promise<void>;
+  /** Resolves once the packed weights are kept for the next start, where a cache was given. */
+  readonly saved: Promise<void>;
+}
+
+/**
+ * Packs a checkpoint's weights and compiles its program. On failure or abort everything made so far is disposed.
+ * Throws `artifact_unsupported`, `artifact_invalid`, `out_of_memory` or `request_cancelled`.
+ */
+export async function loadModel(
+  backend: Backend,
+  checkpoint: Checkpoint,
+  options: LoadModelOptions,
+): Promise<LoadedModel> {
+  const plan = planModel(checkpoint.config, checkpoint.tensors);
+  const weights = new WeightPacker(backend, options);
+  try {
+    await weights.pack(plan);
+    const program = backend.compile({
+      buffers: plan.buffers,
+      ops: plan.ops.map((op) => realize(op, weights)),
+      hidden: plan.hidden,
+      head: realizeFields(plan.head, weights),
+      maxTokens: options.maxTokens,
+    });
+    return {
+      program,
+      adaptable: plan.adaptable,
+      weightBytes: weights.byteLength,
+      unusedTensors: plan.unusedTensors,
+      packed: weights.packed,
+      saved: weights.saved,
+      [Symbol.dispose]: () => {
+        program[Symbol.dispose]();
+        weights[Symbol.dispose]();
+      },
+    };
+  } catch (error) {
+    weights[Symbol.dispose]();
+    throw error;
+  } finally {
+    weights.closeFiles();
+  }
+}
+
+function realize(op: PlannedOp, weights: WeightPacker): Op {
+  if (op.op === "linear") return realizeFields(op, weights);
+  if (op.op === "embedding") return { ...op, weight: weights.matrix(op.weight) };
+  if (op.op === "rms_norm") return { ...op, weight: weights.vector(op.weight) };
+  if (op.op === "attention") {
+    const { sinks, ...rest } = op;
+    return { ...rest, ...(sinks !== undefined && { sinks: weights.vector(sinks) }) };
+  }
+  if (op.op === "experts")
+    return { ...op, experts: op.experts.map((expert) => realizeExpert(expert, weights)) };
+  return op;
+}
+
+function realizeExpert(planned: PlannedExpert, weights: WeightPacker): ExpertWeights {
+  const { gate, up, down, gateBias, upBias, downBias } = planned;
+  return {
+    gate: weights.matrix(gate),
+    down: weights.matrix(down),
+    ...(up !== undefined && { up: weights.matrix(up) }),
+    ...(gateBias !== undefined && { gateBias: weights.vector(gateBias) }),
+    ...(upBias !== undefined && { upBias: weights.vector(upBias) }),
+    ...(downBias !== undefined && { downBias: weights.vector(downBias) }),
+  };
+}
+
+function realizeFields<T extends { readonly weight: MatrixPlan; readonly bias?: VectorPlan }>(
+  part: T,
+  weights: WeightPacker,
+): Omit<T, "weight" | "bias"> & { readonly weight: Matrix; readonly bias?: Vector } {
+  const { weight, bias, ...rest } = part;
+  return {
+    ...rest,
+    weight: weights.matrix(weight),
+    ...(bias !== undefined && { bias: weights.vector(bias) }),
+  };
+}

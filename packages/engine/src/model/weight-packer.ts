@@ -1,0 +1,333 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type {
+  Backend,
+  MappedFile,
+  Matrix,
+  MatrixSource,
+  PackedForm,
+  TensorBytes,
+  Vector,
+  VectorSource,
+} from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
+import type { WeightCorruptor } from "../faults/corrupt-weights.js";
+import type {
+  MatrixParts,
+  MatrixRecipe,
+  StoredTensor,
+  TensorInfo,
+  VectorStep,
+} from "@octavo/artifacts/checkpoint/checkpoint";
+import { readTensor, readTensorNow } from "@octavo/artifacts/checkpoint/read-tensor";
+import { type FloatType, isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
+import { convertFloats } from "@octavo/artifacts/program/float-conversion";
+import type { MatrixPlan, ModelPlan, VectorPlan } from "@octavo/artifacts/program/model-plan";
+import type { KeptMatrix, WeightCache } from "./weight-cache/weight-cache.js";
+
+export interface PackingOptions {
+  /** Type that unquantised matrices are converted to; undefined keeps each as it is stored. */
+  readonly dtype?: FloatType | undefined;
+  /** Bytes of the checkpoint's matrices packed so far, and all that will be. */
+  readonly onProgress?: ((packedBytes: number, totalBytes: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Packed weights of earlier starts; what is not there is packed and put there. */
+  readonly cache?: WeightCache | undefined;
+  /** Leaves bf16 matrices in their files where the backend can read them there; default false. */
+  readonly inPlace?: boolean | undefined;
+  /**
+   * Bytes of matrices from which on they are multiplied out of their files first, where the backend can, and packed between steps; default
+   * is that all are packed at once.
+   */
+  readonly packLaterFrom?: number | undefined;
+  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Makes some of them wrong; not with a cache. */
+  readonly corruptor?: WeightCorruptor | undefined;
+}
+
+/**
+ * Each packing already spreads over the backend's threads. Those that wait there keep the threads busy while this one builds the
+ * tokenizer; converted and assembled tensors lie in memory of their own until they are packed, so of them there are but two.
+ */
+const MAPPED_IN_FLIGHT = 32;
+const CONVERTED_IN_FLIGHT = 2;
+
+/** For a model that is served: less is packed before anybody would notice. */
+export const packLaterFromBytes = 64 << 20;
+/** So that a request that has waited for the model goes before the first slice. */
+const LATER_MS = 50;
+/** What a step waits for at most while weights are packed. */
+const SLICE_MS = 100;
+
+type AssembledSource = Omit<MatrixSource, "type" | "rows" | "cols" | "name">;
+
+/** Turns weight plans into handles, each plan once, and owns what it made. */
+export class WeightPacker implements Disposable {
+  readonly #backend: Backend;
+  readonly #options: PackingOptions;
+  readonly #files = new Map<string, MappedFile>();
+  readonly #matrices = new Map<MatrixPlan, Matrix>();
+  readonly #vectors = new Map<VectorPlan, Vector>();
+  readonly #forms = new Map<MatrixPlan, PackedForm>();
+  #packed: Promise<boolean> = Promise.resolve(true);
+  #saving: Promise<void> | undefined;
+  #packedBytes = 0;
+  #isDisposed = false;
+
+  constructor(backend: Backend, options: PackingOptions) {
+    this.#backend = backend;
+    this.#options = options;
+  }
+
+  get byteLength(): number {
+    let sum = 0;
+    for (const matrix of this.#matrices.values()) sum += matrix.byteLength;
+    return sum;
+  }
+
+  async pack(plan: ModelPlan): Promise<void> {
+    const matrices = new Set<MatrixPlan>();
+    for (const weight of plannedWeights(plan)) {
+      if (weight.kind === "matrix") matrices.add(weight);
+      else this.#packVector(weight);
+    }
+    const plans = [...matrices];
+    const total = plans.reduce((sum, one) => sum + sourceBytes(one), 0);
+    const { cache, dtype, onProgress, corruptor, packLaterFrom = Infinity } = this.#options;
+    corruptor?.checkMatches(plans.flatMap(({ sources }) => sources.map(({ name }) => name)));
+    const mapped = await cache?.load(this.#backend, plans, dtype);
+    if (mapped === undefined) {
+      const packLater = total >= packLaterFrom;
+      await this.#packMatrices(plans, total, packLater);
+      if (packLater) this.#packed = this.#packRest();
+      this.#saving = cache && this.#saveIn(cache, plans);
+      return;
+    }
+    for (const [i, matrix] of mapped.entries()) {
+      const mappedPlan = plans[i];
+      if (mappedPlan !== undefined) this.#matrices.set(mappedPlan, matrix);
+    }
+    onProgress?.(total, total);
+  }
+
+  /** Resolves once what was packed is in the cache, or could not be put there. */
+  get saved(): Promise<void> {
+    return this.#saving ?? Promise.resolve();
+  }
+
+  /** Resolves once nothing is left to pack, or nothing more will be packed. */
+  get packed(): Promise<void> {
+    return this.#packed.then(() => undefined);
+  }
+
+  async #saveIn(cache: WeightCache, plans: readonly MatrixPlan[]): Promise<void> {
+    if (await this.#packed) await cache.save(this.#backend, plans, this.#options.dtype, this.#kept(plans));
+  }
+
+  /** Whether all is packed. Steps that come meanwhile each wait for one slice at most. */
+  async #packRest(): Promise<boolean> {
+    const rest = [...this.#matrices.values()];
+    await delay(LATER_MS);
+    try {
+      while (rest.length > 0 && !this.#isDisposed) {
+        const count = await this.#backend.packMore?.(rest, SLICE_MS);
+        rest.splice(0, count ?? rest.length);
+      }
+    } catch (error) {
+      if (this.#isDisposed) return false;
+      const { message } = OctavoError.from(error);
+      this.#options.onWarning?.(
+        `Weights are read from their files, more slowly, since not all could be packed: ${message}`,
+      );
+    }
+    return rest.length === 0;
+  }
+
+  #kept(plans: readonly MatrixPlan[]): KeptMatrix[] {
+    return plans.flatMap((plan) => {
+      const form = this.#forms.get(plan);
+      const matrix = this.#matrices.get(plan);
+      return form === undefined || matrix === undefined ? [] : [{ form, matrix }];
+    });
+  }
+
+  matrix(plan: MatrixPlan): Matrix {
+    return expectPacked(this.#matrices.get(plan));
+  }
+
+  vector(plan: VectorPlan): Vector {
+    return expectPacked(this.#vectors.get(plan));
+  }
+
+  closeFiles(): void {
+    for (const file of this.#files.values()) file[Symbol.dispose]();
+    this.#files.clear();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    for (const handle of [...this.#matrices.values(), ...this.#vectors.values()]) handle[Symbol.dispose]();
+    this.#matrices.clear();
+    this.#vectors.clear();
+  }
+
+  #packVector(plan: VectorPlan): void {
+    this.#vectors.set(
+      plan,
+      this.#backend.createVector(plan.sources.map((tensor) => this.#vectorSource(tensor))),
+    );
+  }
+
+  /** Every packing is awaited even when one fails, so that no handle is born after the disposal. */
+  async #packMatrices(plans: readonly MatrixPlan[], total: number, packLater: boolean): Promise<void> {
+    const queue = plans.values();
+    const failures: unknown[] = [];
+    // What is read in place cannot be kept by the cache, which keeps all or nothing.
+    const inPlace =
+      this.#options.inPlace === true && (this.#options.cache === undefined || plans.every(isBf16));
+    const worker = async (): Promise<void> => {
+      for (const plan of queue) {
+        if (failures.length > 0) return;
+        try {
+          this.#options.signal?.throwIfAborted();
+          const sources = await Promise.all(plan.sources.map((tensor) => this.#matrixSource(tensor)));
+          const matrix = await this.#backend.createMatrix(sources, { inPlace, packLater });
+          this.#matrices.set(plan, matrix);
+          this.#forms.set(plan, formOf(plan, sources));
+          this.#packedBytes += sourceBytes(plan);
+          this.#options.onProgress?.(this.#packedBytes, total);
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+    };
+    const { dtype, corruptor } = this.#options;
+    const copies = dtype !== undefined || corruptor !== undefined || plans.some(isAssembled);
+    const inFlight = copies ? CONVERTED_IN_FLIGHT : MAPPED_IN_FLIGHT;
+    await Promise.all(Array.from({ length: inFlight }, worker));
+    if (this.#options.signal?.aborted === true) {
+      throw new OctavoError("request_cancelled", "Loading the model was aborted.", { cause: failures[0] });
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #matrixSource(tensor: TensorInfo): Promise<MatrixSource> {
+    const [rows = 0, cols = 0] = tensor.shape;
+    const { dtype, corruptor } = this.#options;
+    const { type, name, recipe } = tensor;
+    if (corruptor?.matches(name) === true) return this.#corrupted(tensor, corruptor);
+    if (recipe !== undefined) return { type, rows, cols, name, ...(await this.#assemble(recipe)) };
+    if (dtype === undefined || dtype === type || !isFloatType(type)) {
+      return { type, rows, cols, bytes: this.#bytes(tensor), name };
+    }
+    const data = convertFloats(await readTensor(tensor), type, dtype);
+    return { type: dtype, rows, cols, bytes: { data }, name };
+  }
+
+  async #corrupted(tensor: TensorInfo, corruptor: WeightCorruptor): Promise<MatrixSource> {
+    const [rows = 0, cols = 0] = tensor.shape;
+    const { type, name, recipe } = tensor;
+    const parts = await recipe?.assemble();
+    if (parts?.scales !== undefined) {
+      const scales = corruptor.scales(name, parts.scales);
+      return { type, rows, cols, name, ...this.#sourceOf({ ...parts, scales }) };
+    }
+    if (!isFloatType(type)) {
+      const message = `Tensor "${name}" is stored as ${type}, whose weights cannot be corrupted: choose others by name, or a model in f32, f16, bf16 or a format with scales of its own.`;
+      throw new OctavoError("artifact_unsupported", message, { param: "corrupt_weights" });
+    }
+    const stored = parts?.values ?? tensor;
+    const bytes = stored instanceof Uint8Array ? stored : await readTensor(stored);
+    const dtype = this.#options.dtype ?? type;
+    return { type: dtype, rows, cols, name, bytes: { data: corruptor.floats(name, bytes, type, dtype) } };
+  }
+
+  async #assemble(recipe: MatrixRecipe): Promise<AssembledSource> {
+    return this.#sourceOf(await recipe.assemble());
+  }
+
+  #sourceOf({ values, scales, zeros, ...rest }: MatrixParts): AssembledSource {
+    return {
+      ...rest,
+      bytes: values instanceof Uint8Array ? { data: values } : this.#bytes(values),
+      ...(scales !== undefined && { scales: { data: bytesOf(scales) } }),
+      ...(zeros !== undefined && { zeros: { data: bytesOf(zeros) } }),
+    };
+  }
+
+  #vectorSource(tensor: TensorInfo): VectorSource {
+    const { type } = tensor;
+    if (!isFloatType(type)) {
+      throw new OctavoError(
+        "artifact_unsupported",
+        `Tensor "${tensor.name}" is stored as ${type}; vectors must be f32, f16 or bf16.`,
+      );
+    }
+    const length = tensor.shape[0] ?? 0;
+    if (tensor.step === undefined) return { type, length, bytes: this.#bytes(tensor), name: tensor.name };
+    return { type, length, bytes: { data: everyNth(readTensorNow(tensor), tensor.step) }, name: tensor.name };
+  }
+
+  #bytes(tensor: TensorInfo | StoredTensor): TensorBytes {
+    let file = this.#files.get(tensor.path);
+    if (file === undefined) {
+      file = this.#backend.mapFile(tensor.path);
+      this.#files.set(tensor.path, file);
+    }
+    return { file, offset: tensor.offset, byteLength: tensor.byteLength };
+  }
+}
+
+/** Elements `first`, `first + every`, ... of a vector. */
+function everyNth(bytes: Uint8Array, { first, every, elementBytes }: VectorStep): Uint8Array {
+  const count = bytes.byteLength / elementBytes / every;
+  const picked = new Uint8Array(count * elementBytes);
+  for (let i = 0; i < count; i++) {
+    const at = (first + i * every) * elementBytes;
+    picked.set(bytes.subarray(at, at + elementBytes), i * elementBytes);
+  }
+  return picked;
+}
+
+function bytesOf(values: Float32Array): Uint8Array {
+  return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+}
+
+function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {
+  for (const op of plan.ops) {
+    if (op.op === "attention" && op.sinks !== undefined) yield op.sinks;
+    if (op.op === "experts") {
+      for (const expert of op.experts) yield* Object.values(expert);
+      continue;
+    }
+    if (op.op !== "embedding" && op.op !== "linear" && op.op !== "rms_norm") continue;
+    yield op.weight;
+    if (op.op === "linear" && op.bias !== undefined) yield op.bias;
+  }
+  yield plan.head.weight;
+  if (plan.head.bias !== undefined) yield plan.head.bias;
+}
+
+function sourceBytes(plan: MatrixPlan): number {
+  return plan.sources.reduce((sum, tensor) => sum + tensor.byteLength, 0);
+}
+
+function isBf16(plan: MatrixPlan): boolean {
+  return plan.sources.every(({ type }) => type === "bf16");
+}
+
+function isAssembled(plan: MatrixPlan): boolean {
+  return plan.sources.some((tensor) => tensor.recipe !== undefined);
+}
+
+function formOf({ rows, cols }: MatrixPlan, sources: readonly MatrixSource[]): PackedForm {
+  const [first] = sources;
+  if (first === undefined) throw new OctavoError("internal_error", "A matrix was packed from nothing.");
+  const hasZeros = sources.some((source) => source.zeros !== undefined);
+  return { type: first.type, rows, cols, groupSize: first.groupSize, hasZeros };
+}
+
+function expectPacked<T>(handle: T | undefined): T {
+  if (handle === undefined)
+    throw new OctavoError("internal_error", "A weight was used before it was packed.");
+  return handle;
+}

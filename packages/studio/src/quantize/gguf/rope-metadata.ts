@@ -1,0 +1,121 @@
+import { join } from "node:path";
+import { artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { type GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
+import { readJsonFile } from "@octavo/text/files/bounded-json";
+import { type RopeFactors } from "@octavo/artifacts/gguf/gguf-config";
+import type { Checkpoint, ModelConfig } from "@octavo/engine";
+import type { WrittenArchitecture } from "./written-architectures.js";
+
+export interface RopeMetadata {
+  readonly metadata: Readonly<Record<string, GgufValue>>;
+  readonly factors: RopeFactors;
+}
+
+const u32 = (value: number): GgufValue => ({ type: "u32", value });
+const f32 = (value: number): GgufValue => ({ type: "f32", value });
+const text = (value: string): GgufValue => ({ type: "string", value });
+
+/** @throws OctavoError `artifact_unsupported` for a scaling that GGUF, or this architecture of llama.cpp, does not know */
+export function ropeMetadata(
+  checkpoint: Checkpoint,
+  { kind, takesRopeFactors }: WrittenArchitecture,
+): RopeMetadata {
+  const { path, config } = checkpoint;
+  const { rotaryDim, theta, scaling } = config.rope;
+  const key = `${kind}.rope.scaling`;
+  const base = { [`${kind}.rope.dimension_count`]: u32(rotaryDim), [`${kind}.rope.freq_base`]: f32(theta) };
+  if (!takesRopeFactors && (scaling.kind === "llama3" || scaling.kind === "factors")) {
+    throw artifactUnsupported(
+      path,
+      `scales its rotary frequencies one by one, which llama.cpp's ${kind} models cannot`,
+    );
+  }
+  switch (scaling.kind) {
+    case "none":
+      return { metadata: base, factors: {} };
+    case "llama3":
+      return { metadata: base, factors: { always: llama3Factors(config) } };
+    case "linear":
+      return {
+        metadata: { ...base, [`${key}.type`]: text("linear"), [`${key}.factor`]: f32(scaling.factor) },
+        factors: {},
+      };
+    case "yarn": {
+      const { factor, originalMaxPositions, attentionFactor } = scaling;
+      // llama.cpp multiplies YaRN's own factor by the one of the file.
+      const own = factor > 1 ? 1 + 0.1 * Math.log(factor) : 1;
+      return {
+        metadata: {
+          ...base,
+          [`${key}.type`]: text("yarn"),
+          [`${key}.factor`]: f32(factor),
+          [`${key}.original_context_length`]: u32(originalMaxPositions),
+          ...(attentionFactor !== undefined && { [`${key}.attn_factor`]: f32(attentionFactor / own) }),
+        },
+        factors: {},
+      };
+    }
+    case "factors": {
+      const { long, short, originalPositions } = longRope(path, config);
+      return {
+        metadata: {
+          ...base,
+          [`${key}.original_context_length`]: u32(originalPositions),
+          [`${key}.attn_factor`]: f32(scaling.attentionFactor ?? 1),
+        },
+        factors: { long, short },
+      };
+    }
+    case "dynamic":
+      throw artifactUnsupported(path, "scales its rotary embedding by dynamic, which GGUF files cannot say");
+  }
+}
+
+/** Llama 3's scaling as divisors of the inverse frequencies, which is how GGUF files hold it (`rope_freqs.weight`). */
+export function llama3Factors({ rope }: ModelConfig): Float32Array {
+  const { scaling, theta, rotaryDim } = rope;
+  return Float32Array.from({ length: rotaryDim / 2 }, (_, i) => {
+    if (scaling.kind !== "llama3") return 1;
+    const { factor, lowFrequencyFactor: low, highFrequencyFactor: high, originalMaxPositions } = scaling;
+    const wavelength = 2 * Math.PI * theta ** ((2 * i) / rotaryDim);
+    if (wavelength < originalMaxPositions / high) return 1;
+    if (wavelength > originalMaxPositions / low) return factor;
+    const smooth = (originalMaxPositions / wavelength - low) / (high - low);
+    return 1 / ((1 - smooth) / factor + smooth);
+  });
+}
+
+/** config.json as far as LongRoPE goes; the engine's own reader, which keeps one of the two lists, has checked it before. */
+interface LongRopeJson {
+  readonly rope_scaling?: LongRopeParameters | null;
+  readonly rope_parameters?: LongRopeParameters | null;
+  readonly original_max_position_embeddings?: number | null;
+}
+
+interface LongRopeParameters {
+  readonly long_factor?: readonly number[] | null;
+  readonly short_factor?: readonly number[] | null;
+  readonly original_max_position_embeddings?: number | null;
+}
+
+const maxConfigBytes = 16 * 1024 * 1024;
+
+function longRope(
+  path: string,
+  { maxPositionEmbeddings }: ModelConfig,
+): { readonly long: Float32Array; readonly short: Float32Array; readonly originalPositions: number } {
+  const json = readJsonFile(join(path, "config.json"), maxConfigBytes) as LongRopeJson;
+  const parameters = json.rope_parameters ?? json.rope_scaling;
+  const { long_factor: long, short_factor: short } = parameters ?? {};
+  if (!long || !short) {
+    throw artifactUnsupported(path, "has longrope rope scaling without one of long_factor and short_factor");
+  }
+  return {
+    long: Float32Array.from(long),
+    short: Float32Array.from(short),
+    originalPositions:
+      parameters?.original_max_position_embeddings ??
+      json.original_max_position_embeddings ??
+      maxPositionEmbeddings,
+  };
+}

@@ -1,0 +1,137 @@
+import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { convertFloats } from "@octavo/artifacts/program/float-conversion";
+import { isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
+import { type MatrixPlan, type ModelPlan } from "@octavo/artifacts/program/model-plan";
+import { planModel } from "@octavo/artifacts/program/registry";
+import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
+import type { Checkpoint, TensorInfo } from "@octavo/engine";
+
+/** Tensors converted and written together: what comes before the layers, each layer, what comes after. */
+export interface Unit {
+  readonly name: string;
+  readonly layer: number | undefined;
+  readonly tensors: readonly TensorInfo[];
+}
+
+/** An unquantised checkpoint, cut into units. */
+export interface SourceModel {
+  readonly checkpoint: Checkpoint;
+  readonly plan: ModelPlan;
+  readonly units: readonly Unit[];
+  /** Names of the tensors that multiply activations and may be quantised, the output head included. */
+  readonly linears: ReadonlySet<string>;
+  /** Names of the matrices that choose experts. */
+  readonly routers: ReadonlySet<string>;
+}
+
+/** @throws OctavoError `artifact_unsupported` for a checkpoint that is quantised already or no safetensors folder */
+export function openSource(checkpoint: Checkpoint): SourceModel {
+  const { path, format, config, tensors } = checkpoint;
+  if (format !== "safetensors") {
+    throw artifactUnsupported(path, "is a GGUF file; quantise from the model's unquantised safetensors");
+  }
+  for (const tensor of tensors.values()) {
+    if (isFloatType(tensor.type) && tensor.recipe === undefined) continue;
+    throw artifactUnsupported(
+      path,
+      `is quantised already (tensor ${JSON.stringify(tensor.name)}); quantise from the original weights`,
+    );
+  }
+  const plan = planModel(config, tensors);
+  return { checkpoint, plan, units: cutIntoUnits(tensors), ...matrixNames(plan, tensors) };
+}
+
+/** The module that a weight belongs to: its name without `.weight`. */
+export function moduleOf(tensorName: string): string {
+  return tensorName.replace(/\.weight$/, "");
+}
+
+export function layerOf(tensorName: string): number | undefined {
+  const match = /^model\.layers\.(\d+)\./.exec(tensorName);
+  return match === null ? undefined : Number(match[1]);
+}
+
+/**
+ * A tensor's values in single precision.
+ * @throws OctavoError `artifact_invalid` for values that are not finite
+ */
+export function readFloats(tensor: TensorInfo): Promise<Float32Array> {
+  return readRows(tensor, 0, tensor.shape[0] ?? 1);
+}
+
+/** Of those, `count` rows from `first` on: a large tensor need not be in memory as a whole. */
+export async function readRows(tensor: TensorInfo, first: number, count: number): Promise<Float32Array> {
+  const [numRows = 1] = tensor.shape;
+  const rowBytes = numRows === 0 ? 0 : tensor.byteLength / numRows;
+  const range = { offset: tensor.offset + first * rowBytes, byteLength: count * rowBytes };
+  const { name, path } = tensor;
+  const single = convertFloats(await readTensor({ name, path, ...range }), floatType(tensor), "f32");
+  const values = new Float32Array(single.buffer, single.byteOffset, single.byteLength / 4);
+  let at = 0;
+  while (at < values.length && Number.isFinite(values[at])) at++;
+  if (at === values.length) return values;
+  const element = (values.length / count) * first + at;
+  throw artifactInvalid(path, `tensor ${JSON.stringify(name)} holds ${values[at]} at element ${element}`);
+}
+
+export function floatType(tensor: TensorInfo): "f32" | "f16" | "bf16" {
+  if (isFloatType(tensor.type)) return tensor.type;
+  throw artifactUnsupported(tensor.path, `tensor ${JSON.stringify(tensor.name)} is ${tensor.type}`);
+}
+
+function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): Unit[] {
+  const before: TensorInfo[] = [];
+  const after: TensorInfo[] = [];
+  const layers = new Map<number, TensorInfo[]>();
+  for (const tensor of tensors.values()) {
+    const layer = layerOf(tensor.name);
+    if (layer === undefined) (tensor.name.startsWith("model.embed_tokens.") ? before : after).push(tensor);
+    else {
+      const known = layers.get(layer) ?? [];
+      known.push(tensor);
+      layers.set(layer, known);
+    }
+  }
+  const byNumber = [...layers].toSorted(([a], [b]) => a - b);
+  return [
+    { name: "embeddings", layer: undefined, tensors: before },
+    ...byNumber.map(([layer, own]) => ({ name: `layer ${layer}`, layer, tensors: own })),
+    { name: "head", layer: undefined, tensors: after },
+  ].filter((unit) => unit.tensors.length > 0);
+}
+
+/** Routers of mixtures of experts decide by small differences and are kept; so does everyone else. */
+const routerModule = /\.(?:gate|router|shared_expert_gate)(?:\.[a-z_]+)?$/;
+
+function matrixNames(
+  plan: ModelPlan,
+  tensors: ReadonlyMap<string, TensorInfo>,
+): Pick<SourceModel, "linears" | "routers"> {
+  const linears = new Set<string>();
+  const routers = new Set<string>();
+  const add = (matrix: MatrixPlan): void => {
+    for (const { name } of matrix.sources) {
+      // Experts that are stacked in one tensor are no matrix of any format.
+      if (tensors.get(name)?.shape.length !== 2) continue;
+      (routerModule.test(moduleOf(name)) ? routers : linears).add(name);
+    }
+  };
+  const embeddings = new Set<MatrixPlan>();
+  for (const op of plan.ops) {
+    if (op.op === "embedding") embeddings.add(op.weight);
+    else for (const field of Object.values(op)) for (const matrix of matricesIn(field)) add(matrix);
+  }
+  if (!embeddings.has(plan.head.weight)) add(plan.head.weight);
+  return { linears, routers };
+}
+
+/** Also those of an op's experts. */
+function matricesIn(field: unknown): MatrixPlan[] {
+  if (typeof field !== "object" || field === null || ArrayBuffer.isView(field)) return [];
+  if (isMatrixPlan(field)) return [field];
+  return "kind" in field ? [] : Object.values(field).flatMap(matricesIn);
+}
+
+function isMatrixPlan(value: object): value is MatrixPlan {
+  return "kind" in value && value.kind === "matrix";
+}

@@ -1,0 +1,158 @@
+import type { GrammarSpec } from "../../structured/grammar.js";
+import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { EventSink } from "../output-events.js";
+import type { Input, Waiting } from "../shared/input.js";
+import { readCallArguments } from "../shared/call-arguments.js";
+import { nextPiece, takeText, untilTag } from "../shared/tags.js";
+
+const start = "<|start|>";
+const channelTag = "<|channel|>";
+const constrain = "<|constrain|>";
+const message = "<|message|>";
+const end = "<|end|>";
+const call = "<|call|>";
+const done = "<|return|>";
+const bodyEnds = [end, call, done, start, channelTag];
+const maxHeaderLength = 1024;
+
+/**
+ * gpt-oss' messages: a header (channel, recipient, type of content), `<|message|>`, a body and its end. The channel `analysis` is
+ * reasoning, `final` and a `commentary` without recipient are content, a recipient `functions.NAME` is a call with the body
+ * as its arguments. Format: OpenAI's "Harmony response format" guide.
+ */
+const machine: Machine = function* (context) {
+  const { input, sink } = context;
+  const toContent = (text: string): void => sink.content(text);
+  // the prompt ends in `<|start|>assistant`, so that an answer begins inside a header
+  const lead = (yield* takeText(input, channelTag))
+    ? channelTag
+    : (yield* takeText(input, " to="))
+      ? " to="
+      : "";
+  input.unread(lead);
+  let isHeader = lead !== "";
+  for (;;) {
+    if (!isHeader) {
+      const tag = yield* untilTag(input, [start, channelTag], toContent);
+      if (tag === undefined) return;
+      input.unread(tag);
+    }
+    isHeader = yield* readMessage(context);
+  }
+};
+
+/** Everything a header consists of; the type of content may stand without its tag. */
+const headerParts =
+  /<\|(?:start|message)\|>|(?<=<\|start\|>)assistant|<\|channel\|>\s*(?:(?:analysis|commentary|final)\b)?|(?:^|\s|(?<=>))to=[^\s<]+|<\|constrain\|>|\bjson\b/g;
+
+/** One message; returns whether another one's header follows at once. */
+function* readMessage({ input, sink }: MachineContext): Waiting<boolean> {
+  let raw = "";
+  let header = "";
+  while (!header.endsWith(message)) {
+    const piece = yield* nextPiece(input, [start, channelTag, constrain, message, end, call, done]);
+    const isBroken = piece === "" || piece === end || piece === call || piece === done;
+    if (isBroken || raw.length > maxHeaderLength) {
+      sink.content(raw + piece);
+      return false;
+    }
+    raw += piece;
+    header += piece;
+  }
+  const channel = /<\|channel\|>\s*(\w+)/.exec(header)?.[1] ?? "final";
+  const recipient = /(?:^|\s|>)to=([^\s<]+)/.exec(header)?.[1];
+  const unknown = header.replace(headerParts, "").trim();
+  if (unknown !== "") sink.ignore(unknown);
+  let tag: string | undefined;
+  if (recipient !== undefined && recipient !== "assistant" && recipient !== "user") {
+    sink.beginCall(recipient.replace(/^functions\.(?=.)/, ""));
+    tag = yield* readCallArguments(input, sink, bodyEnds);
+    if (tag === undefined) tag = yield* untilTag(input, bodyEnds, (text) => sink.content(text));
+  } else {
+    tag = channel === "analysis" ? yield* readReasoning(input, sink) : yield* readContent(input, sink);
+  }
+  if (tag !== start && tag !== channelTag) return false;
+  input.unread(tag);
+  return true;
+}
+
+function* readReasoning(input: Input, sink: EventSink): Waiting<string | undefined> {
+  if (sink.hasReasoning) sink.reasoning("\n");
+  sink.beginReasoning(input.offset);
+  const tag = yield* untilTag(input, bodyEnds, (text) => sink.reasoning(text));
+  sink.endReasoning(input.offset - (tag?.length ?? 0));
+  return tag;
+}
+
+function* readContent(input: Input, sink: EventSink): Waiting<string | undefined> {
+  if (sink.hasContent) sink.content("\n");
+  return yield* untilTag(input, bodyEnds, (text) => sink.content(text));
+}
+
+const markers = [start, channelTag, constrain, message, end, call, done];
+
+/** Where reasoning stands, for bounding it. */
+export const harmonyReasoningTags = {
+  startTags: [`${channelTag}analysis${message}`],
+  endTags: [end],
+  beginsOpen: false,
+} as const;
+
+const literal = (text: string): GrammarSpec => ({ kind: "literal", text });
+const regex = (pattern: string): GrammarSpec => ({ kind: "regex", pattern });
+const sequence = (...parts: readonly GrammarSpec[]): GrammarSpec => ({ kind: "sequence", parts });
+const either = (...options: readonly GrammarSpec[]): GrammarSpec => ({ kind: "any_of", options });
+const repeated = (item: GrammarSpec, max?: number): GrammarSpec => ({
+  kind: "repeat",
+  item,
+  min: 0,
+  ...(max !== undefined && { max }),
+});
+
+/** A message's body: any text but markup, characters that spell markup included. */
+const body: GrammarSpec = { kind: "schema_text", schema: { type: "string" }, without: markers };
+const nextMessage = literal(`${end}${start}assistant`);
+const contentType = repeated(sequence(regex(" ?"), literal(constrain), regex("\\w{0,32}")), 1);
+
+/** A message without a recipient up to its body, in one of these channels. */
+function heading(channels: string): GrammarSpec {
+  return sequence(literal(channelTag), regex(`(?:${channels})`), contentType, literal(message));
+}
+
+const reasoned = repeated(sequence(heading("analysis"), body, nextMessage));
+const freeMessage = sequence(heading("analysis|commentary|final"), body);
+
+/** The recipient stands before the channel or behind it. */
+function callHeading(name: string): readonly GrammarSpec[] {
+  const channel = regex("(?:commentary|analysis)");
+  const recipient = literal(` to=functions.${name}`);
+  return [
+    either(
+      sequence(literal(channelTag), channel, recipient),
+      sequence(recipient, literal(channelTag), channel),
+    ),
+    either(sequence(regex(" ?"), literal(`${constrain}json`)), regex("(?: json)?")),
+    literal(message),
+  ];
+}
+
+/** Messages of any kind as long as only these calls are among them. */
+function answerWith(calls: GrammarSpec, mustCall: boolean): GrammarSpec {
+  const ended = sequence(calls, repeated(literal(call), 1));
+  if (mustCall) return sequence(reasoned, ended);
+  const others = sequence(either(body, freeMessage), repeated(sequence(nextMessage, freeMessage)));
+  return either(sequence(others, repeated(sequence(nextMessage, ended), 1)), ended);
+}
+
+export const harmony: ToolFormat = {
+  name: "openai",
+  markers,
+  machine,
+  layout: {
+    begin: callHeading,
+    end: "",
+    separator: `${call}${start}assistant`,
+    answer: answerWith,
+  },
+  content: (content) => either(content, sequence(reasoned, heading("final"), content)),
+};

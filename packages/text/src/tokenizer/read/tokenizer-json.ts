@@ -1,0 +1,149 @@
+import { OctavoError } from "@octavo/protocol/errors";
+import type { TokenizerFileConfig } from "../source.js";
+import type {
+  AddedTokenSpecification,
+  PostProcessorSpecification,
+  ReadTokenizer,
+  TokenizerSpecification,
+} from "../specification.js";
+import type { TokenTable } from "../token-table.js";
+import { JsonReader } from "./json-reader.js";
+import { readModel, vocabularyLimit } from "./model-json.js";
+import { readDecoder, readNormalizer, readPreTokenizer } from "./pipeline-json.js";
+
+/**
+ * Reads Hugging Face's tokenizer.json (its content, parsed). Throws `artifact_invalid` for malformed content and
+ * `artifact_unsupported` for parts that are not implemented, each with the path inside the file.
+ */
+export function readTokenizerJson(json: unknown, config: TokenizerFileConfig): ReadTokenizer {
+  const root = new JsonReader(json, "tokenizer.json");
+  const { vocabulary, table, model } = readModel(root.get("model"));
+  const addedTokens = readAddedTokens(root.get("added_tokens"), table);
+  const addedIdOf = new Map(addedTokens.map((token) => [token.content, token.id]));
+  const lookUp = (token: string | undefined): number | undefined =>
+    token === undefined ? undefined : (addedIdOf.get(token) ?? table.idOf(token));
+  const bosTokenId = lookUp(config.bosToken);
+  const eosTokenId = lookUp(config.eosToken);
+  const largestId = addedTokens.reduce((largest, token) => Math.max(largest, token.id), table.size - 1);
+  const specification: TokenizerSpecification = {
+    vocabulary,
+    model,
+    addedTokens,
+    normalizer: readNormalizer(root.get("normalizer")),
+    preTokenizer: readPreTokenizer(root.get("pre_tokenizer")),
+    decoder: readDecoder(root.get("decoder")),
+    postProcessor: withConfiguredTokens(
+      readPostProcessor(root.get("post_processor"), largestId + 1),
+      config,
+      bosTokenId,
+      eosTokenId,
+    ),
+    bosTokenId,
+    eosTokenId,
+  };
+  return { specification, table };
+}
+
+function readAddedTokens(reader: JsonReader, table: TokenTable): AddedTokenSpecification[] {
+  if (reader.isAbsent) return [];
+  const byContent = new Map<string, AddedTokenSpecification>();
+  const contentOf = new Map<number, string>();
+  for (const item of reader.items()) {
+    const content = item.get("content").string();
+    if (content === "") continue;
+    const declared = item.get("id").index(vocabularyLimit);
+    // the reference takes the model's id for a token that the model already has
+    const id = table.idOf(content) ?? declared;
+    const owner = contentOf.get(id) ?? table.token(id);
+    if (owner !== undefined && owner !== content) {
+      throw new OctavoError(
+        "artifact_invalid",
+        `${item.path} gives ${JSON.stringify(content)} the id ${id}, which is already ${JSON.stringify(owner)}.`,
+      );
+    }
+    contentOf.set(id, content);
+    byContent.set(content, {
+      id,
+      content,
+      special: item.get("special").boolean(false),
+      singleWord: item.get("single_word").boolean(false),
+      stripLeft: item.get("lstrip").boolean(false),
+      stripRight: item.get("rstrip").boolean(false),
+      normalized: item.get("normalized").boolean(!item.get("special").boolean(false)),
+    });
+  }
+  return [...byContent.values()];
+}
+
+function readPostProcessor(reader: JsonReader, idLimit: number): PostProcessorSpecification {
+  const nothing: PostProcessorSpecification = { before: [], after: [] };
+  if (reader.isAbsent) return nothing;
+  const type = reader
+    .get("type")
+    .oneOf(["TemplateProcessing", "ByteLevel", "Sequence", "BertProcessing", "RobertaProcessing"]);
+  switch (type) {
+    case "ByteLevel":
+      return nothing;
+    case "Sequence":
+      return reader
+        .get("processors")
+        .items()
+        .map((item) => readPostProcessor(item, idLimit))
+        .reduce(
+          (inner, outer) => ({
+            before: [...outer.before, ...inner.before],
+            after: [...inner.after, ...outer.after],
+          }),
+          nothing,
+        );
+    case "TemplateProcessing":
+      return readTemplate(reader, idLimit);
+    case "BertProcessing":
+    case "RobertaProcessing": {
+      const idOf = (key: string): number =>
+        new JsonReader(reader.get(key).array()[1], `${reader.path}.${key}[1]`).index(idLimit);
+      return { before: [idOf("cls")], after: [idOf("sep")] };
+    }
+  }
+}
+
+/** `single` as a list of special tokens around the one sequence. */
+function readTemplate(reader: JsonReader, idLimit: number): PostProcessorSpecification {
+  const before: number[] = [];
+  const after: number[] = [];
+  let sequences = 0;
+  const single = reader.get("single");
+  for (const item of single.items()) {
+    if (!item.get("Sequence").isAbsent) {
+      sequences++;
+      continue;
+    }
+    const name = item.get("SpecialToken").get("id").string();
+    const ids = reader.get("special_tokens").get(name).get("ids").items();
+    (sequences === 0 ? before : after).push(...ids.map((id) => id.index(idLimit)));
+  }
+  if (sequences !== 1) {
+    throw new OctavoError(
+      "artifact_unsupported",
+      `${single.path} must hold the sequence once, but holds it ${sequences} times.`,
+    );
+  }
+  return { before, after };
+}
+
+/**
+ * `add_bos_token` and `add_eos_token` of tokenizer_config.json count where tokenizer.json's own post-processor adds
+ * nothing; one that adds tokens says all there is to say, as transformers has it since version 5.
+ */
+function withConfiguredTokens(
+  own: PostProcessorSpecification,
+  config: TokenizerFileConfig,
+  bosTokenId: number | undefined,
+  eosTokenId: number | undefined,
+): PostProcessorSpecification {
+  if (own.before.length > 0 || own.after.length > 0) return own;
+  return {
+    before: config.addBosToken === true && bosTokenId !== undefined ? [bosTokenId] : [],
+    after: config.addEosToken === true && eosTokenId !== undefined ? [eosTokenId] : [],
+  };
+}

@@ -1,0 +1,22 @@
+/** Where a tokenizer is built from. */
+export type TokenizerSource =
+  | { readonly kind: "tokenizer.json"; readonly json: unknown; readonly config: TokenizerFileConfig }
+  | {
+      readonly kind: "gguf";
+      /** Under GGUF's keys; arrays of numbers are typed arrays (see GgufMetadata). */
+      readonly metadata: ReadonlyMap<string, unknown>;
+      readonly config: TokenizerFileConfig;
+    };
+
+/** The parts of tokenizer_config.json that decide anything. */
+export interface TokenizerFileConfig {
+  readonly bosToken: string | undefined;
+  readonly eosToken: string | undefined;
+  readonly unkToken: string | undefined;
+  readonly padToken: string | undefined;
+  readonly addBosToken: boolean | undefined;
+  readonly addEosToken: boolean | undefined;
+  /** Default template, and named ones (`tool_use`, `rag`). */
+  readonly chatTemplate: string | undefined;
+  readonly namedChatTemplates: ReadonlyMap<string, string>;
+}
