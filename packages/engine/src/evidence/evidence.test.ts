@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { FakeBackendOptions } from "../testing/fake-backend.js";
+import type { FakeBackendOptions } from "../testing/fakes/fake-backend.js";
 import {
   collect,
   createFakeEngine,
   type FixtureOptions,
   generationRequest,
-} from "../testing/engine-fixture.js";
+} from "../testing/fakes/engine-fixture.js";
 import { Random } from "@octavo/text/testing/random";
-import { VirtualClock } from "../testing/virtual-clock.js";
+import { VirtualClock } from "../testing/fakes/virtual-clock.js";
 import type { StepRecord } from "../api.js";
 
 /** Steps that take some time for each token, and nothing else that takes any. */

@@ -1,5 +1,5 @@
-import type { ObserverList } from "../engine/observer-list.js";
-import type { RequestRegistry } from "../engine/request-registry.js";
+import type { ObserverList } from "../evidence/observer-list.js";
+import type { RequestRegistry } from "../requests/request-registry.js";
 import { IntList } from "../kv-cache/int-list.js";
 import { PrefixChain } from "../kv-cache/prefix-cache.js";
 import type { Scheduler } from "../scheduler/scheduler.js";

@@ -1,6 +1,6 @@
 import type { Backend, KvDtype } from "@octavo/kernels";
 import type { AdapterSpec } from "../adapters/adapter.js";
-import type { EngineOptions } from "../engine/engine-options.js";
+import type { EngineOptions } from "../engine-options.js";
 import type { WeightCorruption } from "../faults/corrupt-weights.js";
 import type { DownloadProgress } from "@octavo/artifacts/hub/download-progress";
 import type { SpeculativeConfig } from "../speculation/speculative-config.js";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createEngine } from "../engine/create-engine.js";
+import { createEngine } from "../create-engine.js";
 import { NgramDrafter } from "../speculation/ngram-drafter.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
-import { collect, generationRequest } from "../testing/engine-fixture.js";
+import { collect, generationRequest } from "../testing/fakes/engine-fixture.js";
 import { fixtureCheckpoint } from "@octavo/artifacts/testing/model-fixtures";
-import { openNativeModel } from "../testing/native-model.js";
-import { OracleDrafter } from "../testing/oracle-drafter.js";
+import { openNativeModel } from "../testing/oracles/native-model.js";
+import { OracleDrafter } from "../testing/drafters/oracle-drafter.js";
 import { Random } from "@octavo/text/testing/random";
 
 const temperature = 0.8;

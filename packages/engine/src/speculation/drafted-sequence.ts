@@ -1,7 +1,7 @@
 import type { RowSampling } from "@octavo/kernels";
-import type { SampleRow } from "../engine/sample-rows.js";
-import type { PlannedRequest, PlannedSequence } from "../engine/step-plan-builder.js";
-import type { RowSink } from "../engine/active-request.js";
+import type { SampleRow } from "../step/sample-rows.js";
+import type { PlannedRequest, PlannedSequence } from "../step/step-plan-builder.js";
+import type { RowSink } from "../requests/active-request.js";
 import { IntList } from "../kv-cache/int-list.js";
 
 /** A sequence as the draft model knows it: what it has read of it, and its own guesses behind that. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { guessOf, lonelySequence } from "../testing/guess-fixture.js";
+import { guessOf, lonelySequence } from "../testing/drafters/guess-fixture.js";
 import { Random } from "@octavo/text/testing/random";
 import { NgramDrafter } from "./ngram-drafter.js";
 import { SuffixDrafter, type SuffixOptions } from "./suffix-drafter.js";

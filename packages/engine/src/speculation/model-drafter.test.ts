@@ -7,9 +7,9 @@ import {
   eosToken,
   type FixtureOptions,
   generationRequest,
-} from "../testing/engine-fixture.js";
-import { FakeBackend, type FakeBackendOptions } from "../testing/fake-backend.js";
-import { guessOf, lonelySequence } from "../testing/guess-fixture.js";
+} from "../testing/fakes/engine-fixture.js";
+import { FakeBackend, type FakeBackendOptions } from "../testing/fakes/fake-backend.js";
+import { guessOf, lonelySequence } from "../testing/drafters/guess-fixture.js";
 import { type DraftModel, ModelDrafter } from "./model-drafter.js";
 
 const vocabSize = 64;

@@ -1,5 +1,5 @@
 import type { Backend, KvCache, Program, StepResult } from "@octavo/kernels";
-import { StepPlanBuilder } from "../engine/step-plan-builder.js";
+import { StepPlanBuilder } from "../step/step-plan-builder.js";
 import { type BlockId, BlockPool } from "../kv-cache/block-pool.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { Sequence } from "../scheduler/sequence.js";

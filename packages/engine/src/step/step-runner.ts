@@ -1,0 +1,207 @@
+import type { StepResult } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
+import { alone } from "../scheduler/policies/alone.js";
+import { PrefillPacer } from "../scheduler/prefill-pacer.js";
+import type { ScheduledStep } from "../scheduler/scheduler.js";
+import type { Sequence } from "../scheduler/sequence.js";
+import type { ActiveRequest } from "../requests/active-request.js";
+import type { EngineParts } from "../engine-parts.js";
+import { quarantined } from "../admission/quarantine.js";
+import { StepFailures } from "./step-failures.js";
+import { StepPlanBuilder } from "./step-plan-builder.js";
+import { StepResults } from "./step-results.js";
+
+/**
+ * Runs steps: plan one, hand it to the backend, give readers what the step before brought while it computes, then apply
+ * its results. Only the applying stands between two steps; it decides which sequences go on.
+ */
+export class StepRunner {
+  readonly #parts: EngineParts;
+  readonly #pacer: PrefillPacer;
+  readonly #plans: StepPlanBuilder;
+  readonly #results: StepResults;
+  readonly #failures = new StepFailures<ActiveRequest>();
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts;
+    const { maxNumSeqs, maxNumBatchedTokens, blockSize, maxPrefillStepMs, hooks } = parts.options;
+    this.#pacer = new PrefillPacer(maxPrefillStepMs);
+    this.#plans = new StepPlanBuilder(
+      maxNumSeqs,
+      maxNumBatchedTokens,
+      blockSize,
+      hooks.onLogits !== undefined,
+    );
+    this.#results = new StepResults(parts, this.#plans);
+  }
+
+  /**
+   * Returns whether a step was computed and applied: false where nothing was left to compute, or where it failed and who
+   * was in it is tried again. Rejects where that is hopeless.
+   */
+  async run(): Promise<boolean> {
+    const { options, pool, cache, scheduler, speculation, requests, journal, observers, evidence, faults } =
+      this.#parts;
+    const startMs = performance.now();
+    const evictionsBefore = pool.numEvictions;
+    const step = this.#plan();
+    if (step.sequences.length === 0) return false;
+    // Only a model takes time to guess; a step must not wait for a turn of the event loop else.
+    const drafting = speculation?.draft(step, this.#requestOf);
+    if (drafting !== undefined) await drafting;
+    const plan = this.#plans.build(step.sequences, this.#requestOf);
+    const draftTokens = plan.numTokens - step.prefillTokens - step.decodeTokens;
+    const blocksUsed = pool.numUsed;
+    evidence.beginStep(step.sequences, step.prefillTokens, (sequence) => requests.of(sequence).timeline);
+    journal?.write();
+    const turn = eventLoopTurn();
+    let result: StepResult;
+    try {
+      const pending = options.backend.execute(options.program, cache, plan);
+      requests.deliver();
+      result = await pending;
+    } catch (thrown) {
+      await turn;
+      this.#recover(step, startMs, thrown);
+      return false;
+    }
+    // A backend that answers at once must not keep timers and sockets waiting.
+    await turn;
+    this.#failures.noteSuccess();
+    const held = faults?.hold(result.computeMs);
+    const computeMs = held === undefined ? result.computeMs : await held;
+    this.#pacer.observe(step.prefillTokens, computeMs);
+    evidence.measureStep(computeMs);
+    const generatedTokens = this.#results.apply(step, result);
+    const end = {
+      startMs,
+      durationMs: performance.now() - startMs,
+      blocksUsed,
+      blocksEvicted: pool.numEvictions - evictionsBefore,
+      preemptions: step.preempted.length,
+    };
+    const { prefillTokens, decodeTokens } = step;
+    // As long as it took its readers, with what went on around computing: of a small model's steps that is no small part.
+    const wallMs = Math.max(computeMs, end.durationMs);
+    scheduler.observe({ prefillTokens, decodeTokens: decodeTokens + draftTokens }, wallMs);
+    speculation?.observe(step, draftTokens, wallMs);
+    observers.notify("onStep", {
+      step: evidence.currentStep,
+      computeMs,
+      prefillMs: evidence.prefillMs,
+      numSequences: step.sequences.length,
+      prefillTokens,
+      decodeTokens,
+      draftTokens,
+      generatedTokens,
+      ...end,
+    });
+    evidence.endStep(end);
+    return true;
+  }
+
+  readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#parts.requests.of(sequence);
+
+  #plan(): ScheduledStep {
+    const { scheduler, requests, faults } = this.#parts;
+    this.#preemptChosen();
+    faults?.beforePlan();
+    const suspect = this.#failures.onTrial;
+    const step =
+      suspect === undefined
+        ? scheduler.schedule(this.#pacer.maxTokens)
+        : scheduler.schedule(Number.POSITIVE_INFINITY, alone(suspect.sequences));
+    if (step.sequences.length === 0)
+      throw new OctavoError("internal_error", "requests are waiting, but none can run");
+    this.#notePreemptions(step.preempted);
+    const nowMs = performance.now();
+    for (const sequence of step.admitted) {
+      const request = requests.of(sequence);
+      try {
+        this.#admit(request, sequence, nowMs);
+      } catch (thrown) {
+        for (const other of request.sequences) other.numScheduled = 0;
+        requests.fail(request, OctavoError.from(thrown));
+      }
+    }
+    return step.admitted.some((sequence) => sequence.status === "finished")
+      ? { ...step, sequences: step.sequences.filter((sequence) => sequence.status === "running") }
+      : step;
+  }
+
+  /** Preempts whom the hook names. */
+  #preemptChosen(): void {
+    const { options, scheduler } = this.#parts;
+    const { hooks } = options;
+    if (hooks.choosePreemptions === undefined) return;
+    const running = [...scheduler.running];
+    const views = running.map(({ group, index, numTokens, numComputed }) => ({
+      requestId: group.requestId,
+      index,
+      numTokens,
+      numComputed,
+    }));
+    for (const chosen of new Set(hooks.choosePreemptions(views))) {
+      const sequence = running[chosen];
+      if (sequence !== undefined) scheduler.preempt(sequence);
+    }
+  }
+
+  #notePreemptions(preempted: readonly Sequence[]): void {
+    const { requests, observers, evidence } = this.#parts;
+    for (const sequence of preempted) {
+      observers.notify("onPreemption", sequence.group.requestId);
+      requests.of(sequence).timeline.notePreemption({
+        sequence: sequence.index,
+        step: evidence.currentStep,
+        byOrder: sequence.preemptedBy,
+      });
+    }
+  }
+
+  #admit(request: ActiveRequest, sequence: Sequence, nowMs: number): void {
+    const { options, queue, journal, observers } = this.#parts;
+    queue.leave(request);
+    journal?.began(request);
+    if (request.timeline.admittedMs === undefined) {
+      request.timeline.admittedMs = nowMs;
+      request.timeline.evictedPrefixTokens = sequence.evictedPrefixTokens;
+      if (options.enablePrefixCaching && sequence.firstWantedRow > 0) {
+        observers.notify("onPrefixLookup", sequence.numPromptTokens, sequence.numComputed);
+      }
+    }
+    request.prepare(sequence);
+  }
+
+  /** A step has failed: nothing of it counts, and whoever was in it is tried alone, unless that is hopeless. */
+  #recover({ sequences, preempted }: ScheduledStep, startMs: number, thrown: unknown): void {
+    const { pool, scheduler, requests, quarantine, observers, evidence } = this.#parts;
+    evidence.measureStep(0);
+    evidence.endStep({
+      startMs,
+      durationMs: performance.now() - startMs,
+      blocksUsed: pool.numUsed,
+      blocksEvicted: 0,
+      preemptions: preempted.length,
+    });
+    observers.notify("onStepFailed", OctavoError.from(thrown));
+    const guilty = this.#failures.noteFailure(sequences, this.#requestOf);
+    if (this.#failures.isHopeless) throw thrown;
+    for (const sequence of sequences) {
+      scheduler.forget(sequence);
+      sequence.numScheduled = 0;
+    }
+    for (const sequence of scheduler.running.slice()) scheduler.preempt(sequence);
+    for (const sequence of sequences) {
+      const request = requests.of(sequence);
+      if (request.isOver) requests.remove(request, sequence);
+    }
+    if (guilty === undefined || guilty.isOver) return;
+    quarantine.add({ promptTokens: guilty.promptTokens, adapter: guilty.adapter });
+    requests.refuse(guilty, "quarantined", quarantined(thrown));
+  }
+}
+
+function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
