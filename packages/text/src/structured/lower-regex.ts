@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { CodeSet } from "../code-points.js";
-import { all, choice, type Node, not, repeat, sequence } from "../node.js";
-import type { Regex } from "./regex-syntax.js";
+import type { CodeSet } from "../regex/code-points.js";
+import type { Anchor, Regex } from "../regex/syntax-tree.js";
+import { all, choice, type Node, not, repeat, sequence } from "./node.js";
 
 /** How characters are written in the output: as they are, or as inside a JSON string. */
 export interface TextEncoding {
@@ -39,7 +39,7 @@ class RegexLowering {
   #anchoredStart(items: readonly Regex[]): Node {
     if (++this.#numAlternatives > maxAlternatives) throw unsupported("has too many anchored alternatives");
     let first = 0;
-    while (items[first]?.kind === "start") first += 1;
+    while (isAnchor(items[first], "textStart")) first += 1;
     const rest = this.#tail(items.slice(first));
     return this.#search && first === 0 ? sequence(this.#encoding.anything, rest) : rest;
   }
@@ -48,8 +48,8 @@ class RegexLowering {
   #tail(items: readonly Regex[], search = this.#search): Node {
     const before: Node[] = [];
     for (const [index, item] of items.entries()) {
-      if (item.kind === "end") {
-        if (items.slice(index).some(({ kind }) => kind !== "end"))
+      if (isAnchor(item, "textEnd")) {
+        if (items.slice(index).some((after) => !isAnchor(after, "textEnd")))
           throw unsupported("has something after its end ($)");
         return sequence(...before);
       }
@@ -78,7 +78,7 @@ class RegexLowering {
   #inner(regex: Regex): Node {
     switch (regex.kind) {
       case "set":
-        return this.#encoding.characters(regex.set);
+        return this.#encoding.characters(regex.set.ranges);
       case "sequence":
         return sequence(...regex.items.map((item) => this.#inner(item)));
       case "choice":
@@ -87,11 +87,16 @@ class RegexLowering {
         return repeat(this.#inner(regex.item), regex.min, regex.max);
       case "look":
         throw unsupported("has a lookahead inside a repetition");
-      case "start":
-      case "end":
+      case "atomic":
+        throw unsupported("has an atomic group");
+      case "anchor":
         throw unsupported("has an anchor (^ or $) where it can never match, or inside a repetition");
     }
   }
+}
+
+function isAnchor(regex: Regex | undefined, at: Anchor): boolean {
+  return regex?.kind === "anchor" && regex.at === at;
 }
 
 function itemsOf(regex: Regex): readonly Regex[] {
@@ -115,10 +120,10 @@ function hasAssertion(regex: Regex): boolean {
     case "choice":
       return regex.items.some(hasAssertion);
     case "repeat":
+    case "atomic":
       return hasAssertion(regex.item);
     case "look":
-    case "start":
-    case "end":
+    case "anchor":
       return true;
   }
 }

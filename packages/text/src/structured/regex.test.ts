@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { byteGrammar } from "../testing/byte-grammar.js";
+import { byteGrammar } from "./testing/byte-grammar.js";
 
 function regexGrammar(pattern: string): (text: string) => boolean {
   return byteGrammar({ kind: "regex", pattern });
