@@ -10,6 +10,7 @@ import { filesBelow, root } from "./lib/steps.mjs";
 const allowed = {
   protocol: [],
   statistics: ["protocol"],
+  report: [],
   kernels: ["protocol"],
   engine: ["protocol", "kernels"],
   quantize: ["protocol", "kernels", "engine"],
@@ -17,8 +18,8 @@ const allowed = {
   server: ["protocol", "engine", "tracing"],
   loadtest: ["protocol", "statistics"],
   plan: ["protocol", "kernels", "engine"],
-  compare: ["protocol", "kernels", "engine", "statistics"],
-  evals: ["protocol", "statistics"],
+  compare: ["protocol", "kernels", "engine", "statistics", "report"],
+  evals: ["protocol", "statistics", "report"],
   cli: [
     "protocol",
     "statistics",

@@ -1,5 +1,8 @@
+import type { Chart } from "@octavo/report";
 import type { Observation } from "./observation.js";
 import type { FalseAlarms } from "./support/false-alarms.js";
+
+export type { Chart, HeatCell } from "@octavo/report";
 
 export const checkNames = [
   "quantization",
@@ -43,7 +46,7 @@ export interface CheckResult {
   readonly advice: readonly Advice[];
   /** Cases whose outcome differed between conditions, worst first, at most 50. */
   readonly movedCases: readonly MovedCase[];
-  readonly figures: readonly Figure[];
+  readonly figures: readonly Chart[];
   /** What the observations lacked, such as spans without a cache hit ratio. */
   readonly notes: readonly string[];
   /** Evaluators that failed too often to draw a verdict from; undefined where there were none. */
@@ -108,61 +111,4 @@ export interface MovedCase {
   readonly before: string | undefined;
   readonly after: string | undefined;
   readonly severity: number;
-}
-
-/** Data of a picture that the report draws. */
-export type Figure =
-  | {
-      readonly kind: "heatmap";
-      readonly title: string;
-      readonly xLabel: string;
-      readonly yLabel: string;
-      readonly x: readonly string[];
-      readonly y: readonly string[];
-      /** Rows of `y`, columns of `x`; null where there is no observation. */
-      readonly cells: readonly (readonly (HeatCell | null)[])[];
-    }
-  | {
-      readonly kind: "intervals";
-      readonly title: string;
-      readonly unit: string;
-      readonly rows: readonly {
-        readonly label: string;
-        readonly estimate: number;
-        readonly interval: readonly [number, number];
-        readonly margin: number | undefined;
-        readonly verdict: Verdict;
-      }[];
-    }
-  | {
-      readonly kind: "series";
-      readonly title: string;
-      readonly xLabel: string;
-      readonly yLabel: string;
-      readonly lines: readonly {
-        readonly label: string;
-        readonly points: readonly (readonly [number, number])[];
-      }[];
-      /** Shaded spans of x, such as a burst. */
-      readonly spans?: readonly { readonly label: string; readonly from: number; readonly to: number }[];
-      readonly threshold?: number;
-    }
-  | {
-      readonly kind: "steps";
-      readonly title: string;
-      /** Steps around a slow token; the blamed one is lit. Times in ms from the first. */
-      readonly steps: readonly {
-        readonly startMs: number;
-        readonly durationMs: number;
-        readonly prefillTokens: number;
-        readonly decodeTokens: number;
-        readonly isBlamed: boolean;
-        readonly label: string;
-      }[];
-    };
-
-export interface HeatCell {
-  readonly value: number;
-  readonly count: number;
-  readonly interval: readonly [number, number] | undefined;
 }

@@ -1,5 +1,5 @@
 import type { CheckResult, Verdict } from "../checks/check.js";
-import { formatInterval, formatValue } from "../report/format.js";
+import { formatInterval, formatValue } from "@octavo/report";
 import type { Assertion, ConfiguredCheck, GateConfig } from "./config.js";
 import { type Estimated, estimate } from "./estimate.js";
 import { exitCodes } from "./exit-codes.js";

@@ -1,5 +1,5 @@
 import { quantile } from "@octavo/statistics";
-import type { Advice, Check, CheckResult, Figure, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { Advice, Check, CheckResult, Chart, Hypothesis, MovedCase, SampleSize } from "../check.js";
 import type { Observation } from "../observation.js";
 import { oneSidedNotes, scoresOfArrivals } from "../support/arrival-scores.js";
 import { intervalsFigure } from "../support/figures.js";
@@ -173,7 +173,7 @@ function burstSeries(
   burst: readonly Observation[],
   lag: Lag | undefined,
   limitMs: number | undefined,
-): readonly Figure[] {
+): readonly Chart[] {
   if (lag === undefined || burst.length < 2) return [];
   const at = (seen: Observation) => (seen.scheduledEpochMs - lag.beginEpochMs) / 1000;
   const points = (of: (seen: Observation) => number | undefined, seen = burst) =>

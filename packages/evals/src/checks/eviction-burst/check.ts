@@ -1,5 +1,5 @@
 import { binomialTail, clopperPearson } from "@octavo/statistics";
-import type { Advice, Check, Figure, Hypothesis } from "../check.js";
+import type { Advice, Check, Chart, Hypothesis } from "../check.js";
 import { engineBugAdvice } from "../eviction/check.js";
 import type { Observation } from "../observation.js";
 import { cacheHitCurve } from "../support/cache-buckets.js";
@@ -181,7 +181,7 @@ function summaryOf(
 function memoryFigure(
   observations: readonly Observation[],
   settings: EvictionBurstSettings,
-): readonly Figure[] {
+): readonly Chart[] {
   const memory = memoryOf(observations, settings);
   if (memory.length < 2) return [];
   const begin = (seen: readonly Observation[]) =>

@@ -1,4 +1,4 @@
-import type { Check, CheckResult, Figure, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import type { Check, CheckResult, Chart, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
 import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../support/figures.js";
 import { requestsForTail } from "../support/quantile-ratio.js";
@@ -185,7 +185,7 @@ function gapSeries(
   current: readonly Observation[],
   longFromMs: number | undefined,
   prefillTokens: number,
-): readonly Figure[] {
+): readonly Chart[] {
   if (current.length === 0) return [];
   const beginMs = [...baseline, ...current].reduce(
     (least, { scheduledEpochMs }) => Math.min(least, scheduledEpochMs),

@@ -1,4 +1,4 @@
-import type { Advice, Check, Figure, Hypothesis, MovedCase, RuleOfThumb, Verdict } from "../check.js";
+import type { Advice, Check, Chart, Hypothesis, MovedCase, RuleOfThumb, Verdict } from "../check.js";
 import { clusterMean, type ClusterMean, meanIntervalOver } from "../support/cluster-mean.js";
 import { intervalsFigure } from "../support/figures.js";
 import { lossEffect, planPairs, points } from "../support/loss-effect.js";
@@ -140,7 +140,7 @@ function meanOf(fleet: Fleet, replica: string, evaluator: string): ClusterMean |
   );
 }
 
-function heatmap(fleet: Fleet, evaluators: readonly string[], confidence: number): readonly Figure[] {
+function heatmap(fleet: Fleet, evaluators: readonly string[], confidence: number): readonly Chart[] {
   if (evaluators.length === 0 || fleet.replicas.length === 0) return [];
   return [
     {

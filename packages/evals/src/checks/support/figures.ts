@@ -1,11 +1,11 @@
-import type { Figure, Hypothesis } from "../check.js";
+import type { Chart, Hypothesis } from "../check.js";
 
 /** A picture of the hypotheses that have an interval; none where none has. */
 export function intervalsFigure(
   title: string,
   unit: string,
   hypotheses: readonly Hypothesis[],
-): readonly Figure[] {
+): readonly Chart[] {
   const rows = hypotheses.flatMap(({ name, estimate, interval, margin, verdict }) =>
     estimate === undefined || interval === undefined
       ? []

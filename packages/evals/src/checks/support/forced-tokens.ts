@@ -1,11 +1,11 @@
-import type { Figure } from "../check.js";
+import type { Chart } from "../check.js";
 import { comparePaired, type PairedScore } from "./paired-comparison.js";
 import type { Pair } from "./pairs.js";
 import { points } from "./loss-effect.js";
 
 /** What of a check's result comes from a fixed text run through both sides token by token. */
 export interface ForcedComparison {
-  readonly figures: readonly Figure[];
+  readonly figures: readonly Chart[];
   readonly notes: readonly string[];
 }
 

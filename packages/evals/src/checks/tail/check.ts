@@ -1,4 +1,4 @@
-import type { Advice, Check, Figure, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import type { Advice, Check, Chart, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
 import type { Observation } from "../observation.js";
 import { type ClusterMean, dropBelow, meanIntervalOver } from "../support/cluster-mean.js";
 import { points } from "../support/loss-effect.js";
@@ -161,7 +161,7 @@ function ruleOfThumb(seen: readonly Observation[], settings: TailSettings): Rule
   };
 }
 
-function heatmap(table: CellTable, { alpha }: TailSettings): Figure {
+function heatmap(table: CellTable, { alpha }: TailSettings): Chart {
   return {
     kind: "heatmap",
     title: `${table.evaluator} by prompt length and place in the answer`,

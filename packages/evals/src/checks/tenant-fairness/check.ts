@@ -1,5 +1,5 @@
 import { quantile } from "@octavo/statistics";
-import type { Check, CheckResult, Figure, Hypothesis, RuleOfThumb } from "../check.js";
+import type { Check, CheckResult, Chart, Hypothesis, RuleOfThumb } from "../check.js";
 import { fairnessAdvice } from "../fairness/advice.js";
 import { sampleSizeOf, slowedCases } from "../fairness/check.js";
 import { latencySeries } from "../fairness/figures.js";
@@ -161,7 +161,7 @@ function publishedRule(shared: readonly Observation[], settings: TenantFairnessS
   };
 }
 
-function replicaHeatmap(shared: readonly Observation[]): readonly Figure[] {
+function replicaHeatmap(shared: readonly Observation[]): readonly Chart[] {
   const replicas = [...new Set(shared.map(({ replica }) => replica ?? "unknown"))].toSorted().slice(0, 32);
   const tenants = [...new Set(shared.map(({ tenant }) => tenant ?? "unknown"))].slice(0, 32);
   if (replicas.length < 2) return [];

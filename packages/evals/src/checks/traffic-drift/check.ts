@@ -1,5 +1,5 @@
 import { kolmogorovSmirnov } from "@octavo/statistics";
-import type { Check, CheckResult, Figure, Hypothesis, RuleOfThumb, SampleSize } from "../check.js";
+import type { Check, CheckResult, Chart, Hypothesis, RuleOfThumb, SampleSize } from "../check.js";
 import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../support/figures.js";
 import { evaluatorsOf } from "../support/pairs.js";
@@ -196,7 +196,7 @@ function summarise(
 function arrivalSeries(
   production: readonly Observation[],
   evaluation: readonly Observation[],
-): readonly Figure[] {
+): readonly Chart[] {
   const line = (label: string, seen: readonly Observation[]) => {
     const beginMs = seen[0]!.scheduledEpochMs;
     const lengthMs = Math.max(1, seen.at(-1)!.scheduledEpochMs - beginMs);

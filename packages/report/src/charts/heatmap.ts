@@ -1,11 +1,12 @@
-import type { Figure, HeatCell } from "../../checks/check.js";
+import type { Chart, HeatCell } from "./chart.js";
 import { significant } from "../format.js";
-import { escapeHtml } from "../html/escape.js";
+import { rangeOf } from "./axis.js";
+import { escapeHtml } from "../escape.js";
 
-type Heatmap = Extract<Figure, { kind: "heatmap" }>;
+type Heatmap = Extract<Chart, { kind: "heatmap" }>;
 
 /** Shades from the lowest to the highest cell: classes `h0` to `h8`, whose colours the themes set. */
-export const heatShades = 9;
+const heatShades = 9;
 const leastSpan = 0.05;
 const mostColumns = 24;
 const mostRows = 80;
@@ -20,12 +21,7 @@ export function heatmap({ title, xLabel, yLabel, x, y, cells }: Heatmap): string
   const values = cells.flatMap((row) =>
     row.flatMap((cell) => (cell !== null && Number.isFinite(cell.value) ? [cell.value] : [])),
   );
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
-  for (const value of values) {
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
+  let [low, high] = rangeOf(values);
   const isShare = low >= 0 && high <= 1;
   const least = isShare ? leastSpan : Math.abs(high) * leastSpan;
   if (high - low < least) low = high - least;

@@ -1,10 +1,10 @@
-import type { Figure } from "../../checks/check.js";
+import type { Chart } from "./chart.js";
 import { formatValue, significant } from "../format.js";
-import { escapeHtml, shorten } from "../html/escape.js";
+import { escapeHtml, shorten } from "../escape.js";
 import { linearAxis, round } from "./axis.js";
-import { chartFrame } from "./chart-frame.js";
+import { chartFrame, focusRow } from "./chart-frame.js";
 
-type Steps = Extract<Figure, { kind: "steps" }>;
+type Steps = Extract<Chart, { kind: "steps" }>;
 
 const width = 760;
 const left = 68;
@@ -15,8 +15,8 @@ const bottom = 168;
 const mostSteps = 160;
 
 /**
- * Steps on a time line, as wide as they took, and below it their tokens, prompts over decodes; the blamed step is lit. Every
- * step takes the keyboard's focus and says its figures.
+ * Engine steps on a time line, as wide as they took, and below it their tokens, prompt tokens above decode tokens; the blamed
+ * step is highlighted. Every step takes the keyboard's focus and says its figures.
  */
 export function stepsChart({ title, steps }: Steps): string {
   const shown = around(steps);
@@ -40,11 +40,12 @@ export function stepsChart({ title, steps }: Steps): string {
     const flag = step.isBlamed
       ? `<path class="flag" d="M${round(x + barWidth / 2)} ${top - 4}l-6 -9h12z"/>`
       : "";
-    return (
-      `<g class="row step${step.isBlamed ? " blamed" : ""}" tabindex="0" role="listitem" aria-label="${escapeHtml(label)}"><title>${escapeHtml(label)}</title>` +
+    return focusRow(
+      `row step${step.isBlamed ? " blamed" : ""}`,
+      label,
       `<rect class="time" x="${x}" y="${top}" width="${barWidth}" height="34" rx="2"/>${flag}` +
-      `<rect class="decode" x="${x}" y="${round(bottom - decode)}" width="${barWidth}" height="${decode}"/>` +
-      `<rect class="prefill" x="${x}" y="${round(bottom - decode - prefill)}" width="${barWidth}" height="${prefill}"/></g>`
+        `<rect class="decode" x="${x}" y="${round(bottom - decode)}" width="${barWidth}" height="${decode}"/>` +
+        `<rect class="prefill" x="${x}" y="${round(bottom - decode - prefill)}" width="${barWidth}" height="${prefill}"/>`,
     );
   });
   const ticks = time.ticks.map(
@@ -57,9 +58,9 @@ export function stepsChart({ title, steps }: Steps): string {
     ...(blamed === undefined
       ? []
       : [
-          `Lit: ${shorten(blamed.label, 200)}, ${formatValue(blamed.durationMs, "ms")} with ${significant(blamed.prefillTokens, 0)} prompt tokens.`,
+          `Highlighted: ${shorten(blamed.label, 200)}, ${formatValue(blamed.durationMs, "ms")} with ${significant(blamed.prefillTokens, 0)} prompt tokens.`,
         ]),
-    ...(leftOut > 0 ? [`${leftOut} steps further off are not drawn.`] : []),
+    ...(leftOut > 0 ? [`${leftOut} steps further away are not drawn.`] : []),
   ];
   return chartFrame({
     title,

@@ -1,15 +1,17 @@
-import type { Verdict } from "../../checks/check.js";
 import { escapeHtml } from "./escape.js";
 
-const verdictSigns: Readonly<Record<Verdict, string>> = {
+/** How something was judged: the class of its colours and marks. */
+export type Rating = "pass" | "fail" | "inconclusive";
+
+const ratingSigns: Readonly<Record<Rating, string>> = {
   pass: "\u2713",
   fail: "\u2715",
   inconclusive: "?",
 };
 
-/** A verdict as a word with its sign: never by colour alone. */
-export function verdictBadge(verdict: Verdict): string {
-  return `<span class="badge ${verdict}"><span aria-hidden="true">${verdictSigns[verdict]}</span> ${verdict}</span>`;
+/** A rating as a word with its sign: never by colour alone. */
+export function ratingBadge(rating: Rating): string {
+  return `<span class="badge ${rating}"><span aria-hidden="true">${ratingSigns[rating]}</span> ${rating}</span>`;
 }
 
 export function section(id: string, title: string, content: string): string {
@@ -19,26 +21,22 @@ export function section(id: string, title: string, content: string): string {
 }
 
 /** A cell: text is escaped here, `html` must have been. */
-export type Cell = string | { readonly html: string };
+export type TableCell = string | { readonly html: string };
 
-/** The first column names the row; figures stand right. */
+/** The first column names the row; `numeric` ones are aligned to the right. */
 export function table(
   caption: string,
   head: readonly string[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly TableCell[])[],
   numeric: readonly number[] = [],
 ): string {
-  const header = head.map(
-    (cell, index) =>
-      `<th scope="col"${numeric.includes(index) ? ' class="number"' : ""}>${escapeHtml(cell)}</th>`,
+  const header = head.map((cell, index) =>
+    cell === "" ? "<td></td>" : `<th scope="col"${numberClass(numeric, index)}>${escapeHtml(cell)}</th>`,
   );
   const body = rows.map(
     ([first = "", ...rest]) =>
       `<tr><th scope="row">${cellHtml(first)}</th>${rest
-        .map(
-          (cell, index) =>
-            `<td${numeric.includes(index + 1) ? ' class="number"' : ""}>${cellHtml(cell)}</td>`,
-        )
+        .map((cell, index) => `<td${numberClass(numeric, index + 1)}>${cellHtml(cell)}</td>`)
         .join("")}</tr>`,
   );
   return (
@@ -47,6 +45,10 @@ export function table(
   );
 }
 
-function cellHtml(cell: Cell): string {
+function numberClass(numeric: readonly number[], column: number): string {
+  return numeric.includes(column) ? ' class="number"' : "";
+}
+
+function cellHtml(cell: TableCell): string {
   return typeof cell === "string" ? escapeHtml(cell) : cell.html;
 }

@@ -1,10 +1,10 @@
-import type { Figure } from "../../checks/check.js";
+import type { Chart } from "./chart.js";
 import { significant } from "../format.js";
-import { escapeHtml, shorten } from "../html/escape.js";
-import { linearAxis, round } from "./axis.js";
+import { escapeHtml, shorten } from "../escape.js";
+import { linearAxis, rangeOf, round } from "./axis.js";
 import { chartFrame } from "./chart-frame.js";
 
-type Series = Extract<Figure, { kind: "series" }>;
+type Series = Extract<Chart, { kind: "series" }>;
 type Point = readonly [number, number];
 
 const width = 760;
@@ -68,7 +68,7 @@ export function seriesChart({ title, xLabel, yLabel, lines, spans = [], threshol
     height,
     role: "img",
     label: [
-      ...shown.map(({ label, points }) => `${label}, ${rangeOf(points)}`),
+      ...shown.map(({ label, points }) => `${label}, ${rangeText(points)}`),
       ...spans.map(({ label, from, to }) => `${label} from ${significant(from, 1)} to ${significant(to, 1)}`),
       ...(threshold === undefined ? [] : [`threshold ${significant(threshold, 2)}`]),
     ].join("; "),
@@ -103,13 +103,8 @@ function thinned(points: readonly Point[]): readonly Point[] {
   return kept;
 }
 
-function rangeOf(points: readonly Point[]): string {
+function rangeText(points: readonly Point[]): string {
   if (points.length === 0) return "no points";
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
-  for (const [, y] of points) {
-    low = Math.min(low, y);
-    high = Math.max(high, y);
-  }
+  const [low, high] = rangeOf(points.map(([, y]) => y));
   return `${significant(low, 2)} to ${significant(high, 2)}`;
 }

@@ -1,8 +1,7 @@
 import { formatInterval, formatValue, significant } from "../format.js";
-import { escapeHtml } from "../html/escape.js";
-import type { ReportCalibration } from "../report.js";
+import { escapeHtml } from "../escape.js";
 import { linearAxis } from "./axis.js";
-import { chartFrame } from "./chart-frame.js";
+import { chartFrame, focusRow } from "./chart-frame.js";
 
 const size = 320;
 const left = 52;
@@ -10,8 +9,20 @@ const right = 16;
 const top = 14;
 const bottom = 268;
 
-/** What a judge believed against what people said; a judge that can be taken at its word lies on the diagonal. */
-export function reliabilityCurve({ judge, evaluator, bins }: ReportCalibration): string {
+export interface ReliabilityCurve {
+  readonly title: string;
+  readonly xLabel: string;
+  /** Ascending in `predicted`, both 0 to 1. */
+  readonly bins: readonly {
+    readonly predicted: number;
+    readonly observed: number;
+    readonly interval: readonly [number, number] | undefined;
+    readonly count: number;
+  }[];
+}
+
+/** Predicted probabilities against observed shares; those of a calibrated judge lie on the diagonal. */
+export function reliabilityCurve({ title, xLabel, bins }: ReliabilityCurve): string {
   const x = linearAxis([0, 1], { start: left, end: size - right });
   const y = linearAxis([0, 1], { start: bottom, end: top });
   const most = Math.max(1, ...bins.map(({ count }) => count));
@@ -29,13 +40,17 @@ export function reliabilityCurve({ judge, evaluator, bins }: ReportCalibration):
       bin.interval === undefined
         ? ""
         : `<line class="interval" x1="${x.place(bin.predicted)}" y1="${y.place(bin.interval[0])}" x2="${x.place(bin.predicted)}" y2="${y.place(bin.interval[1])}"/>`;
-    return `<g class="row neutral" tabindex="0" role="listitem" aria-label="${escapeHtml(label)}"><title>${escapeHtml(label)}</title>${whisker}<circle class="point" cx="${x.place(bin.predicted)}" cy="${y.place(bin.observed)}" r="${significant(3 + 4 * Math.sqrt(bin.count / most), 1)}"/></g>`;
+    return focusRow(
+      "row",
+      label,
+      `${whisker}<circle class="point" cx="${x.place(bin.predicted)}" cy="${y.place(bin.observed)}" r="${significant(3 + 4 * Math.sqrt(bin.count / most), 1)}"/>`,
+    );
   });
   return chartFrame({
-    title: `${evaluator}, judged by ${judge}`,
+    title,
     width: size,
     height: bottom + 44,
     role: "list",
-    content: `<g aria-hidden="true">${grid.join("")}<path class="diagonal" d="M${left} ${bottom}L${size - right} ${top}"/><path class="line c0" d="${path}"/><text class="tick" x="${(left + size - right) / 2}" y="${bottom + 36}" text-anchor="middle">the judge's P(pass)</text></g>${marks.join("")}`,
+    content: `<g aria-hidden="true">${grid.join("")}<path class="diagonal" d="M${left} ${bottom}L${size - right} ${top}"/><path class="line c0" d="${path}"/><text class="tick" x="${(left + size - right) / 2}" y="${bottom + 36}" text-anchor="middle">${escapeHtml(xLabel)}</text></g>${marks.join("")}`,
   });
 }

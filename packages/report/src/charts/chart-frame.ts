@@ -1,4 +1,4 @@
-import { escapeHtml } from "../html/escape.js";
+import { escapeHtml } from "../escape.js";
 
 export interface ChartFrame {
   readonly title: string;
@@ -31,4 +31,10 @@ export function chartFrame({
     `<figure><figcaption>${escapeHtml(title)}</figcaption><div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(title)}">` +
     `<svg viewBox="0 0 ${width} ${Math.ceil(height)}" width="${width}" role="${role}" aria-label="${aria}">${content}</svg></div>${below}${note}</figure>`
   );
+}
+
+/** An item of a chart of role `list`: takes the keyboard's focus and says its figures. */
+export function focusRow(className: string, label: string, content: string): string {
+  const said = escapeHtml(label);
+  return `<g class="${className}" tabindex="0" role="listitem" aria-label="${said}"><title>${said}</title>${content}</g>`;
 }
