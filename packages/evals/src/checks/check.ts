@@ -1,39 +1,13 @@
 import type { Chart } from "@octavo/report";
-import type { Observation } from "./observation.js";
-import type { FalseAlarms } from "./support/false-alarms.js";
 
 export type { Chart, HeatCell } from "@octavo/report";
 
-export const checkNames = [
-  "quantization",
-  "tail",
-  "jitter",
-  "eviction",
-  "fairness",
-  "replica-skew",
-  "autoscaling-lag",
-  "eviction-burst",
-  "traffic-drift",
-  "tenant-fairness",
-] as const;
-export type CheckName = (typeof checkNames)[number];
-
 export type Verdict = "pass" | "fail" | "inconclusive";
 
-/**
- * A statistic over many observations with a verdict. Judging is a pure function of the observations, wherever they came
- * from; collecting them (see `collect/`) is separate, so that recorded spans can be judged as well as fresh traffic.
- */
-export interface Check<Settings> {
-  readonly name: CheckName;
-  /** What goes wrong in production, in one sentence. */
-  readonly question: string;
-  readonly defaults: Settings;
-  judge(observations: readonly Observation[], settings: Settings): CheckResult;
-}
-
+/** What a check found out about its observations. */
 export interface CheckResult {
-  readonly check: CheckName;
+  /** Its name. */
+  readonly check: string;
   readonly verdict: Verdict;
   /** One sentence with the figures that decided. */
   readonly summary: string;
@@ -53,6 +27,15 @@ export interface CheckResult {
   readonly brokenEvaluators?: readonly BrokenEvaluator[];
   /** Of an A/A run on what was observed; undefined where there was none. */
   readonly falseAlarms?: FalseAlarms;
+}
+
+/** What a check says where nothing differs. */
+export interface FalseAlarms {
+  readonly runs: number;
+  readonly failed: number;
+  readonly passed: number;
+  /** Runs in which the published rule of thumb tripped. */
+  readonly ruleTripped: number;
 }
 
 /** An evaluator of whose scores on one side of the comparison too many failed. */

@@ -178,7 +178,7 @@ function brokenJudges(
 
 /** A check that decides, and draws no verdict since an evaluator could not score what it asked. */
 function brokenCheck({ checks }: GateConfig, evidence: GateEvidence): string | undefined {
-  const deciding = new Set(checks.flatMap(({ name, onFail }) => (onFail === "error" ? [name] : [])));
+  const deciding = new Set<string>(checks.flatMap(({ name, onFail }) => (onFail === "error" ? [name] : [])));
   const found = evidence.checks.find(
     ({ check, brokenEvaluators = [] }) => deciding.has(check) && brokenEvaluators.length > 0,
   );

@@ -1,5 +1,4 @@
 import { escapeHtml, ratingBadge, renderPage, section } from "@octavo/report";
-import type { CheckName } from "../checks/check.js";
 import { type EvalReport, verdictOf } from "./report.js";
 import { script } from "./script.js";
 import { caseSection } from "./sections/cases.js";
@@ -11,7 +10,7 @@ import { styles } from "./styles.js";
 
 export interface PageOptions {
   /** What each check asks, to stand above its result. */
-  readonly questions?: Readonly<Partial<Record<CheckName, string>>>;
+  readonly questions?: Readonly<Record<string, string>>;
   /** For the list of cases, in bytes of HTML. Default 16 MiB. */
   readonly maxCaseBytes?: number;
 }

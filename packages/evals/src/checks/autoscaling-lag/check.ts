@@ -1,12 +1,15 @@
 import { quantile } from "@octavo/statistics";
-import type { Advice, Check, CheckResult, Chart, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { Advice, CheckResult, Chart, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectAutoscalingLag } from "./collect.js";
+import { swapConditions } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { oneSidedNotes, scoresOfArrivals } from "../support/arrival-scores.js";
-import { intervalsFigure } from "../support/figures.js";
-import { requestsForTail } from "../support/quantile-ratio.js";
-import { byTime, pairArrivals, thinned } from "../support/time-blocks.js";
-import { adviceAfter } from "../support/undecided.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import { oneSidedNotes, scoresOfArrivals } from "../judging/arrival-scores.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { requestsForTail } from "../judging/quantile-ratio.js";
+import { byTime, pairArrivals, thinned } from "../judging/time-blocks.js";
+import { adviceAfter } from "../judging/undecided.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
 import { type Lag, lagOf } from "./lag.js";
 import { saturationRule } from "./saturation.js";
 import { type AutoscalingLagSettings, autoscalingLagSettings } from "./settings.js";
@@ -21,14 +24,17 @@ import {
 } from "./state-effects.js";
 
 /** The same cases when idle and while replicas are missing. */
-export const autoscalingLagCheck: Check<AutoscalingLagSettings> = {
+export const autoscalingLagCheck = defineCheck({
   name: "autoscaling-lag",
   question: "What does a burst cost before the replicas that it needs are there?",
-  defaults: autoscalingLagSettings.parse({}),
+  settings: autoscalingLagSettings,
+  needs: ["cases", "startReplica"],
+  collect: collectAutoscalingLag,
+  placebo: ({ idle, scaling }) => swapConditions(idle, scaling),
   judge: judgeLag,
-};
+});
 
-function judgeLag(observations: readonly Observation[], settings: AutoscalingLagSettings): CheckResult {
+function judgeLag(observations: readonly Observation[], settings: AutoscalingLagSettings): Judgement {
   const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
   const idle = of(settings.idle);
   const scaling = of(settings.scaling);
@@ -41,7 +47,6 @@ function judgeLag(observations: readonly Observation[], settings: AutoscalingLag
   const size = sampleSize(pairs.length, settings);
   const lag = lagOf([...scaling, ...scaled], limitMs);
   return {
-    check: "autoscaling-lag",
     verdict,
     summary: summarise(hypotheses, verdict, lag),
     ruleOfThumb: saturationRule(observations, settings),

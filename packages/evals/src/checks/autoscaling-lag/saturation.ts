@@ -1,7 +1,7 @@
 import { quantile } from "@octavo/statistics";
 import type { RuleOfThumb } from "../check.js";
 import type { Observation } from "../observation.js";
-import { evaluatorsOf } from "../support/pairs.js";
+import { evaluatorsOf } from "../judging/pairs.js";
 
 export const saturationBuckets = ["idle", "warm", "saturating", "scaling"] as const;
 export type SaturationBucket = (typeof saturationBuckets)[number];

@@ -1,11 +1,11 @@
 import type { Observation } from "../observation.js";
-import { tooManyFailed } from "../support/answered-latencies.js";
-import { scoresOfArrivals } from "../support/arrival-scores.js";
-import { lossEffect, unseenEffect } from "../support/loss-effect.js";
-import { comparePaired } from "../support/paired-comparison.js";
-import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
-import { latencyBlocks, type TimedPair } from "../support/time-blocks.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { tooManyFailed } from "../judging/answered-latencies.js";
+import { scoresOfArrivals } from "../judging/arrival-scores.js";
+import { lossEffect, unseenEffect } from "../judging/loss-effect.js";
+import { comparePaired } from "../judging/paired-comparison.js";
+import { levelFor, quantileRatio } from "../judging/quantile-ratio.js";
+import { latencyBlocks, type TimedPair } from "../judging/time-blocks.js";
+import type { TestedEffect } from "../judging/verdicts.js";
 import type { AutoscalingLagSettings } from "./settings.js";
 
 /** The same case when nothing else was to do, and while replicas were missing. */

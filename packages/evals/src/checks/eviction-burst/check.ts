@@ -1,13 +1,16 @@
 import { binomialTail, clopperPearson } from "@octavo/statistics";
-import type { Advice, Check, Chart, Hypothesis } from "../check.js";
+import type { Advice, Chart, Hypothesis } from "../check.js";
+import { defineCheck } from "../define-check.js";
+import { collectEvictionBurst } from "./collect.js";
+import { disturbNothing } from "../judging/placebos.js";
 import { engineBugAdvice } from "../eviction/check.js";
 import type { Observation } from "../observation.js";
-import { cacheHitCurve } from "../support/cache-buckets.js";
-import { intervalsFigure } from "../support/figures.js";
-import { planPairs, points } from "../support/loss-effect.js";
-import { pairConditions } from "../support/pairs.js";
-import { compareAnswers } from "../support/same-answers.js";
-import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { cacheHitCurve } from "../eviction/cache-buckets.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { planPairs, points } from "../judging/loss-effect.js";
+import { pairConditions } from "../judging/pairs.js";
+import { compareAnswers } from "../eviction/same-answers.js";
+import { decide, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { evictionBurstSettings, type EvictionBurstSettings } from "./settings.js";
 import { memoryOf, riseSeconds } from "./memory.js";
 
@@ -16,11 +19,14 @@ import { memoryOf, riseSeconds } from "./memory.js";
  * within the burst. Their answers must be the same; and a pool that is too small for the burst shows in requests that lose
  * their blocks and are computed again, or fail.
  */
-export const evictionBurstCheck: Check<EvictionBurstSettings> = {
+export const evictionBurstCheck = defineCheck({
   name: "eviction-burst",
   question:
     "Does a burst of long prompts push running requests out of the KV cache, and does that change answers?",
-  defaults: evictionBurstSettings.parse({}),
+  settings: evictionBurstSettings,
+  needs: ["cases"],
+  collect: collectEvictionBurst,
+  placebo: ({ quiet, quietAgain, burst }) => disturbNothing(quiet, quietAgain, burst),
   judge(observations, settings) {
     const pairing = pairConditions(observations, settings.quiet, settings.burst);
     const again = pairConditions(observations, settings.quiet, settings.quietAgain);
@@ -38,7 +44,6 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
     const memory = memoryOf(observations, settings);
     const rise = riseSeconds(memory);
     return {
-      check: "eviction-burst",
       verdict,
       summary: summaryOf(hypotheses, {
         answersFail,
@@ -74,7 +79,7 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
       ],
     };
   },
-};
+});
 
 interface Seen {
   readonly answersFail: boolean;

@@ -1,22 +1,28 @@
-import type { Advice, Check, Hypothesis } from "../check.js";
+import type { Advice, Hypothesis } from "../check.js";
+import { defineCheck } from "../define-check.js";
+import { collectEviction } from "./collect.js";
+import { disturbNothing } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { cacheHitCurve } from "../support/cache-buckets.js";
-import { intervalsFigure } from "../support/figures.js";
-import { planPairs, points } from "../support/loss-effect.js";
-import { type Pair, pairConditions } from "../support/pairs.js";
-import { compareAnswers, type SameAnswers } from "../support/same-answers.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
-import { evictionSettings, type EvictionSettings } from "./settings.js";
+import { cacheHitCurve } from "./cache-buckets.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { planPairs, points } from "../judging/loss-effect.js";
+import { type Pair, pairConditions } from "../judging/pairs.js";
+import { compareAnswers, type SameAnswers } from "./same-answers.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
+import { evictionSettings } from "./settings.js";
 
 /**
  * Does losing cached blocks change an answer? In a correct engine it costs time and nothing else, so every case is run with
  * its blocks kept and with its blocks taken away at a chosen token, and the two are compared for equality. The published
  * curve of scores by cache hit ratio is shown beside: long and rare prompts hit less and are harder, whatever the cache does.
  */
-export const evictionCheck: Check<EvictionSettings> = {
+export const evictionCheck = defineCheck({
   name: "eviction",
   question: "Does evicting cached blocks in the middle of an answer change the answer?",
-  defaults: evictionSettings.parse({}),
+  settings: evictionSettings,
+  needs: ["cases"],
+  collect: collectEviction,
+  placebo: ({ kept, keptAgain, evicted }) => disturbNothing(kept, keptAgain, evicted),
   judge(observations, settings) {
     const all = pairConditions(observations, settings.kept, settings.evicted);
     const affected = all.pairs.filter(wasEvicted);
@@ -27,7 +33,6 @@ export const evictionCheck: Check<EvictionSettings> = {
     const isIncomplete = all.missingShare > settings.maxMissingShare;
     const verdict = found === "pass" && isIncomplete ? "inconclusive" : found;
     return {
-      check: "eviction",
       verdict,
       summary: summaryOf(same, hypotheses, all.pairs.length),
       ruleOfThumb: cacheHitCurve(observations, {
@@ -44,7 +49,7 @@ export const evictionCheck: Check<EvictionSettings> = {
       notes: [...notesOf(observations, all.pairs, affected.length), ...all.notes, ...same.notes],
     };
   },
-};
+});
 
 /** Whether anything was lost under the second condition that was not under the first; true where the server does not say. */
 function wasEvicted({ before, after }: Pair): boolean {

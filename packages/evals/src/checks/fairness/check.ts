@@ -1,11 +1,14 @@
-import type { Check, CheckResult, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { CheckResult, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectTwoTenants } from "./collect.js";
+import { swapSmallTenant } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
-import { intervalsFigure } from "../support/figures.js";
-import { requestsForTail } from "../support/quantile-ratio.js";
-import { pairArrivals } from "../support/time-blocks.js";
-import { adviceAfter } from "../support/undecided.js";
-import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { groupBy } from "../judging/group-by.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { requestsForTail } from "../judging/quantile-ratio.js";
+import { pairArrivals } from "../judging/time-blocks.js";
+import { adviceAfter } from "../judging/undecided.js";
+import { decide, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { fairnessAdvice } from "./advice.js";
 import { aggregateRule } from "./aggregate-rule.js";
 import { latencySeries, serviceSeries } from "./figures.js";
@@ -14,14 +17,17 @@ import { serviceGap } from "./service-gap.js";
 import { type FairnessSettings, fairnessSettings } from "./settings.js";
 
 /** A small tenant beside a large one, held against itself alone. */
-export const fairnessCheck: Check<FairnessSettings> = {
+export const fairnessCheck = defineCheck({
   name: "fairness",
   question: "Does one tenant's burst make another one wait, while the aggregate stays inside its objective?",
-  defaults: fairnessSettings.parse({}),
+  settings: fairnessSettings,
+  needs: ["cases"],
+  collect: (bed, settings) => collectTwoTenants(bed, bed.candidate, settings),
+  placebo: swapSmallTenant,
   judge: judgeFairness,
-};
+});
 
-function judgeFairness(observations: readonly Observation[], settings: FairnessSettings): CheckResult {
+function judgeFairness(observations: readonly Observation[], settings: FairnessSettings): Judgement {
   const shared = observations.filter(({ condition }) => condition === settings.shared);
   const tenant = smallTenant(shared, settings.smallTenant);
   const own = {
@@ -49,7 +55,6 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
       `While ${tenant} had a request waiting, ${gap.other} was served ${Math.round(gap.tokens)} tokens more (a prompt token counts 1, one of output 2).`,
     );
   return {
-    check: "fairness",
     verdict,
     summary: summarise(tenant, hypotheses, verdict),
     ruleOfThumb,

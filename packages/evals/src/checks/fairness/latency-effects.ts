@@ -1,11 +1,11 @@
 import { newcombeDifference } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { tooManyFailed } from "../support/answered-latencies.js";
-import { pValueByInversion } from "../support/invert-interval.js";
-import { unseenEffect } from "../support/loss-effect.js";
-import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
-import { latencyBlocks } from "../support/time-blocks.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { tooManyFailed } from "../judging/answered-latencies.js";
+import { pValueByInversion } from "../judging/invert-interval.js";
+import { unseenEffect } from "../judging/loss-effect.js";
+import { levelFor, quantileRatio } from "../judging/quantile-ratio.js";
+import { latencyBlocks } from "../judging/time-blocks.js";
+import type { TestedEffect } from "../judging/verdicts.js";
 
 export interface LatencyLimits {
   readonly firstTokenMargin: number;

@@ -1,8 +1,8 @@
 import { mean, studentTQuantile } from "@octavo/statistics";
 import type { Advice, Chart } from "../check.js";
 import type { Observation, SlowGap } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
-import { byTime } from "../support/time-blocks.js";
+import { groupBy } from "../judging/group-by.js";
+import { byTime } from "../judging/time-blocks.js";
 
 export interface CauseShare {
   readonly cause: string;

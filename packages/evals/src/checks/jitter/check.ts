@@ -1,10 +1,13 @@
-import type { Check, CheckResult, Chart, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import type { CheckResult, Chart, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectJitter } from "./collect.js";
+import { quietPlacebo } from "./placebo.js";
 import type { Observation } from "../observation.js";
-import { intervalsFigure } from "../support/figures.js";
-import { requestsForTail } from "../support/quantile-ratio.js";
-import { byTime, thinned } from "../support/time-blocks.js";
-import { adviceAfter } from "../support/undecided.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { requestsForTail } from "../judging/quantile-ratio.js";
+import { byTime, thinned } from "../judging/time-blocks.js";
+import { adviceAfter } from "../judging/undecided.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
 import {
   causesOf,
   type CauseShare,
@@ -20,14 +23,17 @@ import { type JitterSettings, jitterSettings } from "./settings.js";
 import { windowRule } from "./windows.js";
 
 /** The time between tokens under a burst, against what is usual. */
-export const jitterCheck: Check<JitterSettings> = {
+export const jitterCheck = defineCheck({
   name: "jitter",
   question: "Do tokens come late when prompts of others are computed beside them?",
-  defaults: jitterSettings.parse({}),
+  settings: jitterSettings,
+  needs: ["cases"],
+  collect: collectJitter,
+  placebo: quietPlacebo,
   judge: judgeJitter,
-};
+});
 
-function judgeJitter(observations: readonly Observation[], settings: JitterSettings): CheckResult {
+function judgeJitter(observations: readonly Observation[], settings: JitterSettings): Judgement {
   const { recorded, current } = sidesOf(observations, settings);
   const { baseline, isSameHour } = sameHours(recorded, current);
   const slices = {
@@ -40,7 +46,6 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
   const size = sampleSize(slices, settings);
   const causes = longFromMs === undefined || verdict === "pass" ? [] : causesOf(current, longFromMs);
   return {
-    check: "jitter",
     verdict,
     summary: summarise(hypotheses, verdict, usualP99Ms, causes),
     ruleOfThumb: publishedRule(observations, settings),

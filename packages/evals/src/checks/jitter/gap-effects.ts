@@ -1,7 +1,7 @@
 import { EProcess, exceedanceRateBound, quantile } from "@octavo/statistics";
-import { unseenEffect } from "../support/loss-effect.js";
-import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { unseenEffect } from "../judging/loss-effect.js";
+import { levelFor, quantileRatio } from "../judging/quantile-ratio.js";
+import type { TestedEffect } from "../judging/verdicts.js";
 import type { JitterSettings } from "./settings.js";
 
 export interface GapSlices {

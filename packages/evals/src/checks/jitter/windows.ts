@@ -1,7 +1,7 @@
 import { mean, quantile } from "@octavo/statistics";
 import type { RuleOfThumb } from "../check.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
+import { groupBy } from "../judging/group-by.js";
 
 export interface WindowRule {
   readonly factor: number;

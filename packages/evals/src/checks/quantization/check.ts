@@ -1,11 +1,14 @@
-import type { Advice, Check, Hypothesis, RuleOfThumb, Verdict } from "../check.js";
+import type { Advice, Hypothesis, RuleOfThumb, Verdict } from "../check.js";
+import { defineCheck } from "../define-check.js";
+import { collectQuantization } from "./collect.js";
+import { swapConditions } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { compareForced } from "../support/forced-tokens.js";
-import { intervalsFigure } from "../support/figures.js";
-import { lossEffect, planPairs, points, unseenEffect } from "../support/loss-effect.js";
-import { movedCases } from "../support/moved-cases.js";
-import { pairConditions } from "../support/pairs.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import { compareForced } from "./forced-tokens.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { lossEffect, planPairs, points, unseenEffect } from "../judging/loss-effect.js";
+import { movedCases } from "./moved-cases.js";
+import { pairConditions } from "../judging/pairs.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
 import { type Axis, axesOf } from "./axes.js";
 import { quantizationSettings, type QuantizationSettings } from "./settings.js";
 
@@ -14,11 +17,15 @@ import { quantizationSettings, type QuantizationSettings } from "./settings.js";
  * against its margin. The divergence of forced tokens, where observations carry them, says where to look and decides
  * nothing: near-lossless variants of equal divergence differ in what they break (arXiv 2606.19558).
  */
-export const quantizationCheck: Check<QuantizationSettings> = {
+export const quantizationCheck = defineCheck({
   name: "quantization",
   question:
     "Does the quantised variant lose tool calls, JSON or facts that the unquantised model gets right?",
-  defaults: quantizationSettings.parse({}),
+  settings: quantizationSettings,
+  needs: ["baseline", "cases", "evaluators"],
+  sequence: ({ sequential, lookEvery: every, axisTags }) => (sequential ? { every, axisTags } : undefined),
+  collect: collectQuantization,
+  placebo: ({ baseline, candidate }) => swapConditions(baseline, candidate),
   judge(observations, settings) {
     const { alpha } = settings;
     const pairing = pairConditions(observations, settings.baseline, settings.candidate);
@@ -37,7 +44,6 @@ export const quantizationCheck: Check<QuantizationSettings> = {
     const verdict = found === "pass" && isIncomplete ? "inconclusive" : found;
     const forced = compareForced(pairing.pairs, 1 - alpha);
     return {
-      check: "quantization",
       verdict,
       summary: summaryOf(verdict, axes, hypotheses),
       ruleOfThumb: ruleOfThumb(axes, observations, settings),
@@ -65,7 +71,7 @@ export const quantizationCheck: Check<QuantizationSettings> = {
       ],
     };
   },
-};
+});
 
 function missingShareOf({ scored, oneSided }: Axis): number {
   return oneSided / Math.max(1, scored.length + oneSided);

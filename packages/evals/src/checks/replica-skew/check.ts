@@ -1,9 +1,12 @@
-import type { Advice, Check, Chart, Hypothesis, MovedCase, RuleOfThumb, Verdict } from "../check.js";
-import { clusterMean, type ClusterMean, meanIntervalOver } from "../support/cluster-mean.js";
-import { intervalsFigure } from "../support/figures.js";
-import { lossEffect, planPairs, points } from "../support/loss-effect.js";
-import { evaluatorsOf } from "../support/pairs.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import type { Advice, Chart, Hypothesis, MovedCase, RuleOfThumb, Verdict } from "../check.js";
+import { defineCheck } from "../define-check.js";
+import { collectReplicaSkew } from "./collect.js";
+import { shuffleReplicas } from "../judging/placebos.js";
+import { clusterMean, type ClusterMean, meanIntervalOver } from "../judging/cluster-mean.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { lossEffect, planPairs, points } from "../judging/loss-effect.js";
+import { evaluatorsOf } from "../judging/pairs.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
 import { type AgainstFleet, compareAgainstFleet } from "./against-fleet.js";
 import { compareFingerprints, type Fingerprints, noMajority } from "./fingerprints.js";
 import { type Fleet, fleetOf } from "./fleet.js";
@@ -14,10 +17,15 @@ import { replicaSkewSettings, type ReplicaSkewSettings } from "./settings.js";
  * Is every replica of a deployment the same model? The same cases go to each of them. Equal machines with equal weights give
  * equal logits, so equality comes first; after that each replica's scores are held against the others' on the same cases.
  */
-export const replicaSkewCheck: Check<ReplicaSkewSettings> = {
+export const replicaSkewCheck = defineCheck({
   name: "replica-skew",
   question: "Does one replica answer worse than the others, hidden in their average?",
-  defaults: replicaSkewSettings.parse({}),
+  settings: replicaSkewSettings,
+  needs: ["replicas", "cases"],
+  sequence: ({ sequential, lookEvery: every }) => (sequential ? { every, axisTags: [] } : undefined),
+  sideOf: ({ replica, condition }) => replica ?? condition,
+  collect: collectReplicaSkew,
+  placebo: () => shuffleReplicas,
   judge(observations, settings) {
     const { alpha, margin } = settings;
     const fleet = fleetOf(observations, settings);
@@ -46,7 +54,6 @@ export const replicaSkewCheck: Check<ReplicaSkewSettings> = {
     const verdict = found === "pass" && missingShare > settings.maxMissingShare ? "inconclusive" : found;
     const rule = ruleOfThumb(fleet, evaluators, settings);
     return {
-      check: "replica-skew",
       verdict,
       summary: summaryOf(fleet, hypotheses, prints, verdict),
       ruleOfThumb: rule,
@@ -76,7 +83,7 @@ export const replicaSkewCheck: Check<ReplicaSkewSettings> = {
       ],
     };
   },
-};
+});
 
 function summaryOf(
   { replicas, cases }: Fleet,

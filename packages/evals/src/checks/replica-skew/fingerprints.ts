@@ -1,7 +1,7 @@
 import { clopperPearson } from "@octavo/statistics";
-import { comparePaired } from "../support/paired-comparison.js";
-import { type Planned, unseenEffect } from "../support/loss-effect.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { comparePaired } from "../judging/paired-comparison.js";
+import { type Planned, unseenEffect } from "../judging/loss-effect.js";
+import type { TestedEffect } from "../judging/verdicts.js";
 import type { Fleet, FleetCase } from "./fleet.js";
 import type { ReplicaSkewSettings } from "./settings.js";
 

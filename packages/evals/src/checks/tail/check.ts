@@ -1,8 +1,11 @@
-import type { Advice, Check, Chart, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import type { Advice, Chart, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import { defineCheck } from "../define-check.js";
+import { collectTail } from "./collect.js";
+import { shufflePlaces } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { type ClusterMean, dropBelow, meanIntervalOver } from "../support/cluster-mean.js";
-import { points } from "../support/loss-effect.js";
-import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { type ClusterMean, dropBelow, meanIntervalOver } from "../judging/cluster-mean.js";
+import { points } from "../judging/loss-effect.js";
+import { decide, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { type CellTable, placeScores, shorterThan, tabulate } from "./cells.js";
 import { tailSettings, type TailSettings } from "./settings.js";
 import { slopes } from "./slopes.js";
@@ -23,10 +26,13 @@ interface TestedCell {
  * place in the answer is held against all cells that are shorter. Cells differ in their cases: use cases that differ in
  * length alone, such as RULER's, or what looks like length is difficulty.
  */
-export const tailCheck: Check<TailSettings> = {
+export const tailCheck = defineCheck({
   name: "tail",
   question: "Do long prompts and late parts of long answers score worse than the average lets see?",
-  defaults: tailSettings.parse({}),
+  settings: tailSettings,
+  needs: ["cases"],
+  collect: collectTail,
+  placebo: () => shufflePlaces,
   judge(observations, settings) {
     const seen = observations.filter(({ condition }) => condition === settings.condition);
     const placed = placeScores(seen);
@@ -43,7 +49,6 @@ export const tailCheck: Check<TailSettings> = {
     const verdict = found === "pass" && (isIncomplete || untested.length > 0) ? "inconclusive" : found;
     const fitted = slopes(placed.scores, 1 - settings.alpha);
     return {
-      check: "tail",
       verdict,
       summary: summaryOf(hypotheses, tables, untested),
       ruleOfThumb: ruleOfThumb(seen, settings),
@@ -63,7 +68,7 @@ export const tailCheck: Check<TailSettings> = {
       ],
     };
   },
-};
+});
 
 function testCells(table: CellTable, settings: TailSettings): readonly TestedCell[] {
   const { margin, alpha, minClusters } = settings;

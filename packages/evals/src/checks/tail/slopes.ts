@@ -1,6 +1,6 @@
 import { clusterRobustRegression } from "@octavo/statistics";
 import type { Chart } from "../check.js";
-import { points } from "../support/loss-effect.js";
+import { points } from "../judging/loss-effect.js";
 import type { PlacedScore } from "./cells.js";
 
 const predictors = [

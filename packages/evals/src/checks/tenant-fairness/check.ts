@@ -1,27 +1,38 @@
 import { quantile } from "@octavo/statistics";
-import type { Check, CheckResult, Chart, Hypothesis, RuleOfThumb } from "../check.js";
+import type { CheckResult, Chart, Hypothesis, RuleOfThumb } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectTwoTenants } from "../fairness/collect.js";
+import { swapSmallTenant } from "../judging/placebos.js";
+import { LeastQueueRouter } from "../collecting/least-queue-router.js";
 import { fairnessAdvice } from "../fairness/advice.js";
 import { sampleSizeOf, slowedCases } from "../fairness/check.js";
 import { latencySeries } from "../fairness/figures.js";
 import { latencyEffects, soloFailures } from "../fairness/latency-effects.js";
 import type { Observation } from "../observation.js";
-import { type ArrivalScores, oneSidedNotes, scoresOfArrivals } from "../support/arrival-scores.js";
-import { intervalsFigure } from "../support/figures.js";
-import { groupBy } from "../support/group-by.js";
-import { evaluatorsOf } from "../support/pairs.js";
-import { pairArrivals } from "../support/time-blocks.js";
-import { adviceAfter } from "../support/undecided.js";
-import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { type ArrivalScores, oneSidedNotes, scoresOfArrivals } from "../judging/arrival-scores.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { groupBy } from "../judging/group-by.js";
+import { evaluatorsOf } from "../judging/pairs.js";
+import { pairArrivals } from "../judging/time-blocks.js";
+import { adviceAfter } from "../judging/undecided.js";
+import { decide, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { lossFromOthers, lossFromSolo } from "./score-effects.js";
 import { type TenantFairnessSettings, tenantFairnessSettings } from "./settings.js";
 
 /** Tenants of a cluster: what each waits for, and what its answers are worth. */
-export const tenantFairnessCheck: Check<TenantFairnessSettings> = {
+export const tenantFairnessCheck = defineCheck({
   name: "tenant-fairness",
   question: "Does any tenant of the cluster wait longer or get worse answers because of the others?",
-  defaults: tenantFairnessSettings.parse({}),
+  settings: tenantFairnessSettings,
+  needs: ["cases"],
+  collect: (bed, settings) => {
+    // a cluster with a router of its own is the candidate; replicas without one get one
+    const target = bed.replicas.length > 1 ? new LeastQueueRouter("deployment", bed.replicas) : bed.candidate;
+    return collectTwoTenants(bed, target, settings);
+  },
+  placebo: swapSmallTenant,
   judge: judgeTenants,
-};
+});
 
 /** Each tenant is a family of hypotheses: beyond this many, those with fewest requests are the ones to look at. */
 const mostTenants = 16;
@@ -33,7 +44,7 @@ interface TenantTraffic {
   readonly others: readonly Observation[];
 }
 
-function judgeTenants(observations: readonly Observation[], settings: TenantFairnessSettings): CheckResult {
+function judgeTenants(observations: readonly Observation[], settings: TenantFairnessSettings): Judgement {
   const shared = observations.filter(({ condition }) => condition === settings.shared);
   const all = tenantsOf(observations, shared, settings.solo);
   const hasSolo = all.some(({ solo }) => solo.length > 0);
@@ -49,7 +60,6 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
   const [first] = judged;
   const sampleSize = sampleSizeOf(first ?? { solo: [], shared: [] }, settings);
   return {
-    check: "tenant-fairness",
     verdict,
     summary: summarise(hypotheses, verdict),
     ruleOfThumb: publishedRule(shared, settings),

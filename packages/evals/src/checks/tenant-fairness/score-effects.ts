@@ -1,14 +1,14 @@
 import { newcombeDifference, Random, tailMean } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
-import { clusterMean, dropBelow } from "../support/cluster-mean.js";
-import { pValueByInversion } from "../support/invert-interval.js";
-import { lossEffect, unseenEffect } from "../support/loss-effect.js";
-import type { PairedScore } from "../support/paired-comparison.js";
-import type { ArrivalScores } from "../support/arrival-scores.js";
-import { BlockDraws } from "../support/block-draws.js";
-import { fewestBlocks } from "../support/quantile-ratio.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { groupBy } from "../judging/group-by.js";
+import { clusterMean, dropBelow } from "../judging/cluster-mean.js";
+import { pValueByInversion } from "../judging/invert-interval.js";
+import { lossEffect, unseenEffect } from "../judging/loss-effect.js";
+import type { PairedScore } from "../judging/paired-comparison.js";
+import type { ArrivalScores } from "../judging/arrival-scores.js";
+import { BlockDraws } from "../judging/block-draws.js";
+import { fewestBlocks } from "../judging/quantile-ratio.js";
+import type { TestedEffect } from "../judging/verdicts.js";
 
 export interface ScoreLimits {
   readonly scoreMargin: number;

@@ -1,10 +1,13 @@
 import { kolmogorovSmirnov } from "@octavo/statistics";
-import type { Check, CheckResult, Chart, Hypothesis, RuleOfThumb, SampleSize } from "../check.js";
+import type { CheckResult, Chart, Hypothesis, RuleOfThumb, SampleSize } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectTrafficDrift } from "./collect.js";
+import { driftPlacebo } from "./placebo.js";
 import type { Observation } from "../observation.js";
-import { intervalsFigure } from "../support/figures.js";
-import { evaluatorsOf } from "../support/pairs.js";
-import { byTime } from "../support/time-blocks.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { evaluatorsOf } from "../judging/pairs.js";
+import { byTime } from "../judging/time-blocks.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
 import { driftAdvice } from "./advice.js";
 import { dispersionOf, driftEffect, driftMeasures, ones, rateOf, type Sides } from "./drift-effects.js";
 import { type Labelled, labelPatterns, patterns } from "./patterns.js";
@@ -14,14 +17,18 @@ import { type TrafficDriftSettings, trafficDriftSettings } from "./settings.js";
 import { type Grid, lengthGrid, nameGrid, trafficBlocks } from "./traffic-blocks.js";
 
 /** What production sends against what the evaluation sent: where they differ, the evaluation is of something else. */
-export const trafficDriftCheck: Check<TrafficDriftSettings> = {
+export const trafficDriftCheck = defineCheck({
   name: "traffic-drift",
   question: "Does the evaluation run under the traffic that production has?",
-  defaults: trafficDriftSettings.parse({}),
+  settings: trafficDriftSettings,
+  needs: ["cases"],
+  neededSettings: ["recording"],
+  collect: collectTrafficDrift,
+  placebo: driftPlacebo,
   judge: judgeDrift,
-};
+});
 
-function judgeDrift(observations: readonly Observation[], settings: TrafficDriftSettings): CheckResult {
+function judgeDrift(observations: readonly Observation[], settings: TrafficDriftSettings): Judgement {
   const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
   const production = of(settings.production);
   const evaluation = of(settings.evaluation);
@@ -48,7 +55,6 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
   );
   const verdict = overallVerdict(hypotheses);
   return {
-    check: "traffic-drift",
     verdict,
     summary: summarise(hypotheses, verdict, replayed),
     ruleOfThumb: ruleOfThumb(labelled, settings),

@@ -1,9 +1,9 @@
 import { jensenShannon, Random, wassersteinOfCounts } from "@octavo/statistics";
 import type { Hypothesis } from "../check.js";
-import { BlockDraws } from "../support/block-draws.js";
-import { drawWeights, fewestBlocks } from "../support/quantile-ratio.js";
-import { unseenEffect } from "../support/loss-effect.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { BlockDraws } from "../judging/block-draws.js";
+import { drawWeights, fewestBlocks } from "../judging/quantile-ratio.js";
+import { unseenEffect } from "../judging/loss-effect.js";
+import type { TestedEffect } from "../judging/verdicts.js";
 import type { Grid, TrafficBlock } from "./traffic-blocks.js";
 
 export interface Sides {

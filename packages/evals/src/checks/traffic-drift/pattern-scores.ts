@@ -1,9 +1,9 @@
 import { Random } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { BlockDraws } from "../support/block-draws.js";
-import { drawWeights, fewestBlocks } from "../support/quantile-ratio.js";
-import { consecutive, byTime } from "../support/time-blocks.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { BlockDraws } from "../judging/block-draws.js";
+import { drawWeights, fewestBlocks } from "../judging/quantile-ratio.js";
+import { consecutive, byTime } from "../judging/time-blocks.js";
+import type { TestedEffect } from "../judging/verdicts.js";
 import type { ResamplingOptions } from "./drift-effects.js";
 import { type Labelled, type Pattern, patterns } from "./patterns.js";
 

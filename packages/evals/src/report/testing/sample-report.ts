@@ -1,11 +1,6 @@
 import type { Answer } from "../../answers/answer.js";
-import {
-  type CheckName,
-  type CheckResult,
-  checkNames,
-  type Chart,
-  type Verdict,
-} from "../../checks/check.js";
+import { type CheckResult, type Chart, type Verdict } from "../../checks/check.js";
+import { type CheckName, checkNames } from "../../checks/table.js";
 import type { CaseRow, ScoredAnswer } from "../../run/case-row.js";
 import type { EvalReport } from "../report.js";
 
