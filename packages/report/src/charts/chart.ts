@@ -1,4 +1,3 @@
-import type { Rating } from "../elements.js";
 import { heatmap } from "./heatmap.js";
 import { intervalChart, type IntervalRow } from "./interval-chart.js";
 import { seriesChart } from "./series-chart.js";
@@ -20,11 +19,7 @@ export type Chart =
       readonly kind: "intervals";
       readonly title: string;
       readonly unit: string;
-      readonly rows: readonly (IntervalRow & {
-        readonly interval: readonly [number, number];
-        readonly margin: number | undefined;
-        readonly verdict: Rating;
-      })[];
+      readonly rows: readonly IntervalRow[];
     }
   | {
       readonly kind: "series";

@@ -10,7 +10,7 @@ import { intervalsFigure } from "../judging/figures.js";
 import { planPairs, points } from "../judging/loss-effect.js";
 import { pairConditions } from "../judging/pairs.js";
 import { compareAnswers } from "../eviction/same-answers.js";
-import { decide, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
+import { decide, type Limits, marginEffect, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { evictionBurstSettings, type EvictionBurstSettings } from "./settings.js";
 import { memoryOf, riseSeconds } from "./memory.js";
 
@@ -38,11 +38,11 @@ export const evictionBurstCheck = defineCheck({
     const hypotheses = decide([...same.effects, ...pressure.effects], settings.alpha);
     const answersFail = hypotheses.slice(0, same.effects.length).some(({ verdict }) => verdict === "fail");
     const poolFails = hypotheses.slice(same.effects.length).some(({ verdict }) => verdict === "fail");
-    const found = overallVerdict(hypotheses);
-    const isUnseen = same.effects.length === 0 || pairing.missingShare > settings.maxMissingShare;
-    const verdict = found === "pass" && isUnseen ? "inconclusive" : found;
+    const isSeen = same.effects.length > 0 && pairing.missingShare <= settings.maxMissingShare;
+    const verdict = overallVerdict(hypotheses, isSeen);
     const memory = memoryOf(observations, settings);
     const rise = riseSeconds(memory);
+    const mostUsed = Math.max(0, ...memory.map(({ usage }) => usage));
     return {
       verdict,
       summary: summaryOf(hypotheses, {
@@ -73,9 +73,11 @@ export const evictionBurstCheck = defineCheck({
         ...pairing.notes,
         ...same.notes,
         ...pressure.notes,
-        ...(memory.length === 0 ? ["no observation says how full the KV cache was"] : []),
-        ...(rise === undefined ? [] : [`use of the KV cache rose from 40 % to 90 % in ${rise.toFixed(1)} s`]),
-        ...fillNotes(memory),
+        memory.length === 0 && "no observation says how full the KV cache was",
+        rise !== undefined && `use of the KV cache rose from 40 % to 90 % in ${rise.toFixed(1)} s`,
+        memory.length > 0 &&
+          mostUsed < 0.9 &&
+          `the KV cache was at most ${points(mostUsed)} % full: the burst did not press it`,
       ],
     };
   },
@@ -109,20 +111,14 @@ function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSett
   const answered = inBurst.filter(({ failureCode }) => failureCode === undefined);
   const telling = answered.filter(({ preemptions }) => preemptions !== undefined);
   const preempted = telling.filter(({ preemptions = 0 }) => preemptions > 0);
+  const { alpha } = settings;
   const effects = [
-    shareEffect(failedName, failed.length, inBurst.length, settings.maxFailedShare, settings.alpha),
+    shareEffect(failedName, failed.length, inBurst.length, { margin: settings.maxFailedShare, alpha }),
   ];
   const notes: string[] = [];
   if (telling.length > 0) {
-    effects.push(
-      shareEffect(
-        preemptedName,
-        preempted.length,
-        telling.length,
-        settings.maxPreemptedShare,
-        settings.alpha,
-      ),
-    );
+    const limits = { margin: settings.maxPreemptedShare, alpha };
+    effects.push(shareEffect(preemptedName, preempted.length, telling.length, limits));
     const recomputed = telling.reduce((sum, { recomputedTokens = 0 }) => sum + recomputedTokens, 0);
     notes.push(
       `${preempted.length} of ${telling.length} requests were preempted, and ${recomputed} tokens computed again`,
@@ -143,20 +139,17 @@ function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSett
   return { effects, notes };
 }
 
-/** A share held against what is accepted: exact binomial test, Clopper-Pearson interval. */
-function shareEffect(name: string, count: number, of: number, margin: number, alpha: number): TestedEffect {
-  const interval = clopperPearson(count, of, 1 - alpha);
-  return {
-    name,
-    method: "exact binomial test, Clopper-Pearson interval",
-    estimate: count / of,
-    interval,
-    confidence: 1 - alpha,
-    margin,
-    unit: "share",
-    pValue: Math.min(1, 2 * binomialTail(count, of, margin)),
-    isWithin: interval[1] <= margin,
-  };
+function shareEffect(name: string, count: number, of: number, limits: Limits): TestedEffect {
+  return marginEffect(
+    {
+      name,
+      method: "exact binomial test, Clopper-Pearson interval",
+      estimate: count / of,
+      interval: clopperPearson(count, of, 1 - limits.alpha),
+      pValue: Math.min(1, 2 * binomialTail(count, of, limits.margin)),
+    },
+    limits,
+  );
 }
 
 function summaryOf(
@@ -213,13 +206,6 @@ function memoryFigure(
       threshold: 0.9,
     },
   ];
-}
-
-function fillNotes(memory: readonly { readonly usage: number }[]): readonly string[] {
-  const most = Math.max(0, ...memory.map(({ usage }) => usage));
-  return memory.length > 0 && most < 0.9
-    ? [`the KV cache was at most ${points(most)} % full: the burst did not press it`]
-    : [];
 }
 
 const poolAdvice: readonly Advice[] = [

@@ -2,7 +2,6 @@ import type { Advice, Hypothesis } from "../check.js";
 import { defineCheck } from "../define-check.js";
 import { collectEviction } from "./collect.js";
 import { disturbNothing } from "../judging/placebos.js";
-import type { Observation } from "../observation.js";
 import { cacheHitCurve } from "./cache-buckets.js";
 import { intervalsFigure } from "../judging/figures.js";
 import { planPairs, points } from "../judging/loss-effect.js";
@@ -29,9 +28,7 @@ export const evictionCheck = defineCheck({
     const again = pairConditions(observations, settings.kept, settings.keptAgain);
     const same = compareAnswers({ ...all, pairs: affected }, again, settings);
     const hypotheses = decide(same.effects, settings.alpha);
-    const found = overallVerdict(hypotheses);
-    const isIncomplete = all.missingShare > settings.maxMissingShare;
-    const verdict = found === "pass" && isIncomplete ? "inconclusive" : found;
+    const verdict = overallVerdict(hypotheses, all.missingShare <= settings.maxMissingShare);
     return {
       verdict,
       summary: summaryOf(same, hypotheses, all.pairs.length),
@@ -46,7 +43,17 @@ export const evictionCheck = defineCheck({
         verdict === "fail" ? engineBugAdvice : verdict === "pass" ? [] : moreEvictions(all.pairs.length),
       movedCases: same.moved,
       figures: intervalsFigure("Evicted against kept", "share", hypotheses),
-      notes: [...notesOf(observations, all.pairs, affected.length), ...all.notes, ...same.notes],
+      notes: [
+        !observations.some(({ cacheHitRatio }) => cacheHitRatio !== undefined) &&
+          "no observation says how much of its prompt was cached: the published curve is empty",
+        all.pairs.length > affected.length &&
+          `${all.pairs.length - affected.length} of ${all.pairs.length} cases lost no block and are left out`,
+        all.pairs.length === 0 &&
+          observations.length > 0 &&
+          "recorded traffic alone cannot tell what eviction does: hit ratio goes with length and novelty",
+        ...all.notes,
+        ...same.notes,
+      ],
     };
   },
 });
@@ -82,23 +89,6 @@ function summaryOf(
   if (hypotheses.length > 0 && hypotheses.every(({ verdict }) => verdict === "pass"))
     return `${counted}; what eviction may do to answers is shown to be within the margin.`;
   return `${counted}; more cases are needed to exclude that eviction does harm.`;
-}
-
-function notesOf(
-  observations: readonly Observation[],
-  pairs: readonly Pair[],
-  affected: number,
-): readonly string[] {
-  const notes: string[] = [];
-  if (!observations.some(({ cacheHitRatio }) => cacheHitRatio !== undefined))
-    notes.push("no observation says how much of its prompt was cached: the published curve is empty");
-  if (pairs.length > affected)
-    notes.push(`${pairs.length - affected} of ${pairs.length} cases lost no block and are left out`);
-  if (pairs.length === 0 && observations.length > 0)
-    notes.push(
-      "recorded traffic alone cannot tell what eviction does: hit ratio goes with length and novelty",
-    );
-  return notes;
 }
 
 export const engineBugAdvice: readonly Advice[] = [

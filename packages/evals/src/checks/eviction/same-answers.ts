@@ -3,7 +3,7 @@ import type { MovedCase } from "../check.js";
 import { comparePaired } from "../judging/paired-comparison.js";
 import { evaluatorsOf, type Pair, type Pairing, type ScorePair, scorePairs } from "../judging/pairs.js";
 import { lossEffect, type Planned, points } from "../judging/loss-effect.js";
-import type { TestedEffect } from "../judging/verdicts.js";
+import { marginEffect, type TestedEffect } from "../judging/verdicts.js";
 
 export interface SameAnswersLimits {
   readonly alpha: number;
@@ -58,19 +58,21 @@ export function compareAnswers(
     );
   if (readable.length > 0) notes.push(...repeatNotes(repeated, differing.length, readable.length));
   if (isPromised || (evaluators.length === 0 && readable.length > 0)) {
-    const share = differing.length / readable.length;
     const interval = clopperPearson(differing.length, readable.length, 1 - alpha);
-    effects.push({
-      name: isPromised ? "answers that differ, bit for bit" : "answers that differ",
-      method: isPromised ? "equality of logits; Clopper-Pearson" : "equality of outputs; Clopper-Pearson",
-      estimate: share,
-      interval,
-      confidence: 1 - alpha,
-      margin: isPromised && differing.length > 0 ? 0 : differenceMargin,
-      unit: "share",
-      pValue: isPromised && differing.length > 0 ? 0 : 1,
-      isWithin: interval[1] <= differenceMargin && unreadable <= maxMissingShare * pairs.length,
-    });
+    const isBroken = isPromised && differing.length > 0;
+    effects.push(
+      marginEffect(
+        {
+          name: isPromised ? "answers that differ, bit for bit" : "answers that differ",
+          method: `equality of ${isPromised ? "logits" : "outputs"}; Clopper-Pearson`,
+          estimate: differing.length / readable.length,
+          interval,
+          pValue: isBroken ? 0 : 1,
+          isWithin: interval[1] <= differenceMargin && unreadable <= maxMissingShare * pairs.length,
+        },
+        { margin: isBroken ? 0 : differenceMargin, alpha },
+      ),
+    );
     planned.push({
       name: "equality",
       compared: comparePaired(
@@ -155,28 +157,25 @@ function movedAnswers(
   differing: readonly Pair[],
   axes: readonly { readonly name: string; readonly scored: readonly ScorePair[] }[],
 ): readonly MovedCase[] {
-  return differing
-    .map((pair) => {
-      const lost = axes.flatMap(({ name, scored }) =>
-        scored.flatMap((one) => (one.pair === pair && one.before !== one.after ? [{ name, ...one }] : [])),
-      );
-      const { before, after } = pair;
-      const token = firstToken(pair);
-      const at = [
-        ...(token === undefined ? [] : [`other logits from token ${token} on`]),
-        before.output === undefined || after.output === undefined || before.output === after.output
-          ? "the text does not differ"
-          : `the text parts at character ${firstDifference(before.output, after.output)}`,
-      ];
-      const scores = lost.map(({ name, before: was, after: is }) => `${name}: ${was} → ${is}`);
-      return {
-        caseId: pair.caseId,
-        what: [...at, ...scores].join("; "),
-        before: before.output,
-        after: after.output,
-        severity: lost.reduce((sum, one) => sum + one.before - one.after, 0),
-      };
-    })
-    .toSorted((a, b) => b.severity - a.severity)
-    .slice(0, 50);
+  return differing.map((pair) => {
+    const lost = axes.flatMap(({ name, scored }) =>
+      scored.flatMap((one) => (one.pair === pair && one.before !== one.after ? [{ name, ...one }] : [])),
+    );
+    const { before, after } = pair;
+    const token = firstToken(pair);
+    const at = [
+      ...(token === undefined ? [] : [`other logits from token ${token} on`]),
+      before.output === undefined || after.output === undefined || before.output === after.output
+        ? "the text does not differ"
+        : `the text parts at character ${firstDifference(before.output, after.output)}`,
+    ];
+    const scores = lost.map(({ name, before: was, after: is }) => `${name}: ${was} → ${is}`);
+    return {
+      caseId: pair.caseId,
+      what: [...at, ...scores].join("; "),
+      before: before.output,
+      after: after.output,
+      severity: lost.reduce((sum, one) => sum + one.before - one.after, 0),
+    };
+  });
 }

@@ -2,56 +2,25 @@ import { pairsForNonInferiority } from "@octavo/statistics";
 import type { SampleSize } from "../check.js";
 import type { PairedComparison } from "./paired-comparison.js";
 import { casesForSequence } from "./sequence-bounds.js";
-import type { TestedEffect } from "./verdicts.js";
-
-export interface LossLimits {
-  /** The loss that is still accepted, fixed before the run. */
-  readonly margin: number;
-  readonly alpha: number;
-}
+import { type Limits, marginEffect, type TestedEffect } from "./verdicts.js";
 
 /**
- * A loss held against a margin: within it where the interval's upper end is, beyond it where the lower end is. A margin of
- * zero on independent right and wrong answers is decided by the exact test of McNemar (1947).
+ * A loss against a margin. A margin of zero on independent right and wrong answers is decided by the exact test of McNemar
+ * (1947).
  */
-export function lossEffect(
-  name: string,
-  compared: PairedComparison,
-  { margin, alpha }: LossLimits,
-): TestedEffect {
-  const interval = compared.intervalAt(1 - alpha);
+export function lossEffect(name: string, compared: PairedComparison, limits: Limits): TestedEffect {
+  const { margin, alpha } = limits;
   const isExact = margin === 0 && compared.mcnemarPValue !== undefined;
-  return {
-    name,
-    method: isExact ? "exact McNemar" : `${compared.method}, non-inferiority`,
-    estimate: compared.loss,
-    interval,
-    confidence: 1 - alpha,
-    margin,
-    unit: "share",
-    pValue: isExact ? (compared.loss > 0 ? compared.mcnemarPValue : 1) : compared.pValueBeyond(margin),
-    isWithin: interval !== undefined && interval[1] <= margin,
-  };
-}
-
-/** An effect of which nothing was seen. */
-export function unseenEffect(
-  name: string,
-  margin: number,
-  alpha: number,
-  unit: TestedEffect["unit"] = "share",
-): TestedEffect {
-  return {
-    name,
-    method: "none: nothing to compare",
-    estimate: undefined,
-    interval: undefined,
-    confidence: 1 - alpha,
-    margin,
-    unit,
-    pValue: undefined,
-    isWithin: false,
-  };
+  return marginEffect(
+    {
+      name,
+      method: isExact ? "exact McNemar" : `${compared.method}, non-inferiority`,
+      estimate: compared.loss,
+      interval: compared.intervalAt(1 - alpha),
+      pValue: isExact ? (compared.loss > 0 ? compared.mcnemarPValue : 1) : compared.pValueBeyond(margin),
+    },
+    limits,
+  );
 }
 
 export interface Planned {

@@ -1,5 +1,6 @@
 import {
   type Interval,
+  mean,
   mcnemarExact,
   mcnemarNonInferiority,
   studentTCdf,
@@ -238,8 +239,4 @@ function clusterError(sums: readonly ClusterSum[], count: number): number {
 
 function isZeroOrOne(value: number): boolean {
   return value === 0 || value === 1;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

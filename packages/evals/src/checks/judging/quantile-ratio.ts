@@ -1,11 +1,13 @@
 import {
   type ClusterStatistic,
+  type Interval,
   Random,
   requestsForQuantileBound,
   WeightedClusters,
 } from "@octavo/statistics";
+import type { SampleSize } from "../check.js";
 import { BlockDraws } from "./block-draws.js";
-import type { IntervalAt } from "./invert-interval.js";
+import { type Limits, marginEffect, type TestedEffect } from "./verdicts.js";
 
 /** What was measured in one stretch of time under two conditions. */
 export interface TimeBlock {
@@ -20,7 +22,7 @@ export interface QuantileRatio {
   /** `observed / reference`. */
   readonly estimate: number;
   /** Two-sided; undefined with too few stretches. */
-  readonly intervalAt: IntervalAt;
+  readonly intervalAt: (confidence: number) => Interval | undefined;
   /** Two-sided, of "the ratio is at most `margin`". */
   readonly pValueBeyond: (margin: number) => number | undefined;
 }
@@ -83,6 +85,31 @@ export function quantileRatio(
   }
 }
 
+/** A ratio against its margin; without one, an effect of which nothing was seen. */
+export function ratioEffect(
+  name: string,
+  method: string,
+  ratio: QuantileRatio | undefined,
+  limits: Limits,
+): TestedEffect {
+  return marginEffect(
+    {
+      name,
+      method,
+      estimate: ratio?.estimate,
+      interval: ratio?.intervalAt(1 - limits.alpha),
+      unit: "ratio",
+      pValue: ratio?.pValueBeyond(limits.margin),
+    },
+    limits,
+  );
+}
+
+/** `p99`, `p99.9`. */
+export function percentileName(level: number): string {
+  return `p${Math.round(1000 * level) / 10}`;
+}
+
 /** One condition's values, by stretch. */
 class Side {
   readonly numFilled: number;
@@ -126,4 +153,14 @@ export function levelFor(count: number, alpha: number): number | undefined {
 /** Requests from which a percentile has a finite two-sided interval. */
 export function requestsForTail(level: number, alpha: number): number {
   return requestsForQuantileBound(level, 1 - alpha / 2);
+}
+
+/** Of checks that judge a p99: how many `what` bound one. */
+export function tailSampleSize(
+  have: number,
+  { alpha, power }: { readonly alpha: number; readonly power: number },
+  what: string,
+): SampleSize {
+  const basis = `${what} from which a p99 has a finite bound at ${100 * (1 - alpha)} % confidence`;
+  return { have, needed: requestsForTail(0.99, alpha), alpha, power, basis };
 }

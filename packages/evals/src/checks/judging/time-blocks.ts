@@ -89,6 +89,14 @@ export function byTime(observations: readonly Observation[]): readonly Observati
   return observations.toSorted((a, b) => a.scheduledEpochMs - b.scheduledEpochMs);
 }
 
+/** Those of one condition, by time. */
+export function underCondition(
+  observations: readonly Observation[],
+  condition: string,
+): readonly Observation[] {
+  return byTime(observations.filter((seen) => seen.condition === condition));
+}
+
 const mostPoints = 600;
 
 /** Every so many-th, so that a picture has points enough and no more; the last one stays. */

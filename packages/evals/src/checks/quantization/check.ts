@@ -5,10 +5,11 @@ import { swapConditions } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
 import { compareForced } from "./forced-tokens.js";
 import { intervalsFigure } from "../judging/figures.js";
-import { lossEffect, planPairs, points, unseenEffect } from "../judging/loss-effect.js";
+import { lossEffect, planPairs, points } from "../judging/loss-effect.js";
 import { movedCases } from "./moved-cases.js";
 import { pairConditions } from "../judging/pairs.js";
-import { decide, overallVerdict } from "../judging/verdicts.js";
+import { rounded, roundedMean } from "../judging/rounded.js";
+import { decide, overallVerdict, unseenEffect } from "../judging/verdicts.js";
 import { type Axis, axesOf } from "./axes.js";
 import { quantizationSettings, type QuantizationSettings } from "./settings.js";
 
@@ -33,15 +34,14 @@ export const quantizationCheck = defineCheck({
     const hypotheses = decide(
       axes.map((axis) => {
         const { name, compared, margin } = axis;
-        if (compared === undefined) return unseenEffect(name, margin, alpha);
+        if (compared === undefined) return unseenEffect(name, { margin, alpha });
         const effect = lossEffect(name, compared, { margin, alpha });
         return { ...effect, isWithin: effect.isWithin && missingShareOf(axis) <= settings.maxMissingShare };
       }),
       alpha,
     );
-    const found = overallVerdict(hypotheses);
     const isIncomplete = pairing.missingShare > settings.maxMissingShare;
-    const verdict = found === "pass" && isIncomplete ? "inconclusive" : found;
+    const verdict = overallVerdict(hypotheses, !isIncomplete);
     const forced = compareForced(pairing.pairs, 1 - alpha);
     return {
       verdict,
@@ -62,11 +62,9 @@ export const quantizationCheck = defineCheck({
       ],
       notes: [
         ...pairing.notes,
-        ...(axes.length === 0 ? ["no evaluator scored a case under both conditions"] : []),
+        axes.length === 0 && "no evaluator scored a case under both conditions",
         ...axes.flatMap((axis) => notesOf(axis, settings)),
-        ...(isIncomplete
-          ? [`${points(pairing.missingShare)} % of cases lack an answer: nothing can pass`]
-          : []),
+        isIncomplete && `${points(pairing.missingShare)} % of cases lack an answer: nothing can pass`,
         ...forced.notes,
       ],
     };
@@ -143,8 +141,8 @@ function ruleOfThumb(
     return condition === settings.candidate && value !== undefined ? [value] : [];
   });
   if (preserved.length > 0) {
-    const mean = preserved.reduce((sum, value) => sum + value, 0) / preserved.length;
-    rows.push(["meaning preserved, case by case", preserved.length, null, rounded(mean), null, ""]);
+    const mean = roundedMean(preserved);
+    rows.push(["meaning preserved, case by case", preserved.length, null, mean, null, ""]);
   }
   return {
     rule: "A drop of 2 points on tool calls or strict JSON blocks a tool-using agent; the same drop is accepted for chat. Free-form answers are expected within 1 point.",
@@ -152,10 +150,6 @@ function ruleOfThumb(
     columns: ["axis", "cases", settings.baseline, settings.candidate, "delta (points)", ""],
     rows,
   };
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 1000) / 1000;
 }
 
 function adviceFor(axes: readonly Axis[], hypotheses: readonly Hypothesis[]): readonly Advice[] {

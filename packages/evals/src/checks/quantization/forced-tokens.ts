@@ -48,7 +48,7 @@ export function compareForced(pairs: readonly Pair[], confidence: number): Force
       `forced tokens, ${role}: ${lost} of ${count} first choices flipped away from the text (${points(lost / count)} %), ${gained} towards it; ${(logprobLoss / count).toFixed(4)} nats lost per token`,
     );
     if (interval === undefined) return [];
-    return [{ label: role, estimate: loss, interval, margin: undefined, verdict: "inconclusive" as const }];
+    return [{ label: role, estimate: loss, interval }];
   });
   const title = "First choices lost along a fixed text, by role of the token";
   return { figures: rows.length === 0 ? [] : [{ kind: "intervals", title, unit: "share", rows }], notes };

@@ -1,9 +1,7 @@
 import type { MovedCase } from "../check.js";
 import type { ScorePair } from "../judging/pairs.js";
 
-const most = 50;
-
-/** Cases whose scores changed, the greatest loss first; a case that moved on several scores is listed once. */
+/** Cases whose scores changed; a case that moved on several scores is listed once. */
 export function movedCases(
   axes: readonly { readonly name: string; readonly scored: readonly ScorePair[] }[],
 ): readonly MovedCase[] {
@@ -17,16 +15,13 @@ export function movedCases(
       moved.set(pair.caseId, own);
     }
   }
-  return [...moved]
-    .map(([caseId, { what, severity, pair }]) => ({
-      caseId,
-      what: what.join("; "),
-      before: pair.before.output,
-      after: pair.after.output,
-      severity,
-    }))
-    .toSorted((a, b) => b.severity - a.severity)
-    .slice(0, most);
+  return [...moved].map(([caseId, { what, severity, pair }]) => ({
+    caseId,
+    what: what.join("; "),
+    before: pair.before.output,
+    after: pair.after.output,
+    severity,
+  }));
 }
 
 function rounded(score: number): string {

@@ -54,7 +54,7 @@ export function slopes(
             kind: "intervals",
             title: "Change of the score with each doubling",
             unit: "share",
-            rows: rows.map((row) => ({ ...row, margin: undefined, verdict: "inconclusive" as const })),
+            rows,
           },
         ];
   return { figures, notes };

@@ -13,9 +13,10 @@ import { type ArrivalScores, oneSidedNotes, scoresOfArrivals } from "../judging/
 import { intervalsFigure } from "../judging/figures.js";
 import { groupBy } from "../judging/group-by.js";
 import { evaluatorsOf } from "../judging/pairs.js";
+import { rounded } from "../judging/rounded.js";
 import { pairArrivals } from "../judging/time-blocks.js";
 import { adviceAfter } from "../judging/undecided.js";
-import { decide, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
+import { decide, nearestToMargin, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { lossFromOthers, lossFromSolo } from "./score-effects.js";
 import { type TenantFairnessSettings, tenantFairnessSettings } from "./settings.js";
 
@@ -55,8 +56,8 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
     judged.flatMap((tenant) => effectsOf(tenant, settings)),
     settings.alpha,
   );
-  const isWhole = hasSolo && judged.length === judgeable.length;
-  const verdict = isWhole ? overallVerdict(hypotheses) : withoutAll(overallVerdict(hypotheses));
+  // where waiting was not judged, or not of every tenant, nothing can pass
+  const verdict = overallVerdict(hypotheses, hasSolo && judged.length === judgeable.length);
   const [first] = judged;
   const sampleSize = sampleSizeOf(first ?? { solo: [], shared: [] }, settings);
   return {
@@ -66,10 +67,7 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
     hypotheses,
     sampleSize,
     advice: adviceAfter(verdict, () => fairnessAdvice(first?.shared ?? []), sampleSize),
-    movedCases: judged
-      .flatMap((tenant) => slowedCases(tenant, settings.e2eMargin))
-      .toSorted((a, b) => b.severity - a.severity)
-      .slice(0, 50),
+    movedCases: judged.flatMap((tenant) => slowedCases(tenant, settings.e2eMargin)),
     figures: [
       ...intervalsFigure("Each tenant beside the others, against itself alone", "", hypotheses),
       ...replicaHeatmap(shared),
@@ -77,12 +75,9 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
     ],
     notes: [
       ...notesOn(observations, shared, all, hasSolo),
-      ...(judgeable.length > judged.length
-        ? [
-            `${judgeable.length} tenants could be judged, and the ${mostTenants} with fewest requests were: nothing is said of ${named(judgeable.slice(mostTenants))}, so the check cannot pass. Judge them in groups.`,
-          ]
-        : []),
-      ...judged.flatMap(({ solo }) => soloFailures(solo) ?? []),
+      judgeable.length > judged.length &&
+        `${judgeable.length} tenants could be judged, and the ${mostTenants} with fewest requests were: nothing is said of ${named(judgeable.slice(mostTenants))}, so the check cannot pass. Judge them in groups.`,
+      ...judged.map(({ solo }) => soloFailures(solo)),
       ...judged.flatMap((tenant) => oneSidedNotes(labelOf(tenant), soloScores(tenant, settings))),
     ],
   };
@@ -133,11 +128,6 @@ function soloScores(
   return scoresOfArrivals(pairArrivals(solo, shared), settings);
 }
 
-/** Waiting was not judged, or not every tenant, so nothing can pass. */
-function withoutAll(verdict: CheckResult["verdict"]): CheckResult["verdict"] {
-  return verdict === "pass" ? "inconclusive" : verdict;
-}
-
 /** As published: a p99 of latency over 1.5 times the aggregate's, a "p99 score" more than 5 points below it. */
 function publishedRule(shared: readonly Observation[], settings: TenantFairnessSettings): RuleOfThumb {
   const evaluators = evaluatorsOf(shared);
@@ -155,7 +145,8 @@ function publishedRule(shared: readonly Observation[], settings: TenantFairnessS
       if (mine !== null && aggregate !== null && mine < aggregate - settings.scoreDrop) tripped = true;
       return mine;
     });
-    return [tenant, own.length, rounded(ms), aggregateMs === 0 ? null : rounded(ms / aggregateMs), ...scores];
+    const overAggregate = aggregateMs === 0 ? null : rounded(ms / aggregateMs, 2);
+    return [tenant, own.length, rounded(ms, 2), overAggregate, ...scores];
   });
   return {
     rule: `alert when a tenant's p99 score drops below the aggregate's less ${Math.round(100 * settings.scoreDrop)} points, or its p99 latency exceeds ${settings.aggregateFactor} times the aggregate's`,
@@ -206,25 +197,22 @@ function notesOn(
   shared: readonly Observation[],
   all: readonly TenantTraffic[],
   hasSolo: boolean,
-): readonly string[] {
-  const notes: string[] = [];
-  if (evaluatorsOf(observations).length > 0)
-    notes.push(
-      "The published rule looks at the 99th percentile of a score, which is its best tail: a tenant with half its answers wrong has a p99 of 1. Judged are the mean, and of graded scores the mean of the worst.",
-    );
-  else notes.push("No answer was scored: only waiting was judged.");
-  if (!hasSolo && shared.length > 0)
-    notes.push(
-      "No tenant has a solo run: how much of its waiting is due to others cannot be told, and its scores are held against the other tenants', whose cases may be other ones.",
-    );
-  if (shared.some(({ tenant }) => tenant === undefined))
-    notes.push("Some requests do not say whose they are (tenant_id, octavo.tenant.id, x-tenant-id).");
+): Judgement["notes"] {
   const withoutSolo = all.filter(({ solo }) => solo.length === 0);
-  if (hasSolo && withoutSolo.length > 0)
-    notes.push(`Not judged, for want of a solo run: ${named(withoutSolo)}.`);
-  if (shared.length > 0 && shared.every(({ replica }) => replica === undefined))
-    notes.push("No request says which replica answered it.");
-  return notes;
+  return [
+    evaluatorsOf(observations).length > 0
+      ? "The published rule looks at the 99th percentile of a score, which is its best tail: a tenant with half its answers wrong has a p99 of 1. Judged are the mean, and of graded scores the mean of the worst."
+      : "No answer was scored: only waiting was judged.",
+    !hasSolo &&
+      shared.length > 0 &&
+      "No tenant has a solo run: how much of its waiting is due to others cannot be told, and its scores are held against the other tenants', whose cases may be other ones.",
+    shared.some(({ tenant }) => tenant === undefined) &&
+      "Some requests do not say whose they are (tenant_id, octavo.tenant.id, x-tenant-id).",
+    hasSolo && withoutSolo.length > 0 && `Not judged, for want of a solo run: ${named(withoutSolo)}.`,
+    shared.length > 0 &&
+      shared.every(({ replica }) => replica === undefined) &&
+      "No request says which replica answered it.",
+  ];
 }
 
 const mostNamed = 8;
@@ -236,15 +224,9 @@ function named(tenants: readonly TenantTraffic[]): string {
 }
 
 function summarise(hypotheses: readonly Hypothesis[], verdict: CheckResult["verdict"]): string {
-  const worst = hypotheses
-    .filter(({ estimate, margin }) => estimate !== undefined && margin !== undefined && margin > 0)
-    .toSorted((a, b) => b.estimate! / b.margin! - a.estimate! / a.margin!)[0];
+  const worst = nearestToMargin(hypotheses);
   if (worst === undefined) return "No tenant could be judged.";
-  const figures = `${worst.name}: ${worst.estimate!.toFixed(2)} (allowed ${worst.margin})`;
+  const figures = `${worst.name}: ${worst.estimate.toFixed(2)} (allowed ${worst.margin})`;
   if (verdict === "pass") return `No tenant suffers from the others; nearest ${figures}.`;
   return verdict === "fail" ? `A tenant suffers from the others: ${figures}.` : `Not decided: ${figures}.`;
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 100) / 100;
 }

@@ -6,7 +6,8 @@ import { driftPlacebo } from "./placebo.js";
 import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../judging/figures.js";
 import { evaluatorsOf } from "../judging/pairs.js";
-import { byTime } from "../judging/time-blocks.js";
+import { roundedMean } from "../judging/rounded.js";
+import { underCondition } from "../judging/time-blocks.js";
 import { decide, overallVerdict } from "../judging/verdicts.js";
 import { driftAdvice } from "./advice.js";
 import { dispersionOf, driftEffect, driftMeasures, ones, rateOf, type Sides } from "./drift-effects.js";
@@ -29,9 +30,8 @@ export const trafficDriftCheck = defineCheck({
 });
 
 function judgeDrift(observations: readonly Observation[], settings: TrafficDriftSettings): Judgement {
-  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
-  const production = of(settings.production);
-  const evaluation = of(settings.evaluation);
+  const production = underCondition(observations, settings.production);
+  const evaluation = underCondition(observations, settings.evaluation);
   const both = [...production, ...evaluation];
   const grids = gridsOf(both);
   const laidOut = { numBlocks: settings.numBlocks, windowMs: settings.dispersionWindowMs, grids };
@@ -66,7 +66,7 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
       ...intervalsFigure("Distance of the evaluation's traffic from production's", "", hypotheses),
       ...arrivalSeries(production, evaluation),
     ],
-    notes: [...(replayed ? [replayNote] : []), ...notesOn(production, evaluation, sides, labelled)],
+    notes: [replayed && replayNote, ...notesOn(production, evaluation, sides, labelled)],
   };
 }
 
@@ -116,9 +116,7 @@ function ruleOfThumb(labelled: PatternSides, settings: TrafficDriftSettings): Ru
 }
 
 function meanScore(side: readonly Labelled[], evaluator: string): number | null {
-  const scores = side.flatMap(({ seen }) => seen.scores[evaluator] ?? []);
-  if (scores.length === 0) return null;
-  return Math.round((1000 * scores.reduce((sum, score) => sum + score, 0)) / scores.length) / 1000;
+  return roundedMean(side.flatMap(({ seen }) => seen.scores[evaluator] ?? []));
 }
 
 function sampleSize(
