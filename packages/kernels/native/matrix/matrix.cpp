@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "../core/isa.h"
-#include "coded_matrix.h"
-#include "float_matrix.h"
-#include "in_place_matrix.h"
-#include "layout.h"
+#include "codebook/codebook_matrix.h"
+#include "float/float_matrix.h"
+#include "in_place/in_place_matrix.h"
+#include "quantised/layout.h"
 #include "ordered_matrix.h"
-#include "quantised_pack.h"
+#include "quantised/quantised_packer.h"
 
 namespace octavo {
 

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "float_matrix.h"
-#include "float_pack.h"
-#include "quantised_matrix.h"
+#include "float/float_matrix.h"
+#include "float/float_pack.h"
+#include "quantised/quantised_matrix.h"
 #include "source.h"
 
 namespace octavo {

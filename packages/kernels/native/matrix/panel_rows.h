@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layout.h"
+#include "quantised/layout.h"
 #include "source.h"
 
 namespace octavo {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "source_blocks.h"
+#include "quantised/blocks.h"
 
 namespace octavo {
 

@@ -1,7 +1,7 @@
 #pragma once
-#include "attention_kernel.h"
+#include "attention/attention_kernel.h"
 #include "logit_kernels.h"
-#include "store_kernel.h"
+#include "attention/store_kernel.h"
 
 // Included last by each instruction-set file, which names the table it fills.
 namespace {

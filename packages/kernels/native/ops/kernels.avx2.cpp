@@ -1,4 +1,4 @@
-#include "simd_avx2.h"
+#include "../simd/avx2.h"
 
 #include "kernel_table.h"
 

@@ -1,4 +1,4 @@
-#include "simd_avx512.h"
+#include "../simd/avx512.h"
 
 #include "kernel_table.h"
 

@@ -1,8 +1,8 @@
-#include "simd_avx512.h"
+#include "../simd/avx512.h"
 
 #include "kernel_table.h"
 
-#include "attention_bf16.h"
+#include "attention/attention_bf16.h"
 
 namespace octavo {
 extern const OpKernels kernels_avx512_bf16;

@@ -1,4 +1,4 @@
-#include "simd_neon.h"
+#include "../simd/neon.h"
 
 #include "kernel_table.h"
 

@@ -1,4 +1,4 @@
-#include "simd_scalar.h"
+#include "../simd/scalar.h"
 
 #include "kernel_table.h"
 

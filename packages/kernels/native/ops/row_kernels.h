@@ -1,6 +1,6 @@
 #pragma once
 #include "kernels.h"
-#include "vector_math.h"
+#include "../simd/math.h"
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../core/isa.h"
-#include "check.h"
-#include "mapped_tensors.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/mapped_tensors.h"
+#include "support/targets.h"
 
 namespace octavo::test {
 

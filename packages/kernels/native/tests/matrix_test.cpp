@@ -8,11 +8,11 @@
 
 #include "../core/isa.h"
 #include "../matrix/matrix.h"
-#include "check.h"
-#include "reference.h"
-#include "samples.h"
-#include "targets.h"
-#include "temporary_file.h"
+#include "support/check.h"
+#include "support/reference.h"
+#include "support/samples.h"
+#include "support/targets.h"
+#include "support/temporary_file.h"
 
 namespace octavo::test {
 

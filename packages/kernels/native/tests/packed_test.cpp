@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "../core/isa.h"
-#include "../matrix/layout.h"
+#include "../matrix/quantised/layout.h"
 #include "../matrix/packed_form.h"
-#include "check.h"
-#include "samples.h"
-#include "targets.h"
-#include "temporary_file.h"
+#include "support/check.h"
+#include "support/samples.h"
+#include "support/targets.h"
+#include "support/temporary_file.h"
 
 namespace octavo::test {
 
