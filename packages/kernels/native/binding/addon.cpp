@@ -1,6 +1,6 @@
 #include "../core/isa.h"
 #include "../core/mapped_file.h"
-#include "../matrix/quantised/layout.h"
+#include "../matrix/layout.h"
 #include "../matrix/matrix.h"
 #include "../program/adapter.h"
 #include "../program/kv_cache.h"

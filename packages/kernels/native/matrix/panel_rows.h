@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "quantised/layout.h"
+#include "layout.h"
 #include "source.h"
 
 namespace octavo {

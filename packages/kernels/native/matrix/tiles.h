@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "../core/thread_pool.h"
-#include "quantised/layout.h"
+#include "layout.h"
 #include "matrix.h"
 
 namespace octavo {

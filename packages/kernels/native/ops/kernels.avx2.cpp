@@ -3,6 +3,7 @@
 #include "kernel_table.h"
 
 namespace octavo {
-extern const OpKernels kernels_avx2;
-const OpKernels kernels_avx2 = make_kernel_table();
+
+const OpKernels op_kernels_avx2 = make_kernel_table();
+
 }  // namespace octavo

@@ -3,6 +3,7 @@
 #include "kernel_table.h"
 
 namespace octavo {
-extern const OpKernels kernels_neon;
-const OpKernels kernels_neon = make_kernel_table();
+
+const OpKernels op_kernels_neon = make_kernel_table();
+
 }  // namespace octavo

@@ -1,6 +1,7 @@
 #pragma once
 
-// Included after one of the simd_*.h headers, which it is written in terms of.
+// Functions of vectors; included after an instruction set's header.
+namespace octavo {
 namespace {
 
 /// e^x with a relative error under 2e-7: Cody-Waite reduction by ln 2 and Cephes' polynomial for expf.
@@ -57,3 +58,4 @@ inline Vec gelu_tanh(Vec x) {
 }
 
 }  // namespace
+}  // namespace octavo

@@ -7,24 +7,24 @@ namespace octavo {
 
 /// Coded panels hold pairs of columns: [pair][16 rows][2] bytes, or for table4 [pair][16 rows] bytes, the even column in the low
 /// nibble. An odd last column is paired with codes of zero.
-static inline constexpr int64_t coded_pair_bytes(bool nibbles) { return nibbles ? 16 : 32; }
+static inline constexpr int64_t codebook_pair_bytes(bool nibbles) { return nibbles ? 16 : 32; }
 
 /// Writes what the codes stand for, `pairs` pairs of columns of one panel, in the form of the instruction set's tiles. Every code's
 /// value is exact in bf16. `next` is fetched meanwhile, as many bytes.
 using DecodeValues = void (*)(const uint8_t* codes, int64_t pairs, const float* table, const uint8_t* next, void* out);
 
 /// Scales and zero points of one panel: f32 [group][16 scales, 16 zeros].
-struct CodedScaling {
+struct GroupScales {
     const float* meta;
     int64_t group;
 };
 
 /// Likewise writes scale * (value(code) - zero), rounded to bf16; the first pair begins with column `first`.
-using DecodeWeights = void (*)(const uint8_t* codes, int64_t pairs, const float* table, const CodedScaling& scaling, int64_t first,
+using DecodeWeights = void (*)(const uint8_t* codes, int64_t pairs, const float* table, const GroupScales& scaling, int64_t first,
                                void* out);
 
 /// Codes of several panels.
-struct CodedPanels {
+struct CodebookPanels {
     /// First panel, at the first column of the block.
     const uint8_t* codes;
     /// Bytes from one panel to the next.
@@ -41,10 +41,10 @@ struct DecodedPanels {
     int64_t stride;
 };
 
-constexpr int64_t kMaxCodedRows = 8;
+constexpr int64_t kMaxCodebookRows = 8;
 
-/// As FloatMultiply for `num_rows` <= kMaxCodedRows rows, the values being decoded on the way.
-using MultiplyCodes = void (*)(const CodedPanels& weights, const float* table, const FloatRows& rows, int64_t num_rows,
+/// As FloatMultiply for `num_rows` <= kMaxCodebookRows rows, the values being decoded on the way.
+using MultiplyCodes = void (*)(const CodebookPanels& weights, const float* table, const FloatRows& rows, int64_t num_rows,
                                int64_t columns, float* sums, int64_t stride, bool first, const DecodedPanels& decoded);
 
 /// How a block of columns is cut by groups: column i of the block belongs to group (column + i) / group, the last one reaching to the
@@ -75,7 +75,7 @@ struct CodeKernels {
     MultiplyCodes multiply;
 };
 
-struct CodedKernelTable {
+struct CodebookKernelTable {
     /// Whether tiles are bf16 pairs as in bf16 panels, which rows in bf16 multiply; otherwise they are f32 panels. See FloatPanels.
     bool pairs;
     /// Null where group after group is as fast.
@@ -87,12 +87,8 @@ struct CodedKernelTable {
     CodeKernels table4;
 };
 
-const CodedKernelTable& coded_kernels_scalar();
-const CodedKernelTable& coded_kernels_avx2();
-const CodedKernelTable& coded_kernels_avx512();
-const CodedKernelTable& coded_kernels_avx512_bf16();
-
-/// The table for active_isa(). NEON takes the scalar one: its vectors are what every compiler for ARMv8 makes of plain loops.
-const CodedKernelTable& coded_kernels();
+OCTAVO_DECLARE_KERNELS(CodebookKernelTable, codebook_kernels);
+/// The table for active_isa().
+const CodebookKernelTable& codebook_kernels();
 
 }  // namespace octavo

@@ -6,23 +6,12 @@
 
 #include "../../core/half.h"
 #include "../../core/isa.h"
-#include "../quantised/layout.h"
+#include "../layout.h"
 #include "../panel_rows.h"
 
 namespace octavo {
 
-const CodedKernelTable& coded_kernels() {
-    switch (active_isa()) {
-#if defined(__x86_64__)
-        case Isa::avx512:
-            return has_avx512_bf16() ? coded_kernels_avx512_bf16() : coded_kernels_avx512();
-        case Isa::avx2:
-            return coded_kernels_avx2();
-#endif
-        default:
-            return coded_kernels_scalar();
-    }
-}
+const CodebookKernelTable& codebook_kernels() { return OCTAVO_ACTIVE_KERNELS(codebook_kernels); }
 
 namespace {
 
@@ -31,7 +20,7 @@ constexpr int64_t kRowBlock = 512;
 /// Narrower groups are scaled before they are multiplied.
 constexpr int64_t kNarrowGroup = 32;
 
-const CodeKernels& kernels_of(WeightType type, const CodedKernelTable& kernels) {
+const CodeKernels& kernels_of(WeightType type, const CodebookKernelTable& kernels) {
     if (type == WeightType::f8_e4m3) return kernels.f8_e4m3;
     return type == WeightType::uint8 ? kernels.uint8 : kernels.table4;
 }
@@ -55,12 +44,12 @@ float round_to_bf16(float value) { return bf16_to_f32(f32_to_bf16(value)); }
 
 }  // namespace
 
-CodedMatrix::CodedMatrix(const SourceStack& stack, ThreadPool& pool)
+CodebookMatrix::CodebookMatrix(const SourceStack& stack, ThreadPool& pool)
     : type_(stack.type()),
       rows_(stack.rows()),
       cols_(stack.cols()),
       group_(stack.group()),
-      kernels_(coded_kernels()),
+      kernels_(codebook_kernels()),
       products_(float_kernels()) {
     const MatrixSource& first = *stack.row(0).source;
     std::copy(first.table.begin(), first.table.end(), table_);
@@ -84,7 +73,7 @@ CodedMatrix::CodedMatrix(const SourceStack& stack, ThreadPool& pool)
     check.require(stack);
 }
 
-void CodedMatrix::round_table() {
+void CodebookMatrix::round_table() {
     // Of factors between one and two, the one at which the entries lose least. FP4's thirds lose nothing at 3 / 2.
     constexpr int kFactors = 64;
     double least = INFINITY;
@@ -102,7 +91,7 @@ void CodedMatrix::round_table() {
     }
 }
 
-void CodedMatrix::pack_meta(const SourceStack& stack, int64_t index, FiniteCheck& check) {
+void CodebookMatrix::pack_meta(const SourceStack& stack, int64_t index, FiniteCheck& check) {
     float* out = meta(index);
     const int num_rows = static_cast<int>(std::min<int64_t>(kPanelRows, rows_ - index * kPanelRows));
     for (int lane = 0; lane < num_rows; ++lane) {
@@ -122,7 +111,7 @@ void CodedMatrix::pack_meta(const SourceStack& stack, int64_t index, FiniteCheck
     }
 }
 
-void CodedMatrix::pack_codes(const SourceStack& stack, int64_t index, FiniteCheck& check) {
+void CodebookMatrix::pack_codes(const SourceStack& stack, int64_t index, FiniteCheck& check) {
     // Columns are taken a few lines at a time, so that the panel being written stays in the nearest cache.
     constexpr int64_t kStrip = 64;
     uint8_t* out = codes(index);
@@ -147,13 +136,13 @@ void CodedMatrix::pack_codes(const SourceStack& stack, int64_t index, FiniteChec
     }
 }
 
-RowEncoding CodedMatrix::encoding() const {
+RowEncoding CodebookMatrix::encoding() const {
     return {kernels_.pairs ? RowEncoding::Kind::bf16 : RowEncoding::Kind::rounded, 0, cols_, nullptr};
 }
 
-size_t CodedMatrix::encoded_bytes(int64_t m) const { return static_cast<size_t>(m * tile_cols() * element_bytes()); }
+size_t CodebookMatrix::encoded_bytes(int64_t m) const { return static_cast<size_t>(m * tile_cols() * element_bytes()); }
 
-void CodedMatrix::encode(const float* x, int64_t row, int64_t m, void* rows) const {
+void CodebookMatrix::encode(const float* x, int64_t row, int64_t m, void* rows) const {
     for (int64_t c = 0; c < cols_; c += kFloatBlock) {
         const int64_t wide = std::min<int64_t>(kFloatBlock, tile_cols() - c);
         const int64_t count = std::min<int64_t>(kFloatBlock, cols_ - c);
@@ -169,7 +158,7 @@ void CodedMatrix::encode(const float* x, int64_t row, int64_t m, void* rows) con
     }
 }
 
-void CodedMatrix::decode(int64_t panel, int64_t first, int64_t count, uint8_t* out) const {
+void CodebookMatrix::decode(int64_t panel, int64_t first, int64_t count, uint8_t* out) const {
     const CodeKernels& kernels = kernels_of(type_, kernels_);
     const uint8_t* from = codes(panel) + first / 2 * pair_bytes();
     const int64_t num_pairs = (count + 1) / 2;
@@ -180,7 +169,7 @@ void CodedMatrix::decode(int64_t panel, int64_t first, int64_t count, uint8_t* o
     }
 }
 
-void CodedMatrix::multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace,
+void CodebookMatrix::multiply(const void* rows, int64_t m, const LinearOutput& output, Workspace& workspace,
                            ThreadPool& pool) const {
     if (m <= 0) return;
     const int64_t halves = output.gate != nullptr ? 2 : 1;
@@ -194,7 +183,7 @@ void CodedMatrix::multiply(const void* rows, int64_t m, const LinearOutput& outp
     run_tiles(plan, output, pool, [&](int thread) { return reinterpret_cast<float*>(scratch + thread * thread_bytes); },
               [&](const Tile& tile, int thread, float* sums) {
                   // Many rows read a block of columns several times while it is near; few go through their panels once.
-                  const int64_t stretch = tile.num_rows > kMaxCodedRows ? kFloatBlock : tile_cols();
+                  const int64_t stretch = tile.num_rows > kMaxCodebookRows ? kFloatBlock : tile_cols();
                   Block block{static_cast<const uint8_t*>(rows), m, tile, 0, 0, 0, scratch + thread * thread_bytes + sums_bytes};
                   for (int64_t c = 0; c < tile_cols(); c += stretch) {
                       for (int64_t p = 0; p < tile.num_panels; p += unit) {
@@ -213,7 +202,7 @@ void CodedMatrix::multiply(const void* rows, int64_t m, const LinearOutput& outp
               });
 }
 
-void CodedMatrix::multiply_block(const Block& block, float* sums, int64_t stride) const {
+void CodebookMatrix::multiply_block(const Block& block, float* sums, int64_t stride) const {
     const CodeKernels& kernels = kernels_of(type_, kernels_);
     const FloatMultiply product = kernels_.pairs ? products_.bf16 : products_.f32;
     const int64_t columns = std::min<int64_t>(kFloatBlock, tile_cols() - block.column);
@@ -231,7 +220,7 @@ void CodedMatrix::multiply_block(const Block& block, float* sums, int64_t stride
     const GroupCut cut{block.column, group_, groups() - 1, kPanelRows};
     weights.scales = meta(block.panel) + cut.index(0) * kPanelRows;
     weights.scale_stride = groups() * kPanelRows;
-    const int64_t by_codes = kernels.multiply != nullptr ? std::min(block.tile.num_rows, kMaxCodedRows) : 0;
+    const int64_t by_codes = kernels.multiply != nullptr ? std::min(block.tile.num_rows, kMaxCodebookRows) : 0;
     const int64_t others = block.tile.num_rows - by_codes;
     const bool together = kernels_.multiply_groups != nullptr && cut.end(0, columns) < columns;
     for (int64_t at = 0; at < columns;) {
@@ -242,7 +231,7 @@ void CodedMatrix::multiply_block(const Block& block, float* sums, int64_t stride
         FloatRows of_group{from.data + at * element_bytes(), from.stride};
         const bool fresh = first && at == 0;
         if (by_codes > 0) {
-            const CodedPanels coded{codes(block.panel) + (block.column + at) / 2 * pair_bytes(), pairs() * pair_bytes(),
+            const CodebookPanels coded{codes(block.panel) + (block.column + at) / 2 * pair_bytes(), pairs() * pair_bytes(),
                                     group.panels, group.scales, group.scale_stride};
             uint8_t* tile = others > 0 ? block.decoded + at * kPanelRows * element_bytes() : nullptr;
             kernels.multiply(coded, rounded_table_, of_group, by_codes, end - at, sums, stride, fresh, {tile, decoded_stride()});
@@ -259,14 +248,14 @@ void CodedMatrix::multiply_block(const Block& block, float* sums, int64_t stride
     }
 }
 
-float CodedMatrix::value_of(int64_t panel, int64_t column, int64_t lane) const {
+float CodebookMatrix::value_of(int64_t panel, int64_t column, int64_t lane) const {
     const uint8_t* pair = codes(panel) + column / 2 * pair_bytes();
     if (type_ == WeightType::table4) return table_[pair[lane] >> (column % 2 * 4) & 0x0f];
     const uint8_t code = pair[2 * lane + column % 2];
     return type_ == WeightType::f8_e4m3 ? e4m3_value(code) : static_cast<float>(code);
 }
 
-void CodedMatrix::row(int64_t r, float* out) const {
+void CodebookMatrix::row(int64_t r, float* out) const {
     const int64_t panel = r / kPanelRows;
     const int64_t lane = r % kPanelRows;
     for (int64_t c = 0; c < cols_; ++c) {

@@ -2,7 +2,7 @@
 #include "../../core/aligned_memory.h"
 #include "codebook_kernels.h"
 #include "../float/float_kernels.h"
-#include "../quantised/layout.h"
+#include "../layout.h"
 #include "../matrix.h"
 #include "../source.h"
 #include "../tiles.h"
@@ -15,10 +15,10 @@ namespace octavo {
 ///
 /// Where groups are wide and have no zero points, what is decoded are the codes' values, and partial sums over a group take its
 /// scale: E4M3 stays exact, and so do tables that some factor makes exact. Elsewhere the weights are rounded.
-class CodedMatrix final : public Matrix {
+class CodebookMatrix final : public Matrix {
 public:
     /// Repacks in parallel; throws as Matrix::pack does.
-    CodedMatrix(const SourceStack& stack, ThreadPool& pool);
+    CodebookMatrix(const SourceStack& stack, ThreadPool& pool);
 
     int64_t rows() const override { return rows_; }
     int64_t cols() const override { return cols_; }
@@ -38,7 +38,7 @@ private:
     int64_t tile_cols() const { return kernels_.pairs ? 2 * pairs() : cols_; }
     /// Bytes of an encoded activation and of a decoded weight.
     int64_t element_bytes() const { return kernels_.pairs ? 2 : 4; }
-    int64_t pair_bytes() const { return coded_pair_bytes(type_ == WeightType::table4); }
+    int64_t pair_bytes() const { return codebook_pair_bytes(type_ == WeightType::table4); }
     uint8_t* codes(int64_t panel) const { return codes_.data() + panel * pairs() * pair_bytes(); }
     /// Of one panel: [group][16 scales], where weights are decoded [group][16 scales, 16 zeros]. Panels beyond the first scale_rows
     /// share those of others.
@@ -81,7 +81,7 @@ private:
     float table_unit_ = 1.0f;
     AlignedMemory codes_;
     AlignedMemory meta_;
-    const CodedKernelTable& kernels_;
+    const CodebookKernelTable& kernels_;
     const FloatKernelTable& products_;
 };
 

@@ -1,9 +1,15 @@
-// The decoding of coded panels in plain loops over the 16 rows, which compilers turn into vectors of any instruction set. An
-// instruction set's source file defines what they do not, and includes this, all inside an anonymous namespace:
-//   widen_halves(halves, out): 16 f16 as f32
-//   Table(table).lookup(codes, even, odd): the entries that the low and the high nibbles of 16 bytes name
-//   kPairs: see CodedKernelTable
-// Without `restrict` the codes, being bytes, might be what is written to, and the loops would stay scalar.
+#pragma once
+#include <cstring>
+
+#include "../../core/half.h"
+#include "../layout.h"
+#include "codebook_kernels.h"
+
+// The decoding of panels of codes; included after an instruction set's vocabulary. Plain loops over the 16 rows are those that
+// compilers turn into vectors of any instruction set. Without `restrict` the codes, being bytes, might be what is written to, and
+// the loops would stay scalar.
+namespace octavo {
+namespace {
 
 struct CodesF8 {
     static constexpr bool kNibbles = false;
@@ -18,8 +24,8 @@ struct CodesF8 {
             low[i] = static_cast<uint16_t>((pairs[i] & 0x80) << 8 | (pairs[i] & 0x7f) << 7);
             high[i] = static_cast<uint16_t>((pairs[i] & 0x8000) | (pairs[i] & 0x7f00) >> 1);
         }
-        widen_halves(low, even);
-        widen_halves(high, odd);
+        V::store_f32(even, V::load_f16(reinterpret_cast<const uint8_t*>(low)));
+        V::store_f32(odd, V::load_f16(reinterpret_cast<const uint8_t*>(high)));
         for (int i = 0; i < kPanelRows; ++i) {
             even[i] *= 256.0f;
             odd[i] *= 256.0f;
@@ -42,10 +48,14 @@ struct CodesU8 {
 
 struct CodesTable4 {
     static constexpr bool kNibbles = true;
-    Table table;
+    FloatTable table;
     explicit CodesTable4(const float* entries) : table(entries) {}
     void load(const uint8_t* __restrict codes, float* __restrict even, float* __restrict odd) const {
-        table.lookup(codes, even, odd);
+        for (int i = 0; i < kPanelRows; i += Vec::width) {
+            const IntVec index = widen_u8(codes + i);
+            store(even + i, table.look_up(index));
+            store(odd + i, table.look_up(shift_right<4>(index)));
+        }
     }
 };
 
@@ -55,9 +65,10 @@ inline uint32_t rounded_bits(float value) {
     return (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
 }
 
-/// One pair of columns of a tile.
+/// One pair of columns of a tile; `Pairs` as in CodebookKernelTable.
+template <bool Pairs>
 inline void store_pair(const float* __restrict even, const float* __restrict odd, uint8_t* __restrict out) {
-    if constexpr (kPairs) {
+    if constexpr (Pairs) {
         uint32_t words[kPanelRows];
         for (int i = 0; i < kPanelRows; ++i) words[i] = rounded_bits(even[i]) >> 16 | rounded_bits(odd[i]);
         std::memcpy(out, words, sizeof words);
@@ -69,20 +80,21 @@ inline void store_pair(const float* __restrict even, const float* __restrict odd
     }
 }
 
-constexpr int64_t kTilePairBytes = (kPairs ? 4 : 8) * kPanelRows;
+template <bool Pairs>
+constexpr int64_t kTilePairBytes = (Pairs ? 4 : 8) * kPanelRows;
 
-template <class Codes>
+template <class Codes, bool Pairs>
 void decode_values(const uint8_t* codes, int64_t pairs, const float* table, const uint8_t* next, void* tile) {
     const Codes source(table);
     uint8_t* out = static_cast<uint8_t*>(tile);
-    for (int64_t p = 0; p < pairs; ++p, out += kTilePairBytes) {
-        constexpr int64_t kBytes = coded_pair_bytes(Codes::kNibbles);
+    for (int64_t p = 0; p < pairs; ++p, out += kTilePairBytes<Pairs>) {
+        constexpr int64_t kBytes = codebook_pair_bytes(Codes::kNibbles);
         __builtin_prefetch(next + p * kBytes);
-        if constexpr (kPairs) {
+        if constexpr (Pairs) {
             float even[kPanelRows];
             float odd[kPanelRows];
             source.load(codes + p * kBytes, even, odd);
-            store_pair(even, odd, out);
+            store_pair<Pairs>(even, odd, out);
         } else {
             float* columns = reinterpret_cast<float*>(out);
             source.load(codes + p * kBytes, columns, columns + kPanelRows);
@@ -90,8 +102,8 @@ void decode_values(const uint8_t* codes, int64_t pairs, const float* table, cons
     }
 }
 
-template <class Codes>
-void decode_weights(const uint8_t* codes, int64_t pairs, const float* table, const CodedScaling& scaling, int64_t first, void* tile) {
+template <class Codes, bool Pairs>
+void decode_weights(const uint8_t* codes, int64_t pairs, const float* table, const GroupScales& scaling, int64_t first, void* tile) {
     const Codes source(table);
     uint8_t* out = static_cast<uint8_t*>(tile);
     const float* meta = scaling.meta + first / scaling.group * 2 * kPanelRows;
@@ -105,14 +117,26 @@ void decode_weights(const uint8_t* codes, int64_t pairs, const float* table, con
         --left;
         return meta;
     };
-    for (int64_t p = 0; p < pairs; ++p, out += kTilePairBytes) {
+    for (int64_t p = 0; p < pairs; ++p, out += kTilePairBytes<Pairs>) {
         float even[kPanelRows];
         float odd[kPanelRows];
-        source.load(codes + p * coded_pair_bytes(Codes::kNibbles), even, odd);
+        source.load(codes + p * codebook_pair_bytes(Codes::kNibbles), even, odd);
         const float* of_even = next_column();
         for (int i = 0; i < kPanelRows; ++i) even[i] = of_even[i] * (even[i] - of_even[kPanelRows + i]);
         const float* of_odd = next_column();
         for (int i = 0; i < kPanelRows; ++i) odd[i] = of_odd[i] * (odd[i] - of_odd[kPanelRows + i]);
-        store_pair(even, odd, out);
+        store_pair<Pairs>(even, odd, out);
     }
 }
+
+template <class Codes, bool Pairs = false>
+constexpr CodeKernels decoding() {
+    return {decode_values<Codes, Pairs>, decode_weights<Codes, Pairs>, nullptr};
+}
+
+constexpr CodebookKernelTable make_codebook_kernels() {
+    return {false, nullptr, decoding<CodesF8>(), decoding<CodesU8>(), decoding<CodesTable4>()};
+}
+
+}  // namespace
+}  // namespace octavo

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 
+#include "../../core/isa.h"
+
 namespace octavo {
 
 /// Packed float panels.
@@ -40,12 +42,7 @@ struct FloatKernelTable {
     int tile_panels;
 };
 
-const FloatKernelTable& float_kernels_scalar();
-const FloatKernelTable& float_kernels_avx2();
-const FloatKernelTable& float_kernels_avx512();
-const FloatKernelTable& float_kernels_avx512_bf16();
-const FloatKernelTable& float_kernels_neon();
-
+OCTAVO_DECLARE_KERNELS(FloatKernelTable, float_kernels);
 /// The table for active_isa().
 const FloatKernelTable& float_kernels();
 

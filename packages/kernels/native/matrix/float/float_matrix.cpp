@@ -6,7 +6,7 @@
 #include "../../core/half.h"
 #include "float_pack.h"
 #include "../in_place/in_place_matrix.h"
-#include "../quantised/layout.h"
+#include "../layout.h"
 
 namespace octavo {
 

@@ -1,6 +1,6 @@
 #include "float_pack.h"
 
-#include "../../simd/pack_vector.h"
+#include "../panel_tiles.h"
 
 namespace octavo {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "../quantised/layout.h"
+#include "../layout.h"
 
 namespace octavo {
 

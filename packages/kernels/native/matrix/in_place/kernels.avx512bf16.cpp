@@ -1,15 +1,6 @@
-#include <immintrin.h>
-
-#include <cstring>
+#include "../../simd/avx512.h"
 
 #include "in_place_kernels.h"
-
-#define V_INLINE inline __attribute__((always_inline))
-#define V_UNROLL _Pragma("GCC unroll 16")
-
-// GCC 12 takes its own _mm512_undefined_ps() for an uninitialised variable.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
 
 namespace octavo {
 
@@ -21,28 +12,28 @@ constexpr int64_t kStepBytes = 64;
 constexpr int kSteps = kBlockBytes / kStepBytes;
 
 /// 32 bytes of a stream below those of another.
-V_INLINE __m512i two_halves(const uint8_t* low, const uint8_t* high) {
+SIMD_INLINE __m512i two_halves(const uint8_t* low, const uint8_t* high) {
     const __m512i below = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(low)));
     return _mm512_mask_broadcast_i64x4(below, 0xf0, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high)));
 }
 
 /// Transposes 16 x 16 pairs: lane i of out[p] is pair p of stream i. Halves of lines are joined as they are loaded, which spares
 /// a quarter of the shuffles.
-V_INLINE void load_pairs(const uint8_t* from, int64_t stride, __m512i (&out)[16]) {
+SIMD_INLINE void load_pairs(const uint8_t* from, int64_t stride, __m512i (&out)[16]) {
     const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
     const __m512i odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-    V_UNROLL
+    SIMD_UNROLL
     for (int half = 0; half < 2; ++half) {
         __m512i row[8];
         __m512i pairs[8];
-        V_UNROLL
+        SIMD_UNROLL
         for (int i = 0; i < 8; ++i) row[i] = two_halves(from + i * stride + 32 * half, from + (i + 8) * stride + 32 * half);
-        V_UNROLL
+        SIMD_UNROLL
         for (int i = 0; i < 8; i += 2) {
             pairs[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
             pairs[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
         }
-        V_UNROLL
+        SIMD_UNROLL
         for (int i = 0; i < 8; i += 4) {
             row[i] = _mm512_unpacklo_epi64(pairs[i], pairs[i + 2]);
             row[i + 1] = _mm512_unpackhi_epi64(pairs[i], pairs[i + 2]);
@@ -50,7 +41,7 @@ V_INLINE void load_pairs(const uint8_t* from, int64_t stride, __m512i (&out)[16]
             row[i + 3] = _mm512_unpackhi_epi64(pairs[i + 1], pairs[i + 3]);
         }
         // 128-bit lanes of row[4 * q + p]: streams 4q.. of pairs p and p + 4, then streams 8 + 4q.. of the same.
-        V_UNROLL
+        SIMD_UNROLL
         for (int p = 0; p < 4; ++p) {
             out[8 * half + p] = _mm512_permutex2var_epi64(row[p], even, row[4 + p]);
             out[8 * half + 4 + p] = _mm512_permutex2var_epi64(row[p], odd, row[4 + p]);
@@ -62,12 +53,12 @@ void prefetch(const uint8_t* from, int64_t lines) {
     for (int64_t i = 0; i < lines; ++i) _mm_prefetch(reinterpret_cast<const char*>(from + 64 * i), _MM_HINT_T0);
 }
 
-V_INLINE void prefetch_lines(const uint8_t* from) {
-    V_UNROLL
+SIMD_INLINE void prefetch_lines(const uint8_t* from) {
+    SIMD_UNROLL
     for (int i = 0; i < 16; ++i) _mm_prefetch(reinterpret_cast<const char*>(from + 64 * i), _MM_HINT_T0);
 }
 
-V_INLINE __m512 add_products(__m512 sum, __m512i weights, __m512i activations) {
+SIMD_INLINE __m512 add_products(__m512 sum, __m512i weights, __m512i activations) {
     return _mm512_dpbf16_ps(sum, (__m512bh)weights, (__m512bh)activations);
 }
 
@@ -98,7 +89,7 @@ void multiply_one(const WeightRows& weights, const uint8_t* spread, float* parti
             prefetch_lines(ahead + step * 1024);
             __m512i pairs[16];
             load_pairs(from + step * kStepBytes, kBlockBytes, pairs);
-            V_UNROLL
+            SIMD_UNROLL
             for (int p = 0; p < 16; ++p) {
                 sum = add_products(sum, pairs[p], _mm512_loadu_si512(activations + (step * 16 + p) * 64));
             }
@@ -125,26 +116,26 @@ void multiply_rows(const WeightRows& weights, const uint8_t* rows, int64_t num_r
         const uint8_t* from = weights.data + block * kBlockBytes;
         const uint8_t* activations = rows + block * num_rows * kBlockBytes;
         __m512 sum[C];
-        V_UNROLL
+        SIMD_UNROLL
         for (int c = 0; c < C; ++c) sum[c] = _mm512_setzero_ps();
         for (int step = 0; step < kSteps; ++step) {
             prefetch(ahead, lines);
             ahead += lines * 64;
             __m512i pairs[16];
             load_pairs(from + step * kStepBytes, row_bytes, pairs);
-            V_UNROLL
+            SIMD_UNROLL
             for (int p = 0; p < 16; ++p) {
-                V_UNROLL
+                SIMD_UNROLL
                 for (int c = 0; c < C; ++c) {
                     int32_t pair;
                     std::memcpy(&pair, activations + c * kBlockBytes + step * kStepBytes + 4 * p, sizeof pair);
                     sum[c] = add_products(sum[c], pairs[p], _mm512_set1_epi32(pair));
                 }
             }
-            V_UNROLL
+            SIMD_UNROLL
             for (int c = 0; c < C; ++c) asm volatile("" : "+v"(sum[c])::"memory");
         }
-        V_UNROLL
+        SIMD_UNROLL
         for (int c = 0; c < C; ++c) {
             float* out = sums + c * stride;
             _mm512_storeu_ps(out, block == 0 ? sum[c] : _mm512_add_ps(_mm512_loadu_ps(out), sum[c]));
@@ -173,7 +164,7 @@ void unpack(const uint8_t* weights, int64_t row_bytes, uint8_t* panel) {
     for (int step = 0; step < kSteps; ++step) {
         __m512i pairs[16];
         load_pairs(weights + step * kStepBytes, row_bytes, pairs);
-        V_UNROLL
+        SIMD_UNROLL
         for (int p = 0; p < 16; ++p) _mm512_storeu_si512(panel + (step * 16 + p) * 64, pairs[p]);
     }
 }

@@ -1,5 +1,6 @@
 #pragma once
-#include "../../simd/pack_vector.h"
+#include "../panel_tiles.h"
+#include "formats.h"
 
 namespace octavo {
 

@@ -1,39 +1,24 @@
-// Dot products are asked for here as well as by the build's flags: a plain ARMv8.2 target lacks them.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC target("arch=armv8.2-a+fp16+dotprod")
-#endif
+#include "../../simd/neon.h"
 
-#include <arm_neon.h>
-
-#include <climits>
-#include <cstring>
-#include <utility>
-
-#include "../../core/half.h"
-#include "../float/float_kernels.h"
-#include "quantised_kernels.h"
-
-#define V_INLINE inline __attribute__((always_inline))
-#define V_UNROLL _Pragma("GCC unroll 8")
+#include "quantised_products.h"
 
 namespace octavo {
 
 namespace {
 
-#include "../../simd/vector_neon.h"
-
-#include "../float/float_products.h"
-#include "quantised_panel.h"
-#include "quantised_products.h"
+struct Tiling {
+    static constexpr int kPanels = 1;
+    static constexpr int kRows = 2;
+    static constexpr int kBlockGroups = 32;
+    static constexpr int kStreamPanels = 1;
+    static constexpr int kStreamRows = 2;
+    static constexpr int kStreamGroups = 16;
+    static constexpr int kMaxStreamRows = 2;
+    static constexpr int kPrefetchBytes = 2048;
+};
 
 }  // namespace
 
-const QuantisedKernelTable& quantised_kernels_neon() { return kQuantisedTable; }
-
-const FloatKernelTable& float_kernels_neon() {
-    static constexpr FloatKernelTable table{float_multiply<CodecF32>, float_multiply<CodecF16>, float_multiply<CodecBf16>,
-                                            round_to_bf16, V::kFloatTilePanels};
-    return table;
-}
+const QuantisedKernelTable quantised_kernels_neon = make_quantised_kernels<Tiling>();
 
 }  // namespace octavo

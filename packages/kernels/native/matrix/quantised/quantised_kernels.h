@@ -1,7 +1,8 @@
 #pragma once
 #include <cstdint>
 
-#include "layout.h"
+#include "../../core/isa.h"
+#include "formats.h"
 
 namespace octavo {
 
@@ -91,11 +92,7 @@ struct QuantisedKernelTable {
     int max_stream_rows;
 };
 
-const QuantisedKernelTable& quantised_kernels_scalar();
-const QuantisedKernelTable& quantised_kernels_avx2();
-const QuantisedKernelTable& quantised_kernels_avx512();
-const QuantisedKernelTable& quantised_kernels_neon();
-
+OCTAVO_DECLARE_KERNELS(QuantisedKernelTable, quantised_kernels);
 /// The table for active_isa().
 const QuantisedKernelTable& quantised_kernels();
 

@@ -1,9 +1,12 @@
-// What a quantised format is made of, written once over a vector type `V` of 16 lanes. An instruction set's source file includes
-// this and quantised_tile.h inside an anonymous namespace after defining V, so that nothing compiled for it can be linked into
-// generic code.
-//
-// V: Bytes (64 of them), Ints (16 x int32), Floats (16 x f32), Quad (4 activations repeated 16 times), and the functions used below.
-// V::kCentredBytes: 8-bit codes are dotted as signed u - 128, so that their group correction is not needed.
+#pragma once
+#include <utility>
+
+#include "../../core/half.h"
+#include "quantised_kernels.h"
+
+// What a quantised format is made of; included after an instruction set's vocabulary.
+namespace octavo {
+namespace {
 
 template <FormatId Id>
 struct Panel {
@@ -18,42 +21,42 @@ struct Panel {
     static constexpr int kValueBits = value_bits(kFormat);
     static constexpr int kQuads = 8;
     static constexpr int kQuadsPerScale = kQuads / kScales;
-    static constexpr bool kCentred = V::kCentredBytes && kValueBits == 8;
+    static constexpr bool kCentred = kCentredBytes && kValueBits == 8;
     static constexpr bool kIntegerCorrection = !has_minima(kCorrection) && !kCentred;
     static constexpr int64_t kCodeBytes = group_code_bytes(kBits);
 
     struct Meta {
-        typename V::Floats scales[kScales];
-        typename V::Floats minima[2];
+        V::Floats scales[kScales];
+        V::Floats minima[2];
     };
 
     /// Codes of quad J, one byte each.
     template <int J>
-    static V_INLINE typename V::Bytes load_quad(const uint8_t* packed) {
+    static SIMD_INLINE V::Bytes load_quad(const uint8_t* packed) {
         if constexpr (kBits == 8) {
             return V::load_byte_codes(packed + 64 * J);
         } else if constexpr (kBits < 4) {
-            const typename V::Bytes low = V::template field<-2 * (J % 4), 0x03>(V::load_bytes(packed + 64 * (J / 4)));
+            const V::Bytes low = V::field<-2 * (J % 4), 0x03>(V::load_bytes(packed + 64 * (J / 4)));
             if constexpr (kBits == 2) return low;
-            if constexpr (kBits == 3) return V::merge(low, V::template field<2 - J, 0x04>(V::load_bytes(packed + 128)));
+            if constexpr (kBits == 3) return V::merge(low, V::field<2 - J, 0x04>(V::load_bytes(packed + 128)));
         } else {
-            const typename V::Bytes nibbles = V::load_bytes(packed + 64 * (J % 4));
-            const typename V::Bytes low = V::template field<J < 4 ? 0 : -4, 0x0f>(nibbles);
+            const V::Bytes nibbles = V::load_bytes(packed + 64 * (J % 4));
+            const V::Bytes low = V::field<J < 4 ? 0 : -4, 0x0f>(nibbles);
             if constexpr (kFormat.table != nullptr) return V::look_up(low, kFormat.table);
             if constexpr (kBits == 4) return low;
-            if constexpr (kBits == 5) return V::merge(low, V::template field<4 - J, 0x10>(V::load_bytes(packed + 256)));
+            if constexpr (kBits == 5) return V::merge(low, V::field<4 - J, 0x10>(V::load_bytes(packed + 256)));
             if constexpr (kBits == 6) {
-                return V::merge(low, V::template field<4 - 2 * (J % 4), 0x30>(V::load_bytes(packed + 256 + 64 * (J / 4))));
+                return V::merge(low, V::field<4 - 2 * (J % 4), 0x30>(V::load_bytes(packed + 256 + 64 * (J / 4))));
             }
         }
     }
 
     template <int... J>
-    static V_INLINE void load_quads(const uint8_t* packed, typename V::Bytes (&quads)[kQuads], std::integer_sequence<int, J...>) {
+    static SIMD_INLINE void load_quads(const uint8_t* packed, V::Bytes (&quads)[kQuads], std::integer_sequence<int, J...>) {
         ((quads[J] = load_quad<J>(packed)), ...);
     }
 
-    static V_INLINE void load_meta(const PanelView& panel, int64_t group, Meta& meta) {
+    static SIMD_INLINE void load_meta(const PanelView& panel, int64_t group, Meta& meta) {
         const uint64_t place = static_cast<uint64_t>(group) % kSuperGroups;
         const uint8_t* unit = panel.meta + meta_offset(kFormat, meta_index(panel, group));
         if constexpr (kScaling == Scaling::half) {
@@ -71,29 +74,29 @@ struct Panel {
             meta.scales[0] = V::mul(V::load_f16(unit), V::load_i8(unit + (2 + place) * kPanelRows));
         } else if constexpr (kScaling == Scaling::super_half_minima) {
             const uint8_t* sub = unit + 4 * kPanelRows + place * 2 * kPanelRows;
-            const typename V::Floats d = V::load_f16(unit);
-            const typename V::Floats dmin = V::load_f16(unit + 2 * kPanelRows);
-            V_UNROLL
+            const V::Floats d = V::load_f16(unit);
+            const V::Floats dmin = V::load_f16(unit + 2 * kPanelRows);
+            SIMD_UNROLL
             for (int h = 0; h < 2; ++h) {
-                meta.scales[h] = V::mul(d, V::template load_nibbles<false>(sub + h * kPanelRows));
-                meta.minima[h] = V::mul(dmin, V::template load_nibbles<true>(sub + h * kPanelRows));
+                meta.scales[h] = V::mul(d, V::load_nibbles<false>(sub + h * kPanelRows));
+                meta.minima[h] = V::mul(dmin, V::load_nibbles<true>(sub + h * kPanelRows));
             }
         } else if constexpr (kScaling == Scaling::super_halves) {
             const uint8_t* sub = unit + 2 * kPanelRows + place * 2 * kPanelRows;
-            const typename V::Floats d = V::load_f16(unit);
-            V_UNROLL
+            const V::Floats d = V::load_f16(unit);
+            SIMD_UNROLL
             for (int h = 0; h < 2; ++h) meta.scales[h] = V::mul(d, V::load_i8(sub + h * kPanelRows));
         } else if constexpr (kScaling == Scaling::single) {
             meta.scales[0] = V::load_f32(unit);
         } else {
             meta.scales[0] = V::load_f32(unit);
-            typename V::Floats zero = V::load_f32(unit + 4 * kPanelRows);
+            V::Floats zero = V::load_f32(unit + 4 * kPanelRows);
             if constexpr (kCentred) zero = V::add(zero, V::broadcast(-128.0f));
             meta.minima[0] = V::mul(meta.scales[0], zero);
         }
     }
 
-    static V_INLINE int64_t meta_index(const PanelView& panel, int64_t group) {
+    static SIMD_INLINE int64_t meta_index(const PanelView& panel, int64_t group) {
         if constexpr (kScaling == Scaling::single || kScaling == Scaling::single_zeros) {
             return static_cast<uint32_t>(group) / static_cast<uint32_t>(panel.groups_per_scale);
         }
@@ -103,8 +106,8 @@ struct Panel {
     static void quantise(const float* x, int64_t groups, int8_t* codes, float* scales, int32_t* corrections) {
         constexpr uint32_t kInfinity = 0x7f800000u;
         for (int64_t g = 0; g < groups; ++g, x += kGroup, codes += kGroup, corrections += kCorrections) {
-            const typename V::Floats low = V::load_f32(reinterpret_cast<const uint8_t*>(x));
-            const typename V::Floats high = V::load_f32(reinterpret_cast<const uint8_t*>(x + 16));
+            const V::Floats low = V::load_f32(reinterpret_cast<const uint8_t*>(x));
+            const V::Floats high = V::load_f32(reinterpret_cast<const uint8_t*>(x + 16));
             const uint32_t largest_bits = V::largest_magnitude_bits(low, high);
             const float largest = float_from_bits(largest_bits);
             // A group that is all but zero counts as zero: its reciprocal would overflow. One with a NaN or an infinity makes
@@ -135,16 +138,16 @@ struct Panel {
     }
 
     /// One group of a panel into its place among unpacked ones.
-    static V_INLINE void unpack_group(const PanelView& panel, int64_t group, uint8_t* codes, float* scales, float* minima) {
-        typename V::Bytes quads[kQuads];
+    static SIMD_INLINE void unpack_group(const PanelView& panel, int64_t group, uint8_t* codes, float* scales, float* minima) {
+        V::Bytes quads[kQuads];
         load_quads(panel.codes + code_offset(kFormat, group), quads, std::make_integer_sequence<int, kQuads>());
-        V_UNROLL
+        SIMD_UNROLL
         for (int j = 0; j < kQuads; ++j) V::store_bytes(codes + 64 * j, quads[j]);
         Meta meta;
         load_meta(panel, group, meta);
-        V_UNROLL
+        SIMD_UNROLL
         for (int h = 0; h < kScales; ++h) V::store_f32(scales + h * kPanelRows, meta.scales[h]);
-        V_UNROLL
+        SIMD_UNROLL
         for (int h = 0; h < kMinima; ++h) V::store_f32(minima + h * kPanelRows, meta.minima[h]);
     }
 
@@ -160,3 +163,6 @@ struct Panel {
         }
     }
 };
+
+}  // namespace
+}  // namespace octavo

@@ -1,6 +1,12 @@
-// The products of quantised panels with rows, over Panel of quantised_panel.h; included after it.
-//
-// V::kRun<Bits>: how many quads `dot` may sum before its 16-bit lanes must be widened by `widen`; 0 where it sums in 32 bits.
+#pragma once
+#include <climits>
+
+#include "quantised_panel.h"
+
+// The products of quantised panels with rows. An instruction set's source file includes its vocabulary, then this, and gives the
+// sizes of tiles.
+namespace octavo {
+namespace {
 
 /// Weights of R panels as they lie packed.
 template <class P, int R>
@@ -8,19 +14,19 @@ struct PackedGroup {
     const uint8_t* codes[R];
     typename P::Meta meta[R];
 
-    V_INLINE PackedGroup(const PanelView* panels, int64_t group) {
-        V_UNROLL
+    SIMD_INLINE PackedGroup(const PanelView* panels, int64_t group) {
+        SIMD_UNROLL
         for (int r = 0; r < R; ++r) {
             codes[r] = panels[r].codes + code_offset(P::kFormat, group);
             P::load_meta(panels[r], group, meta[r]);
         }
     }
     template <int J>
-    V_INLINE typename V::Bytes quad(int r) const {
+    SIMD_INLINE V::Bytes quad(int r) const {
         return V::pinned(P::template load_quad<J>(codes[r]));
     }
-    V_INLINE typename V::Floats scale(int r, int h) const { return meta[r].scales[h]; }
-    V_INLINE typename V::Floats minimum(int r, int h) const { return meta[r].minima[h]; }
+    SIMD_INLINE V::Floats scale(int r, int h) const { return meta[r].scales[h]; }
+    SIMD_INLINE V::Floats minimum(int r, int h) const { return meta[r].minima[h]; }
 };
 
 /// Weights of R neighbouring panels unpacked.
@@ -31,55 +37,55 @@ struct UnpackedGroup {
     const float* minima;
     int64_t groups;
 
-    V_INLINE UnpackedGroup(const UnpackedPanels& weights, int first_panel, int64_t group)
+    SIMD_INLINE UnpackedGroup(const UnpackedPanels& weights, int first_panel, int64_t group)
         : codes(weights.codes + (first_panel * weights.groups + group) * kGroupCodes),
           scales(weights.scales + (first_panel * weights.groups + group) * P::kScales * kPanelRows),
           minima(weights.minima + (first_panel * weights.groups + group) * P::kMinima * kPanelRows),
           groups(weights.groups) {}
     template <int J>
-    V_INLINE typename V::Bytes quad(int r) const {
+    SIMD_INLINE V::Bytes quad(int r) const {
         return V::pinned(V::load_bytes(codes + r * groups * kGroupCodes + 64 * J));
     }
-    V_INLINE typename V::Floats scale(int r, int h) const {
+    SIMD_INLINE V::Floats scale(int r, int h) const {
         return V::load_f32(reinterpret_cast<const uint8_t*>(scales + (r * groups * P::kScales + h) * kPanelRows));
     }
-    V_INLINE typename V::Floats minimum(int r, int h) const {
+    SIMD_INLINE V::Floats minimum(int r, int h) const {
         return V::load_f32(reinterpret_cast<const uint8_t*>(minima + (r * groups * P::kMinima + h) * kPanelRows));
     }
 };
 
-template <FormatId Id>
+template <class Tiling, FormatId Id>
 struct Tiles {
     using P = Panel<Id>;
-    using Floats = typename V::Floats;
-    using Ints = typename V::Ints;
+    using Floats = V::Floats;
+    using Ints = V::Ints;
     static constexpr int kScales = P::kScales;
     static constexpr int kQuadsPerScale = P::kQuads / kScales;
-    static constexpr int kRun = V::template kRun<P::kValueBits>;
+    static constexpr int kRun = octavo::kRun<P::kValueBits>;
     /// Row tiles from which on `stream` unpacks first, which pays where the planes of bits take long to put together.
     static constexpr int kUnpackTiles = kScales == 2 ? 3 : INT_MAX;
 
     /// What an integer dot product starts from.
-    static V_INLINE Ints start(const QuantisedRows& rows, int64_t group_of_row, int half) {
+    static SIMD_INLINE Ints start(const QuantisedRows& rows, int64_t group_of_row, int half) {
         if constexpr (P::kIntegerCorrection) return V::broadcast_int(rows.corrections[group_of_row * P::kCorrections + half]);
-        return V::zero_ints();
+        return V::broadcast_int(0);
     }
 
     template <int J, int R, int C, class Group>
-    static V_INLINE void dot_quad(const Group& group, const QuantisedRows& rows, int64_t g, Ints (&dot)[R][C], Ints (&narrow)[R][C]) {
-        typename V::Bytes w[R];
-        V_UNROLL
+    static SIMD_INLINE void dot_quad(const Group& group, const QuantisedRows& rows, int64_t g, Ints (&dot)[R][C], Ints (&narrow)[R][C]) {
+        V::Bytes w[R];
+        SIMD_UNROLL
         for (int r = 0; r < R; ++r) w[r] = group.template quad<J>(r);
-        V_UNROLL
+        SIMD_UNROLL
         for (int c = 0; c < C; ++c) {
-            const typename V::Quad a = V::load_quad(rows.codes + (c * rows.stride + g) * kGroup + 4 * J);
-            V_UNROLL
+            const V::Quad a = V::load_quad(rows.codes + (c * rows.stride + g) * kGroup + 4 * J);
+            SIMD_UNROLL
             for (int r = 0; r < R; ++r) {
                 if constexpr (kRun == 0) {
-                    dot[r][c] = V::template dot<P::kValueBits>(dot[r][c], w[r], a);
+                    dot[r][c] = V::dot<P::kValueBits>(dot[r][c], w[r], a);
                 } else {
                     constexpr int kPlace = J % kQuadsPerScale % kRun;
-                    narrow[r][c] = V::template dot<P::kValueBits>(kPlace == 0 ? V::zero_ints() : narrow[r][c], w[r], a);
+                    narrow[r][c] = V::dot<P::kValueBits>(kPlace == 0 ? V::broadcast_int(0) : narrow[r][c], w[r], a);
                     if constexpr (kPlace == kRun - 1 || J % kQuadsPerScale == kQuadsPerScale - 1) {
                         dot[r][c] = V::widen(dot[r][c], narrow[r][c]);
                     }
@@ -89,7 +95,7 @@ struct Tiles {
     }
 
     template <int R, int C, int First, class Group, int... J>
-    static V_INLINE void dot_quads(const Group& group, const QuantisedRows& rows, int64_t g, Ints (&dot)[R][C],
+    static SIMD_INLINE void dot_quads(const Group& group, const QuantisedRows& rows, int64_t g, Ints (&dot)[R][C],
                                    std::integer_sequence<int, J...>) {
         Ints narrow[R][C];
         (dot_quad<First + J>(group, rows, g, dot, narrow), ...);
@@ -97,21 +103,21 @@ struct Tiles {
 
     /// Adds group `g` of the rows, which is `group` of the weights.
     template <int R, int C, class Group>
-    static V_INLINE void add_group(const Group& group, const QuantisedRows& rows, int64_t g, Floats (&sum)[R][C]) {
+    static SIMD_INLINE void add_group(const Group& group, const QuantisedRows& rows, int64_t g, Floats (&sum)[R][C]) {
         const auto activation_scale = [&](int c) { return V::broadcast(rows.scales[c * rows.stride + g]); };
         if constexpr (kScales == 1) {
             Ints dot[R][C];
-            V_UNROLL
+            SIMD_UNROLL
             for (int c = 0; c < C; ++c) {
                 const Ints begin = start(rows, c * rows.stride + g, 0);
-                V_UNROLL
+                SIMD_UNROLL
                 for (int r = 0; r < R; ++r) dot[r][c] = begin;
             }
             dot_quads<R, C, 0>(group, rows, g, dot, std::make_integer_sequence<int, kQuadsPerScale>());
-            V_UNROLL
+            SIMD_UNROLL
             for (int r = 0; r < R; ++r) {
                 const Floats scale = group.scale(r, 0);
-                V_UNROLL
+                SIMD_UNROLL
                 for (int c = 0; c < C; ++c) {
                     sum[r][c] = V::fma(V::to_floats(dot[r][c]), V::mul(scale, activation_scale(c)), sum[r][c]);
                 }
@@ -120,18 +126,18 @@ struct Tiles {
             Floats part[R][C];
             add_half<0>(group, rows, g, part);
             add_half<1>(group, rows, g, part);
-            V_UNROLL
+            SIMD_UNROLL
             for (int r = 0; r < R; ++r) {
-                V_UNROLL
+                SIMD_UNROLL
                 for (int c = 0; c < C; ++c) sum[r][c] = V::fma(part[r][c], activation_scale(c), sum[r][c]);
             }
         }
-        V_UNROLL
+        SIMD_UNROLL
         for (int h = 0; h < P::kMinima; ++h) {
-            V_UNROLL
+            SIMD_UNROLL
             for (int r = 0; r < R; ++r) {
                 const Floats minimum = group.minimum(r, h);
-                V_UNROLL
+                SIMD_UNROLL
                 for (int c = 0; c < C; ++c) {
                     const int32_t correction = rows.corrections[(c * rows.stride + g) * P::kCorrections + h];
                     sum[r][c] = V::fma(minimum, V::broadcast(float_from_bits(static_cast<uint32_t>(correction))), sum[r][c]);
@@ -141,19 +147,19 @@ struct Tiles {
     }
 
     template <int Half, int R, int C, class Group>
-    static V_INLINE void add_half(const Group& group, const QuantisedRows& rows, int64_t g, Floats (&part)[R][C]) {
+    static SIMD_INLINE void add_half(const Group& group, const QuantisedRows& rows, int64_t g, Floats (&part)[R][C]) {
         Ints dot[R][C];
-        V_UNROLL
+        SIMD_UNROLL
         for (int c = 0; c < C; ++c) {
             const Ints begin = start(rows, c * rows.stride + g, Half);
-            V_UNROLL
+            SIMD_UNROLL
             for (int r = 0; r < R; ++r) dot[r][c] = begin;
         }
         dot_quads<R, C, Half * kQuadsPerScale>(group, rows, g, dot, std::make_integer_sequence<int, kQuadsPerScale>());
-        V_UNROLL
+        SIMD_UNROLL
         for (int r = 0; r < R; ++r) {
             const Floats scale = group.scale(r, Half);
-            V_UNROLL
+            SIMD_UNROLL
             for (int c = 0; c < C; ++c) {
                 const Floats product = V::to_floats(dot[r][c]);
                 part[r][c] = Half == 0 ? V::mul(product, scale) : V::fma(product, scale, part[r][c]);
@@ -162,10 +168,10 @@ struct Tiles {
     }
 
     template <int R, int C>
-    static V_INLINE void load_sums(const float* sums, int64_t stride, bool first, Floats (&sum)[R][C]) {
-        V_UNROLL
+    static SIMD_INLINE void load_sums(const float* sums, int64_t stride, bool first, Floats (&sum)[R][C]) {
+        SIMD_UNROLL
         for (int r = 0; r < R; ++r) {
-            V_UNROLL
+            SIMD_UNROLL
             for (int c = 0; c < C; ++c) {
                 sum[r][c] = first ? V::broadcast(0.0f)
                                   : V::load_f32(reinterpret_cast<const uint8_t*>(sums + c * stride + r * kPanelRows));
@@ -174,10 +180,10 @@ struct Tiles {
     }
 
     template <int R, int C>
-    static V_INLINE void store_sums(float* sums, int64_t stride, const Floats (&sum)[R][C]) {
-        V_UNROLL
+    static SIMD_INLINE void store_sums(float* sums, int64_t stride, const Floats (&sum)[R][C]) {
+        SIMD_UNROLL
         for (int r = 0; r < R; ++r) {
-            V_UNROLL
+            SIMD_UNROLL
             for (int c = 0; c < C; ++c) V::store_f32(sums + c * stride + r * kPanelRows, sum[r][c]);
         }
     }
@@ -189,7 +195,7 @@ struct Tiles {
 
     /// R unpacked panels times C rows. `fetch` is called for every group.
     template <int R, int C, class Fetch>
-    static V_INLINE void tile(const UnpackedPanels& weights, int first_panel, const QuantisedRows& rows, float* sums, int64_t stride,
+    static SIMD_INLINE void tile(const UnpackedPanels& weights, int first_panel, const QuantisedRows& rows, float* sums, int64_t stride,
                               bool first, const Fetch& fetch) {
         Floats sum[R][C];
         load_sums(sums, stride, first, sum);
@@ -211,8 +217,8 @@ struct Tiles {
                                 float* sums, int64_t stride, bool first) {
         sums += first_panel * kPanelRows;
         int64_t row = 0;
-        for (; row + V::kTileRows <= num_rows; row += V::kTileRows) {
-            tile<R, V::kTileRows>(weights, first_panel, skip(rows, row), sums + row * stride, stride, first);
+        for (; row + Tiling::kRows <= num_rows; row += Tiling::kRows) {
+            tile<R, Tiling::kRows>(weights, first_panel, skip(rows, row), sums + row * stride, stride, first);
         }
         for (; row < num_rows; ++row) tile<R, 1>(weights, first_panel, skip(rows, row), sums + row * stride, stride, first);
     }
@@ -220,8 +226,8 @@ struct Tiles {
     static void multiply(const UnpackedPanels& weights, const QuantisedRows& rows, int64_t num_rows, float* sums, int64_t stride,
                          bool first) {
         int panel = 0;
-        for (; panel + V::kTilePanels <= weights.panels; panel += V::kTilePanels) {
-            multiply_panels<V::kTilePanels>(weights, panel, rows, num_rows, sums, stride, first);
+        for (; panel + Tiling::kPanels <= weights.panels; panel += Tiling::kPanels) {
+            multiply_panels<Tiling::kPanels>(weights, panel, rows, num_rows, sums, stride, first);
         }
         for (; panel < weights.panels; ++panel) multiply_panels<1>(weights, panel, rows, num_rows, sums, stride, first);
     }
@@ -231,11 +237,11 @@ struct Tiles {
     /// branch that goes now this way and now that costs more.
     class Fetcher {
     public:
-        V_INLINE Fetcher(const PackedPair& pair, int64_t groups, int64_t ahead, int64_t passes)
+        SIMD_INLINE Fetcher(const PackedPair& pair, int64_t groups, int64_t ahead, int64_t passes)
             : at_(pair.begin + ahead), end_(pair.end), next_(pair.next),
               step_bytes_(((pair.end - pair.begin) / groups + passes - 1) / passes), step_lines_((step_bytes_ + 63) / 64) {}
         /// To be called for every group of every pass.
-        V_INLINE void step() {
+        SIMD_INLINE void step() {
             if (at_ >= end_ && next_ != nullptr) {
                 at_ = next_ + (at_ - end_);
                 next_ = nullptr;
@@ -274,7 +280,7 @@ struct Tiles {
         if constexpr (C > 1) {
             if (count < C) return stream_rows<C - 1>(count, panels, begin, end, rows, sums, stride, fetcher);
         }
-        stream_tile<V::kStreamPanels, C>(panels, begin, end, rows, sums, stride, fetcher);
+        stream_tile<Tiling::kStreamPanels, C>(panels, begin, end, rows, sums, stride, fetcher);
     }
 
     template <int C>
@@ -291,35 +297,35 @@ struct Tiles {
     /// One tile of rows.
     static void stream_whole(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums,
                              int64_t stride) {
-        constexpr int64_t kPasses = kPairPanels / V::kStreamPanels;
+        constexpr int64_t kPasses = kPairPanels / Tiling::kStreamPanels;
         // One pass reads the pair straight through; two take a stretch that the nearest cache holds in turn.
-        const int64_t block = kPasses == 1 ? groups : V::kStreamGroups;
+        const int64_t block = kPasses == 1 ? groups : Tiling::kStreamGroups;
         const int64_t bytes = pair.end - pair.begin;
-        const int64_t ahead = kPasses == 1 ? V::kPrefetchBytes : 2 * block * (bytes / groups);
+        const int64_t ahead = kPasses == 1 ? Tiling::kPrefetchBytes : 2 * block * (bytes / groups);
         Fetcher fetcher(pair, groups, ahead < bytes ? ahead : bytes, kPasses);
         for (int64_t begin = 0; begin < groups; begin += block) {
             const int64_t end = begin + block < groups ? begin + block : groups;
-            for (int panel = 0; panel < kPairPanels; panel += V::kStreamPanels) {
-                stream_rows<V::kStreamRows>(num_rows, pair.panels + panel, begin, end, from_group(rows, begin),
+            for (int panel = 0; panel < kPairPanels; panel += Tiling::kStreamPanels) {
+                stream_rows<Tiling::kStreamRows>(num_rows, pair.panels + panel, begin, end, from_group(rows, begin),
                                             sums + panel * kPanelRows, stride, fetcher);
             }
         }
     }
 
-    static_assert(V::kMaxStreamRows <= V::kStreamRows || V::kStreamPanels == kPairPanels, "several tiles of rows take pairs whole");
+    static_assert(Tiling::kMaxStreamRows <= Tiling::kStreamRows || Tiling::kStreamPanels == kPairPanels, "several tiles of rows take pairs whole");
 
     /// Several tiles of rows, block of groups by block of groups.
     static void stream_blocks(const PackedPair& pair, int64_t groups, const QuantisedRows& all_rows, int64_t num_rows, float* sums,
                               int64_t stride) {
-        alignas(64) uint8_t codes[kPairPanels * V::kBlockGroups * kGroupCodes];
-        alignas(64) float scales[kPairPanels * V::kBlockGroups * kScales * kPanelRows];
-        alignas(64) float minima[kPairPanels * V::kBlockGroups * (P::kMinima > 0 ? P::kMinima : 1) * kPanelRows];
-        const int64_t num_tiles = (num_rows + V::kStreamRows - 1) / V::kStreamRows;
+        alignas(64) uint8_t codes[kPairPanels * Tiling::kBlockGroups * kGroupCodes];
+        alignas(64) float scales[kPairPanels * Tiling::kBlockGroups * kScales * kPanelRows];
+        alignas(64) float minima[kPairPanels * Tiling::kBlockGroups * (P::kMinima > 0 ? P::kMinima : 1) * kPanelRows];
+        const int64_t num_tiles = (num_rows + Tiling::kStreamRows - 1) / Tiling::kStreamRows;
         const int64_t bytes = pair.end - pair.begin;
-        const int64_t ahead = 2 * V::kBlockGroups * (bytes / groups);
+        const int64_t ahead = 2 * Tiling::kBlockGroups * (bytes / groups);
         Fetcher fetcher(pair, groups, ahead < bytes ? ahead : bytes, num_tiles);
-        for (int64_t begin = 0; begin < groups; begin += V::kBlockGroups) {
-            const int64_t count = groups - begin < V::kBlockGroups ? groups - begin : V::kBlockGroups;
+        for (int64_t begin = 0; begin < groups; begin += Tiling::kBlockGroups) {
+            const int64_t count = groups - begin < Tiling::kBlockGroups ? groups - begin : Tiling::kBlockGroups;
             const UnpackedPanels weights{codes, scales, minima, kPairPanels, count};
             if (num_tiles >= kUnpackTiles) {
                 for (int p = 0; p < kPairPanels; ++p) {
@@ -337,9 +343,9 @@ struct Tiles {
                 const int64_t tile_rows = (num_rows - row + tiles_left - 1) / tiles_left;
                 const QuantisedRows rows = skip(block, row);
                 if (num_tiles >= kUnpackTiles) {
-                    unpacked_rows<V::kStreamRows>(tile_rows, weights, rows, sums + row * stride, stride, begin == 0, fetcher);
+                    unpacked_rows<Tiling::kStreamRows>(tile_rows, weights, rows, sums + row * stride, stride, begin == 0, fetcher);
                 } else {
-                    stream_rows<V::kStreamRows>(tile_rows, pair.panels, begin, begin + count, rows, sums + row * stride, stride,
+                    stream_rows<Tiling::kStreamRows>(tile_rows, pair.panels, begin, begin + count, rows, sums + row * stride, stride,
                                                 fetcher);
                 }
                 row += tile_rows;
@@ -349,26 +355,31 @@ struct Tiles {
 
     static void stream(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums,
                        int64_t stride) {
-        if constexpr (V::kMaxStreamRows > V::kStreamRows) {
-            if (num_rows > V::kStreamRows) return stream_blocks(pair, groups, rows, num_rows, sums, stride);
+        if constexpr (Tiling::kMaxStreamRows > Tiling::kStreamRows) {
+            if (num_rows > Tiling::kStreamRows) return stream_blocks(pair, groups, rows, num_rows, sums, stride);
         }
         stream_whole(pair, groups, rows, num_rows, sums, stride);
     }
 
     static constexpr QuantisedKernels kernels() {
-        if constexpr (V::kMaxStreamRows > 0) return {P::quantise, P::unpack, multiply, stream};
+        if constexpr (Tiling::kMaxStreamRows > 0) return {P::quantise, P::unpack, multiply, stream};
         return {P::quantise, P::unpack, multiply, nullptr};
     }
 };
 
-template <class>
+template <class Tiling, class Ids>
 struct KernelsOfFormats;
 
-template <int... Id>
-struct KernelsOfFormats<std::integer_sequence<int, Id...>> {
-    static constexpr QuantisedKernels kAll[] = {Tiles<static_cast<FormatId>(Id)>::kernels()...};
+template <class Tiling, int... Id>
+struct KernelsOfFormats<Tiling, std::integer_sequence<int, Id...>> {
+    static constexpr QuantisedKernels kAll[] = {Tiles<Tiling, static_cast<FormatId>(Id)>::kernels()...};
 };
 
-constexpr QuantisedKernelTable kQuantisedTable{KernelsOfFormats<std::make_integer_sequence<int, kNumFormats>>::kAll,
-                                               V::kTilePanels, V::kBlockGroups,
-                                               V::kMaxStreamRows > 0 ? V::kStreamRows : 0, V::kMaxStreamRows};
+template <class Tiling>
+constexpr QuantisedKernelTable make_quantised_kernels() {
+    return {KernelsOfFormats<Tiling, std::make_integer_sequence<int, kNumFormats>>::kAll, Tiling::kPanels, Tiling::kBlockGroups,
+            Tiling::kMaxStreamRows > 0 ? Tiling::kStreamRows : 0, Tiling::kMaxStreamRows};
+}
+
+}  // namespace
+}  // namespace octavo

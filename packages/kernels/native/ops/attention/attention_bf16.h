@@ -5,6 +5,7 @@
 
 // Attention by VDPBF16PS: queries and softmax numerators are rounded to bf16 and multiplied in pairs, the sums stay f32. For
 // caches whose elements are exact in bf16. A row's bits depend on it alone, as in f32.
+namespace octavo {
 namespace {
 
 struct Bf16Arithmetic {
@@ -37,7 +38,7 @@ struct Bf16Pairs {
 struct Int8Pairs {
     using Type = int8_t;
     static __m256i sixteen(const int8_t* p) { return (__m256i)_mm512_cvtneps_pbh(load_i8(p).lanes); }
-    static uint16_t one(int8_t value) { return static_cast<uint16_t>(octavo::float_bits(static_cast<float>(value)) >> 16); }
+    static uint16_t one(int8_t value) { return static_cast<uint16_t>(float_bits(static_cast<float>(value)) >> 16); }
 };
 
 /// Lane i holds first[i] in its low half and second[i] in its high half.
@@ -117,8 +118,8 @@ void load_singly(const HeadContext& context, int64_t base, int64_t low, int64_t 
 /// Attention in bf16 over what `load_chunk` leaves: pairs of dimensions `[head_dim / 2][chunk_size]` and pairs of positions
 /// `[chunk_size / 2][stride]`, in lanes of 32 bits.
 struct LoadedPairs {
-    static PairRows loaded_keys(const octavo::AttentionRows& rows, int64_t) { return {rows.keys, chunk_size}; }
-    static PairRows loaded_values(const octavo::AttentionRows& rows, int64_t stride) { return {rows.values, stride}; }
+    static PairRows loaded_keys(const AttentionRows& rows, int64_t) { return {rows.keys, chunk_size}; }
+    static PairRows loaded_values(const AttentionRows& rows, int64_t stride) { return {rows.values, stride}; }
 };
 
 /// Over a bf16 cache.
@@ -128,7 +129,7 @@ struct Bf16Mode : LoadedPairs {
     static constexpr bool fetches_ahead = true;
     using Keys = CachedKeyPairs;
     using Values = CachedValuePairs;
-    static bool reads_in_place(const octavo::AttentionContext& context, int64_t) {
+    static bool reads_in_place(const AttentionContext& context, int64_t) {
         return lies_in_pairs(context.block_size, context.head_dim);
     }
     static void load_chunk(const HeadContext& context, int64_t base, int64_t low, int64_t high, float* keys,
@@ -157,7 +158,7 @@ struct Int8Mode : LoadedPairs {
     static constexpr bool fetches_ahead = false;
     using Keys = CachedKeyPairs;
     using Values = CachedValuePairs;
-    static bool reads_in_place(const octavo::AttentionContext&, int64_t) { return false; }
+    static bool reads_in_place(const AttentionContext&, int64_t) { return false; }
     static void load_chunk(const HeadContext& context, int64_t base, int64_t low, int64_t high, float* keys,
                            float* values, int64_t stride) {
         const int64_t dim = context.head_dim;
@@ -186,18 +187,18 @@ struct Int8Mode : LoadedPairs {
     }
 };
 
-inline bool multiplies_in_bf16(octavo::KvDtype dtype) {
-    return dtype == octavo::KvDtype::bf16 || dtype == octavo::KvDtype::int8;
+inline bool multiplies_in_bf16(KvDtype dtype) {
+    return dtype == KvDtype::bf16 || dtype == KvDtype::int8;
 }
 
-void attend_pairs(octavo::KvDtype dtype, const octavo::AttentionRows& rows, const octavo::AttentionContext& context,
+void attend_pairs(KvDtype dtype, const AttentionRows& rows, const AttentionContext& context,
                   int64_t begin, int64_t end) {
-    if (dtype == octavo::KvDtype::bf16) return attend_chunks<Bf16Mode>(rows, context, false, begin, end);
-    if (dtype == octavo::KvDtype::int8) return attend_chunks<Int8Mode>(rows, context, true, begin, end);
+    if (dtype == KvDtype::bf16) return attend_chunks<Bf16Mode>(rows, context, false, begin, end);
+    if (dtype == KvDtype::int8) return attend_chunks<Int8Mode>(rows, context, true, begin, end);
     attend_floats(dtype, rows, context, begin, end);
 }
 
-void pack_query_pairs(octavo::KvDtype dtype, const float* query, int64_t head_dim, float* packed) {
+void pack_query_pairs(KvDtype dtype, const float* query, int64_t head_dim, float* packed) {
     if (!multiplies_in_bf16(dtype)) return copy_query(dtype, query, head_dim, packed);
     for (int64_t i = 0; i < head_dim; i += 16) {
         const __m256i bits = (__m256i)_mm512_cvtneps_pbh(load_up_to(query + i, head_dim - i).lanes);
@@ -206,27 +207,27 @@ void pack_query_pairs(octavo::KvDtype dtype, const float* query, int64_t head_di
 }
 
 /// Dimensions 2i and 2i + 1 side by side.
-inline void place_key(const octavo::KvRun& run, int64_t offset, const uint16_t* key) {
+inline void place_key(const KvRun& run, int64_t offset, const uint16_t* key) {
     uint8_t* keys = run.to_k + 4 * offset;
     for (int64_t d = 0; d < run.head_dim; d += 2) __builtin_memcpy(keys + 2 * d * run.block_size, key + d, 4);
 }
 
 /// Beside the value of the other token of its pair, which stays.
-inline void place_value(const octavo::KvRun& run, int64_t offset, const uint16_t* value) {
+inline void place_value(const KvRun& run, int64_t offset, const uint16_t* value) {
     uint16_t* values = reinterpret_cast<uint16_t*>(run.to_v) + offset / 2 * 2 * run.head_dim + offset % 2;
     for (int64_t d = 0; d < run.head_dim; d++) values[2 * d] = value[d];
 }
 
 /// Both of a pair, the first of which lies at `offset`.
-inline void place_values(const octavo::KvRun& run, int64_t offset, const uint16_t* first, const uint16_t* second) {
+inline void place_values(const KvRun& run, int64_t offset, const uint16_t* first, const uint16_t* second) {
     uint16_t* values = reinterpret_cast<uint16_t*>(run.to_v) + offset * run.head_dim;
     for (int64_t d = 0; d < run.head_dim; d += 16) {
         _mm512_storeu_si512(values + 2 * d, pair_up(load_bits(first + d), load_bits(second + d)));
     }
 }
 
-void store_kv_pairs(octavo::KvDtype dtype, const octavo::KvRun& run) {
-    if (dtype != octavo::KvDtype::bf16 || !lies_in_pairs(run.block_size, run.head_dim)) return store_kv(dtype, run);
+void store_kv_pairs(KvDtype dtype, const KvRun& run) {
+    if (dtype != KvDtype::bf16 || !lies_in_pairs(run.block_size, run.head_dim)) return store_kv(dtype, run);
     alignas(64) uint16_t keys[2][most_head_dim];
     alignas(64) uint16_t values[2][most_head_dim];
     for (int64_t t = 0; t < run.count;) {
@@ -247,3 +248,4 @@ void store_kv_pairs(octavo::KvDtype dtype, const octavo::KvRun& run) {
 }
 
 }  // namespace
+}  // namespace octavo

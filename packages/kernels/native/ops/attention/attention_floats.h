@@ -2,9 +2,10 @@
 #include "attention_tiles.h"
 
 // Keys and values of a chunk as f32, for caches of every type: where they lie, or brought to f32 first for many rows.
+namespace octavo {
 namespace {
 
-constexpr int64_t chunk_size = octavo::attention_chunk;
+constexpr int64_t chunk_size = attention_chunk;
 /// More rows than this get each chunk brought to f32 first; the bits are the same.
 constexpr int64_t most_rows_in_place = 2 * tile_rows;
 
@@ -34,17 +35,17 @@ struct Int8Element {
 };
 
 /// One of a context's heads, as `k` and `v`, and what comes next, to be fetched meanwhile: a head, and how many positions later.
-struct HeadContext : octavo::AttentionContext {
+struct HeadContext : AttentionContext {
     const uint8_t* next_k;
     const uint8_t* next_v;
     int64_t next_offset;
 
-    HeadContext(const octavo::AttentionContext& context, int64_t head) : AttentionContext(context) {
+    HeadContext(const AttentionContext& context, int64_t head) : AttentionContext(context) {
         const bool is_last = head + 1 == num_heads;
         const int64_t next = (is_last ? 0 : head + 1) * head_bytes;
         next_k = k + next;
         next_v = v + next;
-        next_offset = is_last ? octavo::attention_chunk : 0;
+        next_offset = is_last ? attention_chunk : 0;
         k += head * head_bytes;
         v += head * head_bytes;
     }
@@ -58,14 +59,14 @@ struct Place {
     int64_t offset;
 };
 /// Positions and block sizes have 32 bits, whose division takes half the time of one of 64.
-inline Place place_of(const octavo::AttentionContext& context, int64_t position) {
+inline Place place_of(const AttentionContext& context, int64_t position) {
     const uint32_t index = static_cast<uint32_t>(position) / static_cast<uint32_t>(context.block_size);
     return {context.block_table[index], position - index * context.block_size};
 }
 
 /// Where `position` lies: its block's keys or values of type T, and the offset in the block.
 template <typename T>
-inline const T* block_at(const octavo::AttentionContext& context, const uint8_t* base, int64_t position) {
+inline const T* block_at(const AttentionContext& context, const uint8_t* base, int64_t position) {
     return reinterpret_cast<const T*>(base + context.block_table[position / context.block_size] * context.block_bytes);
 }
 
@@ -164,12 +165,12 @@ struct FloatMode {
     using Arithmetic = FloatArithmetic;
     using Keys = CachedKeys<Element>;
     using Values = CachedValues<Element>;
-    static bool reads_in_place(const octavo::AttentionContext& context, int64_t count) {
+    static bool reads_in_place(const AttentionContext& context, int64_t count) {
         return count <= most_rows_in_place && context.block_size % Vec::width == 0 && context.head_dim % 16 == 0;
     }
 
-    static FloatRows loaded_keys(const octavo::AttentionRows& rows, int64_t) { return {rows.keys, chunk_size}; }
-    static FloatRows loaded_values(const octavo::AttentionRows& rows, int64_t stride) { return {rows.values, stride}; }
+    static FloatRows loaded_keys(const AttentionRows& rows, int64_t) { return {rows.keys, chunk_size}; }
+    static FloatRows loaded_values(const AttentionRows& rows, int64_t stride) { return {rows.values, stride}; }
 
     /// Columns of `keys` `[head_dim][chunk_size]` and rows of `values` `[chunk_size][stride]` for context positions
     /// base + [low, high); what lies outside is left as it was and must not be used.
@@ -193,3 +194,4 @@ struct FloatMode {
 };
 
 }  // namespace
+}  // namespace octavo

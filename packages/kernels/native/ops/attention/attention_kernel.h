@@ -3,6 +3,7 @@
 
 // Attention of rows over chunks of their context, ascending. A row uses exactly the positions that it sees, so that it never
 // feels its neighbours.
+namespace octavo {
 namespace {
 
 /// Of each row of `source`, the bits in `mask` alone.
@@ -33,7 +34,7 @@ void weigh_alone(const float* scores, const Source& values, int64_t from, int64_
 
 /// accumulated[r] += p * v over each row's own positions: together where the rows agree, alone where they do not.
 template <typename Source>
-void weigh_values(int64_t count, const octavo::AttentionState* states, const float* scores, const Source& values,
+void weigh_values(int64_t count, const AttentionState* states, const float* scores, const Source& values,
                   int64_t stride, float* accumulated, Ahead& ahead) {
     constexpr int64_t step = Source::Arithmetic::step;
     const int64_t vecs = stride / Vec::width;
@@ -61,10 +62,10 @@ void weigh_values(int64_t count, const octavo::AttentionState* states, const flo
 }
 
 template <typename Keys, typename Values>
-void attend_rows(const octavo::AttentionRows& rows, const octavo::AttentionContext& context, int64_t first, int64_t count,
+void attend_rows(const AttentionRows& rows, const AttentionContext& context, int64_t first, int64_t count,
                  const Keys& keys, const Values& values, const ChunkScales& scales, Ahead& ahead) {
-    const int64_t stride = octavo::attention_stride(context.head_dim);
-    octavo::AttentionState* states = rows.states + first;
+    const int64_t stride = attention_stride(context.head_dim);
+    AttentionState* states = rows.states + first;
     float* accumulated = rows.accumulated + first * stride;
     int64_t low = chunk_size;
     int64_t high = 0;
@@ -97,7 +98,7 @@ inline void load_scales(const HeadContext& context, const uint8_t* cached, int64
 }
 
 /// What the row sees of the chunk at `base`.
-inline void look(const octavo::AttentionContext& context, int64_t position, int64_t base, octavo::AttentionState& row) {
+inline void look(const AttentionContext& context, int64_t position, int64_t base, AttentionState& row) {
     const int64_t earliest = context.window > 0 && position >= context.window ? position - context.window + 1 : 0;
     const int64_t from = earliest > base ? earliest - base : 0;
     const int64_t to = smaller(position + 1 - base, chunk_size);
@@ -107,7 +108,7 @@ inline void look(const octavo::AttentionContext& context, int64_t position, int6
 
 /// One head's part of the chunk at `base`, of which its rows see positions [low, high).
 template <typename Mode>
-void attend_head(const octavo::AttentionRows& rows, const HeadContext& context, bool has_scales, int64_t base, int64_t low,
+void attend_head(const AttentionRows& rows, const HeadContext& context, bool has_scales, int64_t base, int64_t low,
                  int64_t high) {
     alignas(64) float key_scales[chunk_size];
     alignas(64) float value_scales[chunk_size];
@@ -128,23 +129,23 @@ void attend_head(const octavo::AttentionRows& rows, const HeadContext& context, 
     if (Mode::reads_in_place(context, rows.count)) {
         attend_all(typename Mode::Keys(context, base, low, high), typename Mode::Values(context, base, low, high));
     } else {
-        const int64_t stride = octavo::attention_stride(context.head_dim);
+        const int64_t stride = attention_stride(context.head_dim);
         Mode::load_chunk(context, base, low, high, rows.keys, rows.values, stride);
         attend_all(Mode::loaded_keys(rows, stride), Mode::loaded_values(rows, stride));
     }
 }
 
 template <typename Mode>
-void attend_chunks(const octavo::AttentionRows& rows, const octavo::AttentionContext& context, bool has_scales, int64_t begin,
+void attend_chunks(const AttentionRows& rows, const AttentionContext& context, bool has_scales, int64_t begin,
                    int64_t end) {
-    const int64_t stride = octavo::attention_stride(context.head_dim);
+    const int64_t stride = attention_stride(context.head_dim);
     const bool walks = rows.count <= most_rows && can_walk<Mode>(context);
     for (int64_t base = begin; base < end; base += chunk_size) {
         int64_t low = chunk_size;
         int64_t high = 0;
         bool see_all = true;
         for (int64_t r = 0; r < rows.count; r++) {
-            octavo::AttentionState& row = rows.states[r];
+            AttentionState& row = rows.states[r];
             look(context, rows.positions[r], base, row);
             for (int64_t head = 1; head < context.num_heads; head++) {
                 rows.states[head * rows.per_head + r].low = row.low;
@@ -161,7 +162,7 @@ void attend_chunks(const octavo::AttentionRows& rows, const octavo::AttentionCon
             continue;
         }
         for (int64_t head = 0; head < context.num_heads; head++) {
-            octavo::AttentionRows of_head = rows;
+            AttentionRows of_head = rows;
             of_head.queries += head * rows.per_head * stride;
             of_head.accumulated += head * rows.per_head * stride;
             of_head.states += head * rows.per_head;
@@ -170,27 +171,27 @@ void attend_chunks(const octavo::AttentionRows& rows, const octavo::AttentionCon
     }
 }
 
-void attend_floats(octavo::KvDtype dtype, const octavo::AttentionRows& rows, const octavo::AttentionContext& context,
+void attend_floats(KvDtype dtype, const AttentionRows& rows, const AttentionContext& context,
                    int64_t begin, int64_t end) {
     switch (dtype) {
-        case octavo::KvDtype::f32:
+        case KvDtype::f32:
             return attend_chunks<FloatMode<F32Element>>(rows, context, false, begin, end);
-        case octavo::KvDtype::f16:
+        case KvDtype::f16:
             return attend_chunks<FloatMode<F16Element>>(rows, context, false, begin, end);
-        case octavo::KvDtype::bf16:
+        case KvDtype::bf16:
             return attend_chunks<FloatMode<Bf16Element>>(rows, context, false, begin, end);
-        case octavo::KvDtype::int8:
+        case KvDtype::int8:
             return attend_chunks<FloatMode<Int8Element>>(rows, context, true, begin, end);
     }
 }
 
-void copy_query(octavo::KvDtype, const float* query, int64_t head_dim, float* packed) {
+void copy_query(KvDtype, const float* query, int64_t head_dim, float* packed) {
     for (int64_t i = 0; i < head_dim; i += Vec::width) {
         store_up_to(packed + i, load_up_to(query + i, head_dim - i), head_dim - i);
     }
 }
 
-void fold(octavo::AttentionState& state, float* accumulated, const octavo::AttentionState& later,
+void fold(AttentionState& state, float* accumulated, const AttentionState& later,
           const float* later_accumulated, int64_t head_dim) {
     if (later.total == 0.0f) return;
     const float next = state.largest > later.largest ? state.largest : later.largest;
@@ -208,3 +209,4 @@ void fold(octavo::AttentionState& state, float* accumulated, const octavo::Atten
 }
 
 }  // namespace
+}  // namespace octavo

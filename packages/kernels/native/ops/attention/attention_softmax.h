@@ -2,6 +2,7 @@
 #include "attention_floats.h"
 
 // Online softmax (Milakov and Gimelshein, 2018) of a few rows over a chunk of `attention_chunk` positions.
+namespace octavo {
 namespace {
 
 /// Scales of an int8 cache for the positions of a chunk; null where the cache has none.
@@ -10,15 +11,15 @@ struct ChunkScales {
     const float* values;
 };
 
-inline Lanes visible_lanes(const octavo::AttentionState& row, int64_t j) {
+inline Lanes visible_lanes(const AttentionState& row, int64_t j) {
     const int64_t above = smaller(row.high - j, Vec::width);
     const int64_t below = row.low > j ? row.low - j : 0;
     return static_cast<Lanes>((uint64_t{1} << above) - (uint64_t{1} << below));
 }
 
 /// Largest score of a row of dot products, which it turns into scores; -infinity where the row does not see.
-inline float score_row(const octavo::AttentionContext& context, float* scores, const ChunkScales& scales,
-                       const octavo::AttentionState& row) {
+inline float score_row(const AttentionContext& context, float* scores, const ChunkScales& scales,
+                       const AttentionState& row) {
     constexpr int64_t w = Vec::width;
     const Vec factor = splat(context.scale);
     const Vec cap = splat(context.soft_cap);
@@ -36,7 +37,7 @@ inline float score_row(const octavo::AttentionContext& context, float* scores, c
 }
 
 /// Turns scores into softmax numerators (times the values' scales); returns the numerators' sum.
-inline float soften_row(float* scores, const ChunkScales& scales, const octavo::AttentionState& row) {
+inline float soften_row(float* scores, const ChunkScales& scales, const AttentionState& row) {
     constexpr int64_t w = Vec::width;
     const Vec shift = splat(row.largest);
     Vec total = zero();
@@ -56,8 +57,8 @@ inline float soften_row(float* scores, const ChunkScales& scales, const octavo::
 /// Softmax of a few rows of dot products, and the rescaling of what they have accumulated. One thing at a time for all rows:
 /// each is a chain of dependent instructions, and chains of different rows run side by side. Fetches so many lines twice a row.
 template <typename Arithmetic>
-inline void soften(const octavo::AttentionContext& context, int64_t count, float* scores, const ChunkScales& scales,
-                   octavo::AttentionState* states, float* accumulated, int64_t stride, Ahead& ahead, int64_t lines_at_once) {
+inline void soften(const AttentionContext& context, int64_t count, float* scores, const ChunkScales& scales,
+                   AttentionState* states, float* accumulated, int64_t stride, Ahead& ahead, int64_t lines_at_once) {
     float previous[most_rows];
     for (int64_t r = 0; r < count; r++) {
         previous[r] = states[r].largest;
@@ -88,3 +89,4 @@ inline void soften(const octavo::AttentionContext& context, int64_t count, float
 }
 
 }  // namespace
+}  // namespace octavo

@@ -4,6 +4,7 @@
 // Register tiles of attention's two products. `Source::at(k, column)` gives vector `column` of row k of the right-hand side;
 // the left-hand side holds one factor per k, 32 bits each. `Source::Arithmetic` says what a factor is and how it is multiplied,
 // `Source::fetches_ahead` whether the products fetch what comes next.
+namespace octavo {
 namespace {
 
 /// Rows and vectors of a register tile: all accumulators, a row of the right-hand side and one factor stay in registers.
@@ -136,3 +137,4 @@ inline int64_t next_rows(int64_t left) {
 }
 
 }  // namespace
+}  // namespace octavo

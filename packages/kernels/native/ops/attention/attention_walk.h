@@ -5,6 +5,7 @@
 // The keys of all heads come block by block; then the softmax of all; then the values likewise. What is read in runs of a block
 // arrives sooner than head by head, where a run is a block's part of one head. Every sum adds the same products in the same
 // order as it does head by head, so that the bits are the same.
+namespace octavo {
 namespace {
 
 /// Bytes that are fetched ahead of what is multiplied, beside the second of two blocks whose keys are multiplied together.
@@ -13,7 +14,7 @@ constexpr int64_t walked_blocks = chunk_size / Vec::width;
 
 /// Blocks of one vector of positions, the usual size; larger ones lie in longer runs head by head as well.
 template <typename Mode>
-inline bool can_walk(const octavo::AttentionContext& context) {
+inline bool can_walk(const AttentionContext& context) {
     return Mode::walks && context.block_size == Vec::width && context.head_dim % Vec::width == 0;
 }
 
@@ -72,11 +73,11 @@ inline void walk_tile(const float* a, int64_t lda, int64_t a_head, const Source 
 template <typename Mode, int R>
 class Walk {
 public:
-    Walk(const octavo::AttentionRows& rows, const octavo::AttentionContext& context, int64_t base)
+    Walk(const AttentionRows& rows, const AttentionContext& context, int64_t base)
         : rows_(rows),
           context_(context),
           blocks_(context.block_table + base / Vec::width),
-          stride_(octavo::attention_stride(context.head_dim)) {
+          stride_(attention_stride(context.head_dim)) {
         look_ahead(base);
     }
     void run() {
@@ -151,8 +152,8 @@ private:
         }
     }
 
-    const octavo::AttentionRows& rows_;
-    const octavo::AttentionContext& context_;
+    const AttentionRows& rows_;
+    const AttentionContext& context_;
     const int32_t* blocks_;
     int64_t stride_;
     Ahead ahead_;
@@ -160,7 +161,7 @@ private:
 
 /// Of at most `most_rows` rows a head.
 template <typename Mode, int R = 1>
-void walk_chunk(const octavo::AttentionRows& rows, const octavo::AttentionContext& context, int64_t base) {
+void walk_chunk(const AttentionRows& rows, const AttentionContext& context, int64_t base) {
     if constexpr (Mode::walks && R <= most_rows) {
         if (rows.count != R) return walk_chunk<Mode, R + 1>(rows, context, base);
         Walk<Mode, R>(rows, context, base).run();
@@ -168,3 +169,4 @@ void walk_chunk(const octavo::AttentionRows& rows, const octavo::AttentionContex
 }
 
 }  // namespace
+}  // namespace octavo

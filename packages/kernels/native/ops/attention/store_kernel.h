@@ -1,7 +1,8 @@
 #pragma once
 #include "../row_kernels.h"
 
-// Writing keys and values into the cache; layout as in octavo::AttentionContext.
+// Writing keys and values into the cache; layout as in AttentionContext.
+namespace octavo {
 namespace {
 
 constexpr int64_t most_head_dim = 1024;
@@ -48,7 +49,7 @@ inline float quantise_row(const float* from, int64_t dim, int8_t* to) {
 }
 
 template <typename Type>
-inline void place(const octavo::KvRun& run, int64_t offset, const Type* key, const Type* value) {
+inline void place(const KvRun& run, int64_t offset, const Type* key, const Type* value) {
     Type* keys = reinterpret_cast<Type*>(run.to_k) + offset;
     Type* values = reinterpret_cast<Type*>(run.to_v) + offset * run.head_dim;
     for (int64_t d = 0; d < run.head_dim; d++) keys[d * run.block_size] = key[d];
@@ -56,7 +57,7 @@ inline void place(const octavo::KvRun& run, int64_t offset, const Type* key, con
 }
 
 template <typename Store>
-void store_run(const octavo::KvRun& run) {
+void store_run(const KvRun& run) {
     alignas(64) typename Store::Type key[most_head_dim + Vec::width];
     alignas(64) typename Store::Type value[most_head_dim + Vec::width];
     for (int64_t t = 0; t < run.count; t++) {
@@ -66,7 +67,7 @@ void store_run(const octavo::KvRun& run) {
     }
 }
 
-void store_quantised_run(const octavo::KvRun& run) {
+void store_quantised_run(const KvRun& run) {
     alignas(64) int8_t key[most_head_dim + Vec::width];
     alignas(64) int8_t value[most_head_dim + Vec::width];
     const int64_t behind = run.block_size * run.head_dim;
@@ -78,17 +79,18 @@ void store_quantised_run(const octavo::KvRun& run) {
     }
 }
 
-void store_kv(octavo::KvDtype dtype, const octavo::KvRun& run) {
+void store_kv(KvDtype dtype, const KvRun& run) {
     switch (dtype) {
-        case octavo::KvDtype::f32:
+        case KvDtype::f32:
             return store_run<F32Store>(run);
-        case octavo::KvDtype::f16:
+        case KvDtype::f16:
             return store_run<F16Store>(run);
-        case octavo::KvDtype::bf16:
+        case KvDtype::bf16:
             return store_run<Bf16Store>(run);
-        case octavo::KvDtype::int8:
+        case KvDtype::int8:
             return store_quantised_run(run);
     }
 }
 
 }  // namespace
+}  // namespace octavo

@@ -9,10 +9,10 @@ namespace octavo::test {
 
 std::vector<double> rounded_activations(WeightType type, int64_t group, const float* x, int64_t cols) {
     std::vector<double> rounded(x, x + cols);
-    if (type == WeightType::bf16 || is_coded(type, group)) {
+    if (type == WeightType::bf16 || is_codebook(type, group)) {
         for (double& value : rounded) value = bf16_to_f32(f32_to_bf16(static_cast<float>(value)));
     }
-    if (is_float(type) || is_coded(type, group)) return rounded;
+    if (is_float(type) || is_codebook(type, group)) return rounded;
     for (int64_t g = 0; g < cols; g += 32) {
         float largest = 0;
         for (int64_t i = g; i < g + 32; ++i) largest = std::max(largest, std::fabs(x[i]));

@@ -109,7 +109,7 @@ constexpr WeightCase kWeightCases[] = {
 };
 
 /// Decoded to floats in order to be multiplied.
-inline bool is_coded(WeightType type, int64_t group) {
+inline bool is_codebook(WeightType type, int64_t group) {
     return type == WeightType::f8_e4m3 || (type == WeightType::uint8 && group % 32 != 0) || type == WeightType::table4;
 }
 

@@ -2,23 +2,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../layout.h"
+
 namespace octavo {
 
-/// To be raised whenever packed bytes come to mean something else: files of packed weights outlive the build that wrote them.
-constexpr int kPackedLayoutVersion = 2;
-
-/// Packed weights are cut into panels of 16 output rows; rows that pad the last panel are zero.
-constexpr int kPanelRows = 16;
 /// Quantised panels lie in pairs, see PanelView.
 constexpr int kPairPanels = 2;
-/// Columns that share one activation scale, and the unit in which quantised weights are packed.
-constexpr int kGroup = 32;
 /// Columns of a GGUF K-quant super-block.
 constexpr int kSuperGroups = 8;
 /// Codes of one group of one panel, one byte each: 8 quads of [16 rows][4 columns].
 constexpr int kGroupCodes = kPanelRows * kGroup;
-/// Float products are summed in partial sums over this many columns, then block by block: one order for every path.
-constexpr int kFloatBlock = 256;
 
 /// How a code u of a row becomes a weight. `s` and `m` are per row and group of 32 columns unless said otherwise.
 enum class Scaling {
