@@ -7,20 +7,21 @@ import { root } from "./lib/steps.mjs";
 const engine = 'model_name=~"$model"';
 const job = 'job=~"$job"';
 const sum = (metric, labels = engine) => `sum(${metric}{${labels}})`;
-const rate = (metric, labels = engine, by = undefined) =>
-  `sum${by === undefined ? "" : ` by (${by}) `}(rate(${metric}{${labels}}[$__rate_interval]))`;
+const rate = (metric, labels = engine, grouping = "") =>
+  `sum${grouping}(rate(${metric}{${labels}}[$__rate_interval]))`;
+const by = (label) => ` by (${label}) `;
 /** One line for each value of a label. */
-const rateBy = (metric, labels, by) => [[rate(metric, labels, by), `{{${by}}}`]];
+const rateBy = (metric, labels, label) => [[rate(metric, labels, by(label)), `{{${label}}}`]];
 const quantiles = (metric) =>
   [0.5, 0.95, 0.99].map((share) => [
-    `histogram_quantile(${share}, ${rate(`${metric}_bucket`, engine, "le")})`,
+    `histogram_quantile(${share}, ${rate(`${metric}_bucket`, engine, by("le"))})`,
     `p${share * 100}`,
   ]);
 const maxBy = (label, metric) => [`max by (${label}) (${metric}{${engine}})`, `{{${label}}}`];
 
 /** A panel: queries are pairs of expression and legend. */
 const panel = (title, unit, queries, rest = {}) => ({ title, unit, queries, ...rest });
-const stacked = { stacked: true };
+const inStack = { stacked: true };
 const stat = { kind: "stat" };
 
 const rows = [
@@ -71,7 +72,7 @@ const rows = [
         "Seconds lost in slow gaps, by reason",
         "s",
         rateBy("octavo:slow_gap_seconds_total", engine, "reason"),
-        stacked,
+        inStack,
       ),
       panel("99th percentile of gaps, as the detector sees it", "s", [
         maxBy("window", "octavo:inter_token_latency_p99_seconds"),
@@ -80,7 +81,7 @@ const rows = [
         "Alerts",
         "none",
         [[`sum by (detector, reason) (octavo:alerts_firing{${engine}})`, "{{detector}}: {{reason}}"]],
-        stacked,
+        inStack,
       ),
       panel("Steps", "s", quantiles("octavo:step_duration_seconds")),
     ],
@@ -92,7 +93,7 @@ const rows = [
         "Requests finished",
         "reqps",
         rateBy("vllm:request_success_total", engine, "finished_reason"),
-        stacked,
+        inStack,
       ),
       panel("Tokens", "none", [
         [rate("vllm:prompt_tokens_total"), "prompt"],
@@ -109,7 +110,7 @@ const rows = [
   {
     title: "Cache",
     panels: [
-      panel("Blocks", "none", [[`sum by (state) (octavo:kv_cache_blocks{${engine}})`, "{{state}}"]], stacked),
+      panel("Blocks", "none", [[`sum by (state) (octavo:kv_cache_blocks{${engine}})`, "{{state}}"]], inStack),
       panel("Prefix cache hits", "percentunit", [
         [`${rate("vllm:prefix_cache_hits_total")} / ${rate("vllm:prefix_cache_queries_total")}`, "now"],
         [`max by (window) (octavo:prefix_cache_hit_ratio{${engine}})`, "detector, {{window}}"],
@@ -127,25 +128,25 @@ const rows = [
         "Machines busy, by tenant",
         "percentunit",
         rateBy("octavo:metered_gpu_seconds_total", job, "tenant"),
-        stacked,
+        inStack,
       ),
       panel(
         "Machines busy, by feature",
         "percentunit",
         rateBy("octavo:metered_gpu_seconds_total", job, "feature"),
-        stacked,
+        inStack,
       ),
       panel(
         "Dollars an hour, by what the time went to",
         "currencyUSD",
-        [[`3600 * ${rate("octavo:machine_dollars_total", job, "state")}`, "{{state}}"]],
-        stacked,
+        [[`3600 * ${rate("octavo:machine_dollars_total", job, by("state"))}`, "{{state}}"]],
+        inStack,
       ),
       panel(
         "Dollars an hour of requests, by feature",
         "currencyUSD",
-        [[`3600 * ${rate("octavo:metered_dollars_total", job, "feature")}`, "{{feature}}"]],
-        stacked,
+        [[`3600 * ${rate("octavo:metered_dollars_total", job, by("feature"))}`, "{{feature}}"]],
+        inStack,
       ),
       panel("Dollars per million tokens, idle time included", "currencyUSD", [
         [
@@ -158,8 +159,8 @@ const rows = [
   {
     title: "HTTP and process",
     panels: [
-      panel("Answers", "reqps", rateBy("octavo:http_requests_total", job, "status"), stacked),
-      panel("Errors, by code", "reqps", rateBy("octavo:http_errors_total", job, "code"), stacked),
+      panel("Answers", "reqps", rateBy("octavo:http_requests_total", job, "status"), inStack),
+      panel("Errors, by code", "reqps", rateBy("octavo:http_errors_total", job, "code"), inStack),
       panel("Connections and clients that left", "none", [
         [sum("octavo:http_connections", job), "open"],
         [rate("octavo:http_client_disconnects_total", job), "left, a second"],
@@ -259,9 +260,9 @@ export function dashboard() {
     const perLine =
       given[0].kind === "stat" ? given.length : Math.min(given.length, given.length % 3 === 0 ? 3 : 4);
     const w = 24 / perLine;
-    for (const [index, panel] of given.entries()) {
+    for (const [index, content] of given.entries()) {
       const gridPos = { h: height, w, x: (index % perLine) * w, y: y + Math.floor(index / perLine) * height };
-      panels.push(panelOf(panel, gridPos, id++));
+      panels.push(panelOf(content, gridPos, id++));
     }
     y += Math.ceil(given.length / perLine) * height;
   }
