@@ -53,8 +53,8 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
     (sequence) => speculation?.release(sequence),
     (request, isComplete) => journal?.ended(request, isComplete),
   );
-  const evidence = new EvidenceLog(options.hiddenSize, blockSize, (requestId, kernelMs) =>
-    observers.notify("onSettled", requestId, kernelMs),
+  const evidence = new EvidenceLog(options.hiddenSize, blockSize, (settled) =>
+    observers.notify("onSettled", settled),
   );
   const faults = options.enableFaultInjection
     ? createFaultInjector(scheduler, requests, observers)
