@@ -1,7 +1,6 @@
 import type { KvCache } from "@octavo/kernels";
 import { EvidenceLog } from "./evidence/evidence-log.js";
-import { createFaultInjector } from "./faults/create-fault-injector.js";
-import type { FaultInjector } from "./faults/fault-injector.js";
+import { FaultInjector } from "./faults/fault-injector.js";
 import { BlockPool } from "./kv-cache/block-pool.js";
 import { Scheduler } from "./scheduler/scheduler.js";
 import { Speculation } from "./speculation/speculation.js";
@@ -56,9 +55,7 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
   const evidence = new EvidenceLog(options.hiddenSize, blockSize, (requestId, kernelMs) =>
     observers.notify("onSettled", requestId, kernelMs),
   );
-  const faults = options.enableFaultInjection
-    ? createFaultInjector(scheduler, requests, observers)
-    : undefined;
+  const faults = options.enableFaultInjection ? new FaultInjector(scheduler, requests, observers) : undefined;
   const cache = backend.createKvCache({ ...options.kv, numBlocks, blockSize });
   return {
     options,

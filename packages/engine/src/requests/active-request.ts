@@ -1,4 +1,4 @@
-import type { Backend, OutputRow, RowResult, RowSampling, SamplerState } from "@octavo/kernels";
+import type { Backend, OutputRow, RowResult, RowSampling } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { LoadedAdapter } from "../adapters/adapter.js";
 import type { Deadlines, FinishedRequest, ServingRecord, Usage } from "../api.js";
@@ -184,22 +184,4 @@ function servedAdapter(adapter: LoadedAdapter | undefined): ServedAdapter | unde
     "The adapter is none of the model's; take it from its `adapters`.",
     { param: "adapter" },
   );
-}
-
-/** Sampler states by sequence; each is disposed once, when its sequence is released. */
-export class SamplerStates {
-  readonly #states = new Map<Sequence, SamplerState>();
-
-  get(sequence: Sequence): SamplerState | undefined {
-    return this.#states.get(sequence);
-  }
-
-  set(sequence: Sequence, state: SamplerState): void {
-    this.#states.set(sequence, state);
-  }
-
-  release(sequence: Sequence): void {
-    this.#states.get(sequence)?.[Symbol.dispose]();
-    this.#states.delete(sequence);
-  }
 }

@@ -12,7 +12,7 @@ import type { OctavoError } from "@octavo/protocol/errors";
 import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
 import { Sequence } from "../scheduler/sequence.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
-import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "./active-request.js";
+import { ActiveRequest, type EngineContext, type RowSink } from "./active-request.js";
 import { EventChannel, type PendingDelta } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";
 import { GrammarConstraint } from "../constraints/grammar-constraint.js";
@@ -46,7 +46,6 @@ export class GenerationTask extends ActiveRequest {
   readonly #badWords: readonly Int32Array[];
   readonly #stopTokenIds: ReadonlySet<number>;
   readonly #streams: readonly Stream[];
-  readonly #states = new SamplerStates();
   readonly #numPromptLogprobs: number | undefined;
   readonly #promptLogprobs: (TokenLogprob | undefined)[];
   #isPromptDelivered = false;
@@ -110,7 +109,7 @@ export class GenerationTask extends ActiveRequest {
       suppressible.length === 0;
     if (isPlain) return;
     const { logitBias, allowedTokenIds } = params;
-    const state = this.#context.backend.createSamplerState({
+    this.#stream(sequence).rows.state = this.#context.backend.createSamplerState({
       promptTokens: sequence.tokens.slice(0, sequence.numPromptTokens),
       outputTokens: sequence.tokens.slice(sequence.numPromptTokens),
       repetitionPenalty: params.repetitionPenalty,
@@ -123,8 +122,6 @@ export class GenerationTask extends ActiveRequest {
       ...(this.#badWords.length > 0 && { badWords: this.#badWords }),
       ...(suppressible.length > 0 && { stopTokens: Int32Array.from(new Set(suppressible)) }),
     });
-    this.#states.set(sequence, state);
-    this.#stream(sequence).rows.state = state;
   }
 
   override draftLimit(sequence: Sequence): number {
@@ -201,7 +198,7 @@ export class GenerationTask extends ActiveRequest {
   }
 
   override release(sequence: Sequence): void {
-    this.#states.release(sequence);
+    this.#stream(sequence).rows.state?.[Symbol.dispose]();
   }
 
   override deliver(): void {

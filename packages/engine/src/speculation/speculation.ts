@@ -1,6 +1,7 @@
 import type { RowSampling } from "@octavo/kernels";
 import type { BlockPool } from "../kv-cache/block-pool.js";
-import type { ScheduledStep, Scheduler } from "../scheduler/scheduler.js";
+import type { Scheduler } from "../scheduler/scheduler.js";
+import type { PlannedStep } from "../scheduler/step-budget.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import { AcceptanceRates } from "./acceptance-rates.js";
 import { type DraftCandidate, setDraftLengths } from "./draft-lengths.js";
@@ -80,7 +81,7 @@ export class Speculation implements Disposable {
   }
 
   /** Gives the sequences of a planned step drafts, with room for them; a promise where a model makes them. */
-  draft(step: ScheduledStep, requestOf: (sequence: Sequence) => SpeculatedRequest): void | Promise<void> {
+  draft(step: PlannedStep, requestOf: (sequence: Sequence) => SpeculatedRequest): void | Promise<void> {
     const guesses = this.#guesses;
     guesses.length = 0;
     this.#probed = undefined;
@@ -120,7 +121,7 @@ export class Speculation implements Disposable {
   }
 
   /** Takes note of what a step took, with what is done between two steps, in which so many guesses were computed. */
-  observe(step: ScheduledStep, numGuessed: number, durationMs: number): void {
+  observe(step: PlannedStep, numGuessed: number, durationMs: number): void {
     if (step.prefillTokens === 0) this.#cost.observe(step.decodeTokens + numGuessed, durationMs);
   }
 
@@ -144,7 +145,7 @@ export class Speculation implements Disposable {
   }
 
   async #draftWithModel(
-    step: ScheduledStep,
+    step: PlannedStep,
     requestOf: (sequence: Sequence) => SpeculatedRequest,
   ): Promise<void> {
     this.#setLengths(step);
@@ -169,7 +170,7 @@ export class Speculation implements Disposable {
     sequence.draft.truncate(this.#scheduler.reserveDraft(sequence, sequence.draft.length));
   }
 
-  #setLengths({ decodeTokens, prefillTokens }: ScheduledStep): void {
+  #setLengths({ decodeTokens, prefillTokens }: PlannedStep): void {
     const guesses = this.#guesses;
     if (this.#options.adaptive === false) {
       for (const guess of guesses) guess.length = guess.most;

@@ -1,6 +1,6 @@
 import type { RowResult, StepResult } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { ScheduledStep } from "../scheduler/scheduler.js";
+import type { PlannedStep } from "../scheduler/step-budget.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest } from "../requests/active-request.js";
 import type { EngineParts } from "../engine-parts.js";
@@ -18,7 +18,7 @@ export class StepResults {
   }
 
   /** Returns how many tokens the sequences were given. */
-  apply(step: ScheduledStep, result: StepResult): number {
+  apply(step: PlannedStep, result: StepResult): number {
     const { options, requests } = this.#parts;
     const { rowStarts } = this.#plans;
     if (result.rows.length !== rowStarts[step.sequences.length]) {

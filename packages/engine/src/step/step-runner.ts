@@ -2,7 +2,7 @@ import type { StepResult } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { alone } from "../scheduler/policies/alone.js";
 import { PrefillPacer } from "../scheduler/prefill-pacer.js";
-import type { ScheduledStep } from "../scheduler/scheduler.js";
+import type { PlannedStep } from "../scheduler/step-budget.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest } from "../requests/active-request.js";
 import type { EngineParts } from "../engine-parts.js";
@@ -102,7 +102,7 @@ export class StepRunner {
 
   readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#parts.requests.of(sequence);
 
-  #plan(): ScheduledStep {
+  #plan(): PlannedStep {
     const { scheduler, requests, faults } = this.#parts;
     this.#preemptChosen();
     faults?.beforePlan();
@@ -174,7 +174,7 @@ export class StepRunner {
   }
 
   /** A step has failed: nothing of it counts, and whoever was in it is tried alone, unless that is hopeless. */
-  #recover({ sequences, preempted }: ScheduledStep, startMs: number, thrown: unknown): void {
+  #recover({ sequences, preempted }: PlannedStep, startMs: number, thrown: unknown): void {
     const { pool, scheduler, requests, quarantine, observers, evidence } = this.#parts;
     evidence.measureStep(0);
     evidence.endStep({
