@@ -154,7 +154,7 @@ test("admission counts what running prompts still need", () => {
   assert.deepEqual(bench.step(b), [8]);
 });
 
-test("out of blocks, the last to arrive gives way and keeps its place in the queue", () => {
+test("out of blocks, the last to arrive is preempted and keeps its position in the queue", () => {
   const bench = new Bench(4, { maxNumBatchedTokens: 64 });
   const [a, b] = [bench.add(7), bench.add(4)];
   assert.deepEqual(bench.step(a, b), [7, 4]);

@@ -74,9 +74,9 @@ export class StepResults {
     const { speculation, observers } = this.#parts;
     const settled = speculation?.settle(sequence);
     if (settled === undefined) return;
-    const { numGuessed, numRight } = settled;
-    request.timeline.noteDraft(numGuessed, numRight);
-    observers.notify("onDraft", numGuessed, numRight);
+    const { numDrafted, numAccepted } = settled;
+    request.timeline.noteDraft(numDrafted, numAccepted);
+    observers.notify("onDraft", numDrafted, numAccepted);
   }
 
   #reportLogits(sequence: Sequence, rows: readonly RowResult[], start: number, end: number): void {
@@ -84,7 +84,7 @@ export class StepResults {
       const logits = rows[row]!.logits;
       if (logits === undefined) continue;
       const position = this.#plans.positionOfRow(row);
-      // Behind a stop, what guesses would have led to is nobody's.
+      // Draft tokens behind a stop belong to no output.
       if (position + 1 >= sequence.numTokens) return;
       this.#parts.options.hooks.onLogits?.(sequence.group.requestId, sequence.index, position, logits);
     }

@@ -46,7 +46,7 @@ export class StepRunner {
     const evictionsBefore = pool.numEvictions;
     const step = this.#plan();
     if (step.sequences.length === 0) return false;
-    // Only a model takes time to guess; a step must not wait for a turn of the event loop else.
+    // Only a draft model takes time; otherwise the step must not wait for a turn of the event loop.
     const drafting = speculation?.draft(step, this.#requestOf);
     if (drafting !== undefined) await drafting;
     const plan = this.#plans.build(step.sequences, this.#requestOf);
