@@ -110,9 +110,9 @@ describe("a draft model", () => {
       let accepted = 0;
       let drafted = 0;
       engine.observe({
-        onDraft: (tokens, accepted) => {
-          drafted += tokens;
-          accepted += accepted;
+        onDraft: (draftTokens, acceptedTokens) => {
+          drafted += draftTokens;
+          accepted += acceptedTokens;
         },
       });
       const results = await Promise.all(requests().map((request) => collect(engine.generate(request))));
@@ -132,7 +132,7 @@ describe("a draft model", () => {
         });
         assert.deepEqual(sequences, plain.sequences);
         assert.ok(accepted > 20, `${accepted} of ${drafted}`);
-        // The same model with the same noise says the same.
+        // The same model with the same random stream samples the same tokens.
         assert.equal(accepted === drafted, script === undefined);
         assert.equal(drafter.numUsedBlocks, 0);
       }

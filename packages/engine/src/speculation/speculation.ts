@@ -13,7 +13,7 @@ export interface SpeculationOptions {
   readonly createDrafter: (pool: BlockPool) => Drafter;
   /** Draft tokens per sequence and step, at most. */
   readonly numSpeculativeTokens: number;
-  /** DraftRequest as much as has paid so far, default; otherwise always as much as there is. */
+  /** Choose draft lengths by measured acceptance and cost; default true. Otherwise always draft the maximum. */
   readonly adaptive?: boolean | undefined;
 }
 
