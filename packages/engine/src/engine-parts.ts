@@ -12,7 +12,7 @@ import { ObserverList } from "./evidence/observer-list.js";
 import { Quarantine } from "./admission/quarantine.js";
 import { RequestRegistry } from "./requests/request-registry.js";
 
-/** What taking requests and running steps share. */
+/** State shared by accepting requests and running steps. */
 export interface EngineParts {
   readonly options: ResolvedEngineOptions;
   readonly pool: BlockPool;
@@ -21,12 +21,12 @@ export interface EngineParts {
   readonly speculation: Speculation | undefined;
   readonly queue: AdmissionQueue<ActiveRequest>;
   readonly requests: RequestRegistry;
-  /** Undefined unless it was asked for. */
+  /** Undefined unless enabled. */
   readonly journal: CrashJournal | undefined;
   readonly quarantine: Quarantine;
   readonly observers: ObserverList;
   readonly evidence: EvidenceLog;
-  /** Undefined, and then nowhere looked at, unless it was asked for. */
+  /** Undefined unless enabled. */
   readonly faults: FaultInjector | undefined;
 }
 

@@ -27,7 +27,7 @@ interface Wait {
   readonly ms: number;
 }
 
-const mostStanding = 64;
+const maxStanding = 64;
 
 /** The faults of one engine: what stands, what comes with requests, and their happening at the two places of a step where they can. */
 export class FaultInjector implements FaultControl {
@@ -56,8 +56,8 @@ export class FaultInjector implements FaultControl {
   add(fault: Fault): ActiveFault {
     checkFault(fault);
     this.#expire();
-    if (this.#standing.length >= mostStanding) {
-      throw new OctavoError("invalid_request", `There are ${mostStanding} faults already; clear some first.`);
+    if (this.#standing.length >= maxStanding) {
+      throw new OctavoError("invalid_request", `There are ${maxStanding} faults already; clear some first.`);
     }
     if ("requestId" in fault && fault.requestId !== undefined) this.#checkRequest(fault.requestId);
     this.#lastId += 1;

@@ -70,7 +70,7 @@ export interface LoadOptions extends EngineSettings {
   readonly maxCpuLoras?: number | undefined;
   /** Largest rank of an adapter; default 64. */
   readonly maxLoraRank?: number | undefined;
-  /** Draft tokens and verify several in one step: changes speed, never tokens. Default off. */
+  /** Guess tokens and check several in one step: changes speed, never tokens. Default off. */
   readonly speculativeConfig?: SpeculativeConfig | undefined;
   /** Make a replica whose weights drifted; needs `enableFaultInjection`, and takes no part in the weight cache. */
   readonly corruptWeights?: WeightCorruption | undefined;

@@ -6,7 +6,7 @@ import type { ActiveRequest } from "../requests/active-request.js";
 import type { EngineParts } from "../engine-parts.js";
 import type { StepPlanBuilder } from "./step-plan-builder.js";
 
-/** Gives what a step computed to the requests that it was computed for. */
+/** Applies the results of a step to its requests. */
 export class StepResults {
   readonly #parts: EngineParts;
   readonly #plans: StepPlanBuilder;
@@ -17,7 +17,7 @@ export class StepResults {
     this.#plans = plans;
   }
 
-  /** Returns how many tokens the sequences were given. */
+  /** Returns the number of tokens appended to sequences. */
   apply(step: PlannedStep, result: StepResult): number {
     const { options, requests } = this.#parts;
     const { rowStarts } = this.#plans;
@@ -31,7 +31,7 @@ export class StepResults {
     let generatedTokens = 0;
     for (let index = 0; index < step.sequences.length; index += 1) {
       const sequence = step.sequences[index]!;
-      // A sibling's failure in this very step may have ended it.
+      // A sibling may have failed the request earlier in this step.
       if (sequence.status !== "running") continue;
       const request = requests.of(sequence);
       const start = rowStarts[index]!;
@@ -54,7 +54,7 @@ export class StepResults {
   ): void {
     const { scheduler, requests } = this.#parts;
     scheduler.commit(sequence);
-    // What a bad row came from must not be found by others.
+    // Blocks that led to a bad row must not be shared.
     for (let row = start; row < end; row += 1) {
       if (rows[row]!.error === "non_finite_logits") scheduler.forget(sequence);
     }
