@@ -38,7 +38,7 @@ export function createEngine(options: EngineOptions): RunningEngine {
   return new StepEngine(resolveEngineOptions(options));
 }
 
-/** Takes requests, and runs steps for as long as there are any. */
+/** Accepts requests and runs steps while there are any. */
 class StepEngine implements RunningEngine {
   readonly #options: ResolvedEngineOptions;
   readonly #parts: EngineParts;
@@ -121,7 +121,7 @@ class StepEngine implements RunningEngine {
   generate(request: GenerationRequest, signal?: AbortSignal): AsyncIterable<GenerationEvent> {
     this.#checkOpen();
     checkGenerationRequest(request, this.#limits);
-    this.#makePlace(request);
+    this.#makeRoom(request);
     const task = new GenerationTask(
       request,
       this.#numRequests,
@@ -136,7 +136,7 @@ class StepEngine implements RunningEngine {
   async embed(request: EmbeddingRequest, signal?: AbortSignal): Promise<EmbeddingResult> {
     this.#checkOpen();
     checkEmbeddingRequest(request, this.#limits);
-    this.#makePlace(request);
+    this.#makeRoom(request);
     const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize, this.evidence);
     this.#add(task, signal);
     return task.result;
@@ -185,15 +185,15 @@ class StepEngine implements RunningEngine {
       throw new OctavoError("shutting_down", "The engine is shutting down and takes no new requests.");
   }
 
-  /** Finds a place in the queue; throws `queue_full`, `overloaded`, or `request_quarantined` for one that must not have any. */
-  #makePlace(request: GenerationRequest | EmbeddingRequest): void {
+  /** Makes room in the queue; throws `queue_full`, `overloaded` or `request_quarantined` if the request cannot be queued. */
+  #makeRoom(request: GenerationRequest | EmbeddingRequest): void {
     const { scheduler, queue, requests, quarantine, observers } = this.#parts;
     const { requestId, account = defaultAccount, batch, promptTokens } = request;
-    const freePlaces = this.#options.maxNumSeqs - scheduler.running.length;
+    const freeSlots = this.#options.maxNumSeqs - scheduler.running.length;
     try {
       quarantine.check(request);
       this.#memory.check();
-      const displaced = queue.check({ account, numPromptTokens: promptTokens.length }, freePlaces, batch);
+      const displaced = queue.check({ account, numPromptTokens: promptTokens.length }, freeSlots, batch);
       if (displaced !== undefined) requests.refuse(displaced, "displaced", queue.displacement(displaced));
     } catch (thrown) {
       const { tenant, lane = 0 } = account;
@@ -263,7 +263,7 @@ class StepEngine implements RunningEngine {
   }
 }
 
-/** Why a request was refused, by what it is told. */
+/** Why a request was refused, by error code; otherwise the queue was full. */
 const refusals: Partial<Record<ErrorCode, RefusedRequest["reason"]>> = {
   request_quarantined: "quarantined",
   overloaded: "memory",

@@ -12,12 +12,12 @@ export interface EngineOptions {
   /** Compiled for at least `maxNumBatchedTokens` tokens. */
   readonly program: Program;
   readonly tokenizer: Tokenizer;
-  /** Rows of the output head: ids the model can take and give. */
+  /** Rows of the output head: the token ids that the model reads and samples. */
   readonly vocabSize: number;
   readonly hiddenSize: number;
-  /** Any of them ends a sequence that does not ignore EOS. */
+  /** Each ends a sequence, unless it ignores EOS. */
   readonly eosTokenIds: readonly number[];
-  /** The engine makes and owns the cache. */
+  /** Of the cache, which the engine creates and owns. */
   readonly kv: KvShape;
   /** See `planKvCache`; must hold `maxModelLen` tokens. */
   readonly numBlocks: number;
@@ -36,40 +36,40 @@ export interface EngineOptions {
   readonly schedulingPolicy?: SchedulingPolicyName | undefined;
   /** Requests that may wait to be admitted; default 1024. More are refused with `queue_full`. */
   readonly maxQueuedRequests?: number | undefined;
-  /** Prompt tokens that they may have together; default 0, no bound. */
+  /** Prompt tokens of all waiting requests together; default 0, no limit. */
   readonly maxQueuedTokens?: number | undefined;
-  /** The same of one tenant's requests, whose account may say otherwise; default 0, no bound of its own. */
+  /** The same per tenant, unless its account sets another limit; default 0, no limit. */
   readonly maxQueuedRequestsPerTenant?: number | undefined;
   readonly maxQueuedTokensPerTenant?: number | undefined;
   /**
-   * Prompt tokens one sequence may take of a step as long as others have prompts to compute too: keeps short prompts
-   * from waiting behind a long one, and no part of the budget unused. Default a quarter of it; 0 is off.
+   * Prompt tokens that one sequence may take of a step while other prompts are waiting too: keeps short prompts from waiting
+   * behind a long one, and leaves no part of the budget unused. Default a quarter of the budget; 0 is off.
    */
   readonly longPrefillTokenThreshold?: number | undefined;
   /**
-   * Prompts longer than that which are computed side by side while others want some of the budget too; what they leave is
-   * theirs. Default 0, no bound; 2 under the fair policy.
+   * Prompts above that threshold computed side by side while other prompts are waiting; without others they get the whole
+   * budget. Default 0, no limit; 2 under the fair policy.
    */
   readonly maxLongPartialPrefills?: number | undefined;
   /**
-   * Milliseconds that a step with prompts may take while others generate, as far as pieces of at least 128 tokens
-   * allow: bounds the gaps in their streams. Default 200; 0 is no bound. Needs chunked prefill.
+   * Target for the milliseconds of a step with prompts while other sequences generate: limits the gaps in their streams. Chunks are
+   * never smaller than 128 tokens. Default 200; 0 is no limit. Needs chunked prefill.
    */
   readonly maxPrefillStepMs?: number | undefined;
-  /** With less of the machine's memory free, requests are refused with `overloaded`; default 0, never. */
+  /** While less of the machine's memory is free, requests are refused with `overloaded`; default 0, never. */
   readonly minFreeMemoryBytes?: number | undefined;
   /**
-   * A file of the engine's own that survives its process: a request that was being computed when two processes died is refused.
-   * Default none.
+   * Path of the crash journal, a file that outlives the process: a request in flight at two crashes is rejected from then on. Default
+   * none.
    */
   readonly crashJournal?: string | undefined;
-  /** Told when that file cannot be written any more. */
+  /** Called when the crash journal can no longer be written. */
   readonly onWarning?: ((message: string) => void) | undefined;
-  /** LoRA adapters that take part in one step at most; default none can be asked for. */
+  /** LoRA adapters in one step, at most; default adapters are off. */
   readonly maxLoras?: number | undefined;
-  /** Guesses tokens and checks several in one step; default off. Changes speed, never tokens. */
+  /** Drafts tokens and verifies several in one step; default off. Changes speed, never tokens. */
   readonly speculation?: SpeculationOptions | undefined;
-  /** Let the engine be made to evict, preempt, wait and be slow. Default false: then nothing of it is there. */
+  /** Allows forced evictions, preemptions and delays. Default false: then `Engine.faults` is undefined. */
   readonly enableFaultInjection?: boolean | undefined;
   readonly hooks?: EngineHooks | undefined;
 }
@@ -86,9 +86,9 @@ export interface SequenceView {
 export interface EngineHooks {
   /** Before a step is planned: indices into `running` of sequences to preempt. */
   choosePreemptions?(running: readonly SequenceView[]): Iterable<number>;
-  /** Raw logits behind every sampled and scored token; asking for them makes the backend return them. */
+  /** Raw logits of every sampled and scored token; setting this hook makes the backend return them. */
   onLogits?(requestId: string, sequenceIndex: number, position: number, logits: Float32Array): void;
-  /** After a step's results were applied, with nothing in flight; the next step waits for what it returns. */
+  /** After a step's results were applied, with nothing in flight; the next step waits for the returned promise. */
   afterStep?(engine: RunningEngine): void | Promise<void>;
 }
 
@@ -126,7 +126,7 @@ type DefaultedOption =
   | "minFreeMemoryBytes"
   | "enableFaultInjection";
 
-/** Fills in defaults and throws `invalid_option` for what cannot work. */
+/** Fills in defaults. Throws `invalid_option`. */
 export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOptions {
   const maxNumBatchedTokens = options.maxNumBatchedTokens ?? 2048;
   const resolved: ResolvedEngineOptions = {

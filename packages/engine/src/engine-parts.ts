@@ -1,7 +1,6 @@
 import type { KvCache } from "@octavo/kernels";
 import { EvidenceLog } from "./evidence/evidence-log.js";
-import { createFaultInjector } from "./faults/create-fault-injector.js";
-import type { FaultInjector } from "./faults/fault-injector.js";
+import { FaultInjector } from "./faults/fault-injector.js";
 import { BlockPool } from "./kv-cache/block-pool.js";
 import { Scheduler } from "./scheduler/scheduler.js";
 import { Speculation } from "./speculation/speculation.js";
@@ -13,7 +12,7 @@ import { ObserverList } from "./evidence/observer-list.js";
 import { Quarantine } from "./admission/quarantine.js";
 import { RequestRegistry } from "./requests/request-registry.js";
 
-/** What taking requests and running steps share. */
+/** State shared by accepting requests and running steps. */
 export interface EngineParts {
   readonly options: ResolvedEngineOptions;
   readonly pool: BlockPool;
@@ -22,12 +21,12 @@ export interface EngineParts {
   readonly speculation: Speculation | undefined;
   readonly queue: AdmissionQueue<ActiveRequest>;
   readonly requests: RequestRegistry;
-  /** Undefined unless it was asked for. */
+  /** Undefined unless enabled. */
   readonly journal: CrashJournal | undefined;
   readonly quarantine: Quarantine;
   readonly observers: ObserverList;
   readonly evidence: EvidenceLog;
-  /** Undefined, and then nowhere looked at, unless it was asked for. */
+  /** Undefined unless enabled. */
   readonly faults: FaultInjector | undefined;
 }
 
@@ -56,9 +55,7 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
   const evidence = new EvidenceLog(options.hiddenSize, blockSize, (settled) =>
     observers.notify("onSettled", settled),
   );
-  const faults = options.enableFaultInjection
-    ? createFaultInjector(scheduler, requests, observers)
-    : undefined;
+  const faults = options.enableFaultInjection ? new FaultInjector(scheduler, requests, observers) : undefined;
   const cache = backend.createKvCache({ ...options.kv, numBlocks, blockSize });
   return {
     options,

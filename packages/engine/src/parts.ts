@@ -1,4 +1,4 @@
-/** What a loaded model is put together from, for those who use a part alone; whoever loads a model does not wait for them. */
+/** The parts of a loaded model, for use on their own. Loading a model does not wait for importing them. */
 export { createEngine } from "./create-engine.js";
 export { GrammarCompiler, type GrammarCompilerOptions } from "@octavo/text/structured/grammar-compiler";
 export { compileChatTemplate } from "@octavo/text/template/compile-chat-template";

@@ -9,18 +9,17 @@ export interface QueuedRequest {
   readonly numPromptTokens: number;
 }
 
-/** One that waits. */
 export interface WaitingRequest extends QueuedRequest {
   readonly timeline: { readonly queuedMs: number };
 }
 
-/** 0 is no bound, except for `maxRequests`. */
+/** 0 means no limit, except for `maxRequests`. */
 export interface QueueBounds {
   readonly maxRequests: number;
   readonly maxTokens: number;
   readonly maxRequestsPerTenant: number;
   readonly maxTokensPerTenant: number;
-  /** A tenant with more waiting requests gives way to one with fewer. */
+  /** When the queue is full, a tenant with more waiting requests gives way to one with fewer. */
   readonly isShared: boolean;
 }
 
@@ -30,10 +29,10 @@ interface TenantQueue<Request> {
   readonly drain: DrainRate;
 }
 
-/** Tenants without waiting requests whose pace is remembered. */
-const mostIdleTenants = 1024;
+/** Tenants without waiting requests whose completion rate is kept. */
+const maxIdleTenants = 1024;
 
-/** Bounds what waits for admission, and tells those it refuses when to try again. */
+/** Limits what waits for admission, and says in each refusal when to retry. */
 export class AdmissionQueue<Request extends WaitingRequest> {
   readonly #bounds: QueueBounds;
   readonly #waiting = new Set<Request>();
@@ -50,26 +49,26 @@ export class AdmissionQueue<Request extends WaitingRequest> {
     return this.#waiting.size;
   }
 
-  /** Tenants that are remembered. */
+  /** Tenants that are kept. */
   get numTenants(): number {
     return this.#tenants.size;
   }
 
   /**
-   * Throws `queue_full` when the newcomer may not wait, beside those for whom there are `freePlaces` in the next step. Where
-   * the queue is full of less urgent ones, or of a tenant that has more of it, returns the one that is to give way. A batch
-   * whose first request was let in is let in whole.
+   * Checks whether a request may wait; `freeSlots` sequences can start in the next step and do not count. If the queue is full of
+   * requests that are less urgent, or of a tenant with more of them, returns the one to displace; otherwise throws `queue_full`.
+   * A batch whose first request was accepted is accepted whole.
    */
   check(
     newcomer: QueuedRequest,
-    freePlaces: number,
+    freeSlots: number,
     batch: RequestBatch | undefined,
     nowMs = performance.now(),
   ): Request | undefined {
     if (batch !== undefined && batch === this.#latestBatch) return undefined;
     this.#latestBatch = undefined;
-    this.#checkTenant(newcomer, freePlaces, nowMs);
-    const displaced = this.#hasRoom(newcomer, freePlaces) ? undefined : this.#displacedBy(newcomer, nowMs);
+    this.#checkTenant(newcomer, freeSlots, nowMs);
+    const displaced = this.#hasRoom(newcomer, freeSlots) ? undefined : this.#displacedBy(newcomer, nowMs);
     this.#latestBatch = batch;
     return displaced;
   }
@@ -91,13 +90,13 @@ export class AdmissionQueue<Request extends WaitingRequest> {
     this.#forgetIdle();
   }
 
-  /** How long the first of the waiting has been in the queue, 0 where nobody waits. */
+  /** How long the oldest request has been waiting; 0 when none is. */
   oldestWaitingMs(nowMs: number): number {
     const oldest = this.#waiting.values().next().value;
     return oldest === undefined ? 0 : nowMs - oldest.timeline.queuedMs;
   }
 
-  /** Requests come after a time without any: what finished before it says nothing about how fast these will. */
+  /** Work resumes after an idle time: completion rates from before it no longer apply. */
   noteWork(): void {
     this.#drain.forget();
     for (const tenant of this.#tenants.values()) tenant.drain.forget();
@@ -109,11 +108,11 @@ export class AdmissionQueue<Request extends WaitingRequest> {
     this.#forgetIdle();
   }
 
-  /** What a request is told that had to give way to another one. */
+  /** The error of a request that is displaced by another. */
   displacement(request: Request, nowMs = performance.now()): OctavoError {
     return new OctavoError(
       "queue_full",
-      "The queue is full, and this request gave way to one of a more urgent lane or of a tenant with fewer waiting. Try again later.",
+      "The queue is full, and this request was displaced by one of a more urgent lane or of a tenant with fewer waiting. Try again later.",
       { retryAfterSeconds: this.#retryAfterSeconds(request, nowMs) },
     );
   }
@@ -127,15 +126,15 @@ export class AdmissionQueue<Request extends WaitingRequest> {
     return queue;
   }
 
-  #checkTenant(newcomer: QueuedRequest, freePlaces: number, nowMs: number): void {
+  #checkTenant(newcomer: QueuedRequest, freeSlots: number, nowMs: number): void {
     const { account, numPromptTokens } = newcomer;
     const maxRequests = account.maxQueuedRequests ?? this.#bounds.maxRequestsPerTenant;
     const maxTokens = account.maxQueuedTokens ?? this.#bounds.maxTokensPerTenant;
     const queue = this.#tenants.get(account.tenant);
     if (queue === undefined) return;
     const { requests, numTokens } = queue;
-    const isFull = maxRequests > 0 && requests.size >= maxRequests + freePlaces;
-    const isHeavy = maxTokens > 0 && requests.size > freePlaces && numTokens + numPromptTokens > maxTokens;
+    const isFull = maxRequests > 0 && requests.size >= maxRequests + freeSlots;
+    const isHeavy = maxTokens > 0 && requests.size > freeSlots && numTokens + numPromptTokens > maxTokens;
     if (!isFull && !isHeavy) return;
     const bound = isFull
       ? `${requests.size} requests of this tenant are waiting`
@@ -146,15 +145,15 @@ export class AdmissionQueue<Request extends WaitingRequest> {
     });
   }
 
-  #hasRoom({ numPromptTokens }: QueuedRequest, freePlaces: number): boolean {
+  #hasRoom({ numPromptTokens }: QueuedRequest, freeSlots: number): boolean {
     const { maxRequests, maxTokens } = this.#bounds;
-    if (this.#waiting.size >= maxRequests + freePlaces) return false;
+    if (this.#waiting.size >= maxRequests + freeSlots) return false;
     return (
-      maxTokens === 0 || this.#waiting.size <= freePlaces || this.#numTokens + numPromptTokens <= maxTokens
+      maxTokens === 0 || this.#waiting.size <= freeSlots || this.#numTokens + numPromptTokens <= maxTokens
     );
   }
 
-  /** The newest of the least urgent lane, or of the tenant with most waiting; throws `queue_full` where that is the newcomer. */
+  /** The newest request of the least urgent lane, then of the tenant with most waiting; throws `queue_full` if that is the newcomer. */
   #displacedBy(newcomer: QueuedRequest, nowMs: number): Request {
     const ownLane = newcomer.account.lane ?? 0;
     const ownCount = this.#tenants.get(newcomer.account.tenant)?.requests.size ?? 0;
@@ -172,7 +171,7 @@ export class AdmissionQueue<Request extends WaitingRequest> {
       chosenLane = lane;
       chosenCount = count;
     }
-    // Room made by one request may not do for a prompt of many tokens.
+    // Displacing one request may not make enough room for a long prompt.
     if (chosen !== undefined && this.#fitsAfter(chosen, newcomer)) return chosen;
     throw new OctavoError(
       "queue_full",
@@ -186,7 +185,7 @@ export class AdmissionQueue<Request extends WaitingRequest> {
     return maxTokens === 0 || this.#numTokens - displaced.numPromptTokens + numPromptTokens <= maxTokens;
   }
 
-  /** Until a tenant's waiting requests are done, at its own pace where that is known. */
+  /** Estimated time to drain the tenant's waiting requests, at its own completion rate if known, else at the engine's. */
   #retryAfterSeconds(request: QueuedRequest, nowMs: number): number {
     const queue = this.#tenants.get(request.account.tenant);
     return queue?.drain.isKnown === true
@@ -195,7 +194,7 @@ export class AdmissionQueue<Request extends WaitingRequest> {
   }
 
   #forgetIdle(): void {
-    if (this.#tenants.size <= mostIdleTenants + this.#waiting.size) return;
+    if (this.#tenants.size <= maxIdleTenants + this.#waiting.size) return;
     for (const [tenant, { requests }] of this.#tenants) {
       if (requests.size > 0) continue;
       this.#tenants.delete(tenant);

@@ -10,7 +10,7 @@ export interface RequestLimits {
   readonly hasFaults: boolean;
 }
 
-/** Throws `invalid_request` or `context_length_exceeded` unless the engine can serve the request to its end. */
+/** Throws `invalid_request` or `context_length_exceeded` unless the engine can complete the request. */
 export function checkGenerationRequest(request: GenerationRequest, limits: RequestLimits): void {
   const { promptTokens, params } = request;
   checkPrompt(promptTokens, limits, limits.maxModelLen - 1);
@@ -57,8 +57,7 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
   }
   if (request.faults !== undefined) {
     if (!limits.hasFaults) {
-      const message =
-        "Faults can be asked for only where fault injection is enabled (--enable-fault-injection).";
+      const message = "Faults need fault injection to be enabled (--enable-fault-injection).";
       throw new OctavoError("unsupported_parameter", message, { param: "octavo.faults" });
     }
     checkRequestFaults(request.faults);
@@ -72,7 +71,7 @@ export function checkEmbeddingRequest(request: EmbeddingRequest, limits: Request
   checkTerms(request);
 }
 
-const longestTenant = 256;
+const maxTenant = 256;
 const lowestLane = 255;
 
 function checkTerms({
@@ -90,11 +89,8 @@ function checkTerms({
 }
 
 function checkAccount({ tenant, lane = 0, weight = 1, maxQueuedRequests, maxQueuedTokens }: Account): void {
-  if (tenant.length === 0 || tenant.length > longestTenant)
-    throw invalid(
-      `A tenant's name must have 1 to ${longestTenant} characters, not ${tenant.length}.`,
-      "account",
-    );
+  if (tenant.length === 0 || tenant.length > maxTenant)
+    throw invalid(`A tenant's name must have 1 to ${maxTenant} characters, not ${tenant.length}.`, "account");
   if (!(Number.isSafeInteger(lane) && lane >= 0 && lane <= lowestLane))
     throw invalid(`A lane must be an integer from 0 to ${lowestLane}, not ${lane}.`, "account");
   if (!(weight > 0 && weight <= 1e6))

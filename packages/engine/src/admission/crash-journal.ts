@@ -14,37 +14,37 @@ import { contentDigest, type QuarantinedContent } from "./quarantined-content.js
 
 const header = "octavo crash journal 1\n";
 const digestPattern = /^[\w+/]{43}=$/;
-/** Requests that are remembered of each kind. */
-const mostRemembered = 1024;
-const longestRememberedMs = 7 * 86_400_000;
-/** A file that has grown to this is written anew with what still counts. */
-const mostBytes = 1024 ** 2;
-/** What no journal can have become. */
-const mostReadBytes = 16 * mostBytes;
+/** Entries kept of each kind. */
+const maxRemembered = 1024;
+const maxRememberedMs = 7 * 86_400_000;
+/** A file that has grown to this is rewritten with its live entries. */
+const maxBytes = 1024 ** 2;
+/** No journal grows to this. */
+const maxReadBytes = 16 * maxBytes;
 
 /**
- * Remembers on disk which requests a process computes, so that one which ends the process (a crash of native code, the
- * kernel's out-of-memory killer) is known when it comes again. Whoever was being computed when a process died is suspect.
- * Suspects are computed one at a time among everybody else, so that a second death leaves no more than one of them, which is
- * refused from then on; who is computed to its end is no longer suspect.
+ * Records on disk which requests a process computes, so that one that crashes it (a fault in native code, the kernel's
+ * out-of-memory killer) is recognised when it is sent again. Every request in flight at a crash is a suspect. Suspects are
+ * computed one at a time among all other requests, so that a second crash has a single suspect, which is rejected from then on;
+ * a suspect that completes is cleared.
  *
- * The file is a log, one line a change, read whole at start. It is never synced: it need survive a process, not the machine.
- * One server at a time may have it.
+ * The file is a log, one line per change, read whole at start. It is never synced: it must survive the process, not the
+ * machine. One server at a time may use it.
  */
 export class CrashJournal implements Disposable {
   readonly #path: string;
   readonly #onProblem: (message: string) => void;
-  /** Digests, with when each was put there in ms since 1970. */
+  /** When each digest was added, in ms since 1970. */
   readonly #refused: Map<string, number>;
   readonly #suspects: Map<string, number>;
-  /** Those under way, in the order in which they began. */
+  /** Digests of the requests in flight, in the order in which they began. */
   readonly #computing = new Map<QuarantinedContent, string>();
-  #onTrial: QuarantinedContent | undefined;
+  #suspectInFlight: QuarantinedContent | undefined;
   #file: number | undefined;
   #bytes = 0;
   #lines = "";
 
-  /** Reads what was left and begins anew. Throws `invalid_option` for a file that cannot be written or is no journal. */
+  /** Reads what an earlier process left. Throws `invalid_option` for a file that cannot be written or is no journal. */
   constructor(path: string, onProblem: (message: string) => void) {
     this.#path = path;
     this.#onProblem = onProblem;
@@ -60,30 +60,31 @@ export class CrashJournal implements Disposable {
     }
   }
 
-  /** Nobody is refused or suspect. */
+  /** No request is rejected or suspect. */
   get isClear(): boolean {
     return this.#refused.size === 0 && this.#suspects.size === 0;
   }
 
-  /** Throws `request_quarantined` for what two processes died of, `queue_full` for a suspect while another one is tried. */
+  /** Throws `request_quarantined` for a request in flight at two crashes, `queue_full` for a suspect while another one runs. */
   check(digest: string): void {
     if (this.#refused.has(digest)) {
       const message =
-        "The server died twice while it computed this request. It is not tried again; change its prompt, and report it.";
+        "The server crashed twice while it computed this request. It is not tried again; change its prompt, and report it.";
       throw new OctavoError("request_quarantined", message);
     }
-    if (!this.#suspects.has(digest) || this.#onTrial === undefined) return;
+    if (!this.#suspects.has(digest) || this.#suspectInFlight === undefined) return;
     const message =
-      "The server died while it computed this request. Such requests are tried one at a time, and another one is being tried now.";
+      "The server crashed while it computed this request. Such requests are tried one at a time, and another one is being tried now.";
     throw new OctavoError("queue_full", message, { retryAfterSeconds: 1 });
   }
 
-  /** A request was queued that `check` let pass. */
+  /** Records that a request which passed `check` was queued. */
   queued(request: QuarantinedContent): void {
-    if (this.#suspects.size > 0 && this.#suspects.has(contentDigest(request))) this.#onTrial = request;
+    if (this.#suspects.size > 0 && this.#suspects.has(contentDigest(request)))
+      this.#suspectInFlight = request;
   }
 
-  /** The next step may compute it. */
+  /** Records that the next step may compute a request. */
   began(request: QuarantinedContent): void {
     if (this.#computing.has(request)) return;
     const digest = contentDigest(request);
@@ -91,9 +92,9 @@ export class CrashJournal implements Disposable {
     this.#lines += `began ${digest}\n`;
   }
 
-  /** No step will compute it any more. Whether it was computed to its end says whether it can still be what a process died of. */
+  /** Records that no step will compute a request any more; one that completed is no longer a suspect. */
   ended(request: QuarantinedContent, isComplete: boolean): void {
-    if (this.#onTrial === request) this.#onTrial = undefined;
+    if (this.#suspectInFlight === request) this.#suspectInFlight = undefined;
     const digest = this.#computing.get(request);
     if (digest === undefined) return;
     this.#computing.delete(request);
@@ -107,17 +108,17 @@ export class CrashJournal implements Disposable {
     this.#lines += `refused ${digest} ${Date.now()}\n`;
   }
 
-  /** Writes what has changed; before each step, so that whatever ends the process finds it written. */
+  /** Writes pending lines; called before each step, so that they are on disk if the step crashes the process. */
   write(): void {
     const lines = this.#lines;
     this.#lines = "";
     if (lines === "" || this.#file === undefined) return;
     try {
       this.#bytes += writeSync(this.#file, lines);
-      if (this.#bytes > mostBytes) this.#rewrite();
+      if (this.#bytes > maxBytes) this.#rewrite();
     } catch (thrown) {
       this.#close();
-      this.#onProblem(`The crash journal ${this.#path} cannot be written any more: ${messageOf(thrown)}`);
+      this.#onProblem(`The crash journal ${this.#path} can no longer be written: ${messageOf(thrown)}`);
     }
   }
 
@@ -133,9 +134,9 @@ export class CrashJournal implements Disposable {
       ...[...this.#computing.values()].map((digest) => `began ${digest}\n`),
     ];
     const text = header + lines.join("");
-    const whole = `${this.#path}.new`;
-    writeFileSync(whole, text, { mode: 0o600 });
-    renameSync(whole, this.#path);
+    const rewritten = `${this.#path}.new`;
+    writeFileSync(rewritten, text, { mode: 0o600 });
+    renameSync(rewritten, this.#path);
     this.#close();
     this.#file = openSync(this.#path, "a");
     this.#bytes = text.length;
@@ -156,17 +157,17 @@ interface Left {
   readonly suspects: Map<string, number>;
 }
 
-/** What a process left behind: who it was computing is suspect now, and refused who was suspect before. */
+/** What an earlier process left: requests in flight at its end are suspects now, and rejected if they were suspects before. */
 function readJournal(path: string): Left {
   const left: Left = { refused: new Map(), suspects: new Map() };
   const text = textOf(path);
   if (text === "") return left;
   if (!text.startsWith(header))
-    throw new OctavoError("invalid_option", "it is no crash journal; name another file, or remove it");
+    throw new OctavoError("invalid_option", "it is not a crash journal; name another file, or remove it");
   const computing = new Map<string, number>();
   for (const line of text.slice(header.length).split("\n")) {
     const [kind, digest = "", ms = "0"] = line.split(" ");
-    // the last line of a process that died may be half a line
+    // The last line of a crashed process may be incomplete.
     if (!digestPattern.test(digest)) continue;
     if (kind === "refused") remember(left.refused, digest, Number(ms));
     else if (kind === "suspect") remember(left.suspects, digest, Number(ms));
@@ -181,21 +182,21 @@ function readJournal(path: string): Left {
     else remember(left.suspects, digest, nowMs);
   }
   for (const entries of [left.refused, left.suspects])
-    for (const [digest, ms] of entries) if (!(nowMs - ms <= longestRememberedMs)) entries.delete(digest);
+    for (const [digest, ms] of entries) if (!(nowMs - ms <= maxRememberedMs)) entries.delete(digest);
   return left;
 }
 
 function textOf(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return "";
-  if (!found.isFile() || found.size > mostReadBytes)
-    throw new OctavoError("invalid_option", "it is no crash journal; name another file");
+  if (!found.isFile() || found.size > maxReadBytes)
+    throw new OctavoError("invalid_option", "it is not a crash journal; name another file");
   return readFileSync(path, "latin1");
 }
 
-/** The oldest gives way where there are too many. */
+/** Drops the oldest entry when full. */
 function remember(entries: Map<string, number>, digest: string, ms: number): void {
   const [oldest] = entries.keys();
-  if (entries.size >= mostRemembered && oldest !== undefined && !entries.has(digest)) entries.delete(oldest);
+  if (entries.size >= maxRemembered && oldest !== undefined && !entries.has(digest)) entries.delete(oldest);
   entries.set(digest, ms);
 }

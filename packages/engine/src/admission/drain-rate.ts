@@ -1,9 +1,9 @@
 const intervalsKept = 32;
-const mostSeconds = 60;
+const maxSeconds = 60;
 
-/** How fast requests finish, for telling those who are refused when to try again. */
+/** The recent completion rate of requests, for estimating when a refused request may be retried. */
 export class DrainRate {
-  /** When the latest requests finished, oldest first. */
+  /** Completion times of the latest requests, oldest first. */
   readonly #finishedMs: number[] = [];
 
   get isKnown(): boolean {
@@ -15,19 +15,18 @@ export class DrainRate {
     if (this.#finishedMs.length > intervalsKept) this.#finishedMs.shift();
   }
 
-  /** What finished before says nothing about what comes now. */
   forget(): void {
     this.#finishedMs.length = 0;
   }
 
-  /** The time in which as many requests finished lately as `backlog`; between 1 s and 60 s, 1 s when nothing is known. */
+  /** Estimated time to complete `backlog` requests at the recent rate, from 1 s to 60 s; 1 s when the rate is unknown. */
   secondsFor(backlog: number, nowMs: number): number {
     const [oldest] = this.#finishedMs;
     const newest = this.#finishedMs.at(-1);
     if (oldest === undefined || newest === undefined || !this.isKnown) return 1;
     const numFinished = this.#finishedMs.length;
-    // Time in which nothing finished counts too.
+    // The time since the last completion counts too.
     const intervalMs = Math.max((newest - oldest) / (numFinished - 1), (nowMs - oldest) / numFinished);
-    return Math.min(mostSeconds, Math.max(1, Math.ceil((backlog * intervalMs) / 1000)));
+    return Math.min(maxSeconds, Math.max(1, Math.ceil((backlog * intervalMs) / 1000)));
   }
 }

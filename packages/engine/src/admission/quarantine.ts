@@ -2,10 +2,9 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { CrashJournal } from "./crash-journal.js";
 import { contentDigest, type QuarantinedContent } from "./quarantined-content.js";
 
-/** Requests that are remembered. */
-const mostRemembered = 1024;
+const maxRemembered = 1024;
 
-/** Remembers requests that broke steps, so that sending them again cannot; with a journal, those that broke processes too. */
+/** Rejects requests that failed a step twice, however often they are sent again; with a journal, also those that crashed a process twice. */
 export class Quarantine {
   readonly #digests = new Set<string>();
   readonly #journal: CrashJournal | undefined;
@@ -20,12 +19,12 @@ export class Quarantine {
 
   add(content: QuarantinedContent): void {
     const [oldest] = this.#digests;
-    if (this.#digests.size >= mostRemembered && oldest !== undefined) this.#digests.delete(oldest);
+    if (this.#digests.size >= maxRemembered && oldest !== undefined) this.#digests.delete(oldest);
     this.#digests.add(contentDigest(content));
     this.#journal?.refuse(content);
   }
 
-  /** Throws `request_quarantined` for a request that is remembered, and what the journal's `check` throws. */
+  /** Throws `request_quarantined` for such a request, and what the journal's `check` throws. */
   check(content: QuarantinedContent): void {
     if (this.#digests.size === 0 && this.#journal?.isClear !== false) return;
     const digest = contentDigest(content);
@@ -34,7 +33,7 @@ export class Quarantine {
   }
 }
 
-/** What whoever sent such a request is told. */
+/** The error of a request that failed a step twice. */
 export function quarantined(cause?: unknown): OctavoError {
   return new OctavoError(
     "request_quarantined",

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** What of a request is known again when it is sent again. */
+/** What identifies a request when it is sent again. */
 export interface QuarantinedContent {
   readonly promptTokens: Int32Array;
   readonly adapter?: { readonly name: string } | undefined;

@@ -4,15 +4,15 @@ import type { TokenConstraint } from "./token-constraint.js";
 import type { Grammar, Matcher } from "@octavo/text/structured/grammar";
 
 /**
- * Keeps one sequence to a grammar: how far it has come and which tokens may come next. Tokens that end a sequence are
- * among them where the grammar's text is complete, and nowhere else. Outlives preemption, as the output does.
+ * Keeps one sequence to a grammar: tracks its position and the tokens allowed next. End tokens are allowed where the grammar is
+ * complete and nowhere else. Outlives preemption, as the output does.
  */
 export class GrammarConstraint implements TokenConstraint {
   readonly #matcher: Matcher;
   readonly #endTokens: readonly number[];
   readonly #mask: Uint32Array;
   #isFresh = false;
-  /** Those of the tokens behind a draft's first, second, ... token. */
+  /** Masks behind a draft's first, second, ... token. */
   readonly #draftMasks: Uint32Array[] = [];
 
   constructor(grammar: Grammar, endTokens: Iterable<number>) {
@@ -21,19 +21,19 @@ export class GrammarConstraint implements TokenConstraint {
     this.#mask = new Uint32Array(grammar.maskWords);
   }
 
-  /** Nothing but the end can follow. */
+  /** Only an end token can follow. */
   get isFinished(): boolean {
     return this.#matcher.isFinished;
   }
 
-  /** Makes the mask of the next token. Throws `invalid_request` when the grammar is too ambiguous to be followed. */
+  /** Makes the mask of the next token. Throws `invalid_request` when the grammar is too ambiguous to follow. */
   prepare(): void {
     if (this.#isFresh) return;
     this.#fill(this.#mask);
     this.#isFresh = true;
   }
 
-  /** Cuts it also where following it takes too much work. */
+  /** Also truncates the draft where following it takes too much work. */
   cutDraft(draft: IntList): void {
     const before = this.#matcher.numAccepted;
     let length = 0;
@@ -43,7 +43,7 @@ export class GrammarConstraint implements TokenConstraint {
         length += 1;
       }
     } catch (thrown) {
-      // A guess must not fail a request that may never go there.
+      // A draft must not fail a request that may never go there.
       if (OctavoError.from(thrown).code !== "invalid_request") throw thrown;
     } finally {
       this.#matcher.rollback(this.#matcher.numAccepted - before);
@@ -65,19 +65,19 @@ export class GrammarConstraint implements TokenConstraint {
     }
   }
 
-  /** Valid until the next token is taken. */
+  /** Valid until the next `accept`. */
   get mask(): Uint32Array {
     this.prepare();
     return this.#mask;
   }
 
-  /** The token that must come next, when there is no choice. */
+  /** The next token if the grammar allows only one. */
   get forcedToken(): number | undefined {
     const token = this.#matcher.forcedToken();
     return token !== undefined && this.#endTokens.includes(token) ? undefined : token;
   }
 
-  /** Takes note of a token that was sampled under the mask and does not end the sequence. */
+  /** Advances by a token that was sampled under the mask and does not end the sequence. */
   accept(token: number): void {
     if (!this.#matcher.accept(token))
       throw new OctavoError(

@@ -4,23 +4,22 @@ import type { Detokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { TokenConstraint } from "./token-constraint.js";
 
 /**
- * Ends reasoning that has had its tokens: what ends it is then the only token allowed, one after the other. Reasoning is
- * told by its tags in the text, which may be cut into tokens in any way. Holds beside another constraint, which goes first
- * where it does not allow the end.
+ * Ends reasoning that has used up its token budget, by forcing the end tag token by token. Reasoning is recognised by its tags
+ * in the text, however they are split into tokens. Combines with another constraint, which wins where it forbids the end tag.
  */
 export class ThinkingLimit implements TokenConstraint {
   readonly #budget: ThinkingBudget;
   readonly #detokenizer: Detokenizer;
   readonly #inner: TokenConstraint | undefined;
   readonly #mask: Uint32Array;
-  readonly #longestTag: number;
-  /** The end of the text, as long as a tag may be that is not complete yet. */
+  readonly #maxTag: number;
+  /** The end of the text, long enough to hold an incomplete tag. */
   #tail = "";
-  /** The latest tokens, fewer than end reasoning. */
+  /** The latest tokens, fewer than the end tag has. */
   readonly #recent: number[] = [];
   #isOpen: boolean;
   #numTokens = 0;
-  /** Tokens of the end that were forced so far; undefined while reasoning goes on freely. */
+  /** Tokens of the end tag forced so far; undefined while reasoning is free. */
   #numForced: number | undefined;
 
   constructor(
@@ -33,7 +32,7 @@ export class ThinkingLimit implements TokenConstraint {
     this.#detokenizer = detokenizer;
     this.#inner = inner;
     this.#mask = new Uint32Array(Math.ceil(vocabSize / 32));
-    this.#longestTag = Math.max(...[...budget.startTags, ...budget.endTags].map((tag) => tag.length));
+    this.#maxTag = Math.max(...[...budget.startTags, ...budget.endTags].map((tag) => tag.length));
     this.#isOpen = budget.isOpen;
     this.#forceWhenSpent();
   }
@@ -69,10 +68,10 @@ export class ThinkingLimit implements TokenConstraint {
     this.#forceWhenSpent();
   }
 
-  /** A draft stays within the budget, so that behind none of its tokens an end is due. */
+  /** A draft stays within the budget, so that no end tag is due behind any of its tokens. */
   cutDraft(draft: IntList): void {
     const { maxTokens } = this.#budget;
-    // Where reasoning is over, the draft's first token may begin it anew.
+    // After reasoning ended, the draft's first token may begin it again.
     const left = this.#isOpen ? maxTokens - this.#numTokens - 1 : maxTokens;
     draft.truncate(this.#numForced === undefined ? Math.max(0, left) : 0);
     this.#inner?.cutDraft(draft);
@@ -82,7 +81,7 @@ export class ThinkingLimit implements TokenConstraint {
     return count === 0 ? this.mask : this.#inner?.maskAfter(count);
   }
 
-  /** The token of the end that is due, unless the other constraint forbids it. */
+  /** The next token of the end tag, unless the other constraint forbids it. */
   get #forced(): number | undefined {
     if (this.#numForced === undefined) return undefined;
     const token = this.#budget.endTokens[this.#numForced];
@@ -105,14 +104,14 @@ export class ThinkingLimit implements TokenConstraint {
       this.#numTokens = 0;
       this.#numForced = undefined;
     }
-    if (this.#tail.length > this.#longestTag) this.#tail = this.#tail.slice(-this.#longestTag);
+    if (this.#tail.length > this.#maxTag) this.#tail = this.#tail.slice(-this.#maxTag);
   }
 
   #forceWhenSpent(): void {
     if (this.#isOpen && this.#numTokens >= this.#budget.maxTokens) this.#numForced ??= this.#numBegun();
   }
 
-  /** Tokens of the end that the model has just written by itself. */
+  /** Tokens of the end tag that the model has just generated itself. */
   #numBegun(): number {
     const { endTokens } = this.#budget;
     for (let count = Math.min(this.#recent.length, this.#numTokens); count > 0; count -= 1) {

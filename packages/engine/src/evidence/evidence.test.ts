@@ -205,8 +205,8 @@ describe("attribution", () => {
     const found = engine.evidence.neighbours(own.requestId)!;
     assert.equal(found.neighbours.length, 512);
     assert.equal(found.numOmitted, 88);
-    const leastBusy = Math.min(...found.neighbours.map(({ kernelMsMeanwhile }) => kernelMsMeanwhile));
-    assert.equal(leastBusy, 0);
+    const minBusy = Math.min(...found.neighbours.map(({ kernelMsMeanwhile }) => kernelMsMeanwhile));
+    assert.equal(minBusy, 0);
     assert(found.neighbours.some(({ isOver }) => isOver) && found.neighbours.some(({ isOver }) => !isOver));
     assert(found.neighbours.every(({ isOver, e2eMs }) => isOver === (e2eMs !== undefined)));
     await Promise.all(waiting);

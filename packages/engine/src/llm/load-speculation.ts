@@ -24,7 +24,7 @@ export interface DraftSource {
   readonly weightBytes: number;
 }
 
-/** The model that is guessed for. */
+/** The model that is drafted for. */
 interface Target {
   readonly backend: Backend;
   readonly checkpoint: Checkpoint;

@@ -1,4 +1,4 @@
-import type { Backend, OutputRow, RowResult, RowSampling, SamplerState } from "@octavo/kernels";
+import type { Backend, OutputRow, RowResult, RowSampling } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { LoadedAdapter } from "../adapters/adapter.js";
 import type { Deadlines, FinishedRequest, ServingRecord, Usage } from "../api.js";
@@ -12,7 +12,7 @@ import type { SpeculatedRequest } from "../speculation/speculation.js";
 import type { ObserverList } from "../evidence/observer-list.js";
 import type { StopAutomaton } from "./stop-matcher.js";
 
-/** What a request needs of the engine it runs in. */
+/** The parts of the engine that its requests use. */
 export interface EngineContext {
   readonly backend: Backend;
   readonly vocabSize: number;
@@ -24,12 +24,12 @@ export interface EngineContext {
   readonly evidence: EvidenceLog;
 }
 
-/** Takes the output rows that a sequence wants of a step, in order of position. */
+/** Receives the output rows that a sequence wants of a step, in order of position. */
 export interface RowSink {
   addRow(position: number, row: OutputRow): void;
 }
 
-/** A request inside the engine: what its sequences want of each step and what becomes of the answers. */
+/** A request inside the engine: which rows its sequences want of each step, and what to do with the results. */
 export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, SpeculatedRequest {
   readonly requestId: string;
   readonly owner: object | undefined;
@@ -45,7 +45,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
   abstract readonly sequences: readonly Sequence[];
   /** Called once, when the request is over. */
   onOver: (() => void) | undefined;
-  /** The reader has been given its end; steps that still compute it are for nothing. */
+  /** The reader has its last event; a step that still computes the request is discarded. */
   #isOver = false;
 
   protected constructor(
@@ -110,9 +110,9 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     return this.timeline.record(this.sequences, this.#evidence.blockSize);
   }
 
-  /** Makes what a sequence needs to run; called once, when it is first admitted. */
+  /** Creates what a sequence needs to run; called once, when it is first admitted. */
   abstract prepare(sequence: Sequence): void;
-  /** Only what samples can be guessed. */
+  /** 0 unless the request samples. */
   draftLimit(_sequence: Sequence): number {
     return 0;
   }
@@ -120,7 +120,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
   samplingOf(_sequence: Sequence): RowSampling | undefined {
     return undefined;
   }
-  /** Adds the rows wanted of the tokens that the step computes of `sequence`. */
+  /** Adds the output rows wanted among the tokens that the step computes of `sequence`. */
   abstract addRows(sequence: Sequence, rows: RowSink): void;
   /** Takes the results of those rows, `results[start, end)`; returns whether the sequence is complete. */
   abstract applyRows(
@@ -130,7 +130,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     end: number,
     nowMs: number,
   ): boolean;
-  /** Frees what `prepare` made. */
+  /** Frees what `prepare` created. */
   abstract release(sequence: Sequence): void;
   /** Hands new events to the reader. */
   abstract deliver(): void;
@@ -185,25 +185,7 @@ function servedAdapter(adapter: LoadedAdapter | undefined): ServedAdapter | unde
   if (adapter instanceof ServedAdapter) return adapter.current;
   throw new OctavoError(
     "invalid_request",
-    "The adapter is none of the model's; take it from its `adapters`.",
+    "The adapter does not belong to this model; take one from its `adapters`.",
     { param: "adapter" },
   );
-}
-
-/** Sampler states by sequence; each is disposed once, when its sequence is released. */
-export class SamplerStates {
-  readonly #states = new Map<Sequence, SamplerState>();
-
-  get(sequence: Sequence): SamplerState | undefined {
-    return this.#states.get(sequence);
-  }
-
-  set(sequence: Sequence, state: SamplerState): void {
-    this.#states.set(sequence, state);
-  }
-
-  release(sequence: Sequence): void {
-    this.#states.get(sequence)?.[Symbol.dispose]();
-    this.#states.delete(sequence);
-  }
 }

@@ -13,7 +13,7 @@ export interface EmbeddingResult {
 
 /**
  * An embedding request in the engine. Mean pooling adds hidden states in f64 in order of position, whichever steps
- * they come from, so the result does not depend on how the prompt was cut into steps.
+ * compute them, so the result does not depend on how the prompt is split into steps.
  */
 export class EmbeddingTask extends ActiveRequest {
   override readonly sequences: readonly [Sequence];
@@ -73,7 +73,7 @@ export class EmbeddingTask extends ActiveRequest {
     if (this.#request.pooling === "mean") sequence.firstWantedRow = this.#numPooled;
     if (!this.#completes) return false;
     if (!this.#sum.every(Number.isFinite)) {
-      throw new OctavoError("internal_error", "The model's numbers for this request are not finite.");
+      throw new OctavoError("internal_error", "The model's hidden states for this request are not finite.");
     }
     this.timeline.firstTokenMs = nowMs;
     this.timeline.lastTokenMs = nowMs;

@@ -1,7 +1,7 @@
 import type { OctavoError } from "@octavo/protocol/errors";
 import type { GenerationEvent, SequenceDelta, TokenLogprob } from "../api.js";
 
-/** A delta that its holder may still add to. */
+/** A delta that can still be added to. */
 export type PendingDelta = {
   -readonly [Key in keyof SequenceDelta]: SequenceDelta[Key];
 } & { tokens: number[]; logprobs: TokenLogprob[] | undefined };
@@ -12,8 +12,8 @@ interface Waiter {
 }
 
 /**
- * One request's events on their way to its reader. A slow reader costs one pending delta per sequence: newer
- * increments are merged into it.
+ * The events of one request between the engine and their reader. For a slow reader, increments are merged into one pending
+ * delta per sequence, so the channel never grows.
  */
 export class EventChannel implements AsyncIterableIterator<GenerationEvent, undefined> {
   readonly #onReturn: () => void;
@@ -21,7 +21,7 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
   /** Since when output has been waiting for its reader. */
   #waitingSinceMs: number | undefined;
   #prompt: GenerationEvent | undefined;
-  /** Not taken yet, at most one per sequence. */
+  /** Pending, at most one per sequence. */
   #deltas: PendingDelta[] | undefined;
   #done: GenerationEvent | undefined;
   #error: OctavoError | undefined;
@@ -32,7 +32,7 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
     this.#serve();
   };
 
-  /** `onReturn` runs when the reader leaves before the end, `onLag` when it takes output that had to wait for it. */
+  /** `onReturn` is called when the reader leaves early, `onLag` when it takes output that waited for it. */
   constructor(onReturn: () => void, onLag?: (lagMs: number) => void) {
     this.#onReturn = onReturn;
     this.#onLag = onLag;
@@ -62,7 +62,7 @@ export class EventChannel implements AsyncIterableIterator<GenerationEvent, unde
     this.#serve();
   }
 
-  /** Takes the deltas over, one per sequence at most: they and their arrays must not be used elsewhere. */
+  /** Takes ownership of the deltas, at most one per sequence, and of their arrays. */
   pushDeltas(deltas: PendingDelta[]): void {
     if (this.#isClosed) return;
     if (this.#deltas === undefined) this.#deltas = deltas;

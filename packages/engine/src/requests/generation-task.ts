@@ -12,27 +12,27 @@ import type { OctavoError } from "@octavo/protocol/errors";
 import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
 import { Sequence } from "../scheduler/sequence.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
-import { ActiveRequest, type EngineContext, type RowSink, SamplerStates } from "./active-request.js";
+import { ActiveRequest, type EngineContext, type RowSink } from "./active-request.js";
 import { EventChannel, type PendingDelta } from "./event-channel.js";
 import { type Ending, SequenceOutput } from "./sequence-output.js";
 import { GrammarConstraint } from "../constraints/grammar-constraint.js";
 import { SampleRows } from "../step/sample-rows.js";
 import { ThinkingLimit } from "../constraints/thinking-limit.js";
 import type { TokenConstraint } from "../constraints/token-constraint.js";
-import { checkTokenRow, digestOf, tokenLogprob } from "../step/token-logprob.js";
+import { checkTokenRow, logitsDigest, tokenLogprob } from "../step/token-logprob.js";
 
-/** Forced tokens that are taken at a time: each costs a mask, and everybody waits meanwhile. */
-const mostForced = 64;
+/** Forced tokens appended at a time: each costs a mask, while all other requests wait. */
+const maxForced = 64;
 
-/** What generation keeps beside a sequence; outlives preemption, so nothing is counted or given out twice. */
+/** Per-sequence state of a generation; outlives preemption, so nothing is counted or delivered twice. */
 interface Stream {
   readonly output: SequenceOutput;
   readonly rows: SampleRows;
   readonly constraint: TokenConstraint | undefined;
-  /** Of the logits behind each output token, where they were asked for. */
+  /** Digests of the logits of each output token, if requested. */
   readonly digests: string[];
   finishReason: FinishReason | undefined;
-  /** Rows that the step in flight computes. */
+  /** Scored prompt tokens in the step in flight. */
   numScoreRows: number;
   samples: boolean;
 }
@@ -46,7 +46,6 @@ export class GenerationTask extends ActiveRequest {
   readonly #badWords: readonly Int32Array[];
   readonly #stopTokenIds: ReadonlySet<number>;
   readonly #streams: readonly Stream[];
-  readonly #states = new SamplerStates();
   readonly #numPromptLogprobs: number | undefined;
   readonly #promptLogprobs: (TokenLogprob | undefined)[];
   #isPromptDelivered = false;
@@ -61,7 +60,7 @@ export class GenerationTask extends ActiveRequest {
   ) {
     super(request, order, context.evidence);
     const { params } = request;
-    // One copy for all sequences, which the caller cannot change any more.
+    // One copy for all sequences, which the caller can no longer change.
     const promptTokens = request.promptTokens.slice();
     this.#context = context;
     this.#request = { ...request, promptTokens };
@@ -110,7 +109,7 @@ export class GenerationTask extends ActiveRequest {
       suppressible.length === 0;
     if (isPlain) return;
     const { logitBias, allowedTokenIds } = params;
-    const state = this.#context.backend.createSamplerState({
+    this.#stream(sequence).rows.state = this.#context.backend.createSamplerState({
       promptTokens: sequence.tokens.slice(0, sequence.numPromptTokens),
       outputTokens: sequence.tokens.slice(sequence.numPromptTokens),
       repetitionPenalty: params.repetitionPenalty,
@@ -123,15 +122,13 @@ export class GenerationTask extends ActiveRequest {
       ...(this.#badWords.length > 0 && { badWords: this.#badWords }),
       ...(suppressible.length > 0 && { stopTokens: Int32Array.from(new Set(suppressible)) }),
     });
-    this.#states.set(sequence, state);
-    this.#stream(sequence).rows.state = state;
   }
 
   override draftLimit(sequence: Sequence): number {
     const isComputed = sequence.numComputed + sequence.numScheduled === sequence.numTokens;
     if (!isComputed || sequence.numOutputTokens === 0) return 0;
     const { maxTokens = Number.POSITIVE_INFINITY } = this.#request.params;
-    // Behind the last guess another token is sampled.
+    // Another token is sampled behind the last draft token.
     return Math.min(this.#context.maxModelLen - sequence.numTokens, maxTokens - sequence.numOutputTokens) - 1;
   }
 
@@ -195,13 +192,13 @@ export class GenerationTask extends ActiveRequest {
       const ahead = row - endOfScored;
       if (ahead === sequence.draft.length || sampled.token !== sequence.draft.at(ahead)) break;
     }
-    // Here rather than while the step is planned, where a failure would be the engine's.
+    // Not while planning the next step: a failure there would stop the engine.
     stream.constraint?.prepare();
     return this.#takeForced(sequence, stream);
   }
 
   override release(sequence: Sequence): void {
-    this.#states.release(sequence);
+    this.#stream(sequence).rows.state?.[Symbol.dispose]();
   }
 
   override deliver(): void {
@@ -251,7 +248,7 @@ export class GenerationTask extends ActiveRequest {
     this.events.fail(error);
   }
 
-  /** Prompt tokens whose prediction has been scored; the last prompt token's prediction is sampled instead. */
+  /** Prompt tokens whose prediction has been scored; that of the last prompt token is sampled instead. */
   get #numScored(): number {
     return this.#promptLogprobs.length - 1;
   }
@@ -266,7 +263,7 @@ export class GenerationTask extends ActiveRequest {
     return this.#streams[sequence.index]!;
   }
 
-  /** Tokens that come together count as one: the gaps are those that a reader sees. */
+  /** Tokens of one step count once: gaps are those that a reader sees. */
   #noteOutput(sequence: Sequence, nowMs: number): void {
     const { observers, evidence } = this.#context;
     const { timeline } = this;
@@ -279,7 +276,7 @@ export class GenerationTask extends ActiveRequest {
   /** Appends a token; returns whether the sequence is complete. */
   #accept(sequence: Sequence, stream: Stream, sampled: RowResult): boolean {
     sequence.tokens.push(sampled.token);
-    if (stream.rows.wantDigest) stream.digests.push(digestOf(sampled));
+    if (stream.rows.wantDigest) stream.digests.push(logitsDigest(sampled));
     const { logprobTokenIds } = this.#request.params;
     const logprob = stream.rows.wantLogprobs ? tokenLogprob(sampled, logprobTokenIds) : undefined;
     const ending = stream.output.accept(
@@ -292,14 +289,14 @@ export class GenerationTask extends ActiveRequest {
   }
 
   /**
-   * Appends the tokens between which the constraint leaves no choice: they are what sampling would give, so they are
-   * computed together with the next step instead of one step each. Returns whether the sequence is complete.
+   * Appends the tokens that the constraint forces: sampling could give no others, so the next step computes them together
+   * instead of one step each. Returns whether the sequence is complete.
    */
   #takeForced(sequence: Sequence, stream: Stream): boolean {
     const { constraint, rows } = stream;
     if (constraint === undefined || rows.wantLogprobs || rows.wantDigest || rows.state !== undefined)
       return false;
-    for (let taken = 0; taken < mostForced; taken += 1) {
+    for (let taken = 0; taken < maxForced; taken += 1) {
       const token = constraint.forcedToken;
       if (token === undefined) break;
       sequence.tokens.push(token);
@@ -326,7 +323,7 @@ export class GenerationTask extends ActiveRequest {
     return new GrammarConstraint(grammar, new Set([...ends, ...this.#stopTokenIds]));
   }
 
-  /** As `#ending`; under a constraint also where its text cannot go on. */
+  /** As `#ending`; also ends where the constraint allows no further text. */
   #constrainedEnding(sequence: Sequence, stream: Stream, token: number): Ending | undefined {
     const ending = this.#ending(sequence, token);
     const { constraint } = stream;
@@ -337,7 +334,7 @@ export class GenerationTask extends ActiveRequest {
       : ending;
   }
 
-  /** Whether a token ends the sequence, once enough tokens are there. */
+  /** Whether a token ends the sequence once it has `minTokens`. */
   #stops(token: number): boolean {
     const endsText = !this.#request.params.ignoreEos && this.#context.eosTokenIds.has(token);
     return endsText || this.#stopTokenIds.has(token);

@@ -4,8 +4,8 @@ interface Made<T> {
 }
 
 /**
- * Makes something of a list once for all who bring that very list, as the prompts of one request do. What was made is
- * kept as long as the list is, and made anew when its entries changed.
+ * Memoises `make` per list object, which the prompts of one request share. A result lives as long as its list, and is
+ * made again if the list's entries changed.
  */
 export function oncePerList<T>(make: (list: readonly string[]) => T): (list: readonly string[]) => T {
   const made = new WeakMap<readonly string[], Made<T>>();

@@ -1,30 +1,30 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { ActiveRequest } from "./active-request.js";
 
-/** The longest that Node's timers can wait. */
-const longestTimerMs = 2 ** 31 - 1;
+/** Node's longest timer. */
+const maxTimerMs = 2 ** 31 - 1;
 
-/** A bound that a request has not met yet. */
-interface Bound {
+/** A deadline that a request has not met yet. */
+interface Deadline {
   readonly reason: "queue_deadline" | "first_token_deadline" | "total_deadline";
   readonly ms: number;
   readonly what: string;
 }
 
-/** Ends requests that have not been admitted, begun to answer or ended when they should have. */
+/** Ends requests that miss a deadline: to be admitted, to give a first token, or to complete. */
 export class RequestDeadlines {
   readonly #timers = new Map<ActiveRequest, NodeJS.Timeout>();
-  readonly #expire: (request: ActiveRequest, reason: Bound["reason"], error: OctavoError) => void;
+  readonly #expire: (request: ActiveRequest, reason: Deadline["reason"], error: OctavoError) => void;
 
-  constructor(expire: (request: ActiveRequest, reason: Bound["reason"], error: OctavoError) => void) {
+  constructor(expire: (request: ActiveRequest, reason: Deadline["reason"], error: OctavoError) => void) {
     this.#expire = expire;
   }
 
   watch(request: ActiveRequest): void {
-    const bound = nextBound(request);
-    if (bound === undefined) return;
-    const dueMs = request.timeline.arrivalMs + bound.ms;
-    const delayMs = Math.min(longestTimerMs, Math.max(0, dueMs - performance.now()));
+    const deadline = nextDeadline(request);
+    if (deadline === undefined) return;
+    const dueMs = request.timeline.arrivalMs + deadline.ms;
+    const delayMs = Math.min(maxTimerMs, Math.max(0, dueMs - performance.now()));
     this.#timers.set(
       request,
       setTimeout(() => this.#check(request), delayMs),
@@ -39,22 +39,22 @@ export class RequestDeadlines {
   #check(request: ActiveRequest): void {
     this.#timers.delete(request);
     if (request.isOver) return;
-    const bound = nextBound(request);
+    const deadline = nextDeadline(request);
     const waitedMs = performance.now() - request.timeline.arrivalMs;
     // A timer may fire a moment early.
-    if (bound === undefined || waitedMs < bound.ms - 1) {
+    if (deadline === undefined || waitedMs < deadline.ms - 1) {
       this.watch(request);
       return;
     }
-    const message = `The request ${bound.what} ${bound.ms} ms after it arrived, which is its deadline.`;
-    this.#expire(request, bound.reason, new OctavoError("deadline_exceeded", message));
+    const message = `The request ${deadline.what} ${deadline.ms} ms after it arrived, which is its deadline.`;
+    this.#expire(request, deadline.reason, new OctavoError("deadline_exceeded", message));
   }
 }
 
-/** The earliest bound that is still open. */
-function nextBound({ deadlines, timeline }: ActiveRequest): Bound | undefined {
+/** The earliest open deadline. */
+function nextDeadline({ deadlines, timeline }: ActiveRequest): Deadline | undefined {
   const { queueMs, firstTokenMs, totalMs } = deadlines;
-  const open: Bound[] = [];
+  const open: Deadline[] = [];
   if (queueMs !== undefined && timeline.admittedMs === undefined)
     open.push({ reason: "queue_deadline", ms: queueMs, what: "was still in the queue" });
   if (firstTokenMs !== undefined && timeline.firstTokenMs === undefined)

@@ -9,8 +9,8 @@ import type { ObserverList } from "../evidence/observer-list.js";
 import { RequestDeadlines } from "./request-deadlines.js";
 
 /**
- * The requests inside the engine and how they leave it. A request is over as soon as its reader has its end; its
- * sequences leave the scheduler at once or, where a step in flight computes them, when that step has been applied.
+ * The requests inside the engine and how they leave it. A request is over as soon as its reader has the last event; its
+ * sequences leave the scheduler at once or, if a step in flight computes them, after that step's results.
  */
 export class RequestRegistry {
   readonly #scheduler: Scheduler;
@@ -25,8 +25,8 @@ export class RequestRegistry {
   readonly #idleWaiters: (() => void)[] = [];
 
   /**
-   * `onLeft` is told of each sequence that has left the scheduler, `onGone` of each request of which the last one has, and
-   * whether it was computed to its end rather than aborted or failed.
+   * `onLeft` is called for each sequence that has left the scheduler; `onGone` for each request whose last sequence has, with
+   * whether it completed rather than being aborted or failed.
    */
   constructor(
     scheduler: Scheduler,
@@ -52,7 +52,7 @@ export class RequestRegistry {
     if (request === undefined) {
       throw new OctavoError(
         "internal_error",
-        `request ${sequence.group.requestId} has left, its sequence has not`,
+        `request ${sequence.group.requestId} has left but its sequence has not`,
       );
     }
     return request;
@@ -71,7 +71,7 @@ export class RequestRegistry {
       return;
     }
     const onAbort = (): void => this.abort(request);
-    // One signal may well stand for a thousand prompts.
+    // One signal may belong to a thousand prompts.
     setMaxListeners(0, signal);
     signal.addEventListener("abort", onAbort, { once: true });
     request.onOver = () => signal.removeEventListener("abort", onAbort);
@@ -115,7 +115,7 @@ export class RequestRegistry {
     this.#removeIdleSequences(request);
   }
 
-  /** Fails a request that there is no room or no time for. */
+  /** Fails a request for lack of room or time. */
   refuse(request: ActiveRequest, reason: RefusedRequest["reason"], error: OctavoError): void {
     const { requestId, account } = request;
     this.#observers.notify("onRefused", {
@@ -127,7 +127,7 @@ export class RequestRegistry {
     this.fail(request, error);
   }
 
-  /** Fails every request; for when no step is in flight, nor will be. */
+  /** Fails every request; only when no step is or will be in flight. */
   failAll(error: OctavoError): void {
     for (const request of this.#requests.values()) {
       for (const sequence of request.sequences) sequence.numScheduled = 0;
@@ -135,7 +135,7 @@ export class RequestRegistry {
     }
   }
 
-  /** Has the request's new events delivered with the next `deliver`. */
+  /** Marks the request's new events for the next `deliver`. */
   noteEvents(request: ActiveRequest): void {
     this.#undelivered.add(request);
   }
@@ -161,7 +161,7 @@ export class RequestRegistry {
     for (const sequence of request.sequences) if (sequence.numScheduled === 0) this.remove(request, sequence);
   }
 
-  /** Text is made here: a tokenizer that throws costs its own request. */
+  /** Detokenizes here, so that a tokenizer that throws fails its own request only. */
   #deliverTo(request: ActiveRequest): void {
     try {
       request.deliver();

@@ -4,7 +4,7 @@ import type { Detokenizer, Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { PendingDelta } from "./event-channel.js";
 import { type StopAutomaton, StopMatcher } from "./stop-matcher.js";
 
-/** Why a sequence ended, and whether the token that ended it stays out of the text. */
+/** Why a sequence ended, and whether the token that ended it is left out of the text. */
 export interface Ending {
   readonly finishReason: FinishReason;
   readonly stopReason: string | number | undefined;
@@ -14,8 +14,8 @@ export interface Ending {
 const none: readonly number[] = [];
 
 /**
- * Turns one sequence's tokens into text and events. Where stop strings can end the sequence, text is made as tokens
- * come, since the next step depends on it; otherwise when the events are taken, while the next step runs.
+ * Turns one sequence's tokens into text and events. With stop strings, text is made token by token, since the next step
+ * depends on it; otherwise when events are taken, while the next step runs.
  */
 export class SequenceOutput {
   readonly #index: number;
@@ -23,7 +23,7 @@ export class SequenceOutput {
   readonly #detokenizer: Detokenizer;
   readonly #matcher: StopMatcher | undefined;
   #numTokens = 0;
-  /** Tokens not taken yet, and of how many of them the text is made. */
+  /** Tokens not taken yet; the first `#numTexted` of them are in `#text`. */
   #tokens: number[] | undefined;
   #numTexted = 0;
   #logprobs: TokenLogprob[] | undefined;
@@ -48,9 +48,9 @@ export class SequenceOutput {
     this.#matcher = stops === undefined ? undefined : new StopMatcher(stops, params.includeStopStrInOutput);
   }
 
-  /** Takes a token and, if it ends the sequence, how. A stop string in its text may end it too: returns what holds. */
+  /** Appends a token, with the ending it causes. A stop string in its text may end the sequence too: returns the ending. */
   accept(token: number, logprob: TokenLogprob | undefined, ending: Ending | undefined): Ending | undefined {
-    // A literal has room for one: most deltas are one token.
+    // A literal has capacity for one: most deltas are one token.
     if (this.#tokens === undefined) this.#tokens = [token];
     else this.#tokens.push(token);
     if (logprob !== undefined) (this.#logprobs ??= []).push(logprob);
@@ -64,7 +64,7 @@ export class SequenceOutput {
     this.#ending ??= { finishReason, stopReason: undefined, hidesToken: false };
   }
 
-  /** What is new since the last call; undefined when nothing is. */
+  /** The output since the last call; undefined if there is none. */
   take(): PendingDelta | undefined {
     if (this.#isEnded) return undefined;
     this.#makeText();

@@ -1,8 +1,8 @@
-/** A node of the trie. Nearly all have one child, so that one needs no map. */
+/** A node of the trie. Nearly all have one child, which needs no map. */
 class Node {
-  /** UTF-16 units from the root: how much of a stop string may be under way here. */
+  /** UTF-16 units from the root: how much of a stop string has matched here. */
   readonly depth: number;
-  /** Node of the longest proper suffix that is in the trie too. */
+  /** Node of the longest proper suffix that is also in the trie. */
   fallback = 0;
   /** Index of the longest stop string that ends here. */
   stop: number | undefined;
@@ -79,9 +79,9 @@ export class StopAutomaton {
 }
 
 /**
- * Watches one sequence's text for stop strings. Text that may be the beginning of one is held back until that is
- * decided, so no part of a stop string is ever given out. The match that ends first counts, and of those that end
- * together the longest: what is found does not depend on how tokens cut the text. Linear in the text.
+ * Watches one sequence's text for stop strings. Text that may begin one is held back until that is decided, so no part of
+ * a stop string is ever delivered. The match that ends first counts, and the longest of those that end together, so
+ * the result does not depend on how tokens split the text. Linear in the text.
  */
 export class StopMatcher {
   readonly #automaton: StopAutomaton;
@@ -90,7 +90,7 @@ export class StopMatcher {
   #held = "";
   #matched: string | undefined;
 
-  /** With `includeStop` the stop string belongs to the output, and nothing needs to be held back. */
+  /** With `includeStop` the stop string is part of the output, and nothing is held back. */
   constructor(automaton: StopAutomaton, includeStop: boolean) {
     this.#automaton = automaton;
     this.#includeStop = includeStop;
@@ -102,7 +102,7 @@ export class StopMatcher {
   }
 
   /**
-   * Takes new text and returns what is certain not to belong to a stop string. One that ends in text that may not stop
+   * Appends text and returns what cannot belong to a stop string. With `mayStop` false, a stop string that ends in this text
    * passes as text; one that only begins in it counts.
    */
   push(text: string, mayStop = true): string {
@@ -124,7 +124,7 @@ export class StopMatcher {
     return seen.slice(0, certain);
   }
 
-  /** What was held back, when the sequence ended for another reason. */
+  /** The text held back, when the sequence ended for another reason. */
   flush(): string {
     const held = this.#held;
     this.#held = "";

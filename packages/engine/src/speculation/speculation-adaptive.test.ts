@@ -76,42 +76,42 @@ describe("adaptive speculation", () => {
     const answer = [...prompt.slice(100, 220), ...prompt.slice(30, 90), ...prompt.slice(300, 390)];
     const plain = await generate(prompt, answer, 0.1, undefined);
     for (const speculation of [ngram(2), suffix]) {
-      const guessed = await generate(prompt, answer, 0.1, speculation);
+      const drafted = await generate(prompt, answer, 0.1, speculation);
       assert.ok(
-        plain.computeMs / guessed.computeMs > 2.2,
-        `${plain.computeMs} to ${guessed.computeMs} ms with ${guessed.acceptedTokens}/${guessed.draftTokens}`,
+        plain.computeMs / drafted.computeMs > 2.2,
+        `${plain.computeMs} to ${drafted.computeMs} ms with ${drafted.acceptedTokens}/${drafted.draftTokens}`,
       );
     }
   });
 
-  it("leaves guessing where it fails", async () => {
+  it("stops drafting where drafts are rejected", async () => {
     // Every token has stood before, and what follows it is anything.
     const prompt = randomText(400, 12, 2);
     const answer = randomText(1200, 12, 3);
     for (const share of [0.2, 0.5, 1]) {
       const plain = await generate(prompt, answer, share, undefined);
       for (const speculation of [ngram(1), suffix]) {
-        const guessed = await generate(prompt, answer, share, speculation);
+        const drafted = await generate(prompt, answer, share, speculation);
         assert.ok(
-          guessed.computeMs < plain.computeMs * 1.03,
-          `${plain.computeMs} to ${guessed.computeMs} ms at ${share}`,
+          drafted.computeMs < plain.computeMs * 1.03,
+          `${plain.computeMs} to ${drafted.computeMs} ms at ${share}`,
         );
       }
     }
   });
 
-  it("leaves guessing where a guess costs what a step costs, even if it comes true", async () => {
+  it("stops drafting where a draft token costs as much as a step, even if it is accepted", async () => {
     const prompt = randomText(300, 60, 4);
     const answer = Array.from({ length: 4 }, () => prompt).flat();
     const plain = await generate(prompt, answer, 1, undefined);
-    const guessed = await generate(prompt, answer, 1, ngram(3));
+    const drafted = await generate(prompt, answer, 1, ngram(3));
     assert.ok(
-      guessed.computeMs < plain.computeMs * 1.03,
-      `${plain.computeMs} to ${guessed.computeMs} ms, ${guessed.draftTokens} guesses`,
+      drafted.computeMs < plain.computeMs * 1.03,
+      `${plain.computeMs} to ${drafted.computeMs} ms, ${drafted.draftTokens} draft tokens`,
     );
   });
 
-  it("takes guessing up again when it begins to pay", async () => {
+  it("resumes drafting when it begins to pay", async () => {
     const prompt = randomText(300, 8, 5);
     const failing = randomText(500, 8, 6);
     const quoting = Array.from({ length: 3 }, () => prompt).flat();

@@ -26,9 +26,9 @@ interface Run {
   readonly counts: Counts;
 }
 
-const most = 5;
+const numSpeculativeTokens = 5;
 
-/** Runs requests at once, guessing by `futures`; every step ends with blocks conserved. */
+/** Runs requests at once with drafts from `futures`; every step ends with blocks conserved. */
 async function run(
   requests: readonly GenerationRequest[],
   futures: Futures | undefined,
@@ -41,7 +41,7 @@ async function run(
   const { engine, backend } = createFakeEngine({
     hooks: { afterStep: (running) => running.checkIntegrity() },
     ...(drafter && {
-      speculation: { createDrafter: () => drafter, numSpeculativeTokens: most, adaptive: false },
+      speculation: { createDrafter: () => drafter, numSpeculativeTokens, adaptive: false },
     }),
     ...fixture,
   });
@@ -66,23 +66,23 @@ async function run(
   return { results, counts };
 }
 
-/** The same requests without and with guesses that know the outcome; what they gave must not differ. */
+/** The same requests without drafts and with drafts that know the output; the results must not differ. */
 async function compare(
   requests: readonly GenerationRequest[],
   options: Parameters<typeof run>[2] = {},
   spec?: GrammarSpec,
-): Promise<{ readonly plain: Run; readonly guessed: Run }> {
+): Promise<{ readonly plain: Run; readonly drafted: Run }> {
   const plain = await run(requests, undefined, options, spec);
   const futures: Futures = (id, index) => {
     const at = requests.findIndex(({ requestId }) => requestId === id);
     return plain.results[at]?.sequences[index]?.tokens;
   };
-  const guessed = await run(requests, futures, options, spec);
+  const drafted = await run(requests, futures, options, spec);
   assert.deepEqual(
-    guessed.results.map(({ sequences, usage }) => ({ sequences, usage })),
+    drafted.results.map(({ sequences, usage }) => ({ sequences, usage })),
     plain.results.map(({ sequences, usage }) => ({ sequences, usage })),
   );
-  return { plain, guessed };
+  return { plain, drafted };
 }
 
 function requestsWith(params: Partial<SamplingParams>, count = 4): GenerationRequest[] {
@@ -92,18 +92,18 @@ function requestsWith(params: Partial<SamplingParams>, count = 4): GenerationReq
 }
 
 describe("speculation", () => {
-  it("takes several tokens a step where guesses are right", async () => {
-    const { plain, guessed } = await compare(requestsWith({}, 1));
+  it("takes several tokens per step where drafts are accepted", async () => {
+    const { plain, drafted } = await compare(requestsWith({}, 1));
     assert.equal(plain.counts.numDrafts, 0);
-    assert.equal(guessed.counts.draftTokens, guessed.counts.acceptedTokens);
-    assert.ok(guessed.counts.numSteps <= plain.counts.numSteps / 2, `${guessed.counts.numSteps} steps`);
-    const { record } = guessed.results[0]!;
-    assert.equal(record?.draftTokens, guessed.counts.draftTokens);
-    assert.equal(record?.acceptedDraftTokens, guessed.counts.acceptedTokens);
+    assert.equal(drafted.counts.draftTokens, drafted.counts.acceptedTokens);
+    assert.ok(drafted.counts.numSteps <= plain.counts.numSteps / 2, `${drafted.counts.numSteps} steps`);
+    const { record } = drafted.results[0]!;
+    assert.equal(record?.draftTokens, drafted.counts.draftTokens);
+    assert.equal(record?.acceptedDraftTokens, drafted.counts.acceptedTokens);
     assert.equal(plain.results[0]?.record?.draftTokens, 0);
   });
 
-  it("never changes what is sampled, whatever is guessed", async () => {
+  it("never changes what is sampled, whatever is drafted", async () => {
     const cases: Partial<SamplingParams>[] = [
       { temperature: 1.3 },
       { temperature: 0.8, n: 3 },
@@ -114,13 +114,13 @@ describe("speculation", () => {
     ];
     for (const params of cases) {
       for (const shareRight of [1, 0.6]) {
-        const { guessed } = await compare(requestsWith(params), {
+        const { drafted } = await compare(requestsWith(params), {
           shareRight,
           isCostly: shareRight < 1,
           blockSize: 2,
         });
-        assert.ok(guessed.counts.acceptedTokens > 20, JSON.stringify(params));
-        if (shareRight < 1) assert.ok(guessed.counts.acceptedTokens < guessed.counts.draftTokens);
+        assert.ok(drafted.counts.acceptedTokens > 20, JSON.stringify(params));
+        if (shareRight < 1) assert.ok(drafted.counts.acceptedTokens < drafted.counts.draftTokens);
       }
     }
   });
@@ -151,7 +151,7 @@ describe("speculation", () => {
     await compare([generationRequest([1], { maxTokens: undefined })], { maxModelLen: 21 });
   });
 
-  it("keeps to a grammar, and cuts guesses that do not", async () => {
+  it("keeps to a grammar, and truncates drafts that do not", async () => {
     const eos = 140;
     const words = ["true", "false", '":', '", "', '"}', "name", "ab", " ", "12"];
     const pieces = [
@@ -176,12 +176,12 @@ describe("speculation", () => {
     for (const params of [{}, { logprobs: 1 }, { frequencyPenalty: 0.3 }, { minTokens: 9, n: 2 }]) {
       for (const shareRight of [1, 0.7]) {
         const requests = requestsWith({ temperature: 1.3, maxTokens: 120, ignoreEos: false, ...params });
-        const { guessed } = await compare(requests, { ...fixture, shareRight }, spec);
-        assert.ok(guessed.counts.acceptedTokens > 30);
-        // Wrong guesses are any token of the vocabulary: next to none of them is computed.
+        const { drafted } = await compare(requests, { ...fixture, shareRight }, spec);
+        assert.ok(drafted.counts.acceptedTokens > 30);
+        // Wrong draft tokens are any of the vocabulary: the grammar rules out nearly all of them before they are computed.
         if (shareRight < 1)
           assert.ok(
-            guessed.counts.draftTokens < guessed.counts.acceptedTokens + 3 * guessed.counts.numDrafts,
+            drafted.counts.draftTokens < drafted.counts.acceptedTokens + 3 * drafted.counts.numDrafts,
           );
       }
     }
@@ -203,8 +203,8 @@ describe("speculation", () => {
         };
         const params = { temperature: 1.3, maxTokens: 60, logitBias: new Map([[start, 2]]) };
         const requests = requestsWith(params).map((request) => ({ ...request, thinking }));
-        const { plain, guessed } = await compare(requests, { shareRight: maxTokens % 2 === 0 ? 1 : 0.8 });
-        numAccepted += guessed.counts.acceptedTokens;
+        const { plain, drafted } = await compare(requests, { shareRight: maxTokens % 2 === 0 ? 1 : 0.8 });
+        numAccepted += drafted.counts.acceptedTokens;
         for (const { sequences } of plain.results) numForced += sequences[0]!.text.split("EFC").length - 1;
       }
     }
@@ -212,7 +212,7 @@ describe("speculation", () => {
     assert.ok(numAccepted > 200, `${numAccepted} accepted`);
   });
 
-  it("leaves evidence of what guesses took", async () => {
+  it("leaves evidence of what drafts cost", async () => {
     const requests = requestsWith({ temperature: 1 });
     const plain = await run(requests, undefined);
     const futures: Futures = (id, index) =>
@@ -256,17 +256,17 @@ describe("speculation", () => {
 
   it("holds when sequences are preempted for want of blocks", async () => {
     const requests = requestsWith({ temperature: 1, maxTokens: 60, n: 2 }, 5);
-    const { guessed } = await compare(requests, {
+    const { drafted } = await compare(requests, {
       numBlocks: 34,
       maxNumBatchedTokens: 24,
       shareRight: 0.9,
       isCostly: true,
     });
-    assert.ok(guessed.results.some(({ record }) => (record?.preemptions ?? 0) > 0));
-    assert.ok(guessed.counts.acceptedTokens > 50);
+    assert.ok(drafted.results.some(({ record }) => (record?.preemptions ?? 0) > 0));
+    assert.ok(drafted.counts.acceptedTokens > 50);
   });
 
-  it("finds what guesses computed in the prefix cache", async () => {
+  it("finds what drafts computed in the prefix cache", async () => {
     const request = generationRequest([1, 2, 3, 4], { maxTokens: 40 });
     const [plain] = (await run([request], undefined)).results;
     const tokens = plain!.sequences[0]!.tokens;
@@ -282,16 +282,16 @@ describe("speculation", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  it("lets go of a request that is aborted while its guesses are made", async () => {
+  it("releases a request that is aborted while its draft is made", async () => {
     const futures: Futures = () => Array.from({ length: 100 }, () => 4);
     const drafter = new OracleDrafter(futures, { vocabSize: 64, seed: 2, isCostly: true });
     const controller = new AbortController();
-    let numGuessed = 0;
-    const guess = drafter.guess.bind(drafter);
-    drafter.guess = (guesses) => {
-      numGuessed += 1;
-      const pending = guess(guesses);
-      if (numGuessed === 3) controller.abort();
+    let numDrafted = 0;
+    const draft = drafter.draft.bind(drafter);
+    drafter.draft = (requests) => {
+      numDrafted += 1;
+      const pending = draft(requests);
+      if (numDrafted === 3) controller.abort();
       return pending;
     };
     const { engine, backend } = createFakeEngine({

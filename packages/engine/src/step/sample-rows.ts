@@ -2,12 +2,12 @@ import type { OutputRow, RowSampling, SamplerState } from "@octavo/kernels";
 import type { SamplingParams } from "../sampling/sampling-params.js";
 
 type MutableSampling = { -readonly [Key in keyof RowSampling]: RowSampling[Key] };
-/** A row whose sampling changes from step to step. */
+/** A sample row that is reused with new sampling parameters in every step. */
 export type SampleRow = Omit<Extract<OutputRow, { kind: "sample" }>, "sampling"> & {
   readonly sampling: MutableSampling;
 };
 
-/** The rows that sample one sequence: its next token and those behind a draft. Made once and reused for every step. */
+/** The rows that sample one sequence: its next token and those behind draft tokens. Created once and reused in every step. */
 export class SampleRows {
   readonly #minTokens: number;
   readonly #rows: [SampleRow, ...SampleRow[]];
@@ -53,12 +53,12 @@ export class SampleRows {
     this.#rows[0].sampling.state = state;
   }
 
-  /** How tokens are drawn, apart from their place. */
+  /** How tokens are sampled, whatever their index. */
   get sampling(): RowSampling {
     return this.#rows[0].sampling;
   }
 
-  /** The row that stands behind `ahead` tokens of a draft and gives output token `index`. */
+  /** The row behind `ahead` draft tokens, which samples output token `index`. */
   at(ahead: number, index: number, mask: Uint32Array | undefined): OutputRow {
     const [first] = this.#rows;
     const row = (this.#rows[ahead] ??= { ...first, sampling: { ...first.sampling }, afterDraft: true });

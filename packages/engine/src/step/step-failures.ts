@@ -1,31 +1,30 @@
 import type { Sequence } from "../scheduler/sequence.js";
 
-/** A request as the failures of steps concern it. */
 export interface SuspectRequest {
   readonly sequences: readonly Sequence[];
   readonly isOver: boolean;
 }
 
-/** Failed steps in a row, each of one request alone, that say more of the backend than of the requests. */
-const mostInARow = 4;
+/** Consecutive failed steps from which on the backend is to blame. */
+const maxInARow = 4;
 
 /**
- * Tells requests that break steps from a backend that is broken. Whoever was in a failed step is suspect, and is computed
- * alone as far as that step would have brought it: what fails again is at fault, everybody else goes on. When nothing but
- * failures comes of it, the backend is.
+ * Tells requests that fail steps from a backend that is broken. Every request in a failed step is a suspect and is computed
+ * alone, up to where that step would have brought it: one that fails again is at fault, the others go on. If steps do nothing
+ * but fail, the backend is at fault.
  */
 export class StepFailures<Request extends SuspectRequest> {
-  /** By sequence: up to which token its trial goes. */
+  /** By sequence: the token up to which it is computed alone. */
   readonly #suspects = new Map<Request, ReadonlyMap<Sequence, number>>();
   #inARow = 0;
 
-  /** The backend has failed too often to be believed in. */
+  /** Too many steps failed in a row: the backend is broken. */
   get isHopeless(): boolean {
-    return this.#inARow >= mostInARow;
+    return this.#inARow >= maxInARow;
   }
 
-  /** The suspect to be computed alone in the next step. */
-  get onTrial(): Request | undefined {
+  /** The suspect to compute alone in the next step. */
+  get nextSuspect(): Request | undefined {
     for (const [request, extents] of this.#suspects) {
       if (!request.isOver && [...extents].some(([sequence, end]) => isBefore(sequence, end))) return request;
       this.#suspects.delete(request);
@@ -33,7 +32,7 @@ export class StepFailures<Request extends SuspectRequest> {
     return undefined;
   }
 
-  /** Takes note of a failed step, while its sequences still say what it was to compute. Returns who is at fault, if that is known. */
+  /** Records a failed step, before its sequences' `numScheduled` is cleared. Returns the request at fault, if it is known. */
   noteFailure(
     sequences: readonly Sequence[],
     requestOf: (sequence: Sequence) => Request,

@@ -11,13 +11,13 @@ export interface PlannedSequence {
   readonly numScheduled: number;
 }
 
-/** What a plan asks of whoever a sequence belongs to. */
+/** The request of a planned sequence. */
 export interface PlannedRequest<S> {
   readonly adapter?: { readonly handle: Adapter } | undefined;
   addRows(sequence: S, rows: RowSink): void;
 }
 
-/** Fills one plan's arrays for step after step; the arrays are made once and grow where block tables do. */
+/** Builds the plan of each step in the same arrays, which only grow for longer block tables. */
 export class StepPlanBuilder implements RowSink {
   readonly #blockSize: number;
   readonly #wantLogits: boolean;
@@ -30,7 +30,7 @@ export class StepPlanBuilder implements RowSink {
   readonly #outputTokens: Int32Array;
   readonly #outputs: OutputRow[] = [];
   readonly #adapters: (Adapter | undefined)[] = [];
-  /** Row index at which each sequence's rows start; one more entry than sequences. */
+  /** Index of each sequence's first output row, and the number of rows at the end. */
   readonly rowStarts: number[] = [];
   #blockTables: Int32Array;
   #tokenOfPosition = 0;
@@ -117,7 +117,7 @@ export class StepPlanBuilder implements RowSink {
     this.#outputs.push(row);
   }
 
-  /** Position in its sequence of the token behind an output row of the latest plan. */
+  /** Position, in its sequence, of the token of an output row of the latest plan. */
   positionOfRow(row: number): number {
     return this.#positions[this.#outputTokens[row] ?? 0] ?? 0;
   }

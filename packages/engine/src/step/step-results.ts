@@ -1,12 +1,12 @@
 import type { RowResult, StepResult } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { ScheduledStep } from "../scheduler/scheduler.js";
+import type { PlannedStep } from "../scheduler/step-budget.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest } from "../requests/active-request.js";
 import type { EngineParts } from "../engine-parts.js";
 import type { StepPlanBuilder } from "./step-plan-builder.js";
 
-/** Gives what a step computed to the requests that it was computed for. */
+/** Applies the results of a step to its requests. */
 export class StepResults {
   readonly #parts: EngineParts;
   readonly #plans: StepPlanBuilder;
@@ -17,8 +17,8 @@ export class StepResults {
     this.#plans = plans;
   }
 
-  /** Returns how many tokens the sequences were given. */
-  apply(step: ScheduledStep, result: StepResult): number {
+  /** Returns the number of tokens appended to sequences. */
+  apply(step: PlannedStep, result: StepResult): number {
     const { options, requests } = this.#parts;
     const { rowStarts } = this.#plans;
     if (result.rows.length !== rowStarts[step.sequences.length]) {
@@ -31,7 +31,7 @@ export class StepResults {
     let generatedTokens = 0;
     for (let index = 0; index < step.sequences.length; index += 1) {
       const sequence = step.sequences[index]!;
-      // A sibling's failure in this very step may have ended it.
+      // A sibling may have failed the request earlier in this step.
       if (sequence.status !== "running") continue;
       const request = requests.of(sequence);
       const start = rowStarts[index]!;
@@ -54,7 +54,7 @@ export class StepResults {
   ): void {
     const { scheduler, requests } = this.#parts;
     scheduler.commit(sequence);
-    // What a bad row came from must not be found by others.
+    // Blocks that led to a bad row must not be shared.
     for (let row = start; row < end; row += 1) {
       if (rows[row]!.error === "non_finite_logits") scheduler.forget(sequence);
     }
@@ -74,9 +74,9 @@ export class StepResults {
     const { speculation, observers } = this.#parts;
     const settled = speculation?.settle(sequence);
     if (settled === undefined) return;
-    const { numGuessed, numRight } = settled;
-    request.timeline.noteDraft(numGuessed, numRight);
-    observers.notify("onDraft", numGuessed, numRight);
+    const { numDrafted, numAccepted } = settled;
+    request.timeline.noteDraft(numDrafted, numAccepted);
+    observers.notify("onDraft", numDrafted, numAccepted);
   }
 
   #reportLogits(sequence: Sequence, rows: readonly RowResult[], start: number, end: number): void {
@@ -84,7 +84,7 @@ export class StepResults {
       const logits = rows[row]!.logits;
       if (logits === undefined) continue;
       const position = this.#plans.positionOfRow(row);
-      // Behind a stop, what guesses would have led to is nobody's.
+      // Draft tokens behind a stop belong to no output.
       if (position + 1 >= sequence.numTokens) return;
       this.#parts.options.hooks.onLogits?.(sequence.group.requestId, sequence.index, position, logits);
     }

@@ -2,7 +2,7 @@ import type { StepResult } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { alone } from "../scheduler/policies/alone.js";
 import { PrefillPacer } from "../scheduler/prefill-pacer.js";
-import type { ScheduledStep } from "../scheduler/scheduler.js";
+import type { PlannedStep } from "../scheduler/step-budget.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import type { ActiveRequest } from "../requests/active-request.js";
 import type { EngineParts } from "../engine-parts.js";
@@ -12,8 +12,8 @@ import { StepPlanBuilder } from "./step-plan-builder.js";
 import { StepResults } from "./step-results.js";
 
 /**
- * Runs steps: plan one, hand it to the backend, give readers what the step before brought while it computes, then apply
- * its results. Only the applying stands between two steps; it decides which sequences go on.
+ * Runs steps: plans one, passes it to the backend, delivers the output of the previous step while it computes, then applies
+ * its results. Only applying results separates two steps, since it decides which sequences go on.
  */
 export class StepRunner {
   readonly #parts: EngineParts;
@@ -36,8 +36,8 @@ export class StepRunner {
   }
 
   /**
-   * Returns whether a step was computed and applied: false where nothing was left to compute, or where it failed and who
-   * was in it is tried again. Rejects where that is hopeless.
+   * Returns whether a step was computed and applied; false if nothing was left to compute, or if the step failed and its
+   * requests are retried. Rejects if the backend fails for good.
    */
   async run(): Promise<boolean> {
     const { options, pool, cache, scheduler, speculation, requests, journal, observers, evidence, faults } =
@@ -46,7 +46,7 @@ export class StepRunner {
     const evictionsBefore = pool.numEvictions;
     const step = this.#plan();
     if (step.sequences.length === 0) return false;
-    // Only a model takes time to guess; a step must not wait for a turn of the event loop else.
+    // Only a draft model takes time; otherwise the step must not wait for a turn of the event loop.
     const drafting = speculation?.draft(step, this.#requestOf);
     if (drafting !== undefined) await drafting;
     const plan = this.#plans.build(step.sequences, this.#requestOf);
@@ -65,7 +65,7 @@ export class StepRunner {
       this.#recover(step, startMs, thrown);
       return false;
     }
-    // A backend that answers at once must not keep timers and sockets waiting.
+    // Timers and sockets get a turn even if the backend answers at once.
     await turn;
     this.#failures.noteSuccess();
     const held = faults?.hold(result.computeMs);
@@ -81,7 +81,7 @@ export class StepRunner {
       preemptions: step.preempted.length,
     };
     const { prefillTokens, decodeTokens } = step;
-    // As long as it took its readers, with what went on around computing: of a small model's steps that is no small part.
+    // What readers wait for: computing and the work around it, a large part of a small model's step.
     const wallMs = Math.max(computeMs, end.durationMs);
     scheduler.observe({ prefillTokens, decodeTokens: decodeTokens + draftTokens }, wallMs);
     speculation?.observe(step, draftTokens, wallMs);
@@ -102,11 +102,11 @@ export class StepRunner {
 
   readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#parts.requests.of(sequence);
 
-  #plan(): ScheduledStep {
+  #plan(): PlannedStep {
     const { scheduler, requests, faults } = this.#parts;
     this.#preemptChosen();
     faults?.beforePlan();
-    const suspect = this.#failures.onTrial;
+    const suspect = this.#failures.nextSuspect;
     const step =
       suspect === undefined
         ? scheduler.schedule(this.#pacer.maxTokens)
@@ -129,7 +129,7 @@ export class StepRunner {
       : step;
   }
 
-  /** Preempts whom the hook names. */
+  /** Preempts the sequences that the hook chooses. */
   #preemptChosen(): void {
     const { options, scheduler } = this.#parts;
     const { hooks } = options;
@@ -173,8 +173,8 @@ export class StepRunner {
     request.prepare(sequence);
   }
 
-  /** A step has failed: nothing of it counts, and whoever was in it is tried alone, unless that is hopeless. */
-  #recover({ sequences, preempted }: ScheduledStep, startMs: number, thrown: unknown): void {
+  /** Discards a failed step and retries its requests one by one; throws if the backend fails for good. */
+  #recover({ sequences, preempted }: PlannedStep, startMs: number, thrown: unknown): void {
     const { pool, scheduler, requests, quarantine, observers, evidence } = this.#parts;
     evidence.measureStep(0);
     evidence.endStep({
@@ -185,7 +185,7 @@ export class StepRunner {
       preemptions: preempted.length,
     });
     observers.notify("onStepFailed", OctavoError.from(thrown));
-    const guilty = this.#failures.noteFailure(sequences, this.#requestOf);
+    const culprit = this.#failures.noteFailure(sequences, this.#requestOf);
     if (this.#failures.isHopeless) throw thrown;
     for (const sequence of sequences) {
       scheduler.forget(sequence);
@@ -196,9 +196,9 @@ export class StepRunner {
       const request = requests.of(sequence);
       if (request.isOver) requests.remove(request, sequence);
     }
-    if (guilty === undefined || guilty.isOver) return;
-    quarantine.add({ promptTokens: guilty.promptTokens, adapter: guilty.adapter });
-    requests.refuse(guilty, "quarantined", quarantined(thrown));
+    if (culprit === undefined || culprit.isOver) return;
+    quarantine.add({ promptTokens: culprit.promptTokens, adapter: culprit.adapter });
+    requests.refuse(culprit, "quarantined", quarantined(thrown));
   }
 }
 

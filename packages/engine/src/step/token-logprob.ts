@@ -2,7 +2,7 @@ import type { RowResult } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TokenLogprob } from "../api.js";
 
-/** A row's logprobs in the engine's terms: the alternatives, then those of `logprobIds` that are not among them. */
+/** A row's logprobs: the alternatives, then those of `logprobIds` that are not among them. */
 export function tokenLogprob(result: RowResult, logprobIds: readonly number[] | undefined): TokenLogprob {
   const top: { token: number; logprob: number }[] = [];
   const { topTokens, topLogprobs, idLogprobs } = result;
@@ -15,7 +15,7 @@ export function tokenLogprob(result: RowResult, logprobIds: readonly number[] | 
   return { token: result.token, logprob: result.logprob ?? Number.NaN, rank: result.rank ?? 0, top };
 }
 
-/** Throws what the backend says is wrong with a row; it concerns its request alone. */
+/** Throws the error that the backend reports for a row; it fails only its own request. */
 export function checkRowError({ error }: RowResult): void {
   if (error === "no_token_allowed") {
     throw new OctavoError(
@@ -25,17 +25,17 @@ export function checkRowError({ error }: RowResult): void {
     );
   }
   if (error === "non_finite_logits") {
-    throw new OctavoError("internal_error", "The model's numbers for this request are not finite.");
+    throw new OctavoError("internal_error", "The model's logits for this request are not finite.");
   }
 }
 
-/** Throws `not_implemented` where the backend gives none. */
-export function digestOf({ digest }: RowResult): string {
+/** The digest of a row's logits. Throws `not_implemented` if the backend gives none. */
+export function logitsDigest({ digest }: RowResult): string {
   if (digest !== undefined) return digest;
   throw new OctavoError("not_implemented", "This backend gives no digests of logits.");
 }
 
-/** As `checkRowError`, and the row must have a token. */
+/** As `checkRowError`; also throws unless the row has a token of the vocabulary. */
 export function checkTokenRow(result: RowResult, vocabSize: number): void {
   checkRowError(result);
   const { token, logprob } = result;

@@ -1,13 +1,13 @@
 import type { Sequence } from "../../scheduler/sequence.js";
-import type { Drafter, Guess } from "../../speculation/drafter.js";
+import type { Drafter, DraftRequest } from "../../speculation/drafter.js";
 import { Random } from "@octavo/text/testing/random";
 
-/** Output tokens of a request's sequence, as far as they are known. */
+/** The output tokens that a sequence of a request is known to get. */
 export type Futures = (requestId: string, index: number) => readonly number[] | undefined;
 
 /**
- * Guesses from the outcome, so that drafts of any length come true, and wrongly now and then, so that they end anywhere. As
- * a costly drafter it takes turns of the event loop, in which requests come and leave.
+ * Drafts from the known output, with wrong tokens now and then, so that drafts of any length are accepted up to any position.
+ * As a costly drafter it takes turns of the event loop, in which requests come and leave.
  */
 export class OracleDrafter implements Drafter {
   readonly isCostly: boolean;
@@ -28,13 +28,13 @@ export class OracleDrafter implements Drafter {
     this.#share = options.shareRight ?? 0.85;
   }
 
-  /** Sequences guessed at and not released. */
+  /** Sequences drafted for and not released. */
   get numSequences(): number {
     return this.#sequences.size;
   }
 
-  guess(guesses: readonly Guess[]): void | Promise<number> {
-    for (const guess of guesses) this.#guess(guess);
+  draft(requests: readonly DraftRequest[]): void | Promise<number> {
+    for (const request of requests) this.#draft(request);
     return this.isCostly ? new Promise((resolve) => setImmediate(() => resolve(0.1))) : undefined;
   }
 
@@ -44,10 +44,10 @@ export class OracleDrafter implements Drafter {
 
   [Symbol.dispose](): void {}
 
-  #guess({ sequence, most }: Guess): void {
+  #draft({ sequence, maxTokens }: DraftRequest): void {
     this.#sequences.add(sequence);
     const future = this.#futures(sequence.group.requestId, sequence.index) ?? [];
-    for (let count = this.#random.below(most + 1); count > 0; count -= 1) {
+    for (let count = this.#random.below(maxTokens + 1); count > 0; count -= 1) {
       const right = future[sequence.numOutputTokens + sequence.draft.length];
       const isRight = right !== undefined && this.#random.next() < this.#share;
       sequence.draft.push(isRight ? right : this.#random.below(this.#vocabSize));

@@ -73,7 +73,7 @@ export async function runSchedule(
       drafter !== undefined && {
         speculation: {
           createDrafter: () => drafter,
-          numSpeculativeTokens: drafts.most,
+          numSpeculativeTokens: drafts.maxTokens,
           adaptive: false,
         },
       }),

@@ -41,8 +41,10 @@ export interface ScheduleSettings {
   readonly maxLoras?: number;
   /** Which running sequences are preempted before each step, one list a step; none after its end. */
   readonly preemptions: readonly (readonly number[])[];
-  /** Guesses of tokens, most of them right: at hand, or made by something that takes time. */
-  readonly drafts: { readonly most: number; readonly isCostly: boolean; readonly seed: number } | undefined;
+  /** Drafts with mostly right tokens, made at once or by a drafter that takes time. */
+  readonly drafts:
+    | { readonly maxTokens: number; readonly isCostly: boolean; readonly seed: number }
+    | undefined;
   /** Which are added after so many steps; undefined: the engine takes no faults. */
   readonly faults: readonly { readonly step: number; readonly fault: Fault }[] | undefined;
 }
@@ -182,7 +184,7 @@ function settings(limits: CaseLimits): fc.Arbitrary<ScheduleSettings> {
       preemptions: fc.array(fc.array(fc.nat(6), { maxLength: 2 }), { maxLength: 40 }),
       ...(limits.adapters !== undefined && { maxLoras: fc.integer({ min: 1, max: 3 }) }),
       drafts: fc.option(
-        fc.record({ most: fc.integer({ min: 1, max: 9 }), isCostly: fc.boolean(), seed: fc.nat() }),
+        fc.record({ maxTokens: fc.integer({ min: 1, max: 9 }), isCostly: fc.boolean(), seed: fc.nat() }),
         { nil: undefined, freq: 2 },
       ),
       faults: fc.option(faults(limits), { nil: undefined, freq: 2 }),

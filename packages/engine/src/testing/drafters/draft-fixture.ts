@@ -1,11 +1,11 @@
 import type { RowSampling } from "@octavo/kernels";
 import { Sequence, type SequenceGroup } from "../../scheduler/sequence.js";
-import type { Drafter, Guess } from "../../speculation/drafter.js";
+import type { Drafter, DraftRequest } from "../../speculation/drafter.js";
 
 const greedy: RowSampling = { temperature: 0, topP: 1, topK: 0, minP: 0, seed: 1n, index: 0 };
 
-/** A sequence on its own, as far along as its tokens say. */
-export function lonelySequence(
+/** A sequence of its own, outside any scheduler. */
+export function singleSequence(
   prompt: readonly number[],
   output: readonly number[] = [],
   group: Partial<SequenceGroup> = {},
@@ -23,16 +23,16 @@ export function lonelySequence(
   return sequence;
 }
 
-/** What a drafter guesses of a sequence, which is left as it was, and how sure it is. */
-export async function guessOf(
+/** What a drafter proposes for a sequence, whose draft is emptied again, and its confidence. */
+export async function draftOf(
   drafter: Drafter,
   sequence: Sequence,
-  most: number,
+  maxTokens: number,
   sampling: RowSampling = greedy,
 ): Promise<{ readonly tokens: number[]; readonly confidence: number }> {
-  const guess: Guess = { sequence, sampling, most, confidence: 0 };
-  await drafter.guess([guess]);
+  const request: DraftRequest = { sequence, sampling, maxTokens, confidence: 0 };
+  await drafter.draft([request]);
   const tokens = Array.from(sequence.draft.slice());
   sequence.draft.truncate(0);
-  return { tokens, confidence: guess.confidence };
+  return { tokens, confidence: request.confidence };
 }

@@ -1,8 +1,8 @@
 import type { Sequence } from "../scheduler/sequence.js";
 import { TokenIndex } from "./token-index.js";
 
-/** Indexes of sequences' own prompts and outputs, each brought up to date when it is asked for. Positions are the sequence's. */
-export class OwnTexts {
+/** Token indexes of sequences' own prompts and outputs, extended when read. Positions are those of the sequence. */
+export class SequenceIndexes {
   readonly #contextLength: number;
   readonly #indexes = new Map<Sequence, TokenIndex>();
 
