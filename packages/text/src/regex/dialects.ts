@@ -26,9 +26,9 @@ export interface Dialect {
   readonly lineEnd: Anchor;
   readonly escapes: ReadonlyMap<string, EscapeMeaning>;
   /** The set of `\p{name}`; undefined for an unknown name. */
-  named(name: string): CharacterSet | undefined;
+  readonly named: (name: string) => CharacterSet | undefined;
   /** Whether a backslash before this character stands for the character itself. */
-  isIdentity(letter: string): boolean;
+  readonly isIdentity: (letter: string) => boolean;
 }
 
 function withComplements(classes: Readonly<Record<string, CharacterSet>>): [string, EscapeMeaning][] {
