@@ -1,12 +1,10 @@
+import { isRecord } from "@octavo/protocol";
+
 /** Reads of bodies that may hold anything: what is not of the expected type is not there. */
 export type JsonFields = Readonly<Record<string, unknown>>;
 
 export function asFields(value: unknown): JsonFields | undefined {
-  return isJsonFields(value) ? value : undefined;
-}
-
-function isJsonFields(value: unknown): value is JsonFields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value) ? value : undefined;
 }
 
 export function asText(value: unknown): string | undefined {
@@ -23,7 +21,7 @@ export function asList(value: unknown): readonly unknown[] {
 
 /** The objects of a list; everything else in it is left out. */
 export function asObjects(value: unknown): readonly JsonFields[] {
-  return asList(value).filter(isJsonFields);
+  return asList(value).filter(isRecord);
 }
 
 /** Without the entries that are undefined. */

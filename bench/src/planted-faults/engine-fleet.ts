@@ -8,7 +8,7 @@ import { createServer } from "@octavo/server";
 import { embeddedModel } from "../support/served-model.js";
 
 /** Servers of this process, each a replica of its own, and artifacts made for them; all gone when it is disposed. */
-export class Fleet implements AsyncDisposable {
+export class EngineFleet implements AsyncDisposable {
   readonly #closers: (() => PromiseLike<void>)[] = [];
   readonly #artifacts = new Map<string, Promise<string>>();
 
