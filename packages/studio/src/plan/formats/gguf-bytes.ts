@@ -1,4 +1,4 @@
-import { fittingGgufType, ggmlLayoutOf, type GgufMix } from "@octavo/artifacts/gguf/gguf-mixes";
+import { fittingGgufType, ggmlLayoutOf, type GgufMix } from "@octavo/artifacts/gguf/mixes";
 import { elementsOf, type ModelShape, type Part, type WeightMatrix } from "../shape/model-shape.js";
 
 /** GGUF's names of what mixes tell apart; routers stay in F32. */

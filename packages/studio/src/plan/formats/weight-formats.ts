@@ -1,4 +1,4 @@
-import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/gguf-mixes";
+import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/mixes";
 import type { ComputeType } from "../hardware/hardware.js";
 import { elementsOf, type ModelShape, type WeightMatrix } from "../shape/model-shape.js";
 import { ggufBytes } from "./gguf-bytes.js";

@@ -1,7 +1,7 @@
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
-import { GgufCursor } from "./gguf-cursor.js";
-import { ggmlLayouts, ggmlTypeName, supportedGgmlTypes } from "./gguf-types.js";
+import { GgufCursor } from "./cursor.js";
+import { ggmlLayouts, ggmlTypeName, supportedGgmlTypes } from "./types.js";
 
 /**
  * A GGUF file's header. Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3,

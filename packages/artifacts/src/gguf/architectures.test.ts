@@ -4,18 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import type { ModelConfig } from "../program/model-config.js";
-import { planModel, supportedArchitectures } from "../program/registry.js";
+import { planModel } from "../program/registry.js";
 import { assertRefused } from "../testing/artifact-assertions.js";
 import { fixtureGguf } from "../testing/model-fixtures.js";
 import { encodeGguf, type GgufValue } from "../testing/write-gguf.js";
 import type { Checkpoint, TensorInfo } from "../checkpoint/checkpoint.js";
-import { openGguf } from "./gguf-checkpoint.js";
+import { openGguf } from "./checkpoint.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-gguf-architectures-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
 function open(path: string): Checkpoint {
-  return openGguf(path, "test", supportedArchitectures);
+  return openGguf(path, "test");
 }
 
 function configOf(fixture: string): ModelConfig {

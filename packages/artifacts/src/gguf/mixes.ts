@@ -1,4 +1,4 @@
-import { type GgmlLayout, ggmlLayouts } from "./gguf-types.js";
+import { type GgmlLayout, ggmlLayouts } from "./types.js";
 
 /** Types that a mix puts tensors in, by ggml's names. */
 export type GgufMixType =

@@ -2,12 +2,12 @@ import { basename, dirname, join } from "node:path";
 import { OctavoError } from "@octavo/protocol/errors";
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import type { Checkpoint, TensorInfo } from "../checkpoint/checkpoint.js";
-import type { GgufArchitecture } from "./gguf-architectures.js";
-import { architectureValues, findGgufArchitecture, readGgufConfig, type RopeFactors } from "./gguf-config.js";
-import { readGgufHeader, type GgufHeader } from "./gguf-file.js";
-import { huggingFaceName, isIgnoredGgufTensor, ropeFactorNames } from "./gguf-names.js";
-import { readGgufTokenizer } from "./gguf-tokenizer.js";
-import { GgufValues } from "./gguf-values.js";
+import type { GgufFamily } from "../program/model-family.js";
+import { architectureValues, findGgufFamily, readGgufConfig, type RopeFactors } from "./config.js";
+import { readGgufHeader, type GgufHeader } from "./file.js";
+import { huggingFaceName, isIgnoredGgufTensor, ropeFactorNames } from "./names.js";
+import { readGgufTokenizer } from "./tokenizer.js";
+import { GgufValues } from "./values.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import { storageOf } from "../checkpoint/tensor-storage.js";
 
@@ -33,20 +33,20 @@ export function splitFileName(split: SplitName, index: number): string {
 }
 
 /** A GGUF file, or the set it is a split of: any of its files may be named. */
-export function openGguf(path: string, name: string, supported: readonly string[]): Checkpoint {
+export function openGguf(path: string, name: string): Checkpoint {
   const headers = readSplits(path);
   const [first] = headers;
   if (first === undefined) throw artifactInvalid(path, "has no header");
   const { metadata } = first;
-  const architecture = findGgufArchitecture(first.path, metadata, supported);
+  const family = findGgufFamily(first.path, metadata);
   const numExperts = architectureValues(first.path, metadata).number("expert_count");
-  const { tensors, ropeFactors } = collectTensors(headers, architecture, numExperts);
+  const { tensors, ropeFactors } = collectTensors(headers, family.gguf, numExperts);
   const config = readGgufConfig({
     path: first.path,
     metadata,
     tensors,
     ropeFactors,
-    architecture,
+    family,
     dtype: storageOf(tensors.values()),
   });
   return {
@@ -139,7 +139,7 @@ function splitValues(header: GgufHeader): GgufValues {
 
 function collectTensors(
   headers: readonly GgufHeader[],
-  architecture: GgufArchitecture,
+  { architecture, layerNames }: GgufFamily,
   numExperts: number | undefined,
 ): { tensors: ReadonlyMap<string, TensorInfo>; ropeFactors: RopeFactors } {
   const tensors = new Map<string, TensorInfo>();
@@ -150,12 +150,12 @@ function collectTensors(
       ropeFactors[factors] = readFactors(tensor);
       continue;
     }
-    const name = huggingFaceName(tensor.name, architecture.layerNames);
+    const name = huggingFaceName(tensor.name, layerNames);
     if (name === undefined) {
       if (isIgnoredGgufTensor(tensor.name)) continue;
       throw artifactUnsupported(
         tensor.path,
-        `tensor ${JSON.stringify(tensor.name)} is not one that Octavo knows of a ${architecture.kind} model`,
+        `tensor ${JSON.stringify(tensor.name)} is not one that Octavo knows of a ${architecture} model`,
       );
     }
     for (const part of name.includes("*") ? perExpert(tensor, name, numExperts) : [{ ...tensor, name }]) {

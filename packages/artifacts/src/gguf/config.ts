@@ -1,16 +1,12 @@
 import type { ModelConfig, RopeScaling } from "../program/model-config.js";
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
-import {
-  type GgufArchitecture,
-  type GgufBase,
-  ggufArchitecture,
-  ggufArchitectureNames,
-} from "./gguf-architectures.js";
-import type { GgufMetadata } from "./gguf-file.js";
-import type { ropeFactorNames } from "./gguf-names.js";
+import type { GgufBase, ModelFamily } from "../program/model-family.js";
+import { modelFamilies } from "../program/registry.js";
+import type { GgufMetadata } from "./file.js";
+import type { ropeFactorNames } from "./names.js";
 import { GgufStrings } from "@octavo/text/files/gguf-strings";
-import { GgufValues } from "./gguf-values.js";
+import { GgufValues } from "./values.js";
 import { checkModelConfig, usablePositions } from "../config/model-sizes.js";
 
 export interface GgufConfigInput {
@@ -20,7 +16,7 @@ export interface GgufConfigInput {
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   /** Values of the tensors that `ropeFactorNames` names, as far as the file has them. */
   readonly ropeFactors: RopeFactors;
-  readonly architecture: GgufArchitecture;
+  readonly family: ModelFamily;
   readonly dtype: ModelConfig["dtype"];
 }
 
@@ -28,7 +24,7 @@ export type RopeFactors = Readonly<Partial<Record<keyof typeof ropeFactorNames, 
 
 /** @throws OctavoError `artifact_invalid` or `artifact_unsupported` */
 export function readGgufConfig(input: GgufConfigInput): ModelConfig {
-  const { path, metadata, tensors, architecture } = input;
+  const { path, metadata, tensors, family } = input;
   const values = architectureValues(path, metadata);
   const embedding = tensors.get("model.embed_tokens.weight");
   if (embedding === undefined) throw artifactInvalid(path, "has no token_embd.weight");
@@ -49,7 +45,7 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
   const window = values.number("attention.sliding_window");
 
   const base: GgufBase = {
-    architecture: architecture.name,
+    architecture: family.architecture,
     vocabSize: readVocabSize(path, metadata, embedding),
     hiddenSize,
     intermediateSize: values.needUniform("feed_forward_length"),
@@ -67,7 +63,7 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
     rope: {
       theta: values.number("rope.freq_base") ?? 10_000,
       rotaryDim: values.number("rope.dimension_count") ?? headDim,
-      layout: architecture.ropeLayout,
+      layout: family.gguf.ropeLayout,
       scaling,
     },
     slidingWindows: Array.from({ length: Math.min(numLayers, 1_024) }, () =>
@@ -77,33 +73,32 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
     bosTokenId: new GgufValues(path, metadata, "tokenizer.ggml").number("bos_token_id"),
     eosTokenIds: readEndIds(path, metadata),
   };
-  return checkModelConfig(path, { ...base, ...architecture.settings?.(values, base) });
+  return checkModelConfig(path, { ...base, ...family.gguf.settings?.(values, base) });
 }
 
 /** @throws OctavoError `artifact_invalid` or `artifact_unsupported` */
-export function findGgufArchitecture(
-  path: string,
-  metadata: GgufMetadata,
-  supported: readonly string[],
-): GgufArchitecture {
+export function findGgufFamily(path: string, metadata: GgufMetadata): ModelFamily {
   const kind = new GgufValues(path, metadata, "general").string("architecture");
   if (kind === undefined) throw artifactInvalid(path, "has no general.architecture");
   const values = new GgufValues(path, metadata, kind);
-  const architecture = ggufArchitecture(kind, values);
-  if (architecture === undefined || !supported.includes(architecture.name)) {
+  const candidates = modelFamilies.filter(({ gguf }) => gguf.architecture === kind);
+  const family =
+    candidates.find(({ gguf }) => gguf.recognises?.(values) === true) ??
+    candidates.find(({ gguf }) => gguf.recognises === undefined);
+  if (family === undefined) {
+    const known = new Set(modelFamilies.map(({ gguf }) => gguf.architecture));
     throw artifactUnsupported(
       path,
-      `is of the architecture ${JSON.stringify(kind.slice(0, 100))}; supported are ${ggufArchitectureNames(supported).join(", ")}`,
+      `is of the architecture ${JSON.stringify(kind.slice(0, 100))}; supported are ${[...known].join(", ")}`,
     );
   }
-  const numExperts = values.number("expert_count") ?? 0;
-  if (numExperts > 0 && !Object.hasOwn(architecture.layerNames, "ffn_gate_exps")) {
+  if ((values.number("expert_count") ?? 0) > 0 && family.expertNames === undefined) {
     throw artifactUnsupported(
       path,
       `is a mixture of experts of the ${kind} architecture, which is not supported`,
     );
   }
-  return architecture;
+  return family;
 }
 
 /** Look-ups under the architecture's own prefix. */

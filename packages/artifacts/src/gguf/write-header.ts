@@ -1,5 +1,4 @@
-/** All of a GGUF file that stands before its tensors' bytes. Source: docs/gguf.md of ggml, version 3, little-endian. */
-/** A metadata value with its GGUF type, which JavaScript's numbers do not tell. */
+/** A metadata value with its GGUF type, which JavaScript's numbers do not tell. Source: docs/gguf.md of ggml, version 3. */
 export type GgufValue =
   | { readonly type: "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "f64"; readonly value: number }
   | { readonly type: "u64" | "i64"; readonly value: number | bigint }
@@ -10,6 +9,10 @@ export type GgufValue =
       readonly of: Exclude<GgufValue["type"], "array">;
       readonly value: readonly unknown[];
     };
+
+export const u32 = (value: number): GgufValue => ({ type: "u32", value });
+export const f32 = (value: number): GgufValue => ({ type: "f32", value });
+export const text = (value: string): GgufValue => ({ type: "string", value });
 
 export interface GgufHeaderFields {
   readonly metadata: Readonly<Record<string, GgufValue>>;

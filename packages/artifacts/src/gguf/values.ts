@@ -1,5 +1,5 @@
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
-import type { GgufMetadata } from "./gguf-file.js";
+import type { GgufMetadata } from "./file.js";
 
 /** Typed look-ups under one prefix of a GGUF file's metadata, with errors that name the full key. */
 export class GgufValues {

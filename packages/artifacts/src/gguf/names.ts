@@ -1,3 +1,5 @@
+import type { ExpertNames } from "../program/mixture-of-experts.js";
+
 /**
  * GGUF's tensor names in Hugging Face's terms. Source: MODEL_TENSORS in llama.cpp's gguf-py/gguf/constants.py and tensor_mapping.py.
  */
@@ -40,40 +42,22 @@ export const phi3LayerNames: LayerNames = {
   ffn_up: "mlp.gate_up_proj",
 };
 
-export const mixtralLayerNames: LayerNames = {
-  ...llamaLayerNames,
-  ffn_gate_inp: "block_sparse_moe.gate",
-  ffn_gate_exps: "block_sparse_moe.experts.*.w1",
-  ffn_up_exps: "block_sparse_moe.experts.*.w3",
-  ffn_down_exps: "block_sparse_moe.experts.*.w2",
-};
-
-export const qwenMoeLayerNames: LayerNames = {
-  ...llamaLayerNames,
-  ffn_gate_inp: "mlp.gate",
-  ffn_gate_exps: "mlp.experts.*.gate_proj",
-  ffn_up_exps: "mlp.experts.*.up_proj",
-  ffn_down_exps: "mlp.experts.*.down_proj",
-  ffn_gate_inp_shexp: "mlp.shared_expert_gate",
-  ffn_gate_shexp: "mlp.shared_expert.gate_proj",
-  ffn_up_shexp: "mlp.shared_expert.up_proj",
-  ffn_down_shexp: "mlp.shared_expert.down_proj",
-};
-
-export const gptOssLayerNames: LayerNames = {
-  ...qwenMoeLayerNames,
-  attn_sinks: "self_attn.sinks",
-  post_attention_norm: "post_attention_layernorm",
-  ffn_gate_inp: "mlp.router",
-};
-
-export const graniteMoeLayerNames: LayerNames = {
-  ...llamaLayerNames,
-  ffn_gate_inp: "block_sparse_moe.router.layer",
-  ffn_gate_exps: "block_sparse_moe.experts.*.gate_proj",
-  ffn_up_exps: "block_sparse_moe.experts.*.up_proj",
-  ffn_down_exps: "block_sparse_moe.experts.*.down_proj",
-};
+/** A mixture's router and experts, of which GGUF keeps all in one tensor. */
+export function expertLayerNames({ router, expert, shared }: ExpertNames): LayerNames {
+  const { gate, up, down } = expert("*");
+  return {
+    ffn_gate_inp: router,
+    ffn_gate_exps: gate,
+    ffn_up_exps: up,
+    ffn_down_exps: down,
+    ...(shared !== undefined && {
+      ffn_gate_inp_shexp: shared.gate,
+      ffn_gate_shexp: `${shared.mlp}.gate_proj`,
+      ffn_up_shexp: `${shared.mlp}.up_proj`,
+      ffn_down_shexp: `${shared.mlp}.down_proj`,
+    }),
+  };
+}
 
 /** The Hugging Face name; undefined for a tensor the architecture does not have. */
 export function huggingFaceName(name: string, layerNames: LayerNames = llamaLayerNames): string | undefined {

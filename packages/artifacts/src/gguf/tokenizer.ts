@@ -1,8 +1,8 @@
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
 import type { TokenizerFileConfig, TokenizerSource } from "@octavo/text/tokenizer/source";
-import type { GgufMetadata } from "./gguf-file.js";
+import type { GgufMetadata } from "./file.js";
 import { GgufStrings } from "@octavo/text/files/gguf-strings";
-import { GgufValues } from "./gguf-values.js";
+import { GgufValues } from "./values.js";
 
 /** A GGUF file's own vocabulary and templates. Metadata keeps GGUF's keys (`tokenizer.ggml.*`). */
 export function readGgufTokenizer(path: string, metadata: GgufMetadata): TokenizerSource {

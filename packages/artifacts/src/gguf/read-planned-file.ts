@@ -1,9 +1,9 @@
 import type { ModelConfig } from "../program/model-config.js";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
-import type { GgufArchitecture } from "./gguf-architectures.js";
-import { findGgufArchitecture, readGgufConfig, type RopeFactors } from "./gguf-config.js";
-import type { GgufMetadata } from "./gguf-file.js";
-import type { GgufValue } from "./write-gguf-header.js";
+import type { ModelFamily } from "../program/model-family.js";
+import { findGgufFamily, readGgufConfig, type RopeFactors } from "./config.js";
+import type { GgufMetadata } from "./file.js";
+import type { GgufValue } from "./write-header.js";
 
 /** A GGUF file that is to be written. */
 export interface GgufToBe {
@@ -15,18 +15,17 @@ export interface GgufToBe {
   readonly ropeFactors: RopeFactors;
 }
 
-/** What a reader will take a file for that is to be written, and how it names a layer's tensors. */
-export function readGgufToBe(
-  file: GgufToBe,
-  supported: readonly string[],
-): { readonly config: ModelConfig; readonly architecture: GgufArchitecture } {
+/** What a reader will take a file for that is to be written. */
+export function readGgufToBe(file: GgufToBe): { readonly config: ModelConfig; readonly family: ModelFamily } {
   const { path, tensors, ropeFactors } = file;
   const metadata: GgufMetadata = new Map(
     Object.entries(file.metadata).map(([key, value]) => [key, asRead(value)]),
   );
-  const architecture = findGgufArchitecture(path, metadata, supported);
-  const config = readGgufConfig({ path, metadata, tensors, ropeFactors, architecture, dtype: "quantized" });
-  return { config, architecture };
+  const family = findGgufFamily(path, metadata);
+  return {
+    config: readGgufConfig({ path, metadata, tensors, ropeFactors, family, dtype: "quantized" }),
+    family,
+  };
 }
 
 /** As `GgufMetadata` holds it. */
