@@ -1,12 +1,13 @@
 import type { Backend, Program } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { type OptionsOf, type ResolvedOptions, resolveOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
-import { type SchedulingPolicyName, schedulingPolicyNames } from "../scheduler/policies/scheduling-policy.js";
+import { paramOf, schedulingOptions } from "../options/option-rows.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 
-export interface EngineOptions {
+export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {
   /** Neither is disposed by the engine. */
   readonly backend: Backend;
   /** Compiled for at least `maxNumBatchedTokens` tokens. */
@@ -24,53 +25,12 @@ export interface EngineOptions {
   readonly blockSize: number;
   /** Prompt and output tokens of a sequence together. */
   readonly maxModelLen: number;
-  /** Sequences running at once; default 256. */
-  readonly maxNumSeqs?: number | undefined;
-  /** Tokens per step; default 2048. */
-  readonly maxNumBatchedTokens?: number | undefined;
-  /** Default true. */
-  readonly enablePrefixCaching?: boolean | undefined;
-  /** Default true; without it `maxNumBatchedTokens` must hold `maxModelLen`. */
-  readonly enableChunkedPrefill?: boolean | undefined;
-  /** Default `fcfs`. */
-  readonly schedulingPolicy?: SchedulingPolicyName | undefined;
-  /** Requests that may wait to be admitted; default 1024. More are refused with `queue_full`. */
-  readonly maxQueuedRequests?: number | undefined;
-  /** Prompt tokens that they may have together; default 0, no bound. */
-  readonly maxQueuedTokens?: number | undefined;
-  /** The same of one tenant's requests, whose account may say otherwise; default 0, no bound of its own. */
-  readonly maxQueuedRequestsPerTenant?: number | undefined;
-  readonly maxQueuedTokensPerTenant?: number | undefined;
-  /**
-   * Prompt tokens one sequence may take of a step as long as others have prompts to compute too: keeps short prompts
-   * from waiting behind a long one, and no part of the budget unused. Default a quarter of it; 0 is off.
-   */
-  readonly longPrefillTokenThreshold?: number | undefined;
-  /**
-   * Prompts longer than that which are computed side by side while others want some of the budget too; what they leave is
-   * theirs. Default 0, no bound; 2 under the fair policy.
-   */
-  readonly maxLongPartialPrefills?: number | undefined;
-  /**
-   * Milliseconds that a step with prompts may take while others generate, as far as pieces of at least 128 tokens
-   * allow: bounds the gaps in their streams. Default 200; 0 is no bound. Needs chunked prefill.
-   */
-  readonly maxPrefillStepMs?: number | undefined;
-  /** With less of the machine's memory free, requests are refused with `overloaded`; default 0, never. */
-  readonly minFreeMemoryBytes?: number | undefined;
-  /**
-   * A file of the engine's own that survives its process: a request that was being computed when two processes died is refused.
-   * Default none.
-   */
-  readonly crashJournal?: string | undefined;
-  /** Told when that file cannot be written any more. */
+  /** Called when the crash journal can no longer be written. */
   readonly onWarning?: ((message: string) => void) | undefined;
-  /** LoRA adapters that take part in one step at most; default none can be asked for. */
+  /** LoRA adapters in one step; undefined where none are served. */
   readonly maxLoras?: number | undefined;
-  /** Guesses tokens and checks several in one step; default off. Changes speed, never tokens. */
+  /** Proposes draft tokens and verifies several in one step; default off. Changes speed, never tokens. */
   readonly speculation?: SpeculationOptions | undefined;
-  /** Let the engine be made to evict, preempt, wait and be slow. Default false: then nothing of it is there. */
-  readonly enableFaultInjection?: boolean | undefined;
   readonly hooks?: EngineHooks | undefined;
 }
 
@@ -97,74 +57,25 @@ export interface RunningEngine extends Engine {
   checkIntegrity(): void;
 }
 
-export type ResolvedEngineOptions = Omit<
-  Required<EngineOptions>,
-  DefaultedOption | "hooks" | "crashJournal" | "onWarning" | "maxLoras" | "speculation"
-> & {
-  readonly [Key in DefaultedOption]: NonNullable<EngineOptions[Key]>;
-} & {
+export interface ResolvedEngineOptions
+  extends Omit<EngineOptions, keyof typeof schedulingOptions>, ResolvedOptions<typeof schedulingOptions> {
+  readonly longPrefillTokenThreshold: number;
+  readonly maxLongPartialPrefills: number;
   readonly hooks: EngineHooks;
-  readonly crashJournal?: string | undefined;
-  readonly onWarning?: ((message: string) => void) | undefined;
-  readonly maxLoras?: number | undefined;
-  readonly speculation?: SpeculationOptions | undefined;
-};
-
-type DefaultedOption =
-  | "maxNumSeqs"
-  | "maxNumBatchedTokens"
-  | "enablePrefixCaching"
-  | "enableChunkedPrefill"
-  | "schedulingPolicy"
-  | "maxQueuedRequests"
-  | "maxQueuedTokens"
-  | "maxQueuedRequestsPerTenant"
-  | "maxQueuedTokensPerTenant"
-  | "longPrefillTokenThreshold"
-  | "maxLongPartialPrefills"
-  | "maxPrefillStepMs"
-  | "minFreeMemoryBytes"
-  | "enableFaultInjection";
+}
 
 /** Fills in defaults and throws `invalid_option` for what cannot work. */
 export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOptions {
-  const maxNumBatchedTokens = options.maxNumBatchedTokens ?? 2048;
+  const scheduling = resolveOptions(schedulingOptions, options, paramOf);
+  const { maxNumBatchedTokens, schedulingPolicy } = scheduling;
   const resolved: ResolvedEngineOptions = {
     ...options,
-    maxNumBatchedTokens,
-    maxNumSeqs: options.maxNumSeqs ?? 256,
-    enablePrefixCaching: options.enablePrefixCaching ?? true,
-    enableChunkedPrefill: options.enableChunkedPrefill ?? true,
-    schedulingPolicy: options.schedulingPolicy ?? "fcfs",
-    maxQueuedRequests: options.maxQueuedRequests ?? 1024,
-    maxQueuedTokens: options.maxQueuedTokens ?? 0,
-    maxQueuedRequestsPerTenant: options.maxQueuedRequestsPerTenant ?? 0,
-    maxQueuedTokensPerTenant: options.maxQueuedTokensPerTenant ?? 0,
-    longPrefillTokenThreshold: options.longPrefillTokenThreshold ?? Math.ceil(maxNumBatchedTokens / 4),
-    maxLongPartialPrefills: options.maxLongPartialPrefills ?? (options.schedulingPolicy === "fair" ? 2 : 0),
-    maxPrefillStepMs: options.maxPrefillStepMs ?? 200,
-    minFreeMemoryBytes: options.minFreeMemoryBytes ?? 0,
-    enableFaultInjection: options.enableFaultInjection ?? false,
+    ...scheduling,
+    longPrefillTokenThreshold: scheduling.longPrefillTokenThreshold ?? Math.ceil(maxNumBatchedTokens / 4),
+    maxLongPartialPrefills: scheduling.maxLongPartialPrefills ?? (schedulingPolicy === "fair" ? 2 : 0),
     hooks: options.hooks ?? {},
   };
   integer("max_model_len", resolved.maxModelLen, 1);
-  integer("max_num_seqs", resolved.maxNumSeqs, 1);
-  integer("max_num_batched_tokens", resolved.maxNumBatchedTokens, 1);
-  if (!schedulingPolicyNames.includes(resolved.schedulingPolicy)) {
-    throw new OctavoError(
-      "invalid_option",
-      `scheduling_policy must be one of ${schedulingPolicyNames.join(", ")}, not ${resolved.schedulingPolicy}`,
-      { param: "scheduling_policy" },
-    );
-  }
-  integer("max_queued_requests", resolved.maxQueuedRequests, 0);
-  integer("max_queued_tokens", resolved.maxQueuedTokens, 0);
-  integer("max_queued_requests_per_tenant", resolved.maxQueuedRequestsPerTenant, 0);
-  integer("max_queued_tokens_per_tenant", resolved.maxQueuedTokensPerTenant, 0);
-  integer("max_long_partial_prefills", resolved.maxLongPartialPrefills, 0);
-  integer("long_prefill_token_threshold", resolved.longPrefillTokenThreshold, 0);
-  integer("max_prefill_step_ms", resolved.maxPrefillStepMs, 0);
-  integer("min_free_memory_bytes", resolved.minFreeMemoryBytes, 0);
   if (resolved.maxLoras !== undefined) integer("max_loras", resolved.maxLoras, 1);
   if (resolved.speculation !== undefined)
     integer("num_speculative_tokens", resolved.speculation.numSpeculativeTokens, 1);
