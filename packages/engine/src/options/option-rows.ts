@@ -3,6 +3,8 @@ import { quantizationNames } from "@octavo/artifacts/quantization/quantization-n
 import { schedulingPolicyNames } from "../scheduler/policies/scheduling-policy.js";
 import { adapterSpec, speculativeConfig, templateSource, weightCorruption } from "./option-values.js";
 
+export { isNgram } from "./option-values.js";
+
 const floatTypes = ["auto", "f32", "f16", "bf16"] as const;
 
 /** Options that the engine takes as they are. Adding one is a row here and the code that reads it. */
