@@ -1,13 +1,7 @@
 export * from "./answers/answer.js";
 export * from "./cases/eval-case.js";
 export * from "./certificate/index.js";
-export * from "./checks/check.js";
-export * from "./checks/define-check.js";
-export type { TestBed, TestBedNeed } from "./checks/test-bed.js";
 export * from "./checks/index.js";
-export * from "./checks/observation.js";
-export * from "./checks/spans/index.js";
-export * from "./checks/judging/index.js";
 export * from "./datasets/index.js";
 export * from "./evaluation/index.js";
 export * from "./evaluators/index.js";

@@ -1,3 +1,14 @@
+export * from "./check.js";
+export * from "./define-check.js";
+export * from "./observation.js";
+export type { TestBed, TestBedNeed } from "./test-bed.js";
+export * from "./spans/from-spans.js";
+export * from "./spans/gather-spans.js";
+export * from "./spans/read-spans.js";
+export * from "./collecting/from-answer.js";
+export * from "./collecting/from-headers.js";
+export * from "./judging/false-alarms.js";
+export { decide, overallVerdict, type TestedEffect } from "./judging/verdicts.js";
 export { evictionBurstCheck } from "./eviction-burst/check.js";
 export type { EvictionBurstSettings } from "./eviction-burst/settings.js";
 export { evictionCheck } from "./eviction/check.js";

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import type { Answer } from "../../answers/answer.js";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { Score } from "../../evaluators/evaluator.js";
+import { journalKey } from "../../journal/journal.js";
 import { concurrently } from "../../runners/concurrently.js";
 import { scorePair } from "../../runners/score-pair.js";
 import type { Target } from "../../targets/target.js";
@@ -88,7 +88,7 @@ class CaseCollector {
   async collect(plan: CasePlan, signal: AbortSignal): Promise<readonly Observation[]> {
     const { journal } = this.#options.bed;
     const key = journal === undefined ? "" : keyOf(plan, this.#options);
-    const kept = journal?.get(key);
+    const kept = await journal?.get(key);
     if (kept !== undefined) return kept;
     const sent = await this.#send(plan, signal);
     const observations = await this.#score(sent, signal);
@@ -196,5 +196,5 @@ function keyOf({ evalCase, requests }: CasePlan, { purpose, bed }: CollectOption
     typeof extraBody === "function" ? "computed" : extraBody,
   ]);
   const text = JSON.stringify([purpose, bed.seed, evalCase, sends, evaluators]);
-  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+  return journalKey(text);
 }

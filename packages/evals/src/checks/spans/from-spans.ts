@@ -23,8 +23,8 @@ export function observationsFromSpans(value: unknown, reading: SpanReading): rea
 function isCall({ facts }: SpanRecord): boolean {
   const marks = Object.entries(callMarks).filter(([name]) => facts.has(name));
   if (marks.length > 0) return marks.some(([name, kinds]) => kinds.has(String(facts.get(name))));
-  // of the guides' spans some have nothing but the facts themselves
-  return [...factNames.promptTokens, ...factNames.completionTokens, ...factNames.queueDepth].some(([name]) =>
+  // some spans of the guides have nothing but the facts themselves
+  return [...factNames.promptTokens, ...factNames.completionTokens, ...factNames.queueDepth].some((name) =>
     facts.has(name),
   );
 }
@@ -105,23 +105,24 @@ function scoresOf(facts: ReadonlyMap<string, unknown>): Record<string, number> {
 }
 
 function tagsOf(facts: ReadonlyMap<string, unknown>): readonly string[] {
-  const value = factNames.tags.map(([name]) => facts.get(name)).find((found) => found !== undefined);
+  const value = factNames.tags.map((name) => facts.get(name)).find((found) => found !== undefined);
   return Array.isArray(value) ? value.filter((tag) => typeof tag === "string") : [];
 }
 
 function numberOf(facts: ReadonlyMap<string, unknown>, names: FactNames): number | undefined {
-  for (const [name, scale] of names) {
-    const value = facts.get(name);
+  for (const name of names) {
+    const [key, scale] = typeof name === "string" ? [name, 1] : [name.seconds, 1000];
+    const value = facts.get(key);
     const isNumeric = typeof value === "number" || (typeof value === "string" && value.trim() !== "");
     if (isNumeric && Number.isFinite(Number(value))) return Number(value) * scale;
   }
   return undefined;
 }
 
-/** Of a list, the first. */
+/** The first entry of a list. */
 function textOf(facts: ReadonlyMap<string, unknown>, names: FactNames): string | undefined {
-  for (const [name] of names) {
-    const value: unknown = facts.get(name);
+  for (const name of names) {
+    const value: unknown = facts.get(typeof name === "string" ? name : name.seconds);
     const first: unknown = Array.isArray(value) ? value[0] : value;
     if (typeof first === "string" && first !== "") return first;
     if (typeof first === "number") return String(first);
