@@ -18,7 +18,7 @@ test("refuses below the watermark, and until there is clearly more again", () =>
   assert.equal(numLooks, 1, "it does not look all the time");
   const refusal = {
     code: "overloaded",
-    message: /300 MiB of memory left, and takes requests again from 500 MiB on/,
+    message: /300 MiB of memory left, and accepts requests again from 500 MiB on/,
   };
   assert.throws(() => watermark.check(300), refusal);
   free = 450 * mebibyte;
