@@ -160,7 +160,7 @@ describe("the crash journal", () => {
     second.write();
     assert.ok(statSync(path).size < 1024 ** 2);
     using third = journal();
-    assert.throws(() => third.check(digest), { code: "request_quarantined", message: /died twice/ });
+    assert.throws(() => third.check(digest), { code: "request_quarantined", message: /crashed twice/ });
   });
 
   test("forgets after a week, and keeps a bounded number", () => {

@@ -1,11 +1,11 @@
-/** The least, the mean and the most of some numbers; all 0 of none. */
+/** Minimum, mean and maximum of some numbers; all 0 if there are none. */
 export interface Spread {
   readonly min: number;
   readonly mean: number;
   readonly max: number;
 }
 
-/** Takes numbers one by one and keeps their spread. */
+/** Computes a spread incrementally. */
 export class SpreadCounter {
   #count = 0;
   #sum = 0;

@@ -1,7 +1,7 @@
 import type { PrefixCache } from "../kv-cache/prefix-cache.js";
 import type { Sequence } from "./sequence.js";
 
-/** A sequence waits if that saves at minSaved this share of its own tokens... */
+/** A sequence waits if that saves at least this share of its own tokens... */
 const minShareOfSequence = 1 / 2;
 /** ...and of the tokens of the step it waits for. */
 const minShareOfStep = 1 / 8;
