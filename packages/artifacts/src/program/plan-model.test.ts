@@ -78,14 +78,14 @@ describe("planModel", () => {
     assert.equal(norms.length, 4);
   });
 
-  test("hands each layer its own window", () => {
+  test("gives each layer its own window", () => {
     const windows = planModel(tinyConfig, tensorsOf(tinyConfig)).ops.flatMap((op) =>
       op.op === "attention" ? [op.slidingWindow] : [],
     );
     assert.deepEqual(windows, [undefined, 8]);
   });
 
-  test("names a missing tensor and what it should be", () => {
+  test("names a missing tensor and its expected shape", () => {
     const tensors = tensorsOf(tinyConfig);
     tensors.delete("model.layers.1.mlp.up_proj.weight");
     assert.throws(

@@ -29,7 +29,7 @@ test("refuses below the watermark, and until there is clearly more again", () =>
   watermark.check(1200);
 });
 
-test("an engine without one takes everything, one that cannot have it takes nothing and says why", async () => {
+test("without a journal every request is accepted; a journal that cannot be opened is an error that says why", async () => {
   const { engine: plain } = createFakeEngine();
   await collect(plain.generate(generationRequest([1], { maxTokens: 1 })));
   await plain[Symbol.asyncDispose]();

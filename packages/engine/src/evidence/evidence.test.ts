@@ -8,7 +8,7 @@ import { Random } from "@octavo/text/testing/random";
 import { VirtualClock } from "../testing/fakes/virtual-clock.js";
 
 describe("attribution", () => {
-  test("the requests' parts of the backend's time add up to it, aborted and failed ones included", async () => {
+  test("the requests' shares add up to the compute time, aborted and failed ones included", async () => {
     const { engine } = createFakeEngine({ numBlocks: 40, maxNumBatchedTokens: 48 });
     const steps: StepRecord[] = [];
     const settled: (readonly [string, number])[] = [];
@@ -70,7 +70,7 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("a request that fails, and one in a step that never ended, are settled too", async () => {
+  test("failed requests and those of an unfinished step are settled too", async () => {
     let calls = 0;
     const { engine } = createFakeEngine({
       backend: {
@@ -94,7 +94,7 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("the record counts steps, neighbours, blocks, cache hits and what preemption cost", async () => {
+  test("the record counts steps, neighbours, blocks, cache hits and recomputed tokens", async () => {
     const { engine } = createFakeEngine({ numBlocks: 16, maxModelLen: 48, maxNumBatchedTokens: 64 });
     const prompt = randomPrompt(16, 1);
     await collect(engine.generate(generationRequest(prompt, { maxTokens: 2 })));
@@ -123,7 +123,7 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("neighbours are those who were there meanwhile, as they would have to be sent again", async () => {
+  test("neighbours are the requests present meanwhile, as needed for a replay", async () => {
     using clock = new VirtualClock();
     const { engine } = createFakeEngine({ ...longContext, backend: timedSteps(clock) });
     const before = generationRequest(randomPrompt(8, 1), { maxTokens: 2 });
@@ -164,7 +164,7 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("neighbours of one that runs are known too, and those that are too many are the least busy", async () => {
+  test("running requests have neighbours too; beyond the limit, the least busy are omitted", async () => {
     const { engine } = createFakeEngine({ ...longContext, numBlocks: 8192, maxNumSeqs: 8 });
     const own = generationRequest(randomPrompt(8, 1), { maxTokens: 60 });
     const crowd = Array.from({ length: 600 }, (_, index) =>
@@ -183,7 +183,7 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("the record says how many requests were waiting when it came", async () => {
+  test("the record has the queue depth at arrival", async () => {
     const { engine } = createFakeEngine({ maxNumSeqs: 1 });
     const requests = Array.from({ length: 4 }, (_, index) =>
       generationRequest(randomPrompt(4, index), { maxTokens: 3 }),
@@ -200,7 +200,7 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("a prompt whose cached blocks were evicted is known to be computed again for that reason", async () => {
+  test("recomputing a prompt whose cached blocks were evicted is attributed to eviction", async () => {
     using clock = new VirtualClock();
     // The memory of evictions is a table that one hash in thousands overwrites: engines differ in their hashes.
     const recompute = async () => {
@@ -225,7 +225,7 @@ describe("attribution", () => {
     for (const run of runs) await run.engine[Symbol.asyncDispose]();
   });
 
-  test("time for which the reader left output lying is counted", async () => {
+  test("the time that output waits for its reader is counted", async () => {
     const { engine } = createFakeEngine();
     const request = generationRequest([1, 2, 3], { maxTokens: 30 });
     for await (const event of engine.generate(request)) {

@@ -4,8 +4,8 @@ import { collect, createFakeEngine, generationRequest } from "../testing/fakes/e
 import { longContext, randomPrompt, timedSteps } from "../testing/fakes/timed-engine.js";
 import { VirtualClock } from "../testing/fakes/virtual-clock.js";
 
-describe("blame", () => {
-  test("a burst of prompt tokens that slowed a stream is named, every time", async () => {
+describe("slow tokens", () => {
+  test("a burst of prompts that slowed a stream is named, every time", async () => {
     using clock = new VirtualClock();
     const { engine } = createFakeEngine({ ...longContext, backend: timedSteps(clock) });
     for (let run = 0; run < 25; run += 1) {
@@ -34,7 +34,7 @@ describe("blame", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("nobody is blamed where nobody came", async () => {
+  test("no request is blamed if there was none", async () => {
     using clock = new VirtualClock();
     const { engine } = createFakeEngine({ ...longContext, backend: timedSteps(clock) });
     for (let run = 0; run < 25; run += 1) {
@@ -76,7 +76,7 @@ describe("blame", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("a preempted stream's gap is put down to the preemption, and to whoever needed the blocks", async () => {
+  test("a preempted stream's gap is attributed to the preemption and to the request that needed the blocks", async () => {
     using clock = new VirtualClock();
     let isForced = false;
     const { engine } = createFakeEngine({
@@ -122,7 +122,7 @@ describe("blame", () => {
     await small.engine[Symbol.asyncDispose]();
   });
 
-  test("a first token that came late from the queue names those who were computed meanwhile", async () => {
+  test("a first token delayed by the queue names the requests computed meanwhile", async () => {
     using clock = new VirtualClock();
     const { engine } = createFakeEngine({ ...longContext, maxNumSeqs: 1, backend: timedSteps(clock) });
     const first = generationRequest(randomPrompt(300, 1), { maxTokens: 30 });
@@ -134,7 +134,7 @@ describe("blame", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("time before the engine is preparation, and its grammar's part is told apart", async () => {
+  test("time before the engine is preparation, with the grammar's part separate", async () => {
     const { engine } = createFakeEngine();
     const arrivalMs = performance.now() - 1000;
     const request = generationRequest([1, 2], { maxTokens: 2 }, { arrivalMs, grammarMs: 700 });
@@ -146,7 +146,7 @@ describe("blame", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("requests are remembered while they run and for a while after, and no longer", async () => {
+  test("requests are kept while they run and for a while after", async () => {
     const { engine } = createFakeEngine();
     assert.equal(engine.evidence.request("nobody"), undefined);
     const first = generationRequest([1], { maxTokens: 5 });

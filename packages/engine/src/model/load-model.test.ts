@@ -110,7 +110,7 @@ function throwsCode(code: string, pattern: RegExp): (error: unknown) => boolean 
 }
 
 describe("loadModel", () => {
-  test("weights stay in their files where that is asked for and no cache is to keep them packed", async () => {
+  test("reads weights in place if requested and no cache holds them packed", async () => {
     const bf16 = Object.fromEntries([...tensorsOf(tinyConfig).keys()].map((name) => [name, "bf16"] as const));
     const mixed = { ...bf16, "lm_head.weight": "q8_0" } as const;
     for (const [types, asked, hasCache, expected] of [
@@ -151,7 +151,7 @@ describe("loadModel", () => {
     assert.equal(recorder.live, 0);
   });
 
-  test("leaves packing for later from a size on, and not to a backend that leaves nothing", async () => {
+  test("packs later from a size on, if the backend can", async () => {
     const bytes = [...tensorsOf(tinyConfig).values()]
       .filter(({ shape }) => shape.length === 2)
       .reduce((sum, { byteLength }) => sum + byteLength, 0);
@@ -170,7 +170,7 @@ describe("loadModel", () => {
     }
   });
 
-  test("hands the backend enough matrices to keep its threads busy", async () => {
+  test("gives the backend enough matrices to keep its threads busy", async () => {
     const recorder = new RecordingBackend();
     const loaded = await loadModel(asBackend(recorder), checkpointOf({ ...tinyConfig, numLayers: 12 }), {
       maxTokens: 8,
@@ -179,7 +179,7 @@ describe("loadModel", () => {
     loaded[Symbol.dispose]();
   });
 
-  test("leaves nothing behind when a weight is refused", async () => {
+  test("disposes everything when a weight is refused", async () => {
     const recorder = new RecordingBackend("model.layers.1.self_attn.o_proj.weight");
     await assert.rejects(
       loadModel(asBackend(recorder), checkpointOf(tinyConfig), { maxTokens: 8 }),
