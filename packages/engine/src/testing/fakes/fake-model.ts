@@ -11,12 +11,12 @@ export function mix(hash: number, value: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** Logits that follow from a hash, in [-4, 4). */
+/** Logits computed from a hash, in [-4, 4). */
 export function logitsOf(hash: number, vocabSize: number): Float32Array {
   return Float32Array.from({ length: vocabSize }, (_, token) => (mix(hash, token) / 2 ** 32) * 8 - 4);
 }
 
-export function logSoftmax(logits: ArrayLike<number>): Float64Array {
+export function logProbabilities(logits: ArrayLike<number>): Float64Array {
   const values = Float64Array.from(logits);
   const max = values.reduce((best, value) => Math.max(best, value), Number.NEGATIVE_INFINITY);
   const sum = values.reduce((total, value) => total + Math.exp(value - max), 0);
@@ -24,11 +24,11 @@ export function logSoftmax(logits: ArrayLike<number>): Float64Array {
 }
 
 /** Ids by logprob, best first, lower ids first among equals. */
-export function ranking(logprobs: Float64Array): Int32Array {
+export function tokensByLogprob(logprobs: Float64Array): Int32Array {
   return Int32Array.from(logprobs.keys()).sort((a, b) => (logprobs[b] ?? 0) - (logprobs[a] ?? 0) || a - b);
 }
 
-/** Counts what it is told and samples; insists that each output token is counted exactly once. */
+/** A sampler state that checks that each output token is counted exactly once. */
 export class FakeSamplerState implements SamplerState {
   readonly kind = "sampler-state";
   readonly spec: SamplerStateSpec;
@@ -79,10 +79,10 @@ export class FakeSamplerState implements SamplerState {
   }
 }
 
-/** What `sampleToken` returns when nothing is allowed. */
+/** Returned by `sampleToken` when no token is allowed. */
 export const noToken = -1;
 
-/** Greedy, or one draw from the tempered distribution keyed by (seed, index). */
+/** Greedy, or sampled from the tempered distribution with a random number keyed by (seed, index). */
 export function sampleToken(raw: Float32Array, sampling: RowSampling): number {
   const logits = Float64Array.from(raw);
   const { mask } = sampling;
@@ -102,10 +102,10 @@ export function sampleToken(raw: Float32Array, sampling: RowSampling): number {
     state.apply(logits, sampling.suppressStops === true);
   }
   if (logits.every((logit) => logit === Number.NEGATIVE_INFINITY)) return noToken;
-  const logprobs = logSoftmax(
+  const logprobs = logProbabilities(
     sampling.temperature === 0 ? logits : logits.map((logit) => logit / sampling.temperature),
   );
-  let token = ranking(logprobs)[0] ?? 0;
+  let token = tokensByLogprob(logprobs)[0] ?? 0;
   if (sampling.temperature > 0) {
     const seed = mix(mix(17, Number(sampling.seed & 0xffffffffn)), Number(sampling.seed >> 32n));
     let left = mix(seed, sampling.index) / 2 ** 32;

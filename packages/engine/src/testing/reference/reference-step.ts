@@ -22,7 +22,7 @@ interface Buffer {
   readonly data: Float32Array;
 }
 
-/** Runs a program op by op over one step, as the docstrings of `Op` say. */
+/** Runs a program op by op over one step, as specified in the docstrings of `Op`. */
 export function runReferenceStep(spec: ProgramSpec, cache: ReferenceKvCache, plan: StepPlan): RowResult[] {
   const step = new ReferenceStep(spec, cache, plan);
   for (const op of spec.ops) step.run(op);
