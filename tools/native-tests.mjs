@@ -1,13 +1,12 @@
 // Builds the native core with its standalone tests and runs them: plain; under sanitizers with --sanitize; the NEON build
 // under qemu-user with --neon, where a cross compiler and qemu-aarch64 are installed (it says so and skips where not).
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { arch, availableParallelism } from "node:os";
-import { compileUnits, findCompiler, nativeUnits } from "./build-native.mjs";
+import { compileUnits, findCompiler, isCore, nativeFolder, nativeUnits } from "./build-native.mjs";
 import { capture, filesBelow, must, root, say } from "./lib/steps.mjs";
 
-const native = "packages/kernels/native";
+const tests = `${nativeFolder}/tests`;
 const plain = { flags: ["-O2", "-g"] };
 // lines for reports, and nothing of variables, which takes the compiler longest
 const sanitized = ["-O1", "-g1"];
@@ -38,13 +37,11 @@ const names = [
   ...(asked.includes("--neon") ? ["neon"] : []),
 ];
 const only = asked.filter((argument) => !argument.startsWith("--"));
-const mains = filesBelow(`${native}/tests`, (path) => path.endsWith("_test.cpp")).filter(
+const mains = filesBelow(tests, (path) => path.endsWith("_test.cpp")).filter(
   (path) => only.length === 0 || only.some((part) => path.includes(part)),
 );
 
-const isShared = (path) =>
-  !path.startsWith(`${native}/binding/`) &&
-  !(path.startsWith(`${native}/tests/`) && /_(test|bench)\.cpp$/.test(path));
+const isShared = (path) => isCore(path) || path.startsWith(`${tests}/support/`);
 
 async function runVariant(name) {
   const { flags, quick = false, targetArch = arch(), compiler: wanted, runner = [] } = variants[name];
@@ -89,6 +86,6 @@ function installed(command) {
   }
 }
 
-let failed = existsSync(join(root, native)) && mains.length > 0 ? 0 : 1;
+let failed = mains.length > 0 ? 0 : 1;
 for (const name of names.length > 0 ? names : ["plain"]) failed += await runVariant(name);
 process.exit(failed === 0 ? 0 : 1);

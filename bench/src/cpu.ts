@@ -9,11 +9,11 @@ import { octavo } from "./cpu/contenders/octavo.js";
 import { type CpuOptions, parseFlags, usage } from "./cpu/flags.js";
 import { measureLimits } from "./cpu/limits.js";
 import { type ModelFile, modelFile, warmFileCache } from "./cpu/models/model-file.js";
-import { type RunRecord, saveResults } from "./cpu/report/results-file.js";
+import { saveResults } from "./cpu/report/results-file.js";
 import { type CaseResult, summarise } from "./cpu/report/summarise.js";
 import { renderTable } from "./cpu/report/table.js";
 import { runCase } from "./cpu/run/run-case.js";
-import { currentCommit, resultsFolder, thisMachine, today } from "./support/results.js";
+import { resultsFolder, thisRun } from "./support/results.js";
 
 const say = (text: string): void => {
   process.stderr.write(`${text}\n`);
@@ -36,12 +36,7 @@ async function main(args: readonly string[]): Promise<number> {
       say(`${type}: the same answers`);
     }
   }
-  const run: RunRecord = {
-    machine: thisMachine(),
-    commit: currentCommit(),
-    date: today(),
-    peers: peers.versions,
-  };
+  const run = { ...thisRun(), peers: peers.versions };
   const bandwidths: number[] = [];
   const lines: CaseResult[] = [];
   let numFailed = 0;

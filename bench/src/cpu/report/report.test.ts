@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 import type { CaseSpec } from "../cases.js";
 import { modelShapes } from "../models/shapes.js";
 import type { Sample } from "../run/run-case.js";
-import { mergeResults, type RunRecord, saveResults } from "./results-file.js";
+import { mergeResults, type CpuRun, saveResults } from "./results-file.js";
 import { type CaseResult, summarise } from "./summarise.js";
 import { renderTable } from "./table.js";
 
@@ -93,7 +93,7 @@ describe("summarise", () => {
 });
 
 describe("results of several runs", () => {
-  const run = (commit: string): RunRecord => ({
+  const run = (commit: string): CpuRun => ({
     machine: { cpu: "x", cores: 2, memoryGiB: 1, node: "v20" },
     commit,
     date: "2026-01-01",
@@ -110,8 +110,8 @@ describe("results of several runs", () => {
   });
 
   test("merge by case, each with the record of its run", () => {
-    const first = mergeResults(undefined, run("a"), [line("one", 1), line("two", 2)]);
-    const second = mergeResults(first, run("b"), [line("two", 3), line("three", 4)]);
+    const first = mergeResults([], run("a"), [line("one", 1), line("two", 2)]);
+    const second = mergeResults(first.cases, run("b"), [line("two", 3), line("three", 4)]);
     assert.equal(second.commit, "b");
     assert.deepEqual(
       second.cases.map((item) => [item.name, item.octavo, item.run.commit]),
@@ -124,7 +124,7 @@ describe("results of several runs", () => {
   });
 
   test("a figure and its peers are lines of their own", () => {
-    assert.equal(mergeResults(undefined, run("a"), lines).cases.length, 3);
+    assert.equal(mergeResults([], run("a"), lines).cases.length, 3);
   });
 
   test("a file that is something else is left alone", () => {

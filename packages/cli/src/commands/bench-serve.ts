@@ -6,7 +6,7 @@ import {
   type DatasetSpec,
   type GoodputBounds,
   loadTest,
-  renderTable,
+  renderLoadSummary,
   type TraceFormat,
 } from "@octavo/loadtest";
 import { Command, InvalidArgumentError, Option } from "commander";
@@ -135,7 +135,7 @@ async function benchServe(flags: BenchServeFlags): Promise<void> {
   const json = `${JSON.stringify(report, null, 2)}\n`;
   if (flags.output !== undefined) await writeFile(flags.output, json);
   const title = `${report.target.model} at ${report.target.baseUrl}`;
-  process.stdout.write(flags.json ? json : renderTable(report.summary, title));
+  process.stdout.write(flags.json ? json : renderLoadSummary(report.summary, title));
   if (report.summary.completed < report.summary.requests) process.exitCode = 1;
 }
 

@@ -1,4 +1,4 @@
-import { type CheckName, checkNamed, checkTable, exitCodeOfChecks, type TestBedNeed } from "@octavo/evals";
+import { type CheckName, checkNamed, checkNames, exitCodeOfChecks, type TestBedNeed } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { configFromFlags } from "../eval/config-from-flags.js";
@@ -44,11 +44,7 @@ export function evalChecksCommand(): Command {
   const command = new Command("checks").description("make all serving checks that the given servers allow");
   return outputFlags(runnerFlags(targetFlags(command)))
     .option("--recording <file>", "spans of production, for traffic-drift to replay")
-    .addOption(
-      new Option("--only <name...>", "these, and none may be left out").choices(
-        checkTable.map(({ name }) => name),
-      ),
-    )
+    .addOption(new Option("--only <name...>", "these, and none may be left out").choices(checkNames))
     .action(evalAction(evalChecks));
 }
 
@@ -64,26 +60,25 @@ async function evalCheck(name: string, flags: EvalCheckFlags): Promise<void> {
 }
 
 async function evalChecks(flags: EvalChecksFlags): Promise<void> {
-  const wanted = flags.only ?? checkTable.map(({ name }) => name);
-  const possible = wanted.filter((name) => {
-    const missing = checkNamed(name)
-      .needs.filter((need) => !has(flags, need))
-      .map((need) => flagOf[need]);
-    if (name === "traffic-drift" && flags.recording === undefined) missing.push("--recording");
-    if (missing.length === 0) return true;
+  const given: Readonly<Record<string, unknown>> = { ...flags };
+  const checks: Partial<Record<CheckName, Readonly<Record<string, unknown>>>> = {};
+  for (const name of flags.only ?? checkNames) {
+    const { needs, neededSettings } = checkNamed(name);
+    const missing = [
+      ...needs.filter((need) => !has(flags, need)).map((need) => flagOf[need]),
+      ...neededSettings.filter((setting) => given[setting] === undefined).map((setting) => `--${setting}`),
+    ];
+    if (missing.length === 0) {
+      checks[name] = Object.fromEntries(neededSettings.map((setting) => [setting, given[setting]]));
+      continue;
+    }
     const message = `${name} is left out: it needs ${missing.join(", ")}`;
     if (flags.only !== undefined) throw new OctavoError("invalid_option", message, { param: "only" });
     process.stderr.write(`octavo: ${message}\n`);
-    return false;
-  });
-  if (possible.length === 0)
+  }
+  if (Object.keys(checks).length === 0)
     throw new OctavoError("invalid_option", "no check can be made with what was given");
-  await run(
-    flags,
-    Object.fromEntries(
-      possible.map((name) => [name, name === "traffic-drift" ? { recording: flags.recording } : {}]),
-    ),
-  );
+  await run(flags, checks);
 }
 
 async function run(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createFakeEngine, collect, generationRequest } from "../testing/engine-fixture.js";
-import { FakeAdapter } from "../testing/fake-backend.js";
+import { createFakeEngine, collect, generationRequest } from "../testing/fakes/engine-fixture.js";
+import { FakeAdapter } from "../testing/fakes/fake-backend.js";
 import { fixtureAdapter, fixtureCheckpoint } from "@octavo/artifacts/testing/model-fixtures";
 import type { GenerationResult } from "../llm/generation-result.js";
 import { LLM } from "../llm/llm.js";

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { FakeBackendOptions } from "../testing/fake-backend.js";
+import type { FakeBackendOptions } from "../testing/fakes/fake-backend.js";
 import {
   collect,
   createFakeEngine,
   type FixtureOptions,
   generationRequest,
-} from "../testing/engine-fixture.js";
+} from "../testing/fakes/engine-fixture.js";
 import { Random } from "@octavo/text/testing/random";
-import { VirtualClock } from "../testing/virtual-clock.js";
+import { VirtualClock } from "../testing/fakes/virtual-clock.js";
 import type { StepRecord } from "../api.js";
 
 /** Steps that take some time for each token, and nothing else that takes any. */
@@ -36,7 +36,7 @@ describe("attribution", () => {
     const settled: (readonly [string, number])[] = [];
     using _ = engine.observe({
       onStep: (step) => void steps.push(step),
-      onSettled: (requestId, kernelMs) => void settled.push([requestId, kernelMs]),
+      onSettled: ({ requestId, kernelMs }) => void settled.push([requestId, kernelMs]),
     });
     const random = new Random(3);
     const ids: string[] = [];
@@ -104,15 +104,23 @@ describe("attribution", () => {
         },
       },
     });
-    const settled: string[] = [];
-    using _ = engine.observe({ onSettled: (requestId) => void settled.push(requestId) });
-    const requests = [0, 1, 2].map((index) => generationRequest(tokens(5, index), { maxTokens: 20 }));
+    const settled: (readonly [string, object | undefined])[] = [];
+    using _ = engine.observe({
+      onSettled: ({ requestId, owner }) => void settled.push([requestId, owner]),
+    });
+    const owner = {};
+    const requests = [0, 1, 2].map((index) => ({
+      ...generationRequest(tokens(5, index), { maxTokens: 20 }),
+      owner,
+    }));
     const ended = await Promise.allSettled(requests.map((request) => collect(engine.generate(request))));
     assert.deepEqual(
       ended.map(({ status }) => status),
       ["rejected", "rejected", "rejected"],
     );
-    assert.deepEqual(settled.toSorted(), requests.map(({ requestId }) => requestId).toSorted());
+    const ids = settled.map(([requestId]) => requestId);
+    assert.deepEqual(ids.toSorted(), requests.map(({ requestId }) => requestId).toSorted());
+    assert(settled.every(([, carried]) => carried === owner));
     await engine[Symbol.asyncDispose]();
   });
 
@@ -197,8 +205,8 @@ describe("attribution", () => {
     const found = engine.evidence.neighbours(own.requestId)!;
     assert.equal(found.neighbours.length, 512);
     assert.equal(found.numOmitted, 88);
-    const leastBusy = Math.min(...found.neighbours.map(({ kernelMsMeanwhile }) => kernelMsMeanwhile));
-    assert.equal(leastBusy, 0);
+    const minBusy = Math.min(...found.neighbours.map(({ kernelMsMeanwhile }) => kernelMsMeanwhile));
+    assert.equal(minBusy, 0);
     assert(found.neighbours.some(({ isOver }) => isOver) && found.neighbours.some(({ isOver }) => !isOver));
     assert(found.neighbours.every(({ isOver, e2eMs }) => isOver === (e2eMs !== undefined)));
     await Promise.all(waiting);

@@ -12,12 +12,12 @@ import type { LoggedStep, StepLog } from "./step-log.js";
 /** A gap is slow from this multiple of the usual one on... */
 const slowFactor = 2;
 /** ...and this many ms more than it, below which clocks and timers speak. */
-const leastExcessMs = 1;
+const minExcessMs = 1;
 /** Gaps of a sequence from which on their median says what is usual. */
-const leastGaps = 5;
+const minGaps = 5;
 /** A batch has grown from this multiple of the usual one on. */
 const growthFactor = 1.25;
-const mostSlowGaps = 16;
+const maxSlowGaps = 16;
 
 /** Names the causes of a request's slow tokens by what the log says of the steps they took. */
 export class Explainer {
@@ -68,17 +68,17 @@ export class Explainer {
   slowGaps(timeline: RequestTimeline): readonly SlowGap[] {
     const slow: { sequence: number; output: number; excess: number; usualMs: number }[] = [];
     for (const [sequence, { gaps }] of timeline.sequences.entries()) {
-      if (gaps.length < leastGaps) continue;
+      if (gaps.length < minGaps) continue;
       const usualMs = gaps.sorted()[Math.floor((gaps.length - 1) / 2)]!;
       for (let gap = 0; gap < gaps.length; gap += 1) {
         const excess = gaps.at(gap) - usualMs;
-        if (gaps.at(gap) > usualMs * slowFactor && excess > leastExcessMs)
+        if (gaps.at(gap) > usualMs * slowFactor && excess > minExcessMs)
           slow.push({ sequence, output: gap + 1, excess, usualMs });
       }
     }
     slow.sort((a, b) => b.excess - a.excess);
     return slow
-      .slice(0, mostSlowGaps)
+      .slice(0, maxSlowGaps)
       .map(({ sequence, output, usualMs }) => this.#gap(timeline, sequence, output, usualMs));
   }
 
@@ -128,8 +128,8 @@ export class Explainer {
     const prompts = others.filter(({ isPrefill }) => isPrefill);
     const promptMs = prompts.reduce((sum, { ms }) => sum + ms, 0);
     const promptTokens = prompts.reduce((sum, { tokens }) => sum + tokens, 0);
-    const mostMs = 2 * promptTokens * (this.#msPerPromptToken ?? Number.POSITIVE_INFINITY);
-    const charged = promptMs > mostMs ? mostMs / promptMs : 1;
+    const maxMs = 2 * promptTokens * (this.#msPerPromptToken ?? Number.POSITIVE_INFINITY);
+    const charged = promptMs > maxMs ? maxMs / promptMs : 1;
     builder.add("decode", promptMs * (1 - charged));
     for (const share of others) {
       const ms = share.isPrefill ? share.ms * charged : share.ms;

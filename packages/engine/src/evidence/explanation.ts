@@ -80,7 +80,7 @@ export interface SlowGap extends Explanation {
   readonly usualMs: number;
 }
 
-const mostCulprits = 4;
+const maxCulprits = 4;
 
 /** Who a request is. */
 export type RequestName = Pick<Culprit, "requestId" | "tenant">;
@@ -168,8 +168,8 @@ function asPart(
     ms: part.ms * scale,
     ...(part.tokens > 0 && { tokens: part.tokens }),
     ...(requests.length > 0 && {
-      requests: requests.slice(0, mostCulprits),
-      tenants: byTenant(requests).slice(0, mostCulprits),
+      requests: requests.slice(0, maxCulprits),
+      tenants: byTenant(requests).slice(0, maxCulprits),
     }),
   };
 }

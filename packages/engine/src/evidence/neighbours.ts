@@ -42,7 +42,7 @@ export interface KnownRequest {
   readonly outputTokens: readonly number[];
 }
 
-const mostNeighbours = 512;
+const maxNeighbours = 512;
 
 /** `steps` are those that were under way from `own`'s arrival to its end. */
 export function neighboursOf(
@@ -83,7 +83,7 @@ export function neighboursOf(
   }
   const chosen = found
     .toSorted((a, b) => b.kernelMsMeanwhile - a.kernelMsMeanwhile)
-    .slice(0, mostNeighbours)
+    .slice(0, maxNeighbours)
     .toSorted((a, b) => a.arrivalOffsetMs - b.arrivalOffsetMs);
   return { request: recorded(own), neighbours: chosen, numOmitted: found.length - chosen.length };
 }

@@ -1,9 +1,6 @@
-/** The least, the mean and the most of some numbers; all 0 of none. */
-export interface Spread {
-  readonly min: number;
-  readonly mean: number;
-  readonly max: number;
-}
+import type { Spread } from "@octavo/protocol";
+
+export type { Spread };
 
 /** Takes numbers one by one and keeps their spread. */
 export class SpreadCounter {

@@ -48,7 +48,7 @@ describe("the step log", () => {
     });
   });
 
-  test("tells guesses from the tokens that they follow", () => {
+  test("counts draft tokens apart from the tokens before them", () => {
     const log = new StepLog(8, 32);
     log.add(1, 0, 6, false, 6, 5);
     log.add(2, 0, 12, true, 12, 2);

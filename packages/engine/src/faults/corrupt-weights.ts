@@ -13,7 +13,7 @@ export interface WeightCorruption {
   readonly pattern?: string | undefined;
 }
 
-const longestPattern = 512;
+const maxPattern = 512;
 
 /** Adds the noise. A tensor's depends on the seed and its name alone: not on the others, nor on the order of loading. */
 export class WeightCorruptor {
@@ -32,8 +32,8 @@ export class WeightCorruptor {
     if (!Number.isSafeInteger(seed) || seed < 0)
       refuse(`a seed that is an integer of at least 0, got ${seed}`);
     if (!(scale > 0 && scale <= 10)) refuse(`a scale above 0 and at most 10, got ${scale}`);
-    if (pattern === "" || pattern.length > longestPattern)
-      refuse(`a pattern of 1 to ${longestPattern} characters, got ${pattern.length}`);
+    if (pattern === "" || pattern.length > maxPattern)
+      refuse(`a pattern of 1 to ${maxPattern} characters, got ${pattern.length}`);
     this.#corruption = corruption;
     this.#pieces = pattern.split("*");
   }

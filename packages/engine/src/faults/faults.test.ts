@@ -5,8 +5,8 @@ import {
   createFakeEngine,
   type FixtureOptions,
   generationRequest,
-} from "../testing/engine-fixture.js";
-import type { RunningEngine } from "../engine/engine-options.js";
+} from "../testing/fakes/engine-fixture.js";
+import type { RunningEngine } from "../engine-options.js";
 import type { Fault, RequestFaults } from "./fault.js";
 
 const prompt = Array.from({ length: 18 }, (_, index) => (index * 7) % 60);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Timers are this coarse: less is owed to a later step. */
-const leastMs = 1;
+const minMs = 1;
 
 /** Waits that one fault asks for between a step's computing and its results. */
 export class StepHold {
@@ -11,7 +11,7 @@ export class StepHold {
   /** Waits `ms`, on average over steps, or until `release`. Resolves with the ms that it took, 0 where they are only owed. */
   async owe(ms: number): Promise<number> {
     this.#owedMs += ms;
-    if (this.#owedMs < leastMs) return 0;
+    if (this.#owedMs < minMs) return 0;
     const startMs = performance.now();
     const { signal } = this.#end;
     await this.wait(this.#owedMs);

@@ -5,8 +5,15 @@ import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import type { LoadOptions } from "./load-options.js";
 
+type OpenModelOptions = Pick<
+  LoadOptions,
+  "onProgress" | "onWarning" | "signal" | "downloadDir" | "revision"
+> & {
+  readonly quantization?: string | undefined;
+};
+
 /** Finds a model, downloads what is missing of it, and opens it. */
-export async function openModel(model: string, options: LoadOptions): Promise<Checkpoint> {
+export async function openModel(model: string, options: OpenModelOptions): Promise<Checkpoint> {
   const { onProgress, onWarning, signal, downloadDir } = options;
   const resolved = await resolveModel(withRevision(model, options.revision), {
     ...(onProgress !== undefined && {

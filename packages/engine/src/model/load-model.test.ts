@@ -124,7 +124,7 @@ class RecordingBackend implements Pick<Backend, "mapFile" | "createMatrix" | "cr
   readonly failOn: string | undefined;
   live = 0;
   inFlight = 0;
-  mostInFlight = 0;
+  maxInFlight = 0;
 
   constructor(failOn?: string) {
     this.failOn = failOn;
@@ -150,7 +150,7 @@ class RecordingBackend implements Pick<Backend, "mapFile" | "createMatrix" | "cr
   async createMatrix(sources: readonly MatrixSource[], options: MatrixOptions = {}): Promise<Matrix> {
     this.inPlace.push(options.inPlace);
     this.later.push(options.packLater);
-    this.mostInFlight = Math.max(this.mostInFlight, ++this.inFlight);
+    this.maxInFlight = Math.max(this.maxInFlight, ++this.inFlight);
     await new Promise((resolve) => setImmediate(resolve));
     this.inFlight--;
     const names = sources.map((source) => source.name);
@@ -353,7 +353,7 @@ describe("loadModel", () => {
     const loaded = await loadModel(asBackend(recorder), checkpointOf({ ...config, numLayers: 12 }), {
       maxTokens: 8,
     });
-    assert.equal(recorder.mostInFlight, 32);
+    assert.equal(recorder.maxInFlight, 32);
     loaded[Symbol.dispose]();
   });
 

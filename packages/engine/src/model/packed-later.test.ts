@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 import { type Backend, createCpuBackend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { fixtureCheckpoint, fixtureGguf } from "@octavo/artifacts/testing/model-fixtures";
-import { ModelRunner } from "../testing/model-runner.js";
+import { ModelRunner } from "../testing/oracles/model-runner.js";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import { WeightCache } from "./weight-cache/weight-cache.js";
 import type { PackingOptions } from "./weight-packer.js";

@@ -1,5 +1,5 @@
 /** Smaller pieces of a prompt read all weights for too few tokens. */
-const leastTokens = 128;
+const minTokens = 128;
 /** A step with fewer prompt tokens says little about what they cost. */
 const tellingTokens = 32;
 /** Share of what earlier steps said that remains after each one. */
@@ -23,7 +23,7 @@ export class PrefillPacer {
   /** Prompt tokens that the next step may compute beside sequences that generate; no bound before anything is known. */
   get maxTokens(): number {
     if (this.#targetMs === 0 || this.#tokens === 0 || this.#ms === 0) return Number.POSITIVE_INFINITY;
-    return Math.max(leastTokens, Math.floor((this.#targetMs * this.#tokens) / this.#ms));
+    return Math.max(minTokens, Math.floor((this.#targetMs * this.#tokens) / this.#ms));
   }
 
   /** Takes note of a step's cost. */

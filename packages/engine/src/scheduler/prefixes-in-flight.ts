@@ -2,9 +2,9 @@ import type { PrefixCache } from "../kv-cache/prefix-cache.js";
 import type { Sequence } from "./sequence.js";
 
 /** A wait is worth what it saves if that is at least this share of what the sequence would compute, ... */
-const leastShareOfSequence = 1 / 2;
+const minShareOfSequence = 1 / 2;
 /** ... and of the step: who waits for a long step gains little by saving a few tokens of it. */
-const leastShareOfStep = 1 / 8;
+const minShareOfStep = 1 / 8;
 
 /**
  * The prefixes that the step being planned computes. Of sequences that arrive together with a prefix in common, the first
@@ -36,7 +36,7 @@ export class PrefixesInFlight {
    */
   isWorthAwaiting(sequence: Sequence, numHits: number, maxTokens: number, stepTokens: number): boolean {
     const wanted = sequence.numTokens - numHits * this.#blockSize;
-    const least = Math.max(wanted * leastShareOfSequence, stepTokens * leastShareOfStep, 1);
+    const least = Math.max(wanted * minShareOfSequence, stepTokens * minShareOfStep, 1);
     const end = Math.floor(maxTokens / this.#blockSize);
     if ((end - numHits) * this.#blockSize < least) return false;
     return this.#computing.some((other) => {

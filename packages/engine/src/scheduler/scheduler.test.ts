@@ -4,7 +4,9 @@ import * as fc from "fast-check";
 import { BlockPool } from "../kv-cache/block-pool.js";
 import type { Account } from "./account.js";
 import { schedulingPolicyNames } from "./policies/scheduling-policy.js";
-import { type ScheduledStep, Scheduler, type SchedulerOptions } from "./scheduler.js";
+import { Scheduler } from "./scheduler.js";
+import type { SchedulerOptions } from "./scheduler-options.js";
+import type { PlannedStep } from "./step-budget.js";
 import { Sequence, type SequenceGroup } from "./sequence.js";
 
 const defaults: SchedulerOptions = {
@@ -59,7 +61,7 @@ class Bench {
     return this.run(this.scheduler.schedule(), ...sequences);
   }
 
-  run(step: ScheduledStep, ...sequences: Sequence[]): number[] {
+  run(step: PlannedStep, ...sequences: Sequence[]): number[] {
     const given = sequences.map((sequence) => sequence.numScheduled);
     for (const sequence of step.sequences) {
       this.scheduler.commit(sequence);
@@ -152,7 +154,7 @@ test("admission counts what running prompts still need", () => {
   assert.deepEqual(bench.step(b), [8]);
 });
 
-test("out of blocks, the last to arrive gives way and keeps its place in the queue", () => {
+test("out of blocks, the last to arrive is preempted and keeps its position in the queue", () => {
   const bench = new Bench(4, { maxNumBatchedTokens: 64 });
   const [a, b] = [bench.add(7), bench.add(4)];
   assert.deepEqual(bench.step(a, b), [7, 4]);

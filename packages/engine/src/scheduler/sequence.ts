@@ -45,7 +45,7 @@ export class Sequence {
   numComputed = 0;
   /** Tokens the step in flight computes; 0 when it does not run in it. */
   numScheduled = 0;
-  /** Guesses at the tokens behind `tokens`, which the step in flight computes after `numScheduled`; empty otherwise. */
+  /** Draft tokens behind `tokens`, which the step in flight computes after `numScheduled`; empty otherwise. */
   readonly draft = new IntList(0);
   /** Blocks, from the first on, that were offered to the prefix cache. */
   numRegistered = 0;

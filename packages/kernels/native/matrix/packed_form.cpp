@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "float_matrix.h"
-#include "float_pack.h"
-#include "quantised_matrix.h"
+#include "float/float_matrix.h"
+#include "float/float_pack.h"
+#include "quantised/quantised_matrix.h"
 #include "source.h"
 
 namespace octavo {
@@ -20,7 +20,7 @@ bool has_scales_apart(WeightType type) {
 }
 
 bool is_possible(const PackedForm& form) {
-    if (is_coded(form.type) || form.rows < 1 || form.cols < 1 || form.cols % column_unit(form.type) != 0) return false;
+    if (is_codebook(form.type) || form.rows < 1 || form.cols < 1 || form.cols % column_unit(form.type) != 0) return false;
     if (!has_scales_apart(form.type)) return true;
     return form.group >= kGroup && form.group % kGroup == 0 && form.cols % form.group == 0;
 }

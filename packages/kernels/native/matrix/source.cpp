@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "source_blocks.h"
+#include "quantised/blocks.h"
 
 namespace octavo {
 
@@ -80,7 +80,7 @@ int64_t column_unit(WeightType type) {
 
 bool is_float(WeightType type) { return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16; }
 
-bool is_coded(WeightType type) { return type == WeightType::f8_e4m3 || type == WeightType::table4; }
+bool is_codebook(WeightType type) { return type == WeightType::f8_e4m3 || type == WeightType::table4; }
 
 bool is_plain_uint8(const MatrixSource& source) {
     return source.type == WeightType::uint8 && source.scale_rows == 0 && source.group % kGroup == 0 &&

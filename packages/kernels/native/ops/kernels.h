@@ -2,6 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../core/isa.h"
+
 namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
@@ -130,7 +132,8 @@ struct OpKernels {
     int64_t (*collect)(const float* x, int64_t count, float threshold, int32_t* indices, float* values);
 };
 
-/// The table of the active instruction set.
+OCTAVO_DECLARE_KERNELS(OpKernels, op_kernels);
+/// The table for active_isa().
 const OpKernels& op_kernels();
 
 }  // namespace octavo

@@ -7,7 +7,7 @@
 
 #include "../core/aligned_memory.h"
 #include "../matrix/matrix.h"
-#include "../ops/attention.h"
+#include "../ops/attention/attention.h"
 #include "../ops/kernels.h"
 #include "../ops/rope_table.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "../ops/attention.h"
+#include "../ops/attention/attention.h"
 #include "../sampling/row_sampler.h"
 
 namespace octavo {

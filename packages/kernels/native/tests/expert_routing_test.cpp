@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "check.h"
-#include "samples.h"
+#include "support/check.h"
+#include "support/samples.h"
 
 namespace octavo::test {
 

@@ -8,11 +8,11 @@
 
 #include "../core/isa.h"
 #include "../matrix/matrix.h"
-#include "check.h"
-#include "reference.h"
-#include "samples.h"
-#include "targets.h"
-#include "temporary_file.h"
+#include "support/check.h"
+#include "support/reference.h"
+#include "support/samples.h"
+#include "support/targets.h"
+#include "support/temporary_file.h"
 
 namespace octavo::test {
 
@@ -154,7 +154,7 @@ void check_packed_size(const WeightCase& weight, ThreadPool& pool) {
     const Sample sample = make_sample(weight, 64, 1024, 5);
     const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
     // Narrow groups keep zero points beside their scales, whether they have any or not.
-    const size_t none = is_coded(weight.type, weight.group) && weight.group < 32 && !weight.zeros ? sample.scales.size() : 0;
+    const size_t none = is_codebook(weight.type, weight.group) && weight.group < 32 && !weight.zeros ? sample.scales.size() : 0;
     CHECK_MESSAGE(static_cast<double>(matrix->bytes()) <= 1.04 * static_cast<double>(sample.source_bytes() + none),
                   std::string(weight.label) + ": packed form takes " + std::to_string(matrix->bytes()) + " bytes for " +
                       std::to_string(sample.source_bytes()));

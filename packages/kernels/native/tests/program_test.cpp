@@ -13,9 +13,9 @@
 #include "../core/isa.h"
 #include "../matrix/matrix.h"
 #include "../program/executor.h"
-#include "check.h"
-#include "samples.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/samples.h"
+#include "support/targets.h"
 
 namespace {
 

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { BlockPool } from "../../kv-cache/block-pool.js";
 import type { Account } from "../account.js";
-import { type ScheduledStep, Scheduler, type SchedulerOptions } from "../scheduler.js";
+import { Scheduler } from "../scheduler.js";
+import type { SchedulerOptions } from "../scheduler-options.js";
+import type { PlannedStep } from "../step-budget.js";
 import { Sequence, type SequenceGroup } from "../sequence.js";
 
 const defaults: SchedulerOptions = {
@@ -56,13 +58,13 @@ class Bench {
   }
 
   /** Plans a step and carries it out. */
-  carryOut(): ScheduledStep {
+  carryOut(): PlannedStep {
     const step = this.scheduler.schedule();
     this.#carryOut(step);
     return step;
   }
 
-  #carryOut(step: ScheduledStep): void {
+  #carryOut(step: PlannedStep): void {
     for (const sequence of step.sequences) {
       this.scheduler.commit(sequence);
       if (sequence.numComputed === sequence.numTokens) sequence.tokens.push(7);

@@ -13,9 +13,9 @@ import { type TenantShare, TenantShares } from "./tenant-shares.js";
 /** Tenants that were served as much but for so many tokens give way to each other by arrival. */
 const servedBucket = 2048;
 /** A step's prompt tokens go to contending tenants in pieces; smaller ones are not worth a sequence's place in it. */
-const leastPiece = 32;
+const minPiece = 32;
 /** Waiting sequences that a step passes over at most, so that its cost does not grow with the queue. */
-const mostPassedOver = 64;
+const maxPassedOver = 64;
 
 /** Running prompts of a tenant that want some of the step, next first. */
 type Prompts = Map<TenantShare, Sequence[]>;
@@ -122,7 +122,7 @@ export class FairPolicy implements SchedulingPolicy {
     const piece = this.#piece(step, prompts);
     const passedOver: Sequence[] = [];
     while (step.promptRoom > 0) {
-      const isOpen = !this.#isFull && !step.isShortOfBlocks && passedOver.length <= mostPassedOver;
+      const isOpen = !this.#isFull && !step.isShortOfBlocks && passedOver.length <= maxPassedOver;
       const waiting = isOpen ? this.#nextWaiting() : undefined;
       const share = this.#nextRunning(prompts, waiting);
       const sequence = share === undefined ? waiting?.waiting.peek() : prompts.get(share)?.[0];
@@ -158,7 +158,7 @@ export class FairPolicy implements SchedulingPolicy {
   #piece(step: StepPlanner, prompts: Prompts): number {
     const contenders = prompts.size + (this.#isFull ? 0 : this.#shares.numQueuedTenants);
     if (!step.isChunked || contenders < 2) return Number.POSITIVE_INFINITY;
-    return Math.max(leastPiece, Math.ceil(step.promptRoom / 8));
+    return Math.max(minPiece, Math.ceil(step.promptRoom / 8));
   }
 
   /** The tenant whose waiting sequence is next, of those that the step has room for; of one lane, whom it is kept short for. */

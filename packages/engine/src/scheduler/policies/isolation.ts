@@ -4,7 +4,7 @@ import { StepCostModel, stepMs } from "./step-cost-model.js";
 import type { TenantShare, TenantShares } from "./tenant-shares.js";
 
 /** A step of a tenant below its share takes this many times what it would take without the others, at most. */
-const mostStretch = 1.5;
+const maxStretch = 1.5;
 /** A tenant is below its share with so much of the running sequences that are its due: with one beside another's two... */
 const lowShare = 0.7;
 /** ...unless it was served more than the others by so many tokens. */
@@ -13,7 +13,7 @@ const servedSlack = 2048;
  * Prompt tokens that a step always leaves to the others, lest they starve: few, since where computing bounds a step, as on
  * CPUs, a dozen of them take as long as all that the tenant generates in it.
  */
-const leastPromptTokens = 4;
+const minPromptTokens = 4;
 /** Share of the time that may be lost to steps which are shorter than they could be... */
 const lossShare = 0.06;
 /** ...saved up for so many steps of the usual length: a mean, of which so much remains after each step. */
@@ -30,7 +30,7 @@ export interface StepLimit {
 
 /**
  * Keeps steps short while a tenant far below its share has something in them: its tokens come once a step, so their pace
- * is the step's length, whoever makes it long. Others' prompts and tokens get what is left of `mostStretch` times the time
+ * is the step's length, whoever makes it long. Others' prompts and tokens get what is left of `maxStretch` times the time
  * that the tenant's own work would take; of their sequences that generate, each then gets its turn. Short steps read the
  * weights for fewer tokens: what is lost that way is counted, and no more than `lossShare` of all time is spent on it.
  */
@@ -84,11 +84,11 @@ export class Isolation {
     own.prompts = Math.min(own.prompts, maxPromptTokens);
     others.prompts = Math.min(others.prompts, maxPromptTokens);
 
-    const spare = (mostStretch - 1) * stepMs(cost, own.prompts, own.decodes);
+    const spare = (maxStretch - 1) * stepMs(cost, own.prompts, own.decodes);
     const forDecodes = others.prompts > 0 ? spare / 2 : spare;
     const decodes = limited(others.decodes, forDecodes, cost.perDecode, 1);
     const forPrompts = spare - decodes * cost.perDecode;
-    const promptTokens = limited(others.prompts, forPrompts, cost.perPromptToken, leastPromptTokens);
+    const promptTokens = limited(others.prompts, forPrompts, cost.perPromptToken, minPromptTokens);
     const whole = others.decodes * cost.perDecode + others.prompts * cost.perPromptToken;
     const done = decodes * cost.perDecode + promptTokens * cost.perPromptToken;
     if (done >= whole) return undefined;
@@ -111,14 +111,14 @@ export class Isolation {
       if (share.waiting.size > 0 && share.lane === lane && !numRunning.has(share)) numRunning.set(share, 0);
     const due = running.length / this.#shares.activeWeight;
     const low: TenantShare[] = [];
-    let leastServed = Number.POSITIVE_INFINITY;
+    let minServed = Number.POSITIVE_INFINITY;
     for (const [share, count] of numRunning) {
       if (count <= lowShare * due * share.weight) low.push(share);
-      else leastServed = Math.min(leastServed, share.served);
+      else minServed = Math.min(minServed, share.served);
     }
     const favoured = new Set<TenantShare>();
-    if (leastServed === Number.POSITIVE_INFINITY) return favoured;
-    for (const share of low) if (share.served <= leastServed + servedSlack) favoured.add(share);
+    if (minServed === Number.POSITIVE_INFINITY) return favoured;
+    for (const share of low) if (share.served <= minServed + servedSlack) favoured.add(share);
     return favoured;
   }
 }

@@ -1,19 +1,19 @@
 import type { StepSize } from "./scheduling-policy.js";
 
 /** Steps before which nothing is believed. */
-const fewestSteps = 8;
+const minSteps = 8;
 /** A step that takes longer than this many times what was expected says more of the machine than of the step. */
-const mostSurprise = 3;
+const maxSurprise = 3;
 /** Steps of one size that are remembered: of more, the latest count. */
-const mostSteps = 16;
+const maxSteps = 16;
 /** What was last seen so many steps ago counts half. */
 const halfLife = 8192;
 /** The fit follows what was seen after so many steps at the latest. */
-const mostUnseen = 16;
+const maxUnseen = 16;
 /** A little belief that cost is in proportion to size, for loads whose steps are all alike. */
 const ridge = 1e-3;
 /** Sizes are kept apart by their bits, up to so many: 0, 1, 2 to 3, 4 to 7... */
-const mostBits = 15;
+const maxBits = 15;
 
 /** The cost of a step by its size, in ms. */
 export interface StepCost {
@@ -47,9 +47,9 @@ export class StepCostModel {
 
   /** Undefined until enough was seen. */
   get cost(): StepCost | undefined {
-    if (this.#numSteps < fewestSteps) return undefined;
+    if (this.#numSteps < minSteps) return undefined;
     const unseen = this.#numSteps - this.#fittedSteps;
-    if (unseen >= Math.min(mostUnseen, this.#fittedSteps / 8)) {
+    if (unseen >= Math.min(maxUnseen, this.#fittedSteps / 8)) {
       this.#cost = this.#fit();
       this.#fittedSteps = this.#numSteps;
     }
@@ -59,15 +59,15 @@ export class StepCostModel {
   /** Returns what is believed of a step that took `wallMs`. */
   observe({ prefillTokens, decodeTokens }: StepSize, wallMs: number): number {
     this.#numSteps += 1;
-    const key = bits(prefillTokens) * (mostBits + 1) + bits(decodeTokens);
+    const key = bits(prefillTokens) * (maxBits + 1) + bits(decodeTokens);
     let seen = this.#seen.get(key);
     if (seen === undefined) {
       seen = { count: 0, lastStep: 0, promptTokens: 0, decodes: 0, ms: 0 };
       this.#seen.set(key, seen);
     }
     const expected = seen.count > 0 ? seen.ms : this.#cost && stepMs(this.#cost, prefillTokens, decodeTokens);
-    const ms = Math.min(wallMs, mostSurprise * (expected ?? wallMs));
-    seen.count = Math.min(seen.count + 1, mostSteps);
+    const ms = Math.min(wallMs, maxSurprise * (expected ?? wallMs));
+    seen.count = Math.min(seen.count + 1, maxSteps);
     seen.lastStep = this.#numSteps;
     seen.promptTokens += (prefillTokens - seen.promptTokens) / seen.count;
     seen.decodes += (decodeTokens - seen.decodes) / seen.count;
@@ -115,5 +115,5 @@ export function stepMs(cost: StepCost, promptTokens: number, decodes: number): n
 }
 
 function bits(count: number): number {
-  return Math.min(mostBits, 32 - Math.clz32(count));
+  return Math.min(maxBits, 32 - Math.clz32(count));
 }

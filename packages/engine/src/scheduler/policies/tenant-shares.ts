@@ -7,9 +7,9 @@ import { arrivedBefore, type WaitingLine } from "./scheduling-policy.js";
 const promptTokenCost = 1;
 const outputTokenCost = 2;
 /** Of what a tenant had while nobody else wanted anything, no more than so many tokens are held against it. */
-const mostDebt = 16_384;
+const maxDebt = 16_384;
 /** Tenants without requests that are remembered; what the others had is forgiven. */
-const mostIdle = 1024;
+const maxIdle = 1024;
 
 /** A tenant as the fair policy sees it. */
 export class TenantShare {
@@ -127,7 +127,7 @@ export class TenantShares implements WaitingLine {
     // Last to be forgotten.
     this.#shares.delete(share.tenant);
     this.#shares.set(share.tenant, share);
-    if (this.#shares.size - this.#active.size > mostIdle) this.#forgetIdle();
+    if (this.#shares.size - this.#active.size > maxIdle) this.#forgetIdle();
   }
 
   add(sequence: Sequence): void {
@@ -176,7 +176,7 @@ export class TenantShares implements WaitingLine {
     }
     if (numWaiting !== this.#numWaiting)
       throw new OctavoError("internal_error", "fair policy: waiting sequences are miscounted");
-    if (this.#shares.size - this.#active.size > mostIdle)
+    if (this.#shares.size - this.#active.size > maxIdle)
       throw new OctavoError("internal_error", "fair policy: too many idle tenants are remembered");
   }
 
@@ -185,7 +185,7 @@ export class TenantShares implements WaitingLine {
     for (const other of this.#active) if (other !== share) least = Math.min(least, other.served);
     if (least !== Number.POSITIVE_INFINITY) this.#floor = Math.max(this.#floor, least);
     share.served = Math.max(share.served, this.#floor);
-    if (share.numSequences === 0) share.served = Math.min(share.served, this.#floor + mostDebt);
+    if (share.numSequences === 0) share.served = Math.min(share.served, this.#floor + maxDebt);
   }
 
   #forgetIdle(): void {

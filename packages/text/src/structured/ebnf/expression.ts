@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { CodeSet } from "../code-points.js";
-import type { Regex } from "../regex/regex-syntax.js";
+import type { CodeSet } from "../../regex/code-points.js";
+import type { Regex } from "../../regex/syntax-tree.js";
 
 /** The right-hand side of a rule. */
 export type Expression =

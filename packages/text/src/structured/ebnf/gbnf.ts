@@ -1,4 +1,4 @@
-import { type CodeSet, complement, unite } from "../code-points.js";
+import { type CodeSet, complement, unite } from "../../regex/code-points.js";
 import { type Expression, grammarError, maxNesting, type ParsedGrammar } from "./expression.js";
 import { Scanner } from "./scanner.js";
 

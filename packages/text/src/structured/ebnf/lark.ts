@@ -1,4 +1,4 @@
-import { parseRegex } from "../regex/regex-syntax.js";
+import { parseRegex } from "../../regex/parse-regex.js";
 import { type Expression, grammarError, maxNesting, type ParsedGrammar } from "./expression.js";
 import { Scanner } from "./scanner.js";
 

@@ -1,9 +1,11 @@
-import { type CodeSet, intersect, pairs, unite, utf8Node } from "../code-points.js";
+import { CharacterSet } from "../../regex/character-set.js";
+import { type CodeSet, intersect, pairs, unite } from "../../regex/code-points.js";
+import type { Regex } from "../../regex/syntax-tree.js";
+import { utf8Node } from "../utf8-node.js";
 import { utf8Encoding } from "../json-schema/json-text.js";
 import { literalNode } from "../literal.js";
 import { choice, type Node, repeat, sequence } from "../node.js";
-import { lowerRegex } from "../regex/lower-regex.js";
-import type { Regex } from "../regex/regex-syntax.js";
+import { lowerRegex } from "../lower-regex.js";
 import type { RuleBuilder } from "../rule-builder.js";
 import { anyOf } from "../text-choice.js";
 import { type Expression, grammarError, type ParsedGrammar } from "./expression.js";
@@ -149,15 +151,15 @@ function anyCase(set: CodeSet): CodeSet {
 function foldRegex(regex: Regex): Regex {
   switch (regex.kind) {
     case "set":
-      return { ...regex, set: anyCase(regex.set) };
+      return { ...regex, set: CharacterSet.of(anyCase(regex.set.ranges)) };
     case "sequence":
     case "choice":
       return { ...regex, items: regex.items.map(foldRegex) };
     case "repeat":
     case "look":
+    case "atomic":
       return { ...regex, item: foldRegex(regex.item) };
-    case "start":
-    case "end":
+    case "anchor":
       return regex;
   }
 }

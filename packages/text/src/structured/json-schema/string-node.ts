@@ -1,6 +1,6 @@
 import { all, type Node, not, repeat, sequence, text } from "../node.js";
-import { lowerRegex } from "../regex/lower-regex.js";
-import { parseRegex } from "../regex/regex-syntax.js";
+import { lowerRegex } from "../lower-regex.js";
+import { parseRegex } from "../../regex/parse-regex.js";
 import { anyOf } from "../text-choice.js";
 import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
 import { jsonWriting, type StringWriting } from "./json-text.js";
