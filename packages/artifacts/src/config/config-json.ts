@@ -135,12 +135,13 @@ function readActivation(path: string, name: string): ModelConfig["hiddenActivati
 function readWindows(
   path: string,
   config: ConfigJson,
-  { defaults, hasWindow = () => false }: ModelFamily,
+  { defaults, hasWindow }: ModelFamily,
   numLayers: number,
 ): (number | undefined)[] {
   const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);
   const absent = defaults.slidingWindow === undefined ? 4_096 : defaults.slidingWindow;
   const window = (config.sliding_window === undefined ? absent : config.sliding_window) ?? undefined;
+  if (hasWindow === undefined) return Array.from({ length }, () => undefined);
   const windowed =
     readLayerTypes(path, config) ?? Array.from({ length }, (_, layer) => hasWindow(layer, config));
   if (!windowed.includes(true)) return windowed.map(() => undefined);

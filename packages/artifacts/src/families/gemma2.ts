@@ -1,6 +1,5 @@
 import type { ConfigJson } from "../config/config-schema.js";
 import { positive } from "../config/model-sizes.js";
-import { windowExceptEvery } from "../config/windows.js";
 import { ggufWindows } from "../gguf/family-settings.js";
 import { postNormLayerNames } from "../gguf/names.js";
 import { f32, type GgufValue } from "../gguf/write-header.js";
@@ -30,7 +29,7 @@ export const gemma2: ModelFamily = {
     tieWordEmbeddings: true,
   },
   biases: { qkv: "config", output: "config", mlp: false },
-  hasWindow: windowExceptEvery(2),
+  hasWindow: (layer) => layer % 2 === 0,
   settings: (path, config) => gemmaSettings(path, config, { attention: 50, logits: 30 }),
   gguf: {
     architecture: "gemma2",

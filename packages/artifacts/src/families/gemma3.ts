@@ -1,7 +1,6 @@
 import type { ConfigJson } from "../config/config-schema.js";
 import { positive } from "../config/model-sizes.js";
 import { readRopeScaling } from "../config/rope-config.js";
-import { windowExceptEvery } from "../config/windows.js";
 import { ggufWindows } from "../gguf/family-settings.js";
 import { postNormLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
@@ -32,7 +31,7 @@ export const gemma3: ModelFamily = {
     tieWordEmbeddings: true,
   },
   biases: { qkv: "config", output: "config", mlp: false },
-  hasWindow: windowExceptEvery(6),
+  hasWindow: (layer, config) => (layer + 1) % (config.sliding_window_pattern ?? 6) !== 0,
   settings: (path, config, rope) => ({
     ...gemmaSettings(path, config, {}),
     localRope: localRope(path, config, rope),

@@ -1,6 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
-import { windowExceptEvery } from "../config/windows.js";
 import { ggufExperts, ggufWindows } from "../gguf/family-settings.js";
 import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
@@ -40,7 +39,7 @@ export const gptOss: ModelFamily = {
     experts: { count: 128, perToken: 4, normalizeWeights: true },
   },
   biases: { qkv: true, output: true, mlp: false },
-  hasWindow: windowExceptEvery(2),
+  hasWindow: (layer) => layer % 2 === 0,
   settings: (path, { swiglu_limit: limit = 7, swiglu_alpha: alpha = 1.702 }) => {
     // The activation's bounds are part of the kernel.
     if (limit === 7 && alpha === 1.702) return { hiddenActivation: "clamped_swiglu" };

@@ -1,4 +1,4 @@
-import { lateWindow } from "../config/windows.js";
+import type { ConfigJson } from "../config/config-schema.js";
 import { llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
@@ -30,3 +30,8 @@ export const qwen2: ModelFamily = {
       layer.gatedMlp();
     }),
 };
+
+/** Under `use_sliding_window`, layers from `max_window_layers` on. */
+export function lateWindow(layer: number, config: ConfigJson): boolean {
+  return config.use_sliding_window === true && layer >= (config.max_window_layers ?? 28);
+}

@@ -1,7 +1,7 @@
-import { lateWindow } from "../config/windows.js";
 import { llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
+import { lateWindow } from "./qwen2.js";
 
 /** Qwen3, dense (arXiv 2505.09388): each head's q and k are normalised before rotation; the head size is its own setting. */
 export const qwen3: ModelFamily = {

@@ -1,9 +1,9 @@
-import { lateWindow } from "../config/windows.js";
+import type { ConfigJson } from "../config/config-schema.js";
 import { llamaLayerNames } from "../gguf/names.js";
 import { llamaProgram } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
 
-/** SmolLM3: Llama's layers, every fourth without rotation. */
+/** SmolLM3: Llama's layers, every fourth without rotation; those alone may have a sliding window. */
 export const smolLm3: ModelFamily = {
   architecture: "SmolLM3ForCausalLM",
   modelType: "smollm3",
@@ -22,13 +22,8 @@ export const smolLm3: ModelFamily = {
     slidingWindow: null,
   },
   biases: { qkv: "config", output: "config", mlp: "config" },
-  hasWindow: lateWindow,
-  settings: (_, config) => ({
-    // no_rope_layers holds 1 for layers that rotate.
-    layersWithoutRope:
-      config.no_rope_layers?.map((rotates) => rotates === 0) ??
-      everyNthLayer(config.num_hidden_layers ?? 36, config.no_rope_layer_interval ?? 4),
-  }),
+  hasWindow: (layer, config) => config.use_sliding_window === true && withoutRope(config)[layer] === true,
+  settings: (_, config) => ({ layersWithoutRope: withoutRope(config) }),
   gguf: {
     architecture: "smollm3",
     layerNames: llamaLayerNames,
@@ -38,6 +33,12 @@ export const smolLm3: ModelFamily = {
   },
   plan: llamaProgram,
 };
+
+/** no_rope_layers holds 1 for layers that rotate; absent, every fourth one does not. */
+function withoutRope(config: ConfigJson): boolean[] {
+  if (config.no_rope_layers) return config.no_rope_layers.map((rotates) => rotates === 0);
+  return everyNthLayer(config.num_hidden_layers ?? 36, config.no_rope_layer_interval ?? 4);
+}
 
 function everyNthLayer(numLayers: number, interval: number): boolean[] {
   const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);

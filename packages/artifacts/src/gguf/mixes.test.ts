@@ -38,16 +38,16 @@ describe("llama.cpp's mixes", () => {
   });
 
   it("keep the attention of models with eight experts fine, and the values of 70B models", () => {
-    const mixtral = { numExperts: 8 };
-    assert.equal(typeOf("Q4_K_M", "attn_v", mixtral), "Q8_0");
-    assert.equal(typeOf("Q2_K", "attn_k", mixtral), "Q8_0");
-    assert.equal(typeOf("Q4_0", "attn_k", mixtral), "Q8_0");
-    assert.equal(typeOf("Q4_K_M", "attn_output", mixtral), "Q5_K");
-    assert.equal(typeOf("Q3_K_S", "attn_output", mixtral), "Q5_K");
-    assert.equal(typeOf("Q5_K_M", "attn_output", mixtral), "Q5_K");
-    assert.equal(typeOf("Q3_K_L", "attn_output", mixtral), "Q3_K");
-    assert.equal(typeOf("Q4_K_M", "attn_q", mixtral), "Q4_K");
-    assert.equal(typeOf("F16", "attn_v", mixtral), "F16");
+    const eightExperts = { numExperts: 8 };
+    assert.equal(typeOf("Q4_K_M", "attn_v", eightExperts), "Q8_0");
+    assert.equal(typeOf("Q2_K", "attn_k", eightExperts), "Q8_0");
+    assert.equal(typeOf("Q4_0", "attn_k", eightExperts), "Q8_0");
+    assert.equal(typeOf("Q4_K_M", "attn_output", eightExperts), "Q5_K");
+    assert.equal(typeOf("Q3_K_S", "attn_output", eightExperts), "Q5_K");
+    assert.equal(typeOf("Q5_K_M", "attn_output", eightExperts), "Q5_K");
+    assert.equal(typeOf("Q3_K_L", "attn_output", eightExperts), "Q3_K");
+    assert.equal(typeOf("Q4_K_M", "attn_q", eightExperts), "Q4_K");
+    assert.equal(typeOf("F16", "attn_v", eightExperts), "F16");
     const large = { layer: 13, numLayers: 80, headsPerKv: 8 };
     assert.equal(typeOf("Q4_K_M", "attn_v", large), "Q5_K");
     assert.equal(typeOf("Q4_K_M", "attn_v", { ...large, headsPerKv: 1 }), "Q4_K");

@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
+import { gemma } from "../families/gemma.js";
 import { gemma2 } from "../families/gemma2.js";
 import { gemma3 } from "../families/gemma3.js";
 import { gptOss } from "../families/gpt-oss.js";
@@ -32,6 +33,7 @@ export const modelFamilies: readonly ModelFamily[] = [
   qwen2Moe,
   qwen3,
   qwen3Moe,
+  gemma,
   gemma2,
   gemma3,
   phi3,

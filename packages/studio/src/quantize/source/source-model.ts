@@ -1,7 +1,7 @@
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { convertFloats } from "@octavo/artifacts/program/float-conversion";
 import { isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
-import { type MatrixPlan, type ModelPlan } from "@octavo/artifacts/program/model-plan";
+import { type MatrixPlan, type ModelPlan, weightsIn } from "@octavo/artifacts/program/model-plan";
 import { modelFamily, planModel } from "@octavo/artifacts/program/registry";
 import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import type { Checkpoint, TensorInfo } from "@octavo/engine";
@@ -119,19 +119,8 @@ function matrixNames(
   const embeddings = new Set<MatrixPlan>();
   for (const op of plan.ops) {
     if (op.op === "embedding") embeddings.add(op.weight);
-    else for (const field of Object.values(op)) for (const matrix of matricesIn(field)) add(matrix);
+    else for (const weight of weightsIn(op)) if (weight.kind === "matrix") add(weight);
   }
   if (!embeddings.has(plan.head.weight)) add(plan.head.weight);
   return { linears, routers };
-}
-
-/** Also those of an op's experts. */
-function matricesIn(field: unknown): MatrixPlan[] {
-  if (typeof field !== "object" || field === null || ArrayBuffer.isView(field)) return [];
-  if (isMatrixPlan(field)) return [field];
-  return "kind" in field ? [] : Object.values(field).flatMap(matricesIn);
-}
-
-function isMatrixPlan(value: object): value is MatrixPlan {
-  return "kind" in value && value.kind === "matrix";
 }

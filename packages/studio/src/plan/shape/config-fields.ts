@@ -4,7 +4,7 @@ import { isRecord, OctavoError } from "@octavo/protocol";
 const defaultBound = 2 ** 24;
 
 /** Typed look-ups in a config that nobody vouches for; null counts as absent, as transformers takes it. */
-export class Fields {
+export class ConfigFields {
   readonly path: string;
   readonly #record: Readonly<Record<string, unknown>>;
 
@@ -14,32 +14,12 @@ export class Fields {
     this.#record = json;
   }
 
-  object(name: string): Readonly<Record<string, unknown>> | undefined {
-    return this.#typed(name, "an object", isRecord);
-  }
-
   string(name: string): string | undefined {
     return this.#typed(name, "a string", (value) => typeof value === "string");
   }
 
   boolean(name: string): boolean | undefined {
     return this.#typed(name, "true or false", (value) => typeof value === "boolean");
-  }
-
-  strings(name: string): readonly string[] | undefined {
-    return this.#typed(
-      name,
-      "a list of strings",
-      (value): value is string[] => Array.isArray(value) && value.every((item) => typeof item === "string"),
-    );
-  }
-
-  numbers(name: string): readonly number[] | undefined {
-    return this.#typed(
-      name,
-      "a list of numbers",
-      (value): value is number[] => Array.isArray(value) && value.every((item) => typeof item === "number"),
-    );
   }
 
   /** A whole number from 0 to `most`. */
