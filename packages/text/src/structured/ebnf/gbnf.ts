@@ -1,5 +1,5 @@
 import { type CodeSet, complement, unite } from "../../regex/code-points.js";
-import { type Expression, grammarError, maxNesting, type ParsedGrammar } from "./expression.js";
+import { type GrammarExpression, grammarError, maxNesting, type ParsedGrammar } from "./expression.js";
 import { Scanner } from "./scanner.js";
 
 /**
@@ -20,7 +20,7 @@ class GbnfParser {
 
   parse(): ParsedGrammar {
     const scanner = this.#scanner;
-    const rules = new Map<string, Expression>();
+    const rules = new Map<string, GrammarExpression>();
     this.#space(true);
     while (!scanner.isAtEnd) {
       const name = scanner.match(/([A-Za-z_][\w.-]*)[ \t]*::=/y)?.[1];
@@ -48,7 +48,7 @@ class GbnfParser {
     }
   }
 
-  #alternatives(): Expression {
+  #alternatives(): GrammarExpression {
     if (++this.#nesting > maxNesting) throw this.#scanner.fail(`nests groups more than ${maxNesting} deep`);
     const items = [this.#sequence()];
     while (this.#scanner.accept("|")) items.push(this.#sequence());
@@ -56,8 +56,8 @@ class GbnfParser {
     return items.length === 1 ? items[0]! : { kind: "choice", items };
   }
 
-  #sequence(): Expression {
-    const items: Expression[] = [];
+  #sequence(): GrammarExpression {
+    const items: GrammarExpression[] = [];
     for (;;) {
       this.#space(false);
       const item = this.#item();
@@ -69,7 +69,7 @@ class GbnfParser {
     }
   }
 
-  #item(): Expression | undefined {
+  #item(): GrammarExpression | undefined {
     const scanner = this.#scanner;
     if (scanner.accept('"')) return { kind: "text", text: this.#literal() };
     if (scanner.accept("[")) return { kind: "set", set: this.#class() };

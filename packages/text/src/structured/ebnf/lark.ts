@@ -1,5 +1,5 @@
 import { parseRegex } from "../../regex/parse-regex.js";
-import { type Expression, grammarError, maxNesting, type ParsedGrammar } from "./expression.js";
+import { type GrammarExpression, grammarError, maxNesting, type ParsedGrammar } from "./expression.js";
 import { Scanner } from "./scanner.js";
 
 /** Terminals of Lark's `common` library. */
@@ -39,9 +39,9 @@ const statementStart = /(?:[?!]{0,2}[A-Za-z_]\w*(?:\.-?\d+)?[ \t]*:)|%/y;
 
 class LarkParser {
   readonly #scanner: Scanner;
-  readonly #rules = new Map<string, Expression>();
+  readonly #rules = new Map<string, GrammarExpression>();
   readonly #terminals = new Set<string>();
-  readonly #ignored: Expression[] = [];
+  readonly #ignored: GrammarExpression[] = [];
   #nesting = 0;
 
   constructor(source: string) {
@@ -68,7 +68,7 @@ class LarkParser {
     return { rules: this.#rules, start: "start", ignored: this.#ignored, terminals: this.#terminals };
   }
 
-  #define(name: string, expression: Expression): void {
+  #define(name: string, expression: GrammarExpression): void {
     if (this.#rules.has(name)) throw this.#scanner.fail(`defines ${JSON.stringify(name)} twice`);
     this.#rules.set(name, expression);
     if (/^_*[A-Z]/.test(name)) this.#terminals.add(name);
@@ -116,7 +116,7 @@ class LarkParser {
     }
   }
 
-  #alternatives(): Expression {
+  #alternatives(): GrammarExpression {
     if (++this.#nesting > maxNesting) throw this.#scanner.fail(`nests groups more than ${maxNesting} deep`);
     this.#space(false);
     this.#scanner.accept("|");
@@ -126,9 +126,9 @@ class LarkParser {
     return items.length === 1 ? items[0]! : { kind: "choice", items };
   }
 
-  #sequence(): Expression {
+  #sequence(): GrammarExpression {
     const scanner = this.#scanner;
-    const items: Expression[] = [];
+    const items: GrammarExpression[] = [];
     for (;;) {
       this.#space(false);
       if (scanner.match(/->[ \t]*\w+/y) !== undefined) continue;
@@ -148,7 +148,7 @@ class LarkParser {
     return scanner.sees(/[*+?]/y) ? scanner.bounds() : undefined;
   }
 
-  #item(): Expression | undefined {
+  #item(): GrammarExpression | undefined {
     const scanner = this.#scanner;
     if (scanner.accept('"')) return this.#text();
     if (scanner.next === "/" && scanner.source[scanner.index + 1] !== "/") return this.#regex();
@@ -169,7 +169,7 @@ class LarkParser {
     return { kind: "rule", name, line: scanner.line };
   }
 
-  #text(): Expression {
+  #text(): GrammarExpression {
     const scanner = this.#scanner;
     const text = this.#literal();
     if (scanner.match(/[ \t]*\.\.[ \t]*"/y) === undefined)
@@ -195,7 +195,7 @@ class LarkParser {
     return text;
   }
 
-  #regex(): Expression {
+  #regex(): GrammarExpression {
     const scanner = this.#scanner;
     const found = scanner.match(/\/((?:[^/\\\n]|\\.)+)\/([imslux]*)/y);
     if (found === undefined) throw scanner.fail("has a / without its end");

@@ -2,7 +2,7 @@ import type { JsonValue } from "../grammar.js";
 import { choice, type Node, nothing, sequence, text } from "../node.js";
 import type { ArrayShape } from "./array-node.js";
 import type { Conjunction } from "./combine.js";
-import { countOf } from "./keywords.js";
+import { countKeyword } from "./keywords.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
@@ -24,8 +24,8 @@ export function containsCounts(conjunction: Conjunction): ContainsCount[] {
     const { schema, path } = located;
     const { contains } = schema;
     if (contains === undefined) continue;
-    const least = countOf(located, "minContains") ?? 1;
-    const most = countOf(located, "maxContains") ?? Number.POSITIVE_INFINITY;
+    const least = countKeyword(located, "minContains") ?? 1;
+    const most = countKeyword(located, "maxContains") ?? Number.POSITIVE_INFINITY;
     if (least === 0 && most === Number.POSITIVE_INFINITY) continue;
     counts.push({ schema: contains, path: pathOf(path, "contains"), least, most });
     if (counts.length > maxContains)

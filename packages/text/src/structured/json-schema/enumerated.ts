@@ -1,7 +1,7 @@
 import type { JsonValue } from "../grammar.js";
 import { nodeMatcher } from "../automaton/node-matcher.js";
 import { formatPatterns } from "./formats.js";
-import { isObject, kindOf, type Located, numberOf } from "./keywords.js";
+import { isObject, kindOf, type Located, numberKeyword } from "./keywords.js";
 import { stringContent } from "./string-node.js";
 import { allKindsIn, type Conjunction } from "./combine.js";
 import { restrictionOf } from "./restriction.js";
@@ -91,7 +91,7 @@ function satisfies(value: JsonValue, located: Located, isText: (text: string) =>
       ["multipleOf", (bound) => Number.isInteger(value / bound)],
     ];
     return checks.every(([keyword, check]) => {
-      const bound = typeof schema[keyword] === "boolean" ? undefined : numberOf(located, keyword);
+      const bound = typeof schema[keyword] === "boolean" ? undefined : numberKeyword(located, keyword);
       return bound === undefined || check(bound);
     });
   }

@@ -38,7 +38,7 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function countOf({ schema, path }: Located, keyword: string): number | undefined {
+export function countKeyword({ schema, path }: Located, keyword: string): number | undefined {
   const value = schema[keyword];
   if (value === undefined) return undefined;
   if (typeof value !== "number" || !Number.isInteger(value) || value < 0)
@@ -46,7 +46,7 @@ export function countOf({ schema, path }: Located, keyword: string): number | un
   return value;
 }
 
-export function numberOf({ schema, path }: Located, keyword: string): number | undefined {
+export function numberKeyword({ schema, path }: Located, keyword: string): number | undefined {
   const value = schema[keyword];
   if (value === undefined) return undefined;
   if (typeof value !== "number" || !Number.isFinite(value))
@@ -54,7 +54,7 @@ export function numberOf({ schema, path }: Located, keyword: string): number | u
   return value;
 }
 
-export function stringOf({ schema, path }: Located, keyword: string): string | undefined {
+export function stringKeyword({ schema, path }: Located, keyword: string): string | undefined {
   const value = schema[keyword];
   if (value === undefined) return undefined;
   if (typeof value !== "string") throw schemaError(pathOf(path, keyword), "must be a string");

@@ -4,7 +4,7 @@ import { stringMethod } from "./string-methods.js";
 import { templateError } from "./template-error.js";
 import {
   Callable,
-  defined,
+  needDefined,
   dictGet,
   equals,
   itemsOf,
@@ -37,7 +37,7 @@ const mutating = new Set([
 
 /** `object.name`: an attribute or method, else an item of that key. Underscored names are refused. */
 export function getAttribute(object: Value, name: string): Value {
-  defined(object);
+  needDefined(object);
   if (name.startsWith("_")) return unsafe(object, name);
   const attribute = attributeOf(object, name);
   if (attribute !== undefined) return attribute;
@@ -46,7 +46,7 @@ export function getAttribute(object: Value, name: string): Value {
 
 /** `object[key]`: an item, else an attribute of that name. */
 export function getItem(object: Value, key: Value): Value {
-  defined(object);
+  needDefined(object);
   const items = itemsOf(object);
   if (object instanceof Map) {
     const found = dictGet(object, key);

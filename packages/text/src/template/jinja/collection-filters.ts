@@ -2,11 +2,11 @@ import type { Arguments } from "./arguments.js";
 import { getAttribute, getItem } from "./attributes.js";
 import type { Filter, FilterContext } from "./filters.js";
 import { applyBinary } from "./operators.js";
-import { boundedText, textOf } from "./printing.js";
+import { boundedText, printed } from "./printing.js";
 import { templateError } from "./template-error.js";
 import {
   compare,
-  defined,
+  needDefined,
   equals,
   isTrue,
   iterate,
@@ -30,9 +30,9 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
   join: (value, args) => {
     const attribute = args.allow("d", "attribute").get(1, "attribute");
     const parts = iterate(value).map((item) =>
-      textOf(attribute === undefined ? item : attributePath(item, attribute)),
+      printed(attribute === undefined ? item : attributePath(item, attribute)),
     );
-    return boundedText(parts.join(textOf(valueOr(args.get(0, "d"), ""))));
+    return boundedText(parts.join(printed(valueOr(args.get(0, "d"), ""))));
   },
   items: (value) => {
     if (value instanceof Undefined) return [];
@@ -208,7 +208,11 @@ function passes(item: Value, args: readonly Value[], context: FilterContext): bo
 }
 
 function attributePasses(item: Value, args: Arguments, context: FilterContext): boolean {
-  return passes(attributePath(defined(item), args.need(0, "attribute")), args.positional.slice(1), context);
+  return passes(
+    attributePath(needDefined(item), args.need(0, "attribute")),
+    args.positional.slice(1),
+    context,
+  );
 }
 
 function groupBy(value: Value, attribute: Value, fallback: Value | undefined): Value {

@@ -1,15 +1,15 @@
 import { Arguments } from "./arguments.js";
-import { textOf } from "./printing.js";
+import { printed } from "./printing.js";
 import { strftime } from "./strftime.js";
 import { templateError } from "./template-error.js";
 import {
   Callable,
-  defined,
+  needDefined,
   dictSet,
   iterate,
   itemsOf,
   Namespace,
-  numberOf,
+  numericValue,
   typeName,
   type Dict,
   type NamedValues,
@@ -26,7 +26,7 @@ export function createGlobals(now: () => Date): Map<string, Value> {
     dict: (args) => dict(args.positional, args.named),
     namespace: (args) => namespace(args.positional, args.named),
     raise_exception: (args) => {
-      throw templateError(textOf(args.need(0, "message")));
+      throw templateError(printed(args.need(0, "message")));
     },
     strftime_now: (args) => strftime(now(), args.string(0, "format")),
     joiner: (args) => joiner(args.string(0, "sep", ", ")),
@@ -42,7 +42,7 @@ export function createGlobals(now: () => Date): Map<string, Value> {
 
 function range(args: Arguments): Value {
   const numbers = args.positional.map((value) => {
-    const number = numberOf(defined(value));
+    const number = numericValue(needDefined(value));
     if (number === undefined || !Number.isInteger(number))
       throw templateError(`'${typeName(value)}' object cannot be interpreted as an integer`);
     return number;

@@ -6,12 +6,12 @@ import { templateError } from "./template-error.js";
 import {
   compare,
   contains,
-  defined,
+  needDefined,
   equals,
   Float,
   isTrue,
   itemsOf,
-  numberOf,
+  numericValue,
   Tuple,
   typeName,
   type Value,
@@ -21,10 +21,10 @@ const maxItems = 1_000_000;
 
 /** Python's arithmetic on template values. */
 export function applyBinary(operator: BinaryOperator, left: Value, right: Value): Value {
-  defined(left);
-  defined(right);
-  const leftNumber = numberOf(left);
-  const rightNumber = numberOf(right);
+  needDefined(left);
+  needDefined(right);
+  const leftNumber = numericValue(left);
+  const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) {
     return arithmetic(operator, leftNumber, rightNumber, left instanceof Float || right instanceof Float);
   }
@@ -121,7 +121,7 @@ export function applyComparison(operator: ComparisonOperator, left: Value, right
 
 /** `value[start:stop:step]` of a string, list or tuple. */
 export function slice(value: Value, start: Value, stop: Value, step: Value): Value {
-  const length = typeof value === "string" ? Array.from(value).length : itemsOf(defined(value))?.length;
+  const length = typeof value === "string" ? Array.from(value).length : itemsOf(needDefined(value))?.length;
   if (length === undefined)
     throw templateError(`'${typeName(value)}' object is not subscriptable by a slice`);
   const bound = (part: Value): number | undefined => {
@@ -154,7 +154,7 @@ export function slice(value: Value, start: Value, stop: Value, step: Value): Val
 /** `not`, `-` and `+` before a value. */
 export function applyUnary(operator: "not" | "-" | "+", operand: Value): Value {
   if (operator === "not") return !isTrue(operand);
-  const number = numberOf(defined(operand));
+  const number = numericValue(needDefined(operand));
   if (number === undefined)
     throw templateError(`bad operand type for unary ${operator}: '${typeName(operand)}'`);
   const signed = operator === "-" ? -number : number;

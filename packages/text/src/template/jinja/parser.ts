@@ -1,6 +1,6 @@
 import { tokenize } from "./lexer.js";
 import { parseExpression, parseTuple, parseCallArguments } from "./expression-parser.js";
-import type { Expression, Parameter, Statement, Target } from "./syntax-tree.js";
+import type { Expression, Parameter, Statement, AssignmentTarget } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { TokenStream } from "./token-stream.js";
 
@@ -125,7 +125,7 @@ function parseSet(stream: TokenStream, line: number): Statement {
   return { kind: "set-block", line, target, filters, body };
 }
 
-function parseTarget(stream: TokenStream, allowNamespace: boolean): Target {
+function parseTarget(stream: TokenStream, allowNamespace: boolean): AssignmentTarget {
   const first = parseSingleTarget(stream, allowNamespace);
   if (!stream.is("operator", ",")) return first;
   const items = [first];
@@ -137,7 +137,7 @@ function parseTarget(stream: TokenStream, allowNamespace: boolean): Target {
   return { kind: "tuple", items };
 }
 
-function parseSingleTarget(stream: TokenStream, allowNamespace: boolean): Target {
+function parseSingleTarget(stream: TokenStream, allowNamespace: boolean): AssignmentTarget {
   if (stream.accept("operator", "(")) {
     const inner = stream.nested(() => parseTarget(stream, false));
     stream.expect("operator", ")");
@@ -206,7 +206,7 @@ function parseFilterBlock(stream: TokenStream, line: number): Statement {
 }
 
 function parseWith(stream: TokenStream, line: number): Statement {
-  const assignments: [Target, Expression][] = [];
+  const assignments: [AssignmentTarget, Expression][] = [];
   while (!stream.is("block-end")) {
     if (assignments.length > 0) stream.expect("operator", ",");
     const target = parseSingleTarget(stream, false);

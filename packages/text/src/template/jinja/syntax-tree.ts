@@ -89,10 +89,10 @@ export interface CallArguments {
 }
 
 /** What can be assigned to. */
-export type Target =
+export type AssignmentTarget =
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "namespace"; readonly object: string; readonly attribute: string }
-  | { readonly kind: "tuple"; readonly items: readonly Target[] };
+  | { readonly kind: "tuple"; readonly items: readonly AssignmentTarget[] };
 
 export interface Parameter {
   readonly name: string;
@@ -111,18 +111,23 @@ export type Statement =
   | {
       readonly kind: "for";
       readonly line: number;
-      readonly target: Target;
+      readonly target: AssignmentTarget;
       readonly iterable: Expression;
       readonly test: Expression | undefined;
       readonly recursive: boolean;
       readonly body: readonly Statement[];
       readonly otherwise: readonly Statement[];
     }
-  | { readonly kind: "set"; readonly line: number; readonly target: Target; readonly value: Expression }
+  | {
+      readonly kind: "set";
+      readonly line: number;
+      readonly target: AssignmentTarget;
+      readonly value: Expression;
+    }
   | {
       readonly kind: "set-block";
       readonly line: number;
-      readonly target: Target;
+      readonly target: AssignmentTarget;
       readonly filters: readonly Extract<Expression, { kind: "filter" }>[];
       readonly body: readonly Statement[];
     }
@@ -149,7 +154,7 @@ export type Statement =
   | {
       readonly kind: "with";
       readonly line: number;
-      readonly assignments: readonly (readonly [Target, Expression])[];
+      readonly assignments: readonly (readonly [AssignmentTarget, Expression])[];
       readonly body: readonly Statement[];
     }
   | { readonly kind: "generation"; readonly line: number; readonly body: readonly Statement[] }

@@ -123,7 +123,7 @@ export function typeName(value: Value): string {
 }
 
 /** Fails for an undefined value, as any use but printing and testing does in Python. */
-export function defined<Kind extends Value>(value: Kind): Exclude<Kind, Undefined> {
+export function needDefined<Kind extends Value>(value: Kind): Exclude<Kind, Undefined> {
   if (value instanceof Undefined) throw templateError(value.reason);
   return value as Exclude<Kind, Undefined>;
 }
@@ -141,7 +141,7 @@ export function isTrue(value: Value): boolean {
 }
 
 /** The number a value is in arithmetic (bools count), undefined for others. */
-export function numberOf(value: Value): number | undefined {
+export function numericValue(value: Value): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value === "boolean") return value ? 1 : 0;
   return value instanceof Float ? value.value : undefined;
@@ -163,8 +163,8 @@ export function iterate(value: Value): readonly Value[] {
 }
 
 export function equals(left: Value, right: Value): boolean {
-  const leftNumber = numberOf(left);
-  const rightNumber = numberOf(right);
+  const leftNumber = numericValue(left);
+  const rightNumber = numericValue(right);
   if (leftNumber !== undefined || rightNumber !== undefined) return leftNumber === rightNumber;
   if (left instanceof Undefined && right instanceof Undefined) return true;
   if (Array.isArray(left) && Array.isArray(right)) return sameItems(left, right);
@@ -184,8 +184,8 @@ function sameItems(left: readonly Value[], right: readonly Value[]): boolean {
 
 /** Negative, zero or positive, for values that Python orders. */
 export function compare(left: Value, right: Value): number {
-  const leftNumber = numberOf(left);
-  const rightNumber = numberOf(right);
+  const leftNumber = numericValue(left);
+  const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) return leftNumber - rightNumber;
   if (typeof left === "string" && typeof right === "string") return compareCodePoints(left, right);
   if ((Array.isArray(left) && Array.isArray(right)) || (left instanceof Tuple && right instanceof Tuple)) {
@@ -195,8 +195,8 @@ export function compare(left: Value, right: Value): number {
     }
     return first.length - second.length;
   }
-  defined(left);
-  defined(right);
+  needDefined(left);
+  needDefined(right);
   throw templateError(`'<' not supported between instances of '${typeName(left)}' and '${typeName(right)}'`);
 }
 
@@ -223,7 +223,7 @@ function keyIn(dict: Dict, value: Value): DictKey {
   if (value instanceof Float) return keyIn(dict, value.value);
   if (value === null || typeof value === "string") return value;
   if (typeof value === "boolean") return dict.has(Number(value)) ? Number(value) : value;
-  if (typeof value !== "number") throw templateError(`unhashable type: '${typeName(defined(value))}'`);
+  if (typeof value !== "number") throw templateError(`unhashable type: '${typeName(needDefined(value))}'`);
   return (value === 0 || value === 1) && dict.has(value === 1) ? value === 1 : value;
 }
 
