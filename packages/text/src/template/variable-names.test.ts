@@ -10,7 +10,7 @@ test("a template may have any number of parts", () => {
 test("a template's variables are the names that it reads, wherever they stand", () => {
   const { variables } = compileChatTemplate(
     "{%- macro m(a) %}{{ a ~ inner }}{% endmacro %}{% for x in messages if cond %}{{ x.attribute['key'][index] | f(arg) }}{% endfor %}" +
-      "{% if enable_thinking is needDefined and not (y is not none) %}{{ m(named=value) }}{% set z = other %}{% endif %}'text'",
+      "{% if enable_thinking is defined and not (y is not none) %}{{ m(named=value) }}{% set z = other %}{% endif %}'text'",
   );
   assert.ok(variables !== undefined);
   const read = [

@@ -312,7 +312,7 @@ export class TemplateEvaluator implements FilterContext {
       case "conditional":
         if (isTrue(this.#evaluate(expression.test, scope))) return this.#evaluate(expression.whenTrue, scope);
         return expression.otherwise === undefined
-          ? new Undefined("the inline if-expression evaluated to false and no else section was needDefined.")
+          ? new Undefined("the inline if-expression evaluated to false and no else section was defined.")
           : this.#evaluate(expression.otherwise, scope);
     }
   }

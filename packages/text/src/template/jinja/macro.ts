@@ -46,7 +46,7 @@ export function bindMacroArguments(
     scope.set(parameter.name, given === undefined ? missing() : given);
   }
   if (takesCaller) {
-    scope.set("caller", valueOr(rest.get("caller"), new Undefined("No caller needDefined")));
+    scope.set("caller", valueOr(rest.get("caller"), new Undefined("No caller defined")));
     rest.delete("caller");
   }
   if (takesExtraNamed) scope.set("kwargs", new Map<string, Value>(rest));

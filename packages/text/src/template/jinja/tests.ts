@@ -30,7 +30,7 @@ function integer(value: Value): number {
 /** Jinja's tests. */
 const tests: ReadonlyMap<string, Test> = new Map(
   Object.entries<Test>({
-    needDefined: (value) => !(value instanceof Undefined),
+    defined: (value) => !(value instanceof Undefined),
     undefined: (value) => value instanceof Undefined,
     none: (value) => value === null,
     boolean: (value) => typeof value === "boolean",
