@@ -4,7 +4,14 @@ import { getAttribute, getItem } from "./attributes.js";
 import { filterNamed, type FilterContext } from "./filters.js";
 import { applyBinary, applyComparison, applyUnary, slice } from "./operators.js";
 import { boundedText, maxTextLength, printed } from "./printing.js";
-import type { CallArguments, Expression, Parameter, Statement, AssignmentTarget } from "./syntax-tree.js";
+import type {
+  CallArguments,
+  Expression,
+  FilterExpression,
+  Parameter,
+  Statement,
+  AssignmentTarget,
+} from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { loopAttribute } from "./loop.js";
 import { bindMacroArguments, macroSignature } from "./macro.js";
@@ -355,16 +362,12 @@ export class TemplateEvaluator implements FilterContext {
     throw templateError(`'${typeName(needDefined(callee))}' object is not callable`);
   }
 
-  #filter(expression: Extract<Expression, { kind: "filter" }>, operand: Value, scope: Scope): Value {
+  #filter(expression: FilterExpression, operand: Value, scope: Scope): Value {
     const [positional, named] = this.#arguments(expression.args, scope);
     return filterNamed(expression.name)(operand, new Arguments(expression.name, positional, named), this);
   }
 
-  #applyFilters(
-    filters: readonly Extract<Expression, { kind: "filter" }>[],
-    text: string,
-    scope: Scope,
-  ): Value {
+  #applyFilters(filters: readonly FilterExpression[], text: string, scope: Scope): Value {
     return filters.reduce<Value>((value, filter) => this.#filter(filter, value, scope), text);
   }
 

@@ -1,4 +1,4 @@
-import { Arguments } from "./arguments.js";
+import { type Arguments, callable } from "./arguments.js";
 import { printed } from "./printing.js";
 import { strftime } from "./strftime.js";
 import { templateError } from "./template-error.js";
@@ -32,12 +32,7 @@ export function createGlobals(now: () => Date): Map<string, Value> {
     joiner: (args) => joiner(args.string(0, "sep", ", ")),
     cycler: (args) => cycler(args.positional),
   };
-  return new Map(
-    Object.entries(functions).map(([name, call]) => [
-      name,
-      new Callable(name, (positional, named) => call(new Arguments(name, positional, named))),
-    ]),
-  );
+  return new Map(Object.entries(functions).map(([name, call]) => [name, callable(name, call)]));
 }
 
 function range(args: Arguments): Value {
@@ -104,20 +99,15 @@ function cycler(items: readonly Value[]): Namespace {
     at = index % items.length;
     attributes.set("current", items[at]!);
   };
-  attributes.set(
-    "next",
-    new Callable("next", () => {
-      const value = items[at]!;
-      move(at + 1);
-      return value;
-    }),
-  );
-  attributes.set(
-    "reset",
-    new Callable("reset", () => {
-      move(0);
-      return null;
-    }),
-  );
+  const next = new Callable("next", () => {
+    const value = items[at]!;
+    move(at + 1);
+    return value;
+  });
+  const reset = new Callable("reset", () => {
+    move(0);
+    return null;
+  });
+  attributes.set("next", next).set("reset", reset);
   return new Namespace(attributes);
 }

@@ -98,25 +98,19 @@ function unsupported(operator: string, left: Value, right: Value): ReturnType<ty
   );
 }
 
+const comparisons: Readonly<Record<ComparisonOperator, (left: Value, right: Value) => boolean>> = {
+  "==": equals,
+  "!=": (left, right) => !equals(left, right),
+  "<": (left, right) => compare(left, right) < 0,
+  "<=": (left, right) => compare(left, right) <= 0,
+  ">": (left, right) => compare(left, right) > 0,
+  ">=": (left, right) => compare(left, right) >= 0,
+  in: (left, right) => contains(right, left),
+  "not in": (left, right) => !contains(right, left),
+};
+
 export function applyComparison(operator: ComparisonOperator, left: Value, right: Value): boolean {
-  switch (operator) {
-    case "==":
-      return equals(left, right);
-    case "!=":
-      return !equals(left, right);
-    case "<":
-      return compare(left, right) < 0;
-    case "<=":
-      return compare(left, right) <= 0;
-    case ">":
-      return compare(left, right) > 0;
-    case ">=":
-      return compare(left, right) >= 0;
-    case "in":
-      return contains(right, left);
-    case "not in":
-      return !contains(right, left);
-  }
+  return comparisons[operator](left, right);
 }
 
 /** `value[start:stop:step]` of a string, list or tuple. */

@@ -21,58 +21,39 @@ export type DictKey = null | boolean | number | string;
 export type Dict = Map<DictKey, Value>;
 
 export class Float {
-  readonly value: number;
-  constructor(value: number) {
-    this.value = value;
-  }
+  constructor(readonly value: number) {}
 }
 
 /** A missing name or attribute: prints as nothing, is false, and fails when used otherwise. */
 export class Undefined {
-  readonly reason: string;
-  constructor(reason: string) {
-    this.reason = reason;
-  }
+  constructor(readonly reason: string) {}
 }
 
 export class Tuple {
-  readonly items: readonly Value[];
-  constructor(items: readonly Value[]) {
-    this.items = items;
-  }
+  constructor(readonly items: readonly Value[]) {}
 }
 
 /** `namespace(...)`: the one object whose attributes a template may set. */
 export class Namespace {
-  readonly attributes: Map<string, Value>;
-  constructor(attributes: Map<string, Value>) {
-    this.attributes = attributes;
-  }
+  constructor(readonly attributes: Map<string, Value>) {}
 }
 
 export type NamedValues = ReadonlyMap<string, Value>;
 
 export class Callable {
-  readonly name: string;
-  readonly call: (args: readonly Value[], named: NamedValues) => Value;
-  constructor(name: string, call: (args: readonly Value[], named: NamedValues) => Value) {
-    this.name = name;
-    this.call = call;
-  }
+  constructor(
+    readonly name: string,
+    readonly call: (args: readonly Value[], named: NamedValues) => Value,
+  ) {}
 }
 
 /** The `loop` variable of a for statement. */
 export class Loop {
-  readonly attributes: (name: string) => Value | undefined;
-  /** Renders the loop's body again over other items, in a recursive loop. */
-  readonly recurse: ((items: Value) => Value) | undefined;
   constructor(
-    attributes: (name: string) => Value | undefined,
-    recurse: ((items: Value) => Value) | undefined,
-  ) {
-    this.attributes = attributes;
-    this.recurse = recurse;
-  }
+    readonly attributes: (name: string) => Value | undefined,
+    /** Renders the loop's body again over other items, in a recursive loop. */
+    readonly recurse: ((items: Value) => Value) | undefined,
+  ) {}
 }
 
 /** A value that may be missing, or another. `??` will not do: None is null. */
