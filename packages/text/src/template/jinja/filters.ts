@@ -32,11 +32,11 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
     toJson(value, jsonOptions(args.allow("ensure_ascii", "indent", "separators", "sort_keys"))),
   safe: (value) => printed(value),
   string: (value) => printed(value),
-  escape: (value) => escapeHtml(printed(value)),
-  e: (value) => escapeHtml(printed(value)),
-  forceescape: (value) => escapeHtml(printed(value)),
-  default: (value, args) => withDefault(value, args),
-  d: (value, args) => withDefault(value, args),
+  escape: escapeHtml,
+  e: escapeHtml,
+  forceescape: escapeHtml,
+  default: withDefault,
+  d: withDefault,
   upper: (value) => printed(value).toUpperCase(),
   lower: (value) => printed(value).toLowerCase(),
   title: (value) => titleCase(printed(value)),
@@ -64,8 +64,14 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
   urlencode: (value) => encodeURIComponent(printed(value)).replaceAll("%2F", "/"),
   format: (value, args) =>
     formatPercent(printed(value), args.named.size > 0 ? new Map(args.named) : new Tuple(args.positional)),
-  int: (value, args) => toInteger(value, valueOr(args.get(0, "default"), 0)),
-  float: (value, args) => toFloat(value, valueOr(args.get(0, "default"), new Float(0))),
+  int: (value, args) => {
+    const number = parsedNumber(typeof value === "string" ? value.replaceAll("_", "") : value);
+    return number === undefined ? valueOr(args.get(0, "default"), 0) : Math.trunc(number);
+  },
+  float: (value, args) => {
+    const number = parsedNumber(value);
+    return number === undefined ? valueOr(args.get(0, "default"), new Float(0)) : new Float(number);
+  },
   abs: (value) => {
     const number = needNumber(value, "abs");
     return value instanceof Float ? new Float(Math.abs(number)) : Math.abs(number);
@@ -117,13 +123,16 @@ function withDefault(value: Value, args: Arguments): Value {
   return value instanceof Undefined || (alsoFalse && !isTrue(value)) ? fallback : value;
 }
 
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&#34;")
-    .replaceAll("'", "&#39;");
+const htmlEscapes: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&#34;",
+  "'": "&#39;",
+};
+
+function escapeHtml(value: Value): string {
+  return printed(value).replace(/[&<>"']/g, (character) => htmlEscapes[character]!);
 }
 
 function indent(text: string, args: Arguments): string {
@@ -151,20 +160,10 @@ function truncate(text: string, args: Arguments): string {
   return (space < 0 ? kept : kept.slice(0, space)) + end;
 }
 
-function toInteger(value: Value, fallback: Value): Value {
-  const number = numericValue(value);
-  if (number !== undefined) return Math.trunc(number);
-  if (typeof value !== "string") return fallback;
-  const text = value.trim().replaceAll("_", "");
-  return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? Math.trunc(Number(text)) : fallback;
-}
-
-function toFloat(value: Value, fallback: Value): Value {
-  const number = numericValue(value);
-  if (number !== undefined) return new Float(number);
-  if (typeof value !== "string" || !/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(value))
-    return fallback;
-  return new Float(Number(value));
+/** A number, or a text that is one as Python's `float` reads it. */
+function parsedNumber(value: Value): number | undefined {
+  if (typeof value !== "string") return numericValue(value);
+  return /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(value) ? Number(value) : undefined;
 }
 
 function needNumber(value: Value, filter: string): number {
