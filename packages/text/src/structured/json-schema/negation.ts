@@ -21,13 +21,8 @@ const maxNumbers = 256;
 const maxOneOf = 8;
 
 /** Keywords whose opposite would need to look at members or items that no automaton of bounded size can tell. */
-const withoutOpposite: readonly string[] = [
-  "additionalProperties",
-  "patternProperties",
-  "propertyNames",
-  "unevaluatedProperties",
-  "unevaluatedItems",
-];
+const withoutOpposite: readonly string[] =
+  "additionalProperties patternProperties propertyNames unevaluatedProperties unevaluatedItems".split(" ");
 
 /**
  * Schemas' opposites. What a schema does not allow is what at least one of its keywords does not: a list of

@@ -241,21 +241,9 @@ function members(
   const other = choice(
     ...others.map(({ key, value }) => sequence(text('"'), key, text('":'), spaces.afterColon, value)),
   );
-  const known = new Map<string, Node>();
-  /** What may follow once the properties before `index` are decided; `count` members are written (0, or counted if bounded). */
-  const from = (index: number, count: number): Node => {
-    const key = `${index},${count}`;
-    let node = known.get(key);
-    if (node === undefined) {
-      const rule = rules.reserve("object");
-      node = { op: "rule", rule };
-      known.set(key, node);
-      rules.define(rule, make(index, count));
-    }
-    return node;
-  };
   const counted = (count: number): number => (hasBounds ? count : Math.min(count, 1));
-  const make = (index: number, count: number): Node => {
+  /** What may follow once the properties before `index` are decided; `count` members are written (0, or counted if bounded). */
+  const from = rules.family("object", (index: number, count: number): Node => {
     const lead = count === 0 ? sequence() : comma;
     const property = properties[index];
     if (property === undefined) return end(count, lead);
@@ -267,7 +255,7 @@ function members(
     }
     if (!isRequired) options.push(from(index + 1, count));
     return choice(...options);
-  };
+  });
   const end = (count: number, lead: Node): Node => {
     const options: Node[] = [];
     if (count >= least) options.push(count === 0 ? text("}") : close);
