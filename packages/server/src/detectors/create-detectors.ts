@@ -43,7 +43,6 @@ export function createDetectors(
   config: ServerConfig,
   registry: Registry,
   log: Logger,
-  tenantOf: (requestId: string) => string | undefined,
 ): RunningDetectors | undefined {
   const metrics = new DetectorMetrics(registry);
   if (!config.enableDetectors) return undefined;
@@ -52,7 +51,6 @@ export function createDetectors(
     thresholds: resolveThresholds(config.detectorThresholds),
     hasRules: config.enableRuleAlerts,
     engine,
-    tenantOf,
     onSlowGap: (reason, excessMs) => metrics.slowGap(reason, excessMs),
   });
   const webhook =
@@ -66,7 +64,6 @@ export function createDetectors(
         });
   const center = new AlertCenter({
     evidence: engine.evidence,
-    tenantOf,
     onAlert: (alert) => {
       metrics.alerted(alert);
       webhook?.add(alert);

@@ -1,4 +1,4 @@
-import type { FinishedRequest } from "@octavo/engine";
+import { defaultTenant, type FinishedRequest, type RequestName } from "@octavo/engine";
 import { noLabel, otherLabel } from "../metrics/bounded-labels.js";
 import { type Finding, reasonOf } from "./alert.js";
 import { DecayingSketch } from "./decaying-sketch.js";
@@ -68,7 +68,7 @@ export class TenantLatencyDetector implements Detector {
 
   observeGap(gap: ObservedGap): void {
     const { requestId, gapMs } = gap;
-    const tenant = this.#tenant(requestId);
+    const tenant = this.#tenant(gap.tenant);
     const limitMs = tenant.limitMs.inter_token;
     this.#usual.inter_token.add(gapMs);
     tenant.usual.inter_token.add(gapMs);
@@ -79,8 +79,8 @@ export class TenantLatencyDetector implements Detector {
     tenant.tally.add(reason, excessMs, requestId);
   }
 
-  observeFirstToken(requestId: string, waitedMs: number): void {
-    const tenant = this.#tenant(requestId);
+  observeFirstToken({ requestId, tenant: given }: RequestName, waitedMs: number): void {
+    const tenant = this.#tenant(given);
     const limitMs = tenant.limitMs.first_token;
     this.#usual.first_token.add(waitedMs);
     tenant.usual.first_token.add(waitedMs);
@@ -96,10 +96,10 @@ export class TenantLatencyDetector implements Detector {
     if (reason !== undefined) tenant.tally.add(reason, waitedMs, requestId);
   }
 
-  observeFinished({ requestId, record }: FinishedRequest): void {
+  observeFinished({ tenant, record }: FinishedRequest): void {
     if (record.timeToFirstTokenMs === undefined) return;
     this.#all.add(record.e2eMs);
-    this.#tenant(requestId).requests.add(record.e2eMs);
+    this.#tenant(tenant).requests.add(record.e2eMs);
   }
 
   evaluate(nowMs: number): readonly Finding[] {
@@ -108,8 +108,8 @@ export class TenantLatencyDetector implements Detector {
   }
 
   /** Those for whom there is no room are watched as one. */
-  #tenant(requestId: string): TenantState {
-    const given = this.#context.tenantOf(requestId) ?? noLabel;
+  #tenant(engineTenant: string): TenantState {
+    const given = engineTenant === defaultTenant ? noLabel : engineTenant;
     const isKnown = this.#tenants.has(given) || this.#tenants.size < mostTenants;
     const name = isKnown ? given : otherLabel;
     let tenant = this.#tenants.get(name);

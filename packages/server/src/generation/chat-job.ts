@@ -6,12 +6,12 @@ import {
   type ChatFinishReason,
   OctavoError,
 } from "@octavo/protocol";
-import { nowSeconds, type Service, type TermsCaller } from "../service.js";
+import { nowSeconds, type Service } from "../service.js";
 import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
 import { chatPrompt } from "./chat-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
 import { compileConstraint, outputConstraint } from "./output-constraint.js";
-import { type SequenceResult, startGenerations } from "./run.js";
+import { type Caller, type SequenceResult, startGenerations } from "./run.js";
 import { inIntervals } from "./stream-interval.js";
 import { engineRequestId } from "./serving-records.js";
 import { toSamplingParams } from "./sampling.js";
@@ -34,12 +34,6 @@ export interface ChatJob {
   readonly events: AsyncIterable<GenerationEvent>;
 }
 
-/** What a chat needs of the exchange that asked for it. */
-export interface ChatCaller extends TermsCaller {
-  readonly octavoId: string;
-  readonly arrivalMs: number;
-}
-
 /** A chat request that has been checked and laid out, and is yet to be queued. */
 export interface PreparedChat {
   readonly job: Omit<ChatJob, "events">;
@@ -50,7 +44,7 @@ export interface PreparedChat {
 export async function startChat(
   service: Service,
   request: ChatCompletionRequest,
-  caller: ChatCaller,
+  caller: Caller,
 ): Promise<ChatJob> {
   const [job] = await startChats(service, [await prepareChat(service, request, caller)], caller);
   if (job === undefined) throw new OctavoError("internal_error", "the chat was not started");
@@ -61,14 +55,14 @@ export async function startChat(
 export async function startChats(
   service: Service,
   chats: readonly PreparedChat[],
-  { signal, octavoId }: ChatCaller,
+  caller: Caller,
 ): Promise<readonly ChatJob[]> {
   const batch = {};
   const requests = chats.map(({ generation }, index) => {
-    const requestId = engineRequestId(octavoId, index, chats.length);
+    const requestId = engineRequestId(caller.octavoId, index, chats.length);
     return { ...generation, requestId, batch };
   });
-  const started = await startGenerations(service.model.engine, requests, signal);
+  const started = await startGenerations(service.model.engine, requests, caller);
   return started.flatMap((events, index) => {
     const chat = chats[index];
     return chat === undefined ? [] : [{ ...chat.job, events: inIntervals(events, chat.job.request) }];
@@ -78,7 +72,7 @@ export async function startChats(
 export async function prepareChat(
   service: Service,
   request: ChatCompletionRequest,
-  caller: ChatCaller,
+  caller: Caller,
 ): Promise<PreparedChat> {
   const served = service.servedModel(request.model);
   service.checkPriority(request.priority);
@@ -110,7 +104,7 @@ export async function prepareChat(
     promptLogprobs: request.prompt_logprobs ?? undefined,
   });
   const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
-  const terms = service.termsOf(caller, request);
+  const terms = service.termsOf(caller.account, request);
   const constrained =
     constraint === undefined
       ? {}

@@ -7,8 +7,10 @@ import type {
   Usage,
 } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
-import { accountOf } from "../metering/request-account.js";
-import { traceOf } from "../tracing/request-trace.js";
+import type { RequestContext } from "../http/request-context.js";
+
+/** What generation needs of the HTTP request it is for. */
+export type Caller = Pick<RequestContext, "octavoId" | "arrivalMs" | "signal" | "account">;
 
 /**
  * Queues requests and lets refusals (queue full, context too long) surface before anything is answered: the promise
@@ -18,23 +20,19 @@ import { traceOf } from "../tracing/request-trace.js";
 export async function startGenerations(
   engine: Engine,
   requests: readonly GenerationRequest[],
-  signal: AbortSignal,
+  { account, signal }: Caller,
 ): Promise<readonly AsyncIterable<GenerationEvent>[]> {
   const admitted = new Promise<void>((resolve) => setImmediate(resolve));
-  const trace = traceOf(signal);
-  const account = accountOf(signal);
   const started = requests.map((request) => {
-    trace?.adopt(request.requestId);
-    account?.adopt(request.requestId);
+    account.queued();
     try {
       const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
       const first = iterator.next();
       // nobody may be waiting for it any more when it fails: a later request was refused, or another one is being read
-      first.catch(() => trace?.disown(request.requestId));
+      first.catch(() => {});
       return { iterator, first };
     } catch (refusal) {
-      trace?.disown(request.requestId);
-      account?.disown(request.requestId);
+      account.refused();
       throw refusal;
     }
   });

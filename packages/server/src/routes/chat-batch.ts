@@ -1,7 +1,6 @@
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import {
   type ChatBatchRequest,
-  chatBatchRequest,
   type ChatCompletion,
   type ChatCompletionRequest,
   OctavoError,
@@ -18,12 +17,14 @@ import { collectGeneration } from "../generation/run.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
 import { chatChoice, chatHead, checkCombinations } from "./chat.js";
 
-/** POST /v1/chat/completions/batch: choice i answers conversation i; usage is that of all together. */
-export async function handleChatBatch(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, chatBatchRequest);
+/** Choice i answers conversation i; usage is that of all together. */
+export async function handleChatBatch(
+  service: Service,
+  context: RequestContext,
+  request: ChatBatchRequest,
+): Promise<void> {
   const chats: PreparedChat[] = [];
   for (const [index, chat] of singleRequests(request).entries()) {
     checkCombinations(chat);
@@ -44,7 +45,7 @@ export async function handleChatBatch(service: Service, context: RequestContext)
   );
   const [first] = jobs;
   if (first === undefined) throw new OctavoError("internal_error", "the batch is empty");
-  traceOf(context.signal)?.answersAs(first.id);
+  context.account.responseId = first.id;
   const choices = results.map(
     ({ job, sequence, answer }, index) =>
       () =>
@@ -78,7 +79,7 @@ function singleRequests(request: ChatBatchRequest): readonly ChatCompletionReque
   return conversations.map((messages) => ({ ...fields, messages }));
 }
 
-/** What is wrong with one of the conversations says which one it is. */
+/** Errors name the conversation that they are about. */
 async function prepareConversation(
   service: Service,
   request: ChatCompletionRequest,

@@ -1,5 +1,4 @@
 import {
-  chatCompletionRequest,
   OctavoError,
   usageInfo,
   type ChatChoice,
@@ -22,15 +21,16 @@ import { collectGeneration, type SequenceResult } from "../generation/run.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
 import { streamChat } from "./chat-stream.js";
 
-/** POST /v1/chat/completions */
-export async function handleChat(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, chatCompletionRequest);
+export async function handleChat(
+  service: Service,
+  context: RequestContext,
+  request: ChatCompletionRequest,
+): Promise<void> {
   checkCombinations(request);
   const job = await startChat(service, request, context);
-  traceOf(context.signal)?.answersAs(job.id);
+  context.account.responseId = job.id;
   if (request.stream === true) {
     await streamChat(service, context, job);
     return;

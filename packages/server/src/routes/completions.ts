@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { GenerationEvent, SamplingParams } from "@octavo/engine";
 import {
-  completionRequest,
   defaultCompletionTokens,
   OctavoError,
   requestLimits,
@@ -22,7 +21,6 @@ import { toSamplingParams } from "../generation/sampling.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
 import { joinLogprobs } from "./join-logprobs.js";
 import { streamCompletions } from "./completions-stream.js";
 
@@ -48,9 +46,11 @@ export interface CompletionJob {
   readonly promptOnly: boolean;
 }
 
-/** POST /v1/completions */
-export async function handleCompletions(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, completionRequest);
+export async function handleCompletions(
+  service: Service,
+  context: RequestContext,
+  request: CompletionRequest,
+): Promise<void> {
   const served = service.servedModel(request.model);
   service.checkPriority(request.priority);
   checkCombinations(request);
@@ -60,7 +60,7 @@ export async function handleCompletions(service: Service, context: RequestContex
   const given = await tokenizePrompts(service, context, request.prompt, addSpecialTokens, fieldOf);
   const ready = given.map((tokens, index) => preparePrompt(service, request, tokens, fieldOf(index)));
   const { engine } = service.model;
-  const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context, request) };
+  const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context.account, request) };
   const constrained =
     constraint === undefined
       ? {}
@@ -81,7 +81,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     ...(wantsDigests && { wantLogitsDigests: true }),
     ...terms,
   }));
-  const started = await startGenerations(engine, requests, context.signal);
+  const started = await startGenerations(engine, requests, context);
   const prompts = started.map((events, index): PromptJob => {
     const { promptTokens, params } = requests[index]!;
     return {
@@ -101,7 +101,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     prompts,
     promptOnly: request.max_tokens === 0,
   };
-  traceOf(context.signal)?.answersAs(job.id);
+  context.account.responseId = job.id;
   if (request.stream === true) {
     await streamCompletions(service, context, job);
     return;

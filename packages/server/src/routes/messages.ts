@@ -1,10 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  countTokensRequest,
-  type MessagesRequest,
-  messagesRequest,
-  toMessagesErrorBody,
-} from "@octavo/protocol";
+import { type CountTokensRequest, type MessagesRequest, toMessagesErrorBody } from "@octavo/protocol";
 import { type ChatJob, startChat } from "../generation/chat-job.js";
 import { chatPrompt } from "../generation/chat-prompt.js";
 import { chatTurn } from "../generation/chat-turn.js";
@@ -16,9 +11,11 @@ import { sendJson } from "../http/respond.js";
 import { SseWriter } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
 
-/** POST /v1/messages */
-export async function handleMessages(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, messagesRequest);
+export async function handleMessages(
+  service: Service,
+  context: RequestContext,
+  request: MessagesRequest,
+): Promise<void> {
   const job = await startMessages(service, request, context);
   const id = `msg_${randomBytes(12).toString("hex")}`;
   const builder = new MessageBuilder(id, job.model, job.promptTokens.length);
@@ -49,9 +46,11 @@ async function startMessages(
   }
 }
 
-/** POST /v1/messages/count_tokens */
-export async function handleCountTokens(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, countTokensRequest);
+export async function handleCountTokens(
+  service: Service,
+  context: RequestContext,
+  request: CountTokensRequest,
+): Promise<void> {
   service.servedModel(request.model);
   const { tokens } = await chatPrompt(
     service.model,

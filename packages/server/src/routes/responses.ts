@@ -1,15 +1,14 @@
-import { OctavoError, responsesRequest, type ResponseObject, type ResponsesRequest } from "@octavo/protocol";
-import { type ChatCaller, type ChatJob, startChat } from "../generation/chat-job.js";
+import { OctavoError, type ResponseObject, type ResponsesRequest } from "@octavo/protocol";
+import { type ChatJob, startChat } from "../generation/chat-job.js";
 import { chatTurn } from "../generation/chat-turn.js";
 import { chatFromResponses, type DraftMessage } from "../generation/from-responses.js";
+import type { Caller } from "../generation/run.js";
 import { newId, ResponseBuilder, type ResponseEvent } from "../generation/response-builder.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { SseWriter } from "../http/sse-writer.js";
-import { accountOf, bindAccount } from "../metering/request-account.js";
 import { nowSeconds, type Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
 
 interface Turn {
   readonly job: ChatJob;
@@ -18,15 +17,17 @@ interface Turn {
   readonly isStored: boolean;
 }
 
-/** POST /v1/responses */
-export async function handleResponses(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, responsesRequest);
+export async function handleResponses(
+  service: Service,
+  context: RequestContext,
+  request: ResponsesRequest,
+): Promise<void> {
   if (request.background === true) {
     sendJson(context.response, 200, await startInBackground(service, context, request));
     return;
   }
   const turn = await startTurn(service, request, context);
-  traceOf(context.signal)?.answersAs(turn.builder.response.id);
+  context.account.responseId = turn.builder.response.id;
   if (request.stream === true) {
     await streamTurn(service, context, turn);
     return;
@@ -35,12 +36,10 @@ export async function handleResponses(service: Service, context: RequestContext)
   sendJson(context.response, 200, turn.builder.response);
 }
 
-/** GET /v1/responses/ID */
 export function handleResponse(service: Service, context: RequestContext, id: string): void {
   sendJson(context.response, 200, service.responses.get(id).response);
 }
 
-/** POST /v1/responses/ID/cancel */
 export function handleCancelResponse(service: Service, context: RequestContext, rest: string): void {
   const id = /^([^/]+)\/cancel$/.exec(rest)?.[1];
   if (id === undefined)
@@ -54,7 +53,7 @@ export function handleCancelResponse(service: Service, context: RequestContext, 
   sendJson(context.response, 200, cancel());
 }
 
-async function startTurn(service: Service, request: ResponsesRequest, caller: ChatCaller): Promise<Turn> {
+async function startTurn(service: Service, request: ResponsesRequest, caller: Caller): Promise<Turn> {
   const { chat, conversation } = chatFromResponses(request, earlierTurns(service, request));
   const job = await startChat(service, chat, caller);
   const base = { id: newId("resp"), created_at: nowSeconds(), model: job.model };
@@ -125,14 +124,9 @@ async function startInBackground(
   if (request.stream === true) refuse("a stream is answered while it runs; ask for one of the two");
   const abort = new AbortController();
   const { signal } = abort;
-  bindAccount(signal, accountOf(context.signal));
-  const turn = await startTurn(service, request, {
-    octavoId: context.octavoId,
-    arrivalMs: context.arrivalMs,
-    request: context.request,
-    key: context.key,
-    signal,
-  });
+  const { account, octavoId, arrivalMs } = context;
+  account.outlivesAnswer = true;
+  const turn = await startTurn(service, request, { account, octavoId, arrivalMs, signal });
   const { builder } = turn;
   const { id } = builder.response;
   const store = (): ResponseObject => {

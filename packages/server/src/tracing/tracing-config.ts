@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import { serverVersion } from "../version.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
-import { ServerTracing } from "./server-tracing.js";
+import { ServerTracing } from "../account/server-tracing.js";
 
 type TracingConfig = Pick<
   ServerConfig,

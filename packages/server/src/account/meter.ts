@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
 import type { Engine, EngineObserver } from "@octavo/engine";
 import type { ErrorCode, MeteringRecord } from "@octavo/protocol";
 import { MachineClock, type MachineTime } from "./machine-clock.js";
+import { totalUsage } from "../generation/usage.js";
 import type { MeteringLog } from "./metering-log.js";
 import type { MeterMetrics } from "./meter-metrics.js";
-import { RequestAccount } from "./request-account.js";
+import type { RequestAccount } from "./request-account.js";
 
 export interface MeterOptions {
   readonly engine: Engine;
@@ -23,7 +23,6 @@ export interface MeteredExchange {
   readonly account: RequestAccount;
   readonly octavoId: string;
   readonly errorCode: ErrorCode | undefined;
-  readonly traceId: string | undefined;
 }
 
 const msPerHour = 3_600_000;
@@ -34,7 +33,6 @@ const machineRecordMs = 60_000;
 export class Meter {
   readonly #options: MeterOptions;
   readonly #clock = new MachineClock(performance.now());
-  readonly #byEngineId = new Map<string, RequestAccount>();
   readonly #server = randomUUID();
   #settledMs = 0;
   #lastTime: MachineTime;
@@ -50,32 +48,19 @@ export class Meter {
   get observer(): EngineObserver {
     return {
       onStep: (step) => this.#clock.noteStep(step, this.#isBusy),
-      onFinished: (request) => this.#byEngineId.get(request.requestId)?.finished(request),
-      onSettled: (requestId, computeMs) => {
-        this.#settledMs += computeMs;
-        this.#byEngineId.get(requestId)?.settled(requestId, computeMs);
+      onSettled: ({ kernelMs }) => {
+        this.#settledMs += kernelMs;
       },
     };
   }
 
-  /** Of a request that is in the engine. */
-  tenantOf(engineRequestId: string): string | undefined {
-    return this.#byEngineId.get(engineRequestId)?.tenant;
-  }
-
-  begin(headers: IncomingHttpHeaders): RequestAccount {
-    return new RequestAccount(headers, this.#byEngineId);
-  }
-
-  /** Accounts for an exchange that is over, as soon as nothing more is computed for it. */
+  /** Records an exchange that is over, once nothing more is computed for it. */
   finish(exchange: MeteredExchange): void {
     const { account } = exchange;
     const time = new Date().toISOString();
-    const record = (): void => {
+    account.whenSettled(() => {
       if (account.hasWork) this.#record(exchange, time);
-    };
-    if (account.isSettled) record();
-    else account.onSettled = record;
+    });
   }
 
   /** Brings the metrics of the machine up to now. */
@@ -102,22 +87,23 @@ export class Meter {
     return this.#clock.read(performance.now(), this.#isBusy);
   }
 
-  #record({ account, octavoId, errorCode, traceId }: MeteredExchange, time: string): void {
+  #record({ account, octavoId, errorCode }: MeteredExchange, time: string): void {
     const { dollarsPerHour, metrics, log } = this.#options;
+    const usage = totalUsage(account.finished.map((request) => request.usage));
     const record: MeteringRecord = {
       kind: "request",
       feature: account.feature ?? null,
       "inference.backend": "octavo",
       model: this.#modelName(account.model),
       gpu_seconds: account.computeMs / 1000,
-      input_tokens: account.inputTokens,
-      output_tokens: account.outputTokens,
-      cached_input_tokens: account.cachedTokens,
+      input_tokens: usage.promptTokens,
+      output_tokens: usage.completionTokens,
+      cached_input_tokens: usage.cachedTokens,
       tenant: account.tenant ?? null,
       time,
       outcome: outcomeOf(errorCode, account.wasAborted),
       request_id: octavoId,
-      ...(traceId === undefined ? {} : { trace_id: traceId }),
+      ...(account.trace && { trace_id: account.trace.context.traceId }),
       ...(dollarsPerHour === 0 ? {} : { dollars: (account.computeMs * dollarsPerHour) / msPerHour }),
     };
     metrics.count(record);
