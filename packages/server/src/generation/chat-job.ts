@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { GenerationEvent, GenerationRequest, SamplingParams } from "@octavo/engine";
+import type { GenerationEvent, GenerationRequest, SamplingParams, SequenceDelta } from "@octavo/engine";
 import {
   type ChatAnswerMessage,
   type ChatCompletionRequest,
+  type ChatDelta,
   type ChatFinishReason,
   OctavoError,
 } from "@octavo/protocol";
@@ -145,11 +146,20 @@ export interface ChatAnswer {
 }
 
 /** The whole answer of one sequence. */
-export function readAnswer(job: ChatJob, { text, tokens }: SequenceResult): ChatAnswer {
+export function readWholeAnswer(job: ChatJob, sequence: SequenceResult): ChatAnswer {
   const reader = job.createReader();
-  const deltas =
-    reader === undefined ? [{ content: text }] : [...reader.push(text, tokens), ...reader.finish()];
-  return { message: messageOf(job.role, job.echoText, deltas), reader };
+  return { message: messageOf(job.role, job.echoText, readDelta(reader, sequence, true)), reader };
+}
+
+/** Chat deltas of an increment of one sequence. */
+export function readDelta(
+  reader: ChatReader | undefined,
+  { text, tokens }: Pick<SequenceDelta, "text" | "tokens">,
+  isLast: boolean,
+): readonly ChatDelta[] {
+  if (reader === undefined) return text === "" ? [] : [{ content: text }];
+  const parts = reader.push(text, tokens);
+  return isLast ? [...parts, ...reader.finish()] : parts;
 }
 
 export function finishReason(reason: "stop" | "length", reader: ChatReader | undefined): ChatFinishReason {

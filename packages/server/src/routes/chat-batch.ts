@@ -4,16 +4,16 @@ import {
   type ChatCompletion,
   type ChatCompletionRequest,
   OctavoError,
-  usageInfo,
 } from "@octavo/protocol";
 import {
   type PreparedChat,
   prepareChat,
-  readAnswer,
+  readWholeAnswer,
   reasoningTokens,
   startChats,
 } from "../generation/chat-job.js";
 import { collectGeneration } from "../generation/run.js";
+import { totalUsage, wireUsage } from "../generation/usage.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
@@ -40,7 +40,7 @@ export async function handleChatBatch(
       const { sequences, usage } = await collectGeneration(engine, job.events, 1, context.signal);
       const [sequence] = sequences;
       if (sequence === undefined) throw new OctavoError("internal_error", "a conversation was not answered");
-      return { job, sequence, usage, answer: readAnswer(job, sequence) };
+      return { job, sequence, usage, answer: readWholeAnswer(job, sequence) };
     }),
   );
   const [first] = jobs;
@@ -51,13 +51,9 @@ export async function handleChatBatch(
       () =>
         chatChoice(service, job, index, sequence, answer),
   );
-  const sum = (count: (result: (typeof results)[number]) => number): number =>
-    results.reduce((total, result) => total + count(result), 0);
   const tail: Pick<ChatCompletion, "usage"> = {
-    usage: usageInfo(
-      sum(({ usage }) => usage.promptTokens),
-      sum(({ usage }) => usage.completionTokens),
-      sum(({ usage }) => usage.cachedTokens),
+    usage: wireUsage(
+      totalUsage(results.map(({ usage }) => usage)),
       reasoningTokens(results.map(({ answer }) => answer.reader)),
     ),
   };

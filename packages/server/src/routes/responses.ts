@@ -1,13 +1,13 @@
-import { OctavoError, type ResponseObject, type ResponsesRequest } from "@octavo/protocol";
+import { type ChatDelta, OctavoError, type ResponseObject, type ResponsesRequest } from "@octavo/protocol";
 import { type ChatJob, startChat } from "../generation/chat-job.js";
-import { chatTurn } from "../generation/chat-turn.js";
+import { readChat } from "../generation/chat-turn.js";
 import { chatFromResponses, type DraftMessage } from "../generation/from-responses.js";
 import type { Caller } from "../generation/run.js";
 import { newId, ResponseBuilder, type ResponseEvent } from "../generation/response-builder.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
-import { SseWriter } from "../http/sse-writer.js";
+import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import { nowSeconds, type Service } from "../service.js";
 
 interface Turn {
@@ -32,7 +32,7 @@ export async function handleResponses(
     await streamTurn(service, context, turn);
     return;
   }
-  await runTurn(service, turn, context.signal, () => {});
+  await runTurn(service, turn, context.signal);
   sendJson(context.response, 200, turn.builder.response);
 }
 
@@ -75,40 +75,37 @@ async function runTurn(
   service: Service,
   { job, builder, conversation, isStored }: Turn,
   signal: AbortSignal,
-  onEvents: (events: readonly ResponseEvent[]) => Promise<void> | void,
+  onEvents: (events: readonly ResponseEvent[]) => void = () => {},
+  flush?: () => Promise<void>,
 ): Promise<void> {
-  const turn = chatTurn(service, job, signal);
-  for (;;) {
-    const { done, value } = await turn.next();
-    if (done === true) {
-      const events = builder.finish(value);
-      const { response } = builder;
-      if (isStored)
-        service.responses.set(response.id, { response, conversation: [...conversation, builder.message] });
-      await onEvents(events);
-      return;
-    }
-    await onEvents(value.flatMap((delta) => builder.push(delta)));
-  }
+  const onDelta = (delta: ChatDelta): void => onEvents(builder.push(delta));
+  const events = builder.finish(await readChat(service, job, signal, onDelta, flush));
+  const { response } = builder;
+  if (isStored)
+    service.responses.set(response.id, { response, conversation: [...conversation, builder.message] });
+  onEvents(events);
+  await flush?.();
 }
 
 async function streamTurn(service: Service, context: RequestContext, turn: Turn): Promise<void> {
-  const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
-  const send = (events: readonly ResponseEvent[]): Promise<void> => {
+  const sendTo = (writer: SseWriter, events: readonly ResponseEvent[]): void => {
     for (const event of events) writer.send(event, event.type);
-    return writer.flush();
   };
-  try {
-    await send(turn.builder.start());
-    await runTurn(service, turn, context.signal, send);
-    writer.close();
-  } catch (thrown) {
-    const error = publicError(thrown, context);
-    context.abort(error);
-    for (const event of turn.builder.fail(error)) writer.send(event, event.type);
-    writer.close();
-    throw error;
-  }
+  await streamEvents(
+    context,
+    service.config.stallTimeoutMs,
+    async (writer) => {
+      const flush = (): Promise<void> => writer.flush();
+      sendTo(writer, turn.builder.start());
+      await flush();
+      await runTurn(service, turn, context.signal, (events) => sendTo(writer, events), flush);
+      writer.close();
+    },
+    (writer, error) => {
+      sendTo(writer, turn.builder.fail(error));
+      writer.close();
+    },
+  );
 }
 
 /** The engine works on while the client is gone; the store tells how far it is. */
@@ -141,7 +138,7 @@ async function startInBackground(
   };
   const { response } = builder;
   service.responses.set(id, { response, conversation: undefined, cancel });
-  void runTurn(service, turn, signal, () => {}).catch((thrown: unknown) => {
+  void runTurn(service, turn, signal).catch((thrown: unknown) => {
     if (signal.aborted) return;
     const error = publicError(thrown, { signal, requestId: context.requestId });
     context.log.error({ err: error, cause: error.cause }, error.message);
