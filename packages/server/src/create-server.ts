@@ -12,12 +12,13 @@ import { registerEngineMetrics } from "./metrics/engine-metrics.js";
 import { createDetectors } from "./detectors/create-detectors.js";
 import { accountObserver } from "./account/request-account.js";
 import { slowAnswer } from "./account/slow-answer.js";
-import { createMeter } from "./account/create-meter.js";
+import { Meter } from "./account/meter.js";
 import type { MeteringLog } from "./account/metering-log.js";
 import { HttpMetrics } from "./metrics/http-metrics.js";
 import { registerProcessMetrics } from "./metrics/process-metrics.js";
 import { Registry } from "./metrics/registry.js";
 import { serverRoutes } from "./routes/endpoints.js";
+import { servedNames } from "./served-names.js";
 import { Service } from "./service.js";
 import { TenantLabels } from "./tenants/tenant-labels.js";
 import { TenantResolver } from "./tenants/tenant-resolver.js";
@@ -71,7 +72,7 @@ export function createServer({
   if (config.enableFaultInjection) allowFaults(model, log);
   const registry = Registry.create();
   const engineRegistry = registry.withLabels({
-    model_name: config.servedModelNames[0] ?? model.name,
+    model_name: servedNames(model, config)[0],
     engine: "0",
   });
   const observer = registerEngineMetrics(engineRegistry, model.engine, config);
@@ -79,7 +80,7 @@ export function createServer({
   const tracing = createServerTracing(model, config, log, spanSinks);
   const otlpMetrics = createOtlpMetrics(model, config, log);
   registerTraceMetrics(registry, tracing, otlpMetrics);
-  const meter = createMeter(model, config, registry, meteringLog);
+  const meter = new Meter(model, config, registry, meteringLog);
   const detectors = createDetectors(model, config, engineRegistry, log);
   const tenants = new TenantResolver(config.tenants);
   const labels = new TenantLabels(Object.keys(config.tenants.tenants));
@@ -157,8 +158,8 @@ function allowFaults(model: LanguageModel, log: Logger): void {
 }
 
 /** An adapter under a name of the model's own could never be asked for. */
-function checkAdapterNames(model: LanguageModel, { servedModelNames }: ServerConfig): void {
-  const names = servedModelNames.length === 0 ? [model.name] : servedModelNames;
+function checkAdapterNames(model: LanguageModel, config: ServerConfig): void {
+  const names = servedNames(model, config);
   const taken = model.adapters?.list().find(({ name }) => names.includes(name));
   if (taken === undefined) return;
   const message = `lora_modules: ${JSON.stringify(taken.name)} is a name of the served model itself; give the adapter another one`;

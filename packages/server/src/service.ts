@@ -23,6 +23,7 @@ import type { HttpMetrics } from "./metrics/http-metrics.js";
 import { type OutputFormats, resolveFormats } from "@octavo/text/parsers/registry";
 import type { Registry } from "./metrics/registry.js";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";
+import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
 
 /** What a request is answered by: the model, or one of its adapters. */
@@ -86,8 +87,7 @@ export class Service {
     this.registry = registry;
     this.httpMetrics = httpMetrics;
     this.#tenants = tenants;
-    const [first = model.name, ...others] = config.servedModelNames;
-    this.modelNames = [first, ...others];
+    this.modelNames = servedNames(model, config);
     this.fingerprint = fingerprintOf(model);
     this.tokenTexts = new TokenTexts(model.tokenizer);
     const templates = [model.chatTemplate, model.namedChatTemplates.get("tool_use")];

@@ -1,22 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
-import type { Engine, EngineObserver } from "@octavo/engine";
+import type { Engine, EngineObserver, LanguageModel } from "@octavo/engine";
 import type { ErrorCode, MeteringRecord } from "@octavo/protocol";
 import { MachineClock, type MachineTime } from "./machine-clock.js";
+import type { ServerConfig } from "../config.js";
+import { BoundedLabels } from "../metrics/bounded-labels.js";
+import type { Registry } from "../metrics/registry.js";
+import { servedNames } from "../served-names.js";
 import { totalUsage } from "../generation/usage.js";
 import type { MeteringLog } from "./metering-log.js";
-import type { MeterMetrics } from "./meter-metrics.js";
+import { MeterMetrics } from "./meter-metrics.js";
 import type { RequestAccount } from "./request-account.js";
-
-export interface MeterOptions {
-  readonly engine: Engine;
-  readonly metrics: MeterMetrics;
-  /** Names of the model itself; records carry the first. */
-  readonly modelNames: readonly [string, ...string[]];
-  /** 0 where it is not known. */
-  readonly dollarsPerHour: number;
-  readonly log: MeteringLog | undefined;
-}
 
 /** What a record needs of the exchange it is about. */
 export interface MeteredExchange {
@@ -25,24 +19,38 @@ export interface MeteredExchange {
   readonly errorCode: ErrorCode | undefined;
 }
 
+const maxFeaturesPerTenant = 32;
 const msPerHour = 3_600_000;
 /** How often the log says what the machine's time went to. */
 const machineRecordMs = 60_000;
 
 /** Charges the machine's computing time to requests, exactly: a step's time is shared out to those who ran in it. */
 export class Meter {
-  readonly #options: MeterOptions;
+  readonly #engine: Engine;
+  readonly #metrics: MeterMetrics;
+  /** Names of the model itself; records carry the first. */
+  readonly #modelNames: readonly [string, ...string[]];
+  /** 0 where it is not known. */
+  readonly #dollarsPerHour: number;
+  readonly #log: MeteringLog | undefined;
   readonly #clock = new MachineClock(performance.now());
   readonly #server = randomUUID();
   #settledMs = 0;
   #lastTime: MachineTime;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: MeterOptions) {
-    this.#options = options;
+  constructor(model: LanguageModel, config: ServerConfig, registry: Registry, log: MeteringLog | undefined) {
+    this.#engine = model.engine;
+    this.#modelNames = servedNames(model, config);
+    this.#dollarsPerHour = config.dollarsPerHour;
+    this.#log = log;
+    this.#metrics = new MeterMetrics(
+      registry,
+      new BoundedLabels({ maxTenants: config.maxMeteredTenants, maxFeatures: maxFeaturesPerTenant }),
+    );
     this.#lastTime = this.#readClock();
-    if (options.log !== undefined)
-      this.#timer = setInterval(() => this.#logMachine(), machineRecordMs).unref();
+    registry.onCollect(() => this.#collect());
+    if (log !== undefined) this.#timer = setInterval(() => this.#logMachine(), machineRecordMs).unref();
   }
 
   get observer(): EngineObserver {
@@ -63,23 +71,21 @@ export class Meter {
     });
   }
 
-  /** Brings the metrics of the machine up to now. */
-  collect(): void {
-    const { metrics, log, dollarsPerHour } = this.#options;
+  #collect(): void {
     const time = this.#readClock();
-    metrics.showMachine(time, dollarsPerHour / msPerHour, time.computingMs - this.#settledMs);
-    metrics.showLog(log?.written ?? 0, log?.dropped ?? 0);
+    const dollarsPerMs = this.#dollarsPerHour / msPerHour;
+    this.#metrics.showMachine(time, dollarsPerMs, time.computingMs - this.#settledMs);
+    this.#metrics.showLog(this.#log?.written ?? 0, this.#log?.dropped ?? 0);
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.#options.log === undefined) return;
     this.#logMachine();
-    await this.#options.log.flush();
+    await this.#log?.flush();
   }
 
   get #isBusy(): boolean {
-    const { running, waiting } = this.#options.engine.stats;
+    const { running, waiting } = this.#engine.stats;
     return running + waiting > 0;
   }
 
@@ -88,7 +94,7 @@ export class Meter {
   }
 
   #record({ account, octavoId, errorCode }: MeteredExchange, time: string): void {
-    const { dollarsPerHour, metrics, log } = this.#options;
+    const dollarsPerHour = this.#dollarsPerHour;
     const usage = totalUsage(account.finished.map((request) => request.usage));
     const record: MeteringRecord = {
       kind: "request",
@@ -106,22 +112,21 @@ export class Meter {
       ...(account.trace && { trace_id: account.trace.context.traceId }),
       ...(dollarsPerHour === 0 ? {} : { dollars: (account.computeMs * dollarsPerHour) / msPerHour }),
     };
-    metrics.count(record);
-    log?.add(record);
+    this.#metrics.count(record);
+    this.#log?.add(record);
   }
 
   /** Only names that are served got to the engine. */
   #modelName(named: string | undefined): string {
-    const { modelNames } = this.#options;
-    return named === undefined || modelNames.includes(named) ? modelNames[0] : named;
+    return named === undefined || this.#modelNames.includes(named) ? this.#modelNames[0] : named;
   }
 
   #logMachine(): void {
-    const { log, dollarsPerHour } = this.#options;
+    const dollarsPerHour = this.#dollarsPerHour;
     const time = this.#readClock();
     const last = this.#lastTime;
     this.#lastTime = time;
-    log?.add({
+    this.#log?.add({
       kind: "machine",
       time: new Date().toISOString(),
       server: this.#server,

@@ -2,6 +2,7 @@ import type { EngineObserver, LanguageModel } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
+import { servedNames } from "../served-names.js";
 import type { Registry } from "../metrics/registry.js";
 import { AlertCenter, alertText } from "./alert-center.js";
 import { AlertWebhook } from "./alert-webhook.js";
@@ -59,7 +60,7 @@ export function createDetectors(
       : new AlertWebhook({
           url: config.alertWebhook,
           headers: config.alertWebhookHeaders,
-          modelName: config.servedModelNames[0] ?? model.name,
+          modelName: servedNames(model, config)[0],
           onProblem: (message) => log.warn(message),
         });
   const center = new AlertCenter({

@@ -1,12 +1,11 @@
 import { defaultTenant, type FinishedRequest, type RequestName } from "@octavo/engine";
 import { noLabel, otherLabel } from "../metrics/bounded-labels.js";
 import { type Finding, reasonOf } from "./alert.js";
-import { DecayingSketch } from "./decaying-sketch.js";
 import type { DecodeLatencyDetector } from "./decode-latency.js";
 import { type Detector, type DetectorContext, SliceClock } from "./detector.js";
 import { alarmThreshold } from "./e-detector.js";
 import type { ObservedGap } from "./gap-reasons.js";
-import { RollingSketch } from "./rolling-sketch.js";
+import { LatencySketch, RollingSketch } from "./latency-sketch.js";
 import { TenantState, type WaitKind, waitKinds } from "./tenant-state.js";
 
 const sliceMs = 15_000;
@@ -28,8 +27,6 @@ const mostExplained = 16;
 /** What is this little over the allowed is no harm to anyone. */
 const leastExcessMs: Readonly<Record<WaitKind, number>> = { first_token: 50, inter_token: 5 };
 
-const nothing = new DecayingSketch();
-
 /**
  * Each tenant against the others: `tenantLatencyFactor` times their 99th percentile of the last hours may be exceeded by 1 %
  * of what it waits for. Compared is how often that happens to it with how often it happens to the others in the same
@@ -41,9 +38,9 @@ export class TenantLatencyDetector implements Detector {
   readonly #explainGap: DecodeLatencyDetector["explain"];
   readonly #clock = new SliceClock(sliceMs);
   /** Of all tenants together. */
-  readonly #usual: Readonly<Record<WaitKind, DecayingSketch>> = {
-    first_token: new DecayingSketch(),
-    inter_token: new DecayingSketch(),
+  readonly #usual: Readonly<Record<WaitKind, LatencySketch>> = {
+    first_token: new LatencySketch(),
+    inter_token: new LatencySketch(),
   };
   readonly #all = new RollingSketch(windowMinutes);
   readonly #tenants = new Map<string, TenantState>();
@@ -148,7 +145,7 @@ export class TenantLatencyDetector implements Detector {
     const all = this.#usual[kind];
     all.decay(decayPerMinute);
     for (const { usual } of this.#tenants.values()) usual[kind].decay(decayPerMinute);
-    const ofAll = all.quantileWithout(nothing, quantile, leastForUsual);
+    const ofAll = all.quantileWithout(undefined, quantile, leastForUsual);
     for (const { usual, limitMs, isComparable } of this.#tenants.values()) {
       const ofOthers = all.quantileWithout(usual[kind], quantile, leastForUsual);
       const p99Ms = ofOthers ?? ofAll;

@@ -11,6 +11,7 @@ import {
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import type { RequestAccount } from "../account/request-account.js";
+import { servedNames } from "../served-names.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
 
 /** What metrics need of the exchange they count. */
@@ -76,6 +77,5 @@ export function createOtlpMetrics(
   log: Logger,
 ): OtlpServerMetrics | undefined {
   if (config.otlpMetricsEndpoint === "") return undefined;
-  const [first = model.name, ...others] = config.servedModelNames;
-  return new OtlpServerMetrics([first, ...others], config, log);
+  return new OtlpServerMetrics(servedNames(model, config), config, log);
 }

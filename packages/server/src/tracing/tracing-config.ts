@@ -3,6 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import { checkOtlpEndpoint, conventionNames, OtlpExporter, type SpanSink } from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
+import { servedNames } from "../served-names.js";
 import { serverVersion } from "../version.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
 import { ServerTracing } from "../account/server-tracing.js";
@@ -47,7 +48,7 @@ export function createServerTracing(
     engineVersion: serverVersion,
     quantization: model.config.dtype,
     replicaId: config.replicaId === "" ? undefined : config.replicaId,
-    modelName: config.servedModelNames[0] ?? model.name,
+    modelName: servedNames(model, config)[0],
     attributes: config.traceAttributes,
     server: serverAddressOf(config),
   });
