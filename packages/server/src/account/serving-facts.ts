@@ -1,5 +1,6 @@
 import type { Engine, FinishedRequest, RequestEvidence, ServingRecord } from "@octavo/engine";
 import type { ServingFacts, TokenUsage } from "@octavo/tracing";
+import { totalUsage } from "../generation/usage.js";
 
 export interface EngineIdentity {
   readonly engine: Engine;
@@ -12,16 +13,22 @@ export interface EngineIdentity {
 export const slowFirstTokenMs = 50;
 export const slowGapMs = 20;
 
-/** Of all the engine's requests that one of ours became. */
+/** Tokens of all engine requests that one HTTP request became. */
 export function requestUsage(finished: readonly FinishedRequest[]): TokenUsage {
   if (finished.length === 0) return {};
-  const sum = (count: (request: FinishedRequest) => number): number =>
-    finished.reduce((total, request) => total + count(request), 0);
+  const { promptTokens, completionTokens, cachedTokens } = totalUsage(finished.map(({ usage }) => usage));
   return {
-    inputTokens: sum(({ usage }) => usage.promptTokens),
-    outputTokens: sum(({ usage }) => usage.completionTokens),
-    cacheReadInputTokens: sum(({ usage }) => usage.cachedTokens),
+    inputTokens: promptTokens,
+    outputTokens: completionTokens,
+    cacheReadInputTokens: cachedTokens,
   };
+}
+
+export function slowestOf(finished: readonly FinishedRequest[]): FinishedRequest | undefined {
+  return finished.reduce<FinishedRequest | undefined>(
+    (worst, request) => (worst === undefined || request.record.e2eMs > worst.record.e2eMs ? request : worst),
+    undefined,
+  );
 }
 
 /**
@@ -34,10 +41,7 @@ export function servingFacts(
   exchange?: { readonly requestId: string; readonly computeMs: number },
 ): ServingFacts {
   const { engine, engineVersion, quantization, replicaId } = identity;
-  const slowest = finished.reduce<FinishedRequest | undefined>(
-    (worst, request) => (worst === undefined || request.record.e2eMs > worst.record.e2eMs ? request : worst),
-    undefined,
-  );
+  const slowest = slowestOf(finished);
   const record = slowest?.record;
   const evidence =
     slowest !== undefined && isWorthExplaining(slowest.record)

@@ -1,100 +1,91 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
-import type { Engine, EngineObserver } from "@octavo/engine";
+import type { Engine, EngineObserver, LanguageModel } from "@octavo/engine";
 import type { ErrorCode, MeteringRecord } from "@octavo/protocol";
 import { MachineClock, type MachineTime } from "./machine-clock.js";
+import type { ServerConfig } from "../config.js";
+import { BoundedLabels } from "../metrics/bounded-labels.js";
+import type { Registry } from "../metrics/registry.js";
+import { servedNames } from "../served-names.js";
+import { totalUsage } from "../generation/usage.js";
 import type { MeteringLog } from "./metering-log.js";
-import type { MeterMetrics } from "./meter-metrics.js";
-import { RequestAccount } from "./request-account.js";
-
-export interface MeterOptions {
-  readonly engine: Engine;
-  readonly metrics: MeterMetrics;
-  /** Names of the model itself; records carry the first. */
-  readonly modelNames: readonly [string, ...string[]];
-  /** 0 where it is not known. */
-  readonly dollarsPerHour: number;
-  readonly log: MeteringLog | undefined;
-}
+import { MeterMetrics } from "./meter-metrics.js";
+import type { RequestAccount } from "./request-account.js";
 
 /** What a record needs of the exchange it is about. */
 export interface MeteredExchange {
   readonly account: RequestAccount;
   readonly octavoId: string;
   readonly errorCode: ErrorCode | undefined;
-  readonly traceId: string | undefined;
 }
 
+const maxFeaturesPerTenant = 32;
 const msPerHour = 3_600_000;
 /** How often the log says what the machine's time went to. */
 const machineRecordMs = 60_000;
 
 /** Charges the machine's computing time to requests, exactly: a step's time is shared out to those who ran in it. */
 export class Meter {
-  readonly #options: MeterOptions;
+  readonly #engine: Engine;
+  readonly #metrics: MeterMetrics;
+  /** Names of the model itself; records carry the first. */
+  readonly #modelNames: readonly [string, ...string[]];
+  /** 0 where it is not known. */
+  readonly #dollarsPerHour: number;
+  readonly #log: MeteringLog | undefined;
   readonly #clock = new MachineClock(performance.now());
-  readonly #byEngineId = new Map<string, RequestAccount>();
   readonly #server = randomUUID();
   #settledMs = 0;
   #lastTime: MachineTime;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: MeterOptions) {
-    this.#options = options;
+  constructor(model: LanguageModel, config: ServerConfig, registry: Registry, log: MeteringLog | undefined) {
+    this.#engine = model.engine;
+    this.#modelNames = servedNames(model, config);
+    this.#dollarsPerHour = config.dollarsPerHour;
+    this.#log = log;
+    this.#metrics = new MeterMetrics(
+      registry,
+      new BoundedLabels({ maxTenants: config.maxMeteredTenants, maxFeatures: maxFeaturesPerTenant }),
+    );
     this.#lastTime = this.#readClock();
-    if (options.log !== undefined)
-      this.#timer = setInterval(() => this.#logMachine(), machineRecordMs).unref();
+    registry.onCollect(() => this.#collect());
+    if (log !== undefined) this.#timer = setInterval(() => this.#logMachine(), machineRecordMs).unref();
   }
 
   get observer(): EngineObserver {
     return {
       onStep: (step) => this.#clock.noteStep(step, this.#isBusy),
-      onFinished: (request) => this.#byEngineId.get(request.requestId)?.finished(request),
-      onSettled: (requestId, computeMs) => {
-        this.#settledMs += computeMs;
-        this.#byEngineId.get(requestId)?.settled(requestId, computeMs);
+      onSettled: ({ kernelMs }) => {
+        this.#settledMs += kernelMs;
       },
     };
   }
 
-  /** Of a request that is in the engine. */
-  tenantOf(engineRequestId: string): string | undefined {
-    return this.#byEngineId.get(engineRequestId)?.tenant;
-  }
-
-  begin(headers: IncomingHttpHeaders): RequestAccount {
-    return new RequestAccount(headers, this.#byEngineId);
-  }
-
-  /** Accounts for an exchange that is over, as soon as nothing more is computed for it. */
+  /** Records an exchange that is over, once nothing more is computed for it. */
   finish(exchange: MeteredExchange): void {
     const { account } = exchange;
     const time = new Date().toISOString();
-    const record = (): void => {
+    account.whenSettled(() => {
       if (account.hasWork) this.#record(exchange, time);
-    };
-    if (account.isSettled) record();
-    else account.onSettled = record;
+    });
   }
 
-  /** Brings the metrics of the machine up to now. */
-  collect(): void {
-    const { metrics, log, dollarsPerHour } = this.#options;
+  #collect(): void {
     const time = this.#readClock();
-    metrics.showMachine(time, dollarsPerHour / msPerHour, time.computingMs - this.#settledMs);
-    metrics.showLog(log?.written ?? 0, log?.dropped ?? 0);
+    const dollarsPerMs = this.#dollarsPerHour / msPerHour;
+    this.#metrics.showMachine(time, dollarsPerMs, time.computingMs - this.#settledMs);
+    this.#metrics.showLog(this.#log?.written ?? 0, this.#log?.dropped ?? 0);
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.#options.log === undefined) return;
     this.#logMachine();
-    await this.#options.log.flush();
+    await this.#log?.flush();
   }
 
   get #isBusy(): boolean {
-    const { running, waiting } = this.#options.engine.stats;
+    const { running, waiting } = this.#engine.stats;
     return running + waiting > 0;
   }
 
@@ -102,40 +93,40 @@ export class Meter {
     return this.#clock.read(performance.now(), this.#isBusy);
   }
 
-  #record({ account, octavoId, errorCode, traceId }: MeteredExchange, time: string): void {
-    const { dollarsPerHour, metrics, log } = this.#options;
+  #record({ account, octavoId, errorCode }: MeteredExchange, time: string): void {
+    const dollarsPerHour = this.#dollarsPerHour;
+    const usage = totalUsage(account.finished.map((request) => request.usage));
     const record: MeteringRecord = {
       kind: "request",
       feature: account.feature ?? null,
       "inference.backend": "octavo",
       model: this.#modelName(account.model),
       gpu_seconds: account.computeMs / 1000,
-      input_tokens: account.inputTokens,
-      output_tokens: account.outputTokens,
-      cached_input_tokens: account.cachedTokens,
+      input_tokens: usage.promptTokens,
+      output_tokens: usage.completionTokens,
+      cached_input_tokens: usage.cachedTokens,
       tenant: account.tenant ?? null,
       time,
       outcome: outcomeOf(errorCode, account.wasAborted),
       request_id: octavoId,
-      ...(traceId === undefined ? {} : { trace_id: traceId }),
+      ...(account.trace && { trace_id: account.trace.context.traceId }),
       ...(dollarsPerHour === 0 ? {} : { dollars: (account.computeMs * dollarsPerHour) / msPerHour }),
     };
-    metrics.count(record);
-    log?.add(record);
+    this.#metrics.count(record);
+    this.#log?.add(record);
   }
 
   /** Only names that are served got to the engine. */
   #modelName(named: string | undefined): string {
-    const { modelNames } = this.#options;
-    return named === undefined || modelNames.includes(named) ? modelNames[0] : named;
+    return named === undefined || this.#modelNames.includes(named) ? this.#modelNames[0] : named;
   }
 
   #logMachine(): void {
-    const { log, dollarsPerHour } = this.#options;
+    const dollarsPerHour = this.#dollarsPerHour;
     const time = this.#readClock();
     const last = this.#lastTime;
     this.#lastTime = time;
-    log?.add({
+    this.#log?.add({
       kind: "machine",
       time: new Date().toISOString(),
       server: this.#server,

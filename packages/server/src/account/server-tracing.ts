@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
-import type { Engine, EngineObserver } from "@octavo/engine";
+import type { Engine } from "@octavo/engine";
 import {
   type Attributes,
   childContext,
@@ -15,8 +15,7 @@ import {
   type TraceContext,
 } from "@octavo/tracing";
 import type { ErrorCode } from "@octavo/protocol";
-import type { RequestAccount } from "../metering/request-account.js";
-import { operationsByRoute, RequestTrace } from "./request-trace.js";
+import type { RequestAccount, RequestTrace } from "./request-account.js";
 import { requestUsage, servingFacts } from "./serving-facts.js";
 
 export interface ServerTracingOptions {
@@ -34,9 +33,9 @@ export interface ServerTracingOptions {
 
 /** What a span needs of the exchange it describes. */
 export interface TracedExchange {
-  readonly trace: RequestTrace | undefined;
-  readonly account: Pick<RequestAccount, "tenant" | "feature" | "computeMs">;
-  readonly handler: string;
+  readonly account: RequestAccount;
+  /** Undefined for an endpoint that runs no model. */
+  readonly operation: LlmOperation | undefined;
   readonly requestId: string;
   /** The engine's evidence is found by it. */
   readonly octavoId: string;
@@ -59,19 +58,11 @@ export function traceResponse(context: TraceContext): string {
 /** Makes one span of every request that runs the model. */
 export class ServerTracing {
   readonly #options: ServerTracingOptions;
-  readonly #byEngineId = new Map<string, RequestTrace>();
-  /** Requests that are answered or given up, while the engine still works for them. */
+  /** Records of requests that are over for their clients and not yet for the engine. */
   readonly #late = new Set<() => void>();
 
   constructor(options: ServerTracingOptions) {
     this.#options = options;
-  }
-
-  get observer(): EngineObserver {
-    return {
-      onFinished: (request) => this.#byEngineId.get(request.requestId)?.engineFinished(request),
-      onSettled: (requestId) => this.#byEngineId.get(requestId)?.engineSettled(requestId),
-    };
   }
 
   get counts(): readonly SinkCounts[] {
@@ -83,33 +74,26 @@ export class ServerTracing {
     const parent = parseTraceContext(headers.traceparent, headers.tracestate);
     const context = childContext(parent, this.#options.sampleRatio);
     if (!context.isSampled) return undefined;
-    return new RequestTrace(context, parent?.spanId, this.#byEngineId);
+    return { context, parentSpanId: parent?.spanId };
   }
 
   /** Records the span of an exchange that is over, as soon as the engine is done with it. */
   finish(exchange: TracedExchange): void {
-    const { trace } = exchange;
-    const operation = operationsByRoute.get(exchange.handler);
-    if (trace === undefined) return;
-    if (operation === undefined) {
-      trace.release();
-      return;
-    }
+    const { account, operation } = exchange;
+    const { trace } = account;
+    if (trace === undefined || operation === undefined) return;
     const endMs = performance.now();
-    if (!trace.isRunning) {
-      this.#record(trace, operation, exchange, endMs);
-      return;
-    }
+    let timer: NodeJS.Timeout | undefined;
     const record = (): void => {
+      if (!this.#late.delete(record)) return;
       clearTimeout(timer);
-      this.#late.delete(record);
-      this.#record(trace, operation, exchange, endMs);
+      const span = this.#span(trace, operation, exchange, endMs);
+      for (const sink of this.#options.sinks) sink.add(span);
     };
-    const timer = setTimeout(record, abortGraceMs).unref();
     this.#late.add(record);
-    trace.onEngineSettled = () => {
-      if (!trace.isRunning && this.#late.has(record)) record();
-    };
+    if (account.outlivesAnswer) record();
+    else account.whenSettled(record);
+    if (this.#late.has(record)) timer = setTimeout(record, abortGraceMs).unref();
   }
 
   async close(deadlineMs: number): Promise<void> {
@@ -117,15 +101,9 @@ export class ServerTracing {
     await Promise.all(this.#options.sinks.map((sink) => sink.close(deadlineMs)));
   }
 
-  #record(trace: RequestTrace, operation: LlmOperation, exchange: TracedExchange, endMs: number): void {
-    trace.release();
-    const span = this.#span(trace, operation, exchange, endMs);
-    for (const sink of this.#options.sinks) sink.add(span);
-  }
-
   #span(trace: RequestTrace, operation: LlmOperation, exchange: TracedExchange, endMs: number): LlmSpan {
-    const { context, finished, request, responseId, userId } = trace;
-    const { tenant, feature, computeMs } = exchange.account;
+    const { context } = trace;
+    const { tenant, feature, computeMs, finished, facts, responseId, spanUserId: userId } = exchange.account;
     const { modelName, server, attributes } = this.#options;
     const { arrivalMs, httpStatus, requestId } = exchange;
     const reasons = finished.flatMap((each) => each.reasons);
@@ -143,7 +121,7 @@ export class ServerTracing {
       outcome: outcomeOf(exchange.errorCode),
       provider: "octavo",
       server,
-      request: { model: modelName, ...request, ...(exchange.isStream ? { stream: true } : {}) },
+      request: { model: modelName, ...facts, ...(exchange.isStream ? { stream: true } : {}) },
       response: {
         model: modelName,
         httpStatus,
