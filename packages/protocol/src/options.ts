@@ -6,7 +6,7 @@ export interface OptionType<T> {
   readonly placeholder: string | undefined;
   /** What an error says was expected. */
   readonly expects: string;
-  /** Whether a flag takes several values, and may be given several times. */
+  /** Whether the flag may be given several times, and takes several values unless the row is `isRepeated`. */
   readonly isList?: boolean;
   /** All values that there are. */
   readonly choices?: readonly string[];
@@ -32,6 +32,8 @@ export interface OptionRow<T = unknown> {
   /** Environment variables that are read, in this order, where no flag is given; lists are separated by commas. */
   readonly environment?: readonly string[];
   readonly isRequired?: true;
+  /** Of a list: each value has its own flag, so that what follows may be an argument. */
+  readonly isRepeated?: true;
   /** One line; the default and the choices are added to it. */
   readonly help?: string;
   /** Heading in help. */
@@ -56,7 +58,7 @@ export type ResolvedOptions<Rows> = {
 
 /** Puts rows under one heading of help. */
 export function inGroup<Rows extends OptionRows>(group: string, rows: Rows): Rows {
-  return Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, { ...row, group }])) as Rows;
+  return Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, { group, ...row }])) as Rows;
 }
 
 /** Fills in defaults. Throws `invalid_option` for the first value that its row does not accept; `paramOf` names it in `param`. */

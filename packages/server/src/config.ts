@@ -30,6 +30,9 @@ const attributeValue: OptionType<string | number> = {
   show: String,
 };
 
+/** Ranges depend on the threshold: `checkDetectorConfig` knows them. */
+const anyNumber: OptionType<number> = { ...option.number(), accepts: (value) => typeof value === "number" };
+
 /** Server options. Adding one is a row here and the code that reads it. */
 export const serverOptions = {
   ...inGroup("Server", {
@@ -45,10 +48,11 @@ export const serverOptions = {
     apiKeys: {
       flag: "api-key",
       type: option.list(nonEmpty("key")),
+      isRepeated: true,
       environment: ["OCTAVO_API_KEY", "VLLM_API_KEY"],
       default: [],
       defaultText: "$OCTAVO_API_KEY or $VLLM_API_KEY; without either, no key is asked for",
-      help: "keys that requests must carry, one of them",
+      help: "key that requests must carry; may be given several times",
     },
     /** Which of several servers this is; every answer and span says so. Empty: they do not. */
     replicaId: {
@@ -304,7 +308,7 @@ export const serverOptions = {
     /** By name; those left out keep their defaults. */
     detectorThresholds: {
       flag: "detector-thresholds",
-      type: option.pairs(option.number(), "name=number"),
+      type: option.pairs(anyNumber, "name=number"),
       default: {},
       help: "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
     },

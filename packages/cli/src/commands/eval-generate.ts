@@ -7,83 +7,86 @@ import {
   openDataset,
   rulerDataset,
   type RulerQuestion,
-  type RulerTaskName,
   rulerTaskNames,
   serverTokens,
 } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol";
-import { Command, Option } from "commander";
-import { evalAction } from "../eval/eval-action.js";
+import { OctavoError } from "@octavo/protocol/errors";
+import { option } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
+import { keyOf } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
-import { parseCount } from "../options/parse.js";
 
-interface RulerFlags {
-  readonly target: string;
-  readonly model: string;
-  readonly apiKeyEnv?: string;
-  readonly lengths: readonly string[];
-  readonly tasks?: readonly RulerTaskName[];
-  readonly count: number;
-  readonly seed: string;
-  readonly overheadTokens: number;
-  readonly text?: string;
-  readonly questions?: string;
-  readonly out: string;
-}
-
-/** `octavo eval generate`: cases that are drawn anew, as JSON lines. */
-export function evalGenerateCommand(): Command {
-  const ruler = new Command("ruler")
-    .description("RULER's tasks at any length, in the tokens of the model that will be tested")
-    .requiredOption(
-      "--target <url>",
-      "the server whose tokens count (POST /tokenize, as Octavo and vLLM have it)",
-    )
-    .requiredOption("--model <name>", "its model")
-    .option("--api-key-env <name>", "environment variable with its key")
-    .option("--lengths <tokens...>", "wanted lengths, with the answer's tokens", ["4K", "8K", "16K"])
-    .addOption(
-      new Option("--tasks <name...>", "tasks (default: all that what is given suffices for)").choices(
-        rulerTaskNames,
-      ),
-    )
-    .option("--count <n>", "cases of each task and length; the benchmark has 500", parseCount(1), 50)
-    .option("--seed <text>", "another seed gives other cases", "1")
-    .option("--overhead-tokens <n>", "tokens that the chat template adds", parseCount(0), 32)
-    .option("--text <file>", "a long text to hide needles in, for the tasks that want one")
-    .option("--questions <file>", "cases with context and expected answers, for qa_1 and qa_2")
-    .option("--out <file>", "where to; - for standard output", "-")
-    .action(evalAction(generateRuler));
-  return new Command("generate").description("draw cases anew").addCommand(ruler);
-}
-
-async function generateRuler(flags: RulerFlags): Promise<void> {
-  const { apiKeyEnv } = flags;
-  const apiKey = apiKeyEnv === undefined ? undefined : process.env[apiKeyEnv];
-  if (apiKeyEnv !== undefined && apiKey === undefined) {
-    throw new OctavoError("invalid_option", `--api-key-env: ${apiKeyEnv} is not set`);
-  }
-  const parseLength = parseCount(1);
-  const base = flags.target.replace(/\/+$/, "");
-  await interruptible(async (signal) => {
-    const server = {
-      baseUrl: /\/v\d+$/.test(base) ? base : `${base}/v1`,
-      model: flags.model,
-      ...(apiKey !== undefined && { apiKey }),
-    };
-    const dataset = rulerDataset({
-      lengthsTokens: flags.lengths.map(parseLength),
-      count: flags.count,
-      seed: flags.seed,
-      overheadTokens: flags.overheadTokens,
-      countTokens: serverTokens(server, signal),
-      ...(flags.tasks !== undefined && { tasks: flags.tasks }),
-      ...(flags.text !== undefined && { text: await readText(flags.text) }),
-      ...(flags.questions !== undefined && { questions: await readQuestions(flags.questions) }),
+/** `octavo eval generate ruler`: RULER's cases, as JSON lines. */
+export const evalGenerateRuler = defineCommand({
+  options: {
+    target: {
+      flag: "target",
+      type: option.text("url"),
+      isRequired: true,
+      help: "the server whose tokens count (POST /tokenize, as Octavo and vLLM have it)",
+    },
+    model: { flag: "model", type: option.text("name"), isRequired: true, help: "its model" },
+    apiKeyEnv: { flag: "api-key-env", type: option.text("name"), help: "environment variable with its key" },
+    lengths: {
+      flag: "lengths",
+      type: option.list(option.integer({ min: 1 }, "tokens")),
+      default: [4096, 8192, 16_384],
+      help: "lengths in tokens, the answer's included, e.g. 4K 8K",
+    },
+    tasks: {
+      flag: "tasks",
+      type: option.list(option.choice(rulerTaskNames)),
+      defaultText: "all whose files are given",
+      help: "tasks",
+    },
+    count: {
+      flag: "count",
+      type: option.integer({ min: 1 }),
+      default: 50,
+      help: "cases of each task and length; the benchmark has 500",
+    },
+    seed: { flag: "seed", type: option.text("text"), default: "1", help: "another seed gives other cases" },
+    overheadTokens: {
+      flag: "overhead-tokens",
+      type: option.integer({ min: 0 }),
+      default: 32,
+      help: "tokens that the chat template adds",
+    },
+    text: {
+      flag: "text",
+      type: option.text("file"),
+      help: "a long text to hide needles in, for the tasks that need one",
+    },
+    questions: {
+      flag: "questions",
+      type: option.text("file"),
+      help: "cases with context and expected answers, for qa_1 and qa_2",
+    },
+    out: { flag: "out", type: option.text("file"), default: "-", help: "output file; - for standard output" },
+  },
+  async run(flags) {
+    const apiKey = keyOf("api-key-env", flags.apiKeyEnv);
+    const base = flags.target.replace(/\/+$/, "");
+    await interruptible(async (signal) => {
+      const server = {
+        baseUrl: /\/v\d+$/.test(base) ? base : `${base}/v1`,
+        model: flags.model,
+        ...(apiKey !== undefined && { apiKey }),
+      };
+      const dataset = rulerDataset({
+        lengthsTokens: flags.lengths,
+        count: flags.count,
+        seed: flags.seed,
+        overheadTokens: flags.overheadTokens,
+        countTokens: serverTokens(server, signal),
+        ...(flags.tasks !== undefined && { tasks: flags.tasks }),
+        ...(flags.text !== undefined && { text: await readText(flags.text) }),
+        ...(flags.questions !== undefined && { questions: await readQuestions(flags.questions) }),
+      });
+      await writeCases(dataset, flags.out);
     });
-    await writeCases(dataset, flags.out);
-  });
-}
+  },
+});
 
 async function readText(path: string): Promise<string> {
   try {
@@ -94,7 +97,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** Questions with what they are answered from; cases without either are no questions over documents. */
+/** Questions with their documents; cases without a context or an expected answer are skipped. */
 async function readQuestions(path: string): Promise<RulerQuestion[]> {
   const questions: RulerQuestion[] = [];
   for await (const { messages, context, expected } of (await openDataset(path)).cases()) {

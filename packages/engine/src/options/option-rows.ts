@@ -295,7 +295,7 @@ export const loadingOptions = {
     corruptWeights: {
       flag: "fault-corrupt-weights",
       type: weightCorruption,
-      help: "with it: add noise of this relative size to the weights, or to those whose names match the pattern",
+      help: "with --enable-fault-injection: add noise of this relative size to the weights, or to those whose names match the pattern",
     },
   }),
 };
