@@ -29,8 +29,7 @@ export function applySpec(
   wrap: (action: CommandAction) => CommandAction = (action) => action,
 ): void {
   for (const [syntax, help] of Object.entries(spec.arguments ?? {})) command.argument(syntax, help);
-  for (const row of Object.values(spec.options))
-    for (const flag of flagsOf(row)) command.addOption(flag.option);
+  for (const row of Object.values(spec.options)) for (const option of flagsOf(row)) command.addOption(option);
   const action = wrap((options, ...args) => spec.run(options, ...args));
   command.action(async (...given: unknown[]) => {
     const args = given.slice(0, -2).filter((arg) => typeof arg === "string");
@@ -65,48 +64,32 @@ export class OctavoCommand extends Command {
 
 /** The text of one option in help: what it is, its choices and its default. */
 export function helpOf(row: OptionRow): string {
-  const { type, help = "", environment = [], isRequired } = row;
-  const { choices } = type;
-  const isSwitch = type.placeholder === undefined;
-  const value = isSwitch && row.offFlag === undefined ? undefined : defaultTextOf(row);
+  const { type, flag = "", help, environment = [], isRequired } = row;
+  const isPlainSwitch = !flag.includes("<") && !flag.startsWith("--[no-]");
+  const value = isPlainSwitch ? undefined : defaultTextOf(row);
   const notes = [
-    ...(choices === undefined ? [] : [`one of ${choices.join(", ")}`]),
+    ...(type.choices === undefined ? [] : [`one of ${type.choices.join(", ")}`]),
     ...(isRequired === undefined ? [] : ["required"]),
-    ...(value === undefined || (isSwitch && row.flag === undefined) ? [] : [`default: ${value}`]),
+    ...(value === undefined ? [] : [`default: ${value}`]),
     ...(environment.length === 0 || value !== undefined ? [] : [`default: $${environment.join(" or $")}`]),
   ];
   return notes.length === 0 ? help : `${help} (${notes.join("; ")})`;
 }
 
-/** Flags as help writes them, without what follows. */
-export function flagNamesOf({ flag, offFlag, aliases = [] }: OptionRow): readonly string[] {
-  return [flag, ...aliases, offFlag].flatMap((name) => (name === undefined ? [] : [`--${name}`]));
-}
-
-interface Flag {
-  readonly option: Option;
-  readonly turnsOff: boolean;
-}
-
-function flagsOf(row: OptionRow): readonly Flag[] {
-  const { type, flag, offFlag, aliases = [], group, isRequired } = row;
-  const { placeholder, isList = false } = type;
-  const isVariadic = isList && row.isRepeated === undefined;
-  const value = placeholder === undefined ? "" : ` <${placeholder}${isVariadic ? "..." : ""}>`;
-  const make = (name: string, help: string): Option => {
-    const option = new Option(`--${name}${value}`, help);
-    if (placeholder !== undefined)
-      option.argParser((text: string, earlier: unknown) => parsed(row, text, earlier));
-    if (group !== undefined) option.helpGroup(`${group}:`);
-    return option.makeOptionMandatory(isRequired === true && name === flag);
+function flagsOf(row: OptionRow): readonly Option[] {
+  const { flag, aliases = [], group, isRequired = false } = row;
+  if (flag === undefined) return [];
+  const isSwitch = !flag.includes("<");
+  const make = (flags: string, help: string): Option => {
+    const option = new Option(flags, help).makeOptionMandatory(isRequired && flags === flag);
+    if (!isSwitch) option.argParser((text: string, earlier: unknown) => parsed(row, text, earlier));
+    return group === undefined ? option : option.helpGroup(`${group}:`);
   };
-  const help = helpOf(row);
+  const [name = flag] = flag.split(" ");
   return [
-    ...(flag === undefined ? [] : [{ option: make(flag, help), turnsOff: false }]),
-    ...aliases.map((name) => ({ option: make(name, `another name of --${flag}`), turnsOff: false })),
-    ...(offFlag === undefined
-      ? []
-      : [{ option: make(offFlag, flag === undefined ? help : "turn it off"), turnsOff: true }]),
+    make(flag.replace("[no-]", ""), helpOf(row)),
+    ...aliases.map((alias) => make(flag.replace(name, alias), `another name of ${name}`)),
+    ...(flag.includes("[no-]") ? [make(flag.replace("[no-]", "no-"), "turn it off")] : []),
   ];
 }
 
@@ -123,11 +106,10 @@ function parsed({ type }: OptionRow, text: string, earlier: unknown): unknown {
 function readOptions(command: Command, rows: OptionRows): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(rows).map(([key, row]) => {
-      for (const { option, turnsOff } of flagsOf(row)) {
+      for (const option of flagsOf(row)) {
         const name = option.attributeName();
         if (command.getOptionValueSource(name) !== "cli") continue;
-        const value: unknown = command.getOptionValue(name);
-        return [key, turnsOff && !option.negate ? !value : value];
+        return [key, row.turnsOff === true ? false : command.getOptionValue(name)];
       }
       return [key, fromEnvironment(row) ?? row.default];
     }),

@@ -8,6 +8,7 @@ import {
   type OptionType,
   parseJsonObject,
   resolveOptions,
+  valueType,
 } from "./options.js";
 
 function refuses(type: OptionType<unknown>, texts: readonly string[], message = /^expected /): void {
@@ -16,43 +17,43 @@ function refuses(type: OptionType<unknown>, texts: readonly string[], message = 
 }
 
 test("sizes take binary units in any spelling", () => {
-  const size = option.bytes();
+  const size = valueType.bytes();
   assert.equal(size.parse("4GiB", undefined), 4 * 2 ** 30);
   assert.equal(size.parse("1.5g", undefined), 1.5 * 2 ** 30);
   assert.equal(size.parse("512 MB", undefined), 512 * 2 ** 20);
   assert.equal(size.parse("1000", undefined), 1000);
   refuses(size, ["", "GiB", "-1", "4 gigs", "1e9", "NaN"], /such as 4GiB or 512MiB/);
-  refuses(option.bytes({ min: 1024, max: 2 ** 31 }), ["10"], /from 1 KiB to 2 GiB/);
+  refuses(valueType.bytes({ min: 1024, max: 2 ** 31 }), ["10"], /from 1 KiB to 2 GiB/);
 });
 
 test("integers take vLLM's suffixes and keep to their range", () => {
-  const positive = option.integer({ min: 1 });
+  const positive = valueType.integer({ min: 1 });
   assert.equal(positive.parse("4096", undefined), 4096);
   assert.equal(positive.parse("4K", undefined), 4096);
   assert.equal(positive.parse("4k", undefined), 4000);
-  assert.equal(option.integer({ min: 0, max: 65_535 }).parse("0", undefined), 0);
-  assert.equal(option.integer({ min: -1 }).parse("-1", undefined), -1);
+  assert.equal(valueType.integer({ min: 0, max: 65_535 }).parse("0", undefined), 0);
+  assert.equal(valueType.integer({ min: -1 }).parse("-1", undefined), -1);
   refuses(positive, ["0", "-3", "1.5", "x", "", "99999999999999999999"], /an integer of at least 1/);
-  refuses(option.integer({ min: 0, max: 65_535 }), ["70000"], /from 0 to 65535/);
+  refuses(valueType.integer({ min: 0, max: 65_535 }), ["70000"], /from 0 to 65535/);
 });
 
 test("numbers are finite and in range", () => {
-  assert.equal(option.number({ min: 0, max: 1 }).parse("0.5", undefined), 0.5);
-  refuses(option.number({ min: 0, max: 1 }), ["NaN", "Infinity", "-0.1", "2", ""]);
-  refuses(option.number({ above: 0, max: 1 }), ["0"], /above 0 and at most 1/);
+  assert.equal(valueType.number({ min: 0, max: 1 }).parse("0.5", undefined), 0.5);
+  refuses(valueType.number({ min: 0, max: 1 }), ["NaN", "Infinity", "-0.1", "2", ""]);
+  refuses(valueType.number({ above: 0, max: 1 }), ["0"], /above 0 and at most 1/);
 });
 
 test("times are given in seconds and kept in milliseconds", () => {
-  assert.equal(option.seconds().parse("1.5", undefined), 1500);
-  assert.equal(option.seconds().show(30_000), "30 s");
-  refuses(option.seconds(), ["", "-1", "1e9", "soon"]);
+  assert.equal(valueType.seconds().parse("1.5", undefined), 1500);
+  assert.equal(valueType.seconds().show(30_000), "30 s");
+  refuses(valueType.seconds(), ["", "-1", "1e9", "soon"]);
 });
 
 test("lists and pairs gather what is given one after the other", () => {
-  const names = option.list(option.choice(["a", "b"]));
+  const names = valueType.list(valueType.choice(["a", "b"]));
   assert.deepEqual(names.parse("b", names.parse("a", undefined)), ["a", "b"]);
   refuses(names, ["c"], /one of a, b/);
-  const limits = option.pairs(option.number());
+  const limits = valueType.pairs(valueType.number());
   assert.deepEqual(limits.parse("y=2", limits.parse(" x = 1", undefined)), { x: 1, y: 2 });
   refuses(limits, ["x", "=1", "x=", "x=one"]);
 });
@@ -65,9 +66,9 @@ test("JSON flags are objects", () => {
 
 test("defaults fill in what is absent or undefined, and every value is checked by name", () => {
   const rows = {
-    seats: { type: option.integer({ min: 1 }), default: 4 },
-    note: { type: option.text("text"), defaultText: "none" },
-    loud: { type: option.toggle(), default: false },
+    seats: option.integer("--seats <n>", "chairs", { min: 1, default: 4 }),
+    note: option.text("--note <text>", "what to remember", { defaultText: "none" }),
+    loud: option.toggle("--loud", "speak up"),
   };
   assert.deepEqual(resolveOptions(rows, { seats: undefined, loud: true }), {
     seats: 4,

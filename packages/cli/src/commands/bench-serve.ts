@@ -13,12 +13,13 @@ import {
   type OptionType,
   parseJsonObject,
   type ResolvedOptions,
+  valueType,
 } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
 
-const finiteRate = option.number({ min: 1e-6 }, "r");
+const finiteRate = valueType.number({ min: 1e-6 });
 const rate: OptionType<number> = {
   ...finiteRate,
   parse: (text) => (text === "inf" ? Number.POSITIVE_INFINITY : finiteRate.parse(text, undefined)),
@@ -26,7 +27,6 @@ const rate: OptionType<number> = {
 };
 
 const jsonObject: OptionType<Readonly<Record<string, unknown>>> = {
-  placeholder: "json",
   expects: "an object",
   accepts: (value) => typeof value === "object",
   parse: parseJsonObject,
@@ -41,9 +41,8 @@ const goodputNames: Readonly<Record<string, keyof GoodputBounds>> = {
   max_gap: "maxGap",
 };
 
-const bound = option.number({ min: 0 });
+const bound = valueType.number({ min: 0 });
 const goodput: OptionType<GoodputBounds> = {
-  placeholder: "bounds",
   expects: "latency bounds in ms",
   accepts: (value) => typeof value === "object",
   parse(text) {
@@ -62,165 +61,93 @@ const goodput: OptionType<GoodputBounds> = {
   show: JSON.stringify,
 };
 
-const positive = option.integer({ min: 1 });
-const tokens = option.integer({ min: 1 }, "tokens");
-
 const rows = {
   ...inGroup("Server", {
-    baseUrl: {
-      flag: "base-url",
-      type: option.text("url"),
-      default: "http://127.0.0.1:8000",
-      help: "server to load",
-    },
-    endpoint: {
-      flag: "endpoint",
-      type: option.choice(["completions", "chat"]),
+    baseUrl: option.text("--base-url <url>", "server to load", { default: "http://127.0.0.1:8000" }),
+    endpoint: option.choice(["completions", "chat"], "--endpoint <name>", "endpoint to use", {
       default: "completions" as const,
-      help: "endpoint to use",
-    },
-    model: {
-      flag: "model",
-      type: option.text("name"),
-      defaultText: "the first one listed",
-      help: "served model name",
-    },
-    apiKey: {
-      flag: "api-key",
-      type: option.text("key"),
-      environment: ["OPENAI_API_KEY"],
-      help: "bearer key",
-    },
+    }),
+    model: option.text("--model <name>", "served model name", { defaultText: "the first one listed" }),
+    apiKey: option.text("--api-key <key>", "bearer key", { environment: ["OPENAI_API_KEY"] }),
   }),
   ...inGroup("Requests", {
-    dataset: {
-      flag: "dataset",
-      type: option.choice(["random", "shared-prefix", "file", "mooncake", "burstgpt", "azure"]),
-      default: "random" as const,
-      help: "where prompts come from",
-    },
-    datasetPath: {
-      flag: "dataset-path",
-      type: option.text("file"),
-      help: "the file of a file or trace dataset",
-    },
-    inputTokens: {
-      flag: "input-len",
-      type: tokens,
+    dataset: option.choice(
+      ["random", "shared-prefix", "file", "mooncake", "burstgpt", "azure"],
+      "--dataset <name>",
+      "where prompts come from",
+      { default: "random" as const },
+    ),
+    datasetPath: option.text("--dataset-path <file>", "the file of a file or trace dataset"),
+    inputTokens: option.integer("--input-len <tokens>", "prompt tokens, after the prefix", {
+      min: 1,
       default: 512,
-      help: "prompt tokens, after the prefix",
-    },
-    outputTokens: { flag: "output-len", type: tokens, default: 128, help: "tokens to generate" },
-    rangeRatio: {
-      flag: "range-ratio",
-      type: option.number({ min: 0, max: 0.999 }, "r"),
+    }),
+    outputTokens: option.integer("--output-len <tokens>", "tokens to generate", { min: 1, default: 128 }),
+    rangeRatio: option.number("--range-ratio <r>", "lengths uniform in [n(1-r), n(1+r)]", {
+      min: 0,
+      max: 0.999,
       default: 0,
-      help: "lengths uniform in [n(1-r), n(1+r)]",
-    },
-    prefixTokens: {
-      flag: "prefix-len",
-      type: tokens,
+    }),
+    prefixTokens: option.integer("--prefix-len <tokens>", "shared-prefix: tokens of the common prefix", {
+      min: 1,
       default: 448,
-      help: "shared-prefix: tokens of the common prefix",
-    },
-    numPrefixes: {
-      flag: "num-prefixes",
-      type: positive,
+    }),
+    numPrefixes: option.integer("--num-prefixes <n>", "shared-prefix: number of distinct prefixes", {
+      min: 1,
       default: 1,
-      help: "shared-prefix: number of distinct prefixes",
-    },
-    maxInputTokens: {
-      flag: "max-input-len",
-      type: tokens,
+    }),
+    maxInputTokens: option.integer("--max-input-len <tokens>", "traces: cut longer inputs", {
+      min: 1,
       default: 1_000_000,
-      help: "traces: cut longer inputs",
-    },
-    numRequests: { flag: "num-prompts", type: positive, default: 200, help: "requests to send" },
-    ignoreEos: {
-      offFlag: "no-ignore-eos",
-      type: option.toggle(),
+    }),
+    numRequests: option.integer("--num-prompts <n>", "requests to send", { min: 1, default: 200 }),
+    ignoreEos: option.toggle("--no-ignore-eos", "let the model end before the wanted length", {
+      turnsOff: true,
       default: true,
-      help: "let the model end before the wanted length",
-    },
-    temperature: {
-      flag: "temperature",
-      type: option.number({ min: 0 }, "t"),
-      default: 0,
-      help: "sampling temperature",
-    },
-    seed: {
-      flag: "seed",
-      type: option.integer({ min: 0 }),
-      default: 0,
-      help: "seed of prompts, lengths and arrivals",
-    },
-    extraBody: {
-      flag: "extra-body",
-      type: jsonObject,
+    }),
+    temperature: option.number("--temperature <t>", "sampling temperature", { min: 0, default: 0 }),
+    seed: option.integer("--seed <n>", "seed of prompts, lengths and arrivals", { min: 0, default: 0 }),
+    extraBody: option.of(jsonObject, "--extra-body <json>", "JSON object merged into every request body", {
       default: {},
-      help: "JSON object merged into every request body",
-    },
+    }),
   }),
   ...inGroup("Load", {
-    requestRate: {
-      flag: "request-rate",
-      type: rate,
+    requestRate: option.of(rate, "--request-rate <r>", "open loop: requests per second, or inf", {
       default: Number.POSITIVE_INFINITY,
-      help: "open loop: requests per second, or inf",
-    },
-    burstiness: {
-      flag: "burstiness",
-      type: option.number({ min: 1e-3 }, "shape"),
-      default: 1,
-      help: "gamma shape of the gaps; 1 is Poisson, lower is burstier",
-    },
-    constantRate: {
-      flag: "constant-rate",
-      type: option.toggle(),
-      default: false,
-      help: "evenly spaced arrivals",
-    },
-    concurrency: {
-      flag: "concurrency",
-      type: positive,
-      help: "closed loop: this many clients instead of a rate",
-    },
-    traceSpeedup: {
-      flag: "trace-speedup",
-      type: option.number({ min: 1e-6 }),
-      help: "replay a trace's own arrival times, x times as fast",
-    },
-    maxConcurrency: {
-      flag: "max-concurrency",
-      type: positive,
-      help: "open loop: never more requests in flight than this",
-    },
-    warmupRequests: {
-      flag: "warmup",
-      type: option.integer({ min: 0 }),
-      default: 2,
-      help: "requests sent before counting",
-    },
-    timeoutMs: {
-      flag: "timeout",
-      type: option.seconds({ min: 1 }),
+    }),
+    burstiness: option.number(
+      "--burstiness <shape>",
+      "gamma shape of the gaps; 1 is Poisson, lower is burstier",
+      { min: 1e-3, default: 1 },
+    ),
+    constantRate: option.toggle("--constant-rate", "evenly spaced arrivals"),
+    concurrency: option.integer("--concurrency <n>", "closed loop: this many clients instead of a rate", {
+      min: 1,
+    }),
+    traceSpeedup: option.number(
+      "--trace-speedup <x>",
+      "replay a trace's own arrival times, x times as fast",
+      { min: 1e-6 },
+    ),
+    maxConcurrency: option.integer(
+      "--max-concurrency <n>",
+      "open loop: never more requests in flight than this",
+      { min: 1 },
+    ),
+    warmupRequests: option.integer("--warmup <n>", "requests sent before counting", { min: 0, default: 2 }),
+    timeoutMs: option.seconds("--timeout <seconds>", "give up on a request after this time", {
+      min: 1,
       default: 600_000,
-      help: "give up on a request after this time",
-    },
-    goodput: {
-      flag: "goodput",
-      type: goodput,
-      help: "bounds in ms that a good request meets, e.g. ttft:500,tpot:50,e2e:5000,max_gap:200",
-    },
+    }),
+    goodput: option.of(
+      goodput,
+      "--goodput <bounds>",
+      "bounds in ms that a good request meets, e.g. ttft:500,tpot:50,e2e:5000,max_gap:200",
+    ),
   }),
   ...inGroup("Output", {
-    output: { flag: "output", type: option.text("file"), help: "write the full report as JSON" },
-    json: {
-      flag: "json",
-      type: option.toggle(),
-      default: false,
-      help: "print the report as JSON instead of a table",
-    },
+    output: option.text("--output <file>", "write the full report as JSON"),
+    json: option.toggle("--json", "print the report as JSON instead of a table"),
   }),
 };
 

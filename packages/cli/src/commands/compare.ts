@@ -13,40 +13,28 @@ export const compare = defineCommand({
     "<variant>": "the same model in another form",
   },
   options: {
-    data: {
-      flag: "data",
-      type: option.text("file"),
-      isRequired: true,
-      help: "JSON lines of {messages, tools?}, {messages, completion}, {prompt, completion} or {text}",
-    },
-    limit: {
-      flag: "limit",
-      type: option.integer({ min: 1 }),
-      defaultText: "all",
-      help: "take the first n lines",
-    },
+    data: option.text(
+      "--data <file>",
+      "JSON lines of {messages, tools?}, {messages, completion}, {prompt, completion} or {text}",
+      { isRequired: true },
+    ),
+    limit: option.integer("--limit <n>", "take the first n lines", { min: 1, defaultText: "all" }),
     kvCacheDtype: { ...loadingOptions.kvCacheDtype, group: "Options" },
-    variantKvCacheDtype: {
-      flag: "variant-kv-cache-dtype",
-      type: loadingOptions.kvCacheDtype.type,
-      defaultText: "the baseline's",
-      help: "the variant's",
-    },
+    variantKvCacheDtype: option.of(
+      loadingOptions.kvCacheDtype.type,
+      "--variant-kv-cache-dtype <type>",
+      "the variant's",
+      { defaultText: "the baseline's" },
+    ),
     numThreads: { ...loadingOptions.numThreads, group: "Options" },
-    resamples: {
-      flag: "resamples",
-      type: option.integer({ min: 200, max: 100_000 }),
+    resamples: option.integer("--resamples <n>", "resamples of the bootstrap", {
+      min: 200,
+      max: 100_000,
       default: 2000,
-      help: "resamples of the bootstrap",
-    },
-    seed: { flag: "seed", type: option.integer({ min: 0 }), default: 1, help: "seed of the resamples" },
-    html: { flag: "html", type: option.text("file"), help: "write a self-contained HTML page with plots" },
-    json: {
-      flag: "json",
-      type: option.toggle(),
-      default: false,
-      help: "print the comparison as JSON instead of a table",
-    },
+    }),
+    seed: option.integer("--seed <n>", "seed of the resamples", { min: 0, default: 1 }),
+    html: option.text("--html <file>", "write a self-contained HTML page with plots"),
+    json: option.toggle("--json", "print the comparison as JSON instead of a table"),
   },
   async run({ data, html, json, ...options }, baseline: string, variant: string) {
     const loading = createLoadingLine(process.stderr);

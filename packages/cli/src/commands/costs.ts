@@ -12,68 +12,39 @@ import { given } from "../options/given.js";
 import { past } from "../options/times.js";
 
 const rows = {
-  log: {
-    flag: "log",
-    type: option.list(option.text("file")),
-    help: "metering logs, as octavo serve --metering-log writes them",
-  },
-  store: {
-    flag: "store",
-    type: option.text("folder"),
+  log: option.texts("--log <file...>", "metering logs, as octavo serve --metering-log writes them"),
+  store: option.text("--store <folder>", "without a log: where octavo serve --trace-store kept spans", {
     default: defaultStoreFolder(),
     defaultText: "that of octavo serve --trace-store auto",
-    help: "without a log: where octavo serve --trace-store kept spans",
-  },
-  by: {
-    flag: "by",
-    type: option.choice(usageGroups, "field"),
-    default: "feature" as const,
-    help: "group by",
-  },
-  rate: {
-    flag: "rate",
-    type: option.number({ min: 0 }, "dollars"),
-    defaultText: "as recorded",
-    help: "what a machine costs per hour",
-  },
-  replicas: {
-    flag: "replicas",
-    type: option.integer({ min: 1, max: 100_000 }),
-    default: 1,
-    help: "with a store: machines that it has spans of",
-  },
-  ...inGroup("Requests", {
-    sinceMs: { flag: "since", type: past, help: "requests after: a date, or a time span such as 24h" },
-    untilMs: { flag: "until", type: past, help: "requests before" },
-    model: { flag: "model", type: option.text("name"), help: "of one model" },
-    tenant: { flag: "tenant", type: option.text("name"), help: "of one tenant" },
-    feature: { flag: "feature", type: option.text("name"), help: "of one feature" },
   }),
-  evaluations: {
-    flag: "evaluations",
-    type: option.text("file"),
+  by: option.choice(usageGroups, "--by <field>", "group by", { default: "feature" as const }),
+  rate: option.number("--rate <dollars>", "what a machine costs per hour", {
+    min: 0,
+    defaultText: "as recorded",
+  }),
+  replicas: option.integer("--replicas <n>", "with a store: machines that it has spans of", {
+    min: 1,
+    max: 100_000,
+    default: 1,
+  }),
+  ...inGroup("Requests", {
+    sinceMs: option.of(past, "--since <time>", "requests after: a date, or a time span such as 24h"),
+    untilMs: option.of(past, "--until <time>", "requests before"),
+    model: option.text("--model <name>", "of one model"),
+    tenant: option.text("--tenant <name>", "of one tenant"),
+    feature: option.text("--feature <name>", "of one feature"),
+  }),
+  evaluations: option.text("--evaluations <file>", "which traces were good, one JSON object a line", {
     defaultText: "those that ended well",
-    help: "which traces were good, one JSON object a line",
-  },
-  passScore: {
-    flag: "pass-score",
-    type: option.number({}, "score"),
+  }),
+  passScore: option.number("--pass-score <score>", "lowest score of an evaluation that passes", {
     default: 0.5,
-    help: "lowest score of an evaluation that passes",
-  },
-  prices: {
-    flag: "prices",
-    type: option.text("file"),
+  }),
+  prices: option.text("--prices <file>", "prices of managed APIs", {
     defaultText: "those that came with Octavo",
-    help: "prices of managed APIs",
-  },
-  compare: {
-    flag: "compare",
-    type: option.list(option.text("name")),
-    defaultText: "all",
-    help: "which of them to compare with",
-  },
-  json: { flag: "json", type: option.toggle(), default: false, help: "print the report as JSON" },
+  }),
+  compare: option.texts("--compare <name...>", "which of them to compare with", { defaultText: "all" }),
+  json: option.toggle("--json", "print the report as JSON"),
 };
 
 type CostFlags = ResolvedOptions<typeof rows>;

@@ -24,43 +24,32 @@ export const evalCalibrate = defineCommand({
     ...judgeRows,
     judge: { ...judgeRows.judge, isRequired: true },
     judgeModel: { ...judgeRows.judgeModel, isRequired: true },
-    evaluator: {
-      flag: "evaluator",
-      type: option.list(option.text("name")),
-      isRequired: true,
-      help: "judged evaluators, as octavo eval list names them, or as JSON",
-    },
-    outputField: {
-      flag: "output-field",
-      type: option.text("name"),
+    evaluator: option.texts(
+      "--evaluator <name...>",
+      "judged evaluators, as octavo eval list names them, or as JSON",
+      { isRequired: true },
+    ),
+    outputField: option.text("--output-field <name>", "field with the answer that was labelled", {
       default: "output",
-      help: "field with the answer that was labelled",
-    },
-    labelField: {
-      flag: "label-field",
-      type: option.text("name"),
-      default: "label",
-      help: "field with the label: pass or fail, or one for each evaluator",
-    },
-    baselineField: {
-      flag: "baseline-field",
-      type: option.text("name"),
+    }),
+    labelField: option.text(
+      "--label-field <name>",
+      "field with the label: pass or fail, or one for each evaluator",
+      { default: "label" },
+    ),
+    baselineField: option.text("--baseline-field <name>", "field with the answer that it is compared with", {
       default: "baseline",
-      help: "field with the answer that it is compared with",
-    },
-    minimum: {
-      flag: "minimum",
-      type: option.integer({ min: 2 }),
+    }),
+    minimum: option.integer("--minimum <n>", "labels of each kind that are needed for a result", {
+      min: 2,
       default: 10,
-      help: "labels of each kind that are needed for a result",
-    },
-    concurrency: {
-      flag: "concurrency",
-      type: option.integer({ min: 1, max: 1024 }),
+    }),
+    concurrency: option.integer("--concurrency <n>", "judge requests in flight", {
+      min: 1,
+      max: 1024,
       default: 8,
-      help: "judge requests in flight",
-    },
-    json: { flag: "json", type: option.toggle(), default: false, help: "print JSON" },
+    }),
+    json: option.toggle("--json", "print JSON"),
   },
   async run(flags, file: string) {
     const { outputField, labelField, baselineField, minimum: minimumPerLabel, concurrency } = flags;

@@ -22,18 +22,13 @@ export const evalCertify = defineCommand({
   options: {
     ...targetRows,
     cases: { ...targetRows.cases, default: 50 },
-    rounds: {
-      flag: "rounds",
-      type: option.integer({ min: 1, max: 100 }),
+    rounds: option.integer("--rounds <n>", "batches that each case is part of; --concurrency is their size", {
+      min: 1,
+      max: 100,
       default: 2,
-      help: "batches that each case is part of; --concurrency is their size",
-    },
+    }),
     ...inGroup("Output", {
-      json: {
-        flag: "json",
-        type: option.text("file"),
-        help: "write the certificate as JSON; - for standard output",
-      },
+      json: option.text("--json <file>", "write the certificate as JSON; - for standard output"),
     }),
   },
   async run(flags) {

@@ -1,6 +1,6 @@
 import { type CheckName, checkNamed, checkTable, exitCodeOfChecks, type TestBedNeed } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
-import { option, type OptionType } from "@octavo/protocol/options";
+import { option, type OptionType, valueType } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { reportOfSpans } from "../eval/bare-reports.js";
 import { configFromFlags } from "../eval/config-from-flags.js";
@@ -17,7 +17,6 @@ import { writeOutputs } from "../eval/write-outputs.js";
 
 /** JSON where the text is some, else the text itself. */
 const jsonOrText: OptionType<unknown> = {
-  placeholder: "value",
   expects: "JSON or text",
   accepts: () => true,
   parse(text) {
@@ -39,17 +38,16 @@ export const evalCheck = defineCommand({
     ...targetRows,
     ...runnerRows,
     ...outputRows,
-    set: {
-      flag: "set",
-      type: option.pairs(jsonOrText, "setting=value"),
-      default: {},
-      help: "a setting of the check, such as margin=0.02",
-    },
-    spans: {
-      flag: "spans",
-      type: option.list(option.text("file")),
-      help: "judge recorded spans (JSON, JSON lines, Parquet) instead of asking a server; [CONDITION=]FILE",
-    },
+    set: option.of(
+      valueType.pairs(jsonOrText),
+      "--set <setting=value...>",
+      "a setting of the check, such as margin=0.02",
+      { default: {} },
+    ),
+    spans: option.texts(
+      "--spans <file...>",
+      "judge recorded spans (JSON, JSON lines, Parquet) instead of asking a server; [CONDITION=]FILE",
+    ),
   },
   async run(flags, name: string) {
     const row = checkNamed(name);
@@ -69,16 +67,8 @@ export const evalChecks = defineCommand({
     ...targetRows,
     ...runnerRows,
     ...outputRows,
-    recording: {
-      flag: "recording",
-      type: option.text("file"),
-      help: "spans of production, for traffic-drift to replay",
-    },
-    only: {
-      flag: "only",
-      type: option.list(option.choice(checkNames)),
-      help: "run these, and fail if one cannot run",
-    },
+    recording: option.text("--recording <file>", "spans of production, for traffic-drift to replay"),
+    only: option.choices(checkNames, "--only <name...>", "run these, and fail if one cannot run"),
   },
   async run(flags) {
     const wanted = flags.only ?? checkNames;

@@ -12,23 +12,16 @@ import { readTextOf } from "../output/files.js";
 /** `octavo eval gate --config eval.yaml`: whether to release. Its exit code says how it ended. */
 export const evalGate = defineCommand({
   options: {
-    config: { flag: "config", type: option.text("file"), default: "eval.yaml", help: "what is expected" },
-    validate: {
-      flag: "validate",
-      type: option.toggle(),
-      default: false,
-      help: "check the file without sending any request",
-    },
-    changedFiles: {
-      flag: "changed-files",
-      type: option.list(option.text("file")),
-      help: "run only if one of these is in the file's when.paths",
-    },
-    changedSince: {
-      flag: "changed-since",
-      type: option.text("commit"),
-      help: "the same for what git says has changed since, e.g. origin/main",
-    },
+    config: option.text("--config <file>", "what is expected", { default: "eval.yaml" }),
+    validate: option.toggle("--validate", "check the file without sending any request"),
+    changedFiles: option.texts(
+      "--changed-files <file...>",
+      "run only if one of these is in the file's when.paths",
+    ),
+    changedSince: option.text(
+      "--changed-since <commit>",
+      "the same for what git says has changed since, e.g. origin/main",
+    ),
     ...runnerRows,
     ...outputRows,
   },

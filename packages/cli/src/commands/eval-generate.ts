@@ -11,7 +11,7 @@ import {
   serverTokens,
 } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
-import { option } from "@octavo/protocol/options";
+import { option, valueType } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { keyOf } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
@@ -19,50 +19,37 @@ import { interruptible } from "../interruptible.js";
 /** `octavo eval generate ruler`: RULER's cases, as JSON lines. */
 export const evalGenerateRuler = defineCommand({
   options: {
-    target: {
-      flag: "target",
-      type: option.text("url"),
-      isRequired: true,
-      help: "the server whose tokens count (POST /tokenize, as Octavo and vLLM have it)",
-    },
-    model: { flag: "model", type: option.text("name"), isRequired: true, help: "its model" },
-    apiKeyEnv: { flag: "api-key-env", type: option.text("name"), help: "environment variable with its key" },
-    lengths: {
-      flag: "lengths",
-      type: option.list(option.integer({ min: 1 }, "tokens")),
-      default: [4096, 8192, 16_384],
-      help: "lengths in tokens, the answer's included, e.g. 4K 8K",
-    },
-    tasks: {
-      flag: "tasks",
-      type: option.list(option.choice(rulerTaskNames)),
+    target: option.text(
+      "--target <url>",
+      "the server whose tokens count (POST /tokenize, as Octavo and vLLM have it)",
+      { isRequired: true },
+    ),
+    model: option.text("--model <name>", "its model", { isRequired: true }),
+    apiKeyEnv: option.text("--api-key-env <name>", "environment variable with its key"),
+    lengths: option.of(
+      valueType.list(valueType.integer({ min: 1 })),
+      "--lengths <tokens...>",
+      "lengths in tokens, the answer's included, e.g. 4K 8K",
+      { default: [4096, 8192, 16_384] },
+    ),
+    tasks: option.choices(rulerTaskNames, "--tasks <name...>", "tasks", {
       defaultText: "all whose files are given",
-      help: "tasks",
-    },
-    count: {
-      flag: "count",
-      type: option.integer({ min: 1 }),
+    }),
+    count: option.integer("--count <n>", "cases of each task and length; the benchmark has 500", {
+      min: 1,
       default: 50,
-      help: "cases of each task and length; the benchmark has 500",
-    },
-    seed: { flag: "seed", type: option.text("text"), default: "1", help: "another seed gives other cases" },
-    overheadTokens: {
-      flag: "overhead-tokens",
-      type: option.integer({ min: 0 }),
+    }),
+    seed: option.text("--seed <text>", "another seed gives other cases", { default: "1" }),
+    overheadTokens: option.integer("--overhead-tokens <n>", "tokens that the chat template adds", {
+      min: 0,
       default: 32,
-      help: "tokens that the chat template adds",
-    },
-    text: {
-      flag: "text",
-      type: option.text("file"),
-      help: "a long text to hide needles in, for the tasks that need one",
-    },
-    questions: {
-      flag: "questions",
-      type: option.text("file"),
-      help: "cases with context and expected answers, for qa_1 and qa_2",
-    },
-    out: { flag: "out", type: option.text("file"), default: "-", help: "output file; - for standard output" },
+    }),
+    text: option.text("--text <file>", "a long text to hide needles in, for the tasks that need one"),
+    questions: option.text(
+      "--questions <file>",
+      "cases with context and expected answers, for qa_1 and qa_2",
+    ),
+    out: option.text("--out <file>", "output file; - for standard output", { default: "-" }),
   },
   async run(flags) {
     const apiKey = keyOf("api-key-env", flags.apiKeyEnv);

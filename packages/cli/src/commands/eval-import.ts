@@ -11,12 +11,7 @@ export const evalImport = defineCommand({
   arguments: { "<file>": "promptfooconfig.yaml, or a file of cases in any known format" },
   options: {
     ...datasetRows,
-    out: {
-      flag: "out",
-      type: option.text("folder"),
-      isRequired: true,
-      help: "folder for cases.jsonl and eval.yaml",
-    },
+    out: option.text("--out <folder>", "folder for cases.jsonl and eval.yaml", { isRequired: true }),
   },
   async run({ out, ...flags }, path: string) {
     const { format = await detectFormat(path), ...options } = datasetOptions(flags);

@@ -1,17 +1,17 @@
 import { checkTable, datasetFormats, evaluatorTable, exitCodes } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
-import { option } from "@octavo/protocol/options";
+import { option, valueType } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { textTable } from "../output/text-table.js";
 
-const subjects = option.choice(["evaluators", "checks", "datasets", "exit-codes"]);
+const subjects = valueType.choice(["evaluators", "checks", "datasets", "exit-codes"]);
 type Subject = ReturnType<typeof subjects.parse>;
 
 /** `octavo eval list`: what there is. */
 export const evalList = defineCommand({
   arguments: { "[what]": `${subjects.expects} (default: evaluators)` },
   options: {
-    json: { flag: "json", type: option.toggle(), default: false, help: "print JSON instead of a table" },
+    json: option.toggle("--json", "print JSON instead of a table"),
   },
   async run({ json }, what = "evaluators") {
     if (!subjects.accepts(what))

@@ -12,11 +12,10 @@ export const evalRun = defineCommand({
     ...targetRows,
     ...runnerRows,
     ...outputRows,
-    expect: {
-      flag: "expect",
-      type: option.list(option.text("expectation")),
-      help: "what must hold, e.g. 'pass_rate(json_schema) >= 0.97' or 'delta pass_rate(exact_match) >= -0.02'",
-    },
+    expect: option.texts(
+      "--expect <expectation...>",
+      "what must hold, e.g. 'pass_rate(json_schema) >= 0.97' or 'delta pass_rate(exact_match) >= -0.02'",
+    ),
   },
   async run(flags) {
     if (flags.dataset === undefined)

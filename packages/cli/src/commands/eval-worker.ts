@@ -8,38 +8,30 @@ import { interruptible } from "../interruptible.js";
 /** `octavo eval worker`: scores what `octavo eval run --redis` puts on a queue. */
 export const evalWorker = defineCommand({
   options: {
-    redis: {
-      flag: "redis",
-      type: option.text("url"),
+    redis: option.text("--redis <url>", "where the queue is, such as redis://127.0.0.1:6379", {
       isRequired: true,
-      help: "where the queue is, such as redis://127.0.0.1:6379",
-    },
+    }),
     queue: { ...runnerRows.queue, group: "Options" },
     ...judgeRows,
-    evaluatorModule: {
-      flag: "evaluator-module",
-      type: option.list(option.text("url")),
-      default: [],
-      help: "modules that export `evaluators`, rows of your own",
-    },
-    threads: {
-      flag: "threads",
-      type: option.integer({ min: 1 }),
+    evaluatorModule: option.texts(
+      "--evaluator-module <url...>",
+      "modules that export `evaluators`, rows of your own",
+      { default: [] },
+    ),
+    threads: option.integer("--threads <n>", "threads that compute scores", {
+      min: 1,
       defaultText: "one for each core, at most 8",
-      help: "threads that compute scores",
-    },
-    concurrency: {
-      flag: "concurrency",
-      type: option.integer({ min: 1, max: 4096 }),
+    }),
+    concurrency: option.integer("--concurrency <n>", "answers scored at the same time", {
+      min: 1,
+      max: 4096,
       default: 16,
-      help: "answers scored at the same time",
-    },
-    lockMs: {
-      flag: "lock-ms",
-      type: option.integer({ min: 1000 }, "ms"),
-      default: 30_000,
-      help: "milliseconds after which another worker takes over the jobs of one that died",
-    },
+    }),
+    lockMs: option.integer(
+      "--lock-ms <ms>",
+      "milliseconds after which another worker takes over the jobs of one that died",
+      { min: 1000, default: 30_000 },
+    ),
   },
   async run({ redis, queue, judge, judgeModel, judgeKeyEnv, evaluatorModule, threads, concurrency, lockMs }) {
     if ((judge === undefined) !== (judgeModel === undefined))

@@ -1,7 +1,7 @@
 import { describeModel } from "@octavo/engine";
 import { loadingOptions } from "@octavo/engine/options";
 import { OctavoError } from "@octavo/protocol/errors";
-import { option, type OptionType } from "@octavo/protocol/options";
+import { option, type OptionType, valueType } from "@octavo/protocol/options";
 import {
   type ApiPrice,
   type Hardware,
@@ -14,10 +14,9 @@ import {
 import { defineCommand } from "../command.js";
 
 const hardwareNames: readonly string[] = [...Object.keys(hardwareTable), "cpu"];
-const hardwareName = option.choice(hardwareNames);
+const hardwareName = valueType.choice(hardwareNames);
 const hardwareList: OptionType<readonly string[]> = {
-  ...option.list(hardwareName),
-  placeholder: "names",
+  ...valueType.list(hardwareName),
   isList: false,
   parse: (text) => [
     ...new Set(text.split(",").map((name) => hardwareName.parse(name.trim().toLowerCase(), undefined))),
@@ -25,9 +24,8 @@ const hardwareList: OptionType<readonly string[]> = {
   show: (names) => names.join(","),
 };
 
-const price = option.number({ min: 0 });
+const price = valueType.number({ min: 0 });
 const apiPrice: OptionType<ApiPrice> = {
-  placeholder: "in/out",
   expects: "dollars per million input and output tokens",
   accepts: (value) => typeof value === "object",
   parse(text) {
@@ -49,83 +47,55 @@ export const plan = defineCommand({
     "<model>": "folder, config.json, .gguf file or Hugging Face id; weights are not downloaded",
   },
   options: {
-    hardware: {
-      flag: "hardware",
-      type: hardwareList,
+    hardware: option.of(hardwareList, "--hardware <names>", "one or more, separated by commas", {
       default: ["h100"],
-      help: "one or more, separated by commas",
-    },
-    devices: {
-      flag: "devices",
-      type: option.integer({ min: 1, max: 1024 }),
+    }),
+    devices: option.integer("--devices <n>", "devices that share the model", {
+      min: 1,
+      max: 1024,
       default: 1,
-      help: "devices that share the model",
-    },
-    memory: {
-      flag: "memory",
-      type: option.bytes(),
+    }),
+    memory: option.bytes("--memory <size>", "memory of a device, e.g. 16GiB", { defaultText: "the table's" }),
+    bandwidth: option.number("--bandwidth <GB/s>", "memory bandwidth of a device", {
+      min: 0.001,
       defaultText: "the table's",
-      help: "memory of a device, e.g. 16GiB",
-    },
-    bandwidth: {
-      flag: "bandwidth",
-      type: option.number({ min: 0.001 }, "GB/s"),
-      defaultText: "the table's",
-      help: "memory bandwidth of a device",
-    },
+    }),
     threads: { ...loadingOptions.numThreads, group: "Options", help: "cpu: threads to measure with" },
-    context: {
-      flag: "context",
-      type: option.integer({ min: 2 }, "tokens"),
+    context: option.integer("--context <tokens>", "tokens of a request, prompt and output", {
+      min: 2,
       defaultText: "4096, or the model's context where that is shorter",
-      help: "tokens of a request, prompt and output",
-    },
-    outputTokens: {
-      flag: "output-tokens",
-      type: option.integer({ min: 1 }, "tokens"),
+    }),
+    outputTokens: option.integer("--output-tokens <tokens>", "how many of these are generated", {
+      min: 1,
       defaultText: "512, or half of them",
-      help: "how many of these are generated",
-    },
-    concurrency: {
-      flag: "concurrency",
-      type: option.integer({ min: 1 }),
+    }),
+    concurrency: option.integer("--concurrency <n>", "sequences that decode at once", {
+      min: 1,
       defaultText: "as many as fit, at most 256",
-      help: "sequences that decode at once",
-    },
-    kvFormat: {
-      flag: "kv-cache-dtype",
-      type: option.choice(kvFormats, "type"),
-      default: "bf16" as const,
-      help: "type of the KV cache for speeds and cost",
-    },
-    memoryUtilization: {
-      flag: "gpu-memory-utilization",
-      type: option.number({ min: 0.01, max: 1 }, "share"),
-      default: 0.9,
-      help: "share of the memory for weights and KV cache",
-    },
-    efficiency: {
-      flag: "efficiency",
-      type: option.number({ min: 0.001, max: 1 }, "share"),
+    }),
+    kvFormat: option.choice(
+      kvFormats,
+      "--kv-cache-dtype <type>",
+      "type of the KV cache for speeds and cost",
+      { default: "bf16" as const },
+    ),
+    memoryUtilization: option.number(
+      "--gpu-memory-utilization <share>",
+      "share of the memory for weights and KV cache",
+      { min: 0.01, max: 1, default: 0.9 },
+    ),
+    efficiency: option.number("--efficiency <share>", "share of the roofline that is reached", {
+      min: 0.001,
+      max: 1,
       default: 1,
-      help: "share of the roofline that is reached",
-    },
-    dollarsPerHour: {
-      flag: "rate",
-      type: option.number({ min: 0 }, "dollars"),
-      help: "what all devices together cost per hour",
-    },
-    apiPrice: {
-      flag: "api-price",
-      type: apiPrice,
-      help: "an API's dollars per million input and output tokens, e.g. 0.15/0.60; needs --rate",
-    },
-    json: {
-      flag: "json",
-      type: option.toggle(),
-      default: false,
-      help: "print the plan as JSON instead of tables",
-    },
+    }),
+    dollarsPerHour: option.number("--rate <dollars>", "what all devices together cost per hour", { min: 0 }),
+    apiPrice: option.of(
+      apiPrice,
+      "--api-price <in/out>",
+      "an API's dollars per million input and output tokens, e.g. 0.15/0.60; needs --rate",
+    ),
+    json: option.toggle("--json", "print the plan as JSON instead of tables"),
   },
   async run({ hardware: ids, memory, bandwidth, threads, json, ...options }, model: string) {
     if (options.apiPrice !== undefined && options.dollarsPerHour === undefined)

@@ -1,13 +1,13 @@
 import { createProgressBar } from "@octavo/engine";
 import { loadingOptions } from "@octavo/engine/options";
 import { OctavoError } from "@octavo/protocol/errors";
-import { option, type OptionType } from "@octavo/protocol/options";
+import { option, type OptionType, valueType } from "@octavo/protocol/options";
 import { methodNames, quantize as quantizeModel } from "@octavo/studio/quantize";
 import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { createQuantizeLine } from "../output/quantize-line.js";
 
-const columns = option.integer({ min: -1 });
+const columns = valueType.integer({ min: -1 });
 const groupSize: OptionType<number> = {
   ...columns,
   parse(text) {
@@ -21,68 +21,34 @@ const groupSize: OptionType<number> = {
 export const quantize = defineCommand({
   arguments: { "<model>": "folder or Hugging Face id of an unquantised model" },
   options: {
-    method: {
-      flag: "method",
-      type: option.text("method"),
-      isRequired: true,
-      help: `one of ${methodNames.join(", ")}`,
-    },
-    out: {
-      flag: "out",
-      type: option.text("folder"),
-      isRequired: true,
-      help: "folder that appears once all is written",
-    },
-    calibration: {
-      flag: "calibration",
-      type: option.text("file"),
-      help: "texts like those the model will see: .txt, or .jsonl with text, prompt or messages",
-    },
-    numSamples: {
-      flag: "calibration-samples",
-      type: option.integer({ min: 1, max: 65_536 }),
+    method: option.text("--method <method>", `one of ${methodNames.join(", ")}`, { isRequired: true }),
+    out: option.text("--out <folder>", "folder that appears once all is written", { isRequired: true }),
+    calibration: option.text(
+      "--calibration <file>",
+      "texts like those the model will see: .txt, or .jsonl with text, prompt or messages",
+    ),
+    numSamples: option.integer("--calibration-samples <n>", "sequences taken from these texts", {
+      min: 1,
+      max: 65_536,
       default: 128,
-      help: "sequences taken from these texts",
-    },
-    sampleTokens: {
-      flag: "calibration-tokens",
-      type: option.integer({ min: 32, max: 65_536 }),
+    }),
+    sampleTokens: option.integer("--calibration-tokens <n>", "tokens of a sequence", {
+      min: 32,
+      max: 65_536,
       default: 512,
-      help: "tokens of a sequence",
-    },
-    groupSize: {
-      flag: "group-size",
-      type: groupSize,
+    }),
+    groupSize: option.of(groupSize, "--group-size <n>", "columns that share a scale; -1 for whole rows", {
       defaultText: "128; nf4: 64",
-      help: "columns that share a scale; -1 for whole rows",
-    },
-    bits: {
-      flag: "bits",
-      type: option.integer({ min: 1, max: 16 }),
+    }),
+    bits: option.integer("--bits <n>", "gptq: bits of a weight: 2, 3, 4 or 8", {
+      min: 1,
+      max: 16,
       defaultText: "4",
-      help: "gptq: bits of a weight: 2, 3, 4 or 8",
-    },
-    ignore: {
-      flag: "ignore",
-      type: option.list(option.text("module")),
-      defaultText: "lm_head",
-      help: "modules left as they are",
-    },
-    actOrder: {
-      flag: "act-order",
-      type: option.toggle(),
-      help: "gptq: quantise the inputs that matter most first",
-    },
-    doubleQuant: {
-      flag: "double-quant",
-      type: option.toggle(),
-      help: "nf4: quantise the blocks' maxima too",
-    },
-    roundToNearest: {
-      flag: "round-to-nearest",
-      type: option.toggle(),
-      help: "awq, gptq: plain rounding, without calibration",
-    },
+    }),
+    ignore: option.texts("--ignore <module...>", "modules left as they are", { defaultText: "lm_head" }),
+    actOrder: option.toggle("--act-order", "gptq: quantise the inputs that matter most first"),
+    doubleQuant: option.toggle("--double-quant", "nf4: quantise the blocks' maxima too"),
+    roundToNearest: option.toggle("--round-to-nearest", "awq, gptq: plain rounding, without calibration"),
     revision: { ...loadingOptions.revision, group: "Options" },
     downloadDir: { ...loadingOptions.downloadDir, group: "Options" },
     numThreads: { ...loadingOptions.numThreads, group: "Options" },
@@ -91,7 +57,7 @@ export const quantize = defineCommand({
     const line = createQuantizeLine(process.stderr);
     const card = await interruptible(
       (signal) =>
-        quantizeModel(model, options, {
+        quantizeModel(model, withoutUnset(options), {
           onProgress: line.update,
           onDownload: createProgressBar(process.stderr),
           onWarning: line.warn,

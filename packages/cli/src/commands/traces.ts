@@ -15,45 +15,30 @@ import { duration, past } from "../options/times.js";
 import { printable, type TextColumn, textTable } from "../output/text-table.js";
 
 const storeRows = {
-  store: {
-    flag: "store",
-    type: option.text("folder"),
+  store: option.text("--store <folder>", "where the spans are", {
     default: defaultStoreFolder(),
     defaultText: "that of octavo serve --trace-store auto",
-    help: "where the spans are",
-  },
+  }),
 };
 
 const jsonRow = {
-  json: { flag: "json", type: option.toggle(), default: false, help: "print one JSON object per line" },
+  json: option.toggle("--json", "print one JSON object per line"),
 };
 
 const filterRows = {
   ...storeRows,
   ...inGroup("Spans", {
-    sinceMs: {
-      flag: "since",
-      type: past,
-      help: "spans that began after: a date, or a time span such as 24h",
-    },
-    untilMs: { flag: "until", type: past, help: "spans that began before" },
-    model: { flag: "model", type: option.text("name"), help: "of one model" },
-    tenant: { flag: "tenant", type: option.text("name"), help: "of one tenant" },
-    operation: {
-      flag: "operation",
-      type: option.text("name"),
-      help: "chat, text_completion, embeddings or rerank",
-    },
-    outcome: {
-      flag: "outcome",
-      type: option.choice(["ok", "error", "aborted", "stopped", "abandoned"], "kind"),
-      help: "how they ended",
-    },
-    side: {
-      flag: "side",
-      type: option.choice(["client", "server"], "side"),
-      help: "which side recorded them",
-    },
+    sinceMs: option.of(past, "--since <time>", "spans that began after: a date, or a time span such as 24h"),
+    untilMs: option.of(past, "--until <time>", "spans that began before"),
+    model: option.text("--model <name>", "of one model"),
+    tenant: option.text("--tenant <name>", "of one tenant"),
+    operation: option.text("--operation <name>", "chat, text_completion, embeddings or rerank"),
+    outcome: option.choice(
+      ["ok", "error", "aborted", "stopped", "abandoned"],
+      "--outcome <kind>",
+      "how they ended",
+    ),
+    side: option.choice(["client", "server"], "--side <side>", "which side recorded them"),
   }),
 };
 
@@ -95,18 +80,8 @@ const listColumns: readonly TextColumn<Row>[] = [
 export const tracesList = defineCommand({
   options: {
     ...filterRows,
-    limit: {
-      flag: "limit",
-      type: option.integer({ min: 1, max: 100_000 }),
-      default: 20,
-      help: "number of spans at most",
-    },
-    slowest: {
-      flag: "slowest",
-      type: option.toggle(),
-      default: false,
-      help: "slowest first token first instead",
-    },
+    limit: option.integer("--limit <n>", "number of spans at most", { min: 1, max: 100_000, default: 20 }),
+    slowest: option.toggle("--slowest", "slowest first token first instead"),
     ...jsonRow,
   },
   async run(flags) {
@@ -133,8 +108,8 @@ export const tracesShow = defineCommand({
 export const tracesStats = defineCommand({
   options: {
     ...filterRows,
-    bucketMs: { flag: "bucket", type: duration, help: "group by time in steps of this length, e.g. 5m" },
-    by: { flag: "by", type: option.choice(spanGroups, "field"), help: "group by a field" },
+    bucketMs: option.of(duration, "--bucket <time>", "group by time in steps of this length, e.g. 5m"),
+    by: option.choice(spanGroups, "--by <field>", "group by a field"),
     ...jsonRow,
   },
   async run(flags) {

@@ -14,69 +14,61 @@ import { serverOptions, tenantSources } from "@octavo/server/settings";
 /** What only the command takes. */
 const commandRows = {
   ...inGroup("Model", {
-    model: { flag: "model", type: option.text("model"), help: "the same as the argument" },
+    model: option.text("--model <model>", "the same as the argument"),
   }),
   ...inGroup("Requests", {
-    enableAutoToolChoice: {
-      flag: "enable-auto-tool-choice",
-      type: option.toggle(),
-      help: "accepted for compatibility with vLLM; tool calls are always parsed",
-    },
+    enableAutoToolChoice: option.toggle(
+      "--enable-auto-tool-choice",
+      "accepted for compatibility with vLLM; tool calls are always parsed",
+    ),
   }),
   ...inGroup("Speculation", {
-    speculativeModel: {
-      flag: "speculative-model",
-      type: option.text("model"),
-      help: "draft model, or [ngram]; the older way to say it",
-    },
-    numSpeculativeTokens: {
-      flag: "num-speculative-tokens",
-      type: option.integer({ min: 1, max: 128 }),
-      defaultText: "5",
-      help: "draft tokens per step with --speculative-model",
-    },
-    ngramPromptLookupMin: {
-      flag: "ngram-prompt-lookup-min",
-      type: option.integer({ min: 1, max: 256 }),
-      defaultText: "the maximum",
-      help: "with --speculative-model [ngram]: shortest match",
-    },
-    ngramPromptLookupMax: {
-      flag: "ngram-prompt-lookup-max",
-      type: option.integer({ min: 1, max: 256 }),
-      defaultText: "the minimum, else 5",
-      help: "with --speculative-model [ngram]: longest match",
-    },
+    speculativeModel: option.text(
+      "--speculative-model <model>",
+      "draft model, or [ngram]; the older way to say it",
+    ),
+    numSpeculativeTokens: option.integer(
+      "--num-speculative-tokens <n>",
+      "draft tokens per step with --speculative-model",
+      { min: 1, max: 128, defaultText: "5" },
+    ),
+    ngramPromptLookupMin: option.integer(
+      "--ngram-prompt-lookup-min <n>",
+      "with --speculative-model [ngram]: shortest match",
+      { min: 1, max: 256, defaultText: "the maximum" },
+    ),
+    ngramPromptLookupMax: option.integer(
+      "--ngram-prompt-lookup-max <n>",
+      "with --speculative-model [ngram]: longest match",
+      { min: 1, max: 256, defaultText: "the minimum, else 5" },
+    ),
   }),
   ...inGroup("Tenants", {
-    tenantFrom: {
-      flag: "tenant-from",
-      type: option.choice(tenantSources, "source"),
-      defaultText: "key if keys have tenants, else header",
-      help: "what names a request's tenant: its API key, the x-tenant-id header or the field user",
-    },
+    tenantFrom: option.choice(
+      tenantSources,
+      "--tenant-from <source>",
+      "what names a request's tenant: its API key, the x-tenant-id header or the field user",
+      { defaultText: "key if keys have tenants, else header" },
+    ),
   }),
   ...inGroup("Traces", {
-    traceStore: {
-      flag: "trace-store",
-      type: option.text("folder"),
-      help: "keep a span per request in this folder, for octavo traces; auto: its default folder",
-    },
+    traceStore: option.text(
+      "--trace-store <folder>",
+      "keep a span per request in this folder, for octavo traces; auto: its default folder",
+    ),
   }),
   ...inGroup("Costs", {
-    meteringLog: {
-      flag: "metering-log",
-      type: option.text("file"),
-      help: "append what each request took to this file, one JSON object a line, for octavo costs",
-    },
+    meteringLog: option.text(
+      "--metering-log <file>",
+      "append what each request took to this file, one JSON object a line, for octavo costs",
+    ),
   }),
   ...inGroup("Faults", {
-    faultStartDelay: {
-      flag: "fault-start-delay",
-      type: option.seconds(),
-      default: 0,
-      help: "with --enable-fault-injection: wait before loading, as a machine that starts slowly",
-    },
+    faultStartDelay: option.seconds(
+      "--fault-start-delay <seconds>",
+      "with --enable-fault-injection: wait before loading, as a machine that starts slowly",
+      { default: 0 },
+    ),
   }),
 } satisfies OptionRows;
 

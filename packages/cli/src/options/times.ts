@@ -33,7 +33,7 @@ export function parsePast(text: string, nowMs: number = Date.now()): number {
 }
 
 function time(parse: (text: string) => number): OptionType<number> {
-  return { placeholder: "time", expects: "a time in ms", accepts: Number.isFinite, parse, show: String };
+  return { expects: "a time in ms", accepts: Number.isFinite, parse, show: String };
 }
 
 export const duration = time(parseDuration);
