@@ -2,11 +2,9 @@ import { OctavoError } from "./errors.js";
 
 /** The kind of an option's value: how text becomes one, which are accepted, and how help writes one. */
 export interface OptionType<T> {
-  /** Stands for the value in help; undefined for a switch. */
-  readonly placeholder: string | undefined;
   /** What an error says was expected. */
   readonly expects: string;
-  /** Whether a flag takes several values, and may be given several times. */
+  /** Whether the flag may be given several times. */
   readonly isList?: boolean;
   /** All values that there are. */
   readonly choices?: readonly string[];
@@ -16,26 +14,33 @@ export interface OptionType<T> {
   show(value: T): string;
 }
 
-/** One option, whoever takes it: a library call, a server, a command. Flags, help, checks, defaults and documents derive from it. */
-export interface OptionRow<T = unknown> {
-  readonly type: OptionType<T>;
-  /** What it is when nothing is given. */
+/** What a row may say beside its type, flag and help. */
+export interface RowDetails<T> {
+  /** What the option is when nothing is given. */
   readonly default?: T;
-  /** What happens without it, where no default says so. */
+  /** What happens without it, where the default does not say so. */
   readonly defaultText?: string;
-  /** The command-line flag without its dashes, vLLM's name where vLLM has one. Without a flag only libraries take the option. */
-  readonly flag?: string;
-  /** Of a switch: the flag that turns it off. */
-  readonly offFlag?: string;
-  /** Other spellings of the flag. */
+  readonly isRequired?: true;
+  /** Of a switch: its flag sets it to false. */
+  readonly turnsOff?: true;
+  /** Other names of the flag. */
   readonly aliases?: readonly string[];
   /** Environment variables that are read, in this order, where no flag is given; lists are separated by commas. */
   readonly environment?: readonly string[];
-  readonly isRequired?: true;
-  /** One line; the default and the choices are added to it. */
-  readonly help?: string;
   /** Heading in help. */
   readonly group?: string;
+}
+
+/** One option, whoever takes it: a library call, a server, a command. Flags, help, checks, defaults and documents derive from it. */
+export interface OptionRow<T = unknown> extends RowDetails<T> {
+  readonly type: OptionType<T>;
+  /**
+   * The command-line flag, by vLLM's name where vLLM has one: `--seed <n>`, `--names <name...>` for several values at once,
+   * `--[no-]cache` for a switch with two flags. Undefined for an option that only libraries take.
+   */
+  readonly flag: string | undefined;
+  /** One line; choices and default are added to it. */
+  readonly help: string;
 }
 
 export type OptionRows = Readonly<Record<string, OptionRow>>;
@@ -56,7 +61,7 @@ export type ResolvedOptions<Rows> = {
 
 /** Puts rows under one heading of help. */
 export function inGroup<Rows extends OptionRows>(group: string, rows: Rows): Rows {
-  return Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, { ...row, group }])) as Rows;
+  return Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, { group, ...row }])) as Rows;
 }
 
 /** Fills in defaults. Throws `invalid_option` for the first value that its row does not accept; `paramOf` names it in `param`. */
@@ -103,6 +108,7 @@ export function defaultTextOf({ type, default: value, defaultText }: OptionRow):
   return type.show(value) || undefined;
 }
 
+/** Of numbers. */
 interface Range {
   readonly min?: number;
   /** Instead of `min`: itself out. */
@@ -111,9 +117,8 @@ interface Range {
 }
 
 /** Whole numbers; as text also with vLLM's suffixes: "4k" is 4000, "4K" is 4096. */
-function integer(range: Range = {}, placeholder = "n"): OptionType<number> {
+function integer(range: Range = {}): OptionType<number> {
   return numeric(range, {
-    placeholder,
     expects: `an integer${rangeText(range, String)}`,
     isKind: Number.isSafeInteger,
     read: (text) => {
@@ -127,9 +132,8 @@ function integer(range: Range = {}, placeholder = "n"): OptionType<number> {
 const countSuffixes: Readonly<Record<string, number>> = { k: 1000, K: 1024, m: 1_000_000, M: 2 ** 20 };
 
 /** Finite numbers. */
-function number(range: Range = {}, placeholder = "x"): OptionType<number> {
+function number(range: Range = {}): OptionType<number> {
   return numeric(range, {
-    placeholder,
     expects: `a number${rangeText(range, String)}`,
     isKind: Number.isFinite,
     read: (text) => (text === "" ? Number.NaN : Number(text)),
@@ -140,7 +144,6 @@ function number(range: Range = {}, placeholder = "x"): OptionType<number> {
 /** Bytes; as text "4GiB", "512MiB", "2g" or plain bytes. Units are powers of 1024. */
 function bytes(range: Range = { min: 0 }): OptionType<number> {
   return numeric(range, {
-    placeholder: "size",
     expects: `a size in bytes, as text such as 4GiB or 512MiB,${rangeText(range, formatBytes)}`.replace(
       /,$/,
       "",
@@ -158,7 +161,6 @@ function bytes(range: Range = { min: 0 }): OptionType<number> {
 function seconds(range: Range = { min: 0 }): OptionType<number> {
   const bounded: Range = { max: 2 ** 31 - 1, ...range };
   return numeric(bounded, {
-    placeholder: "seconds",
     expects: `a time${rangeText(bounded, inSeconds)}`,
     isKind: Number.isSafeInteger,
     read: (text) => (text === "" ? Number.NaN : Math.round(Number(text) * 1000)),
@@ -171,11 +173,10 @@ function inSeconds(milliseconds: number): string {
 }
 
 interface Numeric {
-  readonly placeholder: string;
   readonly expects: string;
-  isKind(value: unknown): boolean;
-  read(text: string): number;
-  show(value: number): string;
+  readonly isKind: (value: unknown) => boolean;
+  readonly read: (text: string) => number;
+  readonly show: (value: number) => string;
 }
 
 function numeric(range: Range, { isKind, read, ...rest }: Numeric): OptionType<number> {
@@ -200,9 +201,8 @@ function rangeText({ min, above, max }: Range, show: (value: number) => string):
   return isOpen ? ` of at least ${show(low)}` : ` from ${show(low)} to ${show(max)}`;
 }
 
-function text(placeholder: string): OptionType<string> {
+function text(): OptionType<string> {
   return {
-    placeholder,
     expects: "text",
     accepts: (value) => typeof value === "string",
     parse: (given) => given,
@@ -210,10 +210,9 @@ function text(placeholder: string): OptionType<string> {
   };
 }
 
-function choice<const Name extends string>(names: readonly Name[], placeholder = "name"): OptionType<Name> {
+function choice<const Name extends string>(names: readonly Name[]): OptionType<Name> {
   const expects = `one of ${names.join(", ")}`;
   return {
-    placeholder,
     expects,
     choices: names,
     accepts: (value) => names.some((name) => name === value),
@@ -224,7 +223,6 @@ function choice<const Name extends string>(names: readonly Name[], placeholder =
 
 function toggle(): OptionType<boolean> {
   return {
-    placeholder: undefined,
     expects: "true or false",
     accepts: (value) => typeof value === "boolean",
     parse: (given) => ["1", "true"].includes(given.trim().toLowerCase()),
@@ -235,7 +233,6 @@ function toggle(): OptionType<boolean> {
 /** Several values of one kind. */
 function list<T>(item: OptionType<T>): OptionType<readonly T[]> {
   return {
-    placeholder: item.placeholder,
     expects:
       item.choices === undefined ? `a list, each ${item.expects}` : `some of ${item.choices.join(", ")}`,
     isList: true,
@@ -247,17 +244,15 @@ function list<T>(item: OptionType<T>): OptionType<readonly T[]> {
 }
 
 /** Named values, as text NAME=VALUE. */
-function pairs<T>(item: OptionType<T>, placeholder = "name=value"): OptionType<Readonly<Record<string, T>>> {
-  const expected = placeholder.toUpperCase();
+function pairs<T>(item: OptionType<T>): OptionType<Readonly<Record<string, T>>> {
   return {
-    placeholder,
     expects: `an object whose values are each ${item.expects}`,
     isList: true,
     accepts: (value) =>
       typeof value === "object" && value !== null && Object.values(value).every((each) => item.accepts(each)),
     parse(given, earlier) {
       const at = given.indexOf("=");
-      if (at <= 0) return refuse(expected, given);
+      if (at <= 0) return refuse("NAME=VALUE", given);
       return { ...earlier, [given.slice(0, at).trim()]: item.parse(given.slice(at + 1).trim(), undefined) };
     },
     show: (values) =>
@@ -268,7 +263,81 @@ function pairs<T>(item: OptionType<T>, placeholder = "name=value"): OptionType<R
 }
 
 /** The kinds of values. */
-export const option = { integer, number, bytes, seconds, text, choice, toggle, list, pairs };
+export const valueType = { integer, number, bytes, seconds, text, choice, toggle, list, pairs };
+
+export interface RowWithDefault<T> extends OptionRow<T> {
+  readonly default: T;
+}
+
+export interface RequiredRow<T> extends OptionRow<T> {
+  readonly isRequired: true;
+}
+
+type Row<T, Details> = Details extends { readonly default: unknown }
+  ? RowWithDefault<T>
+  : Details extends { readonly isRequired: true }
+    ? RequiredRow<T>
+    : OptionRow<T>;
+
+/** Makes rows of one type. */
+type RowMaker<T, More = unknown> = <const Details extends RowDetails<T> & More>(
+  flag: string | undefined,
+  help: string,
+  details?: Details,
+) => Row<T, Details>;
+
+function rowsOf<T>(type: OptionType<T>): RowMaker<T> {
+  return <Details extends RowDetails<T>>(flag: string | undefined, help: string, details?: Details) =>
+    ({ type, flag, help, ...details }) as Row<T, Details>;
+}
+
+function numericRows(typeOf: (range?: Range) => OptionType<number>): RowMaker<number, Range> {
+  return <Details extends RowDetails<number> & Range>(
+    flag: string | undefined,
+    help: string,
+    details?: Details,
+  ) => {
+    const { min, above, max, ...rest }: RowDetails<number> & Range = details ?? {};
+    const range = Object.entries({ min, above, max }).filter(([, value]) => value !== undefined);
+    const type = typeOf(range.length === 0 ? undefined : Object.fromEntries(range));
+    return { type, flag, help, ...rest } as Row<number, Details>;
+  };
+}
+
+/** Makes rows: the flag as `OptionRow` has it, the help, and what else there is to say. */
+export const option = {
+  integer: numericRows(integer),
+  number: numericRows(number),
+  bytes: numericRows(bytes),
+  /** Given in seconds, kept in milliseconds. */
+  seconds: numericRows(seconds),
+  text: rowsOf(text()),
+  texts: rowsOf(list(text())),
+  /** Off until its flag is given; with `--[no-]` or `turnsOff` on until then. */
+  toggle: (flag: string, help: string, details: RowDetails<boolean> = {}): RowWithDefault<boolean> => {
+    const isOn = details.turnsOff === true || flag.startsWith("--[no-]");
+    return { type: toggle(), flag, help, default: isOn, ...details };
+  },
+  choice: <const Name extends string, const Details extends RowDetails<NoInfer<Name>>>(
+    names: readonly Name[],
+    flag: string,
+    help: string,
+    details?: Details,
+  ): Row<Name, Details> => rowsOf(choice(names))(flag, help, details),
+  choices: <const Name extends string, const Details extends RowDetails<readonly NoInfer<Name>[]>>(
+    names: readonly Name[],
+    flag: string,
+    help: string,
+    details?: Details,
+  ): Row<readonly Name[], Details> => rowsOf(list(choice(names)))(flag, help, details),
+  /** Of any other type. */
+  of: <T, const Details extends RowDetails<NoInfer<T>>>(
+    type: OptionType<T>,
+    flag: string | undefined,
+    help: string,
+    details?: Details,
+  ): Row<T, Details> => rowsOf(type)(flag, help, details),
+};
 
 /** Reads a JSON object that a flag holds. */
 export function parseJsonObject(given: string): Readonly<Record<string, unknown>> {
@@ -303,9 +372,9 @@ function shown(value: unknown): string {
 /** Levenshtein's distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [index, letter] of [...from].entries()) {
+  for (const [index, letter] of Array.from(from).entries()) {
     const next = [index + 1];
-    for (const [column, other] of [...to].entries())
+    for (const [column, other] of Array.from(to).entries())
       next.push(
         Math.min(
           (row[column] ?? 0) + (letter === other ? 0 : 1),

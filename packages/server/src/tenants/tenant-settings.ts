@@ -187,7 +187,6 @@ const mostFileBytes = 4 * 2 ** 20;
 
 /** Tenant settings; as text the name of a file that holds them. */
 export const tenantsFile: OptionType<TenantSettings> = {
-  placeholder: "file",
   expects: "tenant settings",
   accepts: (value) => typeof value === "object" && value !== null,
   parse(path) {
