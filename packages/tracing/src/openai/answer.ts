@@ -52,7 +52,7 @@ function choicesAnswer(
       ),
       embeddingDimensions: embedding === undefined ? undefined : dimensions(embedding),
     }),
-    usage: readUsage(fields["usage"]),
+    usage: readTokenUsage(fields["usage"]),
     outputMessages:
       budget === undefined
         ? []
@@ -95,7 +95,7 @@ function responsesAnswer(fields: JsonFields, budget: ContentBudget | undefined):
           .flatMap((item) => asText(item["name"]) ?? []),
       ),
     }),
-    usage: readUsage(fields["usage"]),
+    usage: readTokenUsage(fields["usage"]),
     outputMessages: budget === undefined ? [] : output.map((item) => responsesItem(item, budget)),
     failure: status === "failed" ? responsesFailure(error ?? {}) : undefined,
   };
@@ -126,7 +126,7 @@ function nameOf(value: unknown): string | undefined {
 }
 
 /** Both of OpenAI's spellings: chat's and the Responses API's. */
-export function readUsage(value: unknown): TokenUsage {
+export function readTokenUsage(value: unknown): TokenUsage {
   const usage = asFields(value) ?? {};
   const input = asFields(usage["prompt_tokens_details"]) ?? asFields(usage["input_tokens_details"]);
   const output = asFields(usage["completion_tokens_details"]) ?? asFields(usage["output_tokens_details"]);

@@ -11,7 +11,7 @@ import {
   responsesFailure,
   hasItems,
   readWholeAnswer,
-  readUsage,
+  readTokenUsage,
   someOf,
 } from "./answer.js";
 import type { CallKind } from "./call-kind.js";
@@ -62,7 +62,7 @@ class ChoicesStream implements StreamedAnswer {
     const fields = asFields(chunk);
     if (fields === undefined) return false;
     if (this.#facts.id === undefined) this.#facts = commonFacts(fields);
-    if (asFields(fields["usage"]) !== undefined) this.#usage = readUsage(fields["usage"]);
+    if (asFields(fields["usage"]) !== undefined) this.#usage = readTokenUsage(fields["usage"]);
     let hasOutput = false;
     for (const choice of asObjects(fields["choices"])) {
       if (this.#pushChoice(choice)) hasOutput = true;
