@@ -13,7 +13,7 @@ import type { CheckedProgram } from "../checks/program.js";
 import type { NativeObject } from "./addon.js";
 
 /** One owner's hold on a native object of one backend. */
-abstract class Handle<Kind extends string> implements Disposable {
+export abstract class Handle<Kind extends string> implements Disposable {
   readonly #noun: string;
   readonly #owner: object;
   readonly #release: (object: NativeObject<Kind>) => void;

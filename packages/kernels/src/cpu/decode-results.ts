@@ -1,7 +1,10 @@
 import type { OutputRow, RowError, RowResult } from "../backend.js";
 import type { NativeStepResult } from "./addon.js";
 
-const errors: readonly (RowError | undefined)[] = [undefined, "non_finite_logits", "no_token_allowed"];
+export const rowErrors = ["none", "non_finite_logits", "no_token_allowed"] as const satisfies (
+  | RowError
+  | "none"
+)[];
 
 /** Cuts the flat arrays of a step into rows. */
 export function decodeRows(
@@ -17,7 +20,8 @@ export function decodeRows(
   let logits = 0;
   for (let index = 0; index < outputs.length; index++) {
     const output = outputs[index]!;
-    const error = errors[native.errors?.[index] ?? 0];
+    const code = rowErrors[native.errors?.[index] ?? 0];
+    const error = code === "none" ? undefined : code;
     if (output.kind === "hidden") {
       const state = native.hidden?.slice(hidden, hidden + hiddenSize);
       hidden += hiddenSize;
