@@ -1,3 +1,4 @@
+import { given } from "../given.js";
 import { isRecord } from "@octavo/protocol";
 import type { CaseMessage } from "../cases/eval-case.js";
 import { invalidRecord, type Place, quoted } from "./place.js";
@@ -43,9 +44,7 @@ export function parseMessages(value: unknown, field: string, place: Place): Case
     return {
       role,
       content,
-      ...(name !== undefined && { name }),
-      ...(callId !== undefined && { tool_call_id: callId }),
-      ...(calls !== undefined && { tool_calls: calls }),
+      ...given({ name, tool_call_id: callId, tool_calls: calls }),
     };
   });
 }
@@ -98,7 +97,7 @@ function parseWireCalls(
   });
 }
 
-export interface CalledFunction {
+interface CalledFunction {
   readonly name: string;
   /** An object, or the text of one. */
   readonly argumentsGiven: unknown;

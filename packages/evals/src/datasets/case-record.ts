@@ -1,3 +1,4 @@
+import { given } from "../given.js";
 import { isRecord } from "@octavo/protocol";
 import type { CaseMessage, CaseParameters, EvalCase, Expectation } from "../cases/eval-case.js";
 import { parseAcceptedCalls, parseExactCalls, parseTools } from "./case-tools.js";
@@ -68,9 +69,9 @@ export function isCaseField(name: string): boolean {
 export function parseCase(record: FieldRecord, place: Place, ids: CaseIds, content: () => string): EvalCase {
   const fields = new FieldReader(record, place);
   const tools = fields.take(...fieldNames.tools);
-  const given = parseExpectation(fields);
+  const stated = parseExpectation(fields);
   const asked = parseInput(fields);
-  const [messages, expected] = splitLastTurn(asked, given);
+  const [messages, expected] = splitLastTurn(asked, stated);
   const context = parseContext(fields);
   const metadata = fields.record(...fieldNames.metadata);
   const tags = parseTags(fields);
@@ -155,9 +156,7 @@ function parseExpectation(fields: FieldReader): Expectation {
   const outputs =
     nested !== undefined || field === undefined || isMarkup ? undefined : acceptedOutputs(field.value);
   return {
-    ...(outputs !== undefined && { outputs }),
-    ...(schema !== undefined && { schema }),
-    ...(calls !== undefined && { toolCalls: calls }),
+    ...given({ outputs, schema, toolCalls: calls }),
     ...(orderFree !== undefined && { isOrderFree: truth(orderFree.value, orderFree.name, fields) }),
     ...nested,
   };
@@ -176,8 +175,7 @@ function parseNested(nested: FieldReader, at: string): Expectation {
   const calls = nested.take("toolCalls");
   const orderFree = nested.take("isOrderFree");
   return {
-    ...(outputs !== undefined && { outputs }),
-    ...(schema !== undefined && { schema }),
+    ...given({ outputs, schema }),
     ...(calls !== undefined && { toolCalls: parseAcceptedCalls(calls.value, `${at}.toolCalls`, place) }),
     ...(orderFree !== undefined && { isOrderFree: truth(orderFree.value, `${at}.isOrderFree`, nested) }),
   };
@@ -252,11 +250,6 @@ function parametersOf(fields: FieldReader): CaseParameters {
     );
   }
   return {
-    ...(maxTokens !== undefined && { maxTokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(seed !== undefined && { seed }),
-    ...(toolChoice !== undefined && { toolChoice }),
-    ...(responseFormat !== undefined && { responseFormat }),
-    ...(extraBody !== undefined && { extraBody }),
+    ...given({ maxTokens, temperature, seed, toolChoice, responseFormat, extraBody }),
   };
 }

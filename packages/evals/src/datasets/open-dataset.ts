@@ -1,3 +1,4 @@
+import { given } from "../given.js";
 import { OctavoError } from "@octavo/protocol";
 import { isCaseField, knownCaseFields } from "./case-record.js";
 import { csvDataset } from "./csv.js";
@@ -81,8 +82,7 @@ function openFormat(
       return jsonDataset(path);
     case "csv":
       return csvDataset(path, {
-        ...(columns !== undefined && { columns }),
-        ...(delimiter !== undefined && { delimiter }),
+        ...given({ columns, delimiter }),
       });
     case "parquet":
       return parquetDataset(path, columns === undefined ? {} : { columns });

@@ -1,3 +1,4 @@
+import { given } from "../given.js";
 import { OctavoError, parseWith } from "@octavo/protocol";
 import { z } from "zod";
 import type { JudgeModel } from "../judges/judge.js";
@@ -198,8 +199,7 @@ export class EvaluatorTable {
       output: entry.output,
       needsJudge: entry.needsJudge,
       spec: { ...spec, name: entry.name },
-      ...(scorer.fingerprint === undefined ? {} : { fingerprint: scorer.fingerprint }),
-      ...(scorer.judge === undefined ? {} : { judge: scorer.judge }),
+      ...given({ fingerprint: scorer.fingerprint, judge: scorer.judge }),
       evaluate: (sample, options) => scoreWith(scorer, inputs, spec, entry.passThreshold, sample, options),
     };
   }
@@ -268,11 +268,7 @@ function parseSpec(raw: unknown): EvaluatorSpec {
   const { name, options, as, not, threshold, tags } = parseWith(evaluatorSpecSchema, raw);
   return {
     name,
-    ...(options === undefined ? {} : { options }),
-    ...(as === undefined ? {} : { as }),
-    ...(not === undefined ? {} : { not }),
-    ...(threshold === undefined ? {} : { threshold }),
-    ...(tags === undefined ? {} : { tags }),
+    ...given({ options, as, not, threshold, tags }),
   };
 }
 

@@ -29,8 +29,8 @@ export type Column =
   | { readonly kind: "score"; readonly evaluator: string };
 
 /** How an interval is made where there is a choice: `paired` case by case, `welch` between independent means. */
-export const methodNames = ["paired", "welch", "bootstrap"] as const;
-export type MethodName = (typeof methodNames)[number];
+const methodNames = ["paired", "welch", "bootstrap"] as const;
+type MethodName = (typeof methodNames)[number];
 
 /** What is asserted, as `pass_rate(json_schema) >= 0.97 with 95% confidence` says it. */
 export interface HealthExpectation {

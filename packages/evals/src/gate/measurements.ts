@@ -1,3 +1,4 @@
+import { given } from "../given.js";
 import type { Answer } from "../answers/answer.js";
 import type { CaseRow, ScoredAnswer } from "../run/case-row.js";
 import { type Column, type RequestMetric, requestMetrics } from "./expectation.js";
@@ -10,14 +11,14 @@ export interface Prices {
 }
 
 /** What is known of an evaluator's work on one target's answers. */
-export interface ScoreCounts {
+interface ScoreCounts {
   readonly scored: number;
   readonly skipped: number;
   readonly failed: number;
 }
 
 /** Cases that one target was asked, and how many of them lack a figure that an answer would have had. */
-export interface Completeness {
+interface Completeness {
   readonly asked: number;
   /** No answer came. */
   readonly unanswered: number;
@@ -26,7 +27,7 @@ export interface Completeness {
 }
 
 /** Tokens that one target gave in one block of the run, and the time that they took. */
-export interface ThroughputBlock {
+interface ThroughputBlock {
   readonly tokens: number;
   readonly seconds: number;
 }
@@ -219,8 +220,7 @@ function figuresOf(
       : { tpot_ms: (timing.durationMs - first) / (tokens - 1) }),
     ...(maxGap === undefined ? {} : { max_gap_ms: maxGap }),
     ...(serving === undefined ? {} : { queue_ms: serving.queue_ms }),
-    ...(usage.promptTokens === undefined ? {} : { prompt_tokens: usage.promptTokens }),
-    ...(tokens === undefined ? {} : { completion_tokens: tokens }),
+    ...given({ prompt_tokens: usage.promptTokens, completion_tokens: tokens }),
     ...(prices === undefined || usage.promptTokens === undefined || tokens === undefined
       ? {}
       : { cost_usd: costOf(usage.promptTokens, usage.cachedTokens ?? 0, tokens, prices) }),

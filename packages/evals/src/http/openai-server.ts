@@ -30,7 +30,7 @@ export interface ServerRequest {
   readonly timeoutMs?: number;
 }
 
-export type ServerReply<Value> =
+type ServerReply<Value> =
   | { readonly ok: true; readonly value: Value; readonly headers: Readonly<Record<string, string>> }
   | {
       readonly ok: false;

@@ -13,7 +13,7 @@ const readBytes = 1 << 16;
 const keyStart = '{"key":"'.length;
 
 /** What a journal's rows are. */
-export interface JournalKind<Row> {
+interface JournalKind<Row> {
   /** First in the file, so that no other file is ever appended to, such as `{"journal":"octavo-scores","version":1}`. */
   readonly header: string;
   /** In the plural, as errors name them. */

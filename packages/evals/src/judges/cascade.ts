@@ -12,7 +12,7 @@ import {
 import { numberOf, recordOf, stringOf } from "../http/json.js";
 
 /** One way to a verdict; the cheapest stands first. */
-export interface CascadeStage {
+interface CascadeStage {
   readonly evaluator: Evaluator;
   /** Which of its verdicts are final; a pattern that finds refusals can only fail an answer. Default both. */
   readonly decides: "pass" | "fail" | "both";
@@ -20,7 +20,7 @@ export interface CascadeStage {
   readonly certainty: number;
 }
 
-export interface CascadeSettings {
+interface CascadeSettings {
   /** The last one decides whatever comes to it. */
   readonly stages: readonly CascadeStage[];
   /** Share of the verdicts that came earlier for which the last stage is asked as well. */
@@ -29,7 +29,7 @@ export interface CascadeSettings {
 }
 
 /** The verdict of the first stage that is sure, with what the last one says of it where the case is audited. */
-export async function runCascade(
+async function runCascade(
   { stages, auditShare, seed }: CascadeSettings,
   sample: Sample,
   options: EvaluateOptions,

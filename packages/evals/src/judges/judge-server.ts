@@ -20,7 +20,7 @@ export type Attempt =
   | { readonly ok: true; readonly answer: JudgeAnswer }
   | { readonly ok: false; readonly failure: ServerFailure };
 
-export interface JudgeRequest {
+interface JudgeRequest {
   readonly model: string;
   readonly maxTokens: number;
   readonly maxTokensField: string;

@@ -15,7 +15,7 @@ export interface ComparedPair {
 }
 
 /** Which place a judge preferred in an order. */
-export type Preference = "first" | "second" | "tie";
+type Preference = "first" | "second" | "tie";
 
 export interface Comparison {
   /** Where both orders agree; where they do not, it was the place that decided, and that is a tie. */

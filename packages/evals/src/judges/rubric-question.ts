@@ -5,7 +5,7 @@ import type { JudgeAnswer, JudgeQuestion } from "./judge.js";
 import type { Rubric, RubricLabel } from "./rubrics/rubric.js";
 import { type ShownInput, showTexts, textOf } from "./sample-texts.js";
 
-export interface RubricOptions {
+interface RubricOptions {
   readonly withReason: boolean;
   /** What the user adds to the rubric. */
   readonly guidance: string | undefined;

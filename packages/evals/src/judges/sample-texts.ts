@@ -7,7 +7,7 @@ import type { EvaluatorInput, Sample } from "../evaluators/evaluator.js";
 export type ShownInput = Exclude<EvaluatorInput, "serving">;
 
 /** A named text that a judge is shown. */
-export interface ShownText {
+interface ShownText {
   readonly name: string;
   readonly text: string;
 }

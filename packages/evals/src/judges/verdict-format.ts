@@ -5,7 +5,7 @@ import type { LabelPlace } from "./label-probabilities.js";
 /** How a verdict is held to its labels: by a JSON schema, by a choice (vLLM, Octavo), or by asking nicely. */
 export type VerdictFormat = "json_schema" | "choice" | "text";
 
-export interface ReadVerdict {
+interface ReadVerdict {
   readonly label: string;
   readonly reason: string | undefined;
   readonly place: LabelPlace;

@@ -1,3 +1,4 @@
+import { given } from "../given.js";
 import type { Answer } from "../answers/answer.js";
 import type { CaseParameters, EvalCase } from "../cases/eval-case.js";
 import { listOf, recordOf, stringOf } from "../http/json.js";
@@ -165,7 +166,7 @@ export class OpenAiTarget implements Target {
     model: string | undefined,
     isOctavo: boolean,
   ): Readonly<Record<string, unknown>> {
-    const parameters = { ...this.#settings.parameters, ...defined(evalCase.parameters) };
+    const parameters = { ...this.#settings.parameters, ...given(evalCase.parameters) };
     const record = this.#settings.servingRecord ?? "auto";
     const wantsRecord = record === "always" || (record === "auto" && isOctavo);
     const extra = {
@@ -186,9 +187,11 @@ export class OpenAiTarget implements Target {
       ...(parameters.maxTokens === undefined
         ? {}
         : { [this.#settings.maxTokensField ?? "max_tokens"]: parameters.maxTokens }),
-      ...(parameters.temperature === undefined ? {} : { temperature: parameters.temperature }),
-      ...(parameters.seed === undefined ? {} : { seed: parameters.seed }),
-      ...(parameters.responseFormat === undefined ? {} : { response_format: parameters.responseFormat }),
+      ...given({
+        temperature: parameters.temperature,
+        seed: parameters.seed,
+        response_format: parameters.responseFormat,
+      }),
       ...(this.#settings.stream === false ? {} : { stream: true, stream_options: { include_usage: true } }),
       ...extra,
       ...(Object.keys(octavo).length === 0 ? {} : { octavo }),
@@ -206,9 +209,4 @@ export function openAiTarget(settings: OpenAiTargetSettings): OpenAiTarget {
 
 function plainFailure({ code, httpStatus, message }: ServerFailure): Answer["failure"] {
   return { code, httpStatus, message };
-}
-
-/** Fields that are set: a case that says undefined leaves it to the run. */
-function defined(parameters: CaseParameters): CaseParameters {
-  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined));
 }

@@ -12,7 +12,7 @@ import { observationFromAnswer, outputOf } from "./from-answer.js";
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Answers to the case so far, by condition. */
-export type EarlierAnswers = ReadonlyMap<string, Answer>;
+type EarlierAnswers = ReadonlyMap<string, Answer>;
 
 export interface PlannedRequest {
   readonly condition: string;
@@ -30,7 +30,7 @@ export interface CasePlan {
   readonly requests: readonly PlannedRequest[];
 }
 
-export interface CollectOptions {
+interface CollectOptions {
   readonly bed: Pick<TestBed, "evaluators" | "seed" | "signal" | "onProgress" | "journal">;
   /** What the observations are for; those that a journal holds for the same plan are not sent again. */
   readonly purpose: string;

@@ -5,7 +5,7 @@ import { levelFor, percentileName, quantileRatio, ratioEffect } from "../judging
 import { latencyBlocks } from "../judging/time-blocks.js";
 import { type Limits, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 
-export interface LatencyLimits {
+interface LatencyLimits {
   readonly firstTokenMargin: number;
   readonly e2eMargin: number;
   readonly failureMargin: number;

@@ -15,7 +15,7 @@ export interface TimeBlock {
   readonly observed: readonly number[];
 }
 
-export interface QuantileRatio {
+interface QuantileRatio {
   readonly level: number;
   readonly reference: number;
   readonly observed: number;
@@ -27,7 +27,7 @@ export interface QuantileRatio {
   readonly pValueBeyond: (margin: number) => number | undefined;
 }
 
-export interface RatioOptions {
+interface RatioOptions {
   readonly level: number;
   readonly resamples: number;
   readonly seed: number;

@@ -1,3 +1,4 @@
+import { given } from "../../given.js";
 import type { Observation, SlowGap } from "../observation.js";
 import { callMarks, type Fact, factNames, type FactNames, scorePrefix } from "./fact-names.js";
 import { type SpanRecord, spanRecords } from "./span-record.js";
@@ -76,7 +77,7 @@ function observationOf(span: SpanRecord, condition: string): Observation {
     finishReason: text("finishReason"),
     scores: { ...scoresOf(facts), ...span.scores },
     output: text("output"),
-    ...present(recorded),
+    ...given(recorded),
   };
 }
 
@@ -128,10 +129,4 @@ function textOf(facts: ReadonlyMap<string, unknown>, names: FactNames): string |
     if (typeof first === "number") return String(first);
   }
   return undefined;
-}
-
-function present<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }

@@ -12,7 +12,7 @@ export interface PatternSides {
   readonly evaluation: readonly Labelled[];
 }
 
-export interface PatternMargins extends ResamplingOptions {
+interface PatternMargins extends ResamplingOptions {
   readonly numBlocks: number;
   /** In which labels look around a request: requests of one such window share their labels. */
   readonly windowMs: number;

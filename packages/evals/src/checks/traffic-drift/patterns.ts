@@ -4,7 +4,7 @@ import { byTime } from "../judging/time-blocks.js";
 export type Pattern = "burst" | "sustained" | "steady";
 export const patterns: readonly Pattern[] = ["steady", "sustained", "burst"];
 
-export interface PatternRule {
+interface PatternRule {
   readonly windowMs: number;
   readonly burstFactor: number;
   readonly sustainedShare: number;

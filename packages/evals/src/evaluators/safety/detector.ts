@@ -15,7 +15,7 @@ export interface Detector {
   readonly confirms?: (match: string, around: string) => boolean;
 }
 
-export interface Finding {
+interface Finding {
   readonly kind: string;
   readonly start: number;
   readonly end: number;
@@ -27,7 +27,7 @@ const aroundCharacters = 48;
 const maxFindings = 1000;
 
 /** What the detectors find, first detectors first; what overlaps an earlier finding is the same thing. */
-export function detect(text: string, detectors: readonly Detector[]): Finding[] {
+function detect(text: string, detectors: readonly Detector[]): Finding[] {
   const findings: Finding[] = [];
   const isTaken = new Uint8Array(text.length);
   for (const { kind, pattern, confirms } of detectors) {
@@ -45,7 +45,7 @@ export function detect(text: string, detectors: readonly Detector[]): Finding[] 
   return findings;
 }
 
-export type TextKind = "output" | "input" | "context";
+type TextKind = "output" | "input" | "context";
 
 const textsOf: Readonly<Record<TextKind, (sample: Sample) => string>> = {
   output: ({ answer }) => [answer.text, ...answer.toolCalls.map((call) => call.arguments)].join("\n"),

@@ -7,7 +7,7 @@ const placeholder =
 const isReal = (match: string): boolean => !placeholder.test(match);
 
 /** Shannon's entropy of the characters, in bits each. */
-export function bitsPerCharacter(text: string): number {
+function bitsPerCharacter(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
   let bits = 0;
