@@ -1,5 +1,4 @@
-import { given } from "../given.js";
-import { isRecord } from "@octavo/protocol";
+import { definedFields, isRecord } from "@octavo/protocol";
 import type { CaseMessage } from "../cases/eval-case.js";
 import { invalidRecord, type Place, quoted } from "./place.js";
 
@@ -44,17 +43,17 @@ export function parseMessages(value: unknown, field: string, place: Place): Case
     return {
       role,
       content,
-      ...given({ name, tool_call_id: callId, tool_calls: calls }),
+      ...definedFields({ name, tool_call_id: callId, tool_calls: calls }),
     };
   });
 }
 
 /** The call that a tool's message answers, which is then no longer open. */
-function answeredCall(given: string | undefined, openCalls: string[]): string | undefined {
-  if (given === undefined) return openCalls.shift();
-  const at = openCalls.indexOf(given);
+function answeredCall(callId: string | undefined, openCalls: string[]): string | undefined {
+  if (callId === undefined) return openCalls.shift();
+  const at = openCalls.indexOf(callId);
   if (at !== -1) openCalls.splice(at, 1);
-  return given;
+  return callId;
 }
 
 function parseContent(value: unknown, at: string, place: Place, mayBeAbsent: boolean): string | null {

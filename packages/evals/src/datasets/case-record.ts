@@ -1,5 +1,4 @@
-import { given } from "../given.js";
-import { isRecord } from "@octavo/protocol";
+import { definedFields, isRecord } from "@octavo/protocol";
 import type { CaseMessage, CaseParameters, EvalCase, Expectation } from "../cases/eval-case.js";
 import { parseAcceptedCalls, parseExactCalls, parseTools } from "./case-tools.js";
 import { parseMessages } from "./case-messages.js";
@@ -151,12 +150,12 @@ function parseExpectation(fields: FieldReader): Expectation {
     field !== undefined && isRecord(field.value) && isExpectation(field.value)
       ? parseNested(new FieldReader(field.value, place), field.name)
       : undefined;
-  // a gold text beside calls is those calls in a model's own markup, which is not what clients are given
+  // a gold text beside calls is those calls in a model's own markup, which is not what clients are definedFields
   const isMarkup = calls !== undefined && calls.length > 0;
   const outputs =
     nested !== undefined || field === undefined || isMarkup ? undefined : acceptedOutputs(field.value);
   return {
-    ...given({ outputs, schema, toolCalls: calls }),
+    ...definedFields({ outputs, schema, toolCalls: calls }),
     ...(orderFree !== undefined && { isOrderFree: truth(orderFree.value, orderFree.name, fields) }),
     ...nested,
   };
@@ -175,7 +174,7 @@ function parseNested(nested: FieldReader, at: string): Expectation {
   const calls = nested.take("toolCalls");
   const orderFree = nested.take("isOrderFree");
   return {
-    ...given({ outputs, schema }),
+    ...definedFields({ outputs, schema }),
     ...(calls !== undefined && { toolCalls: parseAcceptedCalls(calls.value, `${at}.toolCalls`, place) }),
     ...(orderFree !== undefined && { isOrderFree: truth(orderFree.value, `${at}.isOrderFree`, nested) }),
   };
@@ -250,6 +249,6 @@ function parametersOf(fields: FieldReader): CaseParameters {
     );
   }
   return {
-    ...given({ maxTokens, temperature, seed, toolChoice, responseFormat, extraBody }),
+    ...definedFields({ maxTokens, temperature, seed, toolChoice, responseFormat, extraBody }),
   };
 }

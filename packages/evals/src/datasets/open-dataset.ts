@@ -1,5 +1,4 @@
-import { given } from "../given.js";
-import { OctavoError } from "@octavo/protocol";
+import { definedFields, OctavoError } from "@octavo/protocol";
 import { isCaseField, knownCaseFields } from "./case-record.js";
 import { csvDataset } from "./csv.js";
 import type { Dataset } from "./dataset.js";
@@ -82,7 +81,7 @@ function openFormat(
       return jsonDataset(path);
     case "csv":
       return csvDataset(path, {
-        ...given({ columns, delimiter }),
+        ...definedFields({ columns, delimiter }),
       });
     case "parquet":
       return parquetDataset(path, columns === undefined ? {} : { columns });

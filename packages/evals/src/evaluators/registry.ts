@@ -1,5 +1,4 @@
-import { given } from "../given.js";
-import { OctavoError, parseWith } from "@octavo/protocol";
+import { definedFields, OctavoError, parseWith } from "@octavo/protocol";
 import { z } from "zod";
 import type { JudgeModel } from "../judges/judge.js";
 import type {
@@ -199,7 +198,7 @@ export class EvaluatorTable {
       output: entry.output,
       needsJudge: entry.needsJudge,
       spec: { ...spec, name: entry.name },
-      ...given({ fingerprint: scorer.fingerprint, judge: scorer.judge }),
+      ...definedFields({ fingerprint: scorer.fingerprint, judge: scorer.judge }),
       evaluate: (sample, options) => scoreWith(scorer, inputs, spec, entry.passThreshold, sample, options),
     };
   }
@@ -268,7 +267,7 @@ function parseSpec(raw: unknown): EvaluatorSpec {
   const { name, options, as, not, threshold, tags } = parseWith(evaluatorSpecSchema, raw);
   return {
     name,
-    ...given({ options, as, not, threshold, tags }),
+    ...definedFields({ options, as, not, threshold, tags }),
   };
 }
 

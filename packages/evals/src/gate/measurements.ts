@@ -1,4 +1,4 @@
-import { given } from "../given.js";
+import { definedFields } from "@octavo/protocol";
 import type { Answer } from "../answers/answer.js";
 import type { CaseRow, ScoredAnswer } from "../run/case-row.js";
 import { type Column, type RequestMetric, requestMetrics } from "./expectation.js";
@@ -220,7 +220,7 @@ function figuresOf(
       : { tpot_ms: (timing.durationMs - first) / (tokens - 1) }),
     ...(maxGap === undefined ? {} : { max_gap_ms: maxGap }),
     ...(serving === undefined ? {} : { queue_ms: serving.queue_ms }),
-    ...given({ prompt_tokens: usage.promptTokens, completion_tokens: tokens }),
+    ...definedFields({ prompt_tokens: usage.promptTokens, completion_tokens: tokens }),
     ...(prices === undefined || usage.promptTokens === undefined || tokens === undefined
       ? {}
       : { cost_usd: costOf(usage.promptTokens, usage.cachedTokens ?? 0, tokens, prices) }),

@@ -1,6 +1,5 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, parseJson } from "@octavo/protocol";
 import { type Dispatcher, request } from "undici";
-import { parseJson } from "./json.js";
 import { RequestClock } from "./request-clock.js";
 import { failureOf, failureOfStatus, type ServerFailure } from "./server-failure.js";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { OctavoError } from "@octavo/protocol";
+import { asNumber, asRecord, asString, OctavoError } from "@octavo/protocol";
 import { wilsonInterval, type Interval } from "@octavo/statistics";
 import { z } from "zod";
 import type { EvaluateOptions, Evaluator, Sample, Score } from "../evaluators/evaluator.js";
@@ -9,7 +9,6 @@ import {
   type EvaluatorTable,
   type Outcome,
 } from "../evaluators/registry.js";
-import { numberOf, recordOf, stringOf } from "../http/json.js";
 
 /** One way to a verdict; the cheapest stands first. */
 interface CascadeStage {
@@ -51,7 +50,7 @@ function isFinal(score: Score, { evaluator, decides, certainty }: CascadeStage):
   if (score.status !== "scored") return false;
   if (decides !== "both" && decides !== (score.passed ? "pass" : "fail")) return false;
   if (!evaluator.needsJudge) return true;
-  const probability = numberOf(recordOf(score.details?.["probabilities"])[score.label ?? ""]);
+  const probability = asNumber(asRecord(score.details?.["probabilities"])[score.label ?? ""]);
   return probability !== undefined && probability >= certainty;
 }
 
@@ -148,15 +147,15 @@ export class CascadeTally {
   /** What no cascade scored is not counted. */
   add(score: Score): void {
     if (score.status !== "scored") return;
-    const index = numberOf(score.details?.["stageIndex"]);
-    const name = stringOf(score.details?.["stage"]);
+    const index = asNumber(score.details?.["stageIndex"]);
+    const name = asString(score.details?.["stage"]);
     if (index === undefined || name === undefined || index > mostStages) return;
     this.#numScored += 1;
     while (this.#stages.length <= index)
       this.#stages.push({ name: `stage-${this.#stages.length}`, numDecided: 0 });
     this.#stages[index]!.name = name;
     this.#stages[index]!.numDecided += 1;
-    const audit = stringOf(score.details?.["audit"]);
+    const audit = asString(score.details?.["audit"]);
     if (audit === undefined) return;
     this.#numAudited += 1;
     if (audit === (score.passed ? "pass" : "fail")) this.#agreed += 1;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { recordOf } from "../http/json.js";
+import { asRecord } from "@octavo/protocol";
 import {
   completion,
   type FakeHandler,
@@ -216,7 +216,7 @@ describe("a judge behind an endpoint", () => {
           const failing = Array.from({ length: 10 }, (_, index) =>
             judge
               .ask({ ...plain, user: `${index}` }, { signal })
-              .catch((thrown: unknown) => recordOf(thrown)["code"]),
+              .catch((thrown: unknown) => asRecord(thrown)["code"]),
           );
           assert.deepEqual(new Set(await Promise.all(failing)), new Set(["judge_failed"]));
           assert.equal(asked().length, expected);

@@ -1,6 +1,5 @@
-import { given } from "../given.js";
 import { resolve } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { definedFields, OctavoError } from "@octavo/protocol";
 import { checkNamed } from "../checks/table.js";
 import type { Dataset } from "../datasets/dataset.js";
 import { openDataset } from "../datasets/open-dataset.js";
@@ -87,7 +86,7 @@ export async function planEvaluation(
       ),
     ),
     evaluators,
-    ...given({
+    ...definedFields({
       labels:
         file.judge?.labels &&
         (await openNamed(config, "labels", file.judge.labels, ["judge", "labels"], folder)),
@@ -134,8 +133,8 @@ function targetOf(
     name,
     baseUrl: written.base_url,
     timeoutMs: file.request_timeout,
-    parameters: { temperature, ...given({ maxTokens, seed, extraBody }) },
-    ...given({ model, apiKey: keyOf(written, path, source, environment), headers }),
+    parameters: { temperature, ...definedFields({ maxTokens, seed, extraBody }) },
+    ...definedFields({ model, apiKey: keyOf(written, path, source, environment), headers }),
   });
 }
 
@@ -148,7 +147,7 @@ async function makeJudge(
   if (judge === undefined) return undefined;
   const server = {
     baseUrl: judge.base_url,
-    ...given({ apiKey: keyOf(judge, ["judge"], source, environment), headers: judge.headers }),
+    ...definedFields({ apiKey: keyOf(judge, ["judge"], source, environment), headers: judge.headers }),
   };
   const model = judge.model ?? (await new OpenAiTarget({ name: "judge", ...server }).modelName(signal));
   if (model === undefined)
@@ -158,7 +157,7 @@ async function makeJudge(
     model,
     timeoutMs: file.request_timeout,
     concurrency: file.concurrency,
-    ...given({ extraBody: judge.extra_body }),
+    ...definedFields({ extraBody: judge.extra_body }),
   });
 }
 
@@ -190,7 +189,7 @@ async function openNamed(
   folder: string,
 ): Promise<Dataset> {
   const dataset = await openDataset(resolve(folder, path), {
-    ...given({ ...options, answers: answers && resolve(folder, answers) }),
+    ...definedFields({ ...options, answers: answers && resolve(folder, answers) }),
   }).catch((thrown: unknown) => {
     const error = OctavoError.from(thrown);
     throw error.code === "invalid_option" ? source.problem(place, error.message, error) : error;
@@ -200,6 +199,6 @@ async function openNamed(
     name,
     size: dataset.size,
     cases: () => dataset.cases(),
-    ...given({ skipped: skipped && (() => skipped()) }),
+    ...definedFields({ skipped: skipped && (() => skipped()) }),
   };
 }

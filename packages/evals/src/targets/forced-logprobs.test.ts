@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { recordOf } from "../http/json.js";
+import { asRecord } from "@octavo/protocol";
 import { completion, type FakeHandler, sendJson, startFakeServer } from "../testing/fake-openai-server.js";
 import { alignPieces } from "./align-pieces.js";
 import { forcedLogprobs } from "./forced-logprobs.js";
@@ -73,7 +73,7 @@ describe("logprobs of a given answer", () => {
         const isWhole = body["continue_final_message"] === true;
         const usage = { prompt_tokens: 3 };
         sendJson(response, 200, {
-          ...recordOf(completion("x")),
+          ...asRecord(completion("x")),
           usage,
           ...(isWhole ? { prompt_logprobs: logprobsOf([...promptIds, ...answerIds]) } : {}),
         });

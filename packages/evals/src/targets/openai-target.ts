@@ -1,7 +1,6 @@
-import { given } from "../given.js";
+import { asArray, asRecord, asString, definedFields } from "@octavo/protocol";
 import type { Answer } from "../answers/answer.js";
 import type { CaseParameters, EvalCase } from "../cases/eval-case.js";
-import { listOf, recordOf, stringOf } from "../http/json.js";
 import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
 import { AnswerBuilder } from "./answer-builder.js";
@@ -153,9 +152,9 @@ export class OpenAiTarget implements Target {
       const isFinal = status < 500 && !passingStatuses.includes(status);
       return isFinal ? { model: undefined, isOctavo: false } : undefined;
     }
-    const cards = listOf(recordOf(reply.value)["data"]).map(recordOf);
+    const cards = asArray(asRecord(reply.value)["data"]).map(asRecord);
     return {
-      model: stringOf(cards[0]?.["id"]),
+      model: asString(cards[0]?.["id"]),
       isOctavo: cards.some((card) => card["owned_by"] === "octavo"),
     };
   }
@@ -166,7 +165,7 @@ export class OpenAiTarget implements Target {
     model: string | undefined,
     isOctavo: boolean,
   ): Readonly<Record<string, unknown>> {
-    const parameters = { ...this.#settings.parameters, ...given(evalCase.parameters) };
+    const parameters = { ...this.#settings.parameters, ...definedFields(evalCase.parameters) };
     const record = this.#settings.servingRecord ?? "auto";
     const wantsRecord = record === "always" || (record === "auto" && isOctavo);
     const extra = {
@@ -177,7 +176,7 @@ export class OpenAiTarget implements Target {
     const octavo = {
       ...(wantsRecord ? { include_serving_record: true } : {}),
       ...(options.wantsDigests === true && isOctavo ? { include_logits_digest: true } : {}),
-      ...recordOf(extra["octavo"]),
+      ...asRecord(extra["octavo"]),
     };
     return {
       ...(model === undefined ? {} : { model }),
@@ -187,7 +186,7 @@ export class OpenAiTarget implements Target {
       ...(parameters.maxTokens === undefined
         ? {}
         : { [this.#settings.maxTokensField ?? "max_tokens"]: parameters.maxTokens }),
-      ...given({
+      ...definedFields({
         temperature: parameters.temperature,
         seed: parameters.seed,
         response_format: parameters.responseFormat,

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { encodeSseJson, sseDone } from "@octavo/protocol";
-import { parseJson, recordOf } from "../http/json.js";
+import { asRecord, encodeSseJson, parseJson, sseDone } from "@octavo/protocol";
 
 export interface FakeRequest {
   readonly path: string;
@@ -30,7 +29,7 @@ export async function startFakeServer(handlers: Readonly<Record<string, FakeHand
       const request: FakeRequest = {
         path,
         headers: incoming.headers,
-        body: recordOf(parseJson(Buffer.concat(chunks).toString("utf8"))?.value),
+        body: asRecord(parseJson(Buffer.concat(chunks).toString("utf8"))?.value),
         index: requests.filter((earlier) => earlier.path === path).length,
       };
       requests.push(request);

@@ -1,6 +1,6 @@
-import { given } from "../../given.js";
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { definedFields } from "@octavo/protocol";
 import type { Answer } from "../../answers/answer.js";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { Target } from "../../targets/target.js";
@@ -62,7 +62,7 @@ export async function sendOpenLoop(
         .answer(evalCase, {
           signal,
           scheduledEpochMs: beginEpochMs + scheduled.atMs,
-          ...given({ tenant, extraBody }),
+          ...definedFields({ tenant, extraBody }),
         })
         .then((answer) => {
           const sent = { scheduled, answer };

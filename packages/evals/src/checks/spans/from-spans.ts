@@ -1,4 +1,4 @@
-import { given } from "../../given.js";
+import { definedFields } from "@octavo/protocol";
 import type { Observation, SlowGap } from "../observation.js";
 import { callMarks, type Fact, factNames, type FactNames, scorePrefix } from "./fact-names.js";
 import { type SpanRecord, spanRecords } from "./span-record.js";
@@ -77,7 +77,7 @@ function observationOf(span: SpanRecord, condition: string): Observation {
     finishReason: text("finishReason"),
     scores: { ...scoresOf(facts), ...span.scores },
     output: text("output"),
-    ...given(recorded),
+    ...definedFields(recorded),
   };
 }
 

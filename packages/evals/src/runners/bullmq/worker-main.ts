@@ -1,7 +1,6 @@
 // A worker as a process of its own: takes jobs until it is told to stop, then finishes those it has.
-import { given } from "../../given.js";
 import { parseArgs } from "node:util";
-import { OctavoError } from "@octavo/protocol";
+import { definedFields, OctavoError } from "@octavo/protocol";
 import { runScript, wholeNumber, workerOptions, workerSetup, workerUsage } from "../worker-arguments.js";
 import { serveQueue } from "./serve-queue.js";
 
@@ -42,7 +41,7 @@ async function main(): Promise<void> {
       services,
       modules,
       onReady: () => process.stdout.write("ready\n"),
-      ...given({
+      ...definedFields({
         threads,
         queueName: values.queue,
         prefix: values.prefix,
