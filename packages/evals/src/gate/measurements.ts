@@ -1,7 +1,7 @@
 import { definedFields } from "@octavo/protocol";
 import type { Answer } from "../answers/answer.js";
 import type { CaseRow, ScoredAnswer } from "../run/case-row.js";
-import { type Column, type RequestMetric, requestMetrics } from "./expectation.js";
+import { type MeasuredColumn, type RequestMetric, requestMetrics } from "./expectation.js";
 
 export interface Prices {
   readonly usdPerMillionInputTokens: number;
@@ -70,7 +70,7 @@ export class Measurements {
   }
 
   /** Values by row, NaN where there is none; as long as there are rows. */
-  column(target: string, column: Column): readonly number[] {
+  column(target: string, column: MeasuredColumn): readonly number[] {
     const columns = this.#targets.get(target);
     const values =
       column.kind === "score" ? columns?.values(column.evaluator) : columns?.metric(column.metric);
@@ -90,7 +90,7 @@ export class Measurements {
     );
   }
 
-  completeness(target: string, column: Column): Completeness {
+  completeness(target: string, column: MeasuredColumn): Completeness {
     const columns = this.#targets.get(target);
     const evaluator = column.kind === "score" ? column.evaluator : undefined;
     const unanswered = this.#clusters.filter((_, row) => columns?.isUnanswered(row, evaluator)).length;

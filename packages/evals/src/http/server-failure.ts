@@ -18,7 +18,7 @@ export interface ServerFailure extends AnswerFailure {
 
 const messageLength = 500;
 
-export function failureOf(code: string, message: string, retryable = true): ServerFailure {
+export function serverFailure(code: string, message: string, retryable = true): ServerFailure {
   return {
     code,
     httpStatus: undefined,

@@ -7,7 +7,7 @@ import {
   defineEvaluator,
   type EvaluatorEntry,
   type EvaluatorTable,
-  type Outcome,
+  type ScorerOutcome,
 } from "../evaluators/registry.js";
 
 /** One way to a verdict; the cheapest stands first. */
@@ -32,7 +32,7 @@ async function runCascade(
   { stages, auditShare, seed }: CascadeSettings,
   sample: Sample,
   options: EvaluateOptions,
-): Promise<Outcome> {
+): Promise<ScorerOutcome> {
   const last = stages.length - 1;
   for (const [index, stage] of stages.entries()) {
     const score = await stage.evaluator.evaluate(sample, options);
@@ -65,7 +65,7 @@ function withStage(
   { evaluator }: CascadeStage,
   index: number,
   audit: { readonly audit?: string },
-): Outcome {
+): ScorerOutcome {
   if (score.status !== "scored") return score;
   return { ...score, details: { ...score.details, stage: evaluator.name, stageIndex: index, ...audit } };
 }

@@ -13,7 +13,7 @@ interface ShownText {
 }
 
 /** A sample's part as text; undefined where it has none. */
-export function textOf(sample: Sample, input: ShownInput): string | undefined {
+export function sampleText(sample: Sample, input: ShownInput): string | undefined {
   return readers[input](sample);
 }
 

@@ -9,7 +9,7 @@ import {
 } from "@octavo/protocol";
 import type { AnsweredToken, AnsweredToolCall, AnswerUsage } from "../answers/answer.js";
 import type { BodyReader } from "../http/openai-server.js";
-import { failureOf, failureOfEvent, type ServerFailure } from "../http/server-failure.js";
+import { serverFailure, failureOfEvent, type ServerFailure } from "../http/server-failure.js";
 
 interface CallPieces {
   id: string;
@@ -64,7 +64,7 @@ export class AnswerBuilder implements BodyReader {
   finish(): void {
     if (this.isDone) return;
     if (this.#isStream) {
-      this.failure ??= failureOf("truncated", "the stream ended without [DONE]");
+      this.failure ??= serverFailure("truncated", "the stream ended without [DONE]");
       return;
     }
     const text = Buffer.concat(this.#body).toString("utf8");
@@ -74,7 +74,7 @@ export class AnswerBuilder implements BodyReader {
     if (this.failure !== undefined) return;
     if (!Array.isArray(root["choices"])) {
       const message = `the answer is not a chat completion: ${text.slice(0, 100)}`;
-      this.failure = failureOf("invalid_response", message, false);
+      this.failure = serverFailure("invalid_response", message, false);
       return;
     }
     this.#readCompletion(root, "message", 0);
@@ -100,7 +100,7 @@ export class AnswerBuilder implements BodyReader {
     }
     const parsed = parseJson(data);
     if (parsed === undefined)
-      this.failure = failureOf("invalid_response", `an event is not JSON: ${data.slice(0, 100)}`, false);
+      this.failure = serverFailure("invalid_response", `an event is not JSON: ${data.slice(0, 100)}`, false);
     else this.failure = failureOfEvent(parsed.value);
     if (this.failure !== undefined) this.endedMs = nowMs;
     else this.#readCompletion(asRecord(parsed?.value), "delta", nowMs);

@@ -2,7 +2,7 @@ import { asArray, asNumber, asRecord, asString } from "@octavo/protocol";
 import type { Neighbour } from "./target.js";
 
 /** What `/v1/requests/ID/neighbours` of Octavo says; undefined where it is something else. */
-export function neighboursOf(value: unknown): readonly Neighbour[] | undefined {
+export function neighboursIn(value: unknown): readonly Neighbour[] | undefined {
   const { neighbours } = asRecord(value);
   if (!Array.isArray(neighbours)) return undefined;
   return neighbours.map(asRecord).flatMap((one): readonly Neighbour[] => {

@@ -4,7 +4,7 @@ import type { CaseParameters, EvalCase } from "../cases/eval-case.js";
 import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
 import { AnswerBuilder } from "./answer-builder.js";
-import { neighboursOf } from "./neighbours.js";
+import { neighboursIn } from "./neighbours.js";
 import type { AnswerOptions, Neighbour, Target } from "./target.js";
 
 export interface OpenAiTargetSettings extends ServerSettings {
@@ -110,7 +110,7 @@ export class OpenAiTarget implements Target {
   async neighbours(requestId: string, signal: AbortSignal): Promise<readonly Neighbour[] | undefined> {
     const path = `/requests/${encodeURIComponent(requestId)}/neighbours`;
     const reply = await this.server.json({ path, signal, timeoutMs: 10_000 });
-    return reply.ok ? neighboursOf(reply.value) : undefined;
+    return reply.ok ? neighboursIn(reply.value) : undefined;
   }
 
   /** The model that answers, as far as it is known or the server tells. Asked before, no answer has to wait for what the server is. */

@@ -14,7 +14,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Answers to the case so far, by condition. */
 type EarlierAnswers = ReadonlyMap<string, Answer>;
 
-export interface PlannedRequest {
+export interface ScheduledCase {
   readonly condition: string;
   readonly target: Target;
   readonly tags?: readonly string[];
@@ -27,7 +27,7 @@ export interface PlannedRequest {
 /** One case with its requests in the order in which they are sent, one after another: conditions lie close in time. */
 export interface CasePlan {
   readonly evalCase: EvalCase;
-  readonly requests: readonly PlannedRequest[];
+  readonly requests: readonly ScheduledCase[];
 }
 
 interface CollectOptions {
@@ -50,7 +50,7 @@ interface CollectOptions {
 
 export interface SentRequest {
   readonly evalCase: EvalCase;
-  readonly planned: PlannedRequest;
+  readonly planned: ScheduledCase;
   readonly answer: Answer;
 }
 

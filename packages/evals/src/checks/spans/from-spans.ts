@@ -1,5 +1,5 @@
 import { definedFields } from "@octavo/protocol";
-import type { Observation, SlowGap } from "../observation.js";
+import type { Observation, ObservedSlowGap } from "../observation.js";
 import { callMarks, type Fact, factNames, type FactNames, scorePrefix } from "./fact-names.js";
 import { type SpanRecord, spanRecords } from "./span-record.js";
 
@@ -81,7 +81,7 @@ function observationOf(span: SpanRecord, condition: string): Observation {
   };
 }
 
-function slowGapOf({ facts }: SpanRecord): SlowGap | undefined {
+function slowGapOf({ facts }: SpanRecord): ObservedSlowGap | undefined {
   const cause = textOf(facts, factNames.slowGapCause);
   const ms = numberOf(facts, factNames.slowGapMs) ?? numberOf(facts, factNames.gapMaxMs);
   if (cause === undefined || ms === undefined) return undefined;

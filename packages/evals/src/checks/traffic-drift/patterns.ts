@@ -1,8 +1,8 @@
 import type { Observation } from "../observation.js";
 import { byTime } from "../judging/time-blocks.js";
 
-export type Pattern = "burst" | "sustained" | "steady";
-export const patterns: readonly Pattern[] = ["steady", "sustained", "burst"];
+export type TrafficPattern = "burst" | "sustained" | "steady";
+export const patterns: readonly TrafficPattern[] = ["steady", "sustained", "burst"];
 
 interface PatternRule {
   readonly windowMs: number;
@@ -13,7 +13,7 @@ interface PatternRule {
 
 export interface Labelled {
   readonly seen: Observation;
-  readonly pattern: Pattern;
+  readonly pattern: TrafficPattern;
 }
 
 /**

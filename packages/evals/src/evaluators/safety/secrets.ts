@@ -1,4 +1,4 @@
-import type { Detector } from "./detector.js";
+import type { PatternDetector } from "./detector.js";
 
 /** Values that stand for a secret in examples. */
 const placeholder =
@@ -16,7 +16,7 @@ function bitsPerCharacter(text: string): number {
 }
 
 /** Keys and tokens by the prefixes that their issuers give them so that they can be found, then by what is said of them. */
-export const secretDetectors: readonly Detector[] = [
+export const secretDetectors: readonly PatternDetector[] = [
   {
     kind: "private_key",
     pattern: /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g,
