@@ -278,7 +278,7 @@ test("observers see steps, first tokens, gaps, preemptions and ends that agree w
     onFirstToken: () => {
       counts.first += 1;
     },
-    onInterToken: (_requestId, gapMs) => {
+    onInterToken: (_request, gapMs) => {
       assert(gapMs >= 0);
       counts.gaps += 1;
     },

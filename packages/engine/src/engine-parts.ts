@@ -52,8 +52,8 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
     (sequence) => speculation?.release(sequence),
     (request, isComplete) => journal?.ended(request, isComplete),
   );
-  const evidence = new EvidenceLog(options.hiddenSize, blockSize, (requestId, kernelMs) =>
-    observers.notify("onSettled", requestId, kernelMs),
+  const evidence = new EvidenceLog(options.hiddenSize, blockSize, (settled) =>
+    observers.notify("onSettled", settled),
   );
   const faults = options.enableFaultInjection ? new FaultInjector(scheduler, requests, observers) : undefined;
   const cache = backend.createKvCache({ ...options.kv, numBlocks, blockSize });

@@ -15,6 +15,7 @@ export type {
   OctavoNotes,
   RecordedRequestInfo,
   ServingRecordInfo,
+  Spread,
 } from "./serving-record.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";

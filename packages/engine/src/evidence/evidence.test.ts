@@ -14,7 +14,7 @@ describe("attribution", () => {
     const settled: (readonly [string, number])[] = [];
     using _ = engine.observe({
       onStep: (step) => void steps.push(step),
-      onSettled: (requestId, kernelMs) => void settled.push([requestId, kernelMs]),
+      onSettled: ({ requestId, kernelMs }) => void settled.push([requestId, kernelMs]),
     });
     const random = new Random(3);
     const ids: string[] = [];
@@ -82,15 +82,23 @@ describe("attribution", () => {
         },
       },
     });
-    const settled: string[] = [];
-    using _ = engine.observe({ onSettled: (requestId) => void settled.push(requestId) });
-    const requests = [0, 1, 2].map((index) => generationRequest(randomPrompt(5, index), { maxTokens: 20 }));
+    const settled: (readonly [string, object | undefined])[] = [];
+    using _ = engine.observe({
+      onSettled: ({ requestId, owner }) => void settled.push([requestId, owner]),
+    });
+    const owner = {};
+    const requests = [0, 1, 2].map((index) => ({
+      ...generationRequest(randomPrompt(5, index), { maxTokens: 20 }),
+      owner,
+    }));
     const ended = await Promise.allSettled(requests.map((request) => collect(engine.generate(request))));
     assert.deepEqual(
       ended.map(({ status }) => status),
       ["rejected", "rejected", "rejected"],
     );
-    assert.deepEqual(settled.toSorted(), requests.map(({ requestId }) => requestId).toSorted());
+    const ids = settled.map(([requestId]) => requestId);
+    assert.deepEqual(ids.toSorted(), requests.map(({ requestId }) => requestId).toSorted());
+    assert(settled.every(([, carried]) => carried === owner));
     await engine[Symbol.asyncDispose]();
   });
 

@@ -1,9 +1,6 @@
-/** Minimum, mean and maximum of some numbers; all 0 if there are none. */
-export interface Spread {
-  readonly min: number;
-  readonly mean: number;
-  readonly max: number;
-}
+import type { Spread } from "@octavo/protocol";
+
+export type { Spread };
 
 /** Computes a spread incrementally. */
 export class SpreadCounter {

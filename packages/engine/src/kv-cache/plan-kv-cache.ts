@@ -1,5 +1,6 @@
 import { availableMemoryBytes, type KvDtype, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { formatBytes } from "@octavo/protocol/options";
 
 /** The shape of one token position of the KV cache. */
 export interface KvShape {
@@ -51,19 +52,15 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
   if (numBlocks < blocksPerSequence) {
     const fitting = numBlocks * blockSize;
     const source =
-      kvCacheMemoryBytes === undefined ? `the default share of the ${mebibytes(available)} free` : "given";
+      kvCacheMemoryBytes === undefined ? `the default share of the ${formatBytes(available)} free` : "given";
     throw new OctavoError(
       kvCacheMemoryBytes === undefined ? "out_of_memory" : "invalid_option",
-      `one sequence of ${maxModelLen} tokens needs ${mebibytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +
-        `${mebibytes(bytes)} (${source}). Set --kv-cache-memory to at least ${blocksPerSequence * bytesPerBlock} bytes` +
+      `one sequence of ${maxModelLen} tokens needs ${formatBytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +
+        `${formatBytes(bytes)} (${source}). Set --kv-cache-memory to at least ${blocksPerSequence * bytesPerBlock} bytes` +
         (fitting > 0 ? `, or --max-model-len to at most ${fitting}.` : "."),
       { param: kvCacheMemoryBytes === undefined ? "max_model_len" : "kv_cache_memory" },
     );
   }
   if (kvCacheMemoryBytes === undefined) numBlocks = Math.min(numBlocks, blocksPerSequence * maxNumSeqs);
   return { numBlocks, bytesPerBlock, byteLength: numBlocks * bytesPerBlock };
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }

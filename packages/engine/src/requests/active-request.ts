@@ -32,6 +32,7 @@ export interface RowSink {
 /** A request inside the engine: which rows its sequences want of each step, and what to do with the results. */
 export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, SpeculatedRequest {
   readonly requestId: string;
+  readonly owner: object | undefined;
   readonly order: number;
   readonly priority: number;
   readonly cacheSalt: string | undefined;
@@ -50,6 +51,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
   protected constructor(
     request: {
       readonly requestId: string;
+      readonly owner?: object | undefined;
       readonly arrivalMs?: number;
       readonly priority?: number;
       readonly cacheSalt?: string;
@@ -63,6 +65,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     evidence: EvidenceLog,
   ) {
     this.requestId = request.requestId;
+    this.owner = request.owner;
     this.order = order;
     this.priority = request.priority ?? 0;
     this.cacheSalt = request.cacheSalt;
@@ -144,6 +147,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     );
     observers.notify("onFinished", {
       requestId: this.requestId,
+      owner: this.owner,
       tenant: this.account.tenant,
       lane: this.account.lane ?? 0,
       usage,

@@ -268,9 +268,9 @@ export class GenerationTask extends ActiveRequest {
     const { observers, evidence } = this.#context;
     const { timeline } = this;
     if (timeline.firstTokenMs === undefined)
-      observers.notify("onFirstToken", this.requestId, nowMs - timeline.arrivalMs);
+      observers.notify("onFirstToken", this, nowMs - timeline.arrivalMs);
     const gapMs = timeline.noteOutput(sequence.index, evidence.currentStep, nowMs);
-    if (gapMs !== undefined) observers.notify("onInterToken", this.requestId, gapMs);
+    if (gapMs !== undefined) observers.notify("onInterToken", this, gapMs);
   }
 
   /** Appends a token; returns whether the sequence is complete. */
