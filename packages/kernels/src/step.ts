@@ -46,7 +46,7 @@ export type OutputRow =
       readonly numLogprobs: number | undefined;
       readonly logprobIds?: Int32Array;
       /**
-       * The row's token is a draft: a guess of what the row before, of the token before, gives. Sampled only where that row
+       * The row's token is a draft token: proposed as the result of the row before it. Sampled only where that row
        * gave just this token; otherwise its result is token -1 and nothing more, and its state is left as it was. Rows of one
        * such run are sampled in order and may share a state.
        */

@@ -138,7 +138,7 @@ function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
   }
 }
 
-/** Returns the row whose token the draft guesses; the row's sequence has its queries from `start` on. */
+/** Returns the row that verifies the draft token; the row's sequence has its queries from `start` on. */
 function checkAfterDraft(
   row: number,
   { outputs, outputTokens }: StepPlan,
