@@ -12,7 +12,7 @@ import { gemmaGgufMetadata, gemmaGgufSettings, gemmaSettings } from "./gemma2.js
  * Gemma 3, text (arXiv 2503.19786): Gemma 2's layers with each head's q and k normalised, five layers of six with a sliding window
  * and a rotation of their own.
  */
-export const gemma3: ModelFamily = {
+export const gemma3Family: ModelFamily = {
   architecture: "Gemma3ForCausalLM",
   modelType: "gemma3_text",
   defaults: {

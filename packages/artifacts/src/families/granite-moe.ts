@@ -17,7 +17,7 @@ const expertNames: ExpertNames = {
 };
 
 /** Granite 3 MoE: Granite's scales of embeddings, residuals, scores and logits; all experts of a layer in two tensors. */
-export const graniteMoe: ModelFamily = {
+export const graniteMoeFamily: ModelFamily = {
   architecture: "GraniteMoeForCausalLM",
   modelType: "granitemoe",
   defaults: {

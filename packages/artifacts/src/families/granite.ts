@@ -8,7 +8,7 @@ import type { ModelConfig } from "../program/model-config.js";
 import type { GgufBase, ModelFamily } from "../program/model-family.js";
 
 /** Granite 3: Llama's layers with scales of embeddings, residuals, scores and logits (modeling_granite.py). */
-export const granite: ModelFamily = {
+export const graniteFamily: ModelFamily = {
   architecture: "GraniteForCausalLM",
   modelType: "granite",
   defaults: {

@@ -15,7 +15,7 @@ const expertNames: ExpertNames = {
 };
 
 /** Mixtral (arXiv 2401.04088): Mistral's attention, eight experts of which each token takes two. */
-export const mixtral: ModelFamily = {
+export const mixtralFamily: ModelFamily = {
   architecture: "MixtralForCausalLM",
   modelType: "mixtral",
   defaults: {

@@ -4,7 +4,7 @@ import type { ModelFamily } from "../program/model-family.js";
 import { lateWindow } from "./qwen2.js";
 
 /** Qwen3, dense (arXiv 2505.09388): each head's q and k are normalised before rotation; the head size is its own setting. */
-export const qwen3: ModelFamily = {
+export const qwen3Family: ModelFamily = {
   architecture: "Qwen3ForCausalLM",
   modelType: "qwen3",
   defaults: {

@@ -12,7 +12,7 @@ export type GgufValue =
 
 export const u32 = (value: number): GgufValue => ({ type: "u32", value });
 export const f32 = (value: number): GgufValue => ({ type: "f32", value });
-export const text = (value: string): GgufValue => ({ type: "string", value });
+export const ggufText = (value: string): GgufValue => ({ type: "string", value });
 
 export interface GgufHeaderFields {
   readonly metadata: Readonly<Record<string, GgufValue>>;

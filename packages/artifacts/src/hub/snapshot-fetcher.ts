@@ -5,7 +5,7 @@ import { ProgressCounter, type DownloadProgress } from "./download-progress.js";
 import { cacheFailure, type HubCache } from "./hub-cache.js";
 import type { FileMetadata, HubClient } from "./hub-client.js";
 import { mapConcurrent } from "./map-concurrent.js";
-import { formatBytes } from "./progress-bar.js";
+import { formatDecimalBytes } from "./progress-bar.js";
 
 export interface FetchTarget {
   readonly name: string;
@@ -70,7 +70,7 @@ export class SnapshotFetcher {
     if (needed > freeBytes) {
       throw new OctavoError(
         "disk_full",
-        `${this.#target.name} needs ${formatBytes(needed)} more in ${folder}, where ${formatBytes(freeBytes)} are free; free space, or set HF_HOME to another disk`,
+        `${this.#target.name} needs ${formatDecimalBytes(needed)} more in ${folder}, where ${formatDecimalBytes(freeBytes)} are free; free space, or set HF_HOME to another disk`,
       );
     }
   }

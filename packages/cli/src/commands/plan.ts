@@ -1,6 +1,6 @@
 import { describeModel } from "@octavo/engine";
 import {
-  type ApiPrice,
+  type TokenPrice,
   type Hardware,
   hardwareTable,
   type KvFormat,
@@ -26,7 +26,7 @@ interface PlanFlags {
   readonly gpuMemoryUtilization: number;
   readonly efficiency: number;
   readonly rate?: number;
-  readonly apiPrice?: ApiPrice;
+  readonly apiPrice?: TokenPrice;
   readonly json?: boolean;
 }
 
@@ -75,7 +75,7 @@ export function planCommand(): Command {
     .option(
       "--api-price <in/out>",
       "an API's dollars per million input and output tokens, e.g. 0.15/0.60; needs --rate",
-      parseApiPrice,
+      parseTokenPrice,
     )
     .option("--json", "print the plan as JSON instead of tables")
     .action((model: string, flags: PlanFlags) => plan(model, flags));
@@ -128,7 +128,7 @@ function parseHardware(text: string): readonly string[] {
   return [...new Set(wanted)];
 }
 
-function parseApiPrice(text: string): ApiPrice {
+function parseTokenPrice(text: string): TokenPrice {
   const [input = "", output = input, ...rest] = text.split("/");
   if (rest.length > 0) throw new InvalidArgumentError('expected one price or two, such as "0.15/0.60".');
   const price = parseNumber(0);

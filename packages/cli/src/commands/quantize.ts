@@ -1,5 +1,5 @@
 import { createProgressBar } from "@octavo/engine";
-import { methodNames, quantize, type QuantizeOptions } from "@octavo/studio/quantize";
+import { quantizeMethods, quantize, type QuantizeOptions } from "@octavo/studio/quantize";
 import { Command, InvalidArgumentError } from "commander";
 import { interruptible } from "../interruptible.js";
 import { collect, parseCount } from "../options/parse.js";
@@ -16,7 +16,7 @@ export function quantizeCommand(): Command {
   return new Command("quantize")
     .description("write a quantised copy of a model")
     .argument("<model>", "folder or Hugging Face id of an unquantised model")
-    .requiredOption("--method <method>", `one of ${methodNames.join(", ")}`)
+    .requiredOption("--method <method>", `one of ${quantizeMethods.join(", ")}`)
     .requiredOption("--out <folder>", "folder that appears once all is written")
     .option(
       "--calibration <file>",

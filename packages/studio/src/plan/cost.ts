@@ -15,7 +15,7 @@ export interface Cost {
   readonly dollarsPerRequest: number;
 }
 
-export interface ApiPrice {
+export interface TokenPrice {
   readonly dollarsPerMillionInput: number;
   readonly dollarsPerMillionOutput: number;
 }
@@ -47,7 +47,7 @@ export function costOf(input: CostInput): Cost {
   };
 }
 
-export function crossingOf(input: CostInput, cost: Cost, price: ApiPrice): Crossing {
+export function crossingOf(input: CostInput, cost: Cost, price: TokenPrice): Crossing {
   const { promptTokens, outputTokens, dollarsPerHour } = input;
   const apiDollarsPerRequest =
     (promptTokens * price.dollarsPerMillionInput + outputTokens * price.dollarsPerMillionOutput) / 1e6;

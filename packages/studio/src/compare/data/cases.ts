@@ -1,7 +1,7 @@
 import { isRecord, OctavoError } from "@octavo/protocol";
 
 /** A message as chat templates take it; arguments of tool calls are objects. */
-export interface CaseMessage {
+export interface DataMessage {
   readonly role: string;
   readonly content: string | null;
   readonly tool_calls?: readonly CaseToolCall[];
@@ -20,7 +20,7 @@ export type Case =
   | {
       readonly kind: "conversation";
       readonly line: number;
-      readonly messages: readonly CaseMessage[];
+      readonly messages: readonly DataMessage[];
       readonly tools: readonly unknown[];
       readonly completion: string | undefined;
     }
@@ -99,7 +99,7 @@ function parseCase(text: string, line: number, bad: Bad): Case {
   return { kind: "text", line, text: plain };
 }
 
-function parseMessages(value: unknown, bad: Bad): CaseMessage[] {
+function parseMessages(value: unknown, bad: Bad): DataMessage[] {
   if (!Array.isArray(value) || value.length === 0)
     throw bad('has "messages" that are no list, or an empty one');
   return value.map((message: unknown, index) => {

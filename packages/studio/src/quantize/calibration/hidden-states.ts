@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { OctavoError } from "@octavo/protocol";
 import { guardDisk } from "../output/work-folder.js";
-import { bytesOf } from "../output/output-tensor.js";
+import { viewBytes } from "../output/output-tensor.js";
 
 /** What flows between layers for one sequence: values `[tokens, width]` by the plan's buffer. */
 export type SequenceState = ReadonlyMap<number, Float32Array>;
@@ -41,7 +41,7 @@ export class HiddenStates {
   async write(sequence: number, state: SequenceState): Promise<void> {
     let at = this.#offsetOf(sequence);
     for (const [buffer] of this.#widths) {
-      const bytes = bytesOf(state.get(buffer) ?? new Float32Array());
+      const bytes = viewBytes(state.get(buffer) ?? new Float32Array());
       // A disk that fills up takes a part first and says so only when it is given the rest.
       for (let done = 0; done < bytes.byteLength;) {
         const start = done;
@@ -59,7 +59,7 @@ export class HiddenStates {
     const state = new Map<number, Float32Array>();
     for (const [buffer, width] of this.#widths) {
       const values = new Float32Array(width * (this.#lengths[sequence] ?? 0));
-      const bytes = bytesOf(values);
+      const bytes = viewBytes(values);
       for (let done = 0; done < bytes.byteLength;) {
         const { bytesRead } = await this.#file.read(bytes, done, bytes.byteLength - done, at + done);
         if (bytesRead === 0) {

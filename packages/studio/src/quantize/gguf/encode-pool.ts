@@ -3,12 +3,12 @@ import { OctavoError } from "@octavo/protocol";
 import type { EncodedStretch } from "./encoded-stretch.js";
 import type { GgmlTypeName } from "./ggml-types.js";
 
-export interface EncodeTask {
+export interface StretchTask {
   readonly type: GgmlTypeName;
   readonly values: Float32Array;
 }
 
-interface Pending extends EncodeTask {
+interface Pending extends StretchTask {
   readonly resolve: (stretch: EncodedStretch) => void;
   readonly reject: (error: OctavoError) => void;
 }
@@ -49,7 +49,7 @@ export class EncodePool implements Disposable {
     if (pending === undefined || worker === undefined) return;
     this.#waiting.shift();
     this.#busy.set(worker, pending);
-    const task: EncodeTask = { type: pending.type, values: pending.values };
+    const task: StretchTask = { type: pending.type, values: pending.values };
     worker.postMessage(task, [pending.values.buffer as ArrayBuffer]);
   }
 

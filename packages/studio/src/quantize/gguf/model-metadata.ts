@@ -1,4 +1,4 @@
-import { f32, type GgufValue, text, u32 } from "@octavo/artifacts/gguf/write-header";
+import { f32, type GgufValue, ggufText, u32 } from "@octavo/artifacts/gguf/write-header";
 import { type LayerNames } from "@octavo/artifacts/gguf/names";
 import { readGgufToBe } from "@octavo/artifacts/gguf/read-planned-file";
 import { type RopeFactors } from "@octavo/artifacts/gguf/config";
@@ -39,9 +39,9 @@ export function describeGguf(
     ...writing?.metadata?.(config),
   };
   const metadata: Record<string, GgufValue> = {
-    "general.architecture": text(kind),
-    "general.type": text("model"),
-    "general.name": text(name.split(/[\\/]/).findLast((part) => part !== "") ?? "model"),
+    "general.architecture": ggufText(kind),
+    "general.type": ggufText("model"),
+    "general.name": ggufText(name.split(/[\\/]/).findLast((part) => part !== "") ?? "model"),
     "general.file_type": u32(fileType),
     "general.quantization_version": u32(2),
     [`${kind}.block_count`]: u32(config.numLayers),

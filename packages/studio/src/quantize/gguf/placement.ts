@@ -3,7 +3,7 @@ import { ggufPlace, type LayerNames } from "@octavo/artifacts/gguf/names";
 import type { ExpertNames } from "@octavo/artifacts/program/mixture-of-experts";
 import { modelFamily } from "@octavo/artifacts/program/registry";
 import type { TensorInfo } from "@octavo/engine";
-import { moduleOf, type SourceModel, type Unit } from "../source/source-model.js";
+import { moduleOf, type SourceModel, type SourceUnit } from "../source/source-model.js";
 
 /** Rows of a stored tensor, seen as a matrix of as many columns as its last dimension has; a vector is a column. */
 export interface RowRange {
@@ -27,7 +27,7 @@ export interface GgufTensor {
  * layers for guessing ahead.
  * @throws OctavoError `artifact_unsupported` naming a weight that the architecture has no place for
  */
-export function placeTensors(source: SourceModel, unit: Unit, layerNames: LayerNames): GgufTensor[] {
+export function placeTensors(source: SourceModel, unit: SourceUnit, layerNames: LayerNames): GgufTensor[] {
   const { path, config } = source.checkpoint;
   const { expertNames } = modelFamily(config.architecture);
   const unused = new Set(source.plan.unusedTensors);

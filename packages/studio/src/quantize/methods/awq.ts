@@ -1,7 +1,7 @@
 import type { Backend } from "@octavo/kernels";
 import type { InputStatistics } from "../calibration/input-statistics.js";
 import { timesTransposed } from "../calibration/matrix-products.js";
-import { codeOf, rangeOf } from "../formats/integer-groups.js";
+import { codeOf, groupRange } from "../formats/integer-groups.js";
 import type { IntegerFormat } from "../formats/module-format.js";
 import { copyBlock } from "./cholesky.js";
 import type { FoldableInput } from "./folding.js";
@@ -96,7 +96,7 @@ function writeRoundingGaps(
       if (value < low) low = value;
       if (value > high) high = value;
     }
-    const { scale, zero } = rangeOf(low, high, bits, symmetric);
+    const { scale, zero } = groupRange(low, high, bits, symmetric);
     const inverse = 1 / scale;
     for (let i = 0; i < size; i++) {
       // Nothing lies more than a code below the range, and what lies above it takes the highest code.
@@ -157,7 +157,7 @@ function shrunkGaps(
       if (value < low) low = value;
       if (value > high) high = value;
     }
-    const range = rangeOf(low * shrink, high * shrink, bits, symmetric);
+    const range = groupRange(low * shrink, high * shrink, bits, symmetric);
     for (let at = start; at < start + size; at++) {
       gaps[at] = (codeOf(values[at]!, range, most) - range.zero) * range.scale - values[at]!;
     }

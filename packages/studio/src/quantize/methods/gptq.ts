@@ -1,7 +1,7 @@
 import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { timesTransposed } from "../calibration/matrix-products.js";
-import { codeOf, type IntegerGroups, rangeOf } from "../formats/integer-groups.js";
+import { codeOf, type IntegerGroups, groupRange } from "../formats/integer-groups.js";
 import { copyBlock, inverseFactor } from "./cholesky.js";
 
 export interface GptqSettings {
@@ -104,7 +104,7 @@ function rangeOfGroup(
     if (value < low) low = value;
     if (value > high) high = value;
   }
-  return rangeOf(low, high, bits, symmetric);
+  return groupRange(low, high, bits, symmetric);
 }
 
 async function dampedFactor(backend: Backend, moments: Float32Array, n: number): Promise<Float32Array> {

@@ -9,7 +9,7 @@ import { describeGguf, type GgufModel } from "../gguf/model-metadata.js";
 import { type GgufTensor, placeTensors, type RowRange } from "../gguf/placement.js";
 import { tokenizerMetadata } from "../gguf/tokenizer-metadata.js";
 import { relativeError } from "../report/errors.js";
-import { readRows, type SourceModel, type Unit } from "../source/source-model.js";
+import { readTensorRows, type SourceModel, type SourceUnit } from "../source/source-model.js";
 import type { UnitConverter } from "./unit-converter.js";
 import type { ModuleRecord, UnitRecord, UnitToWrite } from "./work-folder.js";
 
@@ -81,7 +81,7 @@ export class GgufConverter implements UnitConverter {
     return Promise.resolve(finished.length);
   }
 
-  async convert(_unit: Unit, index: number): Promise<UnitToWrite> {
+  async convert(_unit: SourceUnit, index: number): Promise<UnitToWrite> {
     const unit = this.#units[index]!;
     const chunks: Uint8Array[] = index === 0 ? [this.#header] : [];
     const modules: ModuleRecord[] = [];
@@ -117,7 +117,7 @@ export class GgufConverter implements UnitConverter {
     const shift = name.endsWith("_norm.weight") ? this.#normOffset : 0;
     const parts: Promise<EncodedStretch>[] = [];
     for (const { tensor, first, count } of rows.flatMap((range) => stretchesOf(range, heads?.headDim ?? 1))) {
-      const read = await readRows(tensor, first, count);
+      const read = await readTensorRows(tensor, first, count);
       const cols = read.length / count;
       const values = heads === undefined ? read : interleaveRows(read, cols, heads);
       if (shift !== 0) for (let i = 0; i < values.length; i++) values[i] = values[i]! + shift;

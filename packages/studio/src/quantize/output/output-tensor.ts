@@ -15,7 +15,7 @@ export interface EncodedMatrix {
 }
 
 /** Of a typed array, its bytes. */
-export function bytesOf(array: ArrayBufferView): Uint8Array {
+export function viewBytes(array: ArrayBufferView): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 

@@ -1,4 +1,4 @@
-import type { Unit } from "../source/source-model.js";
+import type { SourceUnit } from "../source/source-model.js";
 import type { UnitRecord, UnitToWrite, WorkFolder } from "./work-folder.js";
 
 /** Turns units of a model, in their order, into what is written. */
@@ -13,7 +13,7 @@ export interface UnitConverter extends Disposable {
    * the artifact may be gone.
    */
   resume(finished: readonly UnitRecord[], work: WorkFolder): Promise<number>;
-  convert(unit: Unit, index: number, work: WorkFolder): Promise<UnitToWrite>;
+  convert(unit: SourceUnit, index: number, work: WorkFolder): Promise<UnitToWrite>;
   /** Writes what stands beside the weights, once all units are in the artifact. */
   finish(work: WorkFolder): Promise<void>;
 }
