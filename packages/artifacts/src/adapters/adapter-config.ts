@@ -4,7 +4,7 @@ import { z } from "zod";
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { parseForm, readJsonFile } from "@octavo/text/files/bounded-json";
 
-export const adapterConfigName = "adapter_config.json";
+const adapterConfigName = "adapter_config.json";
 
 const maxConfigBytes = 4 * 1024 * 1024;
 
@@ -37,7 +37,7 @@ const refusedFields: Readonly<Record<string, string>> = {
 };
 
 /** How the additions of an adapter's modules are scaled. */
-export class AdapterScales {
+class AdapterScales {
   readonly #alpha: number;
   readonly #isRankStabilised: boolean;
   /** In order. */

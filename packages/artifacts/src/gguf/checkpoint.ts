@@ -15,7 +15,7 @@ const maxSplits = 4096;
 const maxRopeFactors = 4096;
 
 /** `name-00001-of-00003.gguf`, as llama.cpp's gguf-split writes it. */
-export interface SplitName {
+interface SplitName {
   readonly prefix: string;
   readonly index: number;
   readonly count: number;

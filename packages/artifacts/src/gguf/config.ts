@@ -9,7 +9,7 @@ import { GgufStrings } from "@octavo/text/files/gguf-strings";
 import { GgufValues } from "./values.js";
 import { checkModelConfig, usablePositions } from "../config/model-sizes.js";
 
-export interface GgufConfigInput {
+interface GgufConfigInput {
   readonly path: string;
   readonly metadata: GgufMetadata;
   /** Under Hugging Face's names. */

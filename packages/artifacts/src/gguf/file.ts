@@ -29,7 +29,7 @@ const maxDimensions = 4;
 const maxPlainArray = 16 * 1024 * 1024;
 const maxAlignment = 1024 * 1024;
 
-export interface GgufHeaderOptions {
+interface GgufHeaderOptions {
   /** The file may end behind its header, as the first part of one does; its tensors are then not looked for. */
   readonly withoutData?: boolean;
 }

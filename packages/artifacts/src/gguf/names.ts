@@ -70,7 +70,7 @@ export function huggingFaceName(name: string, layerNames: LayerNames = llamaLaye
 }
 
 /** Where a tensor goes in a GGUF file. */
-export interface GgufPlace {
+interface GgufPlace {
   readonly name: string;
   /** Its place in a tensor that holds those of all experts. */
   readonly expert?: number;

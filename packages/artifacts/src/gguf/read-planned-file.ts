@@ -6,7 +6,7 @@ import type { GgufMetadata } from "./file.js";
 import type { GgufValue } from "./write-header.js";
 
 /** A GGUF file that is to be written. */
-export interface GgufToBe {
+interface GgufToBe {
   /** Named in errors. */
   readonly path: string;
   readonly metadata: Readonly<Record<string, GgufValue>>;

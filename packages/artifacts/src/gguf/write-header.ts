@@ -14,7 +14,7 @@ export const u32 = (value: number): GgufValue => ({ type: "u32", value });
 export const f32 = (value: number): GgufValue => ({ type: "f32", value });
 export const ggufText = (value: string): GgufValue => ({ type: "string", value });
 
-export interface GgufHeaderFields {
+interface GgufHeaderFields {
   readonly metadata: Readonly<Record<string, GgufValue>>;
   /** Under GGUF's names, shapes outermost first. */
   readonly tensors: readonly GgufTensorEntry[];
@@ -23,7 +23,7 @@ export interface GgufHeaderFields {
   readonly version?: number;
 }
 
-export interface GgufTensorEntry {
+interface GgufTensorEntry {
   readonly name: string;
   /** ggml's type number. */
   readonly typeId: number;

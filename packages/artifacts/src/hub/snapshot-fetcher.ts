@@ -7,7 +7,7 @@ import type { FileMetadata, HubClient } from "./hub-client.js";
 import { mapConcurrent } from "./map-concurrent.js";
 import { formatDecimalBytes } from "./progress-bar.js";
 
-export interface FetchTarget {
+interface FetchTarget {
   readonly name: string;
   readonly repository: string;
   readonly commit: string;

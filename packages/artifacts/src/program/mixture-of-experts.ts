@@ -33,7 +33,7 @@ export const qwenExpertNames: ExpertNames = {
 };
 
 /** Activation buffers of a mixture's layers. */
-export interface ExpertBuffers {
+interface ExpertBuffers {
   /** The router's scores, then that of the shared expert's gate. */
   readonly scores: BufferRef;
   readonly shared:

@@ -15,14 +15,14 @@ import type {
 } from "./model-plan.js";
 
 /** One of the tensors that share an input: its name without `.weight`, and how many outputs it gives. */
-export interface Projection {
+interface Projection {
   readonly name: string;
   readonly rows: number;
   readonly bias?: boolean;
 }
 
 /** Projections of one input as one matrix. */
-export interface ProjectionGroup {
+interface ProjectionGroup {
   readonly weight: MatrixPlan;
   readonly bias?: VectorPlan;
 }

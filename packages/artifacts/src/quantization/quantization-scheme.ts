@@ -17,7 +17,7 @@ export interface QuantizationScheme {
 }
 
 /** Headers alone are looked at, or tensors of a few kilobytes. Throws errors that name the tensor. */
-export type ModuleReader = (module: QuantizedModule) => TensorInfo;
+type ModuleReader = (module: QuantizedModule) => TensorInfo;
 
 export interface QuantizationSettings {
   /** The file they stand in, for messages. */

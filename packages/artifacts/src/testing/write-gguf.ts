@@ -9,7 +9,7 @@ import { tensorBytes, type TensorToWrite } from "./write-safetensors.js";
 
 export type { GgufValue } from "../gguf/write-header.js";
 
-export interface GgufHeaderToWrite {
+interface GgufHeaderToWrite {
   readonly metadata: Readonly<Record<string, GgufValue>>;
   /** Under GGUF's names, shapes outermost first. */
   readonly tensors: readonly GgufTensorInfo[];
@@ -17,7 +17,7 @@ export interface GgufHeaderToWrite {
   readonly version?: number;
 }
 
-export interface GgufTensorInfo {
+interface GgufTensorInfo {
   readonly name: string;
   readonly type: WrittenType;
   readonly shape: readonly number[];

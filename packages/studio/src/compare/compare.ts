@@ -154,7 +154,7 @@ async function readData(path: string): Promise<Buffer> {
   });
 }
 
-export interface OpenedModel {
+interface OpenedModel {
   readonly name: string;
   readonly checkpoint: Checkpoint;
   readonly tokenizer: Tokenizer;

@@ -46,7 +46,7 @@ const defaultContext = 4096;
 const defaultOutputTokens = 512;
 
 /** vLLM's and Octavo's default number of sequences at once. */
-export const mostSequences = 256;
+const mostSequences = 256;
 
 export interface FormatPlan {
   readonly format: string;

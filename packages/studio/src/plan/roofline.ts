@@ -26,7 +26,7 @@ export interface Roofline {
   readonly limit: "memory" | "compute";
 }
 
-export interface DeviceGroup {
+interface DeviceGroup {
   readonly hardware: Hardware;
   /** Devices that share the model; their memory, bandwidth and operations are added up. */
   readonly devices: number;

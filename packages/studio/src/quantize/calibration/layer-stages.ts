@@ -22,7 +22,7 @@ export interface LayerStage {
 }
 
 /** Columns of the wide buffer that hold one of the plan's buffers. */
-export interface Slice {
+interface Slice {
   readonly buffer: number;
   readonly column: number;
   readonly width: number;

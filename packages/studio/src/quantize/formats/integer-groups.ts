@@ -16,7 +16,7 @@ export interface IntegerGroups {
   readonly zeros: Uint8Array;
 }
 
-export interface GroupRange {
+interface GroupRange {
   readonly scale: number;
   readonly zero: number;
 }

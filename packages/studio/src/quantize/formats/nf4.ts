@@ -23,7 +23,7 @@ const nf4Borders = Float32Array.from({ length: 15 }, (_, i) => (nf4Values[i]! + 
 
 const nestedBlock = 256;
 
-export interface Nf4Settings {
+interface Nf4Settings {
   readonly blockSize: number;
   readonly doubleQuant: boolean;
   /** The type that the values are meant to be computed in. */

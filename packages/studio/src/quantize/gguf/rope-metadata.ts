@@ -6,7 +6,7 @@ import { type RopeFactors } from "@octavo/artifacts/gguf/config";
 import type { Checkpoint, ModelConfig } from "@octavo/engine";
 import type { GgufFamily } from "@octavo/artifacts/program/model-family";
 
-export interface RopeMetadata {
+interface RopeMetadata {
   readonly metadata: Readonly<Record<string, GgufValue>>;
   readonly factors: RopeFactors;
 }

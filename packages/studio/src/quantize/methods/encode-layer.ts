@@ -17,7 +17,7 @@ import { smoothingScales } from "./smooth-quant.js";
 /** Statistics of the input of each stacked matrix; matrices that share an input share them. */
 export type LayerInputs = Map<MatrixPlan, InputStatistics>;
 
-export interface LayerToEncode {
+interface LayerToEncode {
   readonly backend: Backend;
   readonly settings: MethodSettings;
   readonly format: ModuleFormat;
@@ -30,7 +30,7 @@ export interface LayerToEncode {
   readonly chosen: ReadonlySet<string>;
 }
 
-export interface EncodedLayer {
+interface EncodedLayer {
   readonly encoded: ReadonlyMap<string, EncodedMatrix>;
   /** Tensors that are stored as floats, but not as they were. */
   readonly changed: ReadonlyMap<string, Float32Array>;

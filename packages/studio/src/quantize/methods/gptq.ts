@@ -4,7 +4,7 @@ import { timesTransposed } from "../calibration/matrix-products.js";
 import { codeOf, type IntegerGroups, groupRange } from "../formats/integer-groups.js";
 import { copyBlock, inverseFactor } from "./cholesky.js";
 
-export interface GptqSettings {
+interface GptqSettings {
   readonly bits: number;
   readonly groupSize: number;
   readonly symmetric: boolean;
