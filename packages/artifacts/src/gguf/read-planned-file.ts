@@ -15,7 +15,7 @@ interface GgufToBe {
   readonly ropeFactors: RopeFactors;
 }
 
-/** What a reader will take a file for that is to be written. */
+/** The configuration that a reader of the file, once written, will see. */
 export function readGgufToBe(file: GgufToBe): { readonly config: ModelConfig; readonly family: ModelFamily } {
   const { path, tensors, ropeFactors } = file;
   const metadata: GgufMetadata = new Map(

@@ -1,4 +1,4 @@
-/** A metadata value with its GGUF type, which JavaScript's numbers do not tell. Source: docs/gguf.md of ggml, version 3. */
+/** A metadata value with its GGUF type, since JavaScript has one number type. Source: docs/gguf.md of ggml, version 3. */
 export type GgufValue =
   | { readonly type: "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "f64"; readonly value: number }
   | { readonly type: "u64" | "i64"; readonly value: number | bigint }

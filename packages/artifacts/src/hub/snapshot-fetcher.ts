@@ -14,7 +14,7 @@ interface FetchTarget {
   readonly client: HubClient;
   readonly cache: HubCache;
   readonly signal: AbortSignal;
-  /** Ends what is under way once a file has failed; parts stay for the next run. */
+  /** Aborts downloads in progress once a file has failed; partial files are resumed by the next run. */
   readonly stop: () => void;
   readonly maxConcurrency: number;
   readonly onProgress: ((progress: DownloadProgress) => void) | undefined;
@@ -54,7 +54,7 @@ export class SnapshotFetcher {
     await mapConcurrent(entries, maxConcurrency, bring, stop);
   }
 
-  /** Better to say so now than after an hour. Bytes already there, whole or in part, are not counted. */
+  /** Checks free disk space before downloading. Bytes already in the cache, partial files included, are not counted. */
   async #checkDisk(blobs: readonly FileMetadata[]): Promise<void> {
     const needed = await this.#target.cache.missingBytes(blobs);
     if (needed === 0) return;

@@ -16,7 +16,7 @@ export interface QuantizationScheme {
   open(settings: QuantizationSettings): ModuleReader;
 }
 
-/** Headers alone are looked at, or tensors of a few kilobytes. Throws errors that name the tensor. */
+/** Reads headers and small tensors only. Errors name the tensor. */
 type ModuleReader = (module: QuantizedModule) => TensorInfo;
 
 export interface QuantizationSettings {

@@ -10,7 +10,7 @@ import {
   type WeightMatrix,
 } from "./shape/model-shape.js";
 
-/** Bytes of weights that steps read, apart by when they do. The embedding is looked up, not read, unless it is the head too. */
+/** Bytes of weights that steps read. The embedding is looked up, not read, unless it is the head too. */
 export interface ReadBytes {
   /** In every step. */
   readonly always: number;

@@ -93,7 +93,7 @@ export function readMethod(options: QuantizeOptions): MethodSettings {
   }
 }
 
-/** Whether the method cannot do without texts. */
+/** Whether the method needs calibration texts. */
 export function needsCalibration(settings: MethodSettings): boolean {
   return (settings.kind === "awq" && settings.search) || (settings.kind === "gptq" && settings.solve);
 }
@@ -131,7 +131,7 @@ const flagNames = {
   calibration: "calibration",
 } as const;
 
-/** An option that the method would not heed is refused rather than dropped. */
+/** Refuses options that the method would ignore. */
 function refuse(options: QuantizeOptions, keys: readonly (keyof typeof flagNames)[]): void {
   for (const key of keys) {
     if (options[key] !== undefined && options[key] !== false) {

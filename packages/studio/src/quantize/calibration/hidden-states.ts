@@ -8,7 +8,7 @@ import { viewBytes } from "../output/output-tensor.js";
 export type SequenceState = ReadonlyMap<number, Float32Array>;
 
 /**
- * The calibration sequences' states between two layers, in a file: a model's worth of activations does not belong in memory.
+ * The calibration sequences' states between two layers, in a file, since they may not fit in memory.
  */
 export class HiddenStates {
   readonly path: string;
@@ -42,7 +42,7 @@ export class HiddenStates {
     let at = this.#offsetOf(sequence);
     for (const [buffer] of this.#widths) {
       const bytes = viewBytes(state.get(buffer) ?? new Float32Array());
-      // A disk that fills up takes a part first and says so only when it is given the rest.
+      // A write to a full disk may be short; the error comes with the next one.
       for (let done = 0; done < bytes.byteLength;) {
         const start = done;
         const { bytesWritten } = await guardDisk(this.path, () =>

@@ -73,7 +73,7 @@ export class LayerRunner implements Disposable {
     }
   }
 
-  /** One sequence through the layer: what flows in, to what flows out. */
+  /** Runs one sequence through the layer: hidden states in, hidden states out. */
   async run(state: SequenceState, observe: InputObserver): Promise<SequenceState> {
     const flowing = new Map(state);
     for (const stage of this.#stages) {

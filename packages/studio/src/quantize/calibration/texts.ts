@@ -28,7 +28,7 @@ interface CalibrationSize {
   readonly sampleTokens: number;
 }
 
-/** Fewer say too little about which inputs matter. */
+/** With fewer tokens the statistics of the inputs are too noisy. */
 const leastTokens = 2_048;
 const largestFile = 256 * 1024 * 1024;
 

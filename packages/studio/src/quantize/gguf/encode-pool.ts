@@ -14,7 +14,7 @@ interface Pending extends StretchTask {
 }
 
 /**
- * Threads that search scales: each encodes one stretch at a time, so what comes out does not depend on how many there are. Threads
+ * Threads that search scales. Each encodes one stretch at a time, so the result does not depend on their number. Threads
  * start as they are needed and end when the pool is disposed; a stretch whose thread dies fails with `internal_error`.
  */
 export class EncodePool implements Disposable {

@@ -24,7 +24,7 @@ export interface GgufTensor {
 
 /**
  * What a unit's tensors become. What the model does not read is left out: a head beside a tied embedding, stored rotary frequencies,
- * layers for guessing ahead.
+ * multi-token-prediction layers.
  * @throws OctavoError `artifact_unsupported` naming a weight that the architecture has no place for
  */
 export function placeTensors(source: SourceModel, unit: SourceUnit, layerNames: LayerNames): GgufTensor[] {

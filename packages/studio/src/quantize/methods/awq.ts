@@ -75,7 +75,7 @@ function scalesOf(magnitudes: Float64Array, exponent: number): Float32Array {
   return Float32Array.from(powers, (power) => power / middle);
 }
 
-/** What rounding takes from the matrix when its columns are scaled before and scaled back after. */
+/** Rounding error of the matrix with its columns scaled before rounding and scaled back after. */
 function writeRoundingGaps(
   gaps: Float32Array,
   { weight, cols }: AwqMatrix,
@@ -108,7 +108,7 @@ function writeRoundingGaps(
 }
 
 /**
- * How far to narrow each group's range: large weights may be cut off where that lets the others be told apart better. A group's error is
+ * How far to narrow each group's range: large weights may be clipped where that gives the others finer steps. A group's error is
  * that of its part of the output over the sample, products of different inputs included.
  * @param sample `[n, cols]`, of the inputs as the matrix now takes them
  * @returns by row and group
@@ -140,7 +140,7 @@ export async function searchShrinks(
   return chosen;
 }
 
-/** What rounding to a narrowed range takes from each of the groups that lie one after another. */
+/** Rounding error of each of several consecutive groups under a narrowed range. */
 function shrunkGaps(
   values: Float32Array,
   size: number,

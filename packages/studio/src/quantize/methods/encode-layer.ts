@@ -96,7 +96,7 @@ async function foldAll(layer: LayerToEncode, folded: FoldedWeights): Promise<voi
   }
 }
 
-/** A matrix that stays as floats would only lose by being scaled. */
+/** Inputs of matrices that stay floats are not scaled: that would only add rounding. */
 function isAllChosen({ linears, producer }: FoldableInput, chosen: ReadonlySet<string>): boolean {
   const names = linears.flatMap((linear) => linear.weight.sources.map((source) => source.name));
   const producers = producer.kind === "rows" ? producer.parts.map((part) => part.weight) : [];
@@ -154,7 +154,7 @@ function unfold(
   return out;
 }
 
-/** Matrices that share an input are solved as one: their rows do not know of each other. */
+/** Matrices that share an input are solved as one, since rows are independent. */
 async function encodeGptq(layer: LayerToEncode): Promise<EncodedLayer> {
   const { backend, settings, inputs, weights, chosen } = layer;
   const encoded = new Map<string, EncodedMatrix>();

@@ -25,7 +25,7 @@ interface PlacedTensor {
   readonly shape: readonly number[];
   readonly byteLength: number;
   readonly source: GgufTensor | Float32Array;
-  /** What the card lists it as; vectors and routers are none of its modules. */
+  /** Its name on the card; undefined for vectors and routers, which the card leaves out. */
   readonly module: string | undefined;
 }
 
@@ -105,7 +105,7 @@ export class GgufConverter implements UnitConverter {
     };
   }
 
-  /** All of it is in the file. */
+  /** Nothing is left to write. */
   finish(): Promise<void> {
     return Promise.resolve();
   }
@@ -121,13 +121,13 @@ export class GgufConverter implements UnitConverter {
       const cols = read.length / count;
       const values = heads === undefined ? read : interleaveRows(read, cols, heads);
       if (shift !== 0) for (let i = 0; i < values.length; i++) values[i] = values[i]! + shift;
-      // So many stretches are in memory as threads can work on, and one more.
+      // At most one more stretch than threads is in memory.
       await parts.at(-this.#pool.numThreads);
       const part =
         values.length < fewElements
           ? Promise.resolve(encodeStretch(type, values))
           : this.#pool.encode(type.name, values);
-      // Whoever awaits the parts in their order hears of it; until then it is nobody's.
+      // Awaited in order below; until then a rejection must not count as unhandled.
       part.catch(() => undefined);
       parts.push(part);
     }

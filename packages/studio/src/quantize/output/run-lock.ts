@@ -4,8 +4,8 @@ import type { OctavoError } from "@octavo/protocol";
 import { invalidOption } from "../options.js";
 
 /**
- * A file that says which run works in a folder. That of a process which has ended, killed or crashed, is taken over; that of another
- * machine, whose processes cannot be asked, is not.
+ * A lock file that keeps a folder to one run. The lock of a process that has ended is taken over; that of a process on another machine,
+ * which cannot be checked, is not.
  */
 export class RunLock implements Disposable {
   readonly #path: string;

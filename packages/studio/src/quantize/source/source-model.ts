@@ -59,7 +59,7 @@ export function readTensorFloats(tensor: TensorInfo): Promise<Float32Array> {
   return readTensorRows(tensor, 0, tensor.shape[0] ?? 1);
 }
 
-/** Of those, `count` rows from `first` on: a large tensor need not be in memory as a whole. */
+/** `count` rows of a tensor from `first` on, so that a large one need not be in memory as a whole. */
 export async function readTensorRows(
   tensor: TensorInfo,
   first: number,
@@ -115,7 +115,7 @@ function matrixNames(
   const routers = new Set<string>();
   const add = (matrix: MatrixPlan): void => {
     for (const { name } of matrix.sources) {
-      // Experts that are stacked in one tensor are no matrix of any format.
+      // No format quantises experts that are stacked in one tensor.
       if (tensors.get(name)?.shape.length !== 2) continue;
       (kept.some((module) => name.endsWith(`.${module}.weight`)) ? routers : linears).add(name);
     }
