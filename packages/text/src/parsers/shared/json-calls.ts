@@ -1,3 +1,4 @@
+import { literalSpec } from "../../structured/grammar-specs.js";
 import type { CallLayout, OutputMachine, MachineContext } from "../machine.js";
 import { takeSpace, type Waiting } from "./input.js";
 import { readJsonCall } from "./json-call.js";
@@ -8,7 +9,7 @@ export function jsonArrayLayout(tag: string, trigger?: string): CallLayout {
   return {
     open: `${tag}[`,
     close: "]",
-    begin: (name) => [{ kind: "literal", text: `{"name": ${JSON.stringify(name)}, "arguments": ` }],
+    begin: (name) => [literalSpec(`{"name": ${JSON.stringify(name)}, "arguments": `)],
     end: "}",
     separator: ", ",
     ...(trigger === undefined ? {} : { trigger }),

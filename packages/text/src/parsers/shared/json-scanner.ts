@@ -1,11 +1,11 @@
 import { isSpace } from "./input.js";
+import { escapeUnit, isJsonScalar } from "./json-text.js";
 
 /** Whether a unit belongs to the value: `last` completes it, `after` follows it (a number ends where something else begins). */
 export type JsonStep = "inside" | "last" | "after";
 
 const maxDepth = 256;
 const maxScalarLength = 1024;
-const scalarPattern = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
 type Expectation = "value" | "value or ]" | "key or }" | "key" | ":" | ", or ]" | ", or }" | "nothing";
 
@@ -127,7 +127,7 @@ export class JsonScanner {
     if (this.#isEscaped) {
       this.#isEscaped = false;
       if (unit === "u") this.#hexDigits = 4;
-      else if (!'"\\/bfnrt'.includes(unit)) this.#fail(`\\${printable(unit)} is not an escape`);
+      else if (!'"\\/bfnrt'.includes(unit)) this.#fail(`\\${escapeUnit(unit)} is not an escape`);
       return "inside";
     }
     if (unit === "\\") this.#isEscaped = true;
@@ -149,7 +149,7 @@ export class JsonScanner {
   }
 
   #endScalar(): void {
-    if (this.#problem === undefined && !scalarPattern.test(this.#scalar))
+    if (this.#problem === undefined && !isJsonScalar(this.#scalar))
       this.#fail(`${JSON.stringify(this.#scalar.slice(0, 32))} is not a value`);
     this.#scalar = "";
     this.#endValue();
@@ -167,8 +167,4 @@ export class JsonScanner {
   #fail(problem: string): void {
     this.#problem ??= problem;
   }
-}
-
-function printable(unit: string): string {
-  return JSON.stringify(unit).slice(1, -1);
 }

@@ -1,3 +1,10 @@
+export const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** A number, true, false or null. */
+export function isJsonScalar(text: string): boolean {
+  return text === "true" || text === "false" || text === "null" || jsonNumber.test(text);
+}
+
 /** One unit of text as it stands inside a JSON string. Halves of a surrogate pair stay as they are and join again. */
 export function escapeUnit(unit: string): string {
   const code = unit.charCodeAt(0);
