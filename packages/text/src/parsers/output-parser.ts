@@ -5,7 +5,7 @@ import { Input, type Waiting } from "./shared/input.js";
 import { untilTag } from "./shared/tags.js";
 import type { ToolSchemas } from "./shared/tool-schemas.js";
 
-export interface OutputParserOptions {
+interface OutputParserOptions {
   /** Reads calls and content; undefined takes everything after reasoning as content. */
   readonly machine: OutputMachine | undefined;
   readonly reasoning: ReasoningFormat | undefined;

@@ -7,7 +7,7 @@ export function analyseRules(rules: readonly Node[]): RuleAnalysis {
 }
 
 /** Which rules match the empty text. */
-export function nullableRules(rules: readonly Node[]): boolean[] {
+function nullableRules(rules: readonly Node[]): boolean[] {
   const nullable = rules.map(() => false);
   untilStable(rules, (node, index) => {
     if (nullable[index] || !isNullable(node, nullable)) return false;
@@ -17,7 +17,7 @@ export function nullableRules(rules: readonly Node[]): boolean[] {
   return nullable;
 }
 
-export function isNullable(node: Node, nullable: readonly boolean[]): boolean {
+function isNullable(node: Node, nullable: readonly boolean[]): boolean {
   switch (node.op) {
     case "bytes":
       return false;

@@ -15,7 +15,7 @@ interface Pending {
   readonly stay: () => void;
 }
 
-export interface CompileQueueOptions {
+interface CompileQueueOptions {
   /** A grammar that takes longer is refused. */
   readonly timeoutMs: number;
   /** Default 2. */

@@ -10,8 +10,8 @@ import { TokenizerPattern } from "./pattern/pattern.js";
 import type { PatternSpecification, PreTokenizerSpecification, SplitBehavior } from "./specification.js";
 
 /** Receives a piece; `atTextStart` says that it begins where the whole input begins. */
-export type EmitPiece = (piece: string, atTextStart: boolean) => void;
-export type PreTokenize = (text: string, atTextStart: boolean, emit: EmitPiece) => void;
+type EmitPiece = (piece: string, atTextStart: boolean) => void;
+type PreTokenize = (text: string, atTextStart: boolean, emit: EmitPiece) => void;
 
 /** GPT-2's pattern, which the ByteLevel pre-tokenizer applies. */
 export const gpt2Pattern =

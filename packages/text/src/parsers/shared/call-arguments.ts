@@ -4,7 +4,7 @@ import { takeSpace } from "./input.js";
 import { JsonScanner } from "./json-scanner.js";
 import { nextPiece } from "./tags.js";
 
-export interface ArgumentsResult {
+interface ArgumentsResult {
   /** Why the text is not a JSON object. */
   readonly problem: string | undefined;
   /** The end tag that was taken; undefined when the value ended by itself or the output did. */

@@ -4,7 +4,7 @@ import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
 import { JsonScanner } from "./json-scanner.js";
 import { nextPiece } from "./tags.js";
 
-export interface JsonCallOptions {
+interface JsonCallOptions {
   /** Tags that end the call's markup, wherever they stand outside strings. */
   readonly endTags: readonly string[];
   /** Without tags around it, an object is a call only if it has a name and arguments; others are content. */
@@ -12,7 +12,7 @@ export interface JsonCallOptions {
 }
 
 /** `raw`: no call after all, the text as it was read. `tag`: the end tag that was taken, if one was. */
-export type JsonCallResult =
+type JsonCallResult =
   | { readonly isCall: true; readonly tag: string | undefined }
   | { readonly isCall: false; readonly raw: string; readonly tag: string | undefined };
 

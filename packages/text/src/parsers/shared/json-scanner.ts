@@ -2,7 +2,7 @@ import { isSpace } from "./input.js";
 import { escapeUnit, isJsonScalar } from "./json-text.js";
 
 /** Whether a unit belongs to the value: `last` completes it, `after` follows it (a number ends where something else begins). */
-export type JsonStep = "inside" | "last" | "after";
+type JsonStep = "inside" | "last" | "after";
 
 const maxDepth = 256;
 const maxScalarLength = 1024;

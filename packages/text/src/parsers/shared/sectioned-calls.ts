@@ -2,7 +2,7 @@ import type { OutputMachine, MachineContext } from "../machine.js";
 import type { Waiting } from "./input.js";
 import { untilTag, untilTagPassingSpace } from "./tags.js";
 
-export interface SectionTags {
+interface SectionTags {
   readonly sectionStart: string;
   readonly sectionEnd: string;
   readonly callStart: string;

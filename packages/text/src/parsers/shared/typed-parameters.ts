@@ -29,7 +29,7 @@ export class ArgumentsWriter {
   }
 }
 
-export interface TypedValueOptions {
+interface TypedValueOptions {
   readonly kind: "text" | "json" | "either";
   /** Tags that end the value; which one did is returned. */
   readonly endTags: readonly string[];

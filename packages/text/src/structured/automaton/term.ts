@@ -4,7 +4,7 @@
  * and whose second part is what the caller wants after it: nested frames are the stack of a pushdown automaton, and an
  * `or` of them is the set of stacks that are still possible.
  */
-export type TermKind =
+type TermKind =
   | "empty" // matches nothing
   | "epsilon" // matches the empty text
   | "bytes"

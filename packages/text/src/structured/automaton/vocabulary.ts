@@ -5,7 +5,7 @@ import { buildTokenTrie, sortTokens, type TokenText, type TokenTrie } from "./to
  * Lengths of plain text, descending, up to which tokens are taken together where all of them may follow: the longest for
  * most states, shorter ones near the end of a bounded string. The others are looked at one by one.
  */
-export const plainLengths = [24, 12, 8] as const;
+const plainLengths = [24, 12, 8] as const;
 /**
  * Stands before the text of a special token, so that no ordinary text is one: no UTF-8 has this byte. A grammar that
  * wants a special token says so by a literal that begins with the mark.
@@ -24,7 +24,7 @@ export interface GrammarVocabulary {
   readonly tiers: readonly VocabularyTier[];
 }
 
-export interface VocabularyTier {
+interface VocabularyTier {
   readonly plainLength: number;
   /** The tokens of 1 to `plainLength` plain characters. */
   readonly plainMask: Uint32Array;

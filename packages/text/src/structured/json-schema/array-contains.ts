@@ -11,7 +11,7 @@ const maxContains = 3;
 const maxStates = 4096;
 
 /** How many items have to be good under a schema. */
-export interface ContainsCount {
+interface ContainsCount {
   readonly schema: JsonValue;
   readonly path: string;
   readonly least: number;

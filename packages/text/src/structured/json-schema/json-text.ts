@@ -45,7 +45,7 @@ const writeJson = (value: string): string => JSON.stringify(value).slice(1, -1);
 const writeWithoutMarkup = (value: string): string => writeJson(value).replaceAll("<", "\\u003c");
 
 /** Characters of a string with a constraint on its content: one way to write each, so that text and content agree. */
-export const jsonStringEncoding: TextEncoding = jsonEncoding([], writeJson);
+const jsonStringEncoding: TextEncoding = jsonEncoding([], writeJson);
 const markupFreeEncoding = jsonEncoding([0x3c, 0x3c], writeWithoutMarkup);
 
 const hex = choice(byteRange(0x30, 0x39), byteRange(0x41, 0x46), byteRange(0x61, 0x66));

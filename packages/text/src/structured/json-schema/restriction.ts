@@ -4,7 +4,7 @@ import type { JsonObject } from "../grammar.js";
  * What a schema made by negation asks for that no keyword says. Such schemas are conditions: the properties that they
  * name are not declared by them, and nothing counts as evaluated by them.
  */
-export interface Restriction {
+interface Restriction {
   /** Bits of the kinds that are left. */
   readonly kinds: number;
   /** Strings other than these. */

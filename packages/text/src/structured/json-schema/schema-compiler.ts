@@ -24,7 +24,7 @@ import { stringContent, stringNode } from "./string-node.js";
 
 const maxNesting = 256;
 
-export interface TextOptions {
+interface TextOptions {
   readonly at?: string | undefined;
   readonly without?: readonly string[] | undefined;
   readonly isNotJson?: boolean | undefined;

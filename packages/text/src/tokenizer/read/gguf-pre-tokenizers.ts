@@ -1,7 +1,7 @@
 import { gpt2Pattern } from "../pre-tokenizers.js";
 
 /** How a byte-level GGUF vocabulary cuts text, and what llama.cpp assumes where the file does not say. */
-export interface GgufPreTokenizer {
+interface GgufPreTokenizer {
   /** Applied one after the other; matches and what lies between them stay apart. */
   readonly patterns: readonly string[];
   readonly ignoreMerges: boolean;

@@ -8,7 +8,7 @@ import { JsonReader } from "./json-reader.js";
 export const vocabularyLimit = 2 ** 20;
 const maxTokenLength = 65_536;
 
-export interface ReadModel {
+interface ReadModel {
   readonly vocabulary: Vocabulary;
   readonly table: TokenTable;
   readonly model: ModelSpecification;
