@@ -9,7 +9,7 @@ interface JsonLimits {
 }
 
 /**
- * JSON from a file nobody vouches for: strict UTF-8, at most 64 levels deep (checked before anything is built).
+ * JSON from an untrusted file: strict UTF-8, at most 64 levels deep (checked before anything is built).
  * @throws OctavoError `artifact_invalid`, naming `path`
  */
 export function parseArtifactJson(bytes: Uint8Array, path: string, limits: JsonLimits = {}): unknown {

@@ -14,7 +14,7 @@ import { qwen3CoderFormat } from "./formats/qwen3-coder.js";
 import type { ToolFormat } from "./machine.js";
 import { type ReasoningFormat, reasoningFormats } from "./reasoning/reasoning-format.js";
 
-/** A format, the other names it goes by, and the texts of which a chat template that uses it has one, or all of one group. */
+/** A format, its other names, and how chat templates that use it are recognised: by any of these texts or groups of texts. */
 interface FormatRow {
   readonly format: ToolFormat;
   readonly aliases?: readonly string[];
@@ -67,7 +67,7 @@ export function reasoningTags({ tools, reasoning }: OutputFormats): ReasoningFor
   return reasoning ?? (tools === harmonyFormat ? harmonyReasoningFormat : undefined);
 }
 
-/** `auto` goes by the chat template; `none` leaves the output as it is. */
+/** `auto` detects the format from the chat template; `none` leaves the output unparsed. */
 interface FormatNames {
   readonly toolCallParser: string;
   readonly reasoningParser: string;

@@ -11,7 +11,7 @@ interface Pending {
   readonly tenants: Set<string>;
   readonly resolve: (rules: RuleSet) => void;
   readonly reject: (error: OctavoError) => void;
-  /** It is being compiled: leaving makes no difference any more. */
+  /** Called when compilation begins: aborting no longer removes it. */
   readonly stay: () => void;
 }
 
@@ -25,8 +25,8 @@ interface CompileQueueOptions {
 const defaultThreads = 2;
 
 /**
- * Shares a few threads out to the grammars that wait. A tenant has one thread at a time, so that one whose grammars take
- * long leaves another to the others; tenants take turns, and of a tenant's grammars the shortest is next.
+ * Compiles waiting grammars on a few threads. A tenant occupies one thread at a time, so slow grammars of one tenant
+ * cannot block the others; tenants take turns, and the shortest grammar of a tenant comes first.
  */
 export class CompileQueue {
   readonly #threads: readonly CompileThread[];

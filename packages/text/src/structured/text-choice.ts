@@ -1,6 +1,6 @@
 import { choice, empty, type Node, sequence } from "./node.js";
 
-/** Fewer texts than this are told apart one by one. */
+/** Fewer texts than this stay a plain choice. */
 const enoughTexts = 16;
 /** Levels of branching at most; below them texts stand side by side. */
 const maxLevels = 64;

@@ -124,7 +124,7 @@ export class TokenTable {
   }
 }
 
-/** FNV-1a, with a last mixing of the high bits into the low ones left to whoever masks it. */
+/** FNV-1a, without the final mixing of high bits into low ones, which the caller does when it masks. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0;
   for (let index = start; index < end; index++) hash = Math.imul(hash ^ bytes[index]!, 0x01000193);

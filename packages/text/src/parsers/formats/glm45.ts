@@ -15,7 +15,7 @@ const maxNameLength = 512;
 
 /**
  * `<tool_call>name`, then `<arg_key>key</arg_key><arg_value>value</arg_value>` per argument, `</tool_call>`; strings as plain
- * text, other values as JSON, told apart by the tool's schema. Format: the chat template of zai-org/GLM-4.5.
+ * text, other values as JSON; the tool's schema says which. Format: the chat template of zai-org/GLM-4.5.
  */
 const machine: OutputMachine = function* (context) {
   const { input, sink } = context;

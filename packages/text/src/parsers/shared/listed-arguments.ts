@@ -3,7 +3,7 @@ import { atMostOne, eitherOf, inOrder, literalSpec } from "../../structured/gram
 import { type ChatTool, OctavoError } from "@octavo/protocol";
 import { toolSchemas, valueKind } from "./tool-schemas.js";
 
-/** How a format that lists its arguments one by one writes them. */
+/** How a format writes arguments that it lists one by one. */
 export interface ArgumentNotation {
   /** Before and behind a value. */
   readonly before: (key: string) => string;
@@ -17,18 +17,18 @@ export interface ArgumentNotation {
   readonly any: GrammarSpec;
 }
 
-/** Keywords that look at several arguments, which are written apart here. */
+/** Keywords that constrain several arguments together, which formats that list them one by one cannot enforce. */
 const combiningKeywords: readonly string[] = [
   ..."$ref $dynamicRef allOf anyOf oneOf not if enum const minProperties maxProperties".split(" "),
   ..."patternProperties propertyNames unevaluatedProperties".split(" "),
   ..."dependencies dependentRequired dependentSchemas".split(" "),
 ];
-/** Arguments that may all be left out need a way for each that may be the first and the next. */
+/** When all arguments are optional, any of them may come first: the grammar grows with the square of their number. */
 const maxOptional = 24;
 
 /**
- * A tool's arguments in the order of their declaration, each under its schema. Throws `invalid_request` for schemas that say
- * more than which arguments there are.
+ * A tool's arguments in declaration order, each under its own schema. Throws `invalid_request` for schemas that constrain
+ * several arguments together.
  */
 export function listedArguments(tool: ChatTool, schema: JsonObject, notation: ArgumentNotation): GrammarSpec {
   const { name } = tool.function;
@@ -87,7 +87,7 @@ function joined(items: readonly Item[], separator: string, at: string): GrammarS
   return eitherOf(...starts, literalSpec(""));
 }
 
-/** A value as the parser will read it back: text, JSON, or what can be told apart. */
+/** A value as the parser reads it back: text, JSON, or either where the two cannot be confused. */
 function valueSpec(
   schema: JsonObject,
   key: string,

@@ -35,7 +35,7 @@ export function containsCounts(conjunction: Conjunction): ContainsCount[] {
 }
 
 /**
- * Items of which some are good under the schemas of `contains`. Each item is taken either as one that is counted, and is
+ * Items some of which satisfy the schemas of `contains`. Each item is taken either as one that is counted, and is
  * good under the schema, or as one that is not: which it then may be as well, unless there is an upper bound to count for.
  */
 export function countedItems(

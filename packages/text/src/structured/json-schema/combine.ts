@@ -66,7 +66,7 @@ export class Combinations {
     return this.#negation.not(schema);
   }
 
-  /** Each result is a conjunction without any of the combining keywords; a value is good under at least one of them. */
+  /** Each result is a conjunction without any of the combining keywords; a value satisfies at least one of them. */
   branches(conjunction: Conjunction): Conjunction[] {
     const done: Conjunction[] = [];
     const pending: Conjunction[] = [conjunction];
@@ -216,7 +216,7 @@ export function kindsIn(conjunction: Conjunction): number {
   return conjunction.reduce((bits, located) => bits & kindsOf(located), anyKind);
 }
 
-/** Kinds by what `type` says alone: values of kinds that no keyword speaks of are good under it. */
+/** Kinds by `type` alone: a value whose kind no keyword mentions satisfies the schema. */
 export function allKindsIn(conjunction: Conjunction): number {
   return kindsIn(
     conjunction.filter(({ schema }) => schema["type"] !== undefined || restrictionOf(schema) !== undefined),

@@ -26,7 +26,7 @@ export interface Divisor {
 
 /**
  * Numbers that a divisor divides, or with `isNegated` does not, without exponent. A validator divides doubles, where 0.07
- * is no multiple of 0.01: what is written has to be a multiple both so and in decimals. Sums of powers of two divide
+ * is not a multiple of 0.01: generated numbers are multiples both in binary and in decimal arithmetic. Sums of powers of two divide
  * exactly; for other fractions the multiples between the bounds are listed and tried.
  */
 export function multipleNode(
@@ -60,7 +60,7 @@ export function multipleNode(
   );
 }
 
-/** Decimal numbers of which `divisor` divides the digits with the point moved by `places`. */
+/** Decimal numbers that are multiples of `divisor` once the decimal point is moved right by `places`. */
 function dividing(divisor: number, places: number, rules: RuleBuilder): Node {
   const numStates = 1 + (places === 0 ? 1 : places + 2) * divisor;
   const key = `multiples of ${divisor} with ${places} places`;

@@ -11,7 +11,7 @@ import { pathOf, schemaError } from "./schema-error.js";
 import { patternNode, stringContent } from "./string-node.js";
 
 const maxProperties = 1024;
-/** Patterns of `patternProperties` on one object: keys are told apart by each set of them. */
+/** Patterns of `patternProperties` on one object: each subset of them needs a kind of member of its own. */
 const maxPatterns = 3;
 
 interface Property {
@@ -65,7 +65,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
     const origin = required.get(name);
     if (good === undefined) {
       if (origin === undefined) continue;
-      // One of several ways that turns out to be none, or a schema at odds with itself.
+      // One of several branches that cannot be satisfied, or a schema that contradicts itself.
       if (conjunction.length > 1) return nothing;
       throw schemaError(
         pathOf(origin.path, "required"),
@@ -82,8 +82,8 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
 }
 
 /**
- * What all schemas say of a member. `say` tells what one says of it, undefined for nothing: `unevaluatedProperties` speaks
- * of members of which none that it can see has anything to say.
+ * What all schemas say of a member. `say` tells what one says of it, undefined for nothing: `unevaluatedProperties` applies
+ * to members that no schema visible to it mentions.
  */
 function schemasOf(
   conjunction: Conjunction,

@@ -9,7 +9,7 @@ export type MatchStep = (index: number) => number;
 export interface MatchState {
   text: string;
   steps: number;
-  /** Counts the texts gone through, so that a step can tell what it remembers of an earlier one. */
+  /** Counts the texts matched so far, so that a step discards what it remembers of an earlier text. */
   pass: number;
 }
 
