@@ -33,7 +33,7 @@ export class CompileQueue {
   readonly #waiting = new Set<Pending>();
   /** Tenants whose grammars are being compiled. */
   readonly #served = new Set<string>();
-  /** When tenants had their last turn, of those that have grammars here. */
+  /** The last turn of each tenant that has grammars here. */
   readonly #turns = new Map<string, number>();
   readonly #onVocabulary: (vocabulary: GrammarVocabulary) => void;
   #start: WorkerStart;
@@ -50,7 +50,7 @@ export class CompileQueue {
     this.#threads = Array.from({ length: numThreads }, () => new CompileThread(() => this.#start, timeoutMs));
   }
 
-  /** What is aborted before its turn has come is not compiled: throws `request_cancelled`. */
+  /** Throws `request_cancelled` when aborted before compilation begins. */
   compile(spec: string, tenant: string, signal: AbortSignal): Promise<RuleSet> {
     return new Promise((resolve, reject) => {
       if (this.#isDisposed) {
@@ -71,7 +71,7 @@ export class CompileQueue {
     });
   }
 
-  /** Another tenant waits for a grammar too: it is next when either's turn has come. */
+  /** Another tenant waits for the grammar too: the turn of either compiles it. */
   join(spec: string, tenant: string): void {
     for (const pending of this.#waiting) if (pending.spec === spec) pending.tenants.add(tenant);
     this.#next();

@@ -14,7 +14,7 @@ import type { RuleBuilder } from "../rule-builder.js";
 import { digits, exactDigits, type NumberBounds } from "./number-node.js";
 import { schemaError } from "./schema-error.js";
 
-/** States of the automaton that divides; more would make masks slow. */
+/** Most states of the dividing automaton; more would make masks slow. */
 const maxStates = 4098;
 /** Multiples between bounds that are listed where dividing doubles is not exact. */
 const maxListed = 2048;
@@ -122,7 +122,7 @@ function pointed(value: bigint, places: number): string {
   return `${value < 0n ? "-" : ""}${whole}${rest === "" ? "" : `.${rest}`}`;
 }
 
-/** Decimals that are no integers, with digits that doubles keep apart from one. */
+/** Decimals that are not integers, with few enough digits that parsing does not round them to one. */
 export const fractional: Node = sequence(
   optional(text("-")),
   digits(1, 8),

@@ -33,7 +33,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
     new Set(part.flatMap((located) => schemaMap(located, "properties").map(([name]) => name)));
   const required = new Map<string, Located>();
   for (const located of conjunction) for (const name of requiredNames(located)) required.set(name, located);
-  // A property that may not be there declares nothing.
+  // A property with the schema `false` is not a declaration.
   const isDeclared =
     own.some((located) => schemaMap(located, "properties").some(([, schema]) => schema !== false)) ||
     conjunction.some(({ schema }) => schema["unevaluatedProperties"] === false);
@@ -44,7 +44,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
         schema["additionalProperties"] === undefined && (schema["unevaluatedProperties"] ?? false) === false,
     );
   const patterns = patternsOf(conjunction, compiler);
-  // What conditions speak of is a member of a closed object only where a schema of its own allows it.
+  // A property named only by a condition is a member of a closed object only if another schema allows it.
   const declared = [...namesIn(own)];
   for (const name of namesIn(conjunction)) {
     if (declared.includes(name)) continue;
@@ -112,7 +112,7 @@ function requiredNames({ schema, path }: Located): readonly string[] {
   return required;
 }
 
-/** What one schema says of a member: its property's schema, those of patterns, or that of additional ones. */
+/** The schemas that one schema gives a member: from `properties`, `patternProperties` or `additionalProperties`. */
 function schemasOfMember(
   located: Located,
   name: string,
@@ -152,7 +152,7 @@ function patternsOf(conjunction: Conjunction, { writing }: SchemaCompiler): read
   return [...found.values()];
 }
 
-/** What `propertyNames` asks of every key. */
+/** The condition of `propertyNames` on every key. */
 function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler): Node[] {
   const { propertyNames } = schema;
   if (propertyNames === undefined || propertyNames === true) return [];
@@ -169,7 +169,7 @@ function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler)
   return [all(compiler.writing.anything, choice(...options))];
 }
 
-/** One kind of other member for each set of patterns that a key may match. */
+/** One kind of additional member for each subset of the patterns that a key may match. */
 function otherMembers(
   conjunction: Conjunction,
   names: readonly string[],
@@ -216,7 +216,7 @@ function countBounds(
   let most = Number.POSITIVE_INFINITY;
   for (const located of conjunction) {
     const atLeast = countKeyword(located, "minProperties") ?? 0;
-    // Other members may repeat a key, which a reader counts once, so no more than one of them counts here.
+    // Other members may repeat a key, which a parser counts once, so at most one of them counts here.
     if (others.length > 0 && atLeast > properties.filter(({ isRequired }) => isRequired).length + 1)
       throw schemaError(
         pathOf(located.path, "minProperties"),

@@ -17,7 +17,7 @@ interface Restriction {
 
 const restrictions = new WeakMap<JsonObject, Restriction>();
 
-/** A schema of its own for a restriction, with keywords beside it. */
+/** A schema that stands for a restriction together with keywords. */
 export function restricted(restriction: Restriction, keywords: JsonObject = {}): JsonObject {
   const schema = { ...keywords };
   restrictions.set(schema, restriction);
