@@ -49,11 +49,11 @@ const machine: OutputMachine = function* (context) {
   }
 };
 
-/** Everything a header consists of; the type of content may stand without its tag. */
+/** The known parts of a header; the content type may appear without its tag. */
 const headerParts =
   /<\|(?:start|message)\|>|(?<=<\|start\|>)assistant|<\|channel\|>\s*(?:(?:analysis|commentary|final)\b)?|(?:^|\s|(?<=>))to=[^\s<]+|<\|constrain\|>|\bjson\b/g;
 
-/** One message; returns whether another one's header follows at once. */
+/** Reads one message; returns whether the header of another follows immediately. */
 function* readMessage({ input, sink }: MachineContext): Waiting<boolean> {
   let raw = "";
   let header = "";
@@ -99,14 +99,14 @@ function* readContent(input: Input, sink: EventSink): Waiting<string | undefined
 
 const markers = [start, channelTag, constrain, message, end, call, done];
 
-/** Where reasoning stands, for bounding it. */
+/** The tags around reasoning, for limiting its length. */
 export const harmonyReasoningTags = {
   startTags: [`${channelTag}analysis${message}`],
   endTags: [end],
   beginsOpen: false,
 } as const;
 
-/** A message's body: any text but markup, characters that spell markup included. */
+/** A message's body: any text without markup, whether as special tokens or as plain characters. */
 const body: GrammarSpec = { kind: "schema_text", schema: { type: "string" }, without: markers };
 const nextMessage = literalSpec(`${end}${start}assistant`);
 const contentType = atMostOne(inOrder(regexSpec(" ?"), literalSpec(constrain), regexSpec("\\w{0,32}")));
@@ -119,7 +119,7 @@ function heading(channels: string): GrammarSpec {
 const reasoned = anyNumberOf(inOrder(heading("analysis"), body, nextMessage));
 const freeMessage = inOrder(heading("analysis|commentary|final"), body);
 
-/** The recipient stands before the channel or behind it. */
+/** The recipient may precede or follow the channel. */
 function callHeading(name: string): readonly GrammarSpec[] {
   const channel = regexSpec("(?:commentary|analysis)");
   const recipient = literalSpec(` to=functions.${name}`);
@@ -133,7 +133,7 @@ function callHeading(name: string): readonly GrammarSpec[] {
   ];
 }
 
-/** Messages of any kind as long as only these calls are among them. */
+/** Any messages whose only calls are these. */
 function answerWith(calls: GrammarSpec, mustCall: boolean): GrammarSpec {
   const ended = inOrder(calls, atMostOne(literalSpec(call)));
   if (mustCall) return inOrder(reasoned, ended);

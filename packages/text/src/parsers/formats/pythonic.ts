@@ -9,7 +9,7 @@ import { takeText } from "../shared/tags.js";
 /**
  * `[name(key=value, ...), ...]` as the beginning of the answer, values in Python's notation. Format: Meta's Llama 3.2 and 4
  * prompt formats ("zero-shot function calling"), also ToolACE. Llama 4 may put it between `<|python_start|>` and
- * `<|python_end|>`. A bracket that no call follows is content.
+ * `<|python_end|>`. A bracket without a call is content.
  */
 function pythonicMachine(start: string | undefined, end: string | undefined): OutputMachine {
   return function* (context) {
@@ -54,7 +54,7 @@ function* readCalls(context: MachineContext, opening: string): Waiting {
   }
 }
 
-/** After `name(`: a call goes on with `)` or `key=`. Otherwise the bracket is handed back and nothing is taken. */
+/** After `name(`: a call continues with `)` or `key=`. Otherwise the parenthesis is unread and nothing is consumed. */
 function* beginsArguments(input: Input, name: string): Waiting<boolean> {
   const space = yield* takeSpace(input);
   const unit = yield* input.peek();
@@ -90,7 +90,7 @@ function readArguments(input: Input, onJson: (text: string) => void): Waiting<st
   );
 }
 
-/** Values as JSON, which is Python but for true, false and null: the machine reads both. */
+/** Constrained values are JSON, which the machine reads as well as Python. */
 function pythonicLayout(start: string): CallLayout {
   return {
     open: `${start}[`,

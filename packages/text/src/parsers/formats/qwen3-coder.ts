@@ -14,8 +14,8 @@ const parameterEnd = "</parameter>";
 const maxNameLength = 512;
 
 /**
- * `<tool_call><function=name><parameter=key>value</parameter>...</function></tool_call>`, values as plain text whose type the
- * tool's schema tells. Format: the chat template of Qwen/Qwen3-Coder. Models leave `<tool_call>` out at times.
+ * `<tool_call><function=name><parameter=key>value</parameter>...</function></tool_call>`, values as plain text typed by the
+ * tool's schema. Format: the chat template of Qwen/Qwen3-Coder. Models sometimes omit `<tool_call>`.
  */
 const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
@@ -49,7 +49,7 @@ function* readFunction({ input, sink, schemas }: MachineContext, opening: string
   sink.endCall(problem);
 }
 
-/** To the end of the function; returns what is wrong. Text between parameters is content. */
+/** Reads to the end of the function; returns the problem, if any. Text between parameters is content. */
 function* readParameters(
   { input, sink, schemas }: MachineContext,
   name: string,

@@ -2,15 +2,15 @@ import { type Input, takeSpace, type Waiting } from "./input.js";
 import { takeText } from "./tags.js";
 
 export interface Brackets {
-  /** What closes the list in the text; its opening bracket was taken. */
+  /** The closing bracket in the text; the opening one has been read. */
   readonly close: string;
-  /** The brackets of the JSON that is written. */
+  /** The brackets in the JSON output. */
   readonly json: "[]" | "{}";
 }
 
 /**
- * Reads items between commas to the closing bracket, the last comma left over or not, and hands them on as JSON. `readItem`
- * writes `lead`, the comma before the item, before it writes the item. Both it and this return what is wrong, if anything.
+ * Reads comma-separated items up to the closing bracket (a trailing comma is allowed) and passes them on as JSON. `readItem`
+ * writes `lead`, the separating comma, before its item. Both functions return the problem, if there is one.
  */
 export function* readCommaSeparated(
   input: Input,

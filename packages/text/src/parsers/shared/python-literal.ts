@@ -28,9 +28,9 @@ const simpleEscapes: Readonly<Record<string, string>> = {
 const hexLengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /**
- * Reads one literal of Python's grammar (strings, numbers, True, False, None, lists, tuples, dictionaries; lower-case
- * words of JSON too) and hands it on as JSON while it comes. Returns what is wrong, if anything; the text that could not be
- * read has not been taken.
+ * Reads one literal of Python's grammar (strings, numbers, True, False, None, lists, tuples, dictionaries; also JSON's
+ * lower-case words) and streams it as JSON. Returns the problem, if there is one; the text that could not be read stays
+ * unread.
  */
 export function* pythonLiteral(
   input: Input,
@@ -50,7 +50,7 @@ export function* pythonLiteral(
   return yield* pythonWord(input, onJson);
 }
 
-/** A name with what tools' names may have in them; "" when none stands here. */
+/** A tool or argument name; "" when there is none. */
 export function* pythonName(input: Input): Waiting<string> {
   let name = "";
   while (name.length < 256) {
@@ -78,7 +78,7 @@ function* pythonString(
   return undefined;
 }
 
-/** Escapes that Python does not know keep their backslash, as there. */
+/** Unknown escapes keep their backslash, as in Python. */
 function* pythonEscape(input: Input, onJson: (text: string) => void): Waiting {
   const unit = yield* input.next();
   const simple = simpleEscapes[unit];

@@ -8,7 +8,7 @@ interface SectionTags {
   readonly callStart: string;
 }
 
-/** Calls one after another between section tags, or without their section; `readCall` reads one from after its tag. */
+/** Consecutive calls between section tags, or without a section; `readCall` reads one call after its start tag. */
 export function sectionedCalls(
   { sectionStart, sectionEnd, callStart }: SectionTags,
   readCall: (context: MachineContext) => Waiting,

@@ -55,7 +55,7 @@ export function compileNode(node: Regex, next: MatchStep, state: MatchState, isF
 }
 
 /**
- * The code points a match of the node can start with; undefined when it may match nothing or look elsewhere first.
+ * The code points a match of the node can start with; undefined when it may match the empty text or begins with a lookaround.
  */
 export function firstSet(node: Regex): CharacterSet | undefined {
   switch (node.kind) {
