@@ -25,6 +25,7 @@ import type { Registry } from "./metrics/registry.js";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";
 import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
+import { invalidField, unsupportedField } from "./generation/refusal.js";
 
 /** What a request is answered by: the model, or one of its adapters. */
 export interface ServedModel {
@@ -136,8 +137,10 @@ export class Service {
     const { vocabSize } = this.model.tokenizer;
     const bad = tokens.findIndex((token) => token < 0 || token >= vocabSize);
     if (bad < 0) return;
-    const message = `${param}[${bad}]: token id ${tokens[bad]} is outside the vocabulary of ${vocabSize} tokens`;
-    throw new OctavoError("invalid_request", message, { param: `${param}[${bad}]` });
+    throw invalidField(
+      `${param}[${bad}]`,
+      `token id ${tokens[bad]} is outside the vocabulary of ${vocabSize} tokens`,
+    );
   }
 
   /** Whom the engine's requests are accounted to, and when they are due. */
@@ -163,9 +166,10 @@ export class Service {
     const faults = octavo?.faults;
     if (faults === undefined || faults === null) return {};
     if (!this.config.enableFaultInjection) {
-      const message =
-        "octavo.faults: this server takes no faults; its operator can start it with --enable-fault-injection";
-      throw new OctavoError("unsupported_parameter", message, { param: "octavo.faults" });
+      throw unsupportedField(
+        "octavo.faults",
+        "this server takes no faults; its operator can start it with --enable-fault-injection",
+      );
     }
     const listed = (at: number | readonly number[] | null | undefined): readonly number[] =>
       typeof at === "number" ? [at] : (at ?? []);
@@ -181,8 +185,10 @@ export class Service {
     if (this.config.schedulingPolicy === "priority" || !priority) return;
     const policy =
       this.config.schedulingPolicy === "fair" ? "fairly between tenants" : "first-come first-served";
-    const message = `priority: this server schedules ${policy}; start it with --scheduling-policy priority`;
-    throw new OctavoError("invalid_request", message, { param: "priority" });
+    throw invalidField(
+      "priority",
+      `this server schedules ${policy}; start it with --scheduling-policy priority`,
+    );
   }
 
   /** Whether a stream ends with a usage chunk: asked for, or forced by the operator. */

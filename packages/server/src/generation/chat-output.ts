@@ -6,7 +6,6 @@ import {
   type ChatDelta,
   type ChatFinishReason,
   type ChatToolCall,
-  OctavoError,
 } from "@octavo/protocol";
 import type { OutputEvent } from "@octavo/text/parsers/output-events";
 import { OutputParser } from "@octavo/text/parsers/output-parser";
@@ -17,6 +16,7 @@ import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
 import { ReasoningTokens } from "./reasoning-tokens.js";
 import type { OutputConstraint } from "./output-constraint.js";
 import { afterReasoning, toolChoice, type ToolChoice, withTools } from "./tool-grammar.js";
+import { unsupportedField } from "./refusal.js";
 
 export type ChatOutputFields = Pick<
   ChatCompletionRequest,
@@ -60,9 +60,10 @@ export class ChatOutput {
     const reasoning = reasoningTags(this.#formats);
     const [endTag] = reasoning?.endTags ?? [];
     if (reasoning === undefined || endTag === undefined) {
-      const message =
-        "thinking_token_budget: what ends this model's reasoning is not known; the server's operator can say with --reasoning-parser";
-      throw new OctavoError("unsupported_parameter", message, { param: "thinking_token_budget" });
+      throw unsupportedField(
+        "thinking_token_budget",
+        "what ends this model's reasoning is not known; the server's operator can say with --reasoning-parser",
+      );
     }
     if (this.#promptReasoning === "closed") return undefined;
     const { startTags, endTags, beginsOpen } = reasoning;

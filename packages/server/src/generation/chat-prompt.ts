@@ -1,6 +1,7 @@
 import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
 import { detectContentFormat } from "@octavo/engine/parts";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
+import { invalidField, unsupportedField } from "./refusal.js";
 
 /** What shapes a chat prompt; `/tokenize` has these fields too. */
 export type ChatPromptFields = Pick<
@@ -67,14 +68,14 @@ async function renderChatPrompt(
   signal: AbortSignal,
 ): Promise<string> {
   if (fields.continue_final_message === true && fields.add_generation_prompt === true) {
-    const message = "continue_final_message and add_generation_prompt exclude each other";
-    throw new OctavoError("invalid_request", message, { param: "continue_final_message" });
+    throw invalidField("continue_final_message", "it and add_generation_prompt exclude each other");
   }
   const requested = fields.chat_template ?? undefined;
   if (requested !== undefined && !options.trustRequestChatTemplate) {
-    const message =
-      "chat_template: templates in requests are off; the server's operator can allow them with --trust-request-chat-template";
-    throw new OctavoError("unsupported_parameter", message, { param: "chat_template" });
+    throw unsupportedField(
+      "chat_template",
+      "templates in requests are off; the server's operator can allow them with --trust-request-chat-template",
+    );
   }
   const hasTools = fields.tools !== undefined && fields.tools !== null && fields.tools.length > 0;
   const template = requested === undefined ? modelTemplate(model, hasTools) : undefined;
@@ -124,15 +125,14 @@ function templateVariables(
   const reserved = Object.keys(given).find((key) => reservedVariables.has(key));
   if (reserved !== undefined) {
     const param = `chat_template_kwargs.${reserved}`;
-    throw new OctavoError("invalid_request", `${param}: this variable is set by the server`, { param });
+    throw invalidField(param, "this variable is set by the server");
   }
   const unknown = Object.keys(given).find(
     (key) => known !== undefined && !known.has(key) && !widelySentVariables.has(key),
   );
   if (unknown !== undefined) {
     const param = `chat_template_kwargs.${unknown.slice(0, 100)}`;
-    const message = `${param}: the model's chat template has no variable of this name`;
-    throw new OctavoError("invalid_request", message, { param });
+    throw invalidField(param, "the model's chat template has no variable of this name");
   }
   const variables = fields.reasoning_effort ? { reasoning_effort: fields.reasoning_effort, ...given } : given;
   return Object.keys(variables).length === 0 ? undefined : variables;
@@ -188,8 +188,8 @@ function parseArguments(
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new OctavoError("invalid_request", `${param}: the text is not valid JSON`, { param, cause });
+    throw invalidField(param, "the text is not valid JSON", cause);
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
-  throw new OctavoError("invalid_request", `${param}: expected a JSON object`, { param });
+  throw invalidField(param, "expected a JSON object");
 }

@@ -1,4 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
 
 export interface TokenBudget {
   /** As the request said; undefined when it did not. */
@@ -19,9 +20,7 @@ export function resolveMaxTokens(
   promptField: string,
 ): number | undefined {
   if (promptTokens === 0) {
-    throw new OctavoError("invalid_request", `${promptField}: the prompt has no tokens`, {
-      param: promptField,
-    });
+    throw invalidField(promptField, "the prompt has no tokens");
   }
   const room = maxModelLen - promptTokens;
   if (room < 1) {

@@ -5,6 +5,7 @@ import type {
   MessagesRequest,
 } from "@octavo/protocol";
 import { chatCompletionRequest, OctavoError, parseWith } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
 
 type Prompt = Pick<MessagesRequest, "model" | "messages" | "system" | "tools" | "tool_choice" | "thinking">;
 type Message = Prompt["messages"][number];
@@ -58,8 +59,10 @@ function thinkingBudget({ thinking, max_tokens: maxTokens }: MessagesRequest): n
   if (thinking?.type !== "enabled") return undefined;
   const { budget_tokens: tokens } = thinking;
   if (tokens < maxTokens) return tokens;
-  const message = `${budget}: ${tokens} leaves nothing for the answer; it must be less than max_tokens, which is ${maxTokens}`;
-  throw new OctavoError("invalid_request", message, { param: budget });
+  throw invalidField(
+    budget,
+    `${tokens} leaves nothing for the answer; it must be less than max_tokens, which is ${maxTokens}`,
+  );
 }
 
 /** Anthropic's name for it. */
@@ -77,9 +80,7 @@ function chatToolChoice({ type, name }: NonNullable<Prompt["tool_choice"]>): unk
   if (type === "auto" || type === "none") return type;
   if (type === "any") return "required";
   if (name) return { type: "function", function: { name } };
-  throw new OctavoError("invalid_request", "tool_choice.name: the tool to call is missing", {
-    param: "tool_choice.name",
-  });
+  throw invalidField("tool_choice.name", "the tool to call is missing");
 }
 
 function chatMessages({ role, content }: Message): readonly object[] {

@@ -6,6 +6,7 @@ import {
   structuralTag,
   type StructuralTag,
 } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
 
 /** What a request wants its output to look like, and the field that says so. */
 export interface OutputConstraint {
@@ -21,7 +22,7 @@ export function outputConstraint(fields: ConstraintFields): OutputConstraint | u
   const found = [...fromResponseFormat(fields), ...fromStructuredOutputs(fields), ...fromGuided(fields)];
   const [first, second] = found;
   if (first !== undefined && second !== undefined)
-    throw invalid(second.param, `the output is already constrained by ${first.param}; send one of them`);
+    throw invalidField(second.param, `the output is already constrained by ${first.param}; send one of them`);
   return first;
 }
 
@@ -87,7 +88,7 @@ function fromStructuredOutputs({ structured_outputs: outputs }: ConstraintFields
     found.push({ param: at("structural_tag"), spec: taggedText(parsed) });
   }
   if (found.length === 0)
-    throw invalid(
+    throw invalidField(
       "structured_outputs",
       "needs one of json, regex, choice, grammar, json_object and structural_tag",
     );
@@ -131,10 +132,6 @@ function parseJson(source: string, param: string): unknown {
   try {
     return JSON.parse(source) as unknown;
   } catch {
-    throw invalid(param, "is a string that is not JSON");
+    throw invalidField(param, "is a string that is not JSON");
   }
-}
-
-function invalid(param: string, message: string): OctavoError {
-  return new OctavoError("invalid_request", `${param}: ${message}`, { param });
 }

@@ -1,5 +1,16 @@
 import type { GenerationEvent, SequenceDelta, TokenLogprob } from "@octavo/engine";
 import type { ChatCompletionRequest } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
+
+/** Throws `invalid_request` for fields that only a stream has, or that a stream cannot have. */
+export function checkStreamFields(
+  request: Pick<ChatCompletionRequest, "stream" | "stream_options" | "prompt_logprobs">,
+): void {
+  if (request.stream !== true && request.stream_options)
+    throw invalidField("stream_options", "only a streamed answer has them; set stream to true");
+  if (request.stream === true && typeof request.prompt_logprobs === "number")
+    throw invalidField("prompt_logprobs", "not available in a stream");
+}
 
 /**
  * Joins a streamed answer's increments until a sequence has so many tokens as `stream_interval` says. The first ones of a

@@ -1,10 +1,11 @@
 import type { GrammarSpec, JsonObject } from "@octavo/engine";
-import { type ChatCompletionRequest, type ChatTool, OctavoError } from "@octavo/protocol";
+import { type ChatCompletionRequest, type ChatTool } from "@octavo/protocol";
 import type { CallLayout, ToolFormat } from "@octavo/text/parsers/machine";
 import { jsonArrayLayout } from "@octavo/text/parsers/shared/json-calls";
 import { listedArguments } from "@octavo/text/parsers/shared/listed-arguments";
 import type { OutputConstraint } from "./output-constraint.js";
 import type { PromptReasoning, ReasoningFormat } from "@octavo/text/parsers/reasoning/reasoning-format";
+import { invalidField, unsupportedField } from "./refusal.js";
 
 export type ToolChoice = "none" | "auto" | "required" | { readonly named: string };
 
@@ -17,11 +18,14 @@ export function toolChoice({ tools, tool_choice: choice }: ToolFields): ToolChoi
     return names.length === 0 ? "none" : "auto";
   if (choice === "none") return "none";
   if (names.length === 0)
-    throw invalid("tool_choice", "a call can only be asked for together with tools; none are given");
+    throw invalidField("tool_choice", "a call can only be asked for together with tools; none are given");
   if (choice === "required") return "required";
   const { name } = choice.function;
   if (!names.includes(name))
-    throw invalid("tool_choice.function.name", `no tool has the name ${JSON.stringify(name.slice(0, 64))}`);
+    throw invalidField(
+      "tool_choice.function.name",
+      `no tool has the name ${JSON.stringify(name.slice(0, 64))}`,
+    );
   return { named: name };
 }
 
@@ -63,7 +67,7 @@ export function toolGrammar(
     const param = `tools[${strict}].function.strict`;
     const message =
       "this model's calls have no start that could be watched for; set tool_choice to required, or name the tool";
-    throw new OctavoError("unsupported_parameter", `${param}: ${message}`, { param });
+    throw unsupportedField(param, message);
   }
   const layout = format?.layout ?? plainLayout;
   const wanted = choice === "required" ? tools : tools.filter((tool) => tool.function.name === choice.named);
@@ -182,8 +186,4 @@ function withoutLead(parts: readonly GrammarSpec[], lead: string): readonly Gram
 
 function literal(text: string): GrammarSpec {
   return { kind: "literal", text };
-}
-
-function invalid(param: string, message: string): OctavoError {
-  return new OctavoError("invalid_request", `${param}: ${message}`, { param });
 }

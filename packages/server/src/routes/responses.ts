@@ -9,6 +9,7 @@ import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import { nowSeconds, type Service } from "../service.js";
+import { invalidField } from "../generation/refusal.js";
 
 interface Turn {
   readonly job: ChatJob;
@@ -66,8 +67,10 @@ function earlierTurns(service: Service, request: ResponsesRequest): readonly Dra
   if (id === undefined) return [];
   const { conversation, response } = service.responses.get(id, "previous_response_id");
   if (conversation !== undefined) return conversation;
-  const message = `previous_response_id: the response ${id} is ${response.status} and cannot be gone on from`;
-  throw new OctavoError("invalid_request", message, { param: "previous_response_id" });
+  throw invalidField(
+    "previous_response_id",
+    `the response ${id} is ${response.status} and cannot be continued`,
+  );
 }
 
 /** Runs a turn to its end and stores it. */
@@ -114,11 +117,10 @@ async function startInBackground(
   context: RequestContext,
   request: ResponsesRequest,
 ): Promise<ResponseObject> {
-  const refuse = (message: string): never => {
-    throw new OctavoError("invalid_request", `background: ${message}`, { param: "background" });
-  };
-  if (request.store === false) refuse("the answer could not be asked for with store: false");
-  if (request.stream === true) refuse("a stream is answered while it runs; ask for one of the two");
+  if (request.store === false)
+    throw invalidField("background", "the answer could not be fetched with store: false");
+  if (request.stream === true)
+    throw invalidField("background", "it cannot be combined with stream; set one of the two");
   const abort = new AbortController();
   const { signal } = abort;
   const { account, octavoId, arrivalMs } = context;
