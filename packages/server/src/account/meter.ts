@@ -7,7 +7,7 @@ import type { ServerConfig } from "../config.js";
 import { BoundedLabels } from "../metrics/bounded-labels.js";
 import type { Registry } from "../metrics/registry.js";
 import { servedNames } from "../served-names.js";
-import { totalUsage } from "../generation/usage.js";
+import { totalUsage } from "./usage.js";
 import type { MeteringLog } from "./metering-log.js";
 import { MeterMetrics } from "./meter-metrics.js";
 import type { RequestAccount } from "./request-account.js";

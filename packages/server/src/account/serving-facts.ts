@@ -1,6 +1,6 @@
 import type { Engine, FinishedRequest, RequestEvidence, ServingRecord } from "@octavo/engine";
 import type { ServingFacts, TokenUsage } from "@octavo/tracing";
-import { totalUsage } from "../generation/usage.js";
+import { totalUsage } from "./usage.js";
 
 export interface EngineIdentity {
   readonly engine: Engine;

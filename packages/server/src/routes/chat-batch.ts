@@ -13,7 +13,7 @@ import {
   startChats,
 } from "../generation/chat-job.js";
 import { collectGeneration } from "../generation/run.js";
-import { totalUsage, wireUsage } from "../generation/usage.js";
+import { totalUsage, wireUsage } from "../account/usage.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";

@@ -13,7 +13,7 @@ import { chatLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { readGeneration } from "../generation/run.js";
 import { chatNotes, wantsNotes } from "../generation/serving-records.js";
-import { wireUsage } from "../generation/usage.js";
+import { wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";

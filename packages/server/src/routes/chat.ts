@@ -12,7 +12,7 @@ import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { chatNotes } from "../generation/serving-records.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { collectGeneration, type SequenceResult } from "../generation/run.js";
-import { wireUsage } from "../generation/usage.js";
+import { wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { Service } from "../service.js";

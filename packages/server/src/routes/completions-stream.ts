@@ -4,7 +4,7 @@ import type { CompletionLogprobsBuilder } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { type GenerationEnd, readGeneration } from "../generation/run.js";
 import { completionNotes } from "../generation/serving-records.js";
-import { totalUsage } from "../generation/usage.js";
+import { totalUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";

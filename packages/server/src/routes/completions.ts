@@ -17,7 +17,7 @@ import { compileConstraint, outputConstraint } from "../generation/output-constr
 import { collectGeneration, startGenerations, type CollectedGeneration } from "../generation/run.js";
 import { completionNotes, engineRequestId } from "../generation/serving-records.js";
 import { toSamplingParams } from "../generation/sampling.js";
-import { totalUsage, wireUsage } from "../generation/usage.js";
+import { totalUsage, wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
