@@ -27,14 +27,14 @@ import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
 import { invalidField, unsupportedField } from "./generation/refusal.js";
 
-/** What a request is answered by: the model, or one of its adapters. */
+/** The model, or one of its adapters. */
 export interface ServedModel {
   /** As answers carry it. */
   readonly name: string;
   readonly adapter: LoadedAdapter | undefined;
 }
 
-/** What a request's body says of its tenant and of its time. */
+/** Body fields that decide the tenant and the deadlines. */
 export interface TermsFields {
   readonly user?: string | null | undefined;
   readonly octavo?:
@@ -47,14 +47,14 @@ export interface TermsFields {
     | undefined;
 }
 
-/** What the engine is told of a request beside its work. */
+/** Who an engine request is for, and its deadlines. */
 export interface RequestTerms {
   readonly owner: RequestAccount;
   readonly account: Account;
   readonly deadlines: Deadlines;
 }
 
-/** Names that a message lists. */
+/** Most names listed in an error message. */
 const mostListed = 20;
 
 /** What every handler works with: one model, its names, and the server's settings. */
@@ -68,9 +68,9 @@ export class Service {
   /** Changes whenever answers could: artifact, its configuration, Octavo's version. */
   readonly fingerprint: string;
   readonly tokenTexts: TokenTexts;
-  /** How answers are read: tool calls and reasoning. */
+  /** The output formats of tool calls and reasoning. */
   readonly formats: OutputFormats;
-  /** Responses of `/v1/responses` that can be asked for again. */
+  /** Stored responses of `/v1/responses`. */
   readonly responses = new ResponseStore();
   readonly startedAtSeconds = nowSeconds();
   readonly #tenants: TenantResolver;
@@ -114,7 +114,7 @@ export class Service {
     return request;
   }
 
-  /** The adapters that are served beside the model. */
+  /** The loaded adapters. */
   get adapters(): readonly LoadedAdapter[] {
     return this.model.adapters?.list() ?? [];
   }
@@ -132,7 +132,7 @@ export class Service {
     throw new OctavoError("model_not_found", message, { param: "model" });
   }
 
-  /** Throws `invalid_request` when ids reach outside the vocabulary. */
+  /** Throws `invalid_request` for ids outside the vocabulary. */
   checkTokens(tokens: Int32Array, param: string): void {
     const { vocabSize } = this.model.tokenizer;
     const bad = tokens.findIndex((token) => token < 0 || token >= vocabSize);
@@ -143,7 +143,7 @@ export class Service {
     );
   }
 
-  /** Whom the engine's requests are accounted to, and when they are due. */
+  /** The tenant that engine requests are charged to, and their deadlines. */
   termsOf(owner: RequestAccount, request: TermsFields): RequestTerms {
     owner.user = request.user ?? undefined;
     const account = owner.charged;
@@ -161,7 +161,7 @@ export class Service {
     };
   }
 
-  /** The faults that a request brings; throws `unsupported_parameter` unless the server takes some. */
+  /** The faults that a request injects; throws `unsupported_parameter` if the server does not allow them. */
   faultsOf(octavo: OctavoFields | null | undefined): { readonly faults?: RequestFaults } {
     const faults = octavo?.faults;
     if (faults === undefined || faults === null) return {};
@@ -197,7 +197,7 @@ export class Service {
   }
 }
 
-/** The shorter of the operator's bound, 0 for none, and the request's. */
+/** The shorter of the operator's limit, 0 for none, and the request's. */
 function soonest(configuredMs: number, wantedMs: number | null | undefined): number | undefined {
   const bounds = [configuredMs, wantedMs ?? 0].filter((ms) => ms > 0);
   return bounds.length === 0 ? undefined : Math.min(...bounds);

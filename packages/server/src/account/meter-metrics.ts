@@ -5,7 +5,7 @@ import type { MachineTime } from "./machine-clock.js";
 
 const callerLabels = ["model", "tenant", "feature"] as const;
 
-/** What requests and the machine cost, as counters. */
+/** Costs of requests and of the machine, as counters. */
 export class MeterMetrics {
   readonly #labels: BoundedLabels;
   readonly #counters;

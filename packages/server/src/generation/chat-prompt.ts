@@ -3,7 +3,7 @@ import { detectContentFormat } from "@octavo/engine/parts";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 import { invalidField, unsupportedField } from "./refusal.js";
 
-/** What shapes a chat prompt; `/tokenize` has these fields too. */
+/** Fields that shape a chat prompt; `/tokenize` has them too. */
 export type ChatPromptFields = Pick<
   ChatCompletionRequest,
   | "messages"
@@ -23,7 +23,7 @@ export interface ChatPromptOptions {
   readonly excludeToolsWhenToolChoiceNone: boolean;
 }
 
-/** Variables that templates get from elsewhere; a request must not replace them. */
+/** Template variables that the server sets; a request must not override them. */
 const reservedVariables = new Set([
   "messages",
   "tools",
@@ -40,7 +40,7 @@ const reservedVariables = new Set([
   "namespace",
 ]);
 
-/** Switches of reasoning that clients send whichever model answers; a template without them has nothing to switch. */
+/** Reasoning switches that clients send to every model; templates without them ignore them. */
 const widelySentVariables = new Set(["enable_thinking", "thinking", "preserve_thinking", "reasoning_effort"]);
 
 export interface ChatPrompt {
@@ -48,7 +48,7 @@ export interface ChatPrompt {
   readonly tokens: Int32Array;
 }
 
-/** Renders the messages with the model's template, or with the request's where that is trusted, and tokenises the text. */
+/** Renders the messages with the model's template, or the request's if trusted, and tokenises the text. */
 export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
@@ -56,7 +56,7 @@ export async function chatPrompt(
   signal: AbortSignal,
 ): Promise<ChatPrompt> {
   const text = await renderChatPrompt(model, fields, options, signal);
-  // the template writes BOS itself, so none is added unless asked for
+  // templates write BOS themselves, so none is added unless requested
   const addSpecialTokens = fields.add_special_tokens ?? false;
   return { text, tokens: await model.tokenizer.encodeAsync(text, { addSpecialTokens, signal }) };
 }
@@ -116,7 +116,7 @@ function templateInput(
   };
 }
 
-/** Only what the template reads reaches it; a name that it does not know is refused, since it would change nothing. */
+/** Variables for the template; names that it does not read are rejected, since they would have no effect. */
 function templateVariables(
   fields: ChatPromptFields,
   known: ReadonlySet<string> | undefined,
@@ -168,7 +168,7 @@ function messageContent(message: ChatMessage, keepsParts: boolean): TemplateMess
 
 type ToolCall = NonNullable<ChatMessage["tool_calls"]>[number];
 
-/** Templates iterate over arguments, so the JSON text that OpenAI's wire carries becomes an object, as in vLLM. */
+/** Templates iterate over arguments, so OpenAI's JSON text is parsed into an object, as in vLLM. */
 function templateToolCall(call: ToolCall, messageIndex: number, callIndex: number): unknown {
   const param = `messages[${messageIndex}].tool_calls[${callIndex}].function.arguments`;
   return {

@@ -17,7 +17,7 @@ export interface EmbeddedInput {
   readonly usage: Usage;
 }
 
-/** The vectors of texts or token ids, in order, computed together. `fieldOf` names an input in errors. */
+/** The embeddings of texts or token ids, in order, as one batch. `fieldOf` names an input in errors. */
 export async function embedInputs(
   service: Service,
   context: RequestContext,

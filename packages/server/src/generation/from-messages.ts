@@ -11,7 +11,7 @@ type Prompt = Pick<MessagesRequest, "model" | "messages" | "system" | "tools" | 
 type Message = Prompt["messages"][number];
 type Blocks = Exclude<Message["content"], string>;
 
-/** A Messages request as the chat request that means the same. Throws as a chat request would. */
+/** Translates a Messages request into a chat request. Throws as a chat request would. */
 export function chatFromMessages(request: MessagesRequest | CountTokensRequest): ChatCompletionRequest {
   const { tools, tool_choice: choice, thinking } = request;
   const hidesThinking = thinking?.type === "disabled" || thinking?.display === "omitted";
@@ -31,7 +31,7 @@ export function chatFromMessages(request: MessagesRequest | CountTokensRequest):
   });
 }
 
-/** A refusal of the chat request in the names that the Messages request has. */
+/** Translates field names in a chat request's error back to those of the Messages request. */
 export function inNamesOfMessages(thrown: unknown): unknown {
   if (!(thrown instanceof OctavoError) || thrown.param !== chatBudget) return thrown;
   const message = thrown.message.replace(chatBudget, budget);
@@ -54,7 +54,7 @@ function samplingFields(request: MessagesRequest): object {
   };
 }
 
-/** Thinking counts against `max_tokens`: a budget that takes all of them would leave no answer. */
+/** Thinking counts against `max_tokens`: a budget that uses all of them would leave no answer. */
 function thinkingBudget({ thinking, max_tokens: maxTokens }: MessagesRequest): number | undefined {
   if (thinking?.type !== "enabled") return undefined;
   const { budget_tokens: tokens } = thinking;
@@ -65,7 +65,7 @@ function thinkingBudget({ thinking, max_tokens: maxTokens }: MessagesRequest): n
   );
 }
 
-/** Anthropic's name for it. */
+/** Anthropic's `user`. */
 function userOf(request: MessagesRequest | CountTokensRequest): string | undefined {
   const user = "metadata" in request ? request.metadata?.["user_id"] : undefined;
   return typeof user === "string" ? user : undefined;
@@ -104,7 +104,7 @@ function assistantMessage(blocks: Blocks): Partial<ChatMessage> {
   };
 }
 
-/** Results come before what the user says about them, as templates want them right behind the calls. */
+/** Tool results come before the user's text, since templates expect them right after the calls. */
 function userMessages(blocks: Blocks): readonly object[] {
   const results = blocks.flatMap((block) => {
     if (block.type !== "tool_result") return [];

@@ -8,15 +8,15 @@ import {
 } from "@octavo/protocol";
 import { invalidField } from "./refusal.js";
 
-/** What a request wants its output to look like, and the field that says so. */
+/** A constraint on the output, and the field that sets it. */
 export interface OutputConstraint {
   readonly spec: GrammarSpec;
   readonly param: string;
 }
 
 /**
- * The constraint of a request under any of the names for it; undefined when it has none. Throws `invalid_request` when it
- * has several, or one that is malformed.
+ * A request's constraint, under any of its field names; undefined if it has none. Throws `invalid_request` for several
+ * constraints or a malformed one.
  */
 export function outputConstraint(fields: ConstraintFields): OutputConstraint | undefined {
   const found = [...fromResponseFormat(fields), ...fromStructuredOutputs(fields), ...fromGuided(fields)];
@@ -26,13 +26,13 @@ export function outputConstraint(fields: ConstraintFields): OutputConstraint | u
   return first;
 }
 
-/** A constraint made ready, and how long that took. */
+/** A compiled constraint, and how long compiling took. */
 export interface CompiledConstraint {
   readonly grammar: Grammar;
   readonly grammarMs: number;
 }
 
-/** Compiles a constraint for a tenant; what is wrong with it is said of its field. */
+/** Compiles a constraint for a tenant; errors name its field. */
 export async function compileConstraint(
   engine: Engine,
   { spec, param }: OutputConstraint,
@@ -111,7 +111,7 @@ function fromGuided(fields: ConstraintFields): OutputConstraint[] {
   return found;
 }
 
-/** As XGrammar's structural tags: text stays free until a trigger, and between a tag's begin and end stands JSON. */
+/** XGrammar's structural tags: text is free until a trigger; between a tag's begin and end is JSON. */
 function taggedText({ structures, triggers }: StructuralTag): GrammarSpec {
   return {
     kind: "tagged_text",

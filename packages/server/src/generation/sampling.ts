@@ -18,8 +18,7 @@ export interface WireSamplingContext {
 }
 
 /**
- * Wire fields as engine parameters. What a request leaves out comes from generation_config.json, then from
- * OpenAI's defaults. Throws `invalid_request` for values that do not fit the model or each other.
+ * Translates wire fields into engine parameters. Defaults come from generation_config.json, then from OpenAI. Throws `invalid_request` for values that do not fit the model or each other.
  */
 export function toSamplingParams(fields: SamplingFields, context: WireSamplingContext): SamplingParams {
   checkLogprobs(context.logprobsField, context.logprobs, context.maxLogprobs);
@@ -55,7 +54,7 @@ export function toSamplingParams(fields: SamplingFields, context: WireSamplingCo
   return params;
 }
 
-/** Logprobs that one prompt's answer may hold, alternatives included: they are kept until it is sent. */
+/** Most logprobs in one prompt's answer, alternatives included: they are held in memory until it is sent. */
 const maxLogprobEntries = 2 ** 24;
 
 function checkVolume(
@@ -75,7 +74,7 @@ function checkVolume(
   );
 }
 
-/** Refused here rather than by the engine, whose messages know neither the field's name nor the server's flag. */
+/** Checked here because the engine's messages know neither the field's name nor the server's flag. */
 function checkLogprobs(param: string, count: number | undefined, maxLogprobs: number): void {
   if (count === undefined || maxLogprobs === -1) return;
   if (count >= 0 && count <= maxLogprobs) return;

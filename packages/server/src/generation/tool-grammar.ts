@@ -11,7 +11,7 @@ export type ToolChoice = "none" | "auto" | "required" | { readonly named: string
 
 type ToolFields = Pick<ChatCompletionRequest, "tools" | "tool_choice" | "parallel_tool_calls">;
 
-/** What the request wants of its tools. Throws `invalid_request` for a choice that its tools cannot satisfy. */
+/** The request's tool choice. Throws `invalid_request` for a choice that its tools cannot satisfy. */
 export function toolChoice({ tools, tool_choice: choice }: ToolFields): ToolChoice {
   const names = (tools ?? []).map((tool) => tool.function.name);
   if (choice === undefined || choice === null || choice === "auto")
@@ -29,13 +29,12 @@ export function toolChoice({ tools, tool_choice: choice }: ToolFields): ToolChoi
   return { named: name };
 }
 
-/** How calls are written where the format has no layout that can be constrained: a JSON array, as in vLLM. */
+/** The layout for formats that cannot be constrained: a JSON array, as in vLLM. */
 const plainLayout: CallLayout = jsonArrayLayout("");
 
 /**
- * What keeps an answer to the calls that were asked for: their names, and arguments that match the tools' schemas. With
- * `auto` only strict tools need it: text stays free, and a call that is begun must be one of the tools'. undefined where
- * nothing is to be enforced.
+ * Constrains an answer to the tools' names and to arguments that match their schemas. With `auto` only strict tools need it:
+ * text stays free, but a call must be of one of the tools. Undefined if nothing is enforced.
  */
 export function toolGrammar(
   fields: ToolFields,
@@ -75,8 +74,8 @@ export function toolGrammar(
 }
 
 /**
- * A request's own constraint together with its tools: calls that must be made leave no room for it; where the model decides,
- * an answer is what the constraint allows or calls.
+ * Combines a request's own constraint with its tools: required calls override it; with `auto` an answer is either what the
+ * constraint allows or calls.
  */
 export function withTools(
   own: OutputConstraint | undefined,
@@ -96,7 +95,7 @@ export function withTools(
   return { ...held, spec: { kind: "any_of", options: [held.spec, called(layout, made)] } };
 }
 
-/** An answer that may be reasoned about first: the constraint holds from the reasoning's end on. */
+/** Allows reasoning before the answer: the constraint applies after the end of reasoning. */
 export function afterReasoning(
   spec: GrammarSpec,
   reasoning: ReasoningFormat | undefined,
@@ -172,12 +171,12 @@ function argumentsSpec(tool: ChatTool, { notation }: CallLayout, enforces: boole
   return enforces ? listedArguments(tool, schemaOf(tool), notation) : notation.any;
 }
 
-/** Arguments are an object, whether the schema says so or not. The schema is JSON: it came in a request's body. */
+/** Arguments are an object, even if the schema does not say so. The schema is JSON: it came in a request's body. */
 function schemaOf({ function: { parameters } }: ChatTool): JsonObject {
   return { type: "object", ...(parameters as JsonObject | null | undefined) };
 }
 
-/** What stands behind the first appearance of a lead. */
+/** The parts after the first occurrence of a lead. */
 function withoutLead(parts: readonly GrammarSpec[], lead: string): readonly GrammarSpec[] {
   const [first, ...rest] = parts;
   if (first?.kind !== "literal") return parts;

@@ -106,7 +106,7 @@ class ChoiceStream {
     this.#logprobs = prompt.params.logprobs === undefined ? undefined : logprobsBuilder(service, job, prompt);
   }
 
-  /** undefined when there is nothing to show yet. */
+  /** Undefined when there is nothing to send yet. */
   next(
     delta: SequenceDelta,
     finish: "stop" | "length" | null,

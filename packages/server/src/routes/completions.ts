@@ -32,7 +32,7 @@ export interface PromptJob {
   readonly echoText: string;
   readonly params: SamplingParams;
   readonly events: AsyncIterable<GenerationEvent>;
-  /** Choices of this prompt are numbered from here. */
+  /** Index of this prompt's first choice. */
   readonly firstIndex: number;
 }
 
@@ -43,7 +43,7 @@ export interface CompletionJob {
   readonly model: string;
   readonly request: CompletionRequest;
   readonly prompts: readonly PromptJob[];
-  /** `echo` with `max_tokens` 0: the one token that the engine must draw is not shown. */
+  /** `echo` with `max_tokens` 0: the one token that the engine must sample is not returned. */
   readonly promptOnly: boolean;
 }
 

@@ -8,7 +8,7 @@ import { invalidField } from "../generation/refusal.js";
 
 type FieldName = keyof FaultInjectionRequest;
 
-/** Which fields go with which kind. */
+/** Fields that each kind accepts. */
 const fieldsOf: Readonly<Record<Fault["kind"], readonly FieldName[]>> = {
   evict: ["request_id", "tenant", "prompt_tokens", "cache_salt", "probability", "seed", "duration_ms"],
   preempt: ["request_id", "tenant", "probability", "seed", "duration_ms"],

@@ -111,7 +111,7 @@ async function streamTurn(service: Service, context: RequestContext, turn: Turn)
   );
 }
 
-/** The engine works on while the client is gone; the store tells how far it is. */
+/** Answers at once and goes on generating; the client polls the stored response. */
 async function startInBackground(
   service: Service,
   context: RequestContext,
@@ -150,7 +150,7 @@ async function startInBackground(
   return response;
 }
 
-/** Fields that OpenAI repeats in the answer. */
+/** Request fields that OpenAI returns in the answer. */
 function echoed(request: ResponsesRequest, job: ChatJob): Readonly<Record<string, unknown>> {
   return {
     background: request.background ?? false,

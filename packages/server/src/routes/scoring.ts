@@ -56,7 +56,7 @@ export async function handleScore(
   sendJson(context.response, 200, answer);
 }
 
-/** Documents by the cosine of their embedding with the query's, best first. */
+/** Ranks documents by the cosine of their embedding with the query's. */
 export async function handleRerank(
   service: Service,
   context: RequestContext,
@@ -102,7 +102,7 @@ function asInput(text: string): PromptInput {
   return { kind: "text", text };
 }
 
-/** Of vectors of length 1: their inner product. */
+/** The inner product, as the vectors have length 1. */
 function cosine(a: EmbeddedInput | undefined, b: EmbeddedInput | undefined): number {
   if (a === undefined || b === undefined) throw new OctavoError("internal_error", "an embedding is missing");
   return a.embedding.reduce((sum, value, at) => sum + value * (b.embedding[at] ?? 0), 0);
