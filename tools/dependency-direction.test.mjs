@@ -10,14 +10,15 @@ import { filesBelow } from "./lib/steps.mjs";
 const allowed = {
   protocol: [],
   statistics: ["protocol"],
+  report: [],
   text: ["protocol"],
   kernels: ["protocol"],
   artifacts: ["protocol", "text", "kernels"],
   engine: ["protocol", "text", "kernels", "artifacts"],
   tracing: ["protocol"],
   server: ["protocol", "text", "kernels", "artifacts", "engine", "tracing"],
-  evals: ["protocol", "statistics"],
-  studio: ["protocol", "statistics", "text", "kernels", "artifacts", "engine"],
+  evals: ["protocol", "statistics", "report"],
+  studio: ["protocol", "statistics", "report", "text", "kernels", "artifacts", "engine"],
   loadtest: ["protocol", "statistics"],
   cli: [
     "protocol",

@@ -1,5 +1,5 @@
 import type { OctavoError } from "@octavo/protocol/errors";
-import type { Explanation, SlowGap } from "./evidence/explanation.js";
+import type { Explanation, RequestName, SlowGap } from "./evidence/explanation.js";
 import type { Neighbours } from "./evidence/neighbours.js";
 import type { Spread } from "./evidence/spread.js";
 import type { LoggedStep } from "./evidence/step-log.js";
@@ -29,6 +29,8 @@ export interface Deadlines {
 export interface GenerationRequest {
   readonly kind: "generate";
   readonly requestId: string;
+  /** Opaque to the engine: observers get it back with the request. */
+  readonly owner?: object | undefined;
   readonly promptTokens: Int32Array;
   readonly params: SamplingParams;
   /**
@@ -76,6 +78,8 @@ export interface ThinkingBudget {
 export interface EmbeddingRequest {
   readonly kind: "embed";
   readonly requestId: string;
+  /** See `GenerationRequest`. */
+  readonly owner?: object | undefined;
   readonly promptTokens: Int32Array;
   readonly pooling: "mean" | "last";
   readonly normalize: boolean;
@@ -255,17 +259,16 @@ export interface EngineObserver {
   /** A request was admitted from the waiting queue for the first time. */
   onPrefixLookup?(queriedTokens: number, hitTokens: number): void;
   onPreemption?(requestId: string): void;
-  onFirstToken?(requestId: string, timeToFirstTokenMs: number): void;
-  onInterToken?(requestId: string, gapMs: number): void;
+  onFirstToken?(request: RequestName, timeToFirstTokenMs: number): void;
+  onInterToken?(request: RequestName, gapMs: number): void;
   /** A step has checked `draftTokens` guesses at a sequence's next tokens; the first `acceptedTokens` of them came true. */
   onDraft?(draftTokens: number, acceptedTokens: number): void;
   onFinished?(request: FinishedRequest): void;
   /**
-   * Nothing more will be computed for a request: its part of the backend's time, in ms. Once for every request, however
-   * it ended, and after `onFinished`; the parts add up to the `computeMs` of all steps. An aborted request may be in a step
-   * when it finishes, and one that fails never finishes.
+   * Nothing more will be computed for a request. Called once for every queued request, however it ended, and after
+   * `onFinished`. An aborted request may still be in a step when it finishes; one that fails never finishes.
    */
-  onSettled?(requestId: string, kernelMs: number): void;
+  onSettled?(request: SettledRequest): void;
   onRefused?(request: RefusedRequest): void;
   /** The backend failed in a step; those who were in it are tried alone. */
   onStepFailed?(error: OctavoError): void;
@@ -294,8 +297,18 @@ export interface StepRecord {
   readonly preemptions: number;
 }
 
+export interface SettledRequest {
+  readonly requestId: string;
+  /** As the request gave it. */
+  readonly owner: object | undefined;
+  /** Its share of the backend's time, in ms; the shares add up to the `computeMs` of all steps. */
+  readonly kernelMs: number;
+}
+
 export interface FinishedRequest {
   readonly requestId: string;
+  /** As the request gave it. */
+  readonly owner?: object | undefined;
   readonly tenant: string;
   readonly lane: number;
   readonly reasons: readonly FinishReason[];

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import {
   type Account,
   type Deadlines,
-  defaultTenant,
   type LanguageModel,
   type LoadedAdapter,
   type RequestFaults,
@@ -15,6 +14,7 @@ import {
   unknownFields,
 } from "@octavo/protocol";
 import type { z } from "zod";
+import type { RequestAccount } from "./account/request-account.js";
 import type { ServerConfig } from "./config.js";
 import { ResponseStore } from "./generation/response-store.js";
 import { TokenTexts } from "./generation/token-text.js";
@@ -22,9 +22,8 @@ import type { RequestContext } from "./http/request-context.js";
 import type { HttpMetrics } from "./metrics/http-metrics.js";
 import { type OutputFormats, resolveFormats } from "@octavo/text/parsers/registry";
 import type { Registry } from "./metrics/registry.js";
-import { accountOf } from "./metering/request-account.js";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";
-import { traceOf } from "./tracing/request-trace.js";
+import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
 
 /** What a request is answered by: the model, or one of its adapters. */
@@ -33,9 +32,6 @@ export interface ServedModel {
   readonly name: string;
   readonly adapter: LoadedAdapter | undefined;
 }
-
-/** Who asks: an exchange, or what goes on for it when it is over. */
-export type TermsCaller = Pick<RequestContext, "request" | "key" | "signal">;
 
 /** What a request's body says of its tenant and of its time. */
 export interface TermsFields {
@@ -50,7 +46,9 @@ export interface TermsFields {
     | undefined;
 }
 
+/** What the engine is told of a request beside its work. */
 export interface RequestTerms {
+  readonly owner: RequestAccount;
   readonly account: Account;
   readonly deadlines: Deadlines;
 }
@@ -89,8 +87,7 @@ export class Service {
     this.registry = registry;
     this.httpMetrics = httpMetrics;
     this.#tenants = tenants;
-    const [first = model.name, ...others] = config.servedModelNames;
-    this.modelNames = [first, ...others];
+    this.modelNames = servedNames(model, config);
     this.fingerprint = fingerprintOf(model);
     this.tokenTexts = new TokenTexts(model.tokenizer);
     const templates = [model.chatTemplate, model.namedChatTemplates.get("tool_use")];
@@ -107,8 +104,7 @@ export class Service {
   ): Promise<z.output<Schema>> {
     const body = await context.readBody();
     const request = parseWith(schema, body);
-    traceOf(context.signal)?.describe(request);
-    accountOf(context.signal)?.describe(request);
+    context.account.describe(request);
     if (context.log.isLevelEnabled("debug")) {
       const ignored = unknownFields(schema, body);
       if (ignored.length > 0)
@@ -145,15 +141,14 @@ export class Service {
   }
 
   /** Whom the engine's requests are accounted to, and when they are due. */
-  termsOf(caller: TermsCaller, request: TermsFields): RequestTerms {
-    const { headers } = caller.request;
-    const account = this.#tenants.accountOf({ headers, key: caller.key, user: request.user });
-    const charged = accountOf(caller.signal);
-    if (charged !== undefined) charged.tenant = account.tenant === defaultTenant ? undefined : account.tenant;
+  termsOf(owner: RequestAccount, request: TermsFields): RequestTerms {
+    owner.user = request.user ?? undefined;
+    const account = owner.charged;
     const { queueTimeoutMs, firstTokenTimeoutMs } = this.config;
     const lane = this.#tenants.deadlinesOf(account);
     const wanted = request.octavo;
     return {
+      owner,
       account,
       deadlines: {
         queueMs: soonest(lane.queueTimeoutMs ?? queueTimeoutMs, wanted?.queue_timeout_ms),

@@ -2,7 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSyn
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { encodeGgufHeader } from "@octavo/artifacts/testing/write-gguf";
-import { type GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
+import { type GgufValue } from "@octavo/artifacts/gguf/write-header";
 import { randomTensor } from "./random-blocks.js";
 import { type FileType, fileTypeId } from "./quantisation-mix.js";
 import { type BenchShape, modelShapes, type ShapeName } from "./shapes.js";

@@ -4,7 +4,7 @@ import {
   type GgufMix,
   type GgufMixType,
   ggufMixes,
-} from "@octavo/artifacts/gguf/gguf-mixes";
+} from "@octavo/artifacts/gguf/mixes";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { BenchShape } from "./shapes.js";
 

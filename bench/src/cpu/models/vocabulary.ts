@@ -1,4 +1,4 @@
-import type { GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
+import type { GgufValue } from "@octavo/artifacts/gguf/write-header";
 import type { BenchShape } from "./shapes.js";
 
 /**

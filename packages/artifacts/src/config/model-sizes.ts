@@ -1,6 +1,12 @@
 import type { ModelConfig, RopeScaling } from "../program/model-config.js";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
 
+/** @throws OctavoError `artifact_invalid` naming the file's field */
+export function positive(path: string, field: string, value: number): number {
+  if (value > 0 && Number.isFinite(value)) return value;
+  throw artifactInvalid(path, `has ${field} ${value}; a positive number is needed`);
+}
+
 /** Far above any published model; a file that claims more is lying or broken. */
 const sizeBounds = {
   vocabSize: 4_194_304,

@@ -1,8 +1,10 @@
+import { ggufExperts } from "../gguf/family-settings.js";
+import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import type { ExpertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
 
-const names: ExpertNames = {
+const expertNames: ExpertNames = {
   router: "block_sparse_moe.gate",
   expert: (index) => ({
     gate: `block_sparse_moe.experts.${index}.w1`,
@@ -14,10 +16,37 @@ const names: ExpertNames = {
 
 /** Mixtral (arXiv 2401.04088): Mistral's attention, eight experts of which each token takes two. */
 export const mixtral: ModelFamily = {
-  architectures: ["MixtralForCausalLM"],
+  architecture: "MixtralForCausalLM",
+  modelType: "mixtral",
+  defaults: {
+    hiddenSize: 4_096,
+    numLayers: 32,
+    numHeads: 32,
+    numKvHeads: 8,
+    intermediateSize: 14_336,
+    vocabSize: 32_000,
+    maxPositionEmbeddings: 131_072,
+    bosTokenId: 1,
+    eosTokenId: 2,
+    ropeTheta: 1_000_000,
+    rmsNormEps: 1e-5,
+    slidingWindow: null,
+    experts: { count: 8, perToken: 2, normalizeWeights: true },
+  },
+  biases: { qkv: false, output: false, mlp: false },
+  hasWindow: () => true,
+  expertNames,
+  gguf: {
+    architecture: "llama",
+    recognises: (values) => (values.number("expert_count") ?? 0) > 0,
+    layerNames: { ...llamaLayerNames, ...expertLayerNames(expertNames) },
+    ropeLayout: "interleaved",
+    settings: (values, base) => ggufExperts(values, base, { normalizeWeights: true }),
+    writing: { takesRopeFactors: true },
+  },
   plan: (builder) =>
     decoder(builder, (layer) => {
       layer.attention();
-      layer.experts(names);
+      layer.experts(expertNames);
     }),
 };

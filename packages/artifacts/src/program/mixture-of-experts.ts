@@ -7,8 +7,12 @@ import type { ProgramBuilder } from "./program-builder.js";
 /** Names within the layer. */
 export interface ExpertNames {
   readonly router: string;
-  /** Of one expert's tensors, without `.weight`. */
-  readonly expert: (index: number) => { readonly gate: string; readonly up: string; readonly down: string };
+  /** Of one expert's tensors, without `.weight`; `*` stands for every index. */
+  readonly expert: (index: number | "*") => {
+    readonly gate: string;
+    readonly up: string;
+    readonly down: string;
+  };
   /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
   readonly fused: { readonly gateUp: string; readonly down: string };
   /** Names of the biases beside `fused`, gate's and up's in turn; present where the router and every expert have biases. */

@@ -43,6 +43,16 @@ export interface VectorPlan {
   readonly sources: readonly TensorInfo[];
 }
 
+/** The matrices and vectors within an op, those of its experts included. */
+export function weightsIn(value: unknown): (MatrixPlan | VectorPlan)[] {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return [];
+  return isWeight(value) ? [value] : Object.values(value).flatMap(weightsIn);
+}
+
+function isWeight(value: object): value is MatrixPlan | VectorPlan {
+  return "kind" in value && (value.kind === "matrix" || value.kind === "vector");
+}
+
 type PlannedField<F> = F extends Matrix
   ? MatrixPlan
   : F extends Vector

@@ -30,7 +30,7 @@ export interface ProjectionGroup {
 /** Records a model's ops and looks its tensors up, checking each shape against what the configuration implies. */
 export class ProgramBuilder {
   readonly config: ModelConfig;
-  readonly #tensors: ReadonlyMap<string, TensorInfo>;
+  readonly #tensors: ReadonlyMap<string, TensorInfo> | undefined;
   readonly #buffers: number[] = [];
   readonly #ops: PlannedOp[] = [];
   readonly #matrices = new Map<string, MatrixPlan>();
@@ -38,7 +38,8 @@ export class ProgramBuilder {
   readonly #adaptable = new Map<string, AdaptableModule>();
   #numSites = 0;
 
-  constructor(config: ModelConfig, tensors: ReadonlyMap<string, TensorInfo>) {
+  /** @param tensors absent: every tensor that is asked for exists, in bf16 and nowhere */
+  constructor(config: ModelConfig, tensors?: ReadonlyMap<string, TensorInfo>) {
     this.config = config;
     this.#tensors = tensors;
   }
@@ -54,11 +55,11 @@ export class ProgramBuilder {
   }
 
   has(name: string): boolean {
-    return this.#tensors.has(name);
+    return this.#tensors?.has(name) ?? false;
   }
 
   find(name: string): TensorInfo | undefined {
-    return this.#tensors.get(name);
+    return this.#tensors?.get(name);
   }
 
   /** The tensor `[rows, cols]` as a matrix; asking twice gives the same plan. */
@@ -219,7 +220,9 @@ export class ProgramBuilder {
       hidden,
       head,
       adaptable: this.#adaptable,
-      unusedTensors: [...this.#tensors.keys()].filter((name) => !this.#used.has(name) && !isDerived(name)),
+      unusedTensors: [...(this.#tensors?.keys() ?? [])].filter(
+        (name) => !this.#used.has(name) && !isDerived(name),
+      ),
     };
   }
 
@@ -236,6 +239,10 @@ export class ProgramBuilder {
   }
 
   #tensor(name: string, shape: readonly number[]): TensorInfo {
+    if (this.#tensors === undefined) {
+      const byteLength = 2 * shape.reduce((product, size) => product * size, 1);
+      return { name, type: "bf16", shape, path: "", offset: 0, byteLength };
+    }
     const tensor = this.#tensors.get(name);
     if (tensor === undefined) {
       throw new OctavoError(

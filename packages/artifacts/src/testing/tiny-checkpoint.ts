@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ggufName } from "../gguf/gguf-names.js";
+import { ggufName } from "../gguf/names.js";
 import type { WrittenType } from "./quantize.js";
 import { Random } from "@octavo/text/testing/random";
 import { byteLevelTokens, tinyTokenizerConfig, tinyTokenizerJson, tinyVocabSize } from "./tiny-tokenizer.js";

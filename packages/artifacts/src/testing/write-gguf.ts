@@ -3,11 +3,11 @@ import {
   defaultGgufAlignment,
   encodeGgufHeader as encodeHeader,
   type GgufValue,
-} from "../gguf/write-gguf-header.js";
+} from "../gguf/write-header.js";
 import type { WrittenType } from "./quantize.js";
 import { tensorBytes, type TensorToWrite } from "./write-safetensors.js";
 
-export type { GgufValue } from "../gguf/write-gguf-header.js";
+export type { GgufValue } from "../gguf/write-header.js";
 
 export interface GgufHeaderToWrite {
   readonly metadata: Readonly<Record<string, GgufValue>>;

@@ -1,4 +1,4 @@
-import type { Evidence, RequestEvidence, ServingRecord } from "../api.js";
+import type { Evidence, RequestEvidence, ServingRecord, SettledRequest } from "../api.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import { Explainer } from "./explain.js";
 import type { RequestName } from "./explanation.js";
@@ -9,6 +9,7 @@ import { type LoggedStep, type StepEnd, StepLog } from "./step-log.js";
 /** A request as the log needs it. */
 export interface ObservedRequest {
   readonly requestId: string;
+  readonly owner: object | undefined;
   readonly tenant: string;
   readonly timeline: RequestTimeline;
   readonly sequences: readonly Sequence[];
@@ -49,15 +50,11 @@ export class EvidenceLog implements Evidence {
   readonly #running: RequestTimeline[] = [];
   #isComputing = false;
   /** Ended while a step computes them. */
-  readonly #unsettled = new Set<RequestTimeline>();
-  readonly #onSettled: (requestId: string, kernelMs: number) => void;
+  readonly #unsettled = new Set<ObservedRequest>();
+  readonly #onSettled: (request: SettledRequest) => void;
 
-  /** `onSettled` is told of each request once, when nothing more will be computed for it. */
-  constructor(
-    hiddenSize: number,
-    blockSize: number,
-    onSettled: (requestId: string, kernelMs: number) => void,
-  ) {
+  /** `onSettled` is called once for each request, when nothing more will be computed for it. */
+  constructor(hiddenSize: number, blockSize: number, onSettled: (request: SettledRequest) => void) {
     this.#hiddenSize = hiddenSize;
     this.blockSize = blockSize;
     this.#onSettled = onSettled;
@@ -144,10 +141,11 @@ export class EvidenceLog implements Evidence {
     }
   }
 
-  /** An ended request has been told of: its part is told as well, once no step computes it. */
-  settle({ requestId, timeline }: ObservedRequest): void {
-    if (this.#isComputing && this.#running.includes(timeline)) this.#unsettled.add(timeline);
-    else this.#onSettled(requestId, timeline.kernelMs);
+  /** Reports the kernel time of an ended request, once no step computes it. */
+  settle(request: ObservedRequest): void {
+    const { requestId, owner, timeline } = request;
+    if (this.#isComputing && this.#running.includes(timeline)) this.#unsettled.add(request);
+    else this.#onSettled({ requestId, owner, kernelMs: timeline.kernelMs });
   }
 
   /** Takes note of who runs in the step that was planned. */
@@ -215,7 +213,7 @@ export class EvidenceLog implements Evidence {
 
   #settleAll(): void {
     this.#isComputing = false;
-    for (const { requestId, kernelMs } of this.#unsettled) this.#onSettled(requestId, kernelMs);
+    for (const request of this.#unsettled) this.settle(request);
     this.#unsettled.clear();
   }
 

@@ -1,6 +1,6 @@
 import { fixtureAdapter, fixtureCheckpoint, fixtureGguf } from "@octavo/artifacts/testing/model-fixtures";
-import { openNativeModel } from "../testing/native-model.js";
-import { scheduleProperties } from "../testing/schedule-properties.js";
+import { openNativeModel } from "../testing/oracles/native-model.js";
+import { scheduleProperties } from "../testing/schedules/schedule-properties.js";
 
 /** All of them take a minute of processor time: `npm run test:all -- --full`. */
 const options = { numRuns: process.env["OCTAVO_TEST_FULL"] === undefined ? 4 : 12 };

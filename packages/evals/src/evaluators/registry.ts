@@ -59,32 +59,50 @@ export interface Measured {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-type EntryDefinition<Options extends z.ZodType> = Omit<
-  EvaluatorEntry,
-  "options" | "create" | "needsJudge" | "passThreshold"
-> & {
-  readonly options: Options;
+/** Of rows that have no options. */
+export const noOptions = z.strictObject({});
+
+type EntryDefinition<Options extends z.ZodType> = {
+  readonly name: string;
+  readonly description: string;
+  /** Default: the output alone. */
+  readonly inputs?: readonly EvaluatorInput[];
+  /** Default: pass or fail. */
+  readonly output?: OutputKind;
   readonly needsJudge?: boolean;
   /** Default 0.5, which is that of every pass or fail. */
   readonly passThreshold?: number;
-  create(options: z.output<Options>, services: EvaluatorServices): Scorer;
-};
+  /** Default: none. */
+  readonly options?: Options;
+} & (
+  | { create(options: z.output<Options>, services: EvaluatorServices): Scorer }
+  /** Where options and sample are all that it takes. */
+  | { score(sample: Sample, options: z.output<Options>): Outcome | Promise<Outcome> }
+);
 
-/** A row of the table whose options are parsed before its factory sees them. */
-export function defineEvaluator<Options extends z.ZodType>(
+/** A row of the table whose options are parsed before it sees them. */
+export function defineEvaluator<Options extends z.ZodType = typeof noOptions>(
   definition: EntryDefinition<Options>,
 ): EvaluatorEntry {
+  const { name, description } = definition;
+  const schema = definition.options ?? noOptions;
+  const { inputs = ["output"], output = "pass_fail", needsJudge = false, passThreshold = 0.5 } = definition;
   return {
-    needsJudge: false,
-    passThreshold: 0.5,
-    ...definition,
-    create: (raw, services) =>
-      definition.create(parseOptions(definition.name, definition.options, raw), services),
+    name,
+    description,
+    inputs,
+    output,
+    needsJudge,
+    passThreshold,
+    options: schema,
+    create(raw, services) {
+      const options = parseOptions(name, schema, raw) as z.output<Options>;
+      return "create" in definition
+        ? definition.create(options, services)
+        : { score: (sample) => definition.score(sample, options) };
+    },
   };
 }
-
-/** Of rows that have no options. */
-export const noOptions = z.strictObject({});
 
 const evaluatorSpecSchema = z.strictObject({
   name: z.string(),

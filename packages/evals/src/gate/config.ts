@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
-import { type CheckName, checkNames } from "../checks/check.js";
+import { type CheckName, checkNames } from "../checks/table.js";
 import { datasetFormats } from "../datasets/dataset-format.js";
 import { dimensionOf, type HealthExpectation, parseExpectation } from "./expectation.js";
 import { type HealthDimension, healthDimensions } from "./gate-result.js";

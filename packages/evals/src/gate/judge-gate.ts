@@ -1,5 +1,5 @@
 import type { CheckResult, Verdict } from "../checks/check.js";
-import { formatInterval, formatValue } from "../report/format.js";
+import { formatInterval, formatValue } from "@octavo/report";
 import type { Assertion, ConfiguredCheck, GateConfig } from "./config.js";
 import { type Estimated, estimate } from "./estimate.js";
 import { exitCodes } from "./exit-codes.js";
@@ -178,7 +178,7 @@ function brokenJudges(
 
 /** A check that decides, and draws no verdict since an evaluator could not score what it asked. */
 function brokenCheck({ checks }: GateConfig, evidence: GateEvidence): string | undefined {
-  const deciding = new Set(checks.flatMap(({ name, onFail }) => (onFail === "error" ? [name] : [])));
+  const deciding = new Set<string>(checks.flatMap(({ name, onFail }) => (onFail === "error" ? [name] : [])));
   const found = evidence.checks.find(
     ({ check, brokenEvaluators = [] }) => deciding.has(check) && brokenEvaluators.length > 0,
   );

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { outputOf } from "../checks/support/index.js";
+import { outputOf } from "../checks/collecting/from-answer.js";
 import type { CaseMessage } from "../cases/eval-case.js";
 import type { EvaluatorInput, Sample } from "../evaluators/evaluator.js";
 

@@ -1,4 +1,4 @@
-import { formatValue, significant } from "../report/format.js";
+import { formatValue, significant } from "@octavo/report";
 import type { EvalReport } from "../report/report.js";
 
 type TestCase = {

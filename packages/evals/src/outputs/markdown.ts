@@ -1,5 +1,5 @@
 import type { Verdict } from "../checks/check.js";
-import { formatDuration, formatInterval, formatValue, significant } from "../report/format.js";
+import { formatDuration, formatInterval, formatValue, significant } from "@octavo/report";
 import { type EvalReport, verdictOf } from "../report/report.js";
 
 const signs: Readonly<Record<Verdict, string>> = {

@@ -5,7 +5,7 @@
 
 #include "../core/thread_pool.h"
 #include "../matrix/matrix.h"
-#include "../ops/attention.h"
+#include "../ops/attention/attention.h"
 #include "step_plan.h"
 
 namespace octavo {

@@ -13,8 +13,8 @@
 #include "../sampling/logprobs.h"
 #include "../sampling/philox.h"
 #include "../sampling/row_sampler.h"
-#include "check.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/targets.h"
 
 namespace octavo::test {
 

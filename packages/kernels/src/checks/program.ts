@@ -26,7 +26,6 @@ export interface CheckedProgram {
 
 const mostSites = 65_535;
 
-/** In the order of the C++ enumeration. */
 export const activations: readonly string[] = [
   "silu",
   "gelu",

@@ -1,17 +1,18 @@
 import { randomUUID } from "node:crypto";
-import type { GenerationEvent, GenerationRequest, SamplingParams } from "@octavo/engine";
+import type { GenerationEvent, GenerationRequest, SamplingParams, SequenceDelta } from "@octavo/engine";
 import {
   type ChatAnswerMessage,
   type ChatCompletionRequest,
+  type ChatDelta,
   type ChatFinishReason,
   OctavoError,
 } from "@octavo/protocol";
-import { nowSeconds, type Service, type TermsCaller } from "../service.js";
+import { nowSeconds, type Service } from "../service.js";
 import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
 import { chatPrompt } from "./chat-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
 import { compileConstraint, outputConstraint } from "./output-constraint.js";
-import { type SequenceResult, startGenerations } from "./run.js";
+import { type Caller, type SequenceResult, startGenerations } from "./run.js";
 import { inIntervals } from "./stream-interval.js";
 import { engineRequestId } from "./serving-records.js";
 import { toSamplingParams } from "./sampling.js";
@@ -34,12 +35,6 @@ export interface ChatJob {
   readonly events: AsyncIterable<GenerationEvent>;
 }
 
-/** What a chat needs of the exchange that asked for it. */
-export interface ChatCaller extends TermsCaller {
-  readonly octavoId: string;
-  readonly arrivalMs: number;
-}
-
 /** A chat request that has been checked and laid out, and is yet to be queued. */
 export interface PreparedChat {
   readonly job: Omit<ChatJob, "events">;
@@ -50,7 +45,7 @@ export interface PreparedChat {
 export async function startChat(
   service: Service,
   request: ChatCompletionRequest,
-  caller: ChatCaller,
+  caller: Caller,
 ): Promise<ChatJob> {
   const [job] = await startChats(service, [await prepareChat(service, request, caller)], caller);
   if (job === undefined) throw new OctavoError("internal_error", "the chat was not started");
@@ -61,14 +56,14 @@ export async function startChat(
 export async function startChats(
   service: Service,
   chats: readonly PreparedChat[],
-  { signal, octavoId }: ChatCaller,
+  caller: Caller,
 ): Promise<readonly ChatJob[]> {
   const batch = {};
   const requests = chats.map(({ generation }, index) => {
-    const requestId = engineRequestId(octavoId, index, chats.length);
+    const requestId = engineRequestId(caller.octavoId, index, chats.length);
     return { ...generation, requestId, batch };
   });
-  const started = await startGenerations(service.model.engine, requests, signal);
+  const started = await startGenerations(service.model.engine, requests, caller);
   return started.flatMap((events, index) => {
     const chat = chats[index];
     return chat === undefined ? [] : [{ ...chat.job, events: inIntervals(events, chat.job.request) }];
@@ -78,7 +73,7 @@ export async function startChats(
 export async function prepareChat(
   service: Service,
   request: ChatCompletionRequest,
-  caller: ChatCaller,
+  caller: Caller,
 ): Promise<PreparedChat> {
   const served = service.servedModel(request.model);
   service.checkPriority(request.priority);
@@ -110,7 +105,7 @@ export async function prepareChat(
     promptLogprobs: request.prompt_logprobs ?? undefined,
   });
   const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
-  const terms = service.termsOf(caller, request);
+  const terms = service.termsOf(caller.account, request);
   const constrained =
     constraint === undefined
       ? {}
@@ -151,11 +146,20 @@ export interface ChatAnswer {
 }
 
 /** The whole answer of one sequence. */
-export function readAnswer(job: ChatJob, { text, tokens }: SequenceResult): ChatAnswer {
+export function readWholeAnswer(job: ChatJob, sequence: SequenceResult): ChatAnswer {
   const reader = job.createReader();
-  const deltas =
-    reader === undefined ? [{ content: text }] : [...reader.push(text, tokens), ...reader.finish()];
-  return { message: messageOf(job.role, job.echoText, deltas), reader };
+  return { message: messageOf(job.role, job.echoText, readDelta(reader, sequence, true)), reader };
+}
+
+/** Chat deltas of an increment of one sequence. */
+export function readDelta(
+  reader: ChatReader | undefined,
+  { text, tokens }: Pick<SequenceDelta, "text" | "tokens">,
+  isLast: boolean,
+): readonly ChatDelta[] {
+  if (reader === undefined) return text === "" ? [] : [{ content: text }];
+  const parts = reader.push(text, tokens);
+  return isLast ? [...parts, ...reader.finish()] : parts;
 }
 
 export function finishReason(reason: "stop" | "length", reader: ChatReader | undefined): ChatFinishReason {

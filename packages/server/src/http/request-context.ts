@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { OctavoError } from "@octavo/protocol";
 import type { Logger } from "pino";
-import type { KeyIdentity } from "../tenants/tenant-settings.js";
+import type { RequestAccount } from "../account/request-account.js";
 
 /** One HTTP exchange. */
 export interface RequestContext {
@@ -15,8 +15,8 @@ export interface RequestContext {
   isOwn(octavoId: string): boolean;
   /** `performance.now()` when the headers had arrived. */
   readonly arrivalMs: number;
-  /** Of the API key that it came with; undefined where none is asked for. */
-  readonly key: KeyIdentity | undefined;
+  /** Its tenant, trace and cost. */
+  readonly account: RequestAccount;
   /** Aborted with an OctavoError when the client left, a limit was hit or the handler failed. */
   readonly signal: AbortSignal;
   abort(reason: OctavoError): void;

@@ -1,6 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { encodeSseJson, type OctavoError, sseDone, toErrorBody } from "@octavo/protocol";
 import { PacedWriter } from "./paced-writer.js";
+import { publicError } from "./public-error.js";
+import type { RequestContext } from "./request-context.js";
 
 /**
  * Server-sent events on one response. Events are gathered and written with one call per `flush`, which waits while
@@ -52,5 +54,26 @@ export class SseWriter {
   fail(error: OctavoError): void {
     if (!this.#response.destroyed) this.#response.end(this.#pending + encodeSseJson(toErrorBody(error)));
     this.#pending = "";
+  }
+}
+
+/**
+ * Answers with a stream of events. When `write` fails, whatever still runs for the request is aborted, `writeFailure` tells the
+ * client, and the error is thrown on.
+ */
+export async function streamEvents(
+  context: RequestContext,
+  stallTimeoutMs: number,
+  write: (writer: SseWriter) => Promise<void>,
+  writeFailure: (writer: SseWriter, error: OctavoError) => void = (writer, error) => writer.fail(error),
+): Promise<void> {
+  const writer = new SseWriter(context.response, context.signal, stallTimeoutMs);
+  try {
+    await write(writer);
+  } catch (thrown) {
+    const error = publicError(thrown, context);
+    context.abort(error);
+    writeFailure(writer, error);
+    throw error;
   }
 }

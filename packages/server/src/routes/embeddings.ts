@@ -1,13 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { embeddingRequest, OctavoError, type EmbeddingList, type EmbeddingsRequest } from "@octavo/protocol";
+import { OctavoError, type EmbeddingList, type EmbeddingsRequest } from "@octavo/protocol";
 import { embedInputs } from "../generation/embed-inputs.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";
 
-/** POST /v1/embeddings */
-export async function handleEmbeddings(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, embeddingRequest);
+export async function handleEmbeddings(
+  service: Service,
+  context: RequestContext,
+  request: EmbeddingsRequest,
+): Promise<void> {
   const served = service.servedModel(request.model);
   checkDimensions(request, service.model.config.hiddenSize);
   const fieldOf = (index: number): string => (request.input.length === 1 ? "input" : `input[${index}]`);

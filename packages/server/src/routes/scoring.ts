@@ -3,9 +3,9 @@ import {
   OctavoError,
   type PromptInput,
   type RerankList,
-  rerankRequest,
+  type RerankRequest,
   type ScoreList,
-  scoreRequest,
+  type ScoreRequest,
   type ScoringUsage,
 } from "@octavo/protocol";
 import { type EmbeddedInput, embedInputs } from "../generation/embed-inputs.js";
@@ -13,9 +13,12 @@ import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";
 
-/** POST /score: the cosine of the two texts' embeddings, since these models have no head that scores pairs. */
-export async function handleScore(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, scoreRequest);
+/** The cosine of the two texts' embeddings, since these models have no head that scores pairs. */
+export async function handleScore(
+  service: Service,
+  context: RequestContext,
+  request: ScoreRequest,
+): Promise<void> {
   const served = service.servedModel(request.model);
   const left = listOf(request.text_1);
   const right = listOf(request.text_2);
@@ -50,9 +53,12 @@ export async function handleScore(service: Service, context: RequestContext): Pr
   sendJson(context.response, 200, answer);
 }
 
-/** POST /rerank: documents by the cosine of their embedding with the query's, best first. */
-export async function handleRerank(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, rerankRequest);
+/** Documents by the cosine of their embedding with the query's, best first. */
+export async function handleRerank(
+  service: Service,
+  context: RequestContext,
+  request: RerankRequest,
+): Promise<void> {
   const served = service.servedModel(request.model);
   const { query, documents } = request;
   const fieldOf = (index: number): string => (index === 0 ? "query" : `documents[${index - 1}]`);

@@ -1,17 +1,24 @@
 import { performance } from "node:perf_hooks";
 import type { LanguageModel } from "@octavo/engine";
 import type { ErrorCode } from "@octavo/protocol";
-import { type ExportCounts, OtlpMetricsExporter, type ServerAddress, ServerMetrics } from "@octavo/tracing";
+import {
+  type ExportCounts,
+  type LlmOperation,
+  OtlpMetricsExporter,
+  type ServerAddress,
+  ServerMetrics,
+} from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
-import type { RequestAccount } from "../metering/request-account.js";
-import { operationsByRoute } from "./request-trace.js";
+import type { RequestAccount } from "../account/request-account.js";
+import { servedNames } from "../served-names.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
 
 /** What metrics need of the exchange they count. */
 export interface CountedExchange {
   readonly account: Pick<RequestAccount, "model" | "hasWork" | "outputs">;
-  readonly handler: string;
+  /** Undefined for an endpoint that runs no model. */
+  readonly operation: LlmOperation | undefined;
   readonly arrivalMs: number;
   readonly errorCode: ErrorCode | undefined;
 }
@@ -41,8 +48,7 @@ export class OtlpServerMetrics {
     return this.#exporter.counts;
   }
 
-  finish({ account, handler, arrivalMs, errorCode }: CountedExchange): void {
-    const operation = operationsByRoute.get(handler);
+  finish({ account, operation, arrivalMs, errorCode }: CountedExchange): void {
     if (operation === undefined) return;
     const [first] = this.#modelNames;
     // names that nobody serves do not get as far as the engine
@@ -71,6 +77,5 @@ export function createOtlpMetrics(
   log: Logger,
 ): OtlpServerMetrics | undefined {
   if (config.otlpMetricsEndpoint === "") return undefined;
-  const [first = model.name, ...others] = config.servedModelNames;
-  return new OtlpServerMetrics([first, ...others], config, log);
+  return new OtlpServerMetrics(servedNames(model, config), config, log);
 }

@@ -6,7 +6,7 @@ import type { Hardware } from "./hardware/hardware.js";
 import { hardwareTable, makePlan, measureCpu, type PlanOptions, renderPlan } from "./index.js";
 import { decodeRoofline, expertsHit, prefillRoofline, readBytesOf } from "./roofline.js";
 import { weightFormats } from "./formats/weight-formats.js";
-import { readConfigShape } from "./shape/read-config.js";
+import { readConfigShape } from "./shape/read-shape.js";
 import { gemma2, llama31, mixtral } from "./testing/configs.js";
 
 const h100 = hardwareTable["h100"]!;

@@ -13,8 +13,7 @@ import {
   type Workload,
 } from "./roofline.js";
 import { activeParameters, type ModelShape, totalParameters } from "./shape/model-shape.js";
-import { readConfigShape } from "./shape/read-config.js";
-import { readGgufShape } from "./shape/read-gguf.js";
+import { shapeOf } from "./shape/read-shape.js";
 import { storedWeights } from "./stored.js";
 
 export interface PlanOptions {
@@ -131,12 +130,6 @@ export function makePlan(model: string, description: ModelDescription, plan: Pla
     })),
     assumptions: assumptionsOf(shape, options),
   };
-}
-
-export function shapeOf({ source, tensors }: ModelDescription): ModelShape {
-  return source.kind === "config"
-    ? readConfigShape(source.path, source.json)
-    : readGgufShape(source.path, source.metadata, tensors);
 }
 
 interface Artifact {

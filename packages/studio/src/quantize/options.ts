@@ -1,4 +1,4 @@
-import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/gguf-mixes";
+import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/mixes";
 import { OctavoError } from "@octavo/protocol";
 
 /** What a user asks for. Absent means the method's default. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type DownloadProgress, openCheckpoint, resolveModel, supportedArchitectures } from "@octavo/engine";
+import { type DownloadProgress, openCheckpoint, resolveModel } from "@octavo/engine";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { type Backend, createCpuBackend, defaultThreadCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
@@ -94,9 +94,7 @@ async function openModel(
     ...(signal !== undefined && { signal }),
     ...(options.downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: options.downloadDir } }),
   });
-  return openSource(
-    await openCheckpoint(resolved.path, { name: model, architectures: supportedArchitectures }),
-  );
+  return openSource(await openCheckpoint(resolved.path, { name: model }));
 }
 
 /** Names of the tensors to be quantised; every one of them fits the format, or the first that does not is named. */

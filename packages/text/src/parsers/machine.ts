@@ -13,7 +13,7 @@ export interface MachineContext {
 }
 
 /** Reads an output to its end: straight-line code that waits wherever the text has not come yet. */
-export type Machine = (context: MachineContext) => Waiting;
+export type OutputMachine = (context: MachineContext) => Waiting;
 
 /** How calls are written: what constrained answers are held to. */
 export interface CallLayout {
@@ -41,7 +41,7 @@ export interface ToolFormat {
   readonly name: string;
   /** Markup that may be special tokens of the vocabulary, whose text must not be skipped. */
   readonly markers: readonly string[];
-  readonly machine: Machine;
+  readonly machine: OutputMachine;
   /** Left out where calls cannot be constrained as the format writes them. */
   readonly layout?: CallLayout;
   /** The answer whose content is this, where content stands in markup. */

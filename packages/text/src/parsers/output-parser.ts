@@ -1,4 +1,4 @@
-import type { Machine } from "./machine.js";
+import type { OutputMachine } from "./machine.js";
 import { EventSink, type OutputEvent, type TextSpan } from "./output-events.js";
 import { type PromptReasoning, readReasoning, type ReasoningFormat } from "./reasoning/reasoning-format.js";
 import { Input, type Waiting } from "./shared/input.js";
@@ -7,7 +7,7 @@ import type { ToolSchemas } from "./shared/tool-schemas.js";
 
 export interface OutputParserOptions {
   /** Reads calls and content; undefined takes everything after reasoning as content. */
-  readonly machine: Machine | undefined;
+  readonly machine: OutputMachine | undefined;
   readonly reasoning: ReasoningFormat | undefined;
   readonly promptReasoning: PromptReasoning;
   readonly schemas: ToolSchemas;
@@ -58,6 +58,6 @@ function* run(options: OutputParserOptions, input: Input, sink: EventSink): Wait
   yield* (options.machine ?? plain)(context);
 }
 
-const plain: Machine = function* ({ input, sink }) {
+const plain: OutputMachine = function* ({ input, sink }) {
   yield* untilTag(input, [], (text) => sink.content(text));
 };

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { Vocabulary } from "./automaton/vocabulary.js";
+import type { GrammarVocabulary } from "./automaton/vocabulary.js";
 import { CompileThread, closed, type WorkerStart } from "./compile-thread.js";
 import { compilingCancelled } from "./compiling-cancelled.js";
 import type { RuleSet } from "./node.js";
@@ -35,7 +35,7 @@ export class CompileQueue {
   readonly #served = new Set<string>();
   /** When tenants had their last turn, of those that have grammars here. */
   readonly #turns = new Map<string, number>();
-  readonly #onVocabulary: (vocabulary: Vocabulary) => void;
+  readonly #onVocabulary: (vocabulary: GrammarVocabulary) => void;
   #start: WorkerStart;
   #numTurns = 0;
   #isDisposed = false;
@@ -43,7 +43,7 @@ export class CompileQueue {
   constructor(
     start: WorkerStart,
     { timeoutMs, numThreads = defaultThreads }: CompileQueueOptions,
-    onVocabulary: (vocabulary: Vocabulary) => void,
+    onVocabulary: (vocabulary: GrammarVocabulary) => void,
   ) {
     this.#start = start;
     this.#onVocabulary = onVocabulary;

@@ -25,6 +25,22 @@ export class RuleBuilder {
     return { op: "rule", rule: index };
   }
 
+  /** Rules of one name, each made by `make` from its key when it is first asked for; they may refer to each other. */
+  family<Key extends readonly unknown[]>(name: string, make: (...key: Key) => Node): (...key: Key) => Node {
+    const known = new Map<string, Node>();
+    return (...key) => {
+      const shown = JSON.stringify(key);
+      let node = known.get(shown);
+      if (node === undefined) {
+        const rule = this.reserve(name);
+        node = { op: "rule", rule };
+        known.set(shown, node);
+        this.define(rule, make(...key));
+      }
+      return node;
+    };
+  }
+
   /** A rule to be defined later. */
   reserve(name: string): number {
     if (this.#rules.length >= maxRules) {

@@ -1,7 +1,7 @@
 import type { ChatTemplate, TemplateInput, TemplateMessage } from "./chat-template.js";
 import { cutAtMark, markFinalMessage } from "./continue-final-message.js";
 import { contentFormatOf } from "./detect-content-format.js";
-import { Evaluator } from "./jinja/evaluator.js";
+import { TemplateEvaluator } from "./jinja/evaluator.js";
 import { createGlobals } from "./jinja/globals.js";
 import { parseTemplate } from "./jinja/parser.js";
 import { templateError } from "./jinja/template-error.js";
@@ -55,7 +55,7 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
       };
       const variables = createGlobals(() => new Date());
       for (const [name, value] of Object.entries(given)) variables.set(name, toValue(value));
-      const rendered = new Evaluator(variables).render(template);
+      const rendered = new TemplateEvaluator(variables).render(template);
       return continues ? cutAtMark(rendered) : rendered;
     },
   };

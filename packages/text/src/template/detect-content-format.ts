@@ -1,6 +1,6 @@
 import type { ContentFormat } from "./chat-template.js";
 import { parseTemplate } from "./jinja/parser.js";
-import type { Expression, Statement, Target } from "./jinja/syntax-tree.js";
+import type { Expression, Statement, AssignmentTarget } from "./jinja/syntax-tree.js";
 
 /**
  * Whether a template goes through a message's content part by part, which is how vLLM's
@@ -65,7 +65,7 @@ class ContentLoopFinder {
     }
   }
 
-  #learn(names: Set<string>, target: Target): void {
+  #learn(names: Set<string>, target: AssignmentTarget): void {
     if (target.kind === "name") names.add(target.name);
     else if (target.kind === "namespace") names.add(`${target.object}.${target.attribute}`);
   }

@@ -3,7 +3,7 @@ import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { TokenizerSpecification } from "./specification.js";
 import type { EncodeOptions } from "./tokenizer.js";
 
-export interface EncodeTask {
+export interface EncodeTextTask {
   readonly taskId: number;
   readonly text: string;
   readonly addSpecialTokens: boolean;
@@ -14,7 +14,7 @@ export type EncodeReply =
   | { readonly taskId: number; readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
 interface Pending {
-  readonly task: EncodeTask;
+  readonly task: EncodeTextTask;
   readonly resolve: (ids: Int32Array) => void;
   readonly reject: (error: OctavoError) => void;
 }

@@ -5,8 +5,8 @@ import {
   punctuation,
   rustWordCharacters,
   whitespace,
-} from "./pattern/character-set.js";
-import { Pattern } from "./pattern/pattern.js";
+} from "../regex/character-set.js";
+import { TokenizerPattern } from "./pattern/pattern.js";
 import type { PatternSpecification, PreTokenizerSpecification, SplitBehavior } from "./specification.js";
 
 /** Receives a piece; `atTextStart` says that it begins where the whole input begins. */
@@ -67,7 +67,7 @@ function createStep(step: StepSpecification, leaveBytes: boolean): PreTokenize {
       return splitBy(findWordsAndSymbols, "removed", true);
     case "character-delimiter": {
       const code = step.delimiter.codePointAt(0)!;
-      return splitBy(findCharacters(CharacterSet.range(code, code)), "removed", false);
+      return splitBy(findCharacters(CharacterSet.of([code, code])), "removed", false);
     }
   }
 }
@@ -88,7 +88,7 @@ function byteLevel(addPrefixSpace: boolean, useRegex: boolean, leaveBytes: boole
 
 function metaspace(replacement: string, prepend: "always" | "first" | "never", split: boolean): PreTokenize {
   const code = replacement.codePointAt(0)!;
-  const cut = splitBy(findCharacters(CharacterSet.range(code, code)), "merged-with-next", false);
+  const cut = splitBy(findCharacters(CharacterSet.of([code, code])), "merged-with-next", false);
   return (text, atTextStart, emit) => {
     let replaced = text.replaceAll(" ", replacement);
     const prepends = prepend === "always" || (prepend === "first" && atTextStart);
@@ -103,7 +103,7 @@ type Find = (text: string, onMatch: (start: number, end: number) => void) => voi
 
 function findPattern(pattern: PatternSpecification): Find {
   if ("regex" in pattern) {
-    const expression = new Pattern(pattern.regex);
+    const expression = new TokenizerPattern(pattern.regex);
     return (text, onMatch) => expression.forEachMatch(text, onMatch);
   }
   const { literal } = pattern;

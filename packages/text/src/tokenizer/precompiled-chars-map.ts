@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import { CharacterSet } from "./pattern/character-set.js";
+import { CharacterSet } from "../regex/character-set.js";
 
 /** These two are made when they are needed: they read tables of Unicode, and few vocabularies want them. */
 let segmenter: Intl.Segmenter | undefined;

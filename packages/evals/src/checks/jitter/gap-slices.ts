@@ -1,5 +1,5 @@
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
+import { groupBy } from "../judging/group-by.js";
 
 export interface TimedGap {
   /** When it ended, ms since 1970. */

@@ -1,5 +1,5 @@
-import { comparePaired, type PairedComparison } from "../support/paired-comparison.js";
-import { evaluatorsOf, type Pair, type ScorePair, scorePairs } from "../support/pairs.js";
+import { comparePaired, type PairedComparison } from "../judging/paired-comparison.js";
+import { evaluatorsOf, type Pair, type ScorePair, scorePairs } from "../judging/pairs.js";
 import { marginOf, type QuantizationSettings } from "./settings.js";
 
 /** One evaluator on one slice of the cases. */

@@ -3,7 +3,7 @@ import type { Evaluator } from "../../evaluators/evaluator.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { type FunctionAnswer, functionTarget } from "../../targets/function-target.js";
 import type { AnswerOptions, Target } from "../../targets/target.js";
-import type { TestBed } from "../check-run.js";
+import type { TestBed } from "../test-bed.js";
 
 export type Body = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { Random } from "@octavo/statistics";
 import type { CheckResult } from "../check.js";
 import type { Observation } from "../observation.js";
-import { composedArrivals } from "../support/arrivals.js";
+import { composedArrivals } from "../collecting/arrivals.js";
 import { observation } from "../testing/observation.js";
 import { manyRuns } from "../testing/simulate.js";
 import { trafficDriftCheck } from "./check.js";

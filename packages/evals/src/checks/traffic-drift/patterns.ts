@@ -1,5 +1,5 @@
 import type { Observation } from "../observation.js";
-import { byTime } from "../support/time-blocks.js";
+import { byTime } from "../judging/time-blocks.js";
 
 export type Pattern = "burst" | "sustained" | "steady";
 export const patterns: readonly Pattern[] = ["steady", "sustained", "burst"];

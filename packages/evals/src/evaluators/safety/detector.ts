@@ -71,7 +71,6 @@ export function detectorEvaluator(
     name,
     description,
     inputs: inputsOf(readDefault),
-    output: "pass_fail",
     options: z.strictObject({
       read: z.enum(["output", "input", "context"]).default(readDefault),
       kinds: z.array(z.enum(kinds)).min(1).default(kinds),

@@ -54,3 +54,33 @@ export function frequencies(meanings: {
     { label: "never", meaning: meanings.never, value: 0 },
   ];
 }
+
+/** What rows show; a `?` marks what is shown where the sample has it. */
+type Shown = readonly (ShownInput | `${ShownInput}?`)[];
+type Rows<Row extends Rubric> = Readonly<
+  Record<string, Omit<Row, "name" | "output" | "inputs" | "alsoShown">>
+>;
+
+function rowsOf<Row extends Rubric>(output: Row["output"], shown: Shown, rows: Rows<Row>): readonly Row[] {
+  const inputs = shown.filter((input) => !input.endsWith("?"));
+  const alsoShown = shown.filter((input) => input.endsWith("?")).map((input) => input.slice(0, -1));
+  return Object.entries(rows).map(
+    ([name, row]) =>
+      ({ name, inputs, ...(alsoShown.length > 0 && { alsoShown }), output, ...row }) as unknown as Row,
+  );
+}
+
+/** Rubrics of two answers over the same inputs, by name. */
+export function passFail(shown: Shown, rows: Rows<PassFailRubric>): readonly Rubric[] {
+  return rowsOf<PassFailRubric>("pass_fail", shown, rows);
+}
+
+/** Rubrics in five grades. */
+export function graded(shown: Shown, rows: Rows<ScaleRubric>): readonly Rubric[] {
+  return rowsOf<ScaleRubric>("score", shown, rows);
+}
+
+/** Rubrics with labels of their own. */
+export function labelled(shown: Shown, rows: Rows<ChoiceRubric>): readonly Rubric[] {
+  return rowsOf<ChoiceRubric>("choice", shown, rows);
+}

@@ -1,6 +1,13 @@
-import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/gguf-mixes";
+import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/mixes";
 import type { ComputeType } from "../hardware/hardware.js";
-import { elementsOf, type ModelShape, type WeightMatrix } from "../shape/model-shape.js";
+import {
+  elementsOf,
+  embeddingKind,
+  headKind,
+  type ModelShape,
+  routerKind,
+  type WeightMatrix,
+} from "../shape/model-shape.js";
 import { ggufBytes } from "./gguf-bytes.js";
 
 /** How weights are stored, and in what type their products are computed. */
@@ -24,8 +31,8 @@ function linear(
   note: string,
   bytes: (matrix: WeightMatrix) => number,
 ): WeightFormat {
-  const isKept = ({ part }: WeightMatrix): boolean =>
-    part === "embedding" || part === "head" || part === "router";
+  const isKept = ({ kind }: WeightMatrix): boolean =>
+    kind === embeddingKind || kind === headKind || kind === routerKind;
   return {
     name,
     compute,

@@ -5,8 +5,7 @@ import { kvBytes, kvBytesPerToken, kvBytesReserved } from "../formats/kv-formats
 import { weightBytes, weightFormats } from "../formats/weight-formats.js";
 import { deepseekV3, gemma2, gptOss, llama31, mixtral, qwen25, qwen3Moe } from "../testing/configs.js";
 import { activeParameters, totalParameters } from "./model-shape.js";
-import { readConfigShape } from "./read-config.js";
-import { readGgufShape } from "./read-gguf.js";
+import { readConfigShape, readGgufShape } from "./read-shape.js";
 
 const shape = (json: unknown) => readConfigShape("config.json", json);
 const bytes = (json: unknown, name: string) => {
@@ -98,10 +97,10 @@ test("the text part of a multimodal config is what is planned", () => {
 });
 
 test("layer_types decide which layers have a window", () => {
-  const types = Array.from({ length: 32 }, (_, layer) =>
+  const types = Array.from({ length: 28 }, (_, layer) =>
     layer < 3 ? "full_attention" : "sliding_attention",
   );
-  const { attention } = shape({ ...llama31, layer_types: types, sliding_window: 512 });
+  const { attention } = shape({ ...qwen25, layer_types: types, sliding_window: 512 });
   assert.deepEqual(
     attention.map(({ window }) => window),
     types.map((type) => (type === "full_attention" ? undefined : 512)),
@@ -113,16 +112,17 @@ test("configs that cannot be planned name what is wrong", () => {
     [[], "artifact_invalid", /not a JSON object/],
     [{ ...llama31, model_type: "mamba2" }, "artifact_unsupported", /family "mamba2".*llama/],
     [{ ...llama31, model_type: undefined }, "artifact_unsupported", /names no model_type/],
-    [{ ...llama31, hidden_size: undefined }, "artifact_invalid", /has no hidden_size/],
-    [{ ...llama31, hidden_size: "large" }, "artifact_invalid", /hidden_size "large"/],
-    [{ ...llama31, num_hidden_layers: 1e9 }, "artifact_invalid", /num_hidden_layers/],
-    [{ ...llama31, num_hidden_layers: 0 }, "artifact_invalid", /num_hidden_layers 0/],
+    [{ ...deepseekV3, hidden_size: undefined }, "artifact_invalid", /has no hidden_size/],
+    [{ ...llama31, hidden_size: "large" }, "artifact_invalid", /hidden_size/],
+    [{ ...llama31, num_hidden_layers: 1e9 }, "artifact_invalid", /numLayers 1000000000/],
+    [{ ...llama31, num_hidden_layers: 0 }, "artifact_invalid", /numLayers 0/],
     [{ ...llama31, hidden_size: 4097 }, "artifact_invalid", /do not divide/],
-    [{ ...mixtral, num_experts_per_tok: 9 }, "artifact_invalid", /9 of 8 experts/],
+    [{ ...mixtral, num_experts_per_tok: 9 }, "artifact_invalid", /num_experts_per_tok 9/],
+    [{ ...deepseekV3, num_experts_per_tok: 257 }, "artifact_invalid", /257 of 256 experts/],
     [{ ...deepseekV3, v_head_dim: undefined }, "artifact_invalid", /no v_head_dim/],
-    [{ ...llama31, layer_types: ["full_attention"] }, "artifact_invalid", /1 layer types for 32/],
+    [{ ...qwen25, layer_types: ["full_attention"] }, "artifact_invalid", /1 layer types for 28/],
     [
-      { ...llama31, layer_types: Array(32).fill("linear_attention") },
+      { ...qwen25, layer_types: Array(28).fill("linear_attention") },
       "artifact_unsupported",
       /linear_attention/,
     ],

@@ -1,6 +1,6 @@
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { ggufPreTokenizerName } from "@octavo/text/tokenizer/read/gguf-pre-tokenizers";
-import { type GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
+import { type GgufValue } from "@octavo/artifacts/gguf/write-header";
 import type { Checkpoint } from "@octavo/engine";
 import { createTokenizer } from "@octavo/engine/parts";
 

@@ -1,7 +1,7 @@
-import { encodeGgufHeader } from "@octavo/artifacts/gguf/write-gguf-header";
-import { fittingGgufType, type GgufMix } from "@octavo/artifacts/gguf/gguf-mixes";
-import { ropeFactorNames } from "@octavo/artifacts/gguf/gguf-names";
-import { type RopeFactors } from "@octavo/artifacts/gguf/gguf-config";
+import { encodeGgufHeader } from "@octavo/artifacts/gguf/write-header";
+import { fittingGgufType, type GgufMix } from "@octavo/artifacts/gguf/mixes";
+import { ropeFactorNames } from "@octavo/artifacts/gguf/names";
+import { type RopeFactors } from "@octavo/artifacts/gguf/config";
 import { EncodePool } from "../gguf/encode-pool.js";
 import { type EncodedStretch, encodeStretch } from "../gguf/encoded-stretch.js";
 import { ggmlTypes, tensorBytesOf, type WrittenGgmlType } from "../gguf/ggml-types.js";
@@ -42,6 +42,8 @@ export class GgufConverter implements UnitConverter {
   readonly #units: readonly PlacedUnit[];
   readonly #model: GgufModel;
   readonly #heads: Heads;
+  /** Files hold the norms' whole weights, this included. */
+  readonly #normOffset: number;
   readonly #pool: EncodePool;
 
   constructor(source: SourceModel, mix: GgufMix, numThreads: number) {
@@ -60,6 +62,7 @@ export class GgufConverter implements UnitConverter {
       return unit;
     });
     const { headDim, rope } = checkpoint.config;
+    this.#normOffset = checkpoint.config.normWeightOffset ?? 0;
     this.#heads = { headDim, rotaryDim: rope.rotaryDim };
     this.#model = model;
     this.#file = `model-${mix.name}.gguf`;
@@ -109,9 +112,9 @@ export class GgufConverter implements UnitConverter {
 
   /** A tensor in stretches of whole rows, and of whole heads where those are interleaved. */
   async #encode({ name, rows }: GgufTensor, type: WrittenGgmlType): Promise<EncodedStretch[]> {
-    const { interleavesRotary, normOffset } = this.#model;
+    const { interleavesRotary } = this.#model;
     const heads = interleavesRotary && /\.attn_[qk]\.(?:weight|bias)$/.test(name) ? this.#heads : undefined;
-    const shift = name.endsWith("_norm.weight") ? normOffset : 0;
+    const shift = name.endsWith("_norm.weight") ? this.#normOffset : 0;
     const parts: Promise<EncodedStretch>[] = [];
     for (const { tensor, first, count } of rows.flatMap((range) => stretchesOf(range, heads?.headDim ?? 1))) {
       const read = await readRows(tensor, first, count);

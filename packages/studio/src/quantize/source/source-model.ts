@@ -1,8 +1,8 @@
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { convertFloats } from "@octavo/artifacts/program/float-conversion";
 import { isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
-import { type MatrixPlan, type ModelPlan } from "@octavo/artifacts/program/model-plan";
-import { planModel } from "@octavo/artifacts/program/registry";
+import { type MatrixPlan, type ModelPlan, weightsIn } from "@octavo/artifacts/program/model-plan";
+import { modelFamily, planModel } from "@octavo/artifacts/program/registry";
 import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import type { Checkpoint, TensorInfo } from "@octavo/engine";
 
@@ -38,7 +38,7 @@ export function openSource(checkpoint: Checkpoint): SourceModel {
     );
   }
   const plan = planModel(config, tensors);
-  return { checkpoint, plan, units: cutIntoUnits(tensors), ...matrixNames(plan, tensors) };
+  return { checkpoint, plan, units: cutIntoUnits(tensors), ...matrixNames(plan, checkpoint) };
 }
 
 /** The module that a weight belongs to: its name without `.weight`. */
@@ -100,38 +100,27 @@ function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): Unit[] {
   ].filter((unit) => unit.tensors.length > 0);
 }
 
-/** Routers of mixtures of experts decide by small differences and are kept; so does everyone else. */
-const routerModule = /\.(?:gate|router|shared_expert_gate)(?:\.[a-z_]+)?$/;
-
 function matrixNames(
   plan: ModelPlan,
-  tensors: ReadonlyMap<string, TensorInfo>,
+  { config, tensors }: Checkpoint,
 ): Pick<SourceModel, "linears" | "routers"> {
+  const { expertNames } = modelFamily(config.architecture);
+  // Routers decide by small differences; no tool quantises them.
+  const kept = expertNames ? [expertNames.router, expertNames.shared?.gate ?? expertNames.router] : [];
   const linears = new Set<string>();
   const routers = new Set<string>();
   const add = (matrix: MatrixPlan): void => {
     for (const { name } of matrix.sources) {
       // Experts that are stacked in one tensor are no matrix of any format.
       if (tensors.get(name)?.shape.length !== 2) continue;
-      (routerModule.test(moduleOf(name)) ? routers : linears).add(name);
+      (kept.some((module) => name.endsWith(`.${module}.weight`)) ? routers : linears).add(name);
     }
   };
   const embeddings = new Set<MatrixPlan>();
   for (const op of plan.ops) {
     if (op.op === "embedding") embeddings.add(op.weight);
-    else for (const field of Object.values(op)) for (const matrix of matricesIn(field)) add(matrix);
+    else for (const weight of weightsIn(op)) if (weight.kind === "matrix") add(weight);
   }
   if (!embeddings.has(plan.head.weight)) add(plan.head.weight);
   return { linears, routers };
-}
-
-/** Also those of an op's experts. */
-function matricesIn(field: unknown): MatrixPlan[] {
-  if (typeof field !== "object" || field === null || ArrayBuffer.isView(field)) return [];
-  if (isMatrixPlan(field)) return [field];
-  return "kind" in field ? [] : Object.values(field).flatMap(matricesIn);
-}
-
-function isMatrixPlan(value: object): value is MatrixPlan {
-  return "kind" in value && value.kind === "matrix";
 }

@@ -32,6 +32,7 @@ export const ggufFamilies: readonly GgufFamily[] = [
   { checkpoint: "granite-moe", kind: "granitemoe" },
   { checkpoint: "smollm3", kind: "smollm3", config: { no_rope_layers: [1, 1] } },
   { checkpoint: "phi3", kind: "phi3", config: { sliding_window: null } },
+  { checkpoint: "gemma", kind: "gemma", config: { tie_word_embeddings: true } },
   { checkpoint: "gemma2", kind: "gemma2", config: gemma },
   {
     checkpoint: "gemma3",

@@ -50,7 +50,7 @@ const markers = [sectionStart, sectionEnd, callStart, callEnd, separator];
 
 const section = { open: sectionStart, close: sectionEnd, trigger: sectionStart } as const;
 
-export const deepseekV3: ToolFormat = {
+export const deepseekV3Format: ToolFormat = {
   name: "deepseek_v3",
   markers,
   machine,
@@ -62,7 +62,7 @@ export const deepseekV3: ToolFormat = {
   },
 };
 
-export const deepseekV31: ToolFormat = {
+export const deepseekV31Format: ToolFormat = {
   name: "deepseek_v31",
   markers,
   machine,

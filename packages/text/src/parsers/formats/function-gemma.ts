@@ -1,4 +1,4 @@
-import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Input, type Waiting } from "../shared/input.js";
 import { escapeText, escapeUnit } from "../shared/json-text.js";
 import { JsonScanner } from "../shared/json-scanner.js";
@@ -15,7 +15,7 @@ const maxDepth = 64;
  * braces. Texts in JSON's quotes are read too: models write them at times, and answers that are held to a schema in lists and
  * objects. Format: Google's "FunctionGemma formatting and best practices".
  */
-const machine: Machine = function* (context) {
+const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
   const toContent = (text: string): void => sink.content(text);
   while ((yield* untilTag(input, [callStart], toContent)) !== undefined) yield* readCall(context);
@@ -154,7 +154,7 @@ function* readBareValue(input: Input, onJson: (text: string) => void): Waiting<s
 
 const textEnds = [quote, callEnd];
 
-export const functionGemma: ToolFormat = {
+export const functionGemmaFormat: ToolFormat = {
   name: "functiongemma",
   markers: [callStart, callEnd, quote],
   machine,

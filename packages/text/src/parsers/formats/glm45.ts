@@ -1,4 +1,4 @@
-import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import type { Waiting } from "../shared/input.js";
 import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
 import { valueKind } from "../shared/tool-schemas.js";
@@ -16,7 +16,7 @@ const maxNameLength = 512;
  * `<tool_call>name`, then `<arg_key>key</arg_key><arg_value>value</arg_value>` per argument, `</tool_call>`; strings as plain
  * text, other values as JSON, told apart by the tool's schema. Format: the chat template of zai-org/GLM-4.5.
  */
-const machine: Machine = function* (context) {
+const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
   const toContent = (text: string): void => sink.content(text);
   while ((yield* untilTag(input, [callStart], toContent)) !== undefined) {
@@ -63,7 +63,7 @@ function* readPairs(
   return tag === undefined ? "the call is not closed" : undefined;
 }
 
-export const glm45: ToolFormat = {
+export const glm45Format: ToolFormat = {
   name: "glm45",
   markers: [callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd],
   machine,

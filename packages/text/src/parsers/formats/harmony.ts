@@ -1,5 +1,5 @@
 import type { GrammarSpec } from "../../structured/grammar.js";
-import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import type { EventSink } from "../output-events.js";
 import type { Input, Waiting } from "../shared/input.js";
 import { readCallArguments } from "../shared/call-arguments.js";
@@ -20,7 +20,7 @@ const maxHeaderLength = 1024;
  * reasoning, `final` and a `commentary` without recipient are content, a recipient `functions.NAME` is a call with the body
  * as its arguments. Format: OpenAI's "Harmony response format" guide.
  */
-const machine: Machine = function* (context) {
+const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
   const toContent = (text: string): void => sink.content(text);
   // the prompt ends in `<|start|>assistant`, so that an answer begins inside a header
@@ -144,7 +144,7 @@ function answerWith(calls: GrammarSpec, mustCall: boolean): GrammarSpec {
   return either(sequence(others, repeated(sequence(nextMessage, ended), 1)), ended);
 }
 
-export const harmony: ToolFormat = {
+export const harmonyFormat: ToolFormat = {
   name: "openai",
   markers,
   machine,

@@ -5,7 +5,7 @@ import { taggedJsonCalls } from "../shared/json-calls.js";
  * `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, once per call. Format: NousResearch's Hermes Function Calling
  * prompt, taken over by Qwen 2.5/3 and octavo-mini.
  */
-export const hermes: ToolFormat = {
+export const hermesFormat: ToolFormat = {
   name: "hermes",
   markers: ["<tool_call>", "</tool_call>"],
   machine: taggedJsonCalls(["<tool_call>"], ["</tool_call>"]),

@@ -31,7 +31,7 @@ function* readCall({ input, sink }: MachineContext): Waiting {
     yield* closeMarkup({ input, sink }, [callEnd], [callEnd]);
 }
 
-export const kimiK2: ToolFormat = {
+export const kimiK2Format: ToolFormat = {
   name: "kimi_k2",
   markers: [sectionStart, sectionEnd, callStart, argumentsStart, callEnd],
   machine,

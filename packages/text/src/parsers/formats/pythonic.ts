@@ -1,4 +1,4 @@
-import type { CallLayout, Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { CallLayout, OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { type Input, takeSpace, type Waiting } from "../shared/input.js";
 import { escapeText } from "../shared/json-text.js";
 import { pythonLiteral, pythonName } from "../shared/python-literal.js";
@@ -9,7 +9,7 @@ import { takeText } from "../shared/tags.js";
  * prompt formats ("zero-shot function calling"), also ToolACE. Llama 4 may put it between `<|python_start|>` and
  * `<|python_end|>`. A bracket that no call follows is content.
  */
-function pythonicMachine(start: string | undefined, end: string | undefined): Machine {
+function pythonicMachine(start: string | undefined, end: string | undefined): OutputMachine {
   return function* (context) {
     const { input, sink } = context;
     let held = yield* takeSpace(input);
@@ -117,14 +117,14 @@ function pythonicLayout(start: string): CallLayout {
   };
 }
 
-export const pythonic: ToolFormat = {
+export const pythonicFormat: ToolFormat = {
   name: "pythonic",
   markers: [],
   machine: pythonicMachine(undefined, undefined),
   layout: pythonicLayout(""),
 };
 
-export const llama4Pythonic: ToolFormat = {
+export const llama4PythonicFormat: ToolFormat = {
   name: "llama4_pythonic",
   markers: ["<|python_start|>", "<|python_end|>"],
   machine: pythonicMachine("<|python_start|>", "<|python_end|>"),

@@ -1,4 +1,4 @@
-import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { readUntilTag, takeText, untilTag, untilTagPassingSpace } from "../shared/tags.js";
 import { valueKind } from "../shared/tool-schemas.js";
@@ -16,7 +16,7 @@ const maxNameLength = 512;
  * `<tool_call><function=name><parameter=key>value</parameter>...</function></tool_call>`, values as plain text whose type the
  * tool's schema tells. Format: the chat template of Qwen/Qwen3-Coder. Models leave `<tool_call>` out at times.
  */
-const machine: Machine = function* (context) {
+const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
   const toContent = (text: string): void => sink.content(text);
   const starts = [callStart, functionStart];
@@ -84,7 +84,7 @@ function* readParameters(
   return problem;
 }
 
-export const qwen3Coder: ToolFormat = {
+export const qwen3CoderFormat: ToolFormat = {
   name: "qwen3_coder",
   markers: [callStart, callEnd],
   machine,

@@ -1,4 +1,4 @@
-import type { CallLayout, Machine, MachineContext } from "../machine.js";
+import type { CallLayout, OutputMachine, MachineContext } from "../machine.js";
 import { takeSpace, type Waiting } from "./input.js";
 import { readJsonCall } from "./json-call.js";
 import { untilTag } from "./tags.js";
@@ -16,7 +16,7 @@ export function jsonArrayLayout(tag: string, trigger?: string): CallLayout {
 }
 
 /** Calls in a JSON array without any tag, which only a constrained answer is read as. */
-export const untaggedJsonCalls: Machine = function* (context) {
+export const untaggedJsonCalls: OutputMachine = function* (context) {
   yield* readJsonCalls(context, "", [], []);
   yield* untilTag(context.input, [], (text) => context.sink.content(text));
 };
@@ -25,7 +25,7 @@ export const untaggedJsonCalls: Machine = function* (context) {
  * Calls as JSON objects, alone or in an array, behind one of `startTags`; what does not turn out to be a call is content
  * with its markup. A call whose end tag is missing ends at the next start tag.
  */
-export function taggedJsonCalls(startTags: readonly string[], endTags: readonly string[]): Machine {
+export function taggedJsonCalls(startTags: readonly string[], endTags: readonly string[]): OutputMachine {
   return function* (context) {
     const { input, sink } = context;
     const toContent = (text: string): void => sink.content(text);

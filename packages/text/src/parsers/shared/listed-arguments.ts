@@ -18,23 +18,9 @@ export interface ArgumentNotation {
 
 /** Keywords that look at several arguments, which are written apart here. */
 const combiningKeywords: readonly string[] = [
-  "$ref",
-  "$dynamicRef",
-  "allOf",
-  "anyOf",
-  "oneOf",
-  "not",
-  "if",
-  "enum",
-  "const",
-  "minProperties",
-  "maxProperties",
-  "patternProperties",
-  "propertyNames",
-  "unevaluatedProperties",
-  "dependencies",
-  "dependentRequired",
-  "dependentSchemas",
+  ..."$ref $dynamicRef allOf anyOf oneOf not if enum const minProperties maxProperties".split(" "),
+  ..."patternProperties propertyNames unevaluatedProperties".split(" "),
+  ..."dependencies dependentRequired dependentSchemas".split(" "),
 ];
 /** Arguments that may all be left out need a way for each that may be the first and the next. */
 const maxOptional = 24;

@@ -1,4 +1,4 @@
-import type { Machine, MachineContext } from "../machine.js";
+import type { OutputMachine, MachineContext } from "../machine.js";
 import type { Waiting } from "./input.js";
 import { untilTag, untilTagPassingSpace } from "./tags.js";
 
@@ -12,7 +12,7 @@ export interface SectionTags {
 export function sectionedCalls(
   { sectionStart, sectionEnd, callStart }: SectionTags,
   readCall: (context: MachineContext) => Waiting,
-): Machine {
+): OutputMachine {
   return function* (context) {
     const { input, sink } = context;
     const toContent = (text: string): void => sink.content(text);

@@ -3,7 +3,7 @@ import { PlainRuns } from "./plain-runs.js";
 import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
 import { TrieWalk } from "./trie-walk.js";
-import { maskWordsOf, type Vocabulary } from "./vocabulary.js";
+import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
 /** With more stacks than this the trie is walked once for all of them. */
 const maxSeparateStacks = 8;
@@ -15,14 +15,14 @@ const maxSeparateStacks = 8;
  */
 export class MaskBuilder {
   readonly #store: TermStore;
-  readonly #vocabulary: Vocabulary;
+  readonly #vocabulary: GrammarVocabulary;
   readonly #plain: PlainRuns;
   readonly #cache: MaskCache;
   /** Keys of the local parts in the cache; those of masks are the terms themselves. */
   readonly #localKeys = new WeakMap<Term, object>();
   readonly #states: Term[];
 
-  constructor(store: TermStore, vocabulary: Vocabulary, cache: MaskCache) {
+  constructor(store: TermStore, vocabulary: GrammarVocabulary, cache: MaskCache) {
     this.#store = store;
     this.#vocabulary = vocabulary;
     this.#plain = new PlainRuns(store);

@@ -4,7 +4,7 @@ import { MaskBuilder } from "./mask-builder.js";
 import type { MaskCache } from "./mask-cache.js";
 import type { Term } from "./term.js";
 import { TermStore } from "./term-store.js";
-import { maskWordsOf, type Vocabulary } from "./vocabulary.js";
+import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
 /** Terms after which new sequences begin on a new store, so that the old one can go with the sequences it has. */
 const enoughTerms = 200_000;
@@ -20,11 +20,11 @@ interface Automaton {
 export class TermGrammar implements Grammar {
   readonly maskWords: number;
   readonly #rules: RuleSet;
-  readonly #vocabulary: Vocabulary;
+  readonly #vocabulary: GrammarVocabulary;
   readonly #cache: MaskCache;
   #automaton: Automaton;
 
-  constructor(rules: RuleSet, vocabulary: Vocabulary, cache: MaskCache) {
+  constructor(rules: RuleSet, vocabulary: GrammarVocabulary, cache: MaskCache) {
     this.#rules = rules;
     this.#vocabulary = vocabulary;
     this.#cache = cache;
@@ -66,12 +66,12 @@ export class TermGrammar implements Grammar {
 
 class TermMatcher implements Matcher {
   readonly #automaton: Automaton;
-  readonly #vocabulary: Vocabulary;
+  readonly #vocabulary: GrammarVocabulary;
   /** The state before each accepted token. */
   readonly #history: Term[];
   #term: Term;
 
-  constructor(automaton: Automaton, vocabulary: Vocabulary, term: Term, history: readonly Term[]) {
+  constructor(automaton: Automaton, vocabulary: GrammarVocabulary, term: Term, history: readonly Term[]) {
     this.#automaton = automaton;
     this.#vocabulary = vocabulary;
     this.#term = term;

@@ -13,7 +13,7 @@ export const plainLengths = [24, 12, 8] as const;
 export const specialMark = 0xff;
 
 /** A tokenizer's vocabulary as grammars need it. It is made once, in shared memory, and threads share it. */
-export interface Vocabulary {
+export interface GrammarVocabulary {
   /** Ids that a model can give; those without a token are never allowed. */
   readonly size: number;
   /** Bytes of token id: `bytes[starts[id]..starts[id + 1])`. */
@@ -36,8 +36,8 @@ export function maskWordsOf(size: number): number {
   return Math.ceil(size / 32);
 }
 
-/** `bytes` and `starts` as in `Vocabulary`. */
-export function buildVocabulary(bytes: Uint8Array, starts: Int32Array): Vocabulary {
+/** `bytes` and `starts` as in `GrammarVocabulary`. */
+export function buildVocabulary(bytes: Uint8Array, starts: Int32Array): GrammarVocabulary {
   const size = starts.length - 1;
   const tokens: TokenText[] = [];
   const lengths = new Map<TokenText, number>();

@@ -4,7 +4,7 @@ import { containsCounts, countedItems } from "./array-contains.js";
 import { type Conjunction, isVisible, kindsIn } from "./combine.js";
 import { allowedValues, canonical } from "./enumerated.js";
 import { valueNode } from "./json-text.js";
-import { booleanOf, countOf, kinds, type Located, schemaList } from "./keywords.js";
+import { booleanKeyword, countKeyword, kinds, type Located, schemaList } from "./keywords.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
@@ -31,9 +31,9 @@ export function arrayNode(conjunction: Conjunction, compiler: SchemaCompiler): N
     ...conjunction.flatMap((located) => unevaluated(located, conjunction)),
   ];
   for (const located of conjunction) {
-    least = Math.max(least, countOf(located, "minItems") ?? 0);
-    most = Math.min(most, countOf(located, "maxItems") ?? most);
-    if (booleanOf(located, "uniqueItems") === true) unique = located;
+    least = Math.max(least, countKeyword(located, "minItems") ?? 0);
+    most = Math.min(most, countKeyword(located, "maxItems") ?? most);
+    if (booleanKeyword(located, "uniqueItems") === true) unique = located;
   }
   const numPrefix = Math.max(0, ...shapes.map(({ prefix }) => prefix.length));
   const schemasAt = (index: number): Conjunction | undefined =>

@@ -61,16 +61,9 @@ export const formatPatterns: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Formats that say what a string is for rather than how it is written. */
-export const freeFormats: ReadonlySet<string> = new Set([
-  "binary",
-  "password",
-  "path",
-  "file-path",
-  "directory-path",
-  "json-string",
-  "textarea",
-  "text",
-]);
+export const freeFormats: ReadonlySet<string> = new Set(
+  "binary password path file-path directory-path json-string textarea text".split(" "),
+);
 
 /** Formats of numbers: bounds for those that have them. */
 export const numberFormats: ReadonlyMap<string, { readonly minimum?: number; readonly maximum?: number }> =

@@ -1,7 +1,8 @@
-import { type CodeSet, complement, intersect, pairs, utf8Node } from "../code-points.js";
+import { type CodeSet, complement, intersect, pairs } from "../../regex/code-points.js";
+import { utf8Node } from "../utf8-node.js";
 import { byteRange, choice, type Node, optional, repeat, sequence, text } from "../node.js";
-import { lowerRegex, type TextEncoding } from "../regex/lower-regex.js";
-import { parseRegex } from "../regex/regex-syntax.js";
+import { lowerRegex, type TextEncoding } from "../lower-regex.js";
+import { parseRegex } from "../../regex/parse-regex.js";
 import type { JsonLayout, JsonValue } from "../grammar.js";
 
 const escapedCodes = [0, 0x1f, 0x22, 0x22, 0x5c, 0x5c];

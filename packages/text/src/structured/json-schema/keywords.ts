@@ -38,35 +38,27 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function countOf({ schema, path }: Located, keyword: string): number | undefined {
-  const value = schema[keyword];
-  if (value === undefined) return undefined;
-  if (typeof value !== "number" || !Number.isInteger(value) || value < 0)
-    throw schemaError(pathOf(path, keyword), "must be an integer of at least 0");
-  return value;
+/** Reads keywords of one type; undefined where the schema lacks them. */
+function keywordReader<Type extends JsonValue>(
+  isGood: (value: JsonValue) => value is Type,
+  must: string,
+): (located: Located, keyword: string) => Type | undefined {
+  return ({ schema, path }, keyword) => {
+    const value = schema[keyword];
+    if (value === undefined || isGood(value)) return value;
+    throw schemaError(pathOf(path, keyword), `must be ${must}`);
+  };
 }
 
-export function numberOf({ schema, path }: Located, keyword: string): number | undefined {
-  const value = schema[keyword];
-  if (value === undefined) return undefined;
-  if (typeof value !== "number" || !Number.isFinite(value))
-    throw schemaError(pathOf(path, keyword), "must be a number");
-  return value;
-}
+const isNumber = (value: JsonValue): value is number => typeof value === "number" && Number.isFinite(value);
 
-export function stringOf({ schema, path }: Located, keyword: string): string | undefined {
-  const value = schema[keyword];
-  if (value === undefined) return undefined;
-  if (typeof value !== "string") throw schemaError(pathOf(path, keyword), "must be a string");
-  return value;
-}
-
-export function booleanOf({ schema, path }: Located, keyword: string): boolean | undefined {
-  const value = schema[keyword];
-  if (value === undefined) return undefined;
-  if (typeof value !== "boolean") throw schemaError(pathOf(path, keyword), "must be true or false");
-  return value;
-}
+export const countKeyword = keywordReader(
+  (value): value is number => isNumber(value) && Number.isInteger(value) && value >= 0,
+  "an integer of at least 0",
+);
+export const numberKeyword = keywordReader(isNumber, "a number");
+export const stringKeyword = keywordReader((value) => typeof value === "string", "a string");
+export const booleanKeyword = keywordReader((value) => typeof value === "boolean", "true or false");
 
 /** A non-empty list of schemas, with its paths. */
 export function schemaList({ schema, path }: Located, keyword: string): [JsonValue, string][] | undefined {
@@ -104,27 +96,19 @@ export function kindsOf(located: Located): number {
     }
     bits |= kinds[name as keyof typeof kinds];
   }
-  return booleanOf(located, "nullable") === true ? bits | kinds.null : bits;
+  return booleanKeyword(located, "nullable") === true ? bits | kinds.null : bits;
 }
 
+const memberWords =
+  "properties required additionalProperties patternProperties propertyNames minProperties maxProperties unevaluatedProperties";
+const itemWords = "items prefixItems minItems maxItems uniqueItems contains unevaluatedItems";
+
+/** Keywords that speak of objects or arrays. */
+export const containerWords: readonly string[] = `${memberWords} ${itemWords}`.split(" ");
+
 const wordsOfKind: readonly (readonly [number, readonly string[]])[] = [
-  [
-    kinds.object,
-    [
-      "properties",
-      "required",
-      "additionalProperties",
-      "patternProperties",
-      "propertyNames",
-      "minProperties",
-      "maxProperties",
-      "unevaluatedProperties",
-    ],
-  ],
-  [
-    kinds.array,
-    ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"],
-  ],
+  [kinds.object, memberWords.split(" ")],
+  [kinds.array, itemWords.split(" ")],
   [kinds.string, ["minLength", "maxLength", "pattern"]],
   [kinds.number, ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]],
 ];

@@ -2,16 +2,16 @@ import type { JsonObject, JsonValue } from "../grammar.js";
 import { freeFormats } from "./formats.js";
 import {
   anyKind,
-  countOf,
+  countKeyword,
   isObject,
   kindOf,
   kinds,
   kindsOf,
   type Located,
-  numberOf,
+  numberKeyword,
   schemaList,
   schemaMap,
-  stringOf,
+  stringKeyword,
 } from "./keywords.js";
 import { restricted } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
@@ -21,13 +21,8 @@ const maxNumbers = 256;
 const maxOneOf = 8;
 
 /** Keywords whose opposite would need to look at members or items that no automaton of bounded size can tell. */
-const withoutOpposite: readonly string[] = [
-  "additionalProperties",
-  "patternProperties",
-  "propertyNames",
-  "unevaluatedProperties",
-  "unevaluatedItems",
-];
+const withoutOpposite: readonly string[] =
+  "additionalProperties patternProperties propertyNames unevaluatedProperties unevaluatedItems".split(" ");
 
 /**
  * Schemas' opposites. What a schema does not allow is what at least one of its keywords does not: a list of
@@ -169,8 +164,8 @@ export class Negation {
   #notObjects(located: Located): JsonValue[] {
     const { schema } = located;
     const { required } = schema;
-    const least = countOf(located, "minProperties") ?? 0;
-    const most = countOf(located, "maxProperties");
+    const least = countKeyword(located, "minProperties") ?? 0;
+    const most = countKeyword(located, "maxProperties");
     const kind = { kinds: kinds.object };
     const dependent = dependencies(located).map(([name, need]) => ({
       allOf: [restricted(kind, { required: [name] }), this.not(need)],
@@ -190,8 +185,8 @@ export class Negation {
     const { schema, path } = located;
     if (schema["uniqueItems"] === true) throw withoutOppositeError(path, "uniqueItems");
     const kind = { kinds: kinds.array };
-    const least = countOf(located, "minItems") ?? 0;
-    const most = countOf(located, "maxItems");
+    const least = countKeyword(located, "minItems") ?? 0;
+    const most = countKeyword(located, "maxItems");
     const result: JsonValue[] = [];
     if (least > 0) result.push(restricted(kind, { maxItems: least - 1 }));
     if (most !== undefined) result.push(restricted(kind, { minItems: most + 1 }));
@@ -209,8 +204,8 @@ export class Negation {
     }
     const { contains } = schema;
     if (contains !== undefined) {
-      const atLeast = countOf(located, "minContains") ?? 1;
-      const atMost = countOf(located, "maxContains");
+      const atLeast = countKeyword(located, "minContains") ?? 1;
+      const atMost = countKeyword(located, "maxContains");
       if (atLeast > 0) result.push(restricted(kind, { contains, minContains: 0, maxContains: atLeast - 1 }));
       if (atMost !== undefined) result.push(restricted(kind, { contains, minContains: atMost + 1 }));
     }
@@ -289,8 +284,8 @@ function notNumbers(located: Located, bits: number): JsonObject[] {
   const { schema, path } = located;
   const result: JsonObject[] = [];
   const kind = { kinds: bits };
-  const minimum = numberOf(located, "minimum");
-  const maximum = numberOf(located, "maximum");
+  const minimum = numberKeyword(located, "minimum");
+  const maximum = numberKeyword(located, "maximum");
   if (minimum !== undefined)
     result.push(
       restricted(kind, { [schema["exclusiveMinimum"] === true ? "maximum" : "exclusiveMaximum"]: minimum }),
@@ -303,10 +298,10 @@ function notNumbers(located: Located, bits: number): JsonObject[] {
     result.push(restricted(kind, { maximum: schema["exclusiveMinimum"] }));
   if (typeof schema["exclusiveMaximum"] === "number")
     result.push(restricted(kind, { minimum: schema["exclusiveMaximum"] }));
-  const divisor = numberOf(located, "multipleOf");
+  const divisor = numberKeyword(located, "multipleOf");
   if (divisor !== undefined)
     result.push(restricted({ ...kind, divisor: { value: divisor, path: pathOf(path, "multipleOf") } }));
-  const format = stringOf(located, "format");
+  const format = stringKeyword(located, "format");
   if (format !== undefined && !freeFormats.has(format)) throw withoutOppositeError(path, "format");
   return result;
 }
@@ -315,14 +310,14 @@ function notStrings(located: Located): JsonObject[] {
   const { path } = located;
   const result: JsonObject[] = [];
   const kind = { kinds: kinds.string };
-  const least = countOf(located, "minLength") ?? 0;
-  const most = countOf(located, "maxLength");
+  const least = countKeyword(located, "minLength") ?? 0;
+  const most = countKeyword(located, "maxLength");
   if (least > 0) result.push(restricted(kind, { maxLength: least - 1 }));
   if (most !== undefined) result.push(restricted(kind, { minLength: most + 1 }));
-  const pattern = stringOf(located, "pattern");
+  const pattern = stringKeyword(located, "pattern");
   if (pattern !== undefined)
     result.push(restricted({ ...kind, pattern: { pattern, path: pathOf(path, "pattern") } }));
-  const format = stringOf(located, "format");
+  const format = stringKeyword(located, "format");
   if (format !== undefined && !freeFormats.has(format)) throw withoutOppositeError(path, "format");
   return result;
 }

@@ -4,7 +4,7 @@ import { all, choice, type Node, not, nothing, repeat, sequence, text } from "..
 import { anyOf } from "../text-choice.js";
 import { type Conjunction, isVisible, kindsIn } from "./combine.js";
 import { allowedValues } from "./enumerated.js";
-import { countOf, kinds, type Located, schemaMap } from "./keywords.js";
+import { countKeyword, kinds, type Located, schemaMap } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
@@ -215,7 +215,7 @@ function countBounds(
   let least = 0;
   let most = Number.POSITIVE_INFINITY;
   for (const located of conjunction) {
-    const atLeast = countOf(located, "minProperties") ?? 0;
+    const atLeast = countKeyword(located, "minProperties") ?? 0;
     // Other members may repeat a key, which a reader counts once, so no more than one of them counts here.
     if (others.length > 0 && atLeast > properties.filter(({ isRequired }) => isRequired).length + 1)
       throw schemaError(
@@ -223,7 +223,7 @@ function countBounds(
         "above 1 is supported for declared properties alone, not for additional ones",
       );
     least = Math.max(least, atLeast);
-    most = Math.min(most, countOf(located, "maxProperties") ?? most);
+    most = Math.min(most, countKeyword(located, "maxProperties") ?? most);
   }
   return { least, most };
 }
@@ -241,21 +241,9 @@ function members(
   const other = choice(
     ...others.map(({ key, value }) => sequence(text('"'), key, text('":'), spaces.afterColon, value)),
   );
-  const known = new Map<string, Node>();
-  /** What may follow once the properties before `index` are decided; `count` members are written (0, or counted if bounded). */
-  const from = (index: number, count: number): Node => {
-    const key = `${index},${count}`;
-    let node = known.get(key);
-    if (node === undefined) {
-      const rule = rules.reserve("object");
-      node = { op: "rule", rule };
-      known.set(key, node);
-      rules.define(rule, make(index, count));
-    }
-    return node;
-  };
   const counted = (count: number): number => (hasBounds ? count : Math.min(count, 1));
-  const make = (index: number, count: number): Node => {
+  /** What may follow once the properties before `index` are decided; `count` members are written (0, or counted if bounded). */
+  const from = rules.family("object", (index: number, count: number): Node => {
     const lead = count === 0 ? sequence() : comma;
     const property = properties[index];
     if (property === undefined) return end(count, lead);
@@ -267,7 +255,7 @@ function members(
     }
     if (!isRequired) options.push(from(index + 1, count));
     return choice(...options);
-  };
+  });
   const end = (count: number, lead: Node): Node => {
     const options: Node[] = [];
     if (count >= least) options.push(count === 0 ? text("}") : close);

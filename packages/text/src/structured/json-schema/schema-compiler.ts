@@ -1,7 +1,7 @@
 import type { JsonLayout, JsonObject, JsonValue } from "../grammar.js";
 import { all, choice, type Node, not, nothing, sequence, text } from "../node.js";
-import { lowerRegex } from "../regex/lower-regex.js";
-import { parseRegex } from "../regex/regex-syntax.js";
+import { lowerRegex } from "../lower-regex.js";
+import { parseRegex } from "../../regex/parse-regex.js";
 import type { RuleBuilder } from "../rule-builder.js";
 import { anyOf } from "../text-choice.js";
 import { arrayNode } from "./array-node.js";

@@ -22,7 +22,7 @@ export function boundedText(text: string): string {
 }
 
 /** Python's `str(value)`; undefined is nothing. */
-export function textOf(value: Value): string {
+export function printed(value: Value): string {
   if (typeof value === "string") return value;
   return value instanceof Undefined ? "" : represent(value);
 }
