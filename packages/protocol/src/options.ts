@@ -144,7 +144,7 @@ function number(range: Range = {}): OptionType<number> {
 /** Bytes; as text "4GiB", "512MiB", "2g" or plain bytes. Units are powers of 1024. */
 function bytes(range: Range = { min: 0 }): OptionType<number> {
   return numeric(range, {
-    expects: `a size in bytes, as text such as 4GiB or 512MiB,${rangeText(range, formatBytes)}`.replace(
+    expects: `a size in bytes, as text such as 4GiB or 512MiB,${rangeText(range, formatBinaryBytes)}`.replace(
       /,$/,
       "",
     ),
@@ -153,7 +153,7 @@ function bytes(range: Range = { min: 0 }): OptionType<number> {
       const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text) ?? [];
       return Math.floor(Number(amount) * 1024 ** " kmgt".indexOf(unit.toLowerCase() || " "));
     },
-    show: formatBytes,
+    show: formatBinaryBytes,
   });
 }
 
@@ -351,7 +351,7 @@ export function parseJsonObject(given: string): Readonly<Record<string, unknown>
 }
 
 /** Bytes with the largest binary unit that leaves at least 1, three digits at most. */
-export function formatBytes(value: number): string {
+export function formatBinaryBytes(value: number): string {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
   let amount = value;
   while (amount >= 1024 && units.length > 1) {

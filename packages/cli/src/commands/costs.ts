@@ -50,7 +50,7 @@ const rows = {
 type CostFlags = ResolvedOptions<typeof rows>;
 
 /** `octavo costs`: what requests cost, by feature, tenant or model, and what the same tokens would cost elsewhere. */
-export const costs = defineCommand({
+export const costsCommand = defineCommand({
   options: rows,
   async run(flags) {
     const table = await readPriceTable(flags.prices);

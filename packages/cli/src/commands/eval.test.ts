@@ -7,7 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import type { EvalReport } from "@octavo/evals";
-import { type FakeServer, sendModels, startFakeServer, streamAnswer } from "../testing/fake-server.js";
+import {
+  type ScriptedServer,
+  sendModels,
+  startScriptedServer,
+  streamAnswer,
+} from "../testing/scripted-server.js";
 import { type EndedOctavo, type RunningOctavo, startOctavo } from "../testing/run-octavo.js";
 
 const start = (...args: readonly string[]): RunningOctavo => startOctavo(["eval", ...args], { cwd: folder });
@@ -21,13 +26,13 @@ interface Scripted {
 }
 
 let folder = "";
-let server: FakeServer;
+let server: ScriptedServer;
 const scripted: Scripted = { url: "", delayMs: 0, numAnswers: 0 };
 const numCases = 60;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "octavo-eval-"));
-  server = await startFakeServer(({ url }, { messages }, response) => {
+  server = await startScriptedServer(({ url }, { messages }, response) => {
     if (url === "/v1/models") {
       sendModels(response, "scripted");
       return;

@@ -77,7 +77,7 @@ const listColumns: readonly TextColumn<Row>[] = [
 ];
 
 /** `octavo traces list` */
-export const tracesList = defineCommand({
+export const tracesListCommand = defineCommand({
   options: {
     ...filterRows,
     limit: option.integer("--limit <n>", "number of spans at most", { min: 1, max: 100_000, default: 20 }),
@@ -92,7 +92,7 @@ export const tracesList = defineCommand({
 });
 
 /** `octavo traces show ID` */
-export const tracesShow = defineCommand({
+export const tracesShowCommand = defineCommand({
   arguments: { "<id>": "of a trace (or its first digits), span, request or answer" },
   options: { ...storeRows, ...jsonRow },
   async run(flags, id: string) {
@@ -105,7 +105,7 @@ export const tracesShow = defineCommand({
 });
 
 /** `octavo traces stats` */
-export const tracesStats = defineCommand({
+export const tracesStatsCommand = defineCommand({
   options: {
     ...filterRows,
     bucketMs: option.of(duration, "--bucket <time>", "group by time in steps of this length, e.g. 5m"),
@@ -140,7 +140,7 @@ function statsColumns(hasBuckets: boolean, by: SpanGroup | undefined): readonly 
 }
 
 /** `octavo traces export FILE` */
-export const tracesExport = defineCommand({
+export const tracesExportCommand = defineCommand({
   arguments: { "<file>": "file to write" },
   options: filterRows,
   async run(flags, file: string) {

@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { datasetFormats, type OpenDatasetOptions } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
 import { inGroup, option, type ResolvedOptions, valueType } from "@octavo/protocol/options";
@@ -111,7 +110,7 @@ export const runnerRows = inGroup("Scoring", {
   journal: option.text("--journal <file>", "keep answers and scores here; the next run resumes from them"),
   scorerThreads: option.integer("--scorer-threads <n>", "score on this many threads", {
     min: 1,
-    max: 4 * availableParallelism(),
+    max: 256,
     defaultText: "on the main thread",
   }),
   redis: option.text("--redis <url>", "score on the workers of a BullMQ queue there (octavo eval worker)"),
