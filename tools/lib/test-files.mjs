@@ -20,7 +20,7 @@ export const slowTests = [
   "packages/cli/dist/commands/compare",
   "packages/engine/dist/testing/simulation/simulation",
   "packages/evals/dist/checks/replica-skew/check",
-  "packages/engine/dist/engine/schedule",
+  "packages/engine/dist/step/schedule",
   "packages/evals/dist/checks/jitter/check",
   "packages/evals/dist/checks/quantization/check",
 ];
@@ -29,9 +29,9 @@ export const slowTests = [
 export const runtimeTests = [
   "packages/artifacts/dist/hub/",
   "packages/cli/dist/program",
-  "packages/engine/dist/engine/crash-journal",
-  "packages/engine/dist/engine/engine-abort",
-  "packages/engine/dist/engine/grammar",
+  "packages/engine/dist/admission/crash-journal",
+  "packages/engine/dist/engine-abort",
+  "packages/engine/dist/constraints/",
   "packages/engine/dist/index",
   "packages/engine/dist/llm/",
   "packages/engine/dist/model/native-oracle",
