@@ -6,7 +6,7 @@ import { type GgufValue } from "@octavo/artifacts/gguf/write-header";
 import { randomTensor } from "./random-blocks.js";
 import { type FileType, fileTypeId } from "./quantisation-mix.js";
 import { type BenchShape, modelShapes, type ShapeName } from "./shapes.js";
-import { multiplyAddsPerToken, type TensorSpec, tensorsOf, matrixBytes } from "./tensors.js";
+import { multiplyAddsPerToken, type TensorSpec, modelTensors, matrixBytes } from "./tensors.js";
 import { vocabularyMetadata } from "./vocabulary.js";
 
 /** Counted up when the content of the files changes, so that none of an older make is taken for a new one. */
@@ -35,7 +35,7 @@ export function modelFile(
   onWrite: (path: string, bytes: number) => void = () => {},
 ): ModelFile {
   const shape: BenchShape = modelShapes[shapeName];
-  const tensors = tensorsOf(shape, type);
+  const tensors = modelTensors(shape, type);
   const path = join(folder, `${shapeName}-${type}-v${CONTENT_VERSION}.gguf`);
   if (!existsSync(path)) {
     onWrite(path, matrixBytes(tensors));

@@ -24,7 +24,7 @@ export interface ObservedAnswer {
 const maxNames = 64;
 
 /** Reads a whole answer. `budget` undefined: no content is taken. */
-export function readWholeAnswer(
+export function observedAnswerOf(
   kind: CallKind,
   body: unknown,
   budget: ContentBudget | undefined,

@@ -5,7 +5,7 @@ import { GapSketch } from "../span/gap-sketch.js";
 import type { LlmRequestFacts, LlmSpan, ServerAddress, SpanOutcome, StreamTimes } from "../span/llm-span.js";
 import { type TraceContext } from "../span/trace-context.js";
 import type { OpenCall, Tracing } from "../tracing.js";
-import { type ObservedAnswer, readWholeAnswer } from "./answer.js";
+import { type ObservedAnswer, observedAnswerOf } from "./answer.js";
 import { type CallKind, operationOf } from "./call-kind.js";
 import { type CapturedRequest, capturedRequest } from "./captured-request.js";
 import { ContentBudget } from "./content-budget.js";
@@ -82,7 +82,7 @@ export class ObservedCall implements OpenCall {
   /** A whole answer. */
   answered(body: unknown): void {
     if (this.#kind === undefined) return;
-    this.#answer = readWholeAnswer(this.#kind, body, this.#outputBudget());
+    this.#answer = observedAnswerOf(this.#kind, body, this.#outputBudget());
     this.end(this.#answer.failure ?? { kind: "ok" });
   }
 

@@ -11,7 +11,7 @@ import {
   commonFacts,
   responsesFailure,
   hasItems,
-  readWholeAnswer,
+  observedAnswerOf,
   readTokenUsage,
   someOf,
 } from "./answer.js";
@@ -149,7 +149,7 @@ class ResponsesStream implements StreamedAnswer {
   }
 
   answer(): ObservedAnswer {
-    const answer = readWholeAnswer("responses", this.#response, this.#budget);
+    const answer = observedAnswerOf("responses", this.#response, this.#budget);
     return this.#failure === undefined ? answer : { ...answer, failure: this.#failure };
   }
 }
