@@ -3,7 +3,6 @@ export * from "./cases/eval-case.js";
 export * from "./certificate/index.js";
 export * from "./checks/index.js";
 export * from "./datasets/index.js";
-export * from "./evaluation/index.js";
 export * from "./evaluators/index.js";
 export * from "./gate/index.js";
 export * from "./generators/index.js";
