@@ -51,34 +51,29 @@ struct QuantisedMatrix::Layout {
 
 QuantisedMatrix::QuantisedMatrix(QuantisedPanels panels)
     : panels_(std::move(panels)),
-      is_packed_(true),
+      progress_(true),
       table_(quantised_kernels()),
-      kernels_(table_.formats[static_cast<int>(panels_.format)]) {}
+      kernels_(table_.formats[panels_.format]) {}
 
 QuantisedMatrix::QuantisedMatrix(std::unique_ptr<const QuantisedPacker> packer)
     : panels_(packer->panels()),
       packer_(std::move(packer)),
-      is_packed_(false),
+      progress_(false),
       table_(quantised_kernels()),
-      kernels_(table_.formats[static_cast<int>(panels_.format)]) {}
+      kernels_(table_.formats[panels_.format]) {}
 
 QuantisedMatrix::~QuantisedMatrix() = default;
 
-const uint8_t* QuantisedMatrix::packed() const { return is_packed_.load() ? panels_.memory.data() : nullptr; }
+const uint8_t* QuantisedMatrix::packed() const { return progress_.is_complete() ? panels_.memory.data() : nullptr; }
 
 size_t QuantisedMatrix::pack_more(size_t bytes, ThreadPool& pool) {
     if (packer_ == nullptr) return 0;
     if (panels_.memory.size() == 0) panels_.memory = AlignedMemory(panels_.bytes());
-    const int64_t begin = num_packed_;
-    const int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(bytes) / panels_.pair_bytes);
-    const int64_t end = std::min(begin + wanted, panels_.pairs());
-    packer_->pack_pairs(panels_, begin, end, pool);
-    num_packed_ = end;
-    if (end == panels_.pairs()) {
-        packer_.reset();
-        is_packed_.store(true);
-    }
-    return static_cast<size_t>((end - begin) * panels_.pair_bytes);
+    const size_t packed = progress_.advance(bytes, panels_.pair_bytes, panels_.pairs(), [&](int64_t begin, int64_t end) {
+        packer_->pack_pairs(panels_, begin, end, pool);
+    });
+    if (progress_.is_complete()) packer_.reset();
+    return packed;
 }
 
 const uint8_t* QuantisedMatrix::reads_from(int64_t panel) const {
@@ -86,7 +81,7 @@ const uint8_t* QuantisedMatrix::reads_from(int64_t panel) const {
 }
 
 PackedPair QuantisedMatrix::pair(int64_t first, int64_t next, uint8_t* scratch) const {
-    // A tile that lacks a panel takes the last one again; what it gives is not written.
+    // A pair without a second panel repeats the last one; its result is not written.
     const int64_t second = std::min(first + 1, panels_.panels() - 1);
     const uint8_t* later = reads_from(next);
     if (has_panels(second + 1)) {
@@ -143,7 +138,7 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const int64_t panels = panels_.panels();
     const int64_t half = panels / halves;
-    // Gate and up are read in turn: so many pairs of each at a time that memory is read straight on for long.
+    // Gate and up are read in turn, enough pairs of each at a time that memory is read in long runs.
     const int64_t joined = std::min(kJoinedBytes / panels_.pair_bytes, kJoinedSums / (kPairPanels * kPanelRows * rows.m));
     const TilePlan plan{panels_.rows, rows.m, kPairPanels, rows.m, std::max<int64_t>(1, joined),
                         std::max<int64_t>(1, kLeastBytes / panels_.pair_bytes)};

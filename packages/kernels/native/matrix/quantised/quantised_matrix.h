@@ -1,9 +1,9 @@
 #pragma once
-#include <atomic>
 #include <memory>
 
 #include "../../core/aligned_memory.h"
 #include "../matrix.h"
+#include "../pack_progress.h"
 #include "quantised_kernels.h"
 #include "../source.h"
 
@@ -11,14 +11,15 @@ namespace octavo {
 
 /// Panels of one quantised format, see layout.h.
 struct QuantisedPanels {
-    FormatId format;
+    /// Index in kFormats.
+    int format;
     int64_t rows;
     int64_t cols;
     int64_t groups_per_scale;
     int64_t pair_bytes;
     AlignedMemory memory;
 
-    const Format& traits() const { return kFormats[static_cast<int>(format)]; }
+    const Format& traits() const { return kFormats[format]; }
     int64_t groups() const { return cols / kGroup; }
     int64_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
     /// The last pair of an odd number has a second panel of zeros.
@@ -38,8 +39,7 @@ QuantisedPanels quantised_panels(WeightType type, bool zeros, int64_t rows, int6
 
 class QuantisedPacker;
 
-/// Panels as they lie packed. Those that are not there yet are packed from their sources whenever they are multiplied, into scratch
-/// that stays in the cache.
+/// Packed panels. Those not packed yet are packed from their sources whenever they are multiplied, into scratch that stays in cache.
 class QuantisedMatrix final : public Matrix {
 public:
     /// Of panels already packed.
@@ -63,13 +63,13 @@ public:
 
 private:
     struct Layout;
-    /// Whether all panels before `end` are in their places.
-    bool has_panels(int64_t end) const { return end <= num_packed_ * kPairPanels || packer_ == nullptr; }
-    /// Where the bytes begin that are read for a panel and the next.
+    /// Whether all panels before `end` are packed.
+    bool has_panels(int64_t end) const { return end <= progress_.num_packed() * kPairPanels || packer_ == nullptr; }
+    /// First byte that is read for a panel and the next.
     const uint8_t* reads_from(int64_t panel) const;
     /// A pair of panels from `first` on, packed into `scratch` where it is not yet; `next` is what is multiplied after it.
     PackedPair pair(int64_t first, int64_t next, uint8_t* scratch) const;
-    /// Whether m rows are multiplied by the panels as they lie packed.
+    /// Whether m rows are multiplied by packed panels, without unpacking them first.
     bool streams(int64_t m) const;
     void multiply_packed(const Layout& rows, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const;
     void multiply_unpacked(const Layout& rows, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const;
@@ -77,9 +77,8 @@ private:
     QuantisedPanels panels_;
     /// Null once all is packed.
     std::unique_ptr<const QuantisedPacker> packer_;
-    /// Pairs that are in their places.
-    int64_t num_packed_ = 0;
-    std::atomic<bool> is_packed_;
+    /// In pairs.
+    PackProgress progress_;
     const QuantisedKernelTable& table_;
     const QuantisedKernels& kernels_;
 };

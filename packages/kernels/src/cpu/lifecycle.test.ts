@@ -8,7 +8,7 @@ import { Worker } from "node:worker_threads";
 import { createCpuBackend, type Matrix } from "../index.js";
 import { greedy, LogitModel } from "../testing/logit-harness.js";
 import { matrix } from "../testing/op-harness.js";
-import { checkInterface, loadAddon } from "./addon.js";
+import { checkInterface, loadAddon } from "./load-addon.js";
 
 const packageEntry = new URL("../index.js", import.meta.url).href;
 const harness = new URL("../testing/logit-harness.js", import.meta.url).href;

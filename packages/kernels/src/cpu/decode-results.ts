@@ -1,7 +1,10 @@
 import type { OutputRow, RowError, RowResult } from "../backend.js";
 import type { NativeStepResult } from "./addon.js";
 
-const errors: readonly (RowError | undefined)[] = [undefined, "non_finite_logits", "no_token_allowed"];
+export const rowErrors = ["none", "non_finite_logits", "no_token_allowed"] as const satisfies (
+  | RowError
+  | "none"
+)[];
 
 /** Cuts the flat arrays of a step into rows. */
 export function decodeRows(
@@ -17,7 +20,8 @@ export function decodeRows(
   let logits = 0;
   for (let index = 0; index < outputs.length; index++) {
     const output = outputs[index]!;
-    const error = errors[native.errors?.[index] ?? 0];
+    const code = rowErrors[native.errors?.[index] ?? 0];
+    const error = code === "none" ? undefined : code;
     if (output.kind === "hidden") {
       const state = native.hidden?.slice(hidden, hidden + hiddenSize);
       hidden += hiddenSize;
@@ -30,14 +34,14 @@ export function decodeRows(
     const ownLogits = native.logits?.slice(logits, logits + vocabSize);
     logits += vocabSize;
     if (token === -1 && error === undefined) {
-      // After a draft that was not met: nothing was written to its parts.
+      // After a rejected draft token: nothing was written to its parts.
       rows.push({ token });
       top += Math.min(output.numLogprobs ?? 0, vocabSize);
       if (output.kind === "sample") ids += output.logprobIds?.length ?? 0;
       continue;
     }
     if (output.numLogprobs === undefined && (output.kind === "score" || output.logprobIds === undefined)) {
-      // Nearly all rows: a token and nothing more.
+      // The common case: a token and nothing more.
       if (error === undefined && ownLogits === undefined && digest === undefined) rows.push({ token });
       else
         rows.push({

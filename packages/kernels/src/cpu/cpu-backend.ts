@@ -11,7 +11,6 @@ import type {
   Matrix,
   MatrixOptions,
   MatrixSource,
-  Op,
   PackedForm,
   PackedWeights,
   Program,
@@ -26,16 +25,18 @@ import type {
 } from "../backend.js";
 import { checkAdapter } from "../checks/adapter.js";
 import { checkKvCache } from "../checks/kv-cache.js";
-import { activations, checkProgram, spanOf } from "../checks/program.js";
+import { checkProgram } from "../checks/program.js";
 import { checkSamplerState } from "../checks/sampler-state.js";
-import { checkMatrixSources, checkVectorSources, weightTypes } from "../checks/sources.js";
+import { checkMatrixSources, checkVectorSources } from "../checks/sources.js";
 import { checkStepPlan } from "../checks/step-plan.js";
-import { kvDtypes } from "../kv-bytes.js";
 import { defaultThreadCount } from "../machine/default-thread-count.js";
-import { fromNative, loadAddon, type NativeAddon, type NativeBytes, type NativeObject } from "./addon.js";
+import type { NativeAddon, NativeBytes, NativeObject } from "./addon.js";
+import { fromNative, loadAddon } from "./load-addon.js";
 import { decodeRows } from "./decode-results.js";
 import { encodeAdapters } from "./encode-adapters.js";
+import { kvDtypeIndex, packingIndex, weightTypeIndex } from "./enumerations.js";
 import { OutputEncoder } from "./encode-outputs.js";
+import { encodeProgram } from "./encode-program.js";
 import {
   foreign,
   NativeAdapter,
@@ -43,6 +44,7 @@ import {
   NativeMappedFile,
   NativeMatrix,
   NativeProgram,
+  type NativeRef,
   NativeSamplerState,
   NativeVector,
 } from "./handles.js";
@@ -53,9 +55,6 @@ export interface CpuBackendOptions {
 }
 
 const mostThreads = 1024;
-
-/** When a matrix is packed: `Packing` of native/binding/source_binding.cpp. */
-const packings = ["now", "never", "later"] as const;
 
 /**
  * The CPU backend: C++ kernels for the best instruction set of this machine (or the one named by OCTAVO_ISA) on a thread
@@ -101,14 +100,14 @@ class CpuBackend implements Backend {
       throw new OctavoError("artifact_not_found", `There is no file ${path}.`);
     }
     const { handle, byteLength } = this.#call(() => this.#addon.mapFile(path));
-    return new NativeMappedFile(this, handle, this.#addon.releaseMappedFile, path, byteLength);
+    return new NativeMappedFile(this.#ref(handle, this.#addon.releaseMappedFile), path, byteLength);
   }
 
   async createMatrix(sources: readonly MatrixSource[], options: MatrixOptions = {}): Promise<Matrix> {
     const backend = this.#open();
     checkMatrixSources(sources);
     const native = sources.map((source) => ({
-      type: weightTypes.indexOf(source.type),
+      type: weightTypeIndex(source.type),
       rows: source.rows,
       cols: source.cols,
       groupSize: source.groupSize ?? 0,
@@ -126,9 +125,9 @@ class CpuBackend implements Backend {
       const { handle, byteLength } = await this.#addon.createMatrix(
         backend,
         native,
-        packings.indexOf(options.inPlace === true ? "never" : options.packLater === true ? "later" : "now"),
+        packingIndex(options.inPlace === true ? "in_place" : options.packLater === true ? "later" : "now"),
       );
-      return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
+      return new NativeMatrix(this.#ref(handle, this.#addon.releaseMatrix), { rows, cols, byteLength });
     } catch (thrown) {
       throw fromNative(thrown);
     }
@@ -156,13 +155,13 @@ class CpuBackend implements Backend {
     const backend = this.#open();
     if (!(file instanceof NativeMappedFile)) throw foreign("mapped file");
     const { rows, cols, groupSize = 0, hasZeros = false } = form;
-    const type = weightTypes.indexOf(form.type);
+    const type = weightTypeIndex(form.type);
     const spec = { type, rows, cols, groupSize, hasZeros, file: file.objectFor(this), offset, checksum };
     try {
       const mapped = await this.#addon.mapMatrix(backend, spec);
       if (mapped === undefined) return undefined;
       const { handle, byteLength } = mapped;
-      return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
+      return new NativeMatrix(this.#ref(handle, this.#addon.releaseMatrix), { rows, cols, byteLength });
     } catch (thrown) {
       throw fromNative(thrown);
     }
@@ -172,50 +171,36 @@ class CpuBackend implements Backend {
     this.#open();
     checkVectorSources(sources);
     const native = sources.map((source) => ({
-      type: weightTypes.indexOf(source.type),
+      type: weightTypeIndex(source.type),
       length: source.length,
       name: source.name,
       bytes: this.#bytes(source.bytes),
     }));
     const handle = this.#call(() => this.#addon.createVector(native));
     const length = sources.reduce((sum, source) => sum + source.length, 0);
-    return new NativeVector(this, handle, this.#addon.releaseVector, length);
+    return new NativeVector(this.#ref(handle, this.#addon.releaseVector), length);
   }
 
   createKvCache(spec: KvCacheSpec): KvCache {
     this.#open();
     const byteLength = checkKvCache(spec);
-    const dtype = kvDtypes.indexOf(spec.dtype);
+    const dtype = kvDtypeIndex(spec.dtype);
     const handle = this.#call(() => this.#addon.createKvCache({ ...spec, dtype }));
-    return new NativeKvCache(this, handle, this.#addon.releaseKvCache, { ...spec }, byteLength);
+    return new NativeKvCache(this.#ref(handle, this.#addon.releaseKvCache), { ...spec }, byteLength);
   }
 
   createSamplerState(spec: SamplerStateSpec): SamplerState {
     this.#open();
     checkSamplerState(spec);
     const handle = this.#call(() => this.#addon.createSamplerState(spec));
-    return new NativeSamplerState(this, handle, this.#addon.releaseSamplerState);
+    return new NativeSamplerState(this.#ref(handle, this.#addon.releaseSamplerState));
   }
 
   compile(spec: ProgramSpec): Program {
     this.#open();
     const checked = checkProgram(spec);
-    const { buffers, head } = spec;
-    const handle = this.#call(() =>
-      this.#addon.compile({
-        buffers,
-        ops: spec.ops.map((op) => this.#nativeOp(op, buffers)),
-        hidden: spanOf(spec.hidden, buffers),
-        head: {
-          weight: this.#matrix(head.weight),
-          bias: head.bias && this.#vector(head.bias),
-          scale: head.scale ?? 1,
-          softCap: head.softCap ?? 0,
-        },
-        maxTokens: spec.maxTokens,
-      }),
-    );
-    return new NativeProgram(this, handle, this.#addon.releaseProgram, checked);
+    const handle = this.#call(() => this.#addon.compile(encodeProgram(spec, this)));
+    return new NativeProgram(this.#ref(handle, this.#addon.releaseProgram), checked);
   }
 
   createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {
@@ -229,7 +214,7 @@ class CpuBackend implements Backend {
       parts: parts.map(({ column, up, scale }) => ({ column, up: this.#matrix(up), scale })),
     }));
     const handle = this.#call(() => this.#addon.createAdapter(native));
-    return new NativeAdapter(this, handle, this.#addon.releaseAdapter, program);
+    return new NativeAdapter(this.#ref(handle, this.#addon.releaseAdapter), program);
   }
 
   async execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {
@@ -273,6 +258,13 @@ class CpuBackend implements Backend {
     return this.#backend;
   }
 
+  #ref<Kind extends string>(
+    object: NativeObject<Kind>,
+    release: NativeRef<Kind>["release"],
+  ): NativeRef<Kind> {
+    return { owner: this, object, release };
+  }
+
   #call<T>(native: () => T): T {
     try {
       return native();
@@ -290,86 +282,5 @@ class CpuBackend implements Backend {
   #matrix(matrix: Matrix): NativeObject<"matrix"> {
     if (!(matrix instanceof NativeMatrix)) throw foreign("matrix");
     return matrix.objectFor(this);
-  }
-
-  #vector(vector: Vector): NativeObject<"vector"> {
-    if (!(vector instanceof NativeVector)) throw foreign("vector");
-    return vector.objectFor(this);
-  }
-
-  /** An op with its defaults filled in and handles unwrapped, as native/binding/program_binding.cpp reads it. */
-  #nativeOp(op: Op, buffers: readonly number[]): object {
-    const span = (ref: Parameters<typeof spanOf>[0]): object => spanOf(ref, buffers);
-    switch (op.op) {
-      case "embedding":
-        return { op: op.op, weight: this.#matrix(op.weight), out: span(op.out), scale: op.scale ?? 1 };
-      case "rms_norm":
-        return {
-          op: op.op,
-          in: span(op.in),
-          out: span(op.out),
-          residual: op.residual && span(op.residual),
-          weight: this.#vector(op.weight),
-          eps: op.eps,
-          weightOffset: op.weightOffset ?? 0,
-          groupSize: op.groupSize ?? spanOf(op.in, buffers).width,
-        };
-      case "linear":
-        return {
-          op: op.op,
-          in: span(op.in),
-          out: span(op.out),
-          weight: this.#matrix(op.weight),
-          bias: op.bias && this.#vector(op.bias),
-          site: op.site ?? -1,
-        };
-      case "rope": {
-        const layout = ["neox", "interleaved"].indexOf(op.rope.layout);
-        return { op: op.op, on: span(op.on), headDim: op.headDim, rope: { ...op.rope, layout } };
-      }
-      case "attention":
-        return {
-          ...op,
-          q: span(op.q),
-          k: span(op.k),
-          v: span(op.v),
-          out: span(op.out),
-          slidingWindow: op.slidingWindow ?? 0,
-          softCap: op.softCap ?? 0,
-          sinks: op.sinks && this.#vector(op.sinks),
-        };
-      case "gated_activation":
-        return {
-          op: op.op,
-          in: span(op.in),
-          out: span(op.out),
-          activation: activations.indexOf(op.activation),
-        };
-      case "experts":
-        return {
-          op: op.op,
-          in: span(op.in),
-          scores: span(op.scores),
-          out: span(op.out),
-          experts: op.experts.map(({ gate, up, down, gateBias, upBias, downBias }) => ({
-            gate: this.#matrix(gate),
-            up: up && this.#matrix(up),
-            down: this.#matrix(down),
-            gateBias: gateBias && this.#vector(gateBias),
-            upBias: upBias && this.#vector(upBias),
-            downBias: downBias && this.#vector(downBias),
-          })),
-          topK: op.topK,
-          amongChosen: op.softmaxOver === "chosen",
-          activation: activations.indexOf(op.activation),
-        };
-      case "sigmoid_gate":
-        return { op: op.op, in: span(op.in), on: span(op.on) };
-      case "add":
-      case "gather":
-        return { op: op.op, in: span(op.in), out: span(op.out) };
-      case "scale":
-        return { op: op.op, on: span(op.on), factor: op.factor };
-    }
   }
 }

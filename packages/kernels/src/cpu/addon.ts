@@ -1,8 +1,3 @@
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
-import { OctavoError } from "@octavo/protocol/errors";
-
 declare const kind: unique symbol;
 /** A native object as the addon hands it out; only the addon can look inside. */
 export interface NativeObject<Kind extends string> {
@@ -16,7 +11,7 @@ export interface NativeBytes {
   readonly data?: Uint8Array;
 }
 
-/** Enumerations travel as their index in the order in which the C++ headers list them. */
+/** Enumerators travel as their index in `enumerations`. */
 export interface NativeMatrixSource {
   readonly type: number;
   readonly rows: number;
@@ -37,14 +32,6 @@ export interface NativeVectorSource {
   readonly length: number;
   readonly name: string;
   readonly bytes: NativeBytes;
-}
-
-export interface NativeProgramSpec {
-  readonly buffers: readonly number[];
-  readonly ops: readonly object[];
-  readonly hidden: object;
-  readonly head: object;
-  readonly maxTokens: number;
 }
 
 export interface NativeAdapterSite {
@@ -97,6 +84,7 @@ type Release<Kind extends string> = (object: NativeObject<Kind>) => void;
  */
 export interface NativeAddon {
   readonly interfaceVersion: number;
+  readonly enumerations: Readonly<Record<string, readonly string[]>>;
   readonly instructionSet: { readonly name: string; readonly bf16: boolean };
   createBackend(numThreads: number): NativeObject<"backend">;
   closeBackend(backend: NativeObject<"backend">): void;
@@ -131,7 +119,7 @@ export interface NativeAddon {
   createVector(sources: readonly NativeVectorSource[]): NativeObject<"vector">;
   createKvCache(spec: object): NativeObject<"kv-cache">;
   createSamplerState(spec: object): NativeObject<"sampler-state">;
-  compile(spec: NativeProgramSpec): NativeObject<"program">;
+  compile(spec: object): NativeObject<"program">;
   createAdapter(sites: readonly NativeAdapterSite[]): NativeObject<"adapter">;
   execute(
     backend: NativeObject<"backend">,
@@ -148,50 +136,4 @@ export interface NativeAddon {
   readonly releaseProgram: Release<"program">;
   readonly releaseKvCache: Release<"kv-cache">;
   readonly releaseSamplerState: Release<"sampler-state">;
-}
-
-/** `kInterfaceVersion` of `native/binding/addon.cpp`. */
-const interfaceVersion = 3;
-
-const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
-
-/** Loads the compiled kernels. Throws `native_unavailable` when they are missing, do not load here or are of another build. */
-export function loadAddon(path: string = builtAddon): NativeAddon {
-  if (!existsSync(path)) {
-    throw new OctavoError(
-      "native_unavailable",
-      `The compiled kernels are missing (${path}). Run \`npm run setup\` in the repository to build them; it needs a C++ compiler.`,
-    );
-  }
-  let addon: Partial<NativeAddon>;
-  try {
-    addon = createRequire(import.meta.url)(path) as Partial<NativeAddon>;
-  } catch (cause) {
-    throw new OctavoError(
-      "native_unavailable",
-      `The compiled kernels at ${path} do not load on this machine (${OctavoError.from(cause).message}). Run \`npm run setup\` to build them here.`,
-      { cause },
-    );
-  }
-  return checkInterface(addon, path);
-}
-
-/** Kernels of another version of the sources would take arguments for what they are not. */
-export function checkInterface(addon: Partial<NativeAddon>, path: string): NativeAddon {
-  const { interfaceVersion: found } = addon;
-  if (found === interfaceVersion) return addon as NativeAddon;
-  throw new OctavoError(
-    "native_unavailable",
-    `The compiled kernels at ${path} were built from other sources (interface ${found ?? "unknown"}, needed is ${interfaceVersion}). Run \`npm run setup\` in the repository to build them again.`,
-  );
-}
-
-/** Failures of the addon carry one of our codes; anything else is a defect. */
-export function fromNative(thrown: unknown): OctavoError {
-  if (thrown instanceof Error && "code" in thrown) {
-    if (thrown.code === "out_of_memory" || thrown.code === "artifact_invalid") {
-      return new OctavoError(thrown.code, thrown.message, { cause: thrown });
-    }
-  }
-  return OctavoError.from(thrown);
 }
