@@ -11,7 +11,7 @@ class PackProgress {
 public:
     explicit PackProgress(bool complete) : is_complete_(complete) {}
 
-    /// Units in their places, meaningful until all are.
+    /// Units packed so far, meaningful until all are.
     int64_t num_packed() const { return num_packed_; }
     /// Any thread may ask.
     bool is_complete() const { return is_complete_.load(); }

@@ -85,7 +85,7 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
         head.weight->linear(inputs_.data(), width, count, logits_.data(), stride, head.bias ? head.bias->data() : nullptr,
                             workspace, pool_);
         pool_.parallel_for(count, 1, [&](int64_t begin, int64_t end, int thread) {
-            // A run of rows after drafts belongs to whoever takes the row that it hangs on, since each needs the one before.
+            // A run of draft tokens is finished by the thread that takes the row before it, since each row needs the one before.
             for (int64_t i = begin; i < end; i++) {
                 if (i > 0 && row_of(first + i).after_draft) continue;
                 for (int64_t j = i; j == i || (j < count && row_of(first + j).after_draft); j++) {

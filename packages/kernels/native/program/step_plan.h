@@ -22,7 +22,7 @@ struct OutputRow {
     int32_t num_top;  // 0..vocab
     int32_t first_id;  // into StepPlan::logprob_ids
     int32_t num_ids;
-    /// Sampled only where the row before gave the very token that stands at `token`.
+    /// The token at `token` is a draft token: the row is sampled only if the row before sampled that token.
     bool after_draft;
     /// Digest of the row's raw logits, by their bits.
     bool wants_digest;

@@ -5,12 +5,12 @@
 
 namespace octavo {
 
-/// Coded panels hold pairs of columns: [pair][16 rows][2] bytes, or for table4 [pair][16 rows] bytes, the even column in the low
+/// Panels of codes hold pairs of columns: [pair][16 rows][2] bytes, or for table4 [pair][16 rows] bytes, the even column in the low
 /// nibble. An odd last column is paired with codes of zero.
 static inline constexpr int64_t codebook_pair_bytes(bool nibbles) { return nibbles ? 16 : 32; }
 
-/// Writes what the codes stand for, `pairs` pairs of columns of one panel, in the form of the instruction set's tiles. Every code's
-/// value is exact in bf16. `next` is fetched meanwhile, as many bytes.
+/// Writes the values of codes, `pairs` pairs of columns of one panel, in the form of the instruction set's tiles. Every code's
+/// value is exact in bf16. As many bytes at `next` are prefetched meanwhile.
 using DecodeValues = void (*)(const uint8_t* codes, int64_t pairs, const float* table, const uint8_t* next, void* out);
 
 /// Scales and zero points of one panel: f32 [group][16 scales, 16 zeros].
@@ -35,7 +35,7 @@ struct CodebookPanels {
     int64_t scale_stride;
 };
 
-/// Where the values of coded panels go, as DecodeValues writes them; null for nowhere.
+/// Where the decoded values of panels go, as DecodeValues writes them; null when they are not kept.
 struct DecodedPanels {
     uint8_t* tile;
     int64_t stride;

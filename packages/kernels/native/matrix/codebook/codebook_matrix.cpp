@@ -112,7 +112,7 @@ void CodebookMatrix::pack_meta(const SourceStack& stack, int64_t index, FiniteCh
 }
 
 void CodebookMatrix::pack_codes(const SourceStack& stack, int64_t index, FiniteCheck& check) {
-    // Columns are taken a few lines at a time, so that the panel being written stays in the nearest cache.
+    // A few cache lines of columns at a time, so that the panel being written stays in the first-level cache.
     constexpr int64_t kStrip = 64;
     uint8_t* out = codes(index);
     const int num_rows = static_cast<int>(std::min<int64_t>(kPanelRows, rows_ - index * kPanelRows));
@@ -231,10 +231,10 @@ void CodebookMatrix::multiply_block(const Block& block, float* sums, int64_t str
         FloatRows of_group{from.data + at * element_bytes(), from.stride};
         const bool fresh = first && at == 0;
         if (by_codes > 0) {
-            const CodebookPanels coded{codes(block.panel) + (block.column + at) / 2 * pair_bytes(), pairs() * pair_bytes(),
+            const CodebookPanels panels{codes(block.panel) + (block.column + at) / 2 * pair_bytes(), pairs() * pair_bytes(),
                                     group.panels, group.scales, group.scale_stride};
             uint8_t* tile = others > 0 ? block.decoded + at * kPanelRows * element_bytes() : nullptr;
-            kernels.multiply(coded, rounded_table_, of_group, by_codes, end - at, sums, stride, fresh, {tile, decoded_stride()});
+            kernels.multiply(panels, rounded_table_, of_group, by_codes, end - at, sums, stride, fresh, {tile, decoded_stride()});
         }
         if (others > 0 && !together) {
             of_group.data += by_codes * from.stride;

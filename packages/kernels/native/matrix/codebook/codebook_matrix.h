@@ -9,12 +9,12 @@
 
 namespace octavo {
 
-/// Weights whose codes stand for values that integers with a scale cannot give: E4M3, tables of 16 floats (NF4, FP4), scales that
+/// Weights with a codebook, whose values integers with a scale cannot express: E4M3, tables of 16 floats (NF4, FP4), and scales that
 /// change from column to column. They stay packed as codes; a block of columns at a time is decoded to bf16 and multiplied by rows
 /// rounded to bf16, as bf16 matrices are, in their order of summation.
 ///
-/// Where groups are wide and have no zero points, what is decoded are the codes' values, and partial sums over a group take its
-/// scale: E4M3 stays exact, and so do tables that some factor makes exact. Elsewhere the weights are rounded.
+/// Where groups are wide and have no zero points, codes are decoded to their unscaled values and each group's partial sum is scaled:
+/// E4M3 stays exact, and so do tables that some factor makes exact in bf16. Elsewhere scaled weights are rounded to bf16.
 class CodebookMatrix final : public Matrix {
 public:
     /// Repacks in parallel; throws as Matrix::pack does.
@@ -64,7 +64,7 @@ private:
         uint8_t* decoded;
     };
     void multiply_block(const Block& block, float* sums, int64_t stride) const;
-    /// Where tiles hold columns one by one, an odd last one has a neighbour that is decoded in vain.
+    /// Where tiles hold columns one by one, an odd last one is decoded with a neighbour that is not used.
     int64_t decoded_stride() const { return std::min<int64_t>(kFloatBlock, 2 * pairs()) * kPanelRows * element_bytes(); }
     /// Columns [first, first + count) of one panel, `first` a multiple of kFloatBlock.
     void decode(int64_t panel, int64_t first, int64_t count, uint8_t* out) const;

@@ -16,7 +16,7 @@ struct FloatPanels {
     /// What multiplies the partial sums of the first panel's 16 rows, those of the next `scale_stride` further on; null for none.
     const float* scales = nullptr;
     int64_t scale_stride = 0;
-    /// Whether the nearest caches hold the panels already.
+    /// Whether the panels are in the first-level or second-level cache already.
     bool cached = false;
 };
 

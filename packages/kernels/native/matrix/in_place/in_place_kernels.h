@@ -10,7 +10,7 @@ struct WeightRows {
     const uint8_t* data;
     /// Blocks of kFloatBlock columns in a row.
     int64_t blocks;
-    /// The sixteen rows that are wanted next, brought near while these are multiplied.
+    /// The sixteen rows that come next, prefetched while these are multiplied.
     const uint8_t* next;
 
     int64_t row_bytes() const { return blocks * kFloatBlock * 2; }
@@ -27,7 +27,7 @@ struct InPlaceKernelTable {
     void (*multiply)(const WeightRows& weights, const uint8_t* rows, int64_t num_rows, float* sums, int64_t stride);
     /// One block of sixteen rows, `row_bytes` apart, as a panel of FloatPanels.
     void (*unpack)(const uint8_t* weights, int64_t row_bytes, uint8_t* panel);
-    /// Brings 64-byte lines near.
+    /// Prefetches 64-byte lines.
     void (*prefetch)(const uint8_t* from, int64_t lines);
     /// Whether `count` values are all finite.
     bool (*finite)(const uint8_t* values, int64_t count);

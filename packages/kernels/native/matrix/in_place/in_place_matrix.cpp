@@ -12,16 +12,16 @@ namespace octavo {
 
 namespace {
 
-/// Twice FloatMatrix's, since every block of rows unpacks the weights anew.
+/// Twice FloatMatrix's, since every block of rows unpacks the weights again.
 constexpr int64_t kRowBlock = 512;
 /// Bytes of weights that a thread takes at a time when they are read once: long enough for reading ahead.
 constexpr int64_t kStreamBytes = int64_t{512} << 10;
-/// Beyond, a row's activations spread would push the weights out of the nearest cache.
+/// With more patterns, the spread activations would push the weights out of the first-level cache.
 constexpr int64_t kMaxPatterns = 8;
 /// Fetches of what comes next while one group of panels is multiplied, by at least so many activation rows each.
 constexpr int64_t kMostFetches = 21;
 constexpr int64_t kLeastRowsPerFetch = 6;
-/// Activation rows for which transposing weights once for every few of them costs less than unpacking.
+/// Up to this many activation rows, transposing the weights once for every few rows costs less than unpacking them.
 constexpr int64_t kMaxFewRows = 16;
 /// Bytes that a thread packs at a time.
 constexpr int64_t kPackBytes = int64_t{1} << 20;
@@ -148,7 +148,7 @@ void InPlaceMatrix::multiply_many(const OtherTiles& others, const uint8_t* rows,
             }
             const FloatPanels weights{unpacked, kPanelBlockBytes, static_cast<int>(now.count), nullptr, 0, true};
             const PanelBlocks next = at + 1 < blocks() * num_groups ? panel_blocks(tile, at + 1, num_groups) : now;
-            // What comes next is fetched while this is multiplied, a little at a time: all at once would only be waited for.
+            // The next weights are prefetched while these are multiplied, a few lines at a time: all at once would stall.
             const int64_t rows_per_fetch = std::max(kLeastRowsPerFetch, round_up(tile.num_rows / kMostFetches, kLeastRowsPerFetch));
             int64_t fetched = 0;
             for (int64_t row = 0; row < tile.num_rows; row += rows_per_fetch) {

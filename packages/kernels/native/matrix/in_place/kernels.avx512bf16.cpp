@@ -107,7 +107,7 @@ void multiply_one(const WeightRows& weights, const uint8_t* spread, float* parti
     _mm512_storeu_ps(sums, total);
 }
 
-/// The lanes are the sixteen rows. `ahead` is brought near, `lines` of it for every sixteen of weights.
+/// The lanes are the sixteen rows. Prefetches `lines` cache lines at `ahead` for every sixteen of weights.
 template <int C>
 void multiply_rows(const WeightRows& weights, const uint8_t* rows, int64_t num_rows, const uint8_t* ahead, int64_t lines,
                    float* sums, int64_t stride) {
@@ -143,7 +143,7 @@ void multiply_rows(const WeightRows& weights, const uint8_t* rows, int64_t num_r
     }
 }
 
-/// In passes of about as many rows each; each pass brings its share of what is wanted next near.
+/// In passes of about as many rows each; each pass prefetches its share of the next weights.
 void multiply(const WeightRows& weights, const uint8_t* rows, int64_t num_rows, float* sums, int64_t stride) {
     constexpr int kMost = 8;
     static constexpr void (*kByRows[kMost])(const WeightRows&, const uint8_t*, int64_t, const uint8_t*, int64_t, float*, int64_t) = {

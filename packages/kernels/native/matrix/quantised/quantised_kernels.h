@@ -29,8 +29,8 @@ struct UnpackedPanels {
 /// A pair of panels to be multiplied as they lie packed, whatever pair of the layout they are.
 struct PackedPair {
     PanelView panels[kPairPanels];
-    /// What is brought near meanwhile: a pair's bytes from `begin` to `end`, then from `next` on. That is the memory they lie in and what
-    /// is read next; where they lie in the cache already, what is read next and what follows it.
+    /// What is prefetched meanwhile: a pair's bytes from `begin` to `end`, then from `next` on. For a pair in memory these are its own
+    /// bytes and the next pair's; for a pair in cache, the bytes of the next two.
     const uint8_t* begin;
     const uint8_t* end;
     const uint8_t* next;

@@ -81,7 +81,7 @@ const uint8_t* QuantisedMatrix::reads_from(int64_t panel) const {
 }
 
 PackedPair QuantisedMatrix::pair(int64_t first, int64_t next, uint8_t* scratch) const {
-    // A tile that lacks a panel takes the last one again; what it gives is not written.
+    // A pair without a second panel repeats the last one; its result is not written.
     const int64_t second = std::min(first + 1, panels_.panels() - 1);
     const uint8_t* later = reads_from(next);
     if (has_panels(second + 1)) {
@@ -138,7 +138,7 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
     const int64_t halves = output.gate != nullptr ? 2 : 1;
     const int64_t panels = panels_.panels();
     const int64_t half = panels / halves;
-    // Gate and up are read in turn: so many pairs of each at a time that memory is read straight on for long.
+    // Gate and up are read in turn, enough pairs of each at a time that memory is read in long runs.
     const int64_t joined = std::min(kJoinedBytes / panels_.pair_bytes, kJoinedSums / (kPairPanels * kPanelRows * rows.m));
     const TilePlan plan{panels_.rows, rows.m, kPairPanels, rows.m, std::max<int64_t>(1, joined),
                         std::max<int64_t>(1, kLeastBytes / panels_.pair_bytes)};

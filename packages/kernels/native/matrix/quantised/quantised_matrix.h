@@ -39,8 +39,7 @@ QuantisedPanels quantised_panels(WeightType type, bool zeros, int64_t rows, int6
 
 class QuantisedPacker;
 
-/// Panels as they lie packed. Those that are not there yet are packed from their sources whenever they are multiplied, into scratch
-/// that stays in the cache.
+/// Packed panels. Those not packed yet are packed from their sources whenever they are multiplied, into scratch that stays in cache.
 class QuantisedMatrix final : public Matrix {
 public:
     /// Of panels already packed.
@@ -64,13 +63,13 @@ public:
 
 private:
     struct Layout;
-    /// Whether all panels before `end` are in their places.
+    /// Whether all panels before `end` are packed.
     bool has_panels(int64_t end) const { return end <= progress_.num_packed() * kPairPanels || packer_ == nullptr; }
-    /// Where the bytes begin that are read for a panel and the next.
+    /// First byte that is read for a panel and the next.
     const uint8_t* reads_from(int64_t panel) const;
     /// A pair of panels from `first` on, packed into `scratch` where it is not yet; `next` is what is multiplied after it.
     PackedPair pair(int64_t first, int64_t next, uint8_t* scratch) const;
-    /// Whether m rows are multiplied by the panels as they lie packed.
+    /// Whether m rows are multiplied by packed panels, without unpacking them first.
     bool streams(int64_t m) const;
     void multiply_packed(const Layout& rows, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const;
     void multiply_unpacked(const Layout& rows, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const;

@@ -9,7 +9,7 @@
 
 namespace octavo {
 
-/// A panel on its way from its rows to its place.
+/// A panel to be packed: its rows, and where it goes.
 struct PanelJob {
     PanelRows rows;
     int64_t groups;

@@ -9,15 +9,15 @@ namespace octavo {
 
 struct PanelJob;
 
-/// What packing a format takes.
+/// How a format is packed.
 struct QuantisedPacking {
     /// Returns the first row that is not finite, -1 when all are.
     int (*pack)(const PanelJob& job);
-    /// Whether all scales of so many blocks are; null where they lie apart or are no floats.
+    /// Whether all scales of so many blocks are finite; null where scales are separate or are not floats.
     bool (*finite)(const uint8_t* row, int64_t blocks);
 };
 
-/// Packs the panels of its sources, in any order and wherever they are wanted.
+/// Packs the panels of its sources, in any order and to any memory.
 class QuantisedPacker {
 public:
     /// Throws as Matrix::pack does.

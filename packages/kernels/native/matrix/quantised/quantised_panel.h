@@ -111,7 +111,7 @@ struct Panel {
             const V::Floats high = V::load_f32(reinterpret_cast<const uint8_t*>(x + 16));
             const uint32_t largest_bits = V::largest_magnitude_bits(low, high);
             const float largest = float_from_bits(largest_bits);
-            // A group that is all but zero counts as zero: its reciprocal would overflow. One with a NaN or an infinity makes
+            // A group whose values are nearly zero counts as zero: its reciprocal would overflow. A NaN or an infinity makes
             // the whole output row NaN.
             const bool usable = largest_bits < kInfinity && largest >= 1e-30f;
             const float scale = usable ? largest / 127.0f : largest_bits < kInfinity ? 0.0f : float_from_bits(0x7fc00000u);

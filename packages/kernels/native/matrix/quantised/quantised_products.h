@@ -298,7 +298,7 @@ struct Tiles {
     static void stream_whole(const PackedPair& pair, int64_t groups, const QuantisedRows& rows, int64_t num_rows, float* sums,
                              int64_t stride) {
         constexpr int64_t kPasses = kPairPanels / Tiling::kStreamPanels;
-        // One pass reads the pair straight through; two take a stretch that the nearest cache holds in turn.
+        // One pass reads the pair from end to end; two passes take turns on a stretch that fits the first-level cache.
         const int64_t block = kPasses == 1 ? groups : Tiling::kStreamGroups;
         const int64_t bytes = pair.end - pair.begin;
         const int64_t ahead = kPasses == 1 ? Tiling::kPrefetchBytes : 2 * block * (bytes / groups);

@@ -1,8 +1,8 @@
 #pragma once
 #include "attention_walk.h"
 
-// Attention of rows over chunks of their context, ascending. A row uses exactly the positions that it sees, so that it never
-// feels its neighbours.
+// Attention of rows over chunks of their context, ascending. A row uses exactly the positions that it sees, so that its bits do not
+// depend on the rows computed with it.
 namespace octavo {
 namespace {
 
