@@ -1,5 +1,5 @@
 // `npm test [-- WORD ...]`: sets up what is missing, then runs the tests that are quick, or those whose path contains a word.
-// `--all` (`npm run test:all`) runs the slow ones too, `--runtime` those that meet more of Node than its language.
+// `--all` (`npm run test:all`) runs the slow ones too, `--full` also each simulation at its full size, `--runtime` those that meet more of Node than its language.
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { fail, must, root, run, say } from "./lib/steps.mjs";
@@ -10,12 +10,12 @@ await setup();
 
 const { positionals: words, values } = parseArgs({
   allowPositionals: true,
-  options: { all: { type: "boolean" }, runtime: { type: "boolean" } },
+  options: { all: { type: "boolean" }, full: { type: "boolean" }, runtime: { type: "boolean" } },
 });
 const matches = (path) =>
   words.length > 0
     ? words.some((word) => path.includes(word))
-    : values.all || values.runtime || !isSlow(path);
+    : values.all || values.full || values.runtime || !isSlow(path);
 const files = testFiles().filter(
   (path) => matches(path) && (!values.runtime || runtimeTests.some((wanted) => path.startsWith(wanted))),
 );
@@ -27,6 +27,10 @@ if (!files.every(isCompiled)) {
 
 say(`${files.length} test files`);
 // hundreds of processes read the same modules; Node 20 knows no such cache
-const env = { ...process.env, NODE_COMPILE_CACHE: join(root, ".octavo", "compile-cache") };
+const env = {
+  ...process.env,
+  NODE_COMPILE_CACHE: join(root, ".octavo", "compile-cache"),
+  ...(values.full && { OCTAVO_TEST_FULL: "1" }),
+};
 const reporter = ["--test-reporter=./tools/lib/test-reporter.mjs", "--test-reporter-destination=stdout"];
 process.exit(await run(process.execPath, ["--test", "--test-concurrency=2", ...reporter, ...files], { env }));

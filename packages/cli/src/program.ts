@@ -22,19 +22,19 @@ export const commandTree: CommandGroup = {
   commands: {
     serve: {
       summary: "serve a model over an OpenAI-compatible API",
-      load: async () => (await import("./commands/serve.js")).serve,
+      load: async () => (await import("./commands/serve.js")).serveCommand,
     },
     plan: {
       summary: "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
-      load: async () => (await import("./commands/plan.js")).plan,
+      load: async () => (await import("./commands/plan.js")).planCommand,
     },
     quantize: {
       summary: "write a quantised copy of a model",
-      load: async () => (await import("./commands/quantize.js")).quantize,
+      load: async () => (await import("./commands/quantize.js")).quantizeCommand,
     },
     compare: {
       summary: "run two artifacts of one model over the same tokens and report what the second one changes",
-      load: async () => (await import("./commands/compare.js")).compare,
+      load: async () => (await import("./commands/compare.js")).compareCommand,
     },
     eval: {
       summary: "evaluate what ships: answers, serving, and whether to release",
@@ -42,53 +42,53 @@ export const commandTree: CommandGroup = {
       commands: {
         run: {
           summary: "send a server the cases of datasets and score its answers",
-          load: async () => (await import("./commands/eval-run.js")).evalRun,
+          load: async () => (await import("./commands/eval-run.js")).evalRunCommand,
         },
         check: {
           summary: "run one serving check, on servers or on recorded spans",
-          load: async () => (await import("./commands/eval-check.js")).evalCheck,
+          load: async () => (await import("./commands/eval-check.js")).evalCheckCommand,
         },
         checks: {
           summary: "run all serving checks that the given servers allow",
-          load: async () => (await import("./commands/eval-check.js")).evalChecks,
+          load: async () => (await import("./commands/eval-check.js")).evalChecksCommand,
         },
         gate: {
           summary: "judge a release by what eval.yaml expects",
-          load: async () => (await import("./commands/eval-gate.js")).evalGate,
+          load: async () => (await import("./commands/eval-gate.js")).evalGateCommand,
         },
         calibrate: {
           summary: "measure a judge against people's labels",
-          load: async () => (await import("./commands/eval-calibrate.js")).evalCalibrate,
+          load: async () => (await import("./commands/eval-calibrate.js")).evalCalibrateCommand,
         },
         certify: {
           summary:
             "compare the logits of each token, bit by bit: alone, cached, in batches, preempted, recomputed",
-          load: async () => (await import("./commands/eval-certify.js")).evalCertify,
+          load: async () => (await import("./commands/eval-certify.js")).evalCertifyCommand,
         },
         list: {
           summary: "list evaluators, checks, dataset formats or exit codes",
-          load: async () => (await import("./commands/eval-list.js")).evalList,
+          load: async () => (await import("./commands/eval-list.js")).evalListCommand,
         },
         view: {
           summary: "show a report that an earlier run wrote with --json",
-          load: async () => (await import("./commands/eval-view.js")).evalView,
+          load: async () => (await import("./commands/eval-view.js")).evalViewCommand,
         },
         import: {
           summary: "turn promptfoo's configuration into eval.yaml and cases, or a dataset into cases",
-          load: async () => (await import("./commands/eval-import.js")).evalImport,
+          load: async () => (await import("./commands/eval-import.js")).evalImportCommand,
         },
         generate: {
           summary: "generate new cases",
           commands: {
             ruler: {
               summary: "RULER's tasks at any length, in the tokens of the model under test",
-              load: async () => (await import("./commands/eval-generate.js")).evalGenerateRuler,
+              load: async () => (await import("./commands/eval-generate.js")).evalGenerateRulerCommand,
             },
           },
         },
         worker: {
           summary: "score answers from a queue until stopped",
-          load: async () => (await import("./commands/eval-worker.js")).evalWorker,
+          load: async () => (await import("./commands/eval-worker.js")).evalWorkerCommand,
         },
       },
     },
@@ -97,32 +97,32 @@ export const commandTree: CommandGroup = {
       commands: {
         list: {
           summary: "spans, newest first",
-          load: async () => (await import("./commands/traces.js")).tracesList,
+          load: async () => (await import("./commands/traces.js")).tracesListCommand,
         },
         show: {
           summary: "everything known of a trace or a request",
-          load: async () => (await import("./commands/traces.js")).tracesShow,
+          load: async () => (await import("./commands/traces.js")).tracesShowCommand,
         },
         stats: {
           summary: "counts, tokens and percentiles, by time and by group",
-          load: async () => (await import("./commands/traces.js")).tracesStats,
+          load: async () => (await import("./commands/traces.js")).tracesStatsCommand,
         },
         export: {
           summary: "write spans as one Parquet file",
-          load: async () => (await import("./commands/traces.js")).tracesExport,
+          load: async () => (await import("./commands/traces.js")).tracesExportCommand,
         },
       },
     },
     costs: {
       summary: "what requests cost, from a metering log or a trace store",
-      load: async () => (await import("./commands/costs.js")).costs,
+      load: async () => (await import("./commands/costs.js")).costsCommand,
     },
     bench: {
       summary: "measure",
       commands: {
         serve: {
           summary: "load any OpenAI-compatible server and report the latencies its clients saw",
-          load: async () => (await import("./commands/bench-serve.js")).benchServe,
+          load: async () => (await import("./commands/bench-serve.js")).benchServeCommand,
         },
       },
     },

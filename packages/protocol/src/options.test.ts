@@ -3,7 +3,7 @@ import test from "node:test";
 import {
   checkOptionNames,
   defaultTextOf,
-  formatBytes,
+  formatBinaryBytes,
   option,
   type OptionType,
   parseJsonObject,
@@ -93,6 +93,6 @@ test("an unknown name is refused with the nearest one", () => {
 });
 
 test("sizes are shown in the largest unit that leaves at least one", () => {
-  const shown = [0, 512, 1536, 40_000, 1023 * 1024, 2 ** 31, 1.5 * 2 ** 40].map(formatBytes);
+  const shown = [0, 512, 1536, 40_000, 1023 * 1024, 2 ** 31, 1.5 * 2 ** 40].map(formatBinaryBytes);
   assert.deepEqual(shown, ["0 bytes", "512 bytes", "1.5 KiB", "39.1 KiB", "1023 KiB", "2 GiB", "1.5 TiB"]);
 });

@@ -1,12 +1,12 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { encodeGgufHeader } from "@octavo/artifacts/testing/write-gguf";
+import { encodeTestHeader } from "@octavo/artifacts/testing/write-gguf";
 import { type GgufValue } from "@octavo/artifacts/gguf/write-header";
 import { randomTensor } from "./random-blocks.js";
 import { type FileType, fileTypeId } from "./quantisation-mix.js";
 import { type BenchShape, modelShapes, type ShapeName } from "./shapes.js";
-import { multiplyAddsPerToken, type TensorSpec, tensorsOf, matrixBytes } from "./tensors.js";
+import { multiplyAddsPerToken, type TensorSpec, modelTensors, matrixBytes } from "./tensors.js";
 import { vocabularyMetadata } from "./vocabulary.js";
 
 /** Counted up when the content of the files changes, so that none of an older make is taken for a new one. */
@@ -35,7 +35,7 @@ export function modelFile(
   onWrite: (path: string, bytes: number) => void = () => {},
 ): ModelFile {
   const shape: BenchShape = modelShapes[shapeName];
-  const tensors = tensorsOf(shape, type);
+  const tensors = modelTensors(shape, type);
   const path = join(folder, `${shapeName}-${type}-v${CONTENT_VERSION}.gguf`);
   if (!existsSync(path)) {
     onWrite(path, matrixBytes(tensors));
@@ -67,7 +67,7 @@ function writeModel(path: string, shape: BenchShape, type: FileType, tensors: re
   const fresh = `${path}.${process.pid}.new`;
   const file = openSync(fresh, "w");
   try {
-    writeSync(file, encodeGgufHeader({ metadata: metadataOf(shape, type), tensors, alignment: ALIGNMENT }));
+    writeSync(file, encodeTestHeader({ metadata: metadataOf(shape, type), tensors, alignment: ALIGNMENT }));
     for (const tensor of tensors) {
       for (const chunk of randomTensor(tensor)) writeSync(file, chunk);
       const padding = -tensor.byteLength & (ALIGNMENT - 1);

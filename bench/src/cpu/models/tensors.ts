@@ -34,7 +34,7 @@ const LOGIT_DEVIATION = 4;
  * The tensors of a model file with the scales of common initialisations: 1/sqrt(inputs), and projections into the residual
  * stream smaller by the root of their number, so that activations keep their size through the layers.
  */
-export function tensorsOf(shape: BenchShape, file: FileType): TensorSpec[] {
+export function modelTensors(shape: BenchShape, file: FileType): TensorSpec[] {
   const { hiddenSize, intermediateSize, numLayers, numHeads, numKvHeads, headDim, vocabSize } = shape;
   const qSize = numHeads * headDim;
   const kvSize = numKvHeads * headDim;

@@ -18,7 +18,7 @@ import { printable, textTable, type TextColumn } from "../output/text-table.js";
 const shownDivergences = 10;
 
 /** `octavo eval certify`: the same bits, however a request is served. */
-export const evalCertify = defineCommand({
+export const evalCertifyCommand = defineCommand({
   options: {
     ...targetRows,
     cases: { ...targetRows.cases, default: 50 },

@@ -30,7 +30,7 @@ const jsonOrText: OptionType<unknown> = {
 };
 
 /** `octavo eval check NAME`: one of the serving checks, on a server or on spans that were recorded. */
-export const evalCheck = defineCommand({
+export const evalCheckCommand = defineCommand({
   arguments: { "<name>": "which; octavo eval list checks has the names" },
   options: {
     ...targetRows,
@@ -60,7 +60,7 @@ export const evalCheck = defineCommand({
 });
 
 /** `octavo eval checks`: all of them that the targets allow. */
-export const evalChecks = defineCommand({
+export const evalChecksCommand = defineCommand({
   options: {
     ...targetRows,
     ...runnerRows,

@@ -10,7 +10,7 @@ import { writeOutputs } from "../eval/write-outputs.js";
 import { readTextOf } from "../output/files.js";
 
 /** `octavo eval gate --config eval.yaml`: whether to release. Its exit code says how it ended. */
-export const evalGate = defineCommand({
+export const evalGateCommand = defineCommand({
   options: {
     config: option.text("--config <file>", "what is expected", { default: "eval.yaml" }),
     validate: option.toggle("--validate", "check the file without sending any request"),

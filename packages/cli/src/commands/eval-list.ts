@@ -8,7 +8,7 @@ const subjects = valueType.choice(["evaluators", "checks", "datasets", "exit-cod
 type Subject = ReturnType<typeof subjects.parse>;
 
 /** `octavo eval list`: what there is. */
-export const evalList = defineCommand({
+export const evalListCommand = defineCommand({
   arguments: { "[what]": `${subjects.expects} (default: evaluators)` },
   options: {
     json: option.toggle("--json", "print JSON instead of a table"),

@@ -7,7 +7,7 @@ import { outputRows, runnerRows, targetRows } from "../eval/eval-rows.js";
 import { runConfig } from "../eval/run-plan.js";
 
 /** `octavo eval run`: answers of a server, and of a baseline beside it, scored. */
-export const evalRun = defineCommand({
+export const evalRunCommand = defineCommand({
   options: {
     ...targetRows,
     ...runnerRows,

@@ -2,7 +2,7 @@ import { createProgressBar } from "@octavo/engine";
 import { loadingOptions } from "@octavo/engine/options";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option, type OptionType, valueType } from "@octavo/protocol/options";
-import { methodNames, quantize as quantizeModel } from "@octavo/studio/quantize";
+import { quantizeMethods, quantize } from "@octavo/studio/quantize";
 import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { createQuantizeLine } from "../output/quantize-line.js";
@@ -18,10 +18,10 @@ const groupSize: OptionType<number> = {
 };
 
 /** `octavo quantize MODEL`: makes a small artifact of a large one. */
-export const quantize = defineCommand({
+export const quantizeCommand = defineCommand({
   arguments: { "<model>": "folder or Hugging Face id of an unquantised model" },
   options: {
-    method: option.text("--method <method>", `one of ${methodNames.join(", ")}`, { isRequired: true }),
+    method: option.text("--method <method>", `one of ${quantizeMethods.join(", ")}`, { isRequired: true }),
     out: option.text("--out <folder>", "folder that appears once all is written", { isRequired: true }),
     calibration: option.text(
       "--calibration <file>",
@@ -30,12 +30,12 @@ export const quantize = defineCommand({
     numSamples: option.integer("--calibration-samples <n>", "sequences taken from these texts", {
       min: 1,
       max: 65_536,
-      default: 128,
+      defaultText: "128",
     }),
     sampleTokens: option.integer("--calibration-tokens <n>", "tokens of a sequence", {
       min: 32,
       max: 65_536,
-      default: 512,
+      defaultText: "512",
     }),
     groupSize: option.of(groupSize, "--group-size <n>", "columns that share a scale; -1 for whole rows", {
       defaultText: "128; nf4: 64",
@@ -57,7 +57,7 @@ export const quantize = defineCommand({
     const line = createQuantizeLine(process.stderr);
     const card = await interruptible(
       (signal) =>
-        quantizeModel(model, withoutUnset(options), {
+        quantize(model, options, {
           onProgress: line.update,
           onDownload: createProgressBar(process.stderr),
           onWarning: line.warn,

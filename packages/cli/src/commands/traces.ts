@@ -8,9 +8,8 @@ import {
   type SpanStats,
 } from "@octavo/tracing/store";
 import { OctavoError } from "@octavo/protocol/errors";
-import { inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
+import { given, inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
-import { given } from "../options/given.js";
 import { duration, past } from "../options/times.js";
 import { printable, type TextColumn, textTable } from "../output/text-table.js";
 
@@ -77,7 +76,7 @@ const listColumns: readonly TextColumn<Row>[] = [
 ];
 
 /** `octavo traces list` */
-export const tracesList = defineCommand({
+export const tracesListCommand = defineCommand({
   options: {
     ...filterRows,
     limit: option.integer("--limit <n>", "number of spans at most", { min: 1, max: 100_000, default: 20 }),
@@ -92,7 +91,7 @@ export const tracesList = defineCommand({
 });
 
 /** `octavo traces show ID` */
-export const tracesShow = defineCommand({
+export const tracesShowCommand = defineCommand({
   arguments: { "<id>": "of a trace (or its first digits), span, request or answer" },
   options: { ...storeRows, ...jsonRow },
   async run(flags, id: string) {
@@ -105,7 +104,7 @@ export const tracesShow = defineCommand({
 });
 
 /** `octavo traces stats` */
-export const tracesStats = defineCommand({
+export const tracesStatsCommand = defineCommand({
   options: {
     ...filterRows,
     bucketMs: option.of(duration, "--bucket <time>", "group by time in steps of this length, e.g. 5m"),
@@ -140,7 +139,7 @@ function statsColumns(hasBuckets: boolean, by: SpanGroup | undefined): readonly 
 }
 
 /** `octavo traces export FILE` */
-export const tracesExport = defineCommand({
+export const tracesExportCommand = defineCommand({
   arguments: { "<file>": "file to write" },
   options: filterRows,
   async run(flags, file: string) {

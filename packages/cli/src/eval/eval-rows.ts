@@ -1,8 +1,6 @@
-import { availableParallelism } from "node:os";
 import { datasetFormats, type OpenDatasetOptions } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
-import { inGroup, option, type ResolvedOptions, valueType } from "@octavo/protocol/options";
-import { given } from "../options/given.js";
+import { given, inGroup, option, type ResolvedOptions, valueType } from "@octavo/protocol/options";
 
 /** How files of cases are read. */
 export const datasetRows = {
@@ -111,7 +109,7 @@ export const runnerRows = inGroup("Scoring", {
   journal: option.text("--journal <file>", "keep answers and scores here; the next run resumes from them"),
   scorerThreads: option.integer("--scorer-threads <n>", "score on this many threads", {
     min: 1,
-    max: 4 * availableParallelism(),
+    max: 256,
     defaultText: "on the main thread",
   }),
   redis: option.text("--redis <url>", "score on the workers of a BullMQ queue there (octavo eval worker)"),

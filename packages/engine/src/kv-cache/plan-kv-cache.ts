@@ -1,6 +1,6 @@
 import { availableMemoryBytes, type KvDtype, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { formatBytes } from "@octavo/protocol/options";
+import { formatBinaryBytes } from "@octavo/protocol/options";
 
 /** The shape of one token position of the KV cache. */
 export interface KvShape {
@@ -52,11 +52,13 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
   if (numBlocks < blocksPerSequence) {
     const fitting = numBlocks * blockSize;
     const source =
-      kvCacheMemoryBytes === undefined ? `the default share of the ${formatBytes(available)} free` : "given";
+      kvCacheMemoryBytes === undefined
+        ? `the default share of the ${formatBinaryBytes(available)} free`
+        : "given";
     throw new OctavoError(
       kvCacheMemoryBytes === undefined ? "out_of_memory" : "invalid_option",
-      `one sequence of ${maxModelLen} tokens needs ${formatBytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +
-        `${formatBytes(bytes)} (${source}). Set --kv-cache-memory to at least ${blocksPerSequence * bytesPerBlock} bytes` +
+      `one sequence of ${maxModelLen} tokens needs ${formatBinaryBytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +
+        `${formatBinaryBytes(bytes)} (${source}). Set --kv-cache-memory to at least ${blocksPerSequence * bytesPerBlock} bytes` +
         (fitting > 0 ? `, or --max-model-len to at most ${fitting}.` : "."),
       { param: kvCacheMemoryBytes === undefined ? "max_model_len" : "kv_cache_memory" },
     );

@@ -3,26 +3,26 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { encodeSseJson, sseDone } from "@octavo/protocol";
 
-export interface FakeServer {
+export interface ScriptedServer {
   readonly url: string;
   close(): void;
 }
 
 /** What tests read of a question. */
-export interface FakeQuestion {
+export interface AskedBody {
   readonly model?: string;
   readonly prompt?: string;
   readonly messages?: readonly { readonly content: string }[];
 }
 
 /** A server on a free port. `answer` is given the body of what was asked, which is empty where nothing was sent. */
-export async function startFakeServer(
-  answer: (request: IncomingMessage, asked: FakeQuestion, response: ServerResponse) => void,
-): Promise<FakeServer> {
+export async function startScriptedServer(
+  answer: (request: IncomingMessage, asked: AskedBody, response: ServerResponse) => void,
+): Promise<ScriptedServer> {
   const server = createServer((request, response) => {
     let body = "";
     request.setEncoding("utf8").on("data", (text: string) => (body += text));
-    request.on("end", () => answer(request, body === "" ? {} : (JSON.parse(body) as FakeQuestion), response));
+    request.on("end", () => answer(request, body === "" ? {} : (JSON.parse(body) as AskedBody), response));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
