@@ -1,13 +1,15 @@
 import type { OctavoError } from "@octavo/protocol/errors";
 import type { Explanation, RequestName, SlowGap } from "./evidence/explanation.js";
 import type { Neighbours } from "./evidence/neighbours.js";
-import type { Spread } from "./evidence/spread.js";
+import type { ServingRecord } from "./evidence/serving-record.js";
 import type { LoggedStep } from "./evidence/step-log.js";
 import type { LoadedAdapter } from "./adapters/adapter.js";
 import type { FaultControl, FaultKind, RequestFaults } from "./faults/fault.js";
 import type { Account } from "./scheduler/account.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
+
+export type { GapSummary, ServingRecord } from "./evidence/serving-record.js";
 
 /**
  * Groups requests that their client sent as one, such as the prompts of one HTTP request: queued one after the other with
@@ -136,53 +138,6 @@ export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly cachedTokens: number;
-}
-
-/** Evidence of how a request was served. Times in ms. */
-export interface ServingRecord {
-  /** From arrival to admission. */
-  readonly queueMs: number;
-  /** Requests waiting for admission when the engine received it. */
-  readonly queueDepthAtArrival: number;
-  readonly timeToFirstTokenMs: number | undefined;
-  readonly prefillMs: number;
-  readonly decodeMs: number;
-  readonly e2eMs: number;
-  /** Its share of the backend's compute time; the shares of all requests add up to it. */
-  readonly kernelMs: number;
-  /** Total time that output waited for its reader. */
-  readonly readerLagMs: number;
-  /** Between the steps that gave a sequence output. */
-  readonly gaps: GapSummary;
-  /** Steps that computed some of its tokens. */
-  readonly numSteps: number;
-  /** Sequences in those steps, its own included. */
-  readonly batchSize: Spread;
-  /** Prompt tokens of other requests in those steps. */
-  readonly sharedPrefillTokens: Spread;
-  readonly cachedTokens: number;
-  /** `cachedTokens` relative to the prompt's tokens. */
-  readonly cacheHitRatio: number;
-  /** Prompt tokens that had been cached and were evicted before it came. */
-  readonly evictedPrefixTokens: number;
-  readonly blocksHit: number;
-  readonly blocksAllocated: number;
-  /** Cached blocks with other content that it evicted. */
-  readonly blocksEvicted: number;
-  readonly preemptions: number;
-  /** Tokens recomputed after preemptions. */
-  readonly recomputedTokens: number;
-  /** Draft tokens that were verified, and how many were accepted. */
-  readonly draftTokens: number;
-  readonly acceptedDraftTokens: number;
-}
-
-export interface GapSummary {
-  readonly count: number;
-  readonly meanMs: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly maxMs: number;
 }
 
 /** What the engine knows of a request, running or over. */

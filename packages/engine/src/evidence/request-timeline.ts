@@ -1,7 +1,7 @@
-import type { GapSummary, ServingRecord } from "../api.js";
 import { IntList } from "../kv-cache/int-list.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import { FloatList } from "./float-list.js";
+import type { GapSummary, ServingRecord } from "./serving-record.js";
 import { SpreadCounter } from "./spread.js";
 
 /** When a sequence got output: entry i belongs to its i-th step with output. */

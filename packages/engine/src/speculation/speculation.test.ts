@@ -26,7 +26,7 @@ interface Run {
   readonly counts: Counts;
 }
 
-const numSpeculativeTokens = 5;
+const draftLength = 5;
 
 /** Runs requests at once with drafts from `futures`; every step ends with blocks conserved. */
 async function run(
@@ -41,7 +41,7 @@ async function run(
   const { engine, backend } = createFakeEngine({
     hooks: { afterStep: (running) => running.checkIntegrity() },
     ...(drafter && {
-      speculation: { createDrafter: () => drafter, numSpeculativeTokens, adaptive: false },
+      speculation: { createDrafter: () => drafter, numSpeculativeTokens: draftLength, adaptive: false },
     }),
     ...fixture,
   });

@@ -1,9 +1,5 @@
+import type { ActiveRequest } from "../requests/active-request.js";
 import type { Sequence } from "../scheduler/sequence.js";
-
-export interface SuspectRequest {
-  readonly sequences: readonly Sequence[];
-  readonly isOver: boolean;
-}
 
 /** Consecutive failed steps from which on the backend is to blame. */
 const maxInARow = 4;
@@ -13,9 +9,9 @@ const maxInARow = 4;
  * alone, up to where that step would have brought it: one that fails again is at fault, the others go on. If steps do nothing
  * but fail, the backend is at fault.
  */
-export class StepFailures<Request extends SuspectRequest> {
+export class StepFailures {
   /** By sequence: the token up to which it is computed alone. */
-  readonly #suspects = new Map<Request, ReadonlyMap<Sequence, number>>();
+  readonly #suspects = new Map<ActiveRequest, ReadonlyMap<Sequence, number>>();
   #inARow = 0;
 
   /** Too many steps failed in a row: the backend is broken. */
@@ -24,7 +20,7 @@ export class StepFailures<Request extends SuspectRequest> {
   }
 
   /** The suspect to compute alone in the next step. */
-  get nextSuspect(): Request | undefined {
+  get nextSuspect(): ActiveRequest | undefined {
     for (const [request, extents] of this.#suspects) {
       if (!request.isOver && [...extents].some(([sequence, end]) => isBefore(sequence, end))) return request;
       this.#suspects.delete(request);
@@ -35,10 +31,10 @@ export class StepFailures<Request extends SuspectRequest> {
   /** Records a failed step, before its sequences' `numScheduled` is cleared. Returns the request at fault, if it is known. */
   noteFailure(
     sequences: readonly Sequence[],
-    requestOf: (sequence: Sequence) => Request,
-  ): Request | undefined {
+    requestOf: (sequence: Sequence) => ActiveRequest,
+  ): ActiveRequest | undefined {
     this.#inARow += 1;
-    const requests = new Map<Request, Map<Sequence, number>>();
+    const requests = new Map<ActiveRequest, Map<Sequence, number>>();
     for (const sequence of sequences) {
       const request = requestOf(sequence);
       const extents = requests.get(request) ?? new Map<Sequence, number>();

@@ -20,7 +20,7 @@ export class StepRunner {
   readonly #pacer: PrefillPacer;
   readonly #plans: StepPlanBuilder;
   readonly #results: StepResults;
-  readonly #failures = new StepFailures<ActiveRequest>();
+  readonly #failures = new StepFailures();
 
   constructor(parts: EngineParts) {
     this.#parts = parts;

@@ -1,18 +1,11 @@
-import type {
-  Adapter,
-  Backend,
-  KvCache,
-  KvDtype,
-  OutputRow,
-  RowResult,
-  RowSampling,
-  StepPlan,
-} from "@octavo/kernels";
+import type { Adapter, Backend, KvCache, KvDtype, OutputRow, RowResult, RowSampling } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { interleavedHeadDimOf, packAdapter } from "../../adapters/pack-adapter.js";
 import { readAdapter } from "@octavo/artifacts/adapters/read-adapter";
+import { IntList } from "../../kv-cache/int-list.js";
 import { type LoadedModel, loadModel } from "../../model/load-model.js";
 import type { PackingOptions } from "../../model/weight-packer.js";
+import { StepPlanBuilder } from "../../step/step-plan-builder.js";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 
 const BLOCK_SIZE = 4;
@@ -22,10 +15,11 @@ export class ModelRunner implements Disposable {
   readonly #backend: Backend;
   readonly #model: LoadedModel;
   readonly #cache: KvCache;
-  readonly #blocks: Int32Array;
+  readonly #plans: StepPlanBuilder;
+  readonly #blocks: IntList;
+  readonly #tokens = new IntList();
   readonly #checkpoint: Checkpoint;
   #adapter: Adapter | undefined;
-  #length = 0;
 
   private constructor(backend: Backend, checkpoint: Checkpoint, model: LoadedModel, cache: KvCache) {
     this.#backend = backend;
@@ -33,7 +27,10 @@ export class ModelRunner implements Disposable {
     this.#model = model;
     this.#cache = cache;
     // In reverse, so that a program that ignores the block table fails.
-    this.#blocks = Int32Array.from({ length: cache.numBlocks }, (_, index) => cache.numBlocks - 1 - index);
+    this.#blocks = IntList.from(
+      Array.from({ length: cache.numBlocks }, (_, index) => cache.numBlocks - 1 - index),
+    );
+    this.#plans = new StepPlanBuilder(1, cache.numBlocks * BLOCK_SIZE, BLOCK_SIZE, true);
   }
 
   static async load(
@@ -85,7 +82,7 @@ export class ModelRunner implements Disposable {
 
   /** Starts a new sequence. */
   reset(): void {
-    this.#length = 0;
+    this.#tokens.truncate(0);
   }
 
   /** Appends tokens in one step and returns the logits of each. */
@@ -114,29 +111,22 @@ export class ModelRunner implements Disposable {
   }
 
   async #step(tokens: readonly number[], output: OutputRow): Promise<readonly RowResult[]> {
-    const first = this.#length;
-    this.#length += tokens.length;
-    const positions = Int32Array.from(tokens, (_, index) => first + index);
-    const numBlocks = Math.ceil(this.#length / BLOCK_SIZE);
-    const plan: StepPlan = {
-      numTokens: tokens.length,
-      numSequences: 1,
-      tokenIds: Int32Array.from(tokens),
-      positions,
-      slots: positions.map(
-        (position) =>
-          (this.#blocks[Math.floor(position / BLOCK_SIZE)] ?? 0) * BLOCK_SIZE + (position % BLOCK_SIZE),
-      ),
-      queryStarts: Int32Array.of(0, tokens.length),
-      contextLengths: Int32Array.of(this.#length),
-      blockTables: this.#blocks.subarray(0, numBlocks),
-      blockTableStarts: Int32Array.of(0, numBlocks),
-      outputTokens: Int32Array.from(tokens, (_, index) => index),
-      outputs: tokens.map(() => output),
-      wantLogits: output.kind !== "hidden",
-      ...(this.#adapter !== undefined && { adapters: [this.#adapter] }),
+    const numComputed = this.#tokens.length;
+    for (const token of tokens) this.#tokens.push(token);
+    const sequence = {
+      tokens: this.#tokens,
+      draft: noDraft,
+      blocks: this.#blocks,
+      numComputed,
+      numScheduled: tokens.length,
     };
-    return (await this.#backend.execute(this.#model.program, this.#cache, plan)).rows;
+    const plan = this.#plans.build([sequence], () => ({
+      ...(this.#adapter !== undefined && { adapter: { handle: this.#adapter } }),
+      addRows: (_, rows) => tokens.forEach((_token, index) => rows.addRow(numComputed + index, output)),
+    }));
+    const wantLogits = output.kind !== "hidden";
+    const result = await this.#backend.execute(this.#model.program, this.#cache, { ...plan, wantLogits });
+    return result.rows;
   }
 
   [Symbol.dispose](): void {
@@ -146,6 +136,7 @@ export class ModelRunner implements Disposable {
   }
 }
 
+const noDraft = new IntList(0);
 const greedy: RowSampling = { temperature: 0, topP: 1, topK: 0, minP: 0, seed: 0n, index: 0 };
 
 function missing(what: string): never {
