@@ -84,7 +84,7 @@ class SpecCompiler {
           throw invalid(`needs 1 to ${maxChoices} options, got ${spec.options.length}`);
         return choice(...spec.options.map(inner));
       case "repeat": {
-        const { min = 0, max = Number.POSITIVE_INFINITY, separator = "" } = spec;
+        const { min = 0, max = Infinity, separator = "" } = spec;
         if (!(min >= 0 && min <= max && min <= maxRepeat))
           throw invalid("repeats an item with bounds that do not fit");
         const item = this.#rule("item", inner(spec.item));

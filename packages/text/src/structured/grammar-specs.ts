@@ -8,7 +8,7 @@ export function regexSpec(pattern: string): GrammarSpec {
   return { kind: "regex", pattern };
 }
 
-export function inOrder(...parts: readonly GrammarSpec[]): GrammarSpec {
+export function inSequence(...parts: readonly GrammarSpec[]): GrammarSpec {
   return { kind: "sequence", parts };
 }
 

@@ -1,4 +1,4 @@
-import { anyNumberOf, eitherOf, inOrder, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
+import { anyNumberOf, eitherOf, inSequence, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Input, type Waiting } from "../shared/input.js";
 import { readCommaSeparated } from "../shared/comma-separated.js";
@@ -158,7 +158,7 @@ export const functionGemmaFormat: ToolFormat = {
       textEnds,
       textQuote: quote,
       any: anyNumberOf(
-        inOrder(
+        inSequence(
           regexSpec("[A-Za-z_]\\w{0,63}:"),
           eitherOf(
             {
@@ -167,7 +167,7 @@ export const functionGemmaFormat: ToolFormat = {
               layout: { escapes: "needed and markup" },
               withoutStrings: true,
             },
-            inOrder(
+            inSequence(
               literalSpec(quote),
               { kind: "schema_text", schema: { type: "string" }, without: textEnds },
               literalSpec(quote),

@@ -1,4 +1,4 @@
-import { anyNumberOf, inOrder, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
+import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import type { Waiting } from "../shared/input.js";
 import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
@@ -79,7 +79,7 @@ export const glm45Format: ToolFormat = {
       separator: "",
       textEnds: [valueEnd, callEnd],
       any: anyNumberOf(
-        inOrder(
+        inSequence(
           literalSpec(keyStart),
           regexSpec("[\\w.-]{1,64}"),
           literalSpec(`${keyEnd}\n${valueStart}`),

@@ -3,7 +3,7 @@ import {
   anyNumberOf,
   atMostOne,
   eitherOf,
-  inOrder,
+  inSequence,
   literalSpec,
   regexSpec,
 } from "../../structured/grammar-specs.js";
@@ -109,15 +109,15 @@ export const harmonyReasoningTags = {
 /** A message's body: any text without markup, whether as special tokens or as plain characters. */
 const body: GrammarSpec = { kind: "schema_text", schema: { type: "string" }, without: markers };
 const nextMessage = literalSpec(`${end}${start}assistant`);
-const contentType = atMostOne(inOrder(regexSpec(" ?"), literalSpec(constrain), regexSpec("\\w{0,32}")));
+const contentType = atMostOne(inSequence(regexSpec(" ?"), literalSpec(constrain), regexSpec("\\w{0,32}")));
 
 /** A message without a recipient up to its body, in one of these channels. */
 function heading(channels: string): GrammarSpec {
-  return inOrder(literalSpec(channelTag), regexSpec(`(?:${channels})`), contentType, literalSpec(message));
+  return inSequence(literalSpec(channelTag), regexSpec(`(?:${channels})`), contentType, literalSpec(message));
 }
 
-const reasoned = anyNumberOf(inOrder(heading("analysis"), body, nextMessage));
-const freeMessage = inOrder(heading("analysis|commentary|final"), body);
+const reasoned = anyNumberOf(inSequence(heading("analysis"), body, nextMessage));
+const freeMessage = inSequence(heading("analysis|commentary|final"), body);
 
 /** The recipient may precede or follow the channel. */
 function callHeading(name: string): readonly GrammarSpec[] {
@@ -125,20 +125,20 @@ function callHeading(name: string): readonly GrammarSpec[] {
   const recipient = literalSpec(` to=functions.${name}`);
   return [
     eitherOf(
-      inOrder(literalSpec(channelTag), channel, recipient),
-      inOrder(recipient, literalSpec(channelTag), channel),
+      inSequence(literalSpec(channelTag), channel, recipient),
+      inSequence(recipient, literalSpec(channelTag), channel),
     ),
-    eitherOf(inOrder(regexSpec(" ?"), literalSpec(`${constrain}json`)), regexSpec("(?: json)?")),
+    eitherOf(inSequence(regexSpec(" ?"), literalSpec(`${constrain}json`)), regexSpec("(?: json)?")),
     literalSpec(message),
   ];
 }
 
 /** Any messages whose only calls are these. */
 function answerWith(calls: GrammarSpec, mustCall: boolean): GrammarSpec {
-  const ended = inOrder(calls, atMostOne(literalSpec(call)));
-  if (mustCall) return inOrder(reasoned, ended);
-  const others = inOrder(eitherOf(body, freeMessage), anyNumberOf(inOrder(nextMessage, freeMessage)));
-  return eitherOf(inOrder(others, atMostOne(inOrder(nextMessage, ended))), ended);
+  const ended = inSequence(calls, atMostOne(literalSpec(call)));
+  if (mustCall) return inSequence(reasoned, ended);
+  const others = inSequence(eitherOf(body, freeMessage), anyNumberOf(inSequence(nextMessage, freeMessage)));
+  return eitherOf(inSequence(others, atMostOne(inSequence(nextMessage, ended))), ended);
 }
 
 export const harmonyFormat: ToolFormat = {
@@ -151,5 +151,5 @@ export const harmonyFormat: ToolFormat = {
     separator: `${call}${start}assistant`,
     answer: answerWith,
   },
-  content: (content) => eitherOf(content, inOrder(reasoned, heading("final"), content)),
+  content: (content) => eitherOf(content, inSequence(reasoned, heading("final"), content)),
 };

@@ -1,4 +1,4 @@
-import { anyNumberOf, inOrder, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
+import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { CallLayout, OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { type Input, takeSpace, type Waiting } from "../shared/input.js";
 import { readCommaSeparated } from "../shared/comma-separated.js";
@@ -104,7 +104,7 @@ function pythonicLayout(start: string): CallLayout {
       after: "",
       separator: ", ",
       any: anyNumberOf(
-        inOrder(regexSpec("[A-Za-z_]\\w{0,63}="), { kind: "json_schema", schema: true }),
+        inSequence(regexSpec("[A-Za-z_]\\w{0,63}="), { kind: "json_schema", schema: true }),
         ", ",
       ),
     },

@@ -1,4 +1,4 @@
-import { anyNumberOf, inOrder, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
+import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { readUntilTag, takeText, untilTag, untilTagPassingSpace } from "../shared/tags.js";
@@ -101,7 +101,7 @@ export const qwen3CoderFormat: ToolFormat = {
       separator: "",
       textEnds: [parameterEnd, parameterStart, functionEnd, callEnd],
       any: anyNumberOf(
-        inOrder(
+        inSequence(
           literalSpec(parameterStart),
           regexSpec("[\\w.-]{1,64}"),
           literalSpec(">\n"),

@@ -1,7 +1,6 @@
 import type { EventSink } from "../output-events.js";
-import { readArguments } from "./call-arguments.js";
+import { readArguments, scanValue } from "./call-arguments.js";
 import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
-import { JsonScanner } from "./json-scanner.js";
 import { nextPiece } from "./tags.js";
 
 interface JsonCallOptions {
@@ -105,21 +104,12 @@ class JsonCallReader {
   }
 
   *#plainValue(): Waiting<{ readonly text: string; readonly tag: string | undefined }> {
-    const scanner = new JsonScanner();
     let text = "";
-    for (;;) {
-      const isText = scanner.isInString && scanner.problem === undefined;
-      const piece = isText ? yield* this.#input.next() : yield* nextPiece(this.#input, this.#options.endTags);
-      if (piece.length !== 1) return { text, tag: piece };
-      const step = scanner.push(piece);
-      if (step === "after") {
-        this.#input.unread(piece);
-        return { text, tag: undefined };
-      }
-      this.#keep(piece);
-      if (text.length < maxHeldLength) text += piece;
-      if (step === "last") return { text, tag: undefined };
-    }
+    const { tag } = yield* scanValue(this.#input, this.#options.endTags, (unit) => {
+      this.#keep(unit);
+      if (text.length < maxHeldLength) text += unit;
+    });
+    return { text, tag };
   }
 
   *#string(): Waiting<string | undefined> {

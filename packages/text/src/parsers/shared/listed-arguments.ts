@@ -1,5 +1,5 @@
 import type { GrammarSpec, JsonObject, JsonValue } from "../../structured/grammar.js";
-import { atMostOne, eitherOf, inOrder, literalSpec } from "../../structured/grammar-specs.js";
+import { atMostOne, eitherOf, inSequence, literalSpec } from "../../structured/grammar-specs.js";
 import { type ChatTool, OctavoError } from "@octavo/protocol";
 import { toolSchemas, valueKind } from "./tool-schemas.js";
 
@@ -54,7 +54,7 @@ export function listedArguments(tool: ChatTool, schema: JsonObject, notation: Ar
   const schemas = toolSchemas([tool]);
   const items = keys.map((key) => ({
     isRequired: required.includes(key),
-    spec: inOrder(
+    spec: inSequence(
       literalSpec(notation.before(key)),
       valueSpec(schema, key, valueKind(schemas, name, key), notation),
       literalSpec(notation.after),
@@ -69,21 +69,23 @@ interface Item {
 }
 
 function joined(items: readonly Item[], separator: string, at: string): GrammarSpec {
-  const lead = (item: Item): GrammarSpec => inOrder(literalSpec(separator), item.spec);
+  const lead = (item: Item): GrammarSpec => inSequence(literalSpec(separator), item.spec);
   if (separator === "")
-    return inOrder(...items.map((item) => (item.isRequired ? item.spec : atMostOne(item.spec))));
+    return inSequence(...items.map((item) => (item.isRequired ? item.spec : atMostOne(item.spec))));
   const following = (rest: readonly Item[]): GrammarSpec[] =>
     rest.map((item) => (item.isRequired ? lead(item) : atMostOne(lead(item))));
   const first = items.findIndex(({ isRequired }) => isRequired);
   if (first >= 0) {
-    const before = items.slice(0, first).map((item) => atMostOne(inOrder(item.spec, literalSpec(separator))));
-    return inOrder(...before, items[first]!.spec, ...following(items.slice(first + 1)));
+    const before = items
+      .slice(0, first)
+      .map((item) => atMostOne(inSequence(item.spec, literalSpec(separator))));
+    return inSequence(...before, items[first]!.spec, ...following(items.slice(first + 1)));
   }
   if (items.length > maxOptional)
     throw invalid(
       `${at} are ${items.length}, all optional; at most ${maxOptional} are supported, or make one required`,
     );
-  const starts = items.map((item, index) => inOrder(item.spec, ...following(items.slice(index + 1))));
+  const starts = items.map((item, index) => inSequence(item.spec, ...following(items.slice(index + 1))));
   return eitherOf(...starts, literalSpec(""));
 }
 
@@ -99,7 +101,7 @@ function valueSpec(
   const layout = { escapes: "needed and markup" } as const;
   const bare = { kind: "schema_text", schema, at, without: textEnds } as const;
   const quoted =
-    textQuote === undefined ? undefined : inOrder(literalSpec(textQuote), bare, literalSpec(textQuote));
+    textQuote === undefined ? undefined : inSequence(literalSpec(textQuote), bare, literalSpec(textQuote));
   if (kind === "text") return quoted ?? bare;
   const json: GrammarSpec = { kind: "json_schema", schema, at, layout, withoutStrings: true };
   return kind === "json" ? json : eitherOf(json, quoted ?? { ...bare, isNotJson: true });

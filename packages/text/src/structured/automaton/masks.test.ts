@@ -9,7 +9,7 @@ import { compileRules } from "../compile-rules.js";
 import type { Grammar, GrammarSpec } from "../grammar.js";
 import { byteGrammar } from "../testing/byte-grammar.js";
 import { syntheticVocabulary } from "../testing/synthetic-vocabulary.js";
-import { acceptedTokens, allowedTokens, bytesOf } from "../testing/walk.js";
+import { acceptedTokens, allowedTokens, bytesOfToken } from "../testing/walk.js";
 import { MaskCache } from "./mask-cache.js";
 import { TermGrammar } from "./matcher.js";
 import { buildVocabulary, collectTokenBytes, type GrammarVocabulary } from "./vocabulary.js";
@@ -90,7 +90,7 @@ for (const [name, open, numSteps] of vocabularies) {
           if (allowed.length === 1 && !matcher.isComplete) assert.equal(matcher.forcedToken(), allowed[0]);
           else assert.equal(matcher.forcedToken(), undefined);
           // Long tokens show more than the bytes that begin most lists.
-          const long = allowed.filter((token) => bytesOf(vocabulary, token).length > 1);
+          const long = allowed.filter((token) => bytesOfToken(vocabulary, token).length > 1);
           const choices = long.length > 0 && random.next() < 0.8 ? long : allowed;
           assert.ok(matcher.accept(choices[random.below(choices.length)]!));
         }

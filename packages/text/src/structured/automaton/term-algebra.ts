@@ -89,7 +89,7 @@ export class TermAlgebra {
     if (item === this.empty) return min === 0 ? this.epsilon : this.empty;
     const least = item.nullable ? 0 : min;
     if (least === 1 && max === 1) return item;
-    if (least === 0 && max === Number.POSITIVE_INFINITY) {
+    if (least === 0 && max === Infinity) {
       if (item.kind === "repeat" && item.min <= 1 && item.max === max) return this.repeat(item.left!, 0, max);
       if (item.kind === "bytes" && item.classes!.every((inside) => inside === 1)) return this.anything;
     }

@@ -51,7 +51,7 @@ export class Term {
   starts: OperandStarts | undefined;
   /** Longest run of plain characters known to be allowed, and shortest known not to be; see `PlainRuns`. */
   plainAtLeast = 0;
-  plainBelow = Number.POSITIVE_INFINITY;
+  plainBelow = Infinity;
 
   constructor(
     id: number,

@@ -46,7 +46,7 @@ export function buildVocabulary(bytes: Uint8Array, starts: Int32Array): GrammarV
     if (token.length === 0) continue;
     const entry = { id, text: Buffer.from(token).toString("latin1") };
     tokens.push(entry);
-    lengths.set(entry, plainLength(token) ?? Number.POSITIVE_INFINITY);
+    lengths.set(entry, plainLength(token) ?? Infinity);
   }
   const sorted = sortTokens(tokens);
   const tiers = plainLengths.map((length): VocabularyTier => {

@@ -21,7 +21,7 @@ export function lowerExpressions(
   for (const name of grammar.rules.keys()) references.set(name, { op: "rule", rule: rules.reserve(name) });
   const plain = new Lowering(references, special, undefined);
   const ignored = (grammar.ignored ?? []).map((expression) => plain.node(expression));
-  const between = ignored.length === 0 ? undefined : repeat(choice(...ignored), 0, Number.POSITIVE_INFINITY);
+  const between = ignored.length === 0 ? undefined : repeat(choice(...ignored), 0, Infinity);
   const spaced = new Lowering(references, special, between, terminals);
   for (const [name, expression] of grammar.rules) {
     const lowering = terminals?.has(name) === true ? plain : spaced;
@@ -111,7 +111,7 @@ function withoutLeftRecursion(name: string, expression: GrammarExpression): Gram
     kind: "repeat",
     item: { kind: "choice", items: continuations },
     min: 0,
-    max: Number.POSITIVE_INFINITY,
+    max: Infinity,
   };
   return { kind: "sequence", items: [{ kind: "choice", items: starts }, more] };
 }

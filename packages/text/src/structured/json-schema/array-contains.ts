@@ -25,8 +25,8 @@ export function containsCounts(conjunction: Conjunction): ContainsCount[] {
     const { contains } = schema;
     if (contains === undefined) continue;
     const least = countKeyword(located, "minContains") ?? 1;
-    const most = countKeyword(located, "maxContains") ?? Number.POSITIVE_INFINITY;
-    if (least === 0 && most === Number.POSITIVE_INFINITY) continue;
+    const most = countKeyword(located, "maxContains") ?? Infinity;
+    if (least === 0 && most === Infinity) continue;
     counts.push({ schema: contains, path: pathOf(path, "contains"), least, most });
     if (counts.length > maxContains)
       throw schemaError(pathOf(path, "contains"), `stands beside more than ${maxContains - 1} others`);
@@ -44,8 +44,8 @@ export function countedItems(
   compiler: SchemaCompiler,
 ): Node {
   const { spaces, rules } = compiler;
-  const lastPlace = most === Number.POSITIVE_INFINITY ? Math.max(numPrefix, least, 1) : most;
-  const hasUpper = counts.map((count) => count.most !== Number.POSITIVE_INFINITY);
+  const lastPlace = most === Infinity ? Math.max(numPrefix, least, 1) : most;
+  const hasUpper = counts.map((count) => count.most !== Infinity);
   const highest = counts.map((count, index) => (hasUpper[index] ? count.most : count.least));
   if (counts.some((count) => count.most < count.least)) return nothing;
   const numStates = highest.reduce((product, value) => product * (value + 1), lastPlace + 1);

@@ -24,7 +24,7 @@ export interface ArrayShape {
 /** An array under all of the schemas. */
 export function arrayNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
   let least = 0;
-  let most = Number.POSITIVE_INFINITY;
+  let most = Infinity;
   let unique: Located | undefined;
   const shapes = [
     ...conjunction.map(itemSchemas),
@@ -114,10 +114,10 @@ function unevaluated(holder: Located, conjunction: Conjunction): ItemSchemas[] {
     const own = itemSchemas(located);
     const goesOn =
       own.rest !== undefined || (located !== holder && located.schema["unevaluatedItems"] !== undefined);
-    numEvaluated = goesOn ? Number.POSITIVE_INFINITY : Math.max(numEvaluated, own.prefix.length);
+    numEvaluated = goesOn ? Infinity : Math.max(numEvaluated, own.prefix.length);
     if (goesOn) break;
   }
-  if (numEvaluated === Number.POSITIVE_INFINITY) return [];
+  if (numEvaluated === Infinity) return [];
   return [
     {
       prefix: Array.from({ length: numEvaluated }, () => undefined),

@@ -38,7 +38,7 @@ function jsonEncoding(alsoEscaped: CodeSet, write: (value: string) => string): T
     }
     return node;
   };
-  return { characters, anything: repeat(characters([0, 0x10ffff]), 0, Number.POSITIVE_INFINITY) };
+  return { characters, anything: repeat(characters([0, 0x10ffff]), 0, Infinity) };
 }
 
 const writeJson = (value: string): string => JSON.stringify(value).slice(1, -1);
@@ -143,7 +143,7 @@ export const plainWriting: StringWriting = {
 
 /** Text as it is. */
 export function utf8Encoding(): TextEncoding {
-  return { characters: utf8Node, anything: repeat(utf8Node([0, 0x10ffff]), 0, Number.POSITIVE_INFINITY) };
+  return { characters: utf8Node, anything: repeat(utf8Node([0, 0x10ffff]), 0, Infinity) };
 }
 
 /** One value, with the whitespace that the layout allows. */

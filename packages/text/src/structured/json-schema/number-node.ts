@@ -121,11 +121,11 @@ function between(lower: Bound, upper: Bound | undefined, isInteger: boolean): No
   return all(...conditions);
 }
 
-const anyDigits = digits(0, Number.POSITIVE_INFINITY);
-const anyFraction = optional(sequence(text("."), digits(1, Number.POSITIVE_INFINITY)));
+const anyDigits = digits(0, Infinity);
+const anyFraction = optional(sequence(text("."), digits(1, Infinity)));
 
 function atLeast({ integer, fraction }: Decimal, isStrict: boolean): Node {
-  const longer = sequence(nonZeroDigits, digits(integer.length, Number.POSITIVE_INFINITY));
+  const longer = sequence(nonZeroDigits, digits(integer.length, Infinity));
   const same = isStrict || fraction !== "" ? fractionAbove(fraction, isStrict) : anyFraction;
   return choice(sequence(choice(longer, above(integer)), anyFraction), sequence(text(integer), same));
 }
@@ -168,7 +168,7 @@ function atMost({ integer, fraction }: Decimal, isStrict: boolean): Node {
     integer.length > 1 ? choice(text("0"), sequence(nonZeroDigits, digits(0, integer.length - 2))) : nothing;
   const less = sequence(choice(shorter, below(integer)), anyFraction);
   const rest = (left: string): Node => {
-    if (left === "") return isStrict ? nothing : repeat(text("0"), 0, Number.POSITIVE_INFINITY);
+    if (left === "") return isStrict ? nothing : repeat(text("0"), 0, Infinity);
     const first = Number(left[0]);
     const stop = left.length > 1 || !isStrict ? empty : nothing;
     return choice(
@@ -180,10 +180,7 @@ function atMost({ integer, fraction }: Decimal, isStrict: boolean): Node {
     fraction === ""
       ? isStrict
         ? nothing
-        : sequence(
-            text(integer),
-            optional(sequence(text("."), repeat(text("0"), 1, Number.POSITIVE_INFINITY))),
-          )
+        : sequence(text(integer), optional(sequence(text("."), repeat(text("0"), 1, Infinity))))
       : sequence(text(integer), optional(sequence(text("."), rest(fraction))));
   return choice(less, equal);
 }

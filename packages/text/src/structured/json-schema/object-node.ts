@@ -213,7 +213,7 @@ function countBounds(
   others: readonly OtherMembers[],
 ): CountBounds {
   let least = 0;
-  let most = Number.POSITIVE_INFINITY;
+  let most = Infinity;
   for (const located of conjunction) {
     const atLeast = countKeyword(located, "minProperties") ?? 0;
     // Other members may repeat a key, which a parser counts once, so at most one of them counts here.
@@ -235,7 +235,7 @@ function members(
   compiler: SchemaCompiler,
 ): Node {
   const { spaces, rules } = compiler;
-  const hasBounds = least > 0 || most !== Number.POSITIVE_INFINITY;
+  const hasBounds = least > 0 || most !== Infinity;
   const close = sequence(spaces.inside, text("}"));
   const comma = sequence(text(","), spaces.afterComma);
   const other = choice(
@@ -261,7 +261,7 @@ function members(
     if (count >= least) options.push(count === 0 ? text("}") : close);
     const room = most - count;
     if (others.length > 0 && room > 0) {
-      const more = repeat(sequence(comma, other), 0, hasBounds ? room - 1 : Number.POSITIVE_INFINITY);
+      const more = repeat(sequence(comma, other), 0, hasBounds ? room - 1 : Infinity);
       if (count + 1 >= least) options.push(sequence(lead, other, more, close));
     }
     return choice(...options);

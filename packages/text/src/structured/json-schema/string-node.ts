@@ -33,7 +33,7 @@ export function stringNode(conjunction: Conjunction, compiler: SchemaCompiler): 
 /** The content of a string under all of the schemas. */
 export function stringContent(conjunction: Conjunction, writing = jsonWriting): Node {
   let least = 0;
-  let most = Number.POSITIVE_INFINITY;
+  let most = Infinity;
   const conditions: Node[] = [];
   for (const located of conjunction) {
     least = Math.max(least, countKeyword(located, "minLength") ?? 0);
@@ -49,8 +49,8 @@ export function stringContent(conjunction: Conjunction, writing = jsonWriting): 
     if (strings.length > 0) conditions.push(not(anyOf(strings.map((item) => text(writing.write(item))))));
     if (absent !== undefined) conditions.push(not(patternNode(absent.pattern, absent.path, true, writing)));
   }
-  if (most > maxStringLength) most = Number.POSITIVE_INFINITY;
-  const hasLength = least > 0 || most !== Number.POSITIVE_INFINITY;
+  if (most > maxStringLength) most = Infinity;
+  const hasLength = least > 0 || most !== Infinity;
   if (conditions.length === 0) return repeat(writing.anyCharacter, least, most);
   const lengths = hasLength ? repeat(writing.character, least, most) : writing.anything;
   return all(lengths, ...conditions);

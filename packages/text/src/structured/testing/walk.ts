@@ -23,7 +23,7 @@ export function acceptedTokens(matcher: Matcher, vocabulary: GrammarVocabulary):
   return accepted;
 }
 
-export function bytesOf(vocabulary: GrammarVocabulary, token: number): Uint8Array {
+export function bytesOfToken(vocabulary: GrammarVocabulary, token: number): Uint8Array {
   return vocabulary.bytes.subarray(vocabulary.starts[token], vocabulary.starts[token + 1]);
 }
 
@@ -47,11 +47,13 @@ export function randomWalk(
     const allowed = allowedTokens(matcher, vocabulary);
     if (allowed.length === 0) return undefined;
     const closes =
-      count < patience ? [] : allowed.filter((token) => closing.includes(bytesOf(vocabulary, token)[0]!));
+      count < patience
+        ? []
+        : allowed.filter((token) => closing.includes(bytesOfToken(vocabulary, token)[0]!));
     const choices = closes.length > 0 ? closes : allowed;
     const token = choices[random.below(choices.length)]!;
     if (!matcher.accept(token)) return undefined;
-    text.push(bytesOf(vocabulary, token));
+    text.push(bytesOfToken(vocabulary, token));
   }
   return matcher.isComplete ? Buffer.concat(text).toString() : undefined;
 }
