@@ -1,7 +1,7 @@
 // Compiles packages/kernels/native into one addon with plain compiler calls: no node-gyp, nothing downloaded.
 // Incremental: an object is rebuilt when its command, its source or a header that it includes changed.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, arch } from "node:os";
 import { dirname, join } from "node:path";
@@ -98,10 +98,13 @@ export async function compileUnits(units, { compiler, objectFolder, includes = [
   const worker = async () => {
     while (next < stale.length) {
       const job = stale[next++];
+      const started = Date.now();
       const { code, output } = await capture(compiler.command, job.args);
       if (output.trim()) process.stderr.write(output);
       if (code !== 0) fail(`compiling ${job.source} failed; the compiler's message is above.`);
-      writeFileSync(`${job.object}.digest`, job.digest());
+      // What was written meanwhile may be newer than the object.
+      const isCurrent = (path) => statSync(join(root, path)).mtimeMs < started;
+      if (prerequisites(job.object).every(isCurrent)) writeFileSync(`${job.object}.digest`, job.digest());
       onProgress(++done, stale.length, job.source);
     }
   };

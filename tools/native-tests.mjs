@@ -3,7 +3,14 @@
 import { execFileSync } from "node:child_process";
 import { basename, join } from "node:path";
 import { arch, availableParallelism } from "node:os";
-import { compileUnits, findCompiler, isCore, nativeFolder, nativeUnits } from "./build-native.mjs";
+import {
+  addonBuild,
+  compileUnits,
+  findCompiler,
+  isCore,
+  nativeFolder,
+  nativeUnits,
+} from "./build-native.mjs";
 import { capture, filesBelow, must, root, say } from "./lib/steps.mjs";
 
 const tests = `${nativeFolder}/tests`;
@@ -41,8 +48,6 @@ const mains = filesBelow(tests, (path) => path.endsWith("_test.cpp")).filter(
   (path) => only.length === 0 || only.some((part) => path.includes(part)),
 );
 
-const isShared = (path) => isCore(path) || path.startsWith(`${tests}/support/`);
-
 async function runVariant(name) {
   const { flags, quick = false, targetArch = arch(), compiler: wanted, runner = [] } = variants[name];
   const compiler = wanted === undefined ? findCompiler() : installed(wanted);
@@ -51,17 +56,38 @@ async function runVariant(name) {
     return 0;
   }
   const folder = join(root, "packages/kernels/build", `tests-${name}`);
-  const units = nativeUnits(targetArch, flags, (path) => isShared(path) || mains.includes(path));
-  say(`native tests (${name}): ${units.length} files, ${mains.length} test programs`);
-  const { objects } = await compileUnits(units, { compiler, objectFolder: folder });
-  const shared = objects.filter((_, index) => isShared(units[index].source));
+  const own = nativeUnits(
+    targetArch,
+    flags,
+    (path) => path.startsWith(`${tests}/support/`) || mains.includes(path),
+  );
+  say(`native tests (${name}): ${mains.length} test programs`);
+  const built = await compileUnits(own, { compiler, objectFolder: folder });
+  // The plain tests link the addon's own objects.
+  const core =
+    name === "plain"
+      ? await compileUnits(nativeUnits(targetArch, addonBuild.flags, isCore), {
+          compiler,
+          objectFolder: addonBuild.objectFolder,
+          includes: addonBuild.includes(),
+        })
+      : await compileUnits(nativeUnits(targetArch, flags, isCore), { compiler, objectFolder: folder });
+  const objectOf = (path) => built.objects[own.findIndex(({ source }) => source === path)];
+  const shared = own.filter(({ source }) => !mains.includes(source)).map(({ source }) => objectOf(source));
   let failed = 0;
   const waiting = [...mains];
   const worker = async () => {
     for (let main = waiting.shift(); main !== undefined; main = waiting.shift()) {
-      const object = objects[units.findIndex(({ source }) => source === main)];
       const binary = join(folder, basename(main, ".cpp"));
-      await must("linking", compiler.command, [...flags, "-pthread", "-o", binary, object, ...shared]);
+      await must("linking", compiler.command, [
+        ...flags,
+        "-pthread",
+        "-o",
+        binary,
+        objectOf(main),
+        ...shared,
+        ...core.objects,
+      ]);
       const [command, ...args] = [...runner, binary];
       const env = { ...process.env, OCTAVO_TEST_QUICK: quick ? "1" : "" };
       const { code, output } = await capture(command, args, { env });

@@ -1,10 +1,12 @@
-// Fills the marked parts of documents: snippets from examples, figures from bench/results. `--check` fails when they are stale.
+// Fills the marked parts of documents: snippets from examples, figures from bench/results; and writes the page of all options.
+// `--check` fails when they are stale.
 // `<!-- figures NAME ... -->` shows what of these benchmarks has a bound (NAME=TEXT: and TEXT in its name), `<!-- figures -->`
 // everything.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fail, root } from "./lib/steps.mjs";
+import { optionsPage } from "./options-page.mjs";
 
 export const filledDocuments = ["README.md", "docs/reference/measurements.md"];
 
@@ -164,10 +166,11 @@ function table({ benchmark, machine, commit, date, cases }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const document of filledDocuments) {
+  const optionsDocument = "docs/reference/options.md";
+  for (const document of [...filledDocuments, optionsDocument]) {
     const path = join(root, document);
-    const now = readFileSync(path, "utf8");
-    const wanted = renderDocument(now);
+    const now = existsSync(path) ? readFileSync(path, "utf8") : "";
+    const wanted = document === optionsDocument ? await optionsPage() : renderDocument(now);
     if (now === wanted) continue;
     if (process.argv.includes("--check")) fail(`${document} is stale: run \`node tools/readme.mjs\``);
     writeFileSync(path, wanted);

@@ -46,4 +46,4 @@ const calls = events
   }));
 
 const decoded = tokenizer.decode(ids, { skipSpecialTokens: false });
-console.log(JSON.stringify({ prompt, numTokens: ids.length, decoded, hashes, allowed, calls }));
+process.stdout.write(JSON.stringify({ prompt, numTokens: ids.length, decoded, hashes, allowed, calls }));

@@ -53,7 +53,7 @@ export function mergeFormats(
 }
 
 export function readFormats(path: string): readonly FormatCase[] {
-  return readCases(path, "formats");
+  return readCases(path, "formats") as FormatCase[];
 }
 
 /** Merges into a file, which is made where there is none. */

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { isRecord, OctavoError } from "@octavo/protocol";
 
 /** The cases of a file; none where there is no file. Throws `invalid_option` where it holds something else. */
-export function readCases<Case>(path: string, benchmark: string): readonly Case[] {
+export function readCases(path: string, benchmark: string): readonly unknown[] {
   if (!existsSync(path)) return [];
   let parsed: unknown;
   try {
@@ -13,7 +13,7 @@ export function readCases<Case>(path: string, benchmark: string): readonly Case[
   }
   if (!isRecord(parsed) || parsed["benchmark"] !== benchmark || !Array.isArray(parsed["cases"]))
     throw new OctavoError("invalid_option", `${path} holds no results of this benchmark; move it away`);
-  return parsed["cases"] as readonly Case[];
+  return parsed["cases"];
 }
 
 /** Writes results, into a folder that is made where there is none. */

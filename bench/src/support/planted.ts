@@ -24,7 +24,7 @@ export async function judgePlants<Plant extends PlantedFault>(
     options: { seeds: { type: "string", default: "20" }, only: { type: "string", default: "" } },
   });
   const seeds = Number(values.seeds);
-  const earlier = readCases<BenchCase>(`${resultsFolder}${benchmark}.json`, benchmark);
+  const earlier = readCases(`${resultsFolder}${benchmark}.json`, benchmark) as BenchCase[];
   const figures: BenchCase[] = [];
   for (const plant of plants) {
     const title = `${plant.check}: ${plant.name}`;

@@ -12,7 +12,7 @@ export interface BenchCase {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-export interface MachineFacts {
+export interface BenchMachine {
   readonly cpu: string;
   readonly cores: number;
   readonly memoryGiB: number;
@@ -21,7 +21,7 @@ export interface MachineFacts {
 
 /** Where, when and of what something was measured. */
 export interface RunRecord {
-  readonly machine: MachineFacts;
+  readonly machine: BenchMachine;
   /** Short hash of the checkout. */
   readonly commit: string;
   readonly date: string;
@@ -33,7 +33,7 @@ export function thisRun(): RunRecord {
   return { machine: thisMachine(), commit: currentCommit(), date: new Date().toISOString().slice(0, 10) };
 }
 
-export function thisMachine(): MachineFacts {
+export function thisMachine(): BenchMachine {
   return {
     cpu: cpus()[0]?.model.trim() ?? "unknown",
     cores: cpus().length,

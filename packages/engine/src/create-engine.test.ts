@@ -130,7 +130,7 @@ test("n sequences compute the prompt once, with the prefix cache or without", as
   }
 });
 
-test("prompt logprobs come first, whole, and with alternatives", async () => {
+test("prompt logprobs come first, complete and with alternatives", async () => {
   const { engine } = createFakeEngine({ maxNumBatchedTokens: 3 });
   const prompt = [1, 2, 3, 4, 5, 6, 7];
   const request = generationRequest(prompt, {
@@ -205,7 +205,7 @@ test("embeds with either pooling, from the cache where it may", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("a preempted prompt goes on where its rows were taken, whatever is cached beyond", async () => {
+test("a preempted prompt resumes at its last scored row, whatever is cached beyond", async () => {
   const promptTokens = Int32Array.from({ length: 21 }, (_, position) => position);
   const run = async (preemptBefore: number | undefined): Promise<unknown> => {
     let step = 0;
@@ -322,7 +322,7 @@ test("observers see steps, first tokens, gaps, preemptions and ends that agree w
   await engine[Symbol.asyncDispose]();
 });
 
-test("an observer that throws is removed and disturbs nobody", async () => {
+test("an observer that throws is removed and affects nothing else", async () => {
   const { engine } = createFakeEngine();
   let calls = 0;
   engine.observe({

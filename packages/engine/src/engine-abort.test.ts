@@ -74,7 +74,7 @@ test("signals are let go when their request is over", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("a request nobody reads runs to its end and keeps one merged delta", async () => {
+test("a request without a reader completes and keeps one merged delta", async () => {
   const { engine } = createFakeEngine();
   const unread = engine.generate(generationRequest([1, 2], { maxTokens: 90 }));
   await engine.drain(60_000);

@@ -56,7 +56,7 @@ test("an engine that could not serve its greatest sequence does not start", () =
   }
 });
 
-test("bounds its queue and says when to come back", async () => {
+test("limits its queue and says when to retry", async () => {
   const { engine } = createFakeEngine({ maxNumSeqs: 2, maxQueuedRequests: 3 });
   const accepted = Array.from({ length: 5 }, () =>
     collect(engine.generate(generationRequest([1], { maxTokens: 3 }))),
@@ -74,7 +74,7 @@ test("bounds its queue and says when to come back", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("takes a batch whole or not at all", async () => {
+test("accepts a batch whole or not at all", async () => {
   const { engine } = createFakeEngine({ maxNumSeqs: 1, maxQueuedRequests: 2 });
   const ofBatch = (batch: object) => generationRequest([1], { maxTokens: 2 }, { batch });
   const batch = {};
@@ -111,7 +111,7 @@ test("a prompt changed by its caller after it was queued is not the one that run
   await engine[Symbol.asyncDispose]();
 });
 
-test("who leaves the queue makes room in it", async () => {
+test("a request that leaves the queue makes room", async () => {
   const { engine } = createFakeEngine({ maxNumSeqs: 1, maxQueuedRequests: 1 });
   const running = collect(engine.generate(generationRequest([1], { maxTokens: 50 })));
   const controller = new AbortController();
@@ -164,7 +164,7 @@ test("parameters that leave no token to choose are the request's fault", async (
   await engine[Symbol.asyncDispose]();
 });
 
-test("a backend that goes on failing takes its requests with it, and no blocks", async () => {
+test("a backend that keeps failing fails its requests, and no blocks leak", async () => {
   let steps = 0;
   const beforeStep = (): void => {
     steps += 1;

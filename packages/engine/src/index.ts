@@ -7,6 +7,7 @@ export type {
   Culprit,
   Explanation,
   ExplanationPart,
+  RequestName,
   SlowGap,
   TenantPart,
 } from "./evidence/explanation.js";

@@ -7,6 +7,7 @@ import {
   type OptionType,
   type ResolvedOptions,
   resolveOptions,
+  valueType,
 } from "@octavo/protocol/options";
 import { resolveFormats } from "@octavo/text/parsers/registry";
 import { conventionNames } from "@octavo/tracing";
@@ -16,321 +17,271 @@ import { checkTenantSettings, defaultTenantSettings, tenantsFile } from "./tenan
 import { checkTracingConfig } from "./tracing/tracing-config.js";
 
 const replicaName: OptionType<string> = {
-  ...option.text("name"),
+  ...valueType.text(),
   expects: "up to 128 letters, digits and characters of _.:@/+=-",
   accepts: (value) => value === "" || tagOf(value) !== undefined,
 };
 
 /** What is written as a number is one. */
 const attributeValue: OptionType<string | number> = {
-  ...option.text("value"),
+  ...valueType.text(),
   expects: "text or a number",
   accepts: (value) => typeof value === "string" || typeof value === "number",
   parse: (text) => (/^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : text),
   show: String,
 };
 
+/** Ranges depend on the threshold: `checkDetectorConfig` knows them. */
+const anyNumber: OptionType<number> = {
+  ...valueType.number(),
+  accepts: (value) => typeof value === "number",
+};
+
 /** Server options. Adding one is a row here and the code that reads it. */
 export const serverOptions = {
   ...inGroup("Server", {
-    host: { flag: "host", type: option.text("address"), default: "127.0.0.1", help: "address to listen on" },
-    /** 0 takes any free port. */
-    port: {
-      flag: "port",
-      type: option.integer({ min: 0, max: 65_535 }, "port"),
+    host: option.text("--host <address>", "address to listen on", { default: "127.0.0.1" }),
+    port: option.integer("--port <port>", "port to listen on; 0 takes a free one", {
+      min: 0,
+      max: 65_535,
       default: 8000,
-      help: "port to listen on; 0 takes a free one",
-    },
+    }),
     /** Empty: no key is asked for. Any of them opens `/v1/*`, `/tokenize` and `/detokenize`. */
-    apiKeys: {
-      flag: "api-key",
-      type: option.list(nonEmpty("key")),
-      environment: ["OCTAVO_API_KEY", "VLLM_API_KEY"],
-      default: [],
-      defaultText: "$OCTAVO_API_KEY or $VLLM_API_KEY; without either, no key is asked for",
-      help: "keys that requests must carry, one of them",
-    },
+    apiKeys: option.of(
+      valueType.list(valueType.nonEmpty()),
+      "--api-key <key>",
+      "key that requests must carry; may be given several times",
+      {
+        environment: ["OCTAVO_API_KEY", "VLLM_API_KEY"],
+        default: [],
+        defaultText: "$OCTAVO_API_KEY or $VLLM_API_KEY; without either, no key is asked for",
+      },
+    ),
     /** Which of several servers this is; every answer and span says so. Empty: they do not. */
-    replicaId: {
-      flag: "replica-id",
-      type: replicaName,
-      default: "",
-      help: "which of several servers this is; answers and spans say so",
-    },
+    replicaId: option.of(
+      replicaName,
+      "--replica-id <name>",
+      "which of several servers this is; answers and spans say so",
+      { default: "" },
+    ),
     /** Names that requests may use; responses carry the first. Empty: the model's own name. */
-    servedModelNames: {
-      flag: "served-model-name",
-      type: option.list(nonEmpty("name")),
-      default: [],
-      defaultText: "the model's own",
-      help: "names that requests may use",
-    },
-    /** Largest request body. */
-    maxBodyBytes: {
-      flag: "max-body-size",
-      type: option.bytes({ min: 1024, max: 2 ** 31 - 1 }),
+    servedModelNames: option.of(
+      valueType.list(valueType.nonEmpty()),
+      "--served-model-name <name...>",
+      "names that requests may use",
+      { default: [], defaultText: "the model's own" },
+    ),
+    maxBodyBytes: option.bytes("--max-body-size <size>", "largest request body", {
+      min: 1024,
+      max: 2 ** 31 - 1,
       default: 32 * 2 ** 20,
-      help: "largest request body",
-    },
-    /** All headers of a request together. */
-    maxHeaderBytes: { type: option.bytes({ min: 1024, max: 2 ** 24 }), default: 32 * 1024 },
-    /** For the headers to arrive. */
-    headersTimeoutMs: { type: option.seconds({ min: 1 }), default: 15_000 },
-    /** For the body to arrive, from its first read. */
-    bodyTimeoutMs: { type: option.seconds({ min: 1 }), default: 60_000 },
-    /** A client that reads nothing of its answer for so long is cut off; 0 is off. */
-    stallTimeoutMs: { type: option.seconds(), default: 60_000 },
-    keepAliveTimeoutMs: { type: option.seconds(), default: 65_000 },
-    /** 0 is no limit. */
-    maxConnections: { type: option.integer({ min: 0, max: 2 ** 31 - 1 }), default: 8192 },
-    /** How long `drain` lets running requests go on. */
-    drainTimeoutMs: {
-      flag: "drain-timeout",
-      type: option.seconds(),
+    }),
+    maxHeaderBytes: option.bytes(undefined, "all headers of a request together", {
+      min: 1024,
+      max: 2 ** 24,
+      default: 32 * 1024,
+    }),
+    headersTimeoutMs: option.seconds(undefined, "time for the headers to arrive", {
+      min: 1,
+      default: 15_000,
+    }),
+    bodyTimeoutMs: option.seconds(undefined, "time for the body to arrive, from its first read", {
+      min: 1,
+      default: 60_000,
+    }),
+    stallTimeoutMs: option.seconds(undefined, "cut off clients that read nothing for this long; 0 is off", {
+      default: 60_000,
+    }),
+    keepAliveTimeoutMs: option.seconds(undefined, "close idle connections after this time", {
+      default: 65_000,
+    }),
+    maxConnections: option.integer(undefined, "open connections; 0 is no limit", {
+      min: 0,
+      max: 2 ** 31 - 1,
+      default: 8192,
+    }),
+    drainTimeoutMs: option.seconds("--drain-timeout <seconds>", "time for running requests after SIGTERM", {
       default: 30_000,
-      help: "time for running requests after SIGTERM",
-    },
-    /** Browser origins to answer, or `*`; empty sends no CORS headers. */
-    corsOrigins: {
-      flag: "allowed-origins",
-      type: option.list(option.text("origin")),
+    }),
+    corsOrigins: option.texts("--allowed-origins <origin...>", "browser origins to answer, or *", {
       default: [],
       defaultText: "none",
-      help: "browser origins to answer, or *",
-    },
-    logLevel: {
-      flag: "log-level",
-      type: option.choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "level"),
-      default: "info",
-      help: "least severe lines to log",
-    },
-    /** One line per finished request. */
-    accessLog: {
-      offFlag: "disable-access-log",
-      type: option.toggle(),
+    }),
+    logLevel: option.choice(
+      ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
+      "--log-level <level>",
+      "least severe lines to log",
+      { default: "info" },
+    ),
+    accessLog: option.toggle("--disable-access-log", "log no line per request", {
+      turnsOff: true,
       default: true,
-      help: "log no line per request",
-    },
-    /** Also expose metric names that vLLM has dropped but dashboards still use. */
-    enableLegacyMetricNames: {
-      flag: "enable-legacy-metric-names",
-      type: option.toggle(),
-      default: false,
-      help: "also expose metric names that vLLM has dropped",
-    },
-    /** Labels of `vllm:cache_config_info`. */
-    cacheConfig: { type: option.pairs(option.text("value")), default: {} },
+    }),
+    enableLegacyMetricNames: option.toggle(
+      "--enable-legacy-metric-names",
+      "also expose metric names that vLLM has dropped",
+    ),
+    cacheConfig: option.of(valueType.pairs(valueType.text()), undefined, "labels of vllm:cache_config_info", {
+      default: {},
+    }),
   }),
   ...inGroup("Requests", {
     /** For a request as a whole, generation included; 0 is off. */
-    requestTimeoutMs: {
-      flag: "request-timeout",
-      type: option.seconds(),
+    requestTimeoutMs: option.seconds("--request-timeout <seconds>", "end requests that take longer", {
       default: 0,
       defaultText: "0, never",
-      help: "end requests that take longer",
-    },
+    }),
     /** For a request to be admitted by the engine, from its arrival; 0 is off. */
-    queueTimeoutMs: {
-      flag: "queue-timeout",
-      type: option.seconds(),
-      default: 0,
-      defaultText: "0, never",
-      help: "end requests that wait longer for admission",
-    },
+    queueTimeoutMs: option.seconds(
+      "--queue-timeout <seconds>",
+      "end requests that wait longer for admission",
+      { default: 0, defaultText: "0, never" },
+    ),
     /** For its first token; 0 is off. */
-    firstTokenTimeoutMs: {
-      flag: "ttft-timeout",
-      type: option.seconds(),
-      default: 0,
-      defaultText: "0, never",
-      help: "end requests that wait longer for their first token",
-    },
+    firstTokenTimeoutMs: option.seconds(
+      "--ttft-timeout <seconds>",
+      "end requests that wait longer for their first token",
+      { default: 0, defaultText: "0, never" },
+    ),
     /** Allow `chat_template` in requests; rendered in a worker under limits. */
-    trustRequestChatTemplate: {
-      flag: "trust-request-chat-template",
-      type: option.toggle(),
-      default: false,
-      help: "let requests bring their own chat template",
-    },
+    trustRequestChatTemplate: option.toggle(
+      "--trust-request-chat-template",
+      "let requests bring their own chat template",
+    ),
     /** `string` joins text parts into one string; `openai` gives templates the list of parts. */
-    chatTemplateContentFormat: {
-      flag: "chat-template-content-format",
-      type: option.choice(["auto", "string", "openai"], "format"),
-      default: "auto",
-      help: "how message parts reach the chat template",
-    },
-    /** Role of generated chat messages. */
-    responseRole: {
-      flag: "response-role",
-      type: option.text("role"),
+    chatTemplateContentFormat: option.choice(
+      ["auto", "string", "openai"],
+      "--chat-template-content-format <format>",
+      "how message parts reach the chat template",
+      { default: "auto" },
+    ),
+    responseRole: option.text("--response-role <role>", "role of generated messages", {
       default: "assistant",
-      help: "role of generated messages",
-    },
-    /** Leave tools out of the prompt when `tool_choice` is `none`. */
-    excludeToolsWhenToolChoiceNone: {
-      flag: "exclude-tools-when-tool-choice-none",
-      type: option.toggle(),
-      default: false,
-      help: "leave tools out of the prompt when tool_choice is none",
-    },
+    }),
+    excludeToolsWhenToolChoiceNone: option.toggle(
+      "--exclude-tools-when-tool-choice-none",
+      "leave tools out of the prompt when tool_choice is none",
+    ),
     /** How tool calls are read from answers: vLLM's parser name, `auto` (by the chat template) or `none`. */
-    toolCallParser: {
-      flag: "tool-call-parser",
-      type: option.text("name"),
+    toolCallParser: option.text("--tool-call-parser <name>", "format of the model's tool calls", {
       default: "auto",
       defaultText: "auto, by the chat template; none leaves them in the text",
-      help: "format of the model's tool calls",
-    },
+    }),
     /** How reasoning is separated from content; as `toolCallParser`. */
-    reasoningParser: {
-      flag: "reasoning-parser",
-      type: option.text("name"),
+    reasoningParser: option.text("--reasoning-parser <name>", "format of the model's reasoning", {
       default: "auto",
       defaultText: "auto, by the chat template; none leaves it in the text",
-      help: "format of the model's reasoning",
-    },
-    /** Send usage in every stream, asked for or not. */
-    enableForceIncludeUsage: {
-      flag: "enable-force-include-usage",
-      type: option.toggle(),
-      default: false,
-      help: "send usage in every stream",
-    },
+    }),
+    enableForceIncludeUsage: option.toggle("--enable-force-include-usage", "send usage in every stream"),
     /** Largest `logprobs`/`top_logprobs`; -1 is the vocabulary. */
-    maxLogprobs: {
-      flag: "max-logprobs",
-      type: option.integer({ min: -1, max: 2 ** 31 - 1 }),
+    maxLogprobs: option.integer("--max-logprobs <n>", "most alternatives a request may ask for; -1 for all", {
+      min: -1,
+      max: 2 ** 31 - 1,
       default: 20,
-      help: "most alternatives a request may ask for; -1 for all",
-    },
-    pooling: {
-      flag: "pooling",
-      type: option.choice(["mean", "last"], "type"),
+    }),
+    pooling: option.choice(["mean", "last"], "--pooling <type>", "pooling of embeddings", {
       default: "last",
-      help: "pooling of embeddings",
-    },
+    }),
   }),
   /** Only the priority policy takes a `priority` other than 0. */
   schedulingPolicy: schedulingOptions.schedulingPolicy,
   /** Let requests make the engine evict, preempt, wait and be slow; the model must have been loaded for it. */
   enableFaultInjection: schedulingOptions.enableFaultInjection,
   ...inGroup("LoRA", {
-    /** Let requests load adapters from the server's disk or the hub, and unload them. */
-    allowRuntimeLoraUpdating: {
-      flag: "allow-runtime-lora-updating",
-      type: option.toggle(),
-      environment: ["VLLM_ALLOW_RUNTIME_LORA_UPDATING"],
-      default: false,
-      help: "let requests load adapters from this machine's disk or the hub, and unload them",
-    },
+    allowRuntimeLoraUpdating: option.toggle(
+      "--allow-runtime-lora-updating",
+      "let requests load adapters from this machine's disk or the hub, and unload them",
+      { environment: ["VLLM_ALLOW_RUNTIME_LORA_UPDATING"], default: false },
+    ),
   }),
   ...inGroup("Tenants", {
     /** Whom requests are accounted to, and the lanes they run in. Its keys are asked for as `apiKeys` are. */
-    tenants: {
-      flag: "tenants",
-      type: tenantsFile,
+    tenants: option.of(tenantsFile, "--tenants <file>", "JSON file of tenants, lanes and keys", {
       default: defaultTenantSettings,
-      help: "JSON file of tenants, lanes and keys",
-    },
-    /** Tenants that metrics have labels for; later ones are counted together. Each may have 32 features. */
-    maxMeteredTenants: { type: option.integer({ min: 0, max: 10_000 }), default: 100 },
+    }),
+    maxMeteredTenants: option.integer(
+      undefined,
+      "tenants with metric labels of their own; each may have 32 features",
+      { min: 0, max: 10_000, default: 100 },
+    ),
   }),
   ...inGroup("Traces", {
     /** Where spans go: OTLP over HTTP; a base address or that of its traces. Empty: nowhere. */
-    otlpEndpoint: {
-      flag: "otlp-endpoint",
-      aliases: ["otlp-traces-endpoint"],
-      type: option.text("url"),
-      default: "",
-      help: "send a span per request to this OpenTelemetry collector (OTLP over HTTP)",
-    },
+    otlpEndpoint: option.text(
+      "--otlp-endpoint <url>",
+      "send a span per request to this OpenTelemetry collector (OTLP over HTTP)",
+      { aliases: ["--otlp-traces-endpoint"], default: "" },
+    ),
     /** Where OpenTelemetry's server metrics go, in the same way. Empty: nowhere. */
-    otlpMetricsEndpoint: {
-      flag: "otlp-metrics-endpoint",
-      type: option.text("url"),
-      default: "",
-      help: "send OpenTelemetry's metrics of a generative AI server to this collector (OTLP over HTTP)",
-    },
-    otlpMetricsIntervalMs: {
-      flag: "otlp-metrics-interval",
-      type: option.seconds({ min: 1000 }),
+    otlpMetricsEndpoint: option.text(
+      "--otlp-metrics-endpoint <url>",
+      "send OpenTelemetry's metrics of a generative AI server to this collector (OTLP over HTTP)",
+      { default: "" },
+    ),
+    otlpMetricsIntervalMs: option.seconds("--otlp-metrics-interval <seconds>", "time between two of these", {
+      min: 1000,
       default: 60_000,
-      help: "time between two of these",
-    },
-    /** Headers of everything sent to a collector. */
-    otlpHeaders: {
-      flag: "otlp-headers",
-      type: option.pairs(option.text("value")),
-      default: {},
-      help: "headers for the collector, such as a key",
-    },
-    traceConventions: {
-      flag: "trace-conventions",
-      type: option.list(option.choice(conventionNames)),
-      default: ["opentelemetry"],
-      help: "attribute vocabularies of the spans",
-    },
+    }),
+    otlpHeaders: option.of(
+      valueType.pairs(valueType.text()),
+      "--otlp-headers <name=value...>",
+      "headers for the collector, such as a key",
+      { default: {} },
+    ),
+    traceConventions: option.choices(
+      conventionNames,
+      "--trace-conventions <name...>",
+      "attribute vocabularies of the spans",
+      { default: ["opentelemetry"] },
+    ),
     /** Attributes of every span, under their own names: what the deployment knows and the server does not. */
-    traceAttributes: {
-      flag: "trace-attributes",
-      type: option.pairs(attributeValue),
-      default: {},
-      help: "attributes of every span, e.g. ray.serve.deployment_name=llama cluster.replica_count=4",
-    },
-    /** Share of the traces that begin here which are kept, 0 to 1. */
-    traceSampleRatio: {
-      flag: "trace-sample-ratio",
-      type: option.number({ min: 0, max: 1 }, "share"),
-      default: 1,
-      help: "share of the traces begun here that is kept",
-    },
+    traceAttributes: option.of(
+      valueType.pairs(attributeValue),
+      "--trace-attributes <name=value...>",
+      "attributes of every span, e.g. ray.serve.deployment_name=llama cluster.replica_count=4",
+      { default: {} },
+    ),
+    traceSampleRatio: option.number(
+      "--trace-sample-ratio <share>",
+      "share of the traces begun here that is kept",
+      { min: 0, max: 1, default: 1 },
+    ),
   }),
   ...inGroup("Alerts", {
-    /** Watch latencies, the cache and the tenants, and alert. */
-    enableDetectors: {
-      offFlag: "no-detectors",
-      type: option.toggle(),
+    enableDetectors: option.toggle("--no-detectors", "do not watch latencies, cache and tenants", {
+      turnsOff: true,
       default: true,
-      help: "do not watch latencies, cache and tenants",
-    },
-    /** Alert also when plain ratios and levels are crossed, beside the sequential tests. */
-    enableRuleAlerts: {
-      flag: "enable-rule-alerts",
-      type: option.toggle(),
-      default: false,
-      help: "alert on plain ratios too, beside the sequential tests",
-    },
+    }),
+    enableRuleAlerts: option.toggle(
+      "--enable-rule-alerts",
+      "alert on plain ratios too, beside the sequential tests",
+    ),
     /** By name; those left out keep their defaults. */
-    detectorThresholds: {
-      flag: "detector-thresholds",
-      type: option.pairs(option.number(), "name=number"),
-      default: {},
-      help: "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
-    },
-    /** Where alerts are posted; empty: nowhere. */
-    alertWebhook: {
-      flag: "alert-webhook",
-      type: option.text("url"),
-      default: "",
-      help: "post alerts there, in the form of Alertmanager's webhook",
-    },
-    alertWebhookHeaders: {
-      flag: "alert-webhook-headers",
-      type: option.pairs(option.text("value")),
-      default: {},
-      help: "headers for the webhook, such as a key",
-    },
+    detectorThresholds: option.of(
+      valueType.pairs(anyNumber),
+      "--detector-thresholds <name=number...>",
+      "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
+      { default: {} },
+    ),
+    alertWebhook: option.text(
+      "--alert-webhook <url>",
+      "post alerts there, in the form of Alertmanager's webhook",
+      { default: "" },
+    ),
+    alertWebhookHeaders: option.of(
+      valueType.pairs(valueType.text()),
+      "--alert-webhook-headers <name=value...>",
+      "headers for the webhook, such as a key",
+      { default: {} },
+    ),
   }),
   ...inGroup("Costs", {
     /** What the machine costs per hour, in dollars; 0 where it is not known. */
-    dollarsPerHour: {
-      flag: "rate",
-      type: option.number({ min: 0 }, "dollars"),
+    dollarsPerHour: option.number("--rate <dollars>", "what this machine costs per hour", {
+      min: 0,
       default: 0,
       defaultText: "not known",
-      help: "what this machine costs per hour",
-    },
+    }),
   }),
 };
 
@@ -349,8 +300,3 @@ export function resolveServerConfig(options: OptionsOf<typeof serverOptions> = {
 }
 
 export const defaultServerConfig: ServerConfig = resolveOptions(serverOptions, {});
-
-function nonEmpty(placeholder: string): OptionType<string> {
-  const accepts = (value: unknown): boolean => typeof value === "string" && value !== "";
-  return { ...option.text(placeholder), expects: "text that is not empty", accepts };
-}

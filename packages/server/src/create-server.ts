@@ -10,17 +10,19 @@ import { HttpListener, type ListenAddress } from "./http/http-listener.js";
 import { Router } from "./http/router.js";
 import { registerEngineMetrics } from "./metrics/engine-metrics.js";
 import { createDetectors } from "./detectors/create-detectors.js";
-import { createMeter } from "./metering/create-meter.js";
-import type { MeteringLog } from "./metering/metering-log.js";
+import { accountObserver } from "./account/request-account.js";
+import { slowAnswer } from "./account/slow-answer.js";
+import { Meter } from "./account/meter.js";
+import type { MeteringLog } from "./account/metering-log.js";
 import { HttpMetrics } from "./metrics/http-metrics.js";
 import { registerProcessMetrics } from "./metrics/process-metrics.js";
 import { Registry } from "./metrics/registry.js";
-import { serverRoutes } from "./routes/index.js";
+import { serverRoutes } from "./routes/endpoints.js";
+import { servedNames } from "./served-names.js";
 import { Service } from "./service.js";
 import { TenantLabels } from "./tenants/tenant-labels.js";
 import { TenantResolver } from "./tenants/tenant-resolver.js";
 import { createOtlpMetrics } from "./tracing/otlp-metrics.js";
-import { slowAnswer } from "./tracing/slow-answer.js";
 import { createServerTracing } from "./tracing/tracing-config.js";
 import { registerTenantMetrics } from "./metrics/tenant-metrics.js";
 import { registerTraceMetrics } from "./metrics/trace-metrics.js";
@@ -30,13 +32,13 @@ export interface CreateServerOptions {
   readonly config?: Partial<ServerConfig>;
   /** Default: JSON lines on standard output at `config.logLevel`. */
   readonly logger?: Logger;
-  /** Takers of spans beside `config.otlpEndpoint`; the server closes them. */
+  /** Span sinks in addition to `config.otlpEndpoint`; the server closes them. */
   readonly spanSinks?: readonly SpanSink[];
-  /** Takes a record of what each request cost; flushed when the server closes. */
+  /** Gets a cost record of each request; flushed when the server closes. */
   readonly meteringLog?: MeteringLog;
 }
 
-/** OpenAI-compatible HTTP over one language model. The model stays its creator's to dispose. */
+/** OpenAI-compatible HTTP over one language model, which the caller disposes. */
 export interface OctavoServer extends AsyncDisposable {
   readonly config: ServerConfig;
   /** Throws `invalid_option` when the address cannot be used. */
@@ -50,10 +52,10 @@ export interface OctavoServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** For the last spans and counts to be delivered when the server closes. */
+/** Time to deliver the last spans and metrics when the server closes. */
 const lastSpansMs = 3000;
 
-/** And for the last alerts. */
+/** Time to deliver the last alerts when the server closes. */
 const lastAlertsMs = 2000;
 
 /** Wires a model, its metrics and the endpoints into a server that is not listening yet. */
@@ -70,7 +72,7 @@ export function createServer({
   if (config.enableFaultInjection) allowFaults(model, log);
   const registry = Registry.create();
   const engineRegistry = registry.withLabels({
-    model_name: config.servedModelNames[0] ?? model.name,
+    model_name: servedNames(model, config)[0],
     engine: "0",
   });
   const observer = registerEngineMetrics(engineRegistry, model.engine, config);
@@ -78,30 +80,42 @@ export function createServer({
   const tracing = createServerTracing(model, config, log, spanSinks);
   const otlpMetrics = createOtlpMetrics(model, config, log);
   registerTraceMetrics(registry, tracing, otlpMetrics);
-  const meter = createMeter(model, config, registry, meteringLog);
-  const detectors = createDetectors(model, config, engineRegistry, log, (id) => meter.tenantOf(id));
+  const meter = new Meter(model, config, registry, meteringLog);
+  const detectors = createDetectors(model, config, engineRegistry, log);
   const tenants = new TenantResolver(config.tenants);
   const labels = new TenantLabels(Object.keys(config.tenants.tenants));
   const tenantObserver = registerTenantMetrics(engineRegistry, model.engine, tenants, labels);
   const service = new Service(model, config, registry, metrics, tenants);
   const dispatcher = new Dispatcher({
-    router: new Router(serverRoutes(service, config)),
+    router: new Router(serverRoutes(service)),
     keys: new ApiKeys(config.apiKeys, config.tenants.keys),
-    tenants,
     cors: new CorsPolicy(config.corsOrigins),
     isDraining: () => service.isDraining,
     queueDepth: () => model.engine.queueDepth,
     accessLog: config.accessLog,
     explain: (slowest) => slowAnswer(model.engine, slowest),
   });
-  const listener = new HttpListener(config, dispatcher, metrics, log, meter, tracing, otlpMetrics);
+  const listener = new HttpListener({
+    config,
+    dispatcher,
+    metrics,
+    log,
+    tenants,
+    tracing,
+    onOver: [
+      (exchange) => dispatcher.log(exchange),
+      (exchange) => meter.finish(exchange),
+      (exchange) => tracing?.finish(exchange),
+      (exchange) => otlpMetrics?.finish(exchange),
+    ],
+  });
   const resources: readonly Disposable[] = [
     registerProcessMetrics(registry),
     model.engine.observe(observer),
     ...(detectors === undefined ? [] : [model.engine.observe(detectors.observer)]),
+    model.engine.observe(accountObserver),
     model.engine.observe(meter.observer),
     model.engine.observe(tenantObserver),
-    ...(tracing === undefined ? [] : [model.engine.observe(tracing.observer)]),
   ];
   let closing: Promise<void> | undefined;
 
@@ -132,7 +146,7 @@ export function createServer({
   return server;
 }
 
-/** Nobody should find out from their latencies that this is on. */
+/** Checks that the model accepts faults, and warns that they are enabled. */
 function allowFaults(model: LanguageModel, log: Logger): void {
   if (model.engine.faults === undefined) {
     const message = "enableFaultInjection: the model was loaded without enableFaultInjection";
@@ -143,9 +157,9 @@ function allowFaults(model: LanguageModel, log: Logger): void {
   );
 }
 
-/** An adapter under a name of the model's own could never be asked for. */
-function checkAdapterNames(model: LanguageModel, { servedModelNames }: ServerConfig): void {
-  const names = servedModelNames.length === 0 ? [model.name] : servedModelNames;
+/** Throws for an adapter with a name of the model itself: it could never be requested. */
+function checkAdapterNames(model: LanguageModel, config: ServerConfig): void {
+  const names = servedNames(model, config);
   const taken = model.adapters?.list().find(({ name }) => names.includes(name));
   if (taken === undefined) return;
   const message = `lora_modules: ${JSON.stringify(taken.name)} is a name of the served model itself; give the adapter another one`;

@@ -1,3 +1,8 @@
 /** What a server can be told, for those who must know before there is one: far fewer modules than the server has. */
 export { defaultServerConfig, resolveServerConfig, type ServerConfig, serverOptions } from "./config.js";
-export { tenantSources, type TenantSource } from "./tenants/tenant-settings.js";
+export {
+  parseTenantSettings,
+  tenantSources,
+  type TenantSettings,
+  type TenantSource,
+} from "./tenants/tenant-settings.js";

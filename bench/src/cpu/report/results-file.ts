@@ -32,7 +32,7 @@ function keyOf({ name, peerName, target }: CaseResult): string {
 
 /** Merges into a file, which is made where there is none. */
 export function saveResults(path: string, run: CpuRun, cases: readonly CaseResult[]): CpuResults {
-  const results = mergeResults(readCases(path, "cpu"), run, cases);
+  const results = mergeResults(readCases(path, "cpu") as RecordedCase[], run, cases);
   writeResults(path, results);
   return results;
 }

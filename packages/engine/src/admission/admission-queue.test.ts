@@ -38,7 +38,7 @@ function filled(
   return queue;
 }
 
-test("says to come back when those who wait have had their turn, by the pace of this busy time alone", () => {
+test("estimates the retry time from the queue and the completion rate of the current busy period", () => {
   const queue = filled(20);
   assert.equal(refusal(queue).retryAfterSeconds, 1);
   for (let count = 0; count < 10; count += 1) queue.noteFinished(request(), count * 500);
@@ -80,7 +80,7 @@ test("prompt tokens are bounded too, but one prompt always fits", () => {
   assert.equal(own.check(request({ tenant: "b" }, 6), 0, undefined), undefined);
 });
 
-test("a full queue is no obstacle to a more urgent lane: the newest of the least urgent one gives way", () => {
+test("a full queue accepts a more urgent lane: the newest of the least urgent one is displaced", () => {
   const queue = filled(18, {}, { tenant: "a", lane: 1 });
   const [early, late] = [request({ tenant: "b", lane: 2 }), request({ tenant: "b", lane: 2 })];
   queue.enter(early);
@@ -93,7 +93,7 @@ test("a full queue is no obstacle to a more urgent lane: the newest of the least
   assert.ok(retryAfterSeconds !== undefined && retryAfterSeconds >= 1);
 });
 
-test("where tenants share the queue, who has most of it gives way to one with less, and to no other", () => {
+test("where tenants share the queue, the tenant with most of it is displaced by one with less, and by no other", () => {
   const shared = filled(15, { isShared: true });
   const newest = request();
   shared.enter(newest);
@@ -105,7 +105,7 @@ test("where tenants share the queue, who has most of it gives way to one with le
   refusal(unshared, request({ tenant: "b" }));
 });
 
-test("a prompt for which one that gives way would not make room is refused", () => {
+test("a prompt that would not fit after displacing one request is refused", () => {
   const queue = filled(10, { isShared: true, maxTokens: 100 });
   refusal(queue, request({ tenant: "b" }, 50));
   assert.notEqual(queue.check(request({ tenant: "b" }, 10), 0, undefined), undefined);

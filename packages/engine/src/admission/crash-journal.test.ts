@@ -49,7 +49,7 @@ function journal(): CrashJournal {
 const request = (...tokens: number[]) => ({ promptTokens: Int32Array.from(tokens) });
 
 describe("a request that kills its process", () => {
-  test("is refused after the second death, and nobody who was there beside it", () => {
+  test("is rejected after the second crash, and no other request in flight is", () => {
     const innocent = [7, 8, 9];
     assert.equal(live(innocent, deadly).signal, "SIGKILL");
     assert.deepEqual(live(innocent), { signal: null, codes: [null] }, "the first death proves nothing");
@@ -160,7 +160,7 @@ describe("the crash journal", () => {
     second.write();
     assert.ok(statSync(path).size < 1024 ** 2);
     using third = journal();
-    assert.throws(() => third.check(digest), { code: "request_quarantined", message: /died twice/ });
+    assert.throws(() => third.check(digest), { code: "request_quarantined", message: /crashed twice/ });
   });
 
   test("forgets after a week, and keeps a bounded number", () => {
@@ -179,7 +179,7 @@ describe("the crash journal", () => {
     assert.equal(readFileSync(path, "utf8").split("\n").length, 1 + 1023 + 1);
   });
 
-  test("refuses files that are none, and places where there can be none", () => {
+  test("refuses other files, and paths that cannot be written", () => {
     const other = join(folder, "notes.txt");
     writeFileSync(other, "my notes");
     for (const wrong of [other, folder, join(other, "journal")]) {

@@ -18,7 +18,7 @@ test("refuses below the watermark, and until there is clearly more again", () =>
   assert.equal(numLooks, 1, "it does not look all the time");
   const refusal = {
     code: "overloaded",
-    message: /300 MiB of memory left, and takes requests again from 500 MiB on/,
+    message: /300 MiB of memory left, and accepts requests again from 500 MiB on/,
   };
   assert.throws(() => watermark.check(300), refusal);
   free = 450 * mebibyte;
@@ -29,7 +29,7 @@ test("refuses below the watermark, and until there is clearly more again", () =>
   watermark.check(1200);
 });
 
-test("an engine without one takes everything, one that cannot have it takes nothing and says why", async () => {
+test("without a journal every request is accepted; a journal that cannot be opened is an error that says why", async () => {
   const { engine: plain } = createFakeEngine();
   await collect(plain.generate(generationRequest([1], { maxTokens: 1 })));
   await plain[Symbol.asyncDispose]();

@@ -13,7 +13,7 @@ const of = (tenant: string, more: Partial<GenerationRequest> = {}): Partial<Gene
 });
 
 describe("tenants in the engine", () => {
-  test("who waits in the queue is told which tenants were ahead", async () => {
+  test("a queued request learns which tenants were ahead", async () => {
     const { engine } = createFakeEngine({ maxNumSeqs: 1, backend: slow });
     const ahead = ["large", "large", "other"].map((tenant) =>
       collect(engine.generate(generationRequest([1, 2], { maxTokens: 6 }, of(tenant)))),
@@ -34,7 +34,7 @@ describe("tenants in the engine", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("counts what each tenant has, and says whose a finished request was", async () => {
+  test("counts sequences by tenant, and names the tenant of a finished request", async () => {
     const { engine } = createFakeEngine({ maxNumSeqs: 2 });
     const finished: string[] = [];
     using _ = engine.observe({ onFinished: ({ tenant, lane }) => void finished.push(`${tenant} ${lane}`) });
@@ -55,7 +55,7 @@ describe("tenants in the engine", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("under the fair policy a small tenant gets a place in a queue that another has filled", async () => {
+  test("under the fair policy, a small tenant gets into a queue that another has filled", async () => {
     const { engine } = createFakeEngine({
       maxNumSeqs: 1,
       maxQueuedRequests: 4,
@@ -111,7 +111,7 @@ describe("tenants in the engine", () => {
 });
 
 describe("deadlines", () => {
-  test("end who is still in the queue, without a first token or not complete, and nobody else", async () => {
+  test("end requests still queued, without a first token or incomplete, and no others", async () => {
     const { engine } = createFakeEngine({ maxNumSeqs: 1, backend: slow });
     const reasons: string[] = [];
     using _ = engine.observe({ onRefused: ({ reason }) => void reasons.push(reason) });
@@ -159,7 +159,7 @@ describe("deadlines", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("who meets them is not touched by them, and leaves no timer behind", async () => {
+  test("do not affect requests that meet them, and leave no timers behind", async () => {
     const { engine } = createFakeEngine();
     const deadlines = { queueMs: 1e9, firstTokenMs: 1e9, totalMs: 1e12 };
     const done = await collect(engine.generate(generationRequest([1], { maxTokens: 4 }, { deadlines })));

@@ -48,7 +48,7 @@ function isPerson(text: string): boolean {
 }
 
 describe("generation under a grammar", () => {
-  it("gives texts of the grammar alone, whole unless cut by max_tokens", async () => {
+  it("generates only texts of the grammar, complete unless max_tokens ends them", async () => {
     const { engine } = open();
     const grammar = await engine.compileGrammar(person);
     let numWhole = 0;

@@ -2,7 +2,7 @@ import type { Spread } from "@octavo/protocol";
 
 export type { Spread };
 
-/** Takes numbers one by one and keeps their spread. */
+/** Computes a spread incrementally. */
 export class SpreadCounter {
   #count = 0;
   #sum = 0;

@@ -6,7 +6,7 @@ const maxDelayMs = 60_000;
 const largestFactor = 100;
 const maxTokens = 64;
 
-/** Throws `invalid_request` for what is out of range; names are those of the wire. */
+/** Throws `invalid_request` for a value out of range, under its wire name. */
 export function checkFault(fault: Fault): void {
   const { kind, durationMs } = fault;
   if (durationMs !== undefined) within("duration_ms", durationMs, 0, maxMs);
@@ -31,7 +31,7 @@ export function checkFault(fault: Fault): void {
     );
 }
 
-/** The same of faults that come with a request. */
+/** The same for faults that come with a request. */
 export function checkRequestFaults(faults: RequestFaults): void {
   for (const [name, tokens = []] of [
     ["preempt_at_token", faults.preemptAtTokens],

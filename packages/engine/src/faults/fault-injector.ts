@@ -16,7 +16,7 @@ interface Standing {
   readonly fault: Fault;
   readonly random: FaultRandom;
   readonly endMs: number | undefined;
-  /** Its own: clearing one fault leaves the waits of the others. */
+  /** One per fault, so that clearing a fault does not end the waits of others. */
   readonly hold: StepHold;
   numInjected: number;
   isCleared: boolean;
@@ -27,18 +27,18 @@ interface Wait {
   readonly ms: number;
 }
 
-const maxStanding = 64;
+const maxFaults = 64;
 
-/** The faults of one engine: what stands, what comes with requests, and their happening at the two places of a step where they can. */
+/** The faults of one engine, standing ones and those of requests, injected before a step is planned and after it was computed. */
 export class FaultInjector implements FaultControl {
   readonly #scheduler: Scheduler;
   readonly #requests: RequestRegistry;
   readonly #observers: ObserverList;
   readonly #requestFaults = new RequestFaultSchedule();
-  /** Output tokens of a sequence when a standing fault last took its blocks: it must get on, or nothing would ever end. */
+  /** Output tokens of a sequence when a standing fault last preempted it: it must generate a token in between, or never end. */
   readonly #forcedAt = new WeakMap<Sequence, number>();
   #standing: Standing[] = [];
-  /** What holds the step in flight; some of it may have expired meanwhile. */
+  /** The faults that delay the step in flight, also those expired meanwhile. */
   #holding: readonly Standing[] = [];
   #lastId = 0;
 
@@ -56,8 +56,8 @@ export class FaultInjector implements FaultControl {
   add(fault: Fault): ActiveFault {
     checkFault(fault);
     this.#expire();
-    if (this.#standing.length >= maxStanding) {
-      throw new OctavoError("invalid_request", `There are ${maxStanding} faults already; clear some first.`);
+    if (this.#standing.length >= maxFaults) {
+      throw new OctavoError("invalid_request", `${maxFaults} faults are active already; clear some first.`);
     }
     if ("requestId" in fault && fault.requestId !== undefined) this.#checkRequest(fault.requestId);
     this.#lastId += 1;
@@ -70,7 +70,7 @@ export class FaultInjector implements FaultControl {
       numInjected: 0,
       isCleared: false,
     };
-    // Nothing that runs is touched, so it need not wait for a step to end.
+    // Only unused blocks are evicted, so this need not wait for the step in flight.
     if (fault.kind === "evict" && !isTargeted(fault) && fault.durationMs === undefined) {
       this.#evictCached(standing, fault);
     } else this.#standing.push(standing);
@@ -89,7 +89,7 @@ export class FaultInjector implements FaultControl {
     return cleared.length;
   }
 
-  /** Before a step is planned, with nothing in flight. */
+  /** Injects faults before a step is planned, with nothing in flight. */
   beforePlan(): void {
     this.#expire();
     for (const sequence of this.#scheduler.waiting) {
@@ -110,7 +110,7 @@ export class FaultInjector implements FaultControl {
     this.#standing = this.#standing.filter(({ fault, endMs }) => isLasting(fault) || endMs !== undefined);
   }
 
-  /** Between a step's computing and its results: undefined, or what the step is to count as computing once it has been held. */
+  /** Delays a computed step's results: resolves with the compute time to report; undefined if nothing delays the step. */
   hold(computeMs: number): Promise<number> | undefined {
     this.#expire();
     const throttles: Wait[] = [];
@@ -131,7 +131,7 @@ export class FaultInjector implements FaultControl {
       : this.#held(computeMs, throttles, delays);
   }
 
-  /** Ends waits, so that the engine can. */
+  /** Ends all waits, so that the engine can stop. */
   close(): void {
     this.clear();
   }
@@ -171,7 +171,7 @@ export class FaultInjector implements FaultControl {
   }
 
   #force(sequence: Sequence, kind: "evict" | "preempt"): void {
-    // What has been taken already by another fault before this step waits.
+    // Another fault may have preempted it already.
     if (sequence.status === "running") this.#scheduler.preempt(sequence);
     if (kind === "evict") this.#scheduler.evict(sequence.prefix);
   }
@@ -197,12 +197,12 @@ export class FaultInjector implements FaultControl {
   }
 }
 
-/** Delays and throttles last until they are cleared. */
+/** Delays and throttles stay active until they are cleared. */
 function isLasting({ kind }: Fault): boolean {
   return kind === "delay" || kind === "throttle";
 }
 
-/** Whether it is running sequences that lose their blocks. */
+/** Whether the fault evicts running sequences. */
 function isTargeted({ requestId, tenant }: EvictFault): boolean {
   return requestId !== undefined || tenant !== undefined;
 }

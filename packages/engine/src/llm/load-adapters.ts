@@ -1,5 +1,6 @@
 import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { given } from "@octavo/protocol/options";
 import type { AdapterSet } from "../adapters/adapter-set.js";
 import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
 import type { LoadedModel } from "../model/load-model.js";
@@ -27,15 +28,40 @@ function maxCpuLorasOf({ maxCpuLoras, loraModules }: ResolvedLoadOptions): numbe
   return maxCpuLoras ?? Math.max(64, loraModules.length);
 }
 
-/** The adapters to start with; undefined where none are served. */
+type AdapterPaths = Map<string, string>;
+
+/** Folders of the adapters to start with, downloaded where need be: what is missing is found out before weights are packed. */
+export async function resolveAdapters(options: ResolvedLoadOptions): Promise<AdapterPaths> {
+  const paths: AdapterPaths = new Map();
+  if (options.enableLora)
+    for (const { path } of options.loraModules)
+      paths.set(path, await resolveAdapter(path, options, options.signal));
+  return paths;
+}
+
+async function resolveAdapter(
+  path: string,
+  { onWarning, downloadDir }: ResolvedLoadOptions,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const resolved = await resolveModel(path, {
+    artifact: "adapter",
+    ...given({ onWarning, signal }),
+    ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
+  });
+  return resolved.path;
+}
+
+/** The adapters to start with, from `paths`; undefined where none are served. */
 export async function loadAdapters(
   backend: Backend,
   checkpoint: Checkpoint,
   loaded: LoadedModel,
+  paths: AdapterPaths,
   options: ResolvedLoadOptions,
 ): Promise<AdapterSet | undefined> {
   if (!options.enableLora) return undefined;
-  const { loraModules, onWarning, signal, downloadDir } = options;
+  const { loraModules, signal } = options;
   const { AdapterSet } = await import("../adapters/adapter-set.js");
   const { interleavedHeadDimOf } = await import("../adapters/pack-adapter.js");
   const adapters = new AdapterSet({
@@ -44,18 +70,12 @@ export async function loadAdapters(
     maxLoras: options.maxLoras,
     maxLoaded: maxCpuLorasOf(options),
     maxRank: options.maxLoraRank,
-    resolve: async (path, loading) => {
-      const resolved = await resolveModel(path, {
-        artifact: "adapter",
-        ...(onWarning !== undefined && { onWarning }),
-        ...(loading !== undefined && { signal: loading }),
-        ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
-      });
-      return resolved.path;
-    },
+    resolve: async (path, loading) => paths.get(path) ?? resolveAdapter(path, options, loading),
   });
   try {
-    for (const spec of loraModules) await adapters.load(spec, signal === undefined ? {} : { signal });
+    for (const spec of loraModules) await adapters.load(spec, given({ signal }));
+    // What is loaded later under the same name may have changed since.
+    paths.clear();
     return adapters;
   } catch (error) {
     adapters[Symbol.dispose]();

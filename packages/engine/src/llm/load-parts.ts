@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { formatBytes, pickOptions } from "@octavo/protocol/options";
+import { formatBinaryBytes, given, pickOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
 import type { createEngine } from "../create-engine.js";
 import type { EngineOptions } from "../engine-options.js";
@@ -14,13 +14,13 @@ import { WeightCache } from "../model/weight-cache/weight-cache.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { Checkpoint, GenerationDefaults } from "@octavo/artifacts/checkpoint/checkpoint";
 import type { AdapterSet } from "../adapters/adapter-set.js";
-import { checkLoraOptions, loadAdapters } from "./load-adapters.js";
+import { checkLoraOptions, loadAdapters, resolveAdapters } from "./load-adapters.js";
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from "./load-options.js";
 import type { DraftSource } from "./load-speculation.js";
 import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import { openModel } from "./open-model.js";
-import { schedulingOptions } from "../options/option-rows.js";
+import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
 import type { ModelTemplates } from "./templates.js";
@@ -45,12 +45,13 @@ export interface LoadedParts {
 }
 
 /** Downloads what is missing, opens, packs, compiles and starts. What was made before a failure is disposed. */
-export async function loadParts(model: string, given: LoadOptions): Promise<LoadedParts> {
-  const options = resolveLoadOptions(given);
+export async function loadParts(model: string, asked: LoadOptions): Promise<LoadedParts> {
+  const options = resolveLoadOptions(asked);
   const speculative = options.speculativeConfig && resolveSpeculativeConfig(options.speculativeConfig);
   checkLoraOptions(options);
   const corruptor = await corruptorOf(options);
   const checkpoint = await openModel(model, options);
+  const adapterPaths = await resolveAdapters(options);
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
     speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
@@ -59,7 +60,7 @@ export async function loadParts(model: string, given: LoadOptions): Promise<Load
   try {
     let { backend } = options;
     if (backend === undefined) {
-      backend = createCpuBackend(options.numThreads === undefined ? {} : { numThreads: options.numThreads });
+      backend = createCpuBackend(given({ numThreads: options.numThreads }));
       owned.unshift(backend);
       warnOfMachine(backend, options);
     }
@@ -71,7 +72,7 @@ export async function loadParts(model: string, given: LoadOptions): Promise<Load
       corruptor,
     );
     owned.unshift(loaded);
-    const adapters = await loadAdapters(backend, checkpoint, loaded, options);
+    const adapters = await loadAdapters(backend, checkpoint, loaded, adapterPaths, options);
     if (adapters !== undefined) owned.unshift(adapters);
     const speculation =
       speculative &&
@@ -237,7 +238,7 @@ function planSizes(
   if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {
     throw new OctavoError(
       "out_of_memory",
-      `The weights take ${formatBytes(weightBytes)}, but only ${formatBytes(memoryBytes)} of memory are available to this process. ` +
+      `The weights take ${formatBinaryBytes(weightBytes)}, but only ${formatBinaryBytes(memoryBytes)} of memory are available to this process. ` +
         "Free memory, raise the container's limit or take a smaller model or quantisation; " +
         "to try all the same, say with --kv-cache-memory how much the KV cache may take.",
     );

@@ -1,6 +1,6 @@
 import { availableMemoryBytes, type Backend, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { formatBytes } from "@octavo/protocol/options";
+import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
 import { packLaterFromBytes } from "../model/weight-packer.js";
@@ -134,8 +134,8 @@ function checkMemory({ checkpoint, weightBytes }: DraftSource, kv: KvShape, size
   if (draftBytes <= freeBytes) return;
   throw new OctavoError(
     "out_of_memory",
-    `The draft model ${checkpoint.name} takes ${formatBytes(draftBytes)} with its KV cache, but beside the model's own cache only ` +
-      `${formatBytes(Math.max(freeBytes, 0))} are free. Lower --kv-cache-memory or --max-model-len, or take a smaller draft model.`,
+    `The draft model ${checkpoint.name} takes ${formatBinaryBytes(draftBytes)} with its KV cache, but beside the model's own cache only ` +
+      `${formatBinaryBytes(Math.max(freeBytes, 0))} are free. Lower --kv-cache-memory or --max-model-len, or take a smaller draft model.`,
     { param: "speculative_config" },
   );
 }

@@ -2,7 +2,8 @@ import { fixtureAdapter, fixtureCheckpoint, fixtureGguf } from "@octavo/artifact
 import { openNativeModel } from "../testing/oracles/native-model.js";
 import { scheduleProperties } from "../testing/schedules/schedule-properties.js";
 
-const options = { numRuns: 12 };
+/** All of them take a minute of processor time: `npm run test:all -- --full`. */
+const options = { numRuns: process.env["OCTAVO_TEST_FULL"] === undefined ? 4 : 12 };
 
 scheduleProperties(
   "f32 with llama3 scaling",

@@ -7,7 +7,6 @@ import type { SpeculativeConfig } from "../speculation/speculative-config.js";
 
 /** SEED:SCALE or SEED:SCALE:PATTERN. */
 export const weightCorruption: OptionType<WeightCorruption> = {
-  placeholder: "seed:scale[:pattern]",
   expects: "an object with seed and scale",
   accepts: isObject,
   parse(text) {
@@ -24,7 +23,6 @@ export const weightCorruption: OptionType<WeightCorruption> = {
 
 /** vLLM's two ways to name an adapter: NAME=PATH, or a JSON object with `name`, `path` and perhaps `base_model_name`. */
 export const adapterSpec: OptionType<AdapterSpec> = {
-  placeholder: "adapter",
   expects: "an object with name and path",
   accepts: isObject,
   parse: (text) => (text.trimStart().startsWith("{") ? adapterFromJson(text) : adapterFromPair(text)),
@@ -51,7 +49,6 @@ function adapterFromJson(text: string): AdapterSpec {
 
 /** vLLM's rule: the name of a file that exists is read, anything else is the template itself. */
 export const templateSource: OptionType<string> = {
-  placeholder: "file",
   expects: "a template",
   accepts: (value) => typeof value === "string",
   parse(text) {
@@ -64,7 +61,6 @@ export const templateSource: OptionType<string> = {
 
 /** vLLM's JSON object. What the fields may be is checked by `resolveSpeculativeConfig`. */
 export const speculativeConfig: OptionType<SpeculativeConfig> = {
-  placeholder: "json",
   expects: "an object with method",
   accepts: isObject,
   parse: parseSpeculativeConfig,
@@ -119,7 +115,7 @@ function methodOf({ method, model }: Readonly<Record<string, unknown>>): Specula
   const isKnown = typeof method === "string" && otherMethods.test(method);
   throw invalid(
     `method must be ngram, suffix or draft_model, not ${JSON.stringify(method).slice(0, 100)}` +
-      `${isKnown ? ", which vLLM has and Octavo does not" : ""}`,
+      (isKnown ? ", which vLLM has and Octavo does not" : ""),
   );
 }
 

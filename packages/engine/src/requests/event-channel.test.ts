@@ -59,7 +59,7 @@ test("serves readers that wait, in their order", async () => {
   assert.deepEqual(await channel.next(), { done: true, value: undefined });
 });
 
-test("an error comes after what was there before it, once", async () => {
+test("an error comes once, after the events before it", async () => {
   const channel = new EventChannel(() => {});
   channel.pushDeltas([delta(0, 1)]);
   channel.fail(new OctavoError("engine_failed", "gone"));
@@ -68,7 +68,7 @@ test("an error comes after what was there before it, once", async () => {
   assert.equal((await channel.next()).done, true);
 });
 
-test("leaving is told once, releases waiting reads and drops what comes later", async () => {
+test("a reader that leaves is reported once, releases pending reads and drops later events", async () => {
   let timesLeft = 0;
   const channel = new EventChannel(() => {
     timesLeft += 1;

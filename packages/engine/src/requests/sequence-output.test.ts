@@ -45,7 +45,7 @@ test("gives increments of tokens and text, and nothing twice", () => {
   assert.equal(output.take(), undefined);
 });
 
-test("never gives half a character; what is missing at the end becomes U+FFFD", () => {
+test("never delivers half a character; an incomplete one at the end becomes U+FFFD", () => {
   const output = outputOf();
   output.accept(smileHead, undefined, undefined);
   assert.deepEqual(
@@ -106,7 +106,7 @@ test("a stop string counts before the length does", () => {
   assert.equal(output.accept(hello, undefined, atLength)?.stopReason, "lo");
 });
 
-test("what was held back comes out when the sequence ends otherwise", () => {
+test("held-back text is delivered when the sequence ends otherwise", () => {
   for (const ending of [atEos, atLength]) {
     const output = outputOf({ stop: ["STOP!"] });
     output.accept(st, undefined, undefined);
@@ -123,7 +123,7 @@ test("the first min_tokens tokens cannot stop the sequence by their text", () =>
   assert.equal(output.take()?.text, "Hello world");
 });
 
-test("the token that ends a sequence stays out of the text unless asked for", () => {
+test("the token that ends a sequence is not in the text unless requested", () => {
   const hidden = outputOf();
   hidden.accept(ld, undefined, atEos);
   assert.deepEqual(

@@ -14,7 +14,7 @@ export class AdapterSlots {
     this.#maxAdapters = maxAdapters;
   }
 
-  /** Before sequences are admitted, in order, to those that run. */
+  /** Starts the admissions of a step. */
   begin(running: readonly Sequence[]): void {
     this.#held.clear();
     this.#closing = undefined;

@@ -129,7 +129,7 @@ test("under a bound on prompts each still gets its share", () => {
   assert.deepEqual(bench.run(bench.scheduler.schedule(6), a, long, short), [1, 3, 3]);
 });
 
-test("without chunked prefill a prompt is computed whole or not at all", () => {
+test("without chunked prefill, a prompt is computed whole or not at all", () => {
   const bench = new Bench(64, { enableChunkedPrefill: false, longPrefillTokenThreshold: 2 });
   const [a, b] = [bench.add(10), bench.add(10)];
   assert.deepEqual(bench.step(a, b), [10, 0]);
@@ -173,7 +173,7 @@ test("out of blocks, the last to arrive is preempted and keeps its position in t
   bench.run(resumed);
 });
 
-test("by priority, the least urgent gives way, even one that was planned already", () => {
+test("by priority, the least urgent is preempted, even if it was planned already", () => {
   const bench = new Bench(4, { policy: "priority", maxNumBatchedTokens: 64 });
   const low = bench.add(7, 5);
   bench.step(low);
@@ -237,7 +237,7 @@ test("a chunked prefix is awaited chunk by chunk, and those with another prompt 
   assert.deepEqual(bench.step(first, second, other), [1, 2, 1]);
 });
 
-test("nobody waits for what is not worth it", () => {
+test("no sequence waits if too little is saved", () => {
   const little = new Bench(64, { enablePrefixCaching: true, maxNumBatchedTokens: 64 });
   const [a, b] = [little.add(forked(4, 12, 1)), little.add(forked(4, 12, 2))];
   assert.deepEqual(little.step(a, b), [12, 12], "a third of the prompt");
@@ -250,7 +250,7 @@ test("nobody waits for what is not worth it", () => {
   assert.deepEqual(salted.step(e, f), [9, 9], "a prefix under another salt is another prefix");
 });
 
-test("when the one who computes the prefix leaves, the next takes over", () => {
+test("when the sequence that computes the prefix leaves, the next takes over", () => {
   const bench = new Bench(64, { enablePrefixCaching: true, maxNumBatchedTokens: 8 });
   const [a, b, c] = [1, 2, 3].map((own) => bench.add(forked(12, 13, own))) as [Sequence, Sequence, Sequence];
   assert.deepEqual(bench.step(a, b, c), [8, 0, 0]);

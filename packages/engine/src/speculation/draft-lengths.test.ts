@@ -82,7 +82,7 @@ describe("draft lengths", () => {
 });
 
 describe("acceptance rates", () => {
-  test("follow what comes true, by confidence, and forget", () => {
+  test("follow the acceptance of drafts by confidence, and decay", () => {
     const rates = new AcceptanceRates(new AcceptanceRates());
     assert.ok(rates.rate(0) < rates.rate(3));
     for (let draft = 0; draft < 50; draft += 1) rates.observe(3, 4, 0);

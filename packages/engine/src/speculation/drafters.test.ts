@@ -13,7 +13,7 @@ const suffixOptions: SuffixOptions = {
 };
 
 describe("prompt lookup", () => {
-  test("goes on as the text did where its last tokens stood before", async () => {
+  test("continues as after the earlier occurrence of the last tokens", async () => {
     const drafter = new NgramDrafter({ promptLookupMin: 2, promptLookupMax: 3 });
     const sequence = singleSequence([1, 2, 3, 4, 5, 6, 7, 1, 9], [3, 4]);
     assert.deepEqual((await draftOf(drafter, sequence, 3)).tokens, [5, 6, 7]);
@@ -48,7 +48,7 @@ describe("prompt lookup", () => {
     assert.deepEqual(confidences, [0, 1, 2, 3]);
   });
 
-  test("has nothing to say of texts too short, or without repetition", async () => {
+  test("drafts nothing for texts that are too short or do not repeat", async () => {
     const drafter = new NgramDrafter({ promptLookupMin: 5, promptLookupMax: 5 });
     assert.deepEqual((await draftOf(drafter, singleSequence([1]), 5)).tokens, []);
     const unique = singleSequence(Array.from({ length: 500 }, (_, index) => index));

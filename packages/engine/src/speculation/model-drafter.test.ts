@@ -75,7 +75,7 @@ describe("a draft model", () => {
     assert.ok(backend.numSteps <= 2 + 2 + 2);
   });
 
-  test("says nothing where it has no room, no such position and no such token", async () => {
+  test("drafts nothing without blocks, beyond its context, or for tokens it does not know", async () => {
     const full = draftModel({ numBlocks: 3 });
     assert.deepEqual((await draftOf(full.drafter, singleSequence([1, 2, 3, 4, 5], [6]), 4)).tokens.length, 4);
     assert.deepEqual((await draftOf(full.drafter, singleSequence([1, 2], [3]), 4)).tokens, []);

@@ -310,7 +310,7 @@ describe("speculation", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  it("fails a request alone whose row fails within a run", async () => {
+  it("fails only the request whose row fails within a run", async () => {
     const script = (): number => 4;
     const futures: Futures = () => Array.from({ length: 100 }, () => 4);
     const drafter = new OracleDrafter(futures, { vocabSize: 64, seed: 2, shareRight: 1 });

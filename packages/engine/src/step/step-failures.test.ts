@@ -15,7 +15,7 @@ function explode(): never {
 }
 
 describe("a step that fails", () => {
-  test("costs the request that breaks it, at the second time, and nobody else a token", async () => {
+  test("fails the request at fault the second time, and costs no other request a token", async () => {
     const neighbours = Array.from({ length: 5 }, (_, index) =>
       generationRequest([index + 1, 2, 3], { maxTokens: 12, logitBias: new Map([[poison, -100]]) }),
     );
@@ -52,7 +52,7 @@ describe("a step that fails", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("is found where it comes late, in the midst of an answer, and where several are bad", async () => {
+  test("is found late in an answer, and among several bad requests", async () => {
     const { engine } = createFakeEngine({
       backend: {
         script: (context) => (context[0] === 9 && context.length === 8 ? poison : 5),
@@ -85,7 +85,7 @@ describe("a step that fails", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("once is nobody's fault", async () => {
+  test("once blames no request", async () => {
     let steps = 0;
     const beforeStep = (): void => {
       steps += 1;

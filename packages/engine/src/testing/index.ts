@@ -16,7 +16,7 @@ export { isolationCases } from "./simulation/isolation-cases.js";
 export { isolationReports, type IsolationCase, type IsolationReport } from "./simulation/isolation-report.js";
 export { requestsOf, together, type SimulatedRequest, type TenantLoad } from "./simulation/load.js";
 export { type RecordedSteps } from "./simulation/step-costs.js";
-export type { EngineParts } from "./schedules/run-schedule.js";
+export type { ModelEngineOptions } from "./schedules/run-schedule.js";
 export {
   scheduleProperties,
   type ModelUnderTest,

@@ -14,7 +14,7 @@ export type { EvictionBurstSettings } from "./eviction-burst/settings.js";
 export { evictionCheck } from "./eviction/check.js";
 export type { EvictionSettings } from "./eviction/settings.js";
 export { quantizationCheck } from "./quantization/check.js";
-export type { QuantizationSettings } from "./quantization/settings.js";
+export type { QuantizationCheckSettings } from "./quantization/settings.js";
 export { replicaSkewCheck } from "./replica-skew/check.js";
 export type { ReplicaSkewSettings } from "./replica-skew/settings.js";
 export { tailCheck } from "./tail/check.js";

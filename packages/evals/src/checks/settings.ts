@@ -4,7 +4,7 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name;
 
-export type CamelKeys<Fields> = {
+type CamelKeys<Fields> = {
   readonly [Name in keyof Fields & string as CamelCase<Name>]: Fields[Name];
 };
 

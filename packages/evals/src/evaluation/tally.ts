@@ -10,7 +10,7 @@ import type { EvaluationSummary, EvaluatorStatus, EvaluatorResult, SliceSummary 
 /** Tags that are summarised; a tag per case would be no slice. */
 const maxTags = 256;
 
-export interface TallySettings {
+interface TallySettings {
   readonly confidence: number;
   readonly maxFailureRate: number;
   readonly seed: number;

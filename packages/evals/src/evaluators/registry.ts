@@ -1,4 +1,4 @@
-import { OctavoError, parseWith } from "@octavo/protocol";
+import { definedFields, OctavoError, parseWith } from "@octavo/protocol";
 import { z } from "zod";
 import type { JudgeModel } from "../judges/judge.js";
 import type {
@@ -44,10 +44,10 @@ export interface Scorer {
   readonly fingerprint?: string;
   /** Name of the model that is asked. */
   readonly judge?: string;
-  score(sample: Sample, options: EvaluateOptions): Outcome | Promise<Outcome>;
+  score(sample: Sample, options: EvaluateOptions): ScorerOutcome | Promise<ScorerOutcome>;
 }
 
-export type Outcome = Measured | Exclude<Score, { status: "scored" }>;
+export type ScorerOutcome = Measured | Exclude<Score, { status: "scored" }>;
 
 /** A value whose passing is left to the threshold, unless the scorer knows better. */
 export interface Measured {
@@ -77,7 +77,7 @@ type EntryDefinition<Options extends z.ZodType> = {
 } & (
   | { create(options: z.output<Options>, services: EvaluatorServices): Scorer }
   /** Where options and sample are all that it takes. */
-  | { score(sample: Sample, options: z.output<Options>): Outcome | Promise<Outcome> }
+  | { score(sample: Sample, options: z.output<Options>): ScorerOutcome | Promise<ScorerOutcome> }
 );
 
 /** A row of the table whose options are parsed before it sees them. */
@@ -198,8 +198,7 @@ export class EvaluatorTable {
       output: entry.output,
       needsJudge: entry.needsJudge,
       spec: { ...spec, name: entry.name },
-      ...(scorer.fingerprint === undefined ? {} : { fingerprint: scorer.fingerprint }),
-      ...(scorer.judge === undefined ? {} : { judge: scorer.judge }),
+      ...definedFields({ fingerprint: scorer.fingerprint, judge: scorer.judge }),
       evaluate: (sample, options) => scoreWith(scorer, inputs, spec, entry.passThreshold, sample, options),
     };
   }
@@ -241,7 +240,7 @@ async function scoreWith(
 ): Promise<Score> {
   const missing = missingTag(spec.tags, sample) ?? missingInput(sample, inputs);
   if (missing !== undefined) return { status: "skipped", reason: missing };
-  let outcome: Outcome;
+  let outcome: ScorerOutcome;
   try {
     outcome = await scorer.score(sample, options);
   } catch (thrown) {
@@ -268,11 +267,7 @@ function parseSpec(raw: unknown): EvaluatorSpec {
   const { name, options, as, not, threshold, tags } = parseWith(evaluatorSpecSchema, raw);
   return {
     name,
-    ...(options === undefined ? {} : { options }),
-    ...(as === undefined ? {} : { as }),
-    ...(not === undefined ? {} : { not }),
-    ...(threshold === undefined ? {} : { threshold }),
-    ...(tags === undefined ? {} : { tags }),
+    ...definedFields({ options, as, not, threshold, tags }),
   };
 }
 

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
-import { OctavoError } from "@octavo/protocol";
-import { parseJson, recordOf } from "../http/json.js";
+import { asRecord, OctavoError, parseJson } from "@octavo/protocol";
 import { KeyIndex } from "./key-index.js";
 
 /** Longer rows are not kept, and no journal has a longer line. */
@@ -13,7 +12,7 @@ const readBytes = 1 << 16;
 const keyStart = '{"key":"'.length;
 
 /** What a journal's rows are. */
-export interface JournalKind<Row> {
+interface JournalKind<Row> {
   /** First in the file, so that no other file is ever appended to, such as `{"journal":"octavo-scores","version":1}`. */
   readonly header: string;
   /** In the plural, as errors name them. */
@@ -162,8 +161,8 @@ export class Journal<Row extends object> implements AsyncDisposable {
 
   #whyForeign(line: string): string {
     const { header, rows } = this.#kind;
-    const own = recordOf(parseJson(header)?.value);
-    const found = recordOf(parseJson(line)?.value);
+    const own = asRecord(parseJson(header)?.value);
+    const found = asRecord(parseJson(line)?.value);
     return own["question"] !== undefined && found["journal"] === own["journal"]
       ? `the journal ${this.#path} is of a run with other targets, evaluators or parameters: name another file, or remove it`
       : `${this.#path} is not a journal of ${rows}: name another file`;
@@ -203,7 +202,7 @@ export class Journal<Row extends object> implements AsyncDisposable {
   }
 
   #rowOf(line: string): Row | undefined {
-    const { key, ...fields } = recordOf(parseJson(line)?.value);
+    const { key, ...fields } = asRecord(parseJson(line)?.value);
     const hasKey = typeof key === "string" && /^[0-9a-f]{32}$/.test(key) && key === keyOf(line);
     return hasKey ? this.#kind.parse(fields) : undefined;
   }

@@ -6,7 +6,7 @@ import { checkSection } from "./sections/check.js";
 import { evaluatorSection, judgeSection } from "./sections/evaluators.js";
 import { gateSection } from "./sections/gate.js";
 import { header, overview } from "./sections/header.js";
-import { styles } from "./styles.js";
+import { reportStyles } from "./styles.js";
 
 export interface PageOptions {
   /** What each check asks, to stand above its result. */
@@ -22,7 +22,7 @@ export function renderReportHtml(report: EvalReport, options: PageOptions = {}):
   return renderPage({
     title: `${verdictOf(report) ?? "measured"}: ${report.name}`,
     skip: "Skip to the verdicts",
-    styles,
+    styles: reportStyles,
     script,
     body: [
       header(report),

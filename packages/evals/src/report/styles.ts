@@ -1,5 +1,5 @@
 /** What only this page has, over the styles of the kit. */
-export const styles = `
+export const reportStyles = `
 body>nav{max-width:82rem;margin:0 auto;padding:1.5rem 1.5rem 0;font-size:.9rem}
 nav ul{list-style:none;margin:0;padding:0;display:flex;flex-wrap:wrap;gap:.3rem 1.2rem}nav ul ul{display:none}
 nav button{margin-top:.8rem;font:inherit;font-size:.82rem;color:var(--soft);background:none;border:1px solid var(--rule);border-radius:99px;padding:.15rem .8rem;cursor:pointer}

@@ -1,6 +1,6 @@
 import { clip, escapeHtml } from "@octavo/report";
 /** A run of words that both texts have, that only the first has, or that only the second has. */
-export interface DiffPart {
+interface DiffPart {
   readonly kind: "same" | "removed" | "added";
   readonly text: string;
 }

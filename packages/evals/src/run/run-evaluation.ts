@@ -20,7 +20,7 @@ import type { CaseJournal } from "./case-journal.js";
 import type { CaseRow } from "./case-row.js";
 import { JudgingTally } from "./judging-tally.js";
 import { type CaseProgress, runCases } from "./run-cases.js";
-import { summarise } from "./summarise.js";
+import { summariseEvaluators } from "./summarise.js";
 
 /** What a run does: answers to score, checks to make, and a gate to judge by. */
 export interface EvaluationPlan {
@@ -149,7 +149,7 @@ export async function runEvaluation(
     targets: reportTargets(plan),
     datasets: plan.datasets.map(({ name }) => ({ name })),
     evaluators: plan.scoresCases
-      ? summarise(
+      ? summariseEvaluators(
           measurements,
           plan.evaluators.map(({ name }) => name),
           targets,

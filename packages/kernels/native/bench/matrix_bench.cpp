@@ -12,7 +12,7 @@
 #include "../tests/support/check.h"
 #include "read_bandwidth.h"
 #include "../tests/support/reference.h"
-#include "../tests/support/samples.h"
+#include "../tests/support/weight_cases.h"
 
 namespace octavo::test {
 

@@ -14,7 +14,7 @@
 
 #include "../core/isa.h"
 #include "../program/executor.h"
-#include "../tests/support/samples.h"
+#include "../tests/support/weight_cases.h"
 
 namespace octavo::test {
 
@@ -160,7 +160,7 @@ StepPlan make_plan(int64_t m) {
         for (int64_t b = 0; b < blocks; ++b) plan.block_tables.push_back(static_cast<int32_t>(s * blocks + b));
         plan.block_table_starts.push_back(static_cast<int32_t>((s + 1) * blocks));
         OutputRow row{};
-        row.kind = OutputRow::Kind::sample;
+        row.kind = OutputKind::sample;
         row.token = static_cast<int32_t>((s + 1) * queries - 1);
         row.sampling.top_p = 1.0f;
         plan.outputs.push_back(row);

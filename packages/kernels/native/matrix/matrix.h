@@ -9,11 +9,9 @@
 #include "../core/mapped_file.h"
 #include "../core/function_ref.h"
 #include "../core/thread_pool.h"
+#include "weight_types.h"
 
 namespace octavo {
-
-enum class WeightType { f32, f16, bf16, q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4, f8_e4m3, uint8, table4,
-                        q4_1, q5_1, q2_k, q3_k, iq4_nl, iq4_xs, mxfp4, int2, int3 };
 
 /// A matrix [rows, cols] as it lies on disk, row-major; `scales`, `zeros` and `group` as backend.ts says.
 /// Pointers need no alignment.

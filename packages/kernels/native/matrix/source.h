@@ -8,10 +8,8 @@
 
 namespace octavo {
 
-const char* weight_type_name(WeightType type);
-
-/// Columns come in multiples of this.
-int64_t column_unit(WeightType type);
+/// Integers with scales of their own beside them, in groups of whole units of packing.
+bool has_plain_groups(WeightType type);
 
 bool is_float(WeightType type);
 

@@ -2,13 +2,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../core/enumeration.h"
 #include "../core/isa.h"
 
 namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
-enum class Activation { silu, gelu, gelu_tanh, clamped_swiglu };
-enum class KvDtype { f32, f16, bf16, int8 };
+OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu);
+OCTAVO_ENUMERATION(KvDtype, f32, f16, bf16, int8);
 
 inline size_t kv_element_bytes(KvDtype dtype) {
     switch (dtype) {

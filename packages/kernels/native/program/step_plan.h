@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "../core/enumeration.h"
 #include "../ops/attention/attention.h"
 #include "../sampling/row_sampler.h"
 
@@ -10,10 +11,11 @@ namespace octavo {
 
 struct Adapter;
 
+OCTAVO_ENUMERATION(OutputKind, sample, score, hidden);
+
 /// What to do with one output row; see OutputRow in backend.ts.
 struct OutputRow {
-    enum class Kind : uint8_t { sample, score, hidden };
-    Kind kind;
+    OutputKind kind;
     int32_t token;   // index of the row's token in the step
     int32_t target;  // score rows
     bool wants_logprobs;

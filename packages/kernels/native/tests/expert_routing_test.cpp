@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "support/check.h"
-#include "support/samples.h"
+#include "support/weight_cases.h"
 
 namespace octavo::test {
 

@@ -10,7 +10,7 @@
 #include "../matrix/layout.h"
 #include "../matrix/packed_form.h"
 #include "support/check.h"
-#include "support/samples.h"
+#include "support/weight_cases.h"
 #include "support/targets.h"
 #include "support/temporary_file.h"
 

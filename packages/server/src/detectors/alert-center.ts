@@ -1,4 +1,4 @@
-import type { Evidence } from "@octavo/engine";
+import { defaultTenant, type Evidence } from "@octavo/engine";
 import type { AlertExample, AlertIdentity, Finding } from "./alert.js";
 
 /** An alert as it is told: when it begins to fire, and when it has resolved. */
@@ -12,7 +12,6 @@ export interface Alert extends Finding {
 
 export interface AlertCenterOptions {
   readonly evidence: Pick<Evidence, "request">;
-  readonly tenantOf: (requestId: string) => string | undefined;
   readonly onAlert: (alert: Alert) => void;
   /** Default `Date.now`. */
   readonly epochNow?: () => number;
@@ -70,9 +69,9 @@ export class AlertCenter {
       .flatMap(({ requests }) => requests ?? [])
       .toSorted((a, b) => b.ms - a.ms)
       .slice(0, mostCulprits)
-      .map((culprit) => ({
-        requestId: culprit.requestId,
-        tenant: this.#options.tenantOf(culprit.requestId),
+      .map(({ requestId: culprit, tenant }) => ({
+        requestId: culprit,
+        tenant: tenant === defaultTenant ? undefined : tenant,
       }));
     return { requestId, culprits };
   }

@@ -90,14 +90,13 @@ describe("alerts", () => {
                 {
                   cause: "prefill_burst",
                   ms: 5,
-                  requests: [{ requestId: "big", tenant: "a", ms: 5, tokens: 900 }],
+                  requests: [{ requestId: "big", tenant: "large", ms: 5, tokens: 900 }],
                 },
               ],
             },
           ],
         }),
       },
-      tenantOf: (id) => (id === "big" ? "large" : undefined),
       onAlert: (alert) => told.push(alert),
       epochNow: () => 1000,
     });

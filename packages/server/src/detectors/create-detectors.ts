@@ -2,6 +2,7 @@ import type { EngineObserver, LanguageModel } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
+import { servedNames } from "../served-names.js";
 import type { Registry } from "../metrics/registry.js";
 import { AlertCenter, alertText } from "./alert-center.js";
 import { AlertWebhook } from "./alert-webhook.js";
@@ -43,7 +44,6 @@ export function createDetectors(
   config: ServerConfig,
   registry: Registry,
   log: Logger,
-  tenantOf: (requestId: string) => string | undefined,
 ): RunningDetectors | undefined {
   const metrics = new DetectorMetrics(registry);
   if (!config.enableDetectors) return undefined;
@@ -52,7 +52,6 @@ export function createDetectors(
     thresholds: resolveThresholds(config.detectorThresholds),
     hasRules: config.enableRuleAlerts,
     engine,
-    tenantOf,
     onSlowGap: (reason, excessMs) => metrics.slowGap(reason, excessMs),
   });
   const webhook =
@@ -61,12 +60,11 @@ export function createDetectors(
       : new AlertWebhook({
           url: config.alertWebhook,
           headers: config.alertWebhookHeaders,
-          modelName: config.servedModelNames[0] ?? model.name,
+          modelName: servedNames(model, config)[0],
           onProblem: (message) => log.warn(message),
         });
   const center = new AlertCenter({
     evidence: engine.evidence,
-    tenantOf,
     onAlert: (alert) => {
       metrics.alerted(alert);
       webhook?.add(alert);

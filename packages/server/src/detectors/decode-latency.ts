@@ -3,7 +3,7 @@ import { type Detector, type DetectorContext, SliceClock } from "./detector.js";
 import { alarmThreshold, EDetector } from "./e-detector.js";
 import { GapReasons, type ObservedGap } from "./gap-reasons.js";
 import { ReasonTally } from "./reason-tally.js";
-import { RollingSketch } from "./rolling-sketch.js";
+import { RollingSketch } from "./latency-sketch.js";
 
 const sliceMs = 10_000;
 /** Five minutes. */

@@ -15,7 +15,6 @@ export interface DetectorSuiteOptions {
   /** Ratios and levels raise alerts too, beside the sequential tests. */
   readonly hasRules: boolean;
   readonly engine: Pick<Engine, "stats"> & { readonly evidence: Pick<Evidence, "request"> };
-  readonly tenantOf: (requestId: string) => string | undefined;
   /** Told of every slow gap, and what of it is more than usual. */
   readonly onSlowGap?: (reason: AlertReason, excessMs: number) => void;
   /** Default `performance.now`. */
@@ -33,12 +32,11 @@ export class DetectorSuite {
   readonly #now: () => number;
 
   constructor(options: DetectorSuiteOptions) {
-    const { engine, thresholds, hasRules, tenantOf } = options;
+    const { engine, thresholds, hasRules } = options;
     this.#now = options.now ?? (() => performance.now());
     const context: DetectorContext = {
       thresholds,
       hasRules,
-      tenantOf,
       explainFirstToken: (requestId) => engine.evidence.request(requestId)?.firstToken,
     };
     this.decodeLatency = new DecodeLatencyDetector(context, options.onSlowGap ?? (() => {}));
@@ -50,7 +48,7 @@ export class DetectorSuite {
 
   get observer(): EngineObserver {
     return {
-      onInterToken: (requestId, gapMs) => this.#gaps.noteGap(requestId, gapMs),
+      onInterToken: (request, gapMs) => this.#gaps.noteGap(request, gapMs),
       onPreemption: (requestId) => this.#gaps.notePreemption(requestId),
       onStep: (step) => {
         this.kvUsage.observe(step);
@@ -60,10 +58,10 @@ export class DetectorSuite {
           this.starvation.observeGap(gap, this.#now());
         });
       },
-      onFirstToken: (requestId, timeToFirstTokenMs) => {
-        this.#gaps.noteFirstToken(requestId);
+      onFirstToken: (request, timeToFirstTokenMs) => {
+        this.#gaps.noteFirstToken(request.requestId);
         this.starvation.observeFirstToken(timeToFirstTokenMs, this.#now());
-        this.tenantLatency.observeFirstToken(requestId, timeToFirstTokenMs);
+        this.tenantLatency.observeFirstToken(request, timeToFirstTokenMs);
       },
       onFinished: (request) => {
         this.#gaps.noteEnd(request.requestId);

@@ -7,7 +7,6 @@ export interface DetectorContext {
   readonly thresholds: DetectorThresholds;
   /** Whether ratios and levels raise alerts too, beside the sequential tests. */
   readonly hasRules: boolean;
-  tenantOf(requestId: string): string | undefined;
   /** Where a request's time to the first token went, by the engine's records. */
   explainFirstToken(requestId: string): Explanation | undefined;
 }

@@ -3,8 +3,7 @@ import { describe, it } from "node:test";
 import { Random } from "@octavo/text/testing/random";
 import { SimulatedTraffic, type Trouble } from "../testing/simulated-traffic.js";
 import { alarmThreshold, EDetector } from "./e-detector.js";
-import { LatencySketch } from "./latency-sketch.js";
-import { RollingSketch } from "./rolling-sketch.js";
+import { LatencySketch, RollingSketch } from "./latency-sketch.js";
 import type { DetectorThresholds } from "./thresholds.js";
 
 const minuteMs = 60_000;

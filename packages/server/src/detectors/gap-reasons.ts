@@ -8,6 +8,7 @@ const growthFactor = 1.25;
 /** A gap between two tokens of a sequence, in the step that ended it. */
 export interface ObservedGap {
   readonly requestId: string;
+  readonly tenant: string;
   readonly gapMs: number;
   readonly step: StepRecord;
   /** It was left out of the step before, or got no output of it. */

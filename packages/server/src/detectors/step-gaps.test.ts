@@ -9,8 +9,8 @@ async function gapsOf(options: FixtureOptions, promptLengths: readonly number[],
   const gaps = new StepGaps();
   const counts = { all: 0, skipped: 0, preempted: 0, preemptions: 0 };
   using _ = engine.observe({
-    onFirstToken: (requestId) => gaps.noteFirstToken(requestId),
-    onInterToken: (requestId, gapMs) => gaps.noteGap(requestId, gapMs),
+    onFirstToken: ({ requestId }) => gaps.noteFirstToken(requestId),
+    onInterToken: (request, gapMs) => gaps.noteGap(request, gapMs),
     onPreemption: (requestId) => {
       counts.preemptions += 1;
       gaps.notePreemption(requestId);

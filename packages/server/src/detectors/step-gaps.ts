@@ -1,4 +1,4 @@
-import type { StepRecord } from "@octavo/engine";
+import type { RequestName, StepRecord } from "@octavo/engine";
 import type { ObservedGap } from "./gap-reasons.js";
 
 /** Gaps of one step that are looked at; a batch is seldom larger, and what is beyond counts for nothing. */
@@ -7,7 +7,7 @@ const mostPreempted = 16_384;
 
 /** Brings the gaps that the engine tells of during a step together with the step's record, which follows them. */
 export class StepGaps {
-  readonly #requestIds: string[] = [];
+  readonly #requests: RequestName[] = [];
   readonly #gapsMs: number[] = [];
   /** Requests that gave their blocks back and have had no output since. */
   readonly #preempted = new Set<string>();
@@ -27,23 +27,23 @@ export class StepGaps {
     if (this.#outputs.size < mostGaps) this.#outputs.add(requestId);
   }
 
-  noteGap(requestId: string, gapMs: number): void {
+  noteGap(request: RequestName, gapMs: number): void {
     if (this.#gapsMs.length >= mostGaps) return;
-    this.#outputs.add(requestId);
-    this.#requestIds.push(requestId);
+    this.#outputs.add(request.requestId);
+    this.#requests.push(request);
     this.#gapsMs.push(gapMs);
   }
 
   /** Hands out the gaps that the step ended. */
   end(step: StepRecord, take: (gap: ObservedGap) => void): void {
     for (const [index, gapMs] of this.#gapsMs.entries()) {
-      const requestId = this.#requestIds[index]!;
+      const { requestId, tenant } = this.#requests[index]!;
       // Every step gives whoever generates in it output.
       const wasSkipped = !this.#previousOutputs.has(requestId);
       const wasPreempted = this.#preempted.delete(requestId);
-      take({ requestId, gapMs, step, wasSkipped, wasPreempted });
+      take({ requestId, tenant, gapMs, step, wasSkipped, wasPreempted });
     }
-    this.#requestIds.length = 0;
+    this.#requests.length = 0;
     this.#gapsMs.length = 0;
     const cleared = this.#previousOutputs;
     cleared.clear();

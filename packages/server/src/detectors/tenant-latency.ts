@@ -1,12 +1,11 @@
-import type { FinishedRequest } from "@octavo/engine";
+import { defaultTenant, type FinishedRequest, type RequestName } from "@octavo/engine";
 import { noLabel, otherLabel } from "../metrics/bounded-labels.js";
 import { type Finding, reasonOf } from "./alert.js";
-import { DecayingSketch } from "./decaying-sketch.js";
 import type { DecodeLatencyDetector } from "./decode-latency.js";
 import { type Detector, type DetectorContext, SliceClock } from "./detector.js";
 import { alarmThreshold } from "./e-detector.js";
 import type { ObservedGap } from "./gap-reasons.js";
-import { RollingSketch } from "./rolling-sketch.js";
+import { LatencySketch, RollingSketch } from "./latency-sketch.js";
 import { TenantState, type WaitKind, waitKinds } from "./tenant-state.js";
 
 const sliceMs = 15_000;
@@ -28,8 +27,6 @@ const mostExplained = 16;
 /** What is this little over the allowed is no harm to anyone. */
 const leastExcessMs: Readonly<Record<WaitKind, number>> = { first_token: 50, inter_token: 5 };
 
-const nothing = new DecayingSketch();
-
 /**
  * Each tenant against the others: `tenantLatencyFactor` times their 99th percentile of the last hours may be exceeded by 1 %
  * of what it waits for. Compared is how often that happens to it with how often it happens to the others in the same
@@ -41,9 +38,9 @@ export class TenantLatencyDetector implements Detector {
   readonly #explainGap: DecodeLatencyDetector["explain"];
   readonly #clock = new SliceClock(sliceMs);
   /** Of all tenants together. */
-  readonly #usual: Readonly<Record<WaitKind, DecayingSketch>> = {
-    first_token: new DecayingSketch(),
-    inter_token: new DecayingSketch(),
+  readonly #usual: Readonly<Record<WaitKind, LatencySketch>> = {
+    first_token: new LatencySketch(),
+    inter_token: new LatencySketch(),
   };
   readonly #all = new RollingSketch(windowMinutes);
   readonly #tenants = new Map<string, TenantState>();
@@ -68,7 +65,7 @@ export class TenantLatencyDetector implements Detector {
 
   observeGap(gap: ObservedGap): void {
     const { requestId, gapMs } = gap;
-    const tenant = this.#tenant(requestId);
+    const tenant = this.#tenant(gap.tenant);
     const limitMs = tenant.limitMs.inter_token;
     this.#usual.inter_token.add(gapMs);
     tenant.usual.inter_token.add(gapMs);
@@ -79,8 +76,8 @@ export class TenantLatencyDetector implements Detector {
     tenant.tally.add(reason, excessMs, requestId);
   }
 
-  observeFirstToken(requestId: string, waitedMs: number): void {
-    const tenant = this.#tenant(requestId);
+  observeFirstToken({ requestId, tenant: given }: RequestName, waitedMs: number): void {
+    const tenant = this.#tenant(given);
     const limitMs = tenant.limitMs.first_token;
     this.#usual.first_token.add(waitedMs);
     tenant.usual.first_token.add(waitedMs);
@@ -96,10 +93,10 @@ export class TenantLatencyDetector implements Detector {
     if (reason !== undefined) tenant.tally.add(reason, waitedMs, requestId);
   }
 
-  observeFinished({ requestId, record }: FinishedRequest): void {
+  observeFinished({ tenant, record }: FinishedRequest): void {
     if (record.timeToFirstTokenMs === undefined) return;
     this.#all.add(record.e2eMs);
-    this.#tenant(requestId).requests.add(record.e2eMs);
+    this.#tenant(tenant).requests.add(record.e2eMs);
   }
 
   evaluate(nowMs: number): readonly Finding[] {
@@ -108,8 +105,8 @@ export class TenantLatencyDetector implements Detector {
   }
 
   /** Those for whom there is no room are watched as one. */
-  #tenant(requestId: string): TenantState {
-    const given = this.#context.tenantOf(requestId) ?? noLabel;
+  #tenant(engineTenant: string): TenantState {
+    const given = engineTenant === defaultTenant ? noLabel : engineTenant;
     const isKnown = this.#tenants.has(given) || this.#tenants.size < mostTenants;
     const name = isKnown ? given : otherLabel;
     let tenant = this.#tenants.get(name);
@@ -148,7 +145,7 @@ export class TenantLatencyDetector implements Detector {
     const all = this.#usual[kind];
     all.decay(decayPerMinute);
     for (const { usual } of this.#tenants.values()) usual[kind].decay(decayPerMinute);
-    const ofAll = all.quantileWithout(nothing, quantile, leastForUsual);
+    const ofAll = all.quantileWithout(undefined, quantile, leastForUsual);
     for (const { usual, limitMs, isComparable } of this.#tenants.values()) {
       const ofOthers = all.quantileWithout(usual[kind], quantile, leastForUsual);
       const p99Ms = ofOthers ?? ofAll;

@@ -1,7 +1,6 @@
-import { DecayingSketch } from "./decaying-sketch.js";
 import { EDetector } from "./e-detector.js";
 import { ReasonTally } from "./reason-tally.js";
-import { RollingSketch } from "./rolling-sketch.js";
+import { LatencySketch, RollingSketch } from "./latency-sketch.js";
 
 /** What a tenant waits for. */
 export type WaitKind = "first_token" | "inter_token";
@@ -39,9 +38,9 @@ export class TenantState {
     inter_token: new WaitCounts(),
   };
   /** What it waited for lately; a part of everybody's. */
-  readonly usual: Readonly<Record<WaitKind, DecayingSketch>> = {
-    first_token: new DecayingSketch(),
-    inter_token: new DecayingSketch(),
+  readonly usual: Readonly<Record<WaitKind, LatencySketch>> = {
+    first_token: new LatencySketch(),
+    inter_token: new LatencySketch(),
   };
   /** Longer waits are too long; undefined while too little is known. */
   readonly limitMs: Record<WaitKind, number | undefined> = {

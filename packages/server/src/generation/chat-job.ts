@@ -1,25 +1,26 @@
 import { randomUUID } from "node:crypto";
-import type { GenerationEvent, GenerationRequest, SamplingParams } from "@octavo/engine";
+import type { GenerationEvent, GenerationRequest, SamplingParams, SequenceDelta } from "@octavo/engine";
 import {
   type ChatAnswerMessage,
   type ChatCompletionRequest,
+  type ChatDelta,
   type ChatFinishReason,
   OctavoError,
 } from "@octavo/protocol";
-import { nowSeconds, type Service, type TermsCaller } from "../service.js";
+import { nowSeconds, type Service } from "../service.js";
 import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
 import { chatPrompt } from "./chat-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
 import { compileConstraint, outputConstraint } from "./output-constraint.js";
-import { type SequenceResult, startGenerations } from "./run.js";
+import { type Caller, type SequenceResult, startGenerations } from "./run.js";
 import { inIntervals } from "./stream-interval.js";
 import { engineRequestId } from "./serving-records.js";
 import { toSamplingParams } from "./sampling.js";
 
-/** A chat request made ready: what every way of answering needs. */
+/** A queued chat request: what every way of answering needs. */
 export interface ChatJob {
   readonly id: string;
-  /** How the engine knows it. */
+  /** The engine's id of the request. */
   readonly requestId: string;
   readonly created: number;
   readonly model: string;
@@ -27,30 +28,24 @@ export interface ChatJob {
   readonly promptTokens: Int32Array;
   readonly params: SamplingParams;
   readonly role: string;
-  /** Text put before the answer: with `echo`, the last message when the assistant is to continue it. */
+  /** Text returned before the answer: with `echo`, the message that is continued. */
   readonly echoText: string;
-  /** A reader for one of the request's sequences; undefined where text is content as it is. */
+  /** A parser for one of the request's sequences; undefined if the text is the content. */
   createReader(): ChatReader | undefined;
   readonly events: AsyncIterable<GenerationEvent>;
 }
 
-/** What a chat needs of the exchange that asked for it. */
-export interface ChatCaller extends TermsCaller {
-  readonly octavoId: string;
-  readonly arrivalMs: number;
-}
-
-/** A chat request that has been checked and laid out, and is yet to be queued. */
+/** A validated and rendered chat request that is not queued yet. */
 export interface PreparedChat {
   readonly job: Omit<ChatJob, "events">;
   readonly generation: GenerationRequest;
 }
 
-/** Checks a request, lays out its prompt and queues it. Refusals of the engine surface here, before anything is answered. */
+/** Validates a request, renders its prompt and queues it. The engine's refusals are thrown here, before anything is answered. */
 export async function startChat(
   service: Service,
   request: ChatCompletionRequest,
-  caller: ChatCaller,
+  caller: Caller,
 ): Promise<ChatJob> {
   const [job] = await startChats(service, [await prepareChat(service, request, caller)], caller);
   if (job === undefined) throw new OctavoError("internal_error", "the chat was not started");
@@ -61,14 +56,14 @@ export async function startChat(
 export async function startChats(
   service: Service,
   chats: readonly PreparedChat[],
-  { signal, octavoId }: ChatCaller,
+  caller: Caller,
 ): Promise<readonly ChatJob[]> {
   const batch = {};
   const requests = chats.map(({ generation }, index) => {
-    const requestId = engineRequestId(octavoId, index, chats.length);
+    const requestId = engineRequestId(caller.octavoId, index, chats.length);
     return { ...generation, requestId, batch };
   });
-  const started = await startGenerations(service.model.engine, requests, signal);
+  const started = await startGenerations(service.model.engine, requests, caller);
   return started.flatMap((events, index) => {
     const chat = chats[index];
     return chat === undefined ? [] : [{ ...chat.job, events: inIntervals(events, chat.job.request) }];
@@ -78,7 +73,7 @@ export async function startChats(
 export async function prepareChat(
   service: Service,
   request: ChatCompletionRequest,
-  caller: ChatCaller,
+  caller: Caller,
 ): Promise<PreparedChat> {
   const served = service.servedModel(request.model);
   service.checkPriority(request.priority);
@@ -110,7 +105,7 @@ export async function prepareChat(
     promptLogprobs: request.prompt_logprobs ?? undefined,
   });
   const params = keptSpecialTokens === undefined ? plainParams : { ...plainParams, keptSpecialTokens };
-  const terms = service.termsOf(caller, request);
+  const terms = service.termsOf(caller.account, request);
   const constrained =
     constraint === undefined
       ? {}
@@ -151,18 +146,27 @@ export interface ChatAnswer {
 }
 
 /** The whole answer of one sequence. */
-export function readAnswer(job: ChatJob, { text, tokens }: SequenceResult): ChatAnswer {
+export function readWholeAnswer(job: ChatJob, sequence: SequenceResult): ChatAnswer {
   const reader = job.createReader();
-  const deltas =
-    reader === undefined ? [{ content: text }] : [...reader.push(text, tokens), ...reader.finish()];
-  return { message: messageOf(job.role, job.echoText, deltas), reader };
+  return { message: messageOf(job.role, job.echoText, readDelta(reader, sequence, true)), reader };
+}
+
+/** Chat deltas of an increment of one sequence. */
+export function readDelta(
+  reader: ChatReader | undefined,
+  { text, tokens }: Pick<SequenceDelta, "text" | "tokens">,
+  isLast: boolean,
+): readonly ChatDelta[] {
+  if (reader === undefined) return text === "" ? [] : [{ content: text }];
+  const parts = reader.push(text, tokens);
+  return isLast ? [...parts, ...reader.finish()] : parts;
 }
 
 export function finishReason(reason: "stop" | "length", reader: ChatReader | undefined): ChatFinishReason {
   return reader?.finishReason(reason) ?? reason;
 }
 
-/** Of all sequences together; undefined where reasoning is not separated. */
+/** The total of all sequences; undefined if reasoning is not separated. */
 export function reasoningTokens(readers: readonly (ChatReader | undefined)[]): number | undefined {
   const counts = readers.map((reader) => reader?.reasoningTokens);
   return counts.reduce((total, count) => (count === undefined ? total : (total ?? 0) + count), undefined);

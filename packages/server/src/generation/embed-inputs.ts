@@ -1,14 +1,13 @@
 import type { Usage } from "@octavo/engine";
 import { OctavoError, type EmbeddingsRequest, type PromptInput } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
-import { accountOf } from "../metering/request-account.js";
 import type { ServedModel, Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
 import { truncatePrompt } from "./context-length.js";
 import { engineRequestId } from "./serving-records.js";
 import { tokenizePrompts } from "./tokenize-prompts.js";
+import { invalidField } from "./refusal.js";
 
-export type EmbedOptions = Pick<
+type EmbeddingFields = Pick<
   EmbeddingsRequest,
   "add_special_tokens" | "truncate_prompt_tokens" | "truncation_side" | "normalize" | "user"
 >;
@@ -18,13 +17,13 @@ export interface EmbeddedInput {
   readonly usage: Usage;
 }
 
-/** The vectors of texts or token ids, in order, computed together. `fieldOf` names an input in errors. */
+/** The embeddings of texts or token ids, in order, as one batch. `fieldOf` names an input in errors. */
 export async function embedInputs(
   service: Service,
   context: RequestContext,
   { adapter }: ServedModel,
   inputs: readonly PromptInput[],
-  options: EmbedOptions,
+  options: EmbeddingFields,
   fieldOf: (index: number) => string,
 ): Promise<readonly EmbeddedInput[]> {
   const { engine } = service.model;
@@ -32,14 +31,12 @@ export async function embedInputs(
   const given = await tokenizePrompts(service, context, inputs, addSpecialTokens, fieldOf);
   const prompts = given.map((tokens, index) => prepareInput(service, options, tokens, fieldOf(index)));
   const batch = {};
-  const terms = service.termsOf(context, options);
-  const trace = traceOf(context.signal);
-  const account = accountOf(context.signal);
+  const { account } = context;
+  const terms = service.termsOf(account, options);
   const results = await Promise.all(
     prompts.map((tokens, index) => {
       const requestId = engineRequestId(context.octavoId, index, prompts.length);
-      trace?.adopt(requestId);
-      account?.adopt(requestId);
+      account.queued();
       const result = engine.embed(
         {
           batch,
@@ -55,9 +52,8 @@ export async function embedInputs(
         context.signal,
       );
       result.catch(() => {
-        trace?.disown(requestId);
         // one that the engine never took is never settled
-        if (engine.evidence.request(requestId) === undefined) account?.disown(requestId);
+        if (engine.evidence.request(requestId) === undefined) account.refused();
       });
       return result;
     }),
@@ -66,12 +62,16 @@ export async function embedInputs(
   return results;
 }
 
-function prepareInput(service: Service, options: EmbedOptions, given: Int32Array, field: string): Int32Array {
+function prepareInput(
+  service: Service,
+  options: EmbeddingFields,
+  given: Int32Array,
+  field: string,
+): Int32Array {
   const { maxModelLen } = service.model.engine;
   const { truncate_prompt_tokens: wanted, truncation_side: side } = options;
   const tokens = truncatePrompt(given, wanted === -1 ? maxModelLen : wanted, side, maxModelLen);
-  if (tokens.length === 0)
-    throw new OctavoError("invalid_request", `${field}: the input has no tokens`, { param: field });
+  if (tokens.length === 0) throw invalidField(field, "the input has no tokens");
   if (tokens.length > maxModelLen) {
     const message = `${field}: the input has ${tokens.length} tokens and this model's context length is ${maxModelLen} tokens; shorten it, or set truncate_prompt_tokens`;
     throw new OctavoError("context_length_exceeded", message, { param: field });

@@ -1,40 +1,38 @@
 import type {
   Engine,
-  FinishReason,
   GenerationEvent,
   GenerationRequest,
+  SequenceDelta,
   TokenLogprob,
   Usage,
 } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
-import { accountOf } from "../metering/request-account.js";
-import { traceOf } from "../tracing/request-trace.js";
+import type { RequestContext } from "../http/request-context.js";
+
+/** What generation needs of the HTTP request it is for. */
+export type Caller = Pick<RequestContext, "octavoId" | "arrivalMs" | "signal" | "account">;
 
 /**
- * Queues requests and lets refusals (queue full, context too long) surface before anything is answered: the promise
- * rejects with what the engine throws at once for any of them, and resolves as soon as it did not. After a rejection
- * the caller aborts `signal`, which ends those that were queued.
+ * Queues requests so that refusals (queue full, context too long) are thrown before anything is answered: the promise rejects if
+ * the engine refuses any of them at once, and resolves otherwise. After a rejection the caller aborts `signal`, which ends the
+ * requests already queued.
  */
 export async function startGenerations(
   engine: Engine,
   requests: readonly GenerationRequest[],
-  signal: AbortSignal,
+  { account, signal }: Caller,
 ): Promise<readonly AsyncIterable<GenerationEvent>[]> {
   const admitted = new Promise<void>((resolve) => setImmediate(resolve));
-  const trace = traceOf(signal);
-  const account = accountOf(signal);
   const started = requests.map((request) => {
-    trace?.adopt(request.requestId);
-    account?.adopt(request.requestId);
+    account.queued();
     try {
       const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
       const first = iterator.next();
-      // nobody may be waiting for it any more when it fails: a later request was refused, or another one is being read
-      first.catch(() => trace?.disown(request.requestId));
+      // it may fail with nobody waiting: a later request was refused, or another one is being read
+      first.catch(() => {});
       return { iterator, first };
     } catch (refusal) {
-      trace?.disown(request.requestId);
-      account?.disown(request.requestId);
+      account.refused();
       throw refusal;
     }
   });
@@ -42,7 +40,7 @@ export async function startGenerations(
   return started.map(({ iterator, first }) => resume(iterator, first));
 }
 
-/** The events from `first` on. Not a generator, which would put promises of its own between every event and its reader. */
+/** The events from `first` on. Not a generator, which would add promises to every event. */
 function resume(
   iterator: AsyncIterator<GenerationEvent>,
   first: Promise<IteratorResult<GenerationEvent>>,
@@ -59,6 +57,54 @@ function resume(
   return { [Symbol.asyncIterator]: () => rest };
 }
 
+export type LogitsDigests = readonly (readonly string[])[];
+type TokenLogprobs = readonly (TokenLogprob | undefined)[];
+
+/** What a request's events carry besides its deltas. */
+export interface GenerationEnd {
+  readonly promptLogprobs: TokenLogprobs | undefined;
+  readonly usage: Usage;
+  /** By sequence, if requested. */
+  readonly logitsDigests: LogitsDigests | undefined;
+}
+
+export interface GenerationReader {
+  /** `finish` is undefined until the sequence is complete. */
+  onDelta(
+    delta: SequenceDelta,
+    finish: "stop" | "length" | undefined,
+    promptLogprobs: TokenLogprobs | undefined,
+  ): void;
+  /** Called after the deltas of each event; the next event waits for it. */
+  flush?(): Promise<void>;
+}
+
+/** Reads a request to its end. Throws when it ended before all of its sequences did: an aborted one is never an answer. */
+export async function readGeneration(
+  engine: Engine,
+  events: AsyncIterable<GenerationEvent>,
+  signal: AbortSignal,
+  reader: GenerationReader,
+): Promise<GenerationEnd> {
+  let promptLogprobs: TokenLogprobs | undefined;
+  let usage: Usage | undefined;
+  let logitsDigests: LogitsDigests | undefined;
+  for await (const event of events) {
+    if (event.kind === "prompt") ({ promptLogprobs } = event);
+    else if (event.kind === "done") ({ usage, logitsDigests } = event);
+    else {
+      for (const delta of event.deltas) {
+        const { finishReason } = delta;
+        if (finishReason === "abort") throw endedEarly(engine, signal);
+        reader.onDelta(delta, finishReason, promptLogprobs);
+      }
+      await reader.flush?.();
+    }
+  }
+  if (usage === undefined || signal.aborted) throw endedEarly(engine, signal);
+  return { promptLogprobs, usage, logitsDigests };
+}
+
 export interface SequenceResult {
   text: string;
   readonly tokens: number[];
@@ -67,23 +113,17 @@ export interface SequenceResult {
   stopReason: string | number | undefined;
 }
 
-export interface GenerationResult {
+export interface CollectedGeneration extends GenerationEnd {
   readonly sequences: readonly SequenceResult[];
-  readonly promptLogprobs: readonly (TokenLogprob | undefined)[] | undefined;
-  readonly usage: Usage;
-  /** By sequence, where they were asked for. */
-  readonly logitsDigests: LogitsDigests | undefined;
 }
 
-export type LogitsDigests = readonly (readonly string[])[];
-
-/** Everything a request produced. Throws when it ended before all of its sequences did. */
+/** Everything a request produced. */
 export async function collectGeneration(
   engine: Engine,
   events: AsyncIterable<GenerationEvent>,
   n: number,
   signal: AbortSignal,
-): Promise<GenerationResult> {
+): Promise<CollectedGeneration> {
   const sequences: SequenceResult[] = Array.from({ length: n }, () => ({
     text: "",
     tokens: [],
@@ -91,42 +131,17 @@ export async function collectGeneration(
     finishReason: undefined,
     stopReason: undefined,
   }));
-  let promptLogprobs: GenerationResult["promptLogprobs"];
-  let usage: Usage | undefined;
-  let logitsDigests: LogitsDigests | undefined;
-  for await (const event of events) {
-    if (event.kind === "prompt") promptLogprobs = event.promptLogprobs;
-    else if (event.kind === "done") ({ usage, logitsDigests } = event);
-    else {
-      for (const delta of event.deltas) {
-        const sequence = sequences[delta.index];
-        if (sequence === undefined) continue;
-        sequence.text += delta.text;
-        for (const token of delta.tokens) sequence.tokens.push(token);
-        for (const logprob of delta.logprobs ?? []) sequence.logprobs.push(logprob);
-        if (delta.finishReason === undefined) continue;
-        sequence.finishReason = completedReason(engine, delta.finishReason, signal);
-        sequence.stopReason = delta.stopReason;
-      }
-    }
-  }
-  return { sequences, promptLogprobs, usage: requireUsage(engine, usage, signal), logitsDigests };
-}
-
-/** A finish reason for the wire; an aborted sequence is an error, never an answer. */
-export function completedReason(
-  engine: Engine,
-  reason: FinishReason,
-  signal: AbortSignal,
-): "stop" | "length" {
-  if (reason !== "abort") return reason;
-  throw endedEarly(engine, signal);
-}
-
-/** The `done` event's usage; its absence means that the engine gave the request up. */
-export function requireUsage(engine: Engine, usage: Usage | undefined, signal: AbortSignal): Usage {
-  if (usage === undefined || signal.aborted) throw endedEarly(engine, signal);
-  return usage;
+  const onDelta: GenerationReader["onDelta"] = (delta, finish) => {
+    const sequence = sequences[delta.index];
+    if (sequence === undefined) return;
+    sequence.text += delta.text;
+    for (const token of delta.tokens) sequence.tokens.push(token);
+    for (const logprob of delta.logprobs ?? []) sequence.logprobs.push(logprob);
+    if (finish === undefined) return;
+    sequence.finishReason = finish;
+    sequence.stopReason = delta.stopReason;
+  };
+  return { sequences, ...(await readGeneration(engine, events, signal, { onDelta })) };
 }
 
 function endedEarly(engine: Engine, signal: AbortSignal): OctavoError {

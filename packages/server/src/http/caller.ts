@@ -1,19 +1,6 @@
-import type { IncomingHttpHeaders } from "node:http";
+import { tenantPattern } from "../tenants/tenant-settings.js";
 
-/** Names that callers give: short and plain, since they become labels, columns and log fields. */
-const tagPattern = /^[\w.:@/+=-]{1,128}$/;
-
-/** Undefined for what is no name. */
+/** A name given by a caller, which becomes a label, a column and a log field; undefined for a value that cannot be one. */
 export function tagOf(value: unknown): string | undefined {
-  return typeof value === "string" && tagPattern.test(value) ? value : undefined;
-}
-
-/** Whom a request is accounted to. */
-export function tenantOf(headers: IncomingHttpHeaders): string | undefined {
-  return tagOf(headers["x-tenant-id"]);
-}
-
-/** What the caller uses the model for, as it says. */
-export function featureOf(headers: IncomingHttpHeaders): string | undefined {
-  return tagOf(headers["x-octavo-feature"]);
+  return typeof value === "string" && tenantPattern.test(value) ? value : undefined;
 }

@@ -1,30 +1,28 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
 import type { FinishedRequest } from "@octavo/engine";
-import { OctavoError, queueDepthHeader } from "@octavo/protocol";
+import { OctavoError, queueDepthHeader, toErrorBody } from "@octavo/protocol";
 import type { ApiKeys } from "./api-keys.js";
 import type { CorsPolicy } from "./cors.js";
 import type { Exchange } from "./exchange.js";
 import { publicError } from "./public-error.js";
 import { sendError } from "./respond.js";
 import { requestPath, type Router } from "./router.js";
-import type { TenantResolver } from "../tenants/tenant-resolver.js";
-import type { SlowAnswer } from "../tracing/slow-answer.js";
+import type { SlowAnswer } from "../account/slow-answer.js";
 
 export interface DispatcherOptions {
   readonly router: Router;
   readonly keys: ApiKeys;
-  readonly tenants: TenantResolver;
   readonly cors: CorsPolicy;
   readonly isDraining: () => boolean;
   /** Requests that wait in the engine. */
   readonly queueDepth: () => number;
   readonly accessLog: boolean;
-  /** Why the slowest of an exchange's requests was slow, if it was. */
+  /** Why the slowest engine request of an exchange was slow, if it was. */
   readonly explain: (slowest: FinishedRequest | undefined) => SlowAnswer | undefined;
 }
 
-/** Takes an exchange through origin, key, route and handler, and turns whatever fails into an answer. */
+/** Checks origin and key, finds the route, calls the handler and turns failures into error answers. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
 
@@ -44,52 +42,54 @@ export class Dispatcher {
   /** One line per exchange, with the causes of what was slow; probes and scrapes are logged at debug level. */
   log(exchange: Exchange): void {
     if (!this.#options.accessLog) return;
-    const { request, response, errorCode } = exchange;
-    const slow = this.#options.explain(exchange.account.slowest);
+    const { request, response, errorCode, account } = exchange;
+    const slow = this.#options.explain(account.slowest);
+    const { tenant } = account;
     const fields = {
       method: request.method,
       path: request.url?.slice(0, 512),
       status: response.headersSent ? response.statusCode : undefined,
-      ...(exchange.account.tenant === undefined ? {} : { tenant: exchange.account.tenant }),
+      ...(tenant === undefined ? {} : { tenant }),
       durationMs: Math.round((performance.now() - exchange.arrivalMs) * 10) / 10,
       ...(slow === undefined ? {} : { slow }),
       ...(errorCode === undefined ? {} : { code: errorCode }),
       ...(response.writableFinished ? {} : { incomplete: true }),
     };
-    if (quietHandlers.has(exchange.handler)) exchange.log.debug(fields, "request");
+    if (exchange.route?.isProbe === true) exchange.log.debug(fields, "request");
     else exchange.log.info(fields, "request");
   }
 
   async #answer(exchange: Exchange): Promise<void> {
-    const { router, keys, tenants, cors, isDraining, queueDepth } = this.#options;
+    const { router, keys, cors, isDraining, queueDepth } = this.#options;
     const { request, response } = exchange;
     const method = request.method ?? "GET";
     cors.apply(request, response);
     if (isDraining()) response.setHeader("connection", "close");
     const path = requestPath(request.url ?? "/");
     if (method === "OPTIONS") {
-      exchange.handler = "options";
       const methods = path === "*" ? ["GET", "HEAD", "POST", "OPTIONS"] : router.methodsOf(path);
       if (methods === undefined)
         throw new OctavoError("not_found", `there is nothing at ${path.slice(0, 200)}`);
       cors.answerOptions(request, response, methods);
       return;
     }
-    // before the route is looked up, so that a caller without a key cannot map what exists
-    if (path.startsWith("/v1/")) exchange.key = keys.check(credentials(request.headers));
+    // before the route lookup, so that callers without a key cannot find out which paths exist
+    if (path.startsWith("/v1/")) exchange.account.key = keys.check(credentials(request.headers));
     const methods = router.methodsOf(path);
     if (methods !== undefined && !methods.includes(method)) response.setHeader("allow", methods.join(", "));
     const { route, rest } = router.match(method, path);
-    exchange.handler = route.path;
-    if (route.errorBody !== undefined) exchange.errorBody = route.errorBody;
-    if (route.access === "key") {
-      exchange.key ??= keys.check(credentials(request.headers));
+    exchange.route = route;
+    if (route.access !== "public") {
+      exchange.account.key ??= keys.check(credentials(request.headers));
       response.setHeader(queueDepthHeader, queueDepth());
-      exchange.account.tenant = tenants.tenantOf({ headers: request.headers, key: exchange.key });
       if (isDraining())
         throw new OctavoError("shutting_down", "the server is draining and takes no new requests", {
           retryAfterSeconds: 1,
         });
+    }
+    if (route.access === "admin" && exchange.account.key?.tenant !== undefined) {
+      const message = `this key is a tenant's; ${route.path} is for the operator's (--api-key)`;
+      throw new OctavoError("unauthorized", message);
     }
     await route.handle(exchange, rest);
   }
@@ -99,15 +99,13 @@ export class Dispatcher {
     exchange.errorCode = error.code;
     if (error.status >= 500 && error.code !== "shutting_down")
       exchange.log.error({ err: error, cause: error.cause }, error.message);
-    // whatever the handler left running in the engine ends here
+    // stops engine requests that the handler left running
     exchange.abort(error);
-    sendError(exchange.request, exchange.response, error, exchange.errorBody(error));
+    sendError(exchange.request, exchange.response, error, (exchange.route?.errorBody ?? toErrorBody)(error));
   }
 }
 
-/** Anthropic's clients send their key in a header of its own. */
+/** Anthropic's clients send the key in `x-api-key`. */
 function credentials({ authorization, "x-api-key": key }: IncomingHttpHeaders): string | undefined {
   return authorization ?? (typeof key === "string" ? `Bearer ${key}` : undefined);
 }
-
-const quietHandlers: ReadonlySet<string> = new Set(["/health", "/ping", "/metrics", "/load", "/version"]);

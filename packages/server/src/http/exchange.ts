@@ -1,14 +1,14 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
-import { OctavoError, toErrorBody, type ErrorCode } from "@octavo/protocol";
+import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import type { LlmOperation } from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { OctavoIds } from "./octavo-ids.js";
 import { readJsonBody, type BodyLimits } from "./read-body.js";
 import type { RequestContext } from "./request-context.js";
-import { bindAccount, type RequestAccount } from "../metering/request-account.js";
-import type { KeyIdentity } from "../tenants/tenant-settings.js";
-import { bindTrace, type RequestTrace } from "../tracing/request-trace.js";
+import type { RequestAccount } from "../account/request-account.js";
+import type { Route } from "./router.js";
 import { resolveRequestId } from "./request-id.js";
 
 export interface ExchangeLimits extends BodyLimits {
@@ -16,7 +16,7 @@ export interface ExchangeLimits extends BodyLimits {
   readonly requestTimeoutMs: number;
 }
 
-/** A request from its headers to the end of its answer. Its signal aborts when the client leaves or time is up. */
+/** An HTTP request and its answer. The signal aborts when the client disconnects or the time limit passes. */
 export class Exchange implements RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -24,16 +24,10 @@ export class Exchange implements RequestContext {
   readonly octavoId: string;
   readonly arrivalMs = performance.now();
   readonly log: Logger;
-  /** What it is charged. */
   readonly account: RequestAccount;
-  /** Undefined when tracing is off or the request is not sampled. */
-  readonly trace: RequestTrace | undefined;
-  /** The route's pattern, for metrics; paths themselves would make endless series. */
-  handler = "unmatched";
+  /** Undefined until it is found, and for a path that has none. */
+  route: Route | undefined;
   errorCode: ErrorCode | undefined;
-  key: KeyIdentity | undefined;
-  /** How an error is written; the route may have its own way. */
-  errorBody: (error: OctavoError) => unknown = toErrorBody;
   readonly #ids: OctavoIds;
   readonly #abort = new AbortController();
   readonly #limits: ExchangeLimits;
@@ -46,7 +40,6 @@ export class Exchange implements RequestContext {
     limits: ExchangeLimits,
     ids: OctavoIds,
     account: RequestAccount,
-    trace?: RequestTrace,
   ) {
     this.request = request;
     this.response = response;
@@ -54,13 +47,10 @@ export class Exchange implements RequestContext {
     this.#ids = ids;
     this.octavoId = ids.make(request.headers);
     this.account = account;
-    bindAccount(this.signal, account);
-    this.trace = trace;
-    const { traceId } = this;
+    const traceId = account.trace?.context.traceId;
     this.log = log.child({ requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) });
-    if (trace !== undefined) bindTrace(this.signal, trace);
     this.#limits = limits;
-    // each prompt of a request listens
+    // one listener per prompt of the request
     setMaxListeners(0, this.#abort.signal);
     const { requestTimeoutMs } = limits;
     if (requestTimeoutMs > 0) {
@@ -72,15 +62,21 @@ export class Exchange implements RequestContext {
     }
   }
 
-  get traceId(): string | undefined {
-    return this.trace?.context.traceId;
+  /** The route's pattern as a metrics label: raw paths would create unbounded series. */
+  get handler(): string {
+    return this.request.method === "OPTIONS" ? "options" : (this.route?.path ?? "unmatched");
+  }
+
+  /** What its span is called; undefined for an endpoint that runs no model. */
+  get operation(): LlmOperation | undefined {
+    return this.route === undefined || this.route.span === "none" ? undefined : this.route.span;
   }
 
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** Of the answer as the client saw it; 499 when it left before there was one. */
+  /** As the client saw it; 499 if it disconnected before the headers. */
   get httpStatus(): number {
     return this.response.headersSent ? this.response.statusCode : 499;
   }

@@ -4,10 +4,10 @@ import { performance } from "node:perf_hooks";
 import { OctavoError, replicaHeader } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
-import type { Meter } from "../metering/meter.js";
+import { RequestAccount } from "../account/request-account.js";
+import { type ServerTracing, traceResponse, traceResponseHeader } from "../account/server-tracing.js";
 import type { HttpMetrics } from "../metrics/http-metrics.js";
-import type { OtlpServerMetrics } from "../tracing/otlp-metrics.js";
-import { type ServerTracing, traceResponse, traceResponseHeader } from "../tracing/server-tracing.js";
+import type { TenantResolver } from "../tenants/tenant-resolver.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
@@ -19,40 +19,36 @@ export interface ListenAddress {
   readonly url: string;
 }
 
-/** After aborted requests were told why, how long their last bytes may take. */
+export interface HttpListenerOptions {
+  readonly config: ServerConfig;
+  readonly dispatcher: Dispatcher;
+  readonly metrics: HttpMetrics;
+  readonly log: Logger;
+  readonly tenants: TenantResolver;
+  readonly tracing: ServerTracing | undefined;
+  /** Called in order with every exchange that is over. */
+  readonly onOver: readonly ((exchange: Exchange) => void)[];
+}
+
+/** How long aborted requests may take to send their error. */
 const farewellMs = 1000;
 
-/** Connections and the exchanges on them: accepts, counts, and cleans up whatever way they end. */
+/** Accepts and counts connections and their exchanges, and cleans up however they end. */
 export class HttpListener {
+  readonly #options: HttpListenerOptions;
   readonly #config: ServerConfig;
-  readonly #dispatcher: Dispatcher;
   readonly #metrics: HttpMetrics;
-  readonly #log: Logger;
-  readonly #meter: Meter;
-  readonly #tracing: ServerTracing | undefined;
-  readonly #otlpMetrics: OtlpServerMetrics | undefined;
   readonly #ids: OctavoIds;
   readonly #server: Server;
   readonly #exchanges = new Set<Exchange>();
   readonly #exchangesBySocket = new WeakMap<Socket, Set<Exchange>>();
   readonly #idleWaiters = new Set<() => void>();
 
-  constructor(
-    config: ServerConfig,
-    dispatcher: Dispatcher,
-    metrics: HttpMetrics,
-    log: Logger,
-    meter: Meter,
-    tracing?: ServerTracing,
-    otlpMetrics?: OtlpServerMetrics,
-  ) {
+  constructor(options: HttpListenerOptions) {
+    const { config } = options;
+    this.#options = options;
     this.#config = config;
-    this.#dispatcher = dispatcher;
-    this.#metrics = metrics;
-    this.#log = log;
-    this.#meter = meter;
-    this.#tracing = tracing;
-    this.#otlpMetrics = otlpMetrics;
+    this.#metrics = options.metrics;
     this.#ids = new OctavoIds(config.apiKeys.length + config.tenants.keys.length);
     this.#server = this.#createServer();
   }
@@ -72,7 +68,9 @@ export class HttpListener {
       this.#server.once("error", onError);
       this.#server.listen({ host, port, backlog: 1024 }, () => {
         this.#server.off("error", onError);
-        this.#server.on("error", (error) => this.#log.error({ err: error }, "the listening socket failed"));
+        this.#server.on("error", (error) =>
+          this.#options.log.error({ err: error }, "the listening socket failed"),
+        );
         const address = this.#server.address() as AddressInfo;
         const shownHost = address.family === "IPv6" ? `[${address.address}]` : address.address;
         resolve({ host: address.address, port: address.port, url: `http://${shownHost}:${address.port}` });
@@ -80,7 +78,7 @@ export class HttpListener {
     });
   }
 
-  /** Resolves when no request is being answered or the time is over; with the time that is left, in ms. */
+  /** Resolves with the remaining time, in ms, when no request is being answered or the timeout passes. */
   async whenIdle(timeoutMs: number): Promise<number> {
     const deadline = performance.now() + timeoutMs;
     if (this.#exchanges.size > 0) {
@@ -97,7 +95,7 @@ export class HttpListener {
     return Math.max(0, deadline - performance.now());
   }
 
-  /** Aborts what runs, gives it a moment to say so, and closes every connection. */
+  /** Aborts running requests, gives them a moment to send their error, and closes every connection. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const reason = new OctavoError(
@@ -148,9 +146,10 @@ export class HttpListener {
   }
 
   #accept(request: IncomingMessage, response: ServerResponse): void {
-    const trace = this.#tracing?.begin(request.headers);
-    const account = this.#meter.begin(request.headers);
-    const exchange = new Exchange(request, response, this.#log, this.#config, this.#ids, account, trace);
+    const { log, tenants, tracing, dispatcher } = this.#options;
+    const trace = tracing?.begin(request.headers);
+    const account = new RequestAccount(request.headers, tenants, trace);
+    const exchange = new Exchange(request, response, log, this.#config, this.#ids, account);
     this.#exchanges.add(exchange);
     this.#exchangesBySocket.get(request.socket)?.add(exchange);
     this.#metrics.started();
@@ -161,10 +160,10 @@ export class HttpListener {
     response.once("close", () => this.#finish(exchange));
     response.once("prefinish", () => this.#limitLastBytes(response));
     response.on("error", (error) => exchange.log.debug({ err: error }, "response failed"));
-    void this.#dispatcher.dispatch(exchange);
+    void dispatcher.dispatch(exchange);
   }
 
-  /** The answer is complete, but its client may never read it: silence for so long closes the connection. */
+  /** Closes the connection of a client that never reads the end of its answer. */
   #limitLastBytes(response: ServerResponse): void {
     const { stallTimeoutMs, keepAliveTimeoutMs } = this.#config;
     const { socket } = response;
@@ -174,7 +173,7 @@ export class HttpListener {
     if (keepAliveTimeoutMs === 0) response.once("finish", () => socket.setTimeout(0));
   }
 
-  /** Runs once per exchange: when its answer is out, or when its connection closed before that. */
+  /** Runs once per exchange: when its answer was sent, or its connection closed before. */
   #finish(exchange: Exchange): void {
     if (!this.#exchanges.delete(exchange)) return;
     const { request, response } = exchange;
@@ -192,17 +191,14 @@ export class HttpListener {
       exchange.httpStatus,
       performance.now() - exchange.arrivalMs,
     );
-    this.#dispatcher.log(exchange);
-    this.#meter.finish(exchange);
-    this.#tracing?.finish(exchange);
-    this.#otlpMetrics?.finish(exchange);
+    for (const notify of this.#options.onOver) notify(exchange);
     if (this.#exchanges.size === 0) for (const waiter of this.#idleWaiters) waiter();
   }
 
-  /** What is not HTTP, or too slow or too large a head, never becomes an exchange. */
+  /** Answers a connection that failed before it became an exchange: not HTTP, or headers too slow or too large. */
   #refuse(failure: NodeJS.ErrnoException, socket: Socket): void {
     const exchanges = [...(this.#exchangesBySocket.get(socket) ?? [])];
-    // an answer by hand may only go out where no other has begun or is due before it
+    // only if no other answer has begun on this socket or is due first
     const isFree =
       exchanges.length === 0 || (exchanges.length === 1 && exchanges[0]?.response.headersSent === false);
     if (failure.code === "ECONNRESET" || !socket.writable || !isFree) {

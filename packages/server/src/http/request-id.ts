@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
-
-const allowed = /^[\w.:@/+=-]{1,128}$/;
+import { tagOf } from "./caller.js";
 
 /**
- * The id that is echoed and logged: the client's own when it is short and plain, else a new one.
- * It is never used as a key inside the engine, so that two requests with one id cannot meet.
+ * The id that is echoed and logged: the client's own if it is valid, otherwise a generated one.
+ * It is never a key inside the engine: two clients may send the same id.
  */
 export function resolveRequestId(header: string | readonly string[] | undefined): string {
-  return typeof header === "string" && allowed.test(header) ? header : randomUUID();
+  return tagOf(header) ?? randomUUID();
 }

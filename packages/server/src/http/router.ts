@@ -1,19 +1,35 @@
 import { OctavoError } from "@octavo/protocol";
+import type { LlmOperation } from "@octavo/tracing";
 import type { z } from "zod";
 import type { RequestContext } from "./request-context.js";
 
-export interface Route {
+/** The facts of an endpoint, apart from its handler. */
+export interface RouteFacts {
   readonly method: "GET" | "POST" | "DELETE";
-  /** An exact path, or a prefix when it ends in `/*`; what the star stood for is given to the handler. */
+  /** An exact path, or a prefix if it ends in `/*`. */
   readonly path: string;
-  /** `open` needs no API key and answers while the server drains. */
-  readonly access: "open" | "key";
+  /**
+   * `tenant`: any API key. `admin`: a key that is no tenant's. `public`: no key, and answered while the server drains. On a
+   * server without keys all are open.
+   */
+  readonly access: "tenant" | "admin" | "public";
+  /** What an id at the end of the path finds: only what the same API key asked for, or anything. */
+  readonly ids: "caller" | "shared" | undefined;
+  /** The operation that its span and metrics name; `none`: it runs no model. */
+  readonly span: LlmOperation | "none";
+  readonly answer: "json" | "json or events" | "text" | "nothing";
   /** What it does, in one sentence. */
   readonly summary: string;
-  /** What its body must be. */
-  readonly request?: z.ZodObject;
-  /** The shape of errors on this path; OpenAI's where it is left out. */
+  /** The schema of its body. */
+  readonly request: z.ZodObject | undefined;
+  /** The shape of errors; default OpenAI's. */
   readonly errorBody?: (error: OctavoError) => unknown;
+  /** Asked for all the time by monitors: logged at debug level only. */
+  readonly isProbe?: boolean;
+}
+
+export interface Route extends RouteFacts {
+  /** `rest`: the part of the path matched by the star. */
   readonly handle: (context: RequestContext, rest: string) => Promise<void> | void;
 }
 
@@ -22,7 +38,7 @@ export interface RouteMatch {
   readonly rest: string;
 }
 
-/** Exact paths by hash, prefixes in order. Paths are case-sensitive; one trailing slash is forgiven. */
+/** Exact paths by hash, prefixes in order. Paths are case-sensitive; one trailing slash is ignored. */
 export class Router {
   readonly #exact = new Map<string, Route[]>();
   readonly #prefixes: { readonly prefix: string; readonly routes: Route[] }[] = [];

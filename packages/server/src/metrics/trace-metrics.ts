@@ -1,5 +1,5 @@
 import type { OtlpServerMetrics } from "../tracing/otlp-metrics.js";
-import type { ServerTracing } from "../tracing/server-tracing.js";
+import type { ServerTracing } from "../account/server-tracing.js";
 import type { Registry } from "./registry.js";
 
 /** What became of spans and of exports of metrics; 0 throughout where they are off. */

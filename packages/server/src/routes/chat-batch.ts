@@ -1,33 +1,34 @@
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import {
   type ChatBatchRequest,
-  chatBatchRequest,
   type ChatCompletion,
   type ChatCompletionRequest,
   OctavoError,
-  usageInfo,
 } from "@octavo/protocol";
 import {
   type PreparedChat,
   prepareChat,
-  readAnswer,
+  readWholeAnswer,
   reasoningTokens,
   startChats,
 } from "../generation/chat-job.js";
 import { collectGeneration } from "../generation/run.js";
+import { totalUsage, wireUsage } from "../account/usage.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
 import { chatChoice, chatHead, checkCombinations } from "./chat.js";
 
-/** POST /v1/chat/completions/batch: choice i answers conversation i; usage is that of all together. */
-export async function handleChatBatch(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, chatBatchRequest);
+/** Choice i answers conversation i; usage is the total. */
+export async function handleChatBatch(
+  service: Service,
+  context: RequestContext,
+  request: ChatBatchRequest,
+): Promise<void> {
   const chats: PreparedChat[] = [];
   for (const [index, chat] of singleRequests(request).entries()) {
     checkCombinations(chat);
-    // Short conversations are laid out without a pause, and there may be a thousand.
+    // short conversations render without yielding, and there may be a thousand
     await eventLoopTurn();
     context.signal.throwIfAborted();
     chats.push(await prepareConversation(service, chat, index, context));
@@ -39,24 +40,20 @@ export async function handleChatBatch(service: Service, context: RequestContext)
       const { sequences, usage } = await collectGeneration(engine, job.events, 1, context.signal);
       const [sequence] = sequences;
       if (sequence === undefined) throw new OctavoError("internal_error", "a conversation was not answered");
-      return { job, sequence, usage, answer: readAnswer(job, sequence) };
+      return { job, sequence, usage, answer: readWholeAnswer(job, sequence) };
     }),
   );
   const [first] = jobs;
   if (first === undefined) throw new OctavoError("internal_error", "the batch is empty");
-  traceOf(context.signal)?.answersAs(first.id);
+  context.account.responseId = first.id;
   const choices = results.map(
     ({ job, sequence, answer }, index) =>
       () =>
         chatChoice(service, job, index, sequence, answer),
   );
-  const sum = (count: (result: (typeof results)[number]) => number): number =>
-    results.reduce((total, result) => total + count(result), 0);
   const tail: Pick<ChatCompletion, "usage"> = {
-    usage: usageInfo(
-      sum(({ usage }) => usage.promptTokens),
-      sum(({ usage }) => usage.completionTokens),
-      sum(({ usage }) => usage.cachedTokens),
+    usage: wireUsage(
+      totalUsage(results.map(({ usage }) => usage)),
       reasoningTokens(results.map(({ answer }) => answer.reader)),
     ),
   };
@@ -78,7 +75,7 @@ function singleRequests(request: ChatBatchRequest): readonly ChatCompletionReque
   return conversations.map((messages) => ({ ...fields, messages }));
 }
 
-/** What is wrong with one of the conversations says which one it is. */
+/** Errors name the conversation that they are about. */
 async function prepareConversation(
   service: Service,
   request: ChatCompletionRequest,

@@ -7,55 +7,37 @@ import {
   type OctavoNotes,
   type UsageInfo,
 } from "@octavo/protocol";
-import { type ChatJob, finishReason, reasoningTokens } from "../generation/chat-job.js";
+import { type ChatJob, finishReason, readDelta, reasoningTokens } from "../generation/chat-job.js";
 import type { ChatReader } from "../generation/chat-output.js";
 import { chatLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
-import { completedReason, type LogitsDigests, requireUsage } from "../generation/run.js";
+import { readGeneration } from "../generation/run.js";
 import { chatNotes, wantsNotes } from "../generation/serving-records.js";
-import { publicError } from "../http/public-error.js";
+import { wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
-import { SseWriter } from "../http/sse-writer.js";
+import { streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
 
 /**
  * Answers with chunks: the role of every choice with the first output, content as it comes, a finish chunk per choice,
- * usage with no choices when asked for, `[DONE]`. A failure on the way becomes an error event and no `[DONE]`.
+ * usage without choices if requested, `[DONE]`. A failure becomes an error event without `[DONE]`.
  */
 export async function streamChat(service: Service, context: RequestContext, job: ChatJob): Promise<void> {
-  const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
+  const { octavo } = job.request;
   const chunks = new ChatChunks(service, job);
-  try {
-    let usage: Usage | undefined;
-    let logitsDigests: LogitsDigests | undefined;
-    for await (const event of job.events) {
-      if (event.kind === "prompt") continue;
-      if (event.kind === "done") {
-        ({ usage, logitsDigests } = event);
-        continue;
-      }
-      for (const delta of event.deltas) {
-        const finish =
-          delta.finishReason === undefined
-            ? null
-            : completedReason(service.model.engine, delta.finishReason, context.signal);
+  await streamEvents(context, service.config.stallTimeoutMs, async (writer) => {
+    const end = await readGeneration(service.model.engine, job.events, context.signal, {
+      onDelta: (delta, finish) => {
         for (const chunk of chunks.ofDelta(delta, finish)) writer.send(chunk);
-      }
-      await writer.flush();
-    }
-    const total = requireUsage(service.model.engine, usage, context.signal);
-    const { octavo } = job.request;
-    if (service.wantsUsage(job.request)) writer.send(chunks.ofUsage(total));
+      },
+      flush: () => writer.flush(),
+    });
+    if (service.wantsUsage(job.request)) writer.send(chunks.ofUsage(end.usage));
     if (wantsNotes(octavo))
-      writer.send(chunks.ofNotes(chatNotes(service, octavo, job.requestId, logitsDigests)));
+      writer.send(chunks.ofNotes(chatNotes(service, octavo, job.requestId, end.logitsDigests)));
     await writer.flush();
     writer.end();
-  } catch (thrown) {
-    const error = publicError(thrown, context);
-    context.abort(error);
-    writer.fail(error);
-    throw error;
-  }
+  });
 }
 
 /** Turns engine deltas into chunks, and keeps the counts that `continuous_usage_stats` shows. */
@@ -77,7 +59,7 @@ class ChatChunks {
     this.#readers = Array.from({ length: job.params.n }, () => job.createReader());
   }
 
-  ofDelta(delta: SequenceDelta, finish: "stop" | "length" | null): readonly ChatCompletionChunk[] {
+  ofDelta(delta: SequenceDelta, finish: "stop" | "length" | undefined): readonly ChatCompletionChunk[] {
     const chunks: ChatCompletionChunk[] = [];
     if (!this.#hasStarted) {
       this.#hasStarted = true;
@@ -88,9 +70,9 @@ class ChatChunks {
       delta.logprobs === undefined || delta.logprobs.length === 0 ? null : this.#logprobs(delta.logprobs);
     const showsTokens = logprobs !== null || (this.#withTokenIds && delta.tokens.length > 0);
     const reader = this.#readers[delta.index];
-    const parts: ChatDelta[] = [...this.#read(reader, delta, finish !== null)];
-    // tokens whose text is held back (half a character, a possible stop string or tag) make no chunk of their own
-    if (parts.length === 0 && (finish !== null || showsTokens))
+    const parts: ChatDelta[] = [...readDelta(reader, delta, finish !== undefined)];
+    // tokens whose text is held back (an incomplete character, a possible stop string or tag) make no chunk of their own
+    if (parts.length === 0 && (finish !== undefined || showsTokens))
       parts.push(showsTokens ? { content: "" } : {});
     for (const [at, part] of parts.entries()) {
       const isFirst = at === 0;
@@ -99,8 +81,8 @@ class ChatChunks {
         index: delta.index,
         delta: part,
         logprobs: isFirst ? logprobs : null,
-        finish_reason: isLast && finish !== null ? finishReason(finish, reader) : null,
-        ...(isLast && finish !== null ? { stop_reason: delta.stopReason ?? null } : {}),
+        finish_reason: isLast && finish !== undefined ? finishReason(finish, reader) : null,
+        ...(isLast && finish !== undefined ? { stop_reason: delta.stopReason ?? null } : {}),
         ...(this.#withTokenIds ? { token_ids: isFirst ? delta.tokens : [] } : {}),
       };
       chunks.push(this.#chunk([choice]));
@@ -108,21 +90,10 @@ class ChatChunks {
     return chunks;
   }
 
-  #read(reader: ChatReader | undefined, delta: SequenceDelta, isLast: boolean): readonly ChatDelta[] {
-    if (reader === undefined) return delta.text === "" ? [] : [{ content: delta.text }];
-    const parts = reader.push(delta.text, delta.tokens);
-    return isLast ? [...parts, ...reader.finish()] : parts;
-  }
-
   ofUsage(usage: Usage): ChatCompletionChunk {
     return {
       ...this.#envelope([]),
-      usage: usageInfo(
-        usage.promptTokens,
-        usage.completionTokens,
-        usage.cachedTokens,
-        reasoningTokens(this.#readers),
-      ),
+      usage: wireUsage(usage, reasoningTokens(this.#readers)),
     };
   }
 

@@ -1,16 +1,9 @@
-import {
-  chatCompletionRequest,
-  OctavoError,
-  usageInfo,
-  type ChatChoice,
-  type ChatCompletion,
-  type ChatCompletionRequest,
-} from "@octavo/protocol";
+import { type ChatChoice, type ChatCompletion, type ChatCompletionRequest } from "@octavo/protocol";
 import {
   type ChatAnswer,
   type ChatJob,
   finishReason,
-  readAnswer,
+  readWholeAnswer,
   reasoningTokens,
   startChat,
 } from "../generation/chat-job.js";
@@ -19,18 +12,22 @@ import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { chatNotes } from "../generation/serving-records.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { collectGeneration, type SequenceResult } from "../generation/run.js";
+import { wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
 import { streamChat } from "./chat-stream.js";
+import { checkStreamFields } from "../generation/stream-interval.js";
+import { invalidField } from "../generation/refusal.js";
 
-/** POST /v1/chat/completions */
-export async function handleChat(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, chatCompletionRequest);
+export async function handleChat(
+  service: Service,
+  context: RequestContext,
+  request: ChatCompletionRequest,
+): Promise<void> {
   checkCombinations(request);
   const job = await startChat(service, request, context);
-  traceOf(context.signal)?.answersAs(job.id);
+  context.account.responseId = job.id;
   if (request.stream === true) {
     await streamChat(service, context, job);
     return;
@@ -38,17 +35,12 @@ export async function handleChat(service: Service, context: RequestContext): Pro
   const { params, promptTokens } = job;
   const result = await collectGeneration(service.model.engine, job.events, params.n, context.signal);
   const notes = chatNotes(service, request.octavo, job.requestId, result.logitsDigests);
-  const answers = result.sequences.map((sequence) => readAnswer(job, sequence));
+  const answers = result.sequences.map((sequence) => readWholeAnswer(job, sequence));
   const choices = result.sequences.map(
     (sequence, index) => () => chatChoice(service, job, index, sequence, answers[index]),
   );
   const tail: Omit<ChatCompletion, keyof ChatHead | "choices"> = {
-    usage: usageInfo(
-      result.usage.promptTokens,
-      result.usage.completionTokens,
-      result.usage.cachedTokens,
-      reasoningTokens(answers.map(({ reader }) => reader)),
-    ),
+    usage: wireUsage(result.usage, reasoningTokens(answers.map(({ reader }) => reader))),
     ...(result.promptLogprobs === undefined
       ? {}
       : { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }),
@@ -99,21 +91,15 @@ export function chatChoice(
 
 /** Fields that exclude or need each other. */
 export function checkCombinations(request: ChatCompletionRequest): void {
-  const fail = (param: string, message: string): never => {
-    throw new OctavoError("invalid_request", `${param}: ${message}`, { param });
-  };
-  if (request.stream !== true && request.stream_options)
-    fail("stream_options", "only a streamed answer has them; set stream to true");
-  if (request.stream === true && typeof request.prompt_logprobs === "number")
-    fail("prompt_logprobs", "not available in a stream");
+  checkStreamFields(request);
   if (typeof request.top_logprobs === "number" && request.top_logprobs !== 0 && request.logprobs !== true) {
-    fail("top_logprobs", "needs logprobs to be true");
+    throw invalidField("top_logprobs", "needs logprobs to be true");
   }
   if (
     request.max_tokens &&
     request.max_completion_tokens &&
     request.max_tokens !== request.max_completion_tokens
   ) {
-    fail("max_tokens", "differs from max_completion_tokens; send one of them");
+    throw invalidField("max_tokens", "differs from max_completion_tokens; send one of them");
   }
 }

@@ -2,18 +2,13 @@ import type { SequenceDelta, TokenLogprob, Tokenizer, Usage } from "@octavo/engi
 import { usageInfo, type Completion, type CompletionChoice, type OctavoNotes } from "@octavo/protocol";
 import type { CompletionLogprobsBuilder } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
-import {
-  completedReason,
-  type GenerationResult,
-  type LogitsDigests,
-  requireUsage,
-} from "../generation/run.js";
+import { type GenerationEnd, readGeneration } from "../generation/run.js";
 import { completionNotes } from "../generation/serving-records.js";
-import { publicError } from "../http/public-error.js";
+import { totalUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
-import { SseWriter } from "../http/sse-writer.js";
+import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
-import { logprobsBuilder, type CompletionJob, type PromptJob } from "./completions.js";
+import { completionUsage, logprobsBuilder, type CompletionJob, type PromptJob } from "./completions.js";
 import { joinLogprobs } from "./join-logprobs.js";
 
 /** Streams all prompts of the request at once; chunks of different choices interleave as the engine produces them. */
@@ -22,22 +17,16 @@ export async function streamCompletions(
   context: RequestContext,
   job: CompletionJob,
 ): Promise<void> {
-  const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
-  const stream = new CompletionStream(service, context, job, writer);
-  try {
+  await streamEvents(context, service.config.stallTimeoutMs, async (writer) => {
+    const stream = new CompletionStream(service, context, job, writer);
     const ended = await Promise.all(job.prompts.map((prompt) => stream.run(prompt)));
-    if (stream.wantsUsage) writer.send(stream.usageChunk(ended.map(({ usage }) => usage)));
+    if (stream.wantsUsage) writer.send(stream.usageChunk(totalUsage(ended.map(({ usage }) => usage))));
     const digests = ended.map(({ logitsDigests }) => logitsDigests);
     const notes = completionNotes(service, job.request.octavo, job.requestId, digests);
     if (notes !== undefined) writer.send(stream.notesChunk(notes));
     await writer.flush();
     writer.end();
-  } catch (thrown) {
-    const error = publicError(thrown, context);
-    context.abort(error);
-    writer.fail(error);
-    throw error;
-  }
+  });
 }
 
 class CompletionStream {
@@ -56,46 +45,23 @@ class CompletionStream {
     this.wantsUsage = service.wantsUsage(job.request);
   }
 
-  async run(prompt: PromptJob): Promise<Pick<GenerationResult, "usage" | "logitsDigests">> {
-    const { engine } = this.#service.model;
+  run(prompt: PromptJob): Promise<GenerationEnd> {
     const choices = Array.from(
       { length: prompt.params.n },
       (_, index) => new ChoiceStream(this.#service, this.#job, prompt, index),
     );
-    let promptLogprobs: readonly (TokenLogprob | undefined)[] = [];
-    let usage: Usage | undefined;
-    let logitsDigests: LogitsDigests | undefined;
-    for await (const event of prompt.events) {
-      if (event.kind === "prompt") promptLogprobs = event.promptLogprobs;
-      else if (event.kind === "done") ({ usage, logitsDigests } = event);
-      else {
-        for (const delta of event.deltas) {
-          const finish =
-            delta.finishReason === undefined
-              ? null
-              : completedReason(engine, delta.finishReason, this.#context.signal);
-          if (!this.#job.promptOnly) this.#completionTokens += delta.tokens.length;
-          const choice = choices[delta.index]?.next(delta, finish, promptLogprobs);
-          if (choice !== undefined) this.#writer.send(this.#chunk(choice));
-        }
-        await this.#writer.flush();
-      }
-    }
-    return { usage: requireUsage(engine, usage, this.#context.signal), logitsDigests };
+    return readGeneration(this.#service.model.engine, prompt.events, this.#context.signal, {
+      onDelta: (delta, finish, promptLogprobs = []) => {
+        if (!this.#job.promptOnly) this.#completionTokens += delta.tokens.length;
+        const choice = choices[delta.index]?.next(delta, finish ?? null, promptLogprobs);
+        if (choice !== undefined) this.#writer.send(this.#chunk(choice));
+      },
+      flush: () => this.#writer.flush(),
+    });
   }
 
-  usageChunk(usages: readonly Usage[]): Completion {
-    const sum = (count: (usage: Usage) => number): number =>
-      usages.reduce((total, usage) => total + count(usage), 0);
-    const completionTokens = this.#job.promptOnly ? 0 : sum((usage) => usage.completionTokens);
-    return {
-      ...this.#envelope([]),
-      usage: usageInfo(
-        sum((usage) => usage.promptTokens),
-        completionTokens,
-        sum((usage) => usage.cachedTokens),
-      ),
-    };
+  usageChunk(usage: Usage): Completion {
+    return { ...this.#envelope([]), usage: completionUsage(this.#job, usage) };
   }
 
   notesChunk(octavo: OctavoNotes): Completion {
@@ -140,7 +106,7 @@ class ChoiceStream {
     this.#logprobs = prompt.params.logprobs === undefined ? undefined : logprobsBuilder(service, job, prompt);
   }
 
-  /** undefined when there is nothing to show yet. */
+  /** Undefined when there is nothing to send yet. */
   next(
     delta: SequenceDelta,
     finish: "stop" | "length" | null,

@@ -1,30 +1,29 @@
 import { randomUUID } from "node:crypto";
-import type { GenerationEvent, SamplingParams } from "@octavo/engine";
+import type { GenerationEvent, SamplingParams, Usage } from "@octavo/engine";
 import {
-  completionRequest,
   defaultCompletionTokens,
-  OctavoError,
   requestLimits,
-  usageInfo,
   type Completion,
   type CompletionChoice,
   type CompletionRequest,
+  type UsageInfo,
 } from "@octavo/protocol";
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
 import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
-import { inIntervals } from "../generation/stream-interval.js";
+import { checkStreamFields, inIntervals } from "../generation/stream-interval.js";
 import { tokenizePrompts } from "../generation/tokenize-prompts.js";
 import { compileConstraint, outputConstraint } from "../generation/output-constraint.js";
-import { collectGeneration, startGenerations, type GenerationResult } from "../generation/run.js";
+import { collectGeneration, startGenerations, type CollectedGeneration } from "../generation/run.js";
 import { completionNotes, engineRequestId } from "../generation/serving-records.js";
 import { toSamplingParams } from "../generation/sampling.js";
+import { totalUsage, wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
 import { joinLogprobs } from "./join-logprobs.js";
 import { streamCompletions } from "./completions-stream.js";
+import { invalidField } from "../generation/refusal.js";
 
 /** One prompt of the request, queued in the engine as a request of its own. */
 export interface PromptJob {
@@ -33,7 +32,7 @@ export interface PromptJob {
   readonly echoText: string;
   readonly params: SamplingParams;
   readonly events: AsyncIterable<GenerationEvent>;
-  /** Choices of this prompt are numbered from here. */
+  /** Index of this prompt's first choice. */
   readonly firstIndex: number;
 }
 
@@ -44,13 +43,15 @@ export interface CompletionJob {
   readonly model: string;
   readonly request: CompletionRequest;
   readonly prompts: readonly PromptJob[];
-  /** `echo` with `max_tokens` 0: the one token that the engine must draw is not shown. */
+  /** `echo` with `max_tokens` 0: the one token that the engine must sample is not returned. */
   readonly promptOnly: boolean;
 }
 
-/** POST /v1/completions */
-export async function handleCompletions(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, completionRequest);
+export async function handleCompletions(
+  service: Service,
+  context: RequestContext,
+  request: CompletionRequest,
+): Promise<void> {
   const served = service.servedModel(request.model);
   service.checkPriority(request.priority);
   checkCombinations(request);
@@ -60,7 +61,7 @@ export async function handleCompletions(service: Service, context: RequestContex
   const given = await tokenizePrompts(service, context, request.prompt, addSpecialTokens, fieldOf);
   const ready = given.map((tokens, index) => preparePrompt(service, request, tokens, fieldOf(index)));
   const { engine } = service.model;
-  const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context, request) };
+  const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context.account, request) };
   const constrained =
     constraint === undefined
       ? {}
@@ -81,7 +82,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     ...(wantsDigests && { wantLogitsDigests: true }),
     ...terms,
   }));
-  const started = await startGenerations(engine, requests, context.signal);
+  const started = await startGenerations(engine, requests, context);
   const prompts = started.map((events, index): PromptJob => {
     const { promptTokens, params } = requests[index]!;
     return {
@@ -101,7 +102,7 @@ export async function handleCompletions(service: Service, context: RequestContex
     prompts,
     promptOnly: request.max_tokens === 0,
   };
-  traceOf(context.signal)?.answersAs(job.id);
+  context.account.responseId = job.id;
   if (request.stream === true) {
     await streamCompletions(service, context, job);
     return;
@@ -162,15 +163,12 @@ function preparePrompt(
 function completionPieces(
   service: Service,
   job: CompletionJob,
-  results: readonly GenerationResult[],
+  results: readonly CollectedGeneration[],
 ): Iterable<string> {
   const makers = job.prompts.flatMap((prompt, index) => {
     const result = results[index];
     return result === undefined ? [] : choiceMakers(service, job, prompt, result);
   });
-  const sum = (count: (result: GenerationResult) => number): number =>
-    results.reduce((total, result) => total + count(result), 0);
-  const completionTokens = job.promptOnly ? 0 : sum((result) => result.usage.completionTokens);
   const head: Omit<Completion, "choices" | "usage"> = {
     id: job.id,
     object: "text_completion",
@@ -181,21 +179,21 @@ function completionPieces(
   const digests = results.map(({ logitsDigests }) => logitsDigests);
   const notes = completionNotes(service, job.request.octavo, job.requestId, digests);
   const tail: Pick<Completion, "usage" | "octavo"> = {
-    usage: usageInfo(
-      sum((result) => result.usage.promptTokens),
-      completionTokens,
-      sum((result) => result.usage.cachedTokens),
-    ),
+    usage: completionUsage(job, totalUsage(results.map(({ usage }) => usage))),
     ...(notes === undefined ? {} : { octavo: notes }),
   };
   return jsonWithLists(head, { choices: made(makers) }, tail);
+}
+
+export function completionUsage({ promptOnly }: CompletionJob, usage: Usage): UsageInfo {
+  return wireUsage(promptOnly ? { ...usage, completionTokens: 0 } : usage);
 }
 
 function choiceMakers(
   service: Service,
   job: CompletionJob,
   prompt: PromptJob,
-  result: GenerationResult,
+  result: CollectedGeneration,
 ): readonly (() => CompletionChoice)[] {
   const { request } = job;
   const showsIds = request.return_token_ids === true;
@@ -217,7 +215,7 @@ function choiceLogprobs(
   service: Service,
   job: CompletionJob,
   prompt: PromptJob,
-  result: GenerationResult,
+  result: CollectedGeneration,
   index: number,
 ): CompletionChoice["logprobs"] {
   const sequence = result.sequences[index];
@@ -250,18 +248,15 @@ function promptField(request: CompletionRequest, index: number): string {
 }
 
 function checkCombinations(request: CompletionRequest): void {
-  const fail = (param: string, message: string): never => {
-    throw new OctavoError("invalid_request", `${param}: ${message}`, { param });
-  };
-  if (request.stream !== true && request.stream_options)
-    fail("stream_options", "only a streamed answer has them; set stream to true");
-  if (request.stream === true && typeof request.prompt_logprobs === "number")
-    fail("prompt_logprobs", "not available in a stream");
+  checkStreamFields(request);
   const numSequences = request.prompt.length * (request.n ?? 1);
   if (numSequences > requestLimits.totalSequences) {
     const counts = `${request.prompt.length} prompts with n = ${request.n} are ${numSequences}`;
-    fail("n", `at most ${requestLimits.totalSequences} choices are allowed in one request; ${counts}`);
+    throw invalidField(
+      "n",
+      `at most ${requestLimits.totalSequences} choices are allowed in one request; ${counts}`,
+    );
   }
   if (request.max_tokens === 0 && request.echo !== true)
-    fail("max_tokens", "0 is only allowed together with echo");
+    throw invalidField("max_tokens", "0 is only allowed together with echo");
 }

@@ -1,17 +1,19 @@
 import type { Adapters } from "@octavo/engine";
-import { loadLoraRequest, OctavoError, unloadLoraRequest } from "@octavo/protocol";
+import { type LoadLoraRequest, OctavoError, type UnloadLoraRequest } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import { sendText } from "../http/respond.js";
 import type { Service } from "../service.js";
+import { invalidField } from "../generation/refusal.js";
 
-/** POST /v1/load_lora_adapter */
-export async function handleLoadLora(service: Service, context: RequestContext): Promise<void> {
+export async function handleLoadLora(
+  service: Service,
+  context: RequestContext,
+  request: LoadLoraRequest,
+): Promise<void> {
   const adapters = changeableAdapters(service);
-  const request = await service.readRequest(context, loadLoraRequest);
   const { lora_name: name, lora_path: path } = request;
   if (service.modelNames.includes(name)) {
-    const message = `lora_name: ${JSON.stringify(name)} is the served model's own name`;
-    throw new OctavoError("invalid_request", message, { param: "lora_name" });
+    throw invalidField("lora_name", `${JSON.stringify(name)} is the served model's own name`);
   }
   const { signal } = context;
   await adapters.load({ name, path }, { inPlace: request.load_inplace ?? false, signal });
@@ -23,10 +25,12 @@ export async function handleLoadLora(service: Service, context: RequestContext):
   );
 }
 
-/** POST /v1/unload_lora_adapter */
-export async function handleUnloadLora(service: Service, context: RequestContext): Promise<void> {
+export async function handleUnloadLora(
+  service: Service,
+  context: RequestContext,
+  request: UnloadLoraRequest,
+): Promise<void> {
   const adapters = changeableAdapters(service);
-  const request = await service.readRequest(context, unloadLoraRequest);
   const { name, numRequests } = adapters.unload(request.lora_name);
   const rest =
     numRequests === 0
@@ -40,8 +44,8 @@ export async function handleUnloadLora(service: Service, context: RequestContext
   );
 }
 
-/** A path that comes with a request is read from the server's disk, which its operator must want. */
-function changeableAdapters({ model, config }: Service): Adapters {
+/** Throws `not_found` unless the operator allows it: the path in a request is read from the server's disk. */
+export function changeableAdapters({ model, config }: Service): Adapters {
   if (model.adapters !== undefined && config.allowRuntimeLoraUpdating) return model.adapters;
   throw new OctavoError(
     "not_found",

@@ -1,24 +1,25 @@
 import { randomBytes } from "node:crypto";
 import {
-  countTokensRequest,
+  type ChatDelta,
+  type CountTokensRequest,
   type MessagesRequest,
-  messagesRequest,
   toMessagesErrorBody,
 } from "@octavo/protocol";
 import { type ChatJob, startChat } from "../generation/chat-job.js";
 import { chatPrompt } from "../generation/chat-prompt.js";
-import { chatTurn } from "../generation/chat-turn.js";
+import { readChat } from "../generation/chat-turn.js";
 import { chatFromMessages, inNamesOfMessages } from "../generation/from-messages.js";
 import { MessageBuilder, type MessageEvent } from "../generation/message-builder.js";
-import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
-import { SseWriter } from "../http/sse-writer.js";
+import { streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
 
-/** POST /v1/messages */
-export async function handleMessages(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, messagesRequest);
+export async function handleMessages(
+  service: Service,
+  context: RequestContext,
+  request: MessagesRequest,
+): Promise<void> {
   const job = await startMessages(service, request, context);
   const id = `msg_${randomBytes(12).toString("hex")}`;
   const builder = new MessageBuilder(id, job.model, job.promptTokens.length);
@@ -26,15 +27,8 @@ export async function handleMessages(service: Service, context: RequestContext):
     await streamMessage(service, context, job, builder);
     return;
   }
-  const turn = chatTurn(service, job, context.signal);
-  for (;;) {
-    const { done, value } = await turn.next();
-    if (done === true) {
-      sendJson(context.response, 200, builder.finish(value).message);
-      return;
-    }
-    for (const delta of value) builder.push(delta);
-  }
+  const end = await readChat(service, job, context.signal, (delta) => void builder.push(delta));
+  sendJson(context.response, 200, builder.finish(end).message);
 }
 
 async function startMessages(
@@ -49,9 +43,11 @@ async function startMessages(
   }
 }
 
-/** POST /v1/messages/count_tokens */
-export async function handleCountTokens(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, countTokensRequest);
+export async function handleCountTokens(
+  service: Service,
+  context: RequestContext,
+  request: CountTokensRequest,
+): Promise<void> {
   service.servedModel(request.model);
   const { tokens } = await chatPrompt(
     service.model,
@@ -68,29 +64,23 @@ async function streamMessage(
   job: ChatJob,
   builder: MessageBuilder,
 ): Promise<void> {
-  const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
-  const send = (events: readonly MessageEvent[]): void => {
-    for (const event of events) writer.send(event, event.type);
-  };
-  try {
-    send(builder.start());
-    const turn = chatTurn(service, job, context.signal);
-    for (;;) {
-      const { done, value } = await turn.next();
-      if (done === true) {
-        send(builder.finish(value).events);
-        break;
-      }
-      for (const delta of value) send(builder.push(delta));
+  await streamEvents(
+    context,
+    service.config.stallTimeoutMs,
+    async (writer) => {
+      const send = (events: readonly MessageEvent[]): void => {
+        for (const event of events) writer.send(event, event.type);
+      };
+      send(builder.start());
+      const onDelta = (delta: ChatDelta): void => send(builder.push(delta));
+      const end = await readChat(service, job, context.signal, onDelta, () => writer.flush());
+      send(builder.finish(end).events);
       await writer.flush();
-    }
-    await writer.flush();
-    writer.close();
-  } catch (thrown) {
-    const error = publicError(thrown, context);
-    context.abort(error);
-    writer.send(toMessagesErrorBody(error), "error");
-    writer.close();
-    throw error;
-  }
+      writer.close();
+    },
+    (writer, error) => {
+      writer.send(toMessagesErrorBody(error), "error");
+      writer.close();
+    },
+  );
 }

@@ -4,7 +4,6 @@ import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import type { Service } from "../service.js";
 
-/** GET /v1/models */
 export function handleModels(service: Service, context: RequestContext): void {
   const list: ModelList = {
     object: "list",
@@ -16,13 +15,13 @@ export function handleModels(service: Service, context: RequestContext): void {
   sendJson(context.response, 200, list);
 }
 
-/** GET /v1/models/{id}; ids may hold slashes, escaped or not. */
+/** Ids may hold slashes, escaped or not. */
 export function handleModel(service: Service, context: RequestContext, id: string): void {
   const { adapter } = service.servedModel(id);
   sendJson(context.response, 200, modelCard(service, id, adapter));
 }
 
-/** An adapter stands under the model that it adapts. */
+/** An adapter's parent is the model that it adapts. */
 function modelCard(service: Service, id: string, adapter: LoadedAdapter | undefined): ModelCard {
   const created = service.startedAtSeconds;
   return {

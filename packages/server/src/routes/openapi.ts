@@ -1,11 +1,11 @@
 import { wireSchema } from "@octavo/protocol";
-import type { Route } from "../http/router.js";
+import type { RouteFacts } from "../http/router.js";
 import { serverVersion } from "../version.js";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Every route as an OpenAPI 3.1 document; requests' fields come from the schemas that check them. */
-export function openApiDocument(routes: readonly Route[]): Json {
+/** An OpenAPI 3.1 document of all routes; request fields come from the schemas that validate them. */
+export function openApiDocument(routes: readonly RouteFacts[]): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     const path = route.path.replace("/*", "/{rest}");
@@ -22,14 +22,13 @@ export function openApiDocument(routes: readonly Route[]): Json {
   };
 }
 
-function operation({ method, path, access, summary, request }: Route): Json {
+function operation({ method, path, access, answer, summary, request }: RouteFacts): Json {
   const json = (schema: Json): Json => ({ "application/json": { schema } });
   const failure = { description: "An error.", content: json({ $ref: "#/components/schemas/Error" }) };
-  const canStream = request !== undefined && "stream" in request.shape;
   return {
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^a-z0-9]+/gi, "_")}`,
     summary,
-    ...(access === "key" ? { security: [{ key: [] }] } : {}),
+    ...(access !== "public" ? { security: [{ key: [] }] } : {}),
     ...(path.endsWith("/*")
       ? { parameters: [{ name: "rest", in: "path", required: true, schema: { type: "string" } }] }
       : {}),
@@ -38,8 +37,9 @@ function operation({ method, path, access, summary, request }: Route): Json {
       200: {
         description: summary,
         content: {
-          ...(path === "/metrics" ? { "text/plain": { schema: { type: "string" } } } : json({})),
-          ...(canStream ? { "text/event-stream": { schema: { type: "string" } } } : {}),
+          ...(answer.startsWith("json") ? json({}) : {}),
+          ...(answer === "text" ? { "text/plain": text } : {}),
+          ...(answer === "json or events" ? { "text/event-stream": text } : {}),
         },
       },
       "4XX": failure,
@@ -47,6 +47,8 @@ function operation({ method, path, access, summary, request }: Route): Json {
     },
   };
 }
+
+const text: Json = { schema: { type: "string" } };
 
 const errorSchema: Json = {
   type: "object",

@@ -6,7 +6,7 @@ import type { Service } from "../service.js";
 
 const neighboursSuffix = "/neighbours";
 
-/** GET /v1/requests/ID and /v1/requests/ID/neighbours */
+/** `rest` is an id, or an id and `/neighbours`. */
 export function handleServingRecord(service: Service, context: RequestContext, rest: string): void {
   const { evidence } = service.model.engine;
   const wantsNeighbours = rest.endsWith(neighboursSuffix);

@@ -1,15 +1,15 @@
-import { OctavoError, responsesRequest, type ResponseObject, type ResponsesRequest } from "@octavo/protocol";
-import { type ChatCaller, type ChatJob, startChat } from "../generation/chat-job.js";
-import { chatTurn } from "../generation/chat-turn.js";
+import { type ChatDelta, OctavoError, type ResponseObject, type ResponsesRequest } from "@octavo/protocol";
+import { type ChatJob, startChat } from "../generation/chat-job.js";
+import { readChat } from "../generation/chat-turn.js";
 import { chatFromResponses, type DraftMessage } from "../generation/from-responses.js";
+import type { Caller } from "../generation/run.js";
 import { newId, ResponseBuilder, type ResponseEvent } from "../generation/response-builder.js";
 import { publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
-import { SseWriter } from "../http/sse-writer.js";
-import { accountOf, bindAccount } from "../metering/request-account.js";
+import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import { nowSeconds, type Service } from "../service.js";
-import { traceOf } from "../tracing/request-trace.js";
+import { invalidField } from "../generation/refusal.js";
 
 interface Turn {
   readonly job: ChatJob;
@@ -18,29 +18,29 @@ interface Turn {
   readonly isStored: boolean;
 }
 
-/** POST /v1/responses */
-export async function handleResponses(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, responsesRequest);
+export async function handleResponses(
+  service: Service,
+  context: RequestContext,
+  request: ResponsesRequest,
+): Promise<void> {
   if (request.background === true) {
     sendJson(context.response, 200, await startInBackground(service, context, request));
     return;
   }
   const turn = await startTurn(service, request, context);
-  traceOf(context.signal)?.answersAs(turn.builder.response.id);
+  context.account.responseId = turn.builder.response.id;
   if (request.stream === true) {
     await streamTurn(service, context, turn);
     return;
   }
-  await runTurn(service, turn, context.signal, () => {});
+  await runTurn(service, turn, context.signal);
   sendJson(context.response, 200, turn.builder.response);
 }
 
-/** GET /v1/responses/ID */
 export function handleResponse(service: Service, context: RequestContext, id: string): void {
   sendJson(context.response, 200, service.responses.get(id).response);
 }
 
-/** POST /v1/responses/ID/cancel */
 export function handleCancelResponse(service: Service, context: RequestContext, rest: string): void {
   const id = /^([^/]+)\/cancel$/.exec(rest)?.[1];
   if (id === undefined)
@@ -54,7 +54,7 @@ export function handleCancelResponse(service: Service, context: RequestContext, 
   sendJson(context.response, 200, cancel());
 }
 
-async function startTurn(service: Service, request: ResponsesRequest, caller: ChatCaller): Promise<Turn> {
+async function startTurn(service: Service, request: ResponsesRequest, caller: Caller): Promise<Turn> {
   const { chat, conversation } = chatFromResponses(request, earlierTurns(service, request));
   const job = await startChat(service, chat, caller);
   const base = { id: newId("resp"), created_at: nowSeconds(), model: job.model };
@@ -67,8 +67,10 @@ function earlierTurns(service: Service, request: ResponsesRequest): readonly Dra
   if (id === undefined) return [];
   const { conversation, response } = service.responses.get(id, "previous_response_id");
   if (conversation !== undefined) return conversation;
-  const message = `previous_response_id: the response ${id} is ${response.status} and cannot be gone on from`;
-  throw new OctavoError("invalid_request", message, { param: "previous_response_id" });
+  throw invalidField(
+    "previous_response_id",
+    `the response ${id} is ${response.status} and cannot be continued`,
+  );
 }
 
 /** Runs a turn to its end and stores it. */
@@ -76,63 +78,54 @@ async function runTurn(
   service: Service,
   { job, builder, conversation, isStored }: Turn,
   signal: AbortSignal,
-  onEvents: (events: readonly ResponseEvent[]) => Promise<void> | void,
+  onEvents: (events: readonly ResponseEvent[]) => void = () => {},
+  flush?: () => Promise<void>,
 ): Promise<void> {
-  const turn = chatTurn(service, job, signal);
-  for (;;) {
-    const { done, value } = await turn.next();
-    if (done === true) {
-      const events = builder.finish(value);
-      const { response } = builder;
-      if (isStored)
-        service.responses.set(response.id, { response, conversation: [...conversation, builder.message] });
-      await onEvents(events);
-      return;
-    }
-    await onEvents(value.flatMap((delta) => builder.push(delta)));
-  }
+  const onDelta = (delta: ChatDelta): void => onEvents(builder.push(delta));
+  const events = builder.finish(await readChat(service, job, signal, onDelta, flush));
+  const { response } = builder;
+  if (isStored)
+    service.responses.set(response.id, { response, conversation: [...conversation, builder.message] });
+  onEvents(events);
+  await flush?.();
 }
 
 async function streamTurn(service: Service, context: RequestContext, turn: Turn): Promise<void> {
-  const writer = new SseWriter(context.response, context.signal, service.config.stallTimeoutMs);
-  const send = (events: readonly ResponseEvent[]): Promise<void> => {
+  const sendTo = (writer: SseWriter, events: readonly ResponseEvent[]): void => {
     for (const event of events) writer.send(event, event.type);
-    return writer.flush();
   };
-  try {
-    await send(turn.builder.start());
-    await runTurn(service, turn, context.signal, send);
-    writer.close();
-  } catch (thrown) {
-    const error = publicError(thrown, context);
-    context.abort(error);
-    for (const event of turn.builder.fail(error)) writer.send(event, event.type);
-    writer.close();
-    throw error;
-  }
+  await streamEvents(
+    context,
+    service.config.stallTimeoutMs,
+    async (writer) => {
+      const flush = (): Promise<void> => writer.flush();
+      sendTo(writer, turn.builder.start());
+      await flush();
+      await runTurn(service, turn, context.signal, (events) => sendTo(writer, events), flush);
+      writer.close();
+    },
+    (writer, error) => {
+      sendTo(writer, turn.builder.fail(error));
+      writer.close();
+    },
+  );
 }
 
-/** The engine works on while the client is gone; the store tells how far it is. */
+/** Answers at once and goes on generating; the client polls the stored response. */
 async function startInBackground(
   service: Service,
   context: RequestContext,
   request: ResponsesRequest,
 ): Promise<ResponseObject> {
-  const refuse = (message: string): never => {
-    throw new OctavoError("invalid_request", `background: ${message}`, { param: "background" });
-  };
-  if (request.store === false) refuse("the answer could not be asked for with store: false");
-  if (request.stream === true) refuse("a stream is answered while it runs; ask for one of the two");
+  if (request.store === false)
+    throw invalidField("background", "the answer could not be fetched with store: false");
+  if (request.stream === true)
+    throw invalidField("background", "it cannot be combined with stream; set one of the two");
   const abort = new AbortController();
   const { signal } = abort;
-  bindAccount(signal, accountOf(context.signal));
-  const turn = await startTurn(service, request, {
-    octavoId: context.octavoId,
-    arrivalMs: context.arrivalMs,
-    request: context.request,
-    key: context.key,
-    signal,
-  });
+  const { account, octavoId, arrivalMs } = context;
+  account.outlivesAnswer = true;
+  const turn = await startTurn(service, request, { account, octavoId, arrivalMs, signal });
   const { builder } = turn;
   const { id } = builder.response;
   const store = (): ResponseObject => {
@@ -147,7 +140,7 @@ async function startInBackground(
   };
   const { response } = builder;
   service.responses.set(id, { response, conversation: undefined, cancel });
-  void runTurn(service, turn, signal, () => {}).catch((thrown: unknown) => {
+  void runTurn(service, turn, signal).catch((thrown: unknown) => {
     if (signal.aborted) return;
     const error = publicError(thrown, { signal, requestId: context.requestId });
     context.log.error({ err: error, cause: error.cause }, error.message);
@@ -157,7 +150,7 @@ async function startInBackground(
   return response;
 }
 
-/** Fields that OpenAI repeats in the answer. */
+/** Request fields that OpenAI returns in the answer. */
 function echoed(request: ResponsesRequest, job: ChatJob): Readonly<Record<string, unknown>> {
   return {
     background: request.background ?? false,

@@ -3,25 +3,31 @@ import {
   OctavoError,
   type PromptInput,
   type RerankList,
-  rerankRequest,
+  type RerankRequest,
   type ScoreList,
-  scoreRequest,
+  type ScoreRequest,
   type ScoringUsage,
 } from "@octavo/protocol";
 import { type EmbeddedInput, embedInputs } from "../generation/embed-inputs.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";
+import { invalidField } from "../generation/refusal.js";
 
-/** POST /score: the cosine of the two texts' embeddings, since these models have no head that scores pairs. */
-export async function handleScore(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, scoreRequest);
+/** The cosine of the two texts' embeddings, since these models have no head that scores pairs. */
+export async function handleScore(
+  service: Service,
+  context: RequestContext,
+  request: ScoreRequest,
+): Promise<void> {
   const served = service.servedModel(request.model);
   const left = listOf(request.text_1);
   const right = listOf(request.text_2);
   if (left.length !== 1 && left.length !== right.length) {
-    const message = `text_1: has ${left.length} texts and text_2 ${right.length}; give one, or as many as in text_2`;
-    throw new OctavoError("invalid_request", message, { param: "text_1" });
+    throw invalidField(
+      "text_1",
+      `has ${left.length} texts and text_2 ${right.length}; give one, or as many as in text_2`,
+    );
   }
   const fieldOf = (index: number): string =>
     index < left.length
@@ -50,9 +56,12 @@ export async function handleScore(service: Service, context: RequestContext): Pr
   sendJson(context.response, 200, answer);
 }
 
-/** POST /rerank: documents by the cosine of their embedding with the query's, best first. */
-export async function handleRerank(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, rerankRequest);
+/** Ranks documents by the cosine of their embedding with the query's. */
+export async function handleRerank(
+  service: Service,
+  context: RequestContext,
+  request: RerankRequest,
+): Promise<void> {
   const served = service.servedModel(request.model);
   const { query, documents } = request;
   const fieldOf = (index: number): string => (index === 0 ? "query" : `documents[${index - 1}]`);
@@ -93,7 +102,7 @@ function asInput(text: string): PromptInput {
   return { kind: "text", text };
 }
 
-/** Of vectors of length 1: their inner product. */
+/** The inner product, as the vectors have length 1. */
 function cosine(a: EmbeddedInput | undefined, b: EmbeddedInput | undefined): number {
   if (a === undefined || b === undefined) throw new OctavoError("internal_error", "an embedding is missing");
   return a.embedding.reduce((sum, value, at) => sum + value * (b.embedding[at] ?? 0), 0);

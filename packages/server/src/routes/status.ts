@@ -5,7 +5,7 @@ import { prometheusContentType } from "../metrics/registry.js";
 import type { Service } from "../service.js";
 import { serverVersion } from "../version.js";
 
-/** GET /health: 200 while requests are taken, 503 while draining or after the engine failed. */
+/** 200 while requests are taken, 503 while draining or after the engine failed. */
 export function handleHealth(service: Service, context: RequestContext): void {
   const { failure } = service.model.engine;
   if (failure !== undefined)
@@ -14,22 +14,14 @@ export function handleHealth(service: Service, context: RequestContext): void {
   context.response.writeHead(200, { "content-length": 0 }).end();
 }
 
-/** GET or POST /ping, as SageMaker asks. */
-export function handlePing(service: Service, context: RequestContext): void {
-  handleHealth(service, context);
-}
-
-/** GET /version */
 export function handleVersion(_service: Service, context: RequestContext): void {
   sendJson(context.response, 200, { version: serverVersion });
 }
 
-/** GET /load: requests being answered, this one apart. */
 export function handleLoad(service: Service, context: RequestContext): void {
   sendJson(context.response, 200, { server_load: Math.max(0, service.httpMetrics.inFlight - 1) });
 }
 
-/** GET /metrics */
 export function handleMetrics(service: Service, context: RequestContext): void {
   sendText(context.response, 200, prometheusContentType, service.registry.expose());
 }

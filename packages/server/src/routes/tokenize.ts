@@ -1,13 +1,15 @@
-import { detokenizeRequest, tokenizeRequest, type TokenizeResponse } from "@octavo/protocol";
+import type { DetokenizeRequest, TokenizeRequest, TokenizeResponse } from "@octavo/protocol";
 import type { Detokenizer } from "@octavo/engine";
 import { chatPrompt } from "../generation/chat-prompt.js";
 import { jsonWithLists, jsonWithText, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
 
-/** POST /tokenize */
-export async function handleTokenize(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, tokenizeRequest);
+export async function handleTokenize(
+  service: Service,
+  context: RequestContext,
+  request: TokenizeRequest,
+): Promise<void> {
   service.servedModel(request.model);
   const { tokenizer, engine } = service.model;
   const { messages } = request;
@@ -28,9 +30,12 @@ export async function handleTokenize(service: Service, context: RequestContext):
   await sendJsonPieces(context, pieces, service.config.stallTimeoutMs);
 }
 
-/** POST /detokenize; special tokens are kept, so that tokenising the answer gives the ids back. */
-export async function handleDetokenize(service: Service, context: RequestContext): Promise<void> {
-  const request = await service.readRequest(context, detokenizeRequest);
+/** Keeps special tokens, so that tokenising the answer returns the ids. */
+export async function handleDetokenize(
+  service: Service,
+  context: RequestContext,
+  request: DetokenizeRequest,
+): Promise<void> {
   service.servedModel(request.model);
   service.checkTokens(request.tokens, "tokens");
   const detokenizer = service.model.tokenizer.createDetokenizer({ skipSpecialTokens: false });

@@ -46,12 +46,6 @@ export class TenantResolver {
     };
   }
 
-  /** The name of a tenant in particular. */
-  tenantOf(evidence: TenantEvidence): string | undefined {
-    const { tenant } = this.accountOf(evidence);
-    return tenant === defaultTenant ? undefined : tenant;
-  }
-
   /** Its own, where it has any. */
   deadlinesOf({ lane = 0 }: Account): LaneDeadlines {
     const { lanes, laneDeadlines } = this.#settings;

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { OctavoError, parseWith } from "@octavo/protocol";
-import { formatBytes, type OptionType } from "@octavo/protocol/options";
+import { formatBinaryBytes, type OptionType } from "@octavo/protocol/options";
 import { z } from "zod";
 
 /** Where a request's tenant is taken from; `none`: all are one. */
@@ -187,14 +187,13 @@ const mostFileBytes = 4 * 2 ** 20;
 
 /** Tenant settings; as text the name of a file that holds them. */
 export const tenantsFile: OptionType<TenantSettings> = {
-  placeholder: "file",
   expects: "tenant settings",
   accepts: (value) => typeof value === "object" && value !== null,
   parse(path) {
     let text: string;
     try {
       const { size } = statSync(path);
-      if (size > mostFileBytes) throw invalid(path, `${formatBytes(size)}, at most 4 MiB are read`);
+      if (size > mostFileBytes) throw invalid(path, `${formatBinaryBytes(size)}, at most 4 MiB are read`);
       text = readFileSync(path, "utf8");
     } catch (cause) {
       if (cause instanceof OctavoError) throw cause;

@@ -113,7 +113,8 @@ export class FakeEngine implements Engine {
 
   embed(request: EmbeddingRequest): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }> {
     this.embeddings.push(request);
-    for (const observer of this.#observers) observer.onSettled?.(request.requestId, 0);
+    const { requestId, owner } = request;
+    for (const observer of this.#observers) observer.onSettled?.({ requestId, owner, kernelMs: 0 });
     const embedding = Float32Array.from(
       { length: 8 },
       (_, index) => (index + request.promptTokens.length) / 16,
@@ -176,7 +177,7 @@ export class FakeEngine implements Engine {
         if (this.behaviour.failAfterSteps !== undefined && steps >= this.behaviour.failAfterSteps.steps)
           throw this.behaviour.failAfterSteps.error;
         const deltas = sequences.flatMap((sequence) => sequence.step(this.#drained.signal.aborted));
-        this.#report(request.requestId, deltas, steps === 0 ? promptTokens.length : 0, startMs);
+        this.#report(request, deltas, steps === 0 ? promptTokens.length : 0, startMs);
         steps++;
         yield { kind: "delta", deltas };
       }
@@ -200,6 +201,7 @@ export class FakeEngine implements Engine {
       for (const observer of this.#observers) {
         observer.onFinished?.({
           requestId: request.requestId,
+          owner: request.owner,
           tenant: request.account?.tenant ?? "default",
           lane: request.account?.lane ?? 0,
           reasons,
@@ -219,14 +221,22 @@ export class FakeEngine implements Engine {
       };
     } finally {
       if (!isComplete) this.aborted.push(request.requestId);
-      for (const observer of this.#observers) observer.onSettled?.(request.requestId, steps * stepComputeMs);
+      const { requestId, owner } = request;
+      for (const observer of this.#observers)
+        observer.onSettled?.({ requestId, owner, kernelMs: steps * stepComputeMs });
       this.#running.delete(request.requestId);
       if (this.#running.size === 0) for (const waiter of this.#waiters) waiter();
     }
   }
 
-  #report(requestId: string, deltas: readonly SequenceDelta[], prefillTokens: number, startMs: number): void {
+  #report(
+    { requestId, account }: GenerationRequest,
+    deltas: readonly SequenceDelta[],
+    prefillTokens: number,
+    startMs: number,
+  ): void {
     const now = performance.now();
+    const name = { requestId, tenant: account?.tenant ?? "default" };
     const tokens = deltas.reduce((total, delta) => total + delta.tokens.length, 0);
     const decodeTokens = prefillTokens > 0 ? 0 : tokens;
     const record = {
@@ -245,8 +255,8 @@ export class FakeEngine implements Engine {
     };
     for (const observer of this.#observers) {
       observer.onStep?.(record);
-      if (prefillTokens > 0) observer.onFirstToken?.(requestId, now - startMs);
-      else observer.onInterToken?.(requestId, 20);
+      if (prefillTokens > 0) observer.onFirstToken?.(name, now - startMs);
+      else observer.onInterToken?.(name, 20);
     }
   }
 }

@@ -57,7 +57,6 @@ export class SimulatedTraffic {
   readonly #random: Random;
   readonly #center: AlertCenter;
   readonly #observer;
-  readonly #tenantOf = new Map<string, string>();
   readonly #causes = new Map<string, Cause>();
   #numRequests = 0;
   #numSteps = 0;
@@ -65,18 +64,15 @@ export class SimulatedTraffic {
   constructor(seed: number, thresholds: Partial<DetectorThresholds> = {}, hasRules = false) {
     this.#random = new Random(seed);
     const evidence = { request: (id: string): RequestEvidence | undefined => this.#evidenceOf(id) };
-    const tenantOf = (id: string): string | undefined => this.#tenantOf.get(id);
     this.suite = new DetectorSuite({
       thresholds: { ...defaultDetectorThresholds, ...thresholds },
       hasRules,
       engine: { stats: this.stats, evidence },
-      tenantOf,
       now: () => this.nowMs,
     });
     this.#observer = this.suite.observer;
     this.#center = new AlertCenter({
       evidence,
-      tenantOf,
       onAlert: (alert) => void this.alerts.push({ ...alert, atMs: this.nowMs }),
       epochNow: () => this.nowMs,
     });
@@ -95,9 +91,8 @@ export class SimulatedTraffic {
   /** A request from arrival to end. */
   request(tenant: string, waitedMs: number, cause: Cause, trouble: Trouble = {}): void {
     const requestId = `r${(this.#numRequests += 1)}`;
-    this.#tenantOf.set(requestId, tenant);
     this.#causes.set(requestId, cause);
-    this.#observer.onFirstToken?.(requestId, waitedMs);
+    this.#observer.onFirstToken?.({ requestId, tenant }, waitedMs);
     const promptTokens = 200 + this.#random.below(600);
     const isHit = this.#random.next() < 0.7;
     const usualHit = isHit ? Math.floor(promptTokens * 0.9) : 0;
@@ -106,7 +101,7 @@ export class SimulatedTraffic {
     this.nowMs += decodeMs;
     this.#observer.onFinished?.({
       requestId,
-      tenant: "default",
+      tenant,
       lane: 0,
       reasons: ["stop"],
       usage: { promptTokens, completionTokens: 50, cachedTokens: usualHit - lost },
@@ -122,7 +117,6 @@ export class SimulatedTraffic {
     });
     // others are served meanwhile
     this.nowMs -= decodeMs;
-    this.#tenantOf.delete(requestId);
     this.#causes.delete(requestId);
   }
 
@@ -147,7 +141,6 @@ export class SimulatedTraffic {
   #decode(load: number, trouble: Trouble): void {
     const usualBurstMs = this.#random.next() < 1 / 30 ? 60 * this.#lognormal(0.4) : 0;
     const ids = ["a", "b", "c"];
-    for (const id of ids) this.#tenantOf.set(id, "large");
     let lastMs = this.nowMs;
     for (let index = 0; index < 2; index += 1) {
       if (index === 1 && trouble.absentMs !== undefined) {
@@ -159,7 +152,8 @@ export class SimulatedTraffic {
       const stall = this.#random.next() < 1 / 1000 ? 300 : 0;
       const durationMs = decodeMs + prefillMs + 2 + stall + (trouble.hostMs ?? 0);
       const endMs = this.nowMs + durationMs;
-      for (const id of ids) this.#observer.onInterToken?.(id, endMs - lastMs);
+      for (const requestId of ids)
+        this.#observer.onInterToken?.({ requestId, tenant: "large" }, endMs - lastMs);
       this.#step(decodeMs, prefillMs, durationMs, 3 + (trouble.neighbours ?? 0));
       lastMs = endMs;
     }

@@ -1,26 +1,33 @@
 import { performance } from "node:perf_hooks";
 import type { LanguageModel } from "@octavo/engine";
 import type { ErrorCode } from "@octavo/protocol";
-import { type ExportCounts, OtlpMetricsExporter, type ServerAddress, ServerMetrics } from "@octavo/tracing";
+import {
+  type ExportCounts,
+  type LlmOperation,
+  OtlpMetricsExporter,
+  type ServerAddress,
+  ServerMetrics,
+} from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
-import type { RequestAccount } from "../metering/request-account.js";
-import { operationsByRoute } from "./request-trace.js";
+import type { RequestAccount } from "../account/request-account.js";
+import { servedNames } from "../served-names.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
 
-/** What metrics need of the exchange they count. */
+/** The part of an exchange that metrics need. */
 export interface CountedExchange {
   readonly account: Pick<RequestAccount, "model" | "hasWork" | "outputs">;
-  readonly handler: string;
+  /** Undefined for an endpoint that runs no model. */
+  readonly operation: LlmOperation | undefined;
   readonly arrivalMs: number;
   readonly errorCode: ErrorCode | undefined;
 }
 
-/** Counts every request that runs the model, whether its trace is sampled or not, and sends the counts to a collector. */
+/** Counts every request that runs the model, sampled or not, and exports the counts to a collector. */
 export class OtlpServerMetrics {
   readonly #metrics = new ServerMetrics(performance.timeOrigin + performance.now());
   readonly #exporter: OtlpMetricsExporter;
-  /** Of the model itself; answers carry the first. */
+  /** Names of the model itself; answers carry the first. */
   readonly #modelNames: readonly [string, ...string[]];
   readonly #server: ServerAddress;
 
@@ -41,11 +48,10 @@ export class OtlpServerMetrics {
     return this.#exporter.counts;
   }
 
-  finish({ account, handler, arrivalMs, errorCode }: CountedExchange): void {
-    const operation = operationsByRoute.get(handler);
+  finish({ account, operation, arrivalMs, errorCode }: CountedExchange): void {
     if (operation === undefined) return;
     const [first] = this.#modelNames;
-    // names that nobody serves do not get as far as the engine
+    // unknown names never reach the engine
     const requestModel = (account.hasWork ? account.model : undefined) ?? first;
     this.#metrics.record({
       operation,
@@ -64,13 +70,12 @@ export class OtlpServerMetrics {
   }
 }
 
-/** Undefined where no collector is configured. */
+/** Undefined if no collector is configured. */
 export function createOtlpMetrics(
   model: LanguageModel,
   config: ServerConfig,
   log: Logger,
 ): OtlpServerMetrics | undefined {
   if (config.otlpMetricsEndpoint === "") return undefined;
-  const [first = model.name, ...others] = config.servedModelNames;
-  return new OtlpServerMetrics([first, ...others], config, log);
+  return new OtlpServerMetrics(servedNames(model, config), config, log);
 }

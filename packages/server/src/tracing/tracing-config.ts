@@ -3,9 +3,10 @@ import { OctavoError } from "@octavo/protocol";
 import { checkOtlpEndpoint, conventionNames, OtlpExporter, type SpanSink } from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
+import { servedNames } from "../served-names.js";
 import { serverVersion } from "../version.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
-import { ServerTracing } from "./server-tracing.js";
+import { ServerTracing } from "../account/server-tracing.js";
 
 type TracingConfig = Pick<
   ServerConfig,
@@ -44,7 +45,7 @@ export function createServerTracing(
     engineVersion: serverVersion,
     quantization: model.config.dtype,
     replicaId: config.replicaId === "" ? undefined : config.replicaId,
-    modelName: config.servedModelNames[0] ?? model.name,
+    modelName: servedNames(model, config)[0],
     attributes: config.traceAttributes,
     server: serverAddressOf(config),
   });

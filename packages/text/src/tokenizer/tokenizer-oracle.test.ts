@@ -172,7 +172,6 @@ for (const name of fixtureNames) {
     });
 
     it("streams the text that decode gives, in whole characters", () => {
-      const { ours } = both;
       const check = (ids: readonly number[], skipSpecialTokens: boolean): void => {
         const detokenizer = ours.createDetokenizer({ skipSpecialTokens });
         const pieces = ids.map((id) => detokenizer.push(id));

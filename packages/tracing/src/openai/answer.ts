@@ -1,16 +1,16 @@
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asObjects,
+  asString,
+  definedFields,
+  type JsonFields,
+} from "@octavo/protocol";
 import type { CapturedMessage, LlmResponseFacts, SpanOutcome, TokenUsage } from "../span/llm-span.js";
 import type { CallKind } from "./call-kind.js";
 import { capturedChatMessage, responsesItem } from "./captured-request.js";
 import type { ContentBudget } from "./content-budget.js";
-import {
-  withoutUndefined,
-  type JsonFields,
-  asFields,
-  asList,
-  asNumber,
-  asObjects,
-  asText,
-} from "./fields.js";
 
 /** What an answer says of itself. */
 export interface ObservedAnswer {
@@ -24,12 +24,12 @@ export interface ObservedAnswer {
 const maxNames = 64;
 
 /** Reads a whole answer. `budget` undefined: no content is taken. */
-export function readWholeAnswer(
+export function observedAnswerOf(
   kind: CallKind,
   body: unknown,
   budget: ContentBudget | undefined,
 ): ObservedAnswer {
-  const fields = asFields(body) ?? {};
+  const fields = asObject(body) ?? {};
   return kind === "responses" ? responsesAnswer(fields, budget) : choicesAnswer(kind, fields, budget);
 }
 
@@ -39,20 +39,20 @@ function choicesAnswer(
   budget: ContentBudget | undefined,
 ): ObservedAnswer {
   const choices = asObjects(fields["choices"]);
-  const messages = choices.map((choice) => asFields(choice["message"]));
+  const messages = choices.map((choice) => asObject(choice["message"]));
   const embedding = kind === "embeddings" ? asObjects(fields["data"])[0]?.["embedding"] : undefined;
   return {
-    response: withoutUndefined<LlmResponseFacts>({
+    response: definedFields({
       ...commonFacts(fields),
-      finishReasons: someOf(choices.flatMap((choice) => asText(choice["finish_reason"]) ?? [])),
+      finishReasons: someOf(choices.flatMap((choice) => asString(choice["finish_reason"]) ?? [])),
       toolNames: someOf(
         messages
           .flatMap((message) => asObjects(message?.["tool_calls"]))
-          .flatMap((call) => asText(asFields(call["function"])?.["name"]) ?? []),
+          .flatMap((call) => asString(asObject(call["function"])?.["name"]) ?? []),
       ),
       embeddingDimensions: embedding === undefined ? undefined : dimensions(embedding),
     }),
-    usage: readUsage(fields["usage"]),
+    usage: readTokenUsage(fields["usage"]),
     outputMessages:
       budget === undefined
         ? []
@@ -66,10 +66,10 @@ function outputMessage(
   message: JsonFields | undefined,
   budget: ContentBudget,
 ): CapturedMessage {
-  const finishReason = asText(choice["finish_reason"]);
+  const finishReason = asString(choice["finish_reason"]);
   const content: CapturedMessage =
     message === undefined
-      ? { role: "assistant", parts: [{ type: "text", content: budget.take(asText(choice["text"]) ?? "") }] }
+      ? { role: "assistant", parts: [{ type: "text", content: budget.take(asString(choice["text"]) ?? "") }] }
       : capturedChatMessage(message, budget);
   return finishReason === undefined ? content : { ...content, finishReason };
 }
@@ -82,20 +82,20 @@ function dimensions(embedding: unknown): number | undefined {
 
 function responsesAnswer(fields: JsonFields, budget: ContentBudget | undefined): ObservedAnswer {
   const output = asObjects(fields["output"]);
-  const status = asText(fields["status"]);
-  const error = asFields(fields["error"]);
-  const reason = asText(asFields(fields["incomplete_details"])?.["reason"]) ?? status;
+  const status = asString(fields["status"]);
+  const error = asObject(fields["error"]);
+  const reason = asString(asObject(fields["incomplete_details"])?.["reason"]) ?? status;
   return {
-    response: withoutUndefined<LlmResponseFacts>({
+    response: definedFields({
       ...commonFacts(fields),
       finishReasons: reason === undefined ? undefined : [reason],
       toolNames: someOf(
         output
           .filter((item) => item["type"] === "function_call")
-          .flatMap((item) => asText(item["name"]) ?? []),
+          .flatMap((item) => asString(item["name"]) ?? []),
       ),
     }),
-    usage: readUsage(fields["usage"]),
+    usage: readTokenUsage(fields["usage"]),
     outputMessages: budget === undefined ? [] : output.map((item) => responsesItem(item, budget)),
     failure: status === "failed" ? responsesFailure(error ?? {}) : undefined,
   };
@@ -106,12 +106,12 @@ export function responsesFailure(error: JsonFields): SpanOutcome {
   return {
     kind: "error",
     errorType: nameOf(error["code"]) ?? "response_failed",
-    message: asText(error["message"]),
+    message: asString(error["message"]),
   };
 }
 
 export function commonFacts(fields: JsonFields): LlmResponseFacts {
-  return withoutUndefined<LlmResponseFacts>({
+  return definedFields({
     id: nameOf(fields["id"]),
     model: nameOf(fields["model"]),
     systemFingerprint: nameOf(fields["system_fingerprint"]),
@@ -121,16 +121,16 @@ export function commonFacts(fields: JsonFields): LlmResponseFacts {
 
 /** An empty name is none: Azure's streams begin with a chunk of the prompt's filter results whose id and model are empty. */
 function nameOf(value: unknown): string | undefined {
-  const text = asText(value);
+  const text = asString(value);
   return text === "" ? undefined : text;
 }
 
 /** Both of OpenAI's spellings: chat's and the Responses API's. */
-export function readUsage(value: unknown): TokenUsage {
-  const usage = asFields(value) ?? {};
-  const input = asFields(usage["prompt_tokens_details"]) ?? asFields(usage["input_tokens_details"]);
-  const output = asFields(usage["completion_tokens_details"]) ?? asFields(usage["output_tokens_details"]);
-  return withoutUndefined<TokenUsage>({
+export function readTokenUsage(value: unknown): TokenUsage {
+  const usage = asObject(value) ?? {};
+  const input = asObject(usage["prompt_tokens_details"]) ?? asObject(usage["input_tokens_details"]);
+  const output = asObject(usage["completion_tokens_details"]) ?? asObject(usage["output_tokens_details"]);
+  return definedFields({
     inputTokens: asNumber(usage["prompt_tokens"] ?? usage["input_tokens"]),
     outputTokens: asNumber(usage["completion_tokens"] ?? usage["output_tokens"]),
     cacheReadInputTokens: asNumber(input?.["cached_tokens"]),
@@ -145,5 +145,5 @@ export function someOf(names: readonly string[]): readonly string[] | undefined 
 
 /** Whether a list of that name holds anything. */
 export function hasItems(fields: JsonFields | undefined, name: string): boolean {
-  return asList(fields?.[name]).length > 0;
+  return asArray(fields?.[name]).length > 0;
 }

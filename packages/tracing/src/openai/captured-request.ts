@@ -1,7 +1,7 @@
+import { asArray, asObject, asObjects, asString, type JsonFields } from "@octavo/protocol";
 import type { CapturedContent, CapturedMessage, MessagePart } from "../span/llm-span.js";
 import type { CallKind } from "./call-kind.js";
 import type { ContentBudget } from "./content-budget.js";
-import { type JsonFields, asFields, asList, asObjects, asText } from "./fields.js";
 
 export type CapturedRequest = Omit<CapturedContent, "outputMessages">;
 
@@ -10,7 +10,7 @@ export function capturedRequest(kind: CallKind, body: JsonFields, budget: Conten
   const isConversation = kind === "chat" || kind === "responses";
   const messages = isConversation ? conversation(kind, body, budget) : [];
   const isSystem = ({ role }: CapturedMessage): boolean => role === "system" || role === "developer";
-  const instructions = kind === "responses" ? asText(body["instructions"]) : undefined;
+  const instructions = kind === "responses" ? asString(body["instructions"]) : undefined;
   return {
     systemInstructions: [
       ...(instructions === undefined ? [] : [textPart(instructions, budget)]),
@@ -32,28 +32,28 @@ function conversation(kind: CallKind, body: JsonFields, budget: ContentBudget): 
 
 /** A chat message of a request or of an answer. */
 export function capturedChatMessage(message: JsonFields, budget: ContentBudget): CapturedMessage {
-  const role = asText(message["role"]) ?? "assistant";
+  const role = asString(message["role"]) ?? "assistant";
   if (role === "tool") {
     const response = plainText(message["content"]);
     const part: MessagePart = {
       type: "tool_call_response",
-      id: asText(message["tool_call_id"]),
+      id: asString(message["tool_call_id"]),
       response: budget.take(response),
     };
     return { role, parts: [part] };
   }
-  const reasoning = asText(message["reasoning_content"]) ?? asText(message["reasoning"]);
+  const reasoning = asString(message["reasoning_content"]) ?? asString(message["reasoning"]);
   const parts: MessagePart[] = [];
   if (reasoning !== undefined && reasoning !== "")
     parts.push({ type: "reasoning", content: budget.take(reasoning) });
   parts.push(...contentParts(message["content"], budget));
   for (const call of asObjects(message["tool_calls"])) {
-    const called = asFields(call["function"]);
+    const called = asObject(call["function"]);
     parts.push({
       type: "tool_call",
-      id: asText(call["id"]),
-      name: asText(called?.["name"]) ?? "",
-      arguments: budget.take(asText(called?.["arguments"]) ?? ""),
+      id: asString(call["id"]),
+      name: asString(called?.["name"]) ?? "",
+      arguments: budget.take(asString(called?.["arguments"]) ?? ""),
     });
   }
   return { role, parts };
@@ -61,13 +61,13 @@ export function capturedChatMessage(message: JsonFields, budget: ContentBudget):
 
 /** An item of the Responses API, of its input or its output. */
 export function responsesItem(item: JsonFields, budget: ContentBudget): CapturedMessage {
-  const type = asText(item["type"]);
+  const type = asString(item["type"]);
   if (type === "function_call") {
     const part: MessagePart = {
       type: "tool_call",
-      id: asText(item["call_id"]),
-      name: asText(item["name"]) ?? "",
-      arguments: budget.take(asText(item["arguments"]) ?? ""),
+      id: asString(item["call_id"]),
+      name: asString(item["name"]) ?? "",
+      arguments: budget.take(asString(item["arguments"]) ?? ""),
     };
     return { role: "assistant", parts: [part] };
   }
@@ -75,22 +75,22 @@ export function responsesItem(item: JsonFields, budget: ContentBudget): Captured
     const response = budget.take(plainText(item["output"]));
     return {
       role: "tool",
-      parts: [{ type: "tool_call_response", id: asText(item["call_id"]), response }],
+      parts: [{ type: "tool_call_response", id: asString(item["call_id"]), response }],
     };
   }
   if (type === "reasoning") {
     const content = budget.take(plainText(item["summary"]) + plainText(item["content"]));
     return { role: "assistant", parts: [{ type: "reasoning", content }] };
   }
-  return { role: asText(item["role"]) ?? "assistant", parts: contentParts(item["content"], budget) };
+  return { role: asString(item["role"]) ?? "assistant", parts: contentParts(item["content"], budget) };
 }
 
 function contentParts(content: unknown, budget: ContentBudget): readonly MessagePart[] {
   if (typeof content === "string") return content === "" ? [] : [textPart(content, budget)];
   return asObjects(content).map((part) => {
-    const text = asText(part["text"]) ?? asText(part["refusal"]);
+    const text = asString(part["text"]) ?? asString(part["refusal"]);
     return text === undefined
-      ? { type: "media", kind: asText(part["type"]) ?? "unknown" }
+      ? { type: "media", kind: asString(part["type"]) ?? "unknown" }
       : textPart(text, budget);
   });
 }
@@ -102,12 +102,12 @@ function textPart(text: string, budget: ContentBudget): MessagePart {
 function plainText(content: unknown): string {
   if (typeof content === "string") return content;
   return asObjects(content)
-    .map((part) => asText(part["text"]) ?? "")
+    .map((part) => asString(part["text"]) ?? "")
     .join("");
 }
 
 /** One text, many, or token ids, which are not text. */
 function prompts(value: unknown, budget: ContentBudget): readonly string[] {
   if (typeof value === "string") return [budget.take(value)];
-  return asList(value).flatMap((item) => (typeof item === "string" ? [budget.take(item)] : []));
+  return asArray(value).flatMap((item) => (typeof item === "string" ? [budget.take(item)] : []));
 }

@@ -1,12 +1,12 @@
+import { asNumber, asObject, asString, definedFields, type JsonFields } from "@octavo/protocol";
 import type { LlmRequestFacts } from "../span/llm-span.js";
 import type { CallKind } from "./call-kind.js";
-import { withoutUndefined, type JsonFields, asFields, asNumber, asText } from "./fields.js";
 
 /** Facts of a request body, as far as it is well-formed. */
 export function requestFacts(kind: CallKind, body: JsonFields): LlmRequestFacts {
   const { stop } = body;
-  return withoutUndefined<LlmRequestFacts>({
-    model: asText(body["model"]),
+  return definedFields({
+    model: asString(body["model"]),
     stream: body["stream"] === true ? true : undefined,
     temperature: asNumber(body["temperature"]),
     topP: asNumber(body["top_p"]),
@@ -18,8 +18,8 @@ export function requestFacts(kind: CallKind, body: JsonFields): LlmRequestFacts 
     stopSequences: typeof stop === "string" ? [stop] : stringsOf(stop),
     choiceCount: asNumber(body["n"]),
     outputType: outputType(body),
-    encodingFormats: kind === "embeddings" ? wrapped(asText(body["encoding_format"])) : undefined,
-    conversationId: asText(body["conversation"]) ?? asText(asFields(body["conversation"])?.["id"]),
+    encodingFormats: kind === "embeddings" ? wrapped(asString(body["encoding_format"])) : undefined,
+    conversationId: asString(body["conversation"]) ?? asString(asObject(body["conversation"])?.["id"]),
   });
 }
 
@@ -35,8 +35,8 @@ function wrapped(value: string | undefined): readonly string[] | undefined {
 
 /** Only where the request says it. */
 function outputType(body: JsonFields): "text" | "json" | undefined {
-  const format = asFields(body["response_format"]) ?? asFields(asFields(body["text"])?.["format"]);
-  const type = asText(format?.["type"]);
+  const format = asObject(body["response_format"]) ?? asObject(asObject(body["text"])?.["format"]);
+  const type = asString(format?.["type"]);
   if (type === "json_object" || type === "json_schema") return "json";
   return type === "text" ? "text" : undefined;
 }

@@ -1,3 +1,4 @@
+import { asNumber, asObject, asObjects, asString, type JsonFields } from "@octavo/protocol";
 import type {
   CapturedMessage,
   LlmResponseFacts,
@@ -10,13 +11,12 @@ import {
   commonFacts,
   responsesFailure,
   hasItems,
-  readWholeAnswer,
-  readUsage,
+  observedAnswerOf,
+  readTokenUsage,
   someOf,
 } from "./answer.js";
 import type { CallKind } from "./call-kind.js";
 import type { ContentBudget } from "./content-budget.js";
-import { type JsonFields, asFields, asNumber, asObjects, asText } from "./fields.js";
 
 /** Puts an answer together from the chunks of its stream. */
 export interface StreamedAnswer {
@@ -59,10 +59,10 @@ class ChoicesStream implements StreamedAnswer {
   }
 
   push(chunk: unknown): boolean {
-    const fields = asFields(chunk);
+    const fields = asObject(chunk);
     if (fields === undefined) return false;
     if (this.#facts.id === undefined) this.#facts = commonFacts(fields);
-    if (asFields(fields["usage"]) !== undefined) this.#usage = readUsage(fields["usage"]);
+    if (asObject(fields["usage"]) !== undefined) this.#usage = readTokenUsage(fields["usage"]);
     let hasOutput = false;
     for (const choice of asObjects(fields["choices"])) {
       if (this.#pushChoice(choice)) hasOutput = true;
@@ -97,10 +97,11 @@ class ChoicesStream implements StreamedAnswer {
       calls: new Map<number, StreamedCall>(),
     };
     if (this.#choices.size < maxParts) this.#choices.set(index, choice);
-    choice.finishReason = asText(fields["finish_reason"]) ?? choice.finishReason;
-    const delta = asFields(fields["delta"]);
-    const text = asText(fields["text"]) ?? asText(delta?.["content"]) ?? asText(delta?.["refusal"]) ?? "";
-    const reasoning = asText(delta?.["reasoning_content"]) ?? asText(delta?.["reasoning"]) ?? "";
+    choice.finishReason = asString(fields["finish_reason"]) ?? choice.finishReason;
+    const delta = asObject(fields["delta"]);
+    const text =
+      asString(fields["text"]) ?? asString(delta?.["content"]) ?? asString(delta?.["refusal"]) ?? "";
+    const reasoning = asString(delta?.["reasoning_content"]) ?? asString(delta?.["reasoning"]) ?? "";
     if (this.#budget !== undefined) {
       if (text !== "") choice.text += this.#budget.take(text);
       if (reasoning !== "") choice.reasoning += this.#budget.take(reasoning);
@@ -111,12 +112,13 @@ class ChoicesStream implements StreamedAnswer {
 
   #pushCall({ calls }: StreamedChoice, fields: JsonFields): void {
     const index = asNumber(fields["index"]) ?? calls.size;
-    const called = asFields(fields["function"]);
+    const called = asObject(fields["function"]);
     const call = calls.get(index) ?? { id: undefined, name: "", arguments: "" };
     if (calls.size < maxParts) calls.set(index, call);
-    call.id ??= asText(fields["id"]);
-    if (call.name.length < maxNameLength) call.name += asText(called?.["name"]) ?? "";
-    if (this.#budget !== undefined) call.arguments += this.#budget.take(asText(called?.["arguments"]) ?? "");
+    call.id ??= asString(fields["id"]);
+    if (call.name.length < maxNameLength) call.name += asString(called?.["name"]) ?? "";
+    if (this.#budget !== undefined)
+      call.arguments += this.#budget.take(asString(called?.["arguments"]) ?? "");
   }
 }
 
@@ -139,15 +141,15 @@ class ResponsesStream implements StreamedAnswer {
   }
 
   push(event: unknown): boolean {
-    const fields = asFields(event);
-    const response = asFields(fields?.["response"]);
+    const fields = asObject(event);
+    const response = asObject(fields?.["response"]);
     if (response !== undefined) this.#response = response;
     if (fields?.["type"] === "error") this.#failure = responsesFailure(fields);
-    return asText(fields?.["type"])?.endsWith(".delta") === true;
+    return asString(fields?.["type"])?.endsWith(".delta") === true;
   }
 
   answer(): ObservedAnswer {
-    const answer = readWholeAnswer("responses", this.#response, this.#budget);
+    const answer = observedAnswerOf("responses", this.#response, this.#budget);
     return this.#failure === undefined ? answer : { ...answer, failure: this.#failure };
   }
 }

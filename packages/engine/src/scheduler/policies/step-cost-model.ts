@@ -1,23 +1,23 @@
 import type { StepSize } from "./scheduling-policy.js";
 
-/** Steps before which nothing is believed. */
+/** Steps before the first estimate. */
 const minSteps = 8;
-/** A step that takes longer than this many times what was expected says more of the machine than of the step. */
+/** Steps are clipped to this multiple of the estimate: beyond, the machine was busy with something else. */
 const maxSurprise = 3;
-/** Steps of one size that are remembered: of more, the latest count. */
+/** Length of the running mean over steps of one size. */
 const maxSteps = 16;
-/** What was last seen so many steps ago counts half. */
+/** A size last seen this many steps ago counts half. */
 const halfLife = 8192;
-/** The fit follows what was seen after so many steps at the latest. */
+/** Steps after which the fit is renewed, at the latest. */
 const maxUnseen = 16;
-/** A little belief that cost is in proportion to size, for loads whose steps are all alike. */
+/** A slight prior for cost proportional to size, for loads whose steps are all alike. */
 const ridge = 1e-3;
-/** Sizes are kept apart by their bits, up to so many: 0, 1, 2 to 3, 4 to 7... */
+/** Sizes are bucketed by bit length, up to this: 0, 1, 2 to 3, 4 to 7... */
 const maxBits = 15;
 
 /** The cost of a step by its size, in ms. */
 export interface StepCost {
-  /** Of any step: reading the weights, and what goes on around computing. */
+  /** Of any step: reading the weights, and the work around computing. */
   readonly base: number;
   readonly perPromptToken: number;
   readonly perDecode: number;
@@ -33,10 +33,10 @@ interface Seen {
 }
 
 /**
- * Learns what steps cost: `base + perPromptToken * p + perDecode * d`, by least squares. Steps are remembered by size, and a size
- * counts however rare it was: where a load makes steps that are nearly all alike, the latest of them alone would not say what small
- * ones cost. Errors count in proportion to the cost, so that small steps are told as well as large ones. A part that would come out
- * negative is nothing.
+ * Learns the cost of steps as `base + perPromptToken * p + perDecode * d`, by least squares over means of steps of about one
+ * size. A size counts however rare it is: under a load of nearly equal steps, the latest of them alone would not tell the cost
+ * of small ones. Errors are relative to the cost, so that small steps are estimated as well as large ones. Negative
+ * coefficients are set to 0.
  */
 export class StepCostModel {
   readonly #seen = new Map<number, Seen>();
@@ -45,7 +45,7 @@ export class StepCostModel {
   #fittedSteps = 0;
   #cost: StepCost | undefined;
 
-  /** Undefined until enough was seen. */
+  /** Undefined until enough steps were observed. */
   get cost(): StepCost | undefined {
     if (this.#numSteps < minSteps) return undefined;
     const unseen = this.#numSteps - this.#fittedSteps;
@@ -56,7 +56,7 @@ export class StepCostModel {
     return this.#cost;
   }
 
-  /** Returns what is believed of a step that took `wallMs`. */
+  /** Records a step; returns its duration, clipped if it is implausible. */
   observe({ prefillTokens, decodeTokens }: StepSize, wallMs: number): number {
     this.#numSteps += 1;
     const key = bits(prefillTokens) * (maxBits + 1) + bits(decodeTokens);
@@ -109,7 +109,7 @@ export class StepCostModel {
   }
 }
 
-/** What a step costs. */
+/** The estimated duration of a step in ms. */
 export function stepMs(cost: StepCost, promptTokens: number, decodes: number): number {
   return cost.base + cost.perPromptToken * promptTokens + cost.perDecode * decodes;
 }

@@ -1,11 +1,11 @@
-// A process with an engine that some tokens kill: `node crash-process.js JOURNAL PROMPTS`, where PROMPTS is JSON, lists of tokens. Computes all
-// of them at once and writes a line of JSON for each that ends: its index, and its error's code or null.
+// A process whose engine crashes on a certain token: `node crash-process.js JOURNAL PROMPTS`, where PROMPTS is JSON, lists of tokens.
+// Computes all of them at once and writes a line of JSON for each that ends: its index, and its error code or null.
 import { writeSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol/errors";
 import { collect, createFakeEngine, generationRequest } from "./engine-fixture.js";
 
-/** No process survives computing it. */
-const deadly = 42;
+/** Computing this token crashes the process. */
+const crashToken = 42;
 
 const [, , journal = "", prompts = "[]"] = process.argv;
 const { engine } = createFakeEngine({
@@ -13,7 +13,8 @@ const { engine } = createFakeEngine({
   backend: {
     script: () => 5,
     beforeStep: (plan) => {
-      if (plan.tokenIds.subarray(0, plan.numTokens).includes(deadly)) process.kill(process.pid, "SIGKILL");
+      if (plan.tokenIds.subarray(0, plan.numTokens).includes(crashToken))
+        process.kill(process.pid, "SIGKILL");
     },
   },
 });

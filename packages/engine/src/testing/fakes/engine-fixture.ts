@@ -29,7 +29,7 @@ export interface FixtureOptions extends Partial<Omit<EngineOptions, "backend" | 
   readonly backend?: Omit<FakeBackendOptions, "vocabSize">;
 }
 
-/** An engine over a fake backend; small sizes that a test may override. */
+/** An engine over a fake backend, with small sizes that a test may override. */
 export function createFakeEngine(options: FixtureOptions = {}): {
   engine: RunningEngine;
   backend: FakeBackend;
@@ -97,7 +97,7 @@ export function generationRequest(
   };
 }
 
-/** All that one sequence gave, put together. */
+/** The collected output of one sequence. */
 export interface CollectedSequence {
   text: string;
   readonly tokens: number[];
@@ -115,7 +115,7 @@ export interface Collected {
   readonly events: GenerationEvent[];
 }
 
-/** Reads a request's events to their end. */
+/** Reads a request's events to the end. */
 export async function collect(events: AsyncIterable<GenerationEvent>): Promise<Collected> {
   const collected: Collected = {
     sequences: [],

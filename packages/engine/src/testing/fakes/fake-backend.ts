@@ -17,8 +17,9 @@ import type {
   StepResult,
   Vector,
 } from "@octavo/kernels";
+import { logSoftmax, ranking } from "@octavo/kernels/testing/logit-harness";
 import { OctavoError } from "@octavo/protocol/errors";
-import { FakeSamplerState, logitsOf, logSoftmax, mix, noToken, ranking, sampleToken } from "./fake-model.js";
+import { FakeSamplerState, logitsOf, mix, noToken, sampleToken } from "./fake-model.js";
 import type { VirtualClock } from "./virtual-clock.js";
 
 export interface FakeBackendOptions {
@@ -26,19 +27,19 @@ export interface FakeBackendOptions {
   readonly hiddenSize?: number;
   /** Resolve steps without giving the event loop a turn; default false. */
   readonly answersAtOnce?: boolean;
-  /** Replaces a row's greedy outcome: what comes after `context`; undefined keeps it. */
+  /** The greedy token after `context`; undefined keeps the model's own. */
   readonly script?: (context: readonly number[]) => number | undefined;
-  /** Milliseconds that a step says it took, without taking them. */
+  /** The compute time that a step reports; no time passes. */
   readonly computeMs?: (plan: StepPlan) => number;
-  /** Moved on by what each step says it took. */
+  /** Advanced by the compute time of each step. */
   readonly clock?: VirtualClock;
-  /** Called before each step's computation; a rejection is the backend's failure. */
+  /** Called before each step; a rejection makes the step fail. */
   readonly beforeStep?: (plan: StepPlan) => Promise<void> | void;
-  /** Why the row that ends with `context` fails; undefined lets it be. */
+  /** The error of the row that ends with `context`, if any. */
   readonly rowError?: (context: readonly number[]) => RowError | undefined;
 }
 
-/** An adapter of the fake backend: whatever is computed under it depends on its seed. */
+/** An adapter of the fake backend: what is computed under it depends on its seed. */
 export class FakeAdapter implements Adapter {
   readonly kind = "adapter";
   readonly seed: number;
@@ -54,10 +55,9 @@ export class FakeAdapter implements Adapter {
 }
 
 /**
- * A backend without a model that is as sensitive as one. A slot holds its token, its position and a hash of everything
- * that was visible when it was written, as real keys and values depend on what came before; an output row follows from
- * what its whole context's slots hold. A wrong block, a stale slot, a skipped or repeated token: each changes logits.
- * Plans are checked as they come.
+ * A backend without a model that is as sensitive as one. A slot holds its token, its position and a hash of everything visible
+ * when it was written, as real keys and values depend on what came before; an output row is computed from all slots of its
+ * context. A wrong block, a stale slot, a skipped or repeated token: each changes logits. Plans are checked.
  */
 export class FakeBackend implements Backend {
   readonly info = { name: "fake", instructionSet: "none", features: [], numThreads: 1 };
@@ -74,12 +74,12 @@ export class FakeBackend implements Backend {
     return this.#numSteps;
   }
 
-  /** Sampler states made and not yet disposed. */
+  /** Sampler states created and not yet disposed. */
   get numLiveSamplerStates(): number {
     return this.#samplerStates.size;
   }
 
-  /** Programs mean nothing to this backend; this one stands for any. */
+  /** Stands for any program: this backend ignores them. */
   readonly program: Program = { kind: "program", [Symbol.dispose]: () => {} };
 
   mapFile(): MappedFile {
@@ -111,7 +111,7 @@ export class FakeBackend implements Backend {
   async execute(_program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {
     assert(
       cache instanceof FakeKvCache && !cache.isDisposed,
-      "the step's KV cache is not this backend's, or gone",
+      "the step's KV cache belongs to another backend or is disposed",
     );
     assert(!this.#isExecuting, "a step was started while another ran");
     this.#isExecuting = true;
@@ -153,7 +153,6 @@ export class FakeBackend implements Backend {
   }
 }
 
-/** Any digest does. */
 function digestOf(logits: Float32Array): string {
   return createHash("sha256").update(new Uint8Array(logits.buffer)).digest("hex").slice(0, 16);
 }
@@ -166,7 +165,7 @@ function rowLogprobs(
   if (row.numLogprobs === undefined) return { token };
   const logprobs = logSoftmax(logits);
   const order = ranking(logprobs);
-  const topTokens = order.slice(0, row.numLogprobs);
+  const topTokens = Int32Array.from(order.slice(0, row.numLogprobs));
   return {
     token,
     logprob: logprobs[token] ?? Number.NaN,
@@ -250,7 +249,7 @@ class FakeKvCache implements KvCache {
     return rows;
   }
 
-  /** Folds what the slots of positions 0..last hold. */
+  /** Folds the contents of the slots of positions 0..last. */
   #gather(table: Int32Array, last: number): { context: number[]; hash: number } {
     let hash = 1;
     const context: number[] = [];
@@ -321,7 +320,7 @@ function adapterSeed(plan: StepPlan, sequence: number): number {
   if (adapter === undefined) return 0;
   assert(
     adapter instanceof FakeAdapter && !adapter.isDisposed,
-    "the step's adapter is not this backend's, or gone",
+    "the step's adapter belongs to another backend or is disposed",
   );
   return adapter.seed;
 }

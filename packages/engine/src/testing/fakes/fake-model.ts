@@ -1,5 +1,6 @@
 import type { RowSampling, SamplerState, SamplerStateSpec } from "@octavo/kernels";
 import assert from "node:assert/strict";
+import { logSoftmax, ranking } from "@octavo/kernels/testing/logit-harness";
 
 /** One step of a 32-bit hash (MurmurHash3's mixing). */
 export function mix(hash: number, value: number): number {
@@ -11,24 +12,12 @@ export function mix(hash: number, value: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** Logits that follow from a hash, in [-4, 4). */
+/** Logits computed from a hash, in [-4, 4). */
 export function logitsOf(hash: number, vocabSize: number): Float32Array {
   return Float32Array.from({ length: vocabSize }, (_, token) => (mix(hash, token) / 2 ** 32) * 8 - 4);
 }
 
-export function logSoftmax(logits: ArrayLike<number>): Float64Array {
-  const values = Float64Array.from(logits);
-  const max = values.reduce((best, value) => Math.max(best, value), Number.NEGATIVE_INFINITY);
-  const sum = values.reduce((total, value) => total + Math.exp(value - max), 0);
-  return values.map((value) => value - max - Math.log(sum));
-}
-
-/** Ids by logprob, best first, lower ids first among equals. */
-export function ranking(logprobs: Float64Array): Int32Array {
-  return Int32Array.from(logprobs.keys()).sort((a, b) => (logprobs[b] ?? 0) - (logprobs[a] ?? 0) || a - b);
-}
-
-/** Counts what it is told and samples; insists that each output token is counted exactly once. */
+/** A sampler state that checks that each output token is counted exactly once. */
 export class FakeSamplerState implements SamplerState {
   readonly kind = "sampler-state";
   readonly spec: SamplerStateSpec;
@@ -79,10 +68,10 @@ export class FakeSamplerState implements SamplerState {
   }
 }
 
-/** What `sampleToken` returns when nothing is allowed. */
+/** Returned by `sampleToken` when no token is allowed. */
 export const noToken = -1;
 
-/** Greedy, or one draw from the tempered distribution keyed by (seed, index). */
+/** Greedy, or sampled from the tempered distribution with a random number keyed by (seed, index). */
 export function sampleToken(raw: Float32Array, sampling: RowSampling): number {
   const logits = Float64Array.from(raw);
   const { mask } = sampling;

@@ -2,7 +2,7 @@ import type { ServingRecord } from "../../api.js";
 
 const none = { min: 0, mean: 0, max: 0 };
 
-/** The record of a request to which nothing happened. */
+/** The record of an uneventful request. */
 export const plainServingRecord: ServingRecord = {
   queueMs: 0,
   queueDepthAtArrival: 0,

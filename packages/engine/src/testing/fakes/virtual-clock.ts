@@ -1,6 +1,6 @@
 /**
- * Takes `performance.now()` over until it is disposed of: time passes only when it is told to, so that what a test says of
- * durations holds on the busiest machine. Timers keep to the machine's clock.
+ * Replaces `performance.now()` until it is disposed: time passes only by `advance`, so that durations in tests are exact on the
+ * busiest machine. Timers keep to the machine's clock.
  */
 export class VirtualClock {
   #nowMs = performance.now();
@@ -14,7 +14,7 @@ export class VirtualClock {
   }
 
   [Symbol.dispose](): void {
-    // What is left is the prototype's.
+    // The prototype's method becomes visible again.
     Reflect.deleteProperty(performance, "now");
   }
 }

@@ -12,10 +12,10 @@ import {
 import { compareChoices, compareGreedy, compareLogits, relativeDifference } from "./model-oracle-suite.js";
 import { ModelRunner } from "./model-runner.js";
 
-/** Of the largest logit of a row; what is bf16 may round activations to it. */
+/** Relative to the largest logit of a row; bf16 kernels may round activations to bf16. */
 const tolerances = { f32: 2e-5, bf16: 2e-2 } as const;
 
-/** Holds adapters on a backend against what peft computed with the same files. */
+/** Compares adapters on a backend with what peft computed from the same files. */
 export function adapterOracleSuite(name: string, openBackend: () => Backend): void {
   describe(`adapters on the ${name} backend against peft`, () => {
     const fixtures = readAdapterFixtures();

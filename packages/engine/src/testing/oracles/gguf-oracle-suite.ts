@@ -8,10 +8,11 @@ import {
   readGgufFixtures,
   readModelFixtures,
 } from "@octavo/artifacts/testing/model-fixtures";
+import { logSoftmax } from "@octavo/kernels/testing/logit-harness";
 import { relativeDifference } from "./model-oracle-suite.js";
 import { ModelRunner } from "./model-runner.js";
 
-/** A token counts as llama.cpp's choice where llama.cpp's own log-probabilities put it within half a nat of its best. */
+/** A token ties with llama.cpp's choice if llama.cpp's own log-probabilities put it within half a nat of its best. */
 const NEAR_TIE_NATS = 0.5;
 
 /**
@@ -63,8 +64,8 @@ export function ggufOracleSuite(name: string, openBackend: () => Backend): void 
 }
 
 /**
- * Greedy output must be llama.cpp's up to the first near tie. Then, on llama.cpp's own prefix at every step, our choice
- * must be its choice or a near tie, and its best tokens must have about the same log-probabilities here.
+ * Greedy output must equal llama.cpp's up to the first near tie. Then, given llama.cpp's own prefix at every step, our choice must be
+ * its choice or a near tie, and its best tokens must have about the same log-probabilities here.
  */
 export async function compareGguf(
   runner: ModelRunner,
@@ -72,8 +73,8 @@ export async function compareGguf(
   weights: keyof typeof MEAN_NATS,
 ): Promise<void> {
   const own = await runner.greedy(fixture.prompt, fixture.greedy.length);
-  const parting = own.findIndex((token, step) => token !== fixture.greedy[step]);
-  if (parting >= 0) assertNearTie(fixture, parting, own[parting]);
+  const mismatch = own.findIndex((token, step) => token !== fixture.greedy[step]);
+  if (mismatch >= 0) assertNearTie(fixture, mismatch, own[mismatch]);
 
   runner.reset();
   const rows = await runner.logits([...fixture.prompt, ...fixture.greedy.slice(0, -1)]);
@@ -98,10 +99,4 @@ function assertNearTie(fixture: Pick<GgufFixture, "top">, step: number, token: n
     gap <= NEAR_TIE_NATS,
     `step ${step}: chose ${token}, which llama.cpp puts ${gap} nats below ${best[0]?.[0]}`,
   );
-}
-
-function logSoftmax(logits: Float32Array): Float64Array {
-  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity);
-  const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0));
-  return Float64Array.from(logits, (logit) => logit - most - total);
 }

@@ -9,15 +9,15 @@ import {
 } from "@octavo/artifacts/testing/model-fixtures";
 import { ModelRunner } from "./model-runner.js";
 
-/** Of the largest logit of a row: f32 and f16 products are summed in f32; bf16 ones may round the activations to bf16 first. */
+/** Relative to the largest logit of a row: f32 and f16 products are summed in f32; bf16 kernels may round activations to bf16 first. */
 const TOLERANCE = { f32: 2e-5, f16: 1e-4, bf16: 2e-2 } as const;
 
 /** Of a step and of the sequence. */
 const MAX_TOKENS = 400;
 
 /**
- * Holds every model family on a backend against what transformers computed from the same weights. `quantized` says how the backend
- * computes with quantised weights: on f32 activations, or on ones rounded to bf16.
+ * Compares every model family on a backend with what transformers computed from the same weights. `quantized` says how the
+ * backend multiplies quantised weights: with f32 activations, or with activations rounded to bf16.
  */
 export function modelOracleSuite(
   name: string,
@@ -67,8 +67,8 @@ export async function compareGreedy(
 }
 
 /**
- * Half-precision weights may choose another token where the oracle's margin is smaller than their error: on the oracle's
- * own path, its choice must be within twice the tolerance of the best at every step.
+ * Half-precision weights may choose another token where the oracle's margin is smaller than their error: given the oracle's own
+ * tokens, its choice must be within twice the tolerance of the best at every step.
  */
 export async function compareChoices(
   runner: ModelRunner,
@@ -89,7 +89,7 @@ export async function compareChoices(
   }
 }
 
-/** In unequal pieces through the KV cache, as chunked prefill would do it. */
+/** In unequal chunks through the KV cache, like chunked prefill. */
 async function compareLongPrompt(
   runner: ModelRunner,
   fixture: ModelFixture,

@@ -32,7 +32,7 @@ export class ModelRunner implements Disposable {
     this.#checkpoint = checkpoint;
     this.#model = model;
     this.#cache = cache;
-    // Backwards, so that a program that ignores the block table is found out.
+    // In reverse, so that a program that ignores the block table fails.
     this.#blocks = Int32Array.from({ length: cache.numBlocks }, (_, index) => cache.numBlocks - 1 - index);
   }
 
@@ -69,7 +69,7 @@ export class ModelRunner implements Disposable {
     return this.#model.saved;
   }
 
-  /** Runs what follows under the adapter in `folder`, or under none. */
+  /** Uses the adapter in `folder`, or none, from now on. */
   async adapt(folder: string | undefined): Promise<void> {
     this.#adapter?.[Symbol.dispose]();
     this.#adapter = undefined;
@@ -83,7 +83,7 @@ export class ModelRunner implements Disposable {
     this.#adapter = (await packAdapter(target, modules)).handle;
   }
 
-  /** Forgets the sequence; the next tokens start a new one. */
+  /** Starts a new sequence. */
   reset(): void {
     this.#length = 0;
   }

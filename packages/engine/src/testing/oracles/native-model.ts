@@ -9,7 +9,7 @@ import type { ModelUnderTest } from "../schedules/schedule-properties.js";
 
 const MAX_MODEL_LEN = 64;
 
-/** A fixture checkpoint on the native backend, for suites that drive engines of their own over it, with the adapters in folders. */
+/** A fixture checkpoint on the native backend with adapters loaded from folders, for suites that run their own engines. */
 export async function openNativeModel(
   path: string,
   kvDtype: KvDtype,

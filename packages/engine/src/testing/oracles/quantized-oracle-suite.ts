@@ -6,8 +6,8 @@ import { compareChoices, compareGreedy, compareLogits } from "./model-oracle-sui
 import { ModelRunner } from "./model-runner.js";
 
 /**
- * Holds every quantisation scheme on a backend against transformers on the dequantised weights. The reference backend uses
- * the dequantised values themselves, so there the difference is one of summation alone; kernels quantise activations too.
+ * Compares every quantisation scheme on a backend with transformers on the dequantised weights. The reference backend uses the
+ * dequantised values themselves, so there only the order of summation differs; kernels also quantise activations.
  */
 export function quantizedOracleSuite(name: string, openBackend: () => Backend, tolerance: number): void {
   describe(`quantised checkpoints on the ${name} backend against transformers on the dequantised weights`, () => {

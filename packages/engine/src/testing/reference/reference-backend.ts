@@ -29,8 +29,8 @@ import { runReferenceStep } from "./reference-step.js";
 import type { StoredType } from "@octavo/artifacts/testing/quantize";
 
 /**
- * A backend in plain TypeScript, for numbers alone: dequantised weights, sums in double precision, greedy rows, no speed.
- * It tells whether a model's program is right without the native kernels, and what those should have computed.
+ * A backend in plain TypeScript for reference numbers: dequantised weights, sums in double precision, greedy rows, no speed. It
+ * shows whether a model's program is right without the native kernels, and what those should have computed.
  */
 export class ReferenceBackend implements Backend {
   readonly info = { name: "reference", instructionSet: "none", features: [], numThreads: 1 };
@@ -60,7 +60,7 @@ export class ReferenceBackend implements Backend {
   }
 
   createSamplerState(): never {
-    throw new OctavoError("not_implemented", "The reference backend decodes greedily alone.");
+    throw new OctavoError("not_implemented", "The reference backend only decodes greedily.");
   }
 
   compile(spec: ProgramSpec): Program {

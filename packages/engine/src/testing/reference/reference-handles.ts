@@ -61,7 +61,7 @@ export class ReferenceVector implements Vector {
   [Symbol.dispose](): void {}
 }
 
-/** Keys and values of every slot, `[layer][slot * numKvHeads * headDim]`, in f32 whatever dtype was asked for. */
+/** Keys and values of every slot, `[layer][slot * numKvHeads * headDim]`, always in f32. */
 export class ReferenceKvCache implements KvCache {
   readonly numBlocks: number;
   readonly blockSize: number;

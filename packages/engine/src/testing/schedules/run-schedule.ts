@@ -9,26 +9,26 @@ import { collect, type CollectedSequence } from "../fakes/engine-fixture.js";
 import { OracleDrafter } from "../drafters/oracle-drafter.js";
 import type { ScheduledRequest, ScheduleSettings } from "./schedule-cases.js";
 
-/** What engines for all schedules of one model have in common. */
-export type EngineParts = Pick<
+/** The options shared by the engines of all schedules of one model. */
+export type ModelEngineOptions = Pick<
   EngineOptions,
   "backend" | "program" | "tokenizer" | "vocabSize" | "hiddenSize" | "eosTokenIds" | "kv" | "maxModelLen"
 > & { readonly adapters?: readonly LoadedAdapter[] | undefined };
 
-/** What a request got, down to the bits of the logits. */
-export interface Outcome {
+/** The result of a request, down to the bits of the logits. */
+export interface ScheduleOutcome {
   readonly sequences: readonly CollectedSequence[];
   readonly promptLogprobs: readonly unknown[] | undefined;
-  /** As the engine gives them, where they were asked for. */
+  /** As the engine gives them, if requested. */
   readonly logitsDigests: readonly (readonly string[])[] | undefined;
   /** Digest of the logits by `sequence:position`. */
   readonly logits: ReadonlyMap<string, string>;
   readonly embedding: Float32Array | undefined;
-  /** The reader left before the end. */
+  /** The reader left early. */
   readonly isPartial: boolean;
 }
 
-/** Alone, in one piece, without cache: what every schedule must reproduce. */
+/** Alone, unchunked, without cache: what every schedule must reproduce. */
 export function soloSettings(maxModelLen: number): ScheduleSettings {
   return {
     blockSize: 16,
@@ -46,15 +46,16 @@ export function soloSettings(maxModelLen: number): ScheduleSettings {
 }
 
 /**
- * Runs requests through one engine, with drafts from their `expected` outcomes where the settings have drafts, checking after every step that blocks are conserved and after the last that all came back.
+ * Runs requests through one engine, with drafts from their `expected` outcomes if the settings have drafts. Checks after every step
+ * that blocks are conserved, and at the end that all were returned.
  */
 export async function runSchedule(
-  parts: EngineParts,
+  parts: ModelEngineOptions,
   settings: ScheduleSettings,
   requests: readonly ScheduledRequest[],
-  expected: readonly Outcome[] = [],
+  expected: readonly ScheduleOutcome[] = [],
   onFault?: (kind: FaultKind) => void,
-): Promise<Outcome[]> {
+): Promise<ScheduleOutcome[]> {
   const { spareBlocks, preemptions, drafts, faults, ...options } = settings;
   const drafter =
     drafts &&
@@ -90,7 +91,7 @@ export async function runSchedule(
       onLogits: (requestId, index, position, row) => {
         const seen = logits[Number(requestId)]!;
         const key = `${index}:${position}`;
-        assert(!seen.has(key), `position ${key} of request ${requestId} was given out twice`);
+        assert(!seen.has(key), `position ${key} of request ${requestId} was delivered twice`);
         seen.set(
           key,
           createHash("sha256")
@@ -124,7 +125,7 @@ export async function runSchedule(
   await engine.drain(0);
   engine.checkIntegrity();
   assert.equal(engine.stats.freeBlocks + engine.stats.cachedBlocks, engine.stats.totalBlocks);
-  assert.equal(drafter?.numSequences ?? 0, 0, "the drafter was not told of a sequence's end");
+  assert.equal(drafter?.numSequences ?? 0, 0, "the drafter was not told that a sequence ended");
   await engine[Symbol.asyncDispose]();
   return settled.map((result) => {
     if (result.status === "rejected") throw result.reason;
@@ -140,7 +141,7 @@ async function run(
   logits: ReadonlyMap<string, string>,
   stepReached: (step: number) => Promise<void>,
   { schedulingPolicy, faults }: ScheduleSettings,
-): Promise<Outcome> {
+): Promise<ScheduleOutcome> {
   const { leaves, pooling } = request;
   const requestId = String(index);
   const promptTokens = Int32Array.from(request.promptTokens);

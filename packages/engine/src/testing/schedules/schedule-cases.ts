@@ -14,23 +14,23 @@ export interface ScheduledRequest {
   readonly promptTokens: readonly number[];
   readonly params: SamplingParams;
   readonly pooling: "mean" | "last";
-  /** Which of the subject's adapters it runs under. */
+  /** Index of the adapter it runs under. */
   readonly adapter?: number | undefined;
   readonly priority: number;
   readonly account: Account;
-  /** Submitted after that many steps. */
+  /** Steps after which it is submitted. */
   readonly arrivalStep: number;
-  /** When its reader leaves: after that many events, or by signal after that many steps; undefined reads to the end. */
+  /** When its reader leaves: after a number of events, or by signal after a number of steps; undefined reads to the end. */
   readonly leaves: { readonly how: "return" | "signal"; readonly after: number } | undefined;
   readonly wantLogitsDigests?: boolean;
-  /** Only where the settings have faults. */
+  /** Ignored unless the settings have faults. */
   readonly faults?: RequestFaults | undefined;
 }
 
-/** How the engine that runs a schedule is set. */
+/** Engine settings of a schedule. */
 export interface ScheduleSettings {
   readonly blockSize: number;
-  /** Blocks beyond those of one longest sequence. */
+  /** Blocks beyond those of one sequence of full length. */
   readonly spareBlocks: number;
   readonly maxNumSeqs: number;
   readonly maxNumBatchedTokens: number;
@@ -39,13 +39,13 @@ export interface ScheduleSettings {
   readonly longPrefillTokenThreshold: number;
   readonly schedulingPolicy: SchedulingPolicyName;
   readonly maxLoras?: number;
-  /** Which running sequences are preempted before each step, one list a step; none after its end. */
+  /** Running sequences to preempt before each step: one list of indices per step. */
   readonly preemptions: readonly (readonly number[])[];
   /** Drafts with mostly right tokens, made at once or by a drafter that takes time. */
   readonly drafts:
     | { readonly maxTokens: number; readonly isCostly: boolean; readonly seed: number }
     | undefined;
-  /** Which are added after so many steps; undefined: the engine takes no faults. */
+  /** Faults to add after a number of steps; undefined disables fault injection. */
   readonly faults: readonly { readonly step: number; readonly fault: Fault }[] | undefined;
 }
 
@@ -54,18 +54,18 @@ export interface ScheduleCase {
   readonly settings: ScheduleSettings;
 }
 
-/** Bounds of what a subject can run. */
+/** What the model under test can run. */
 export interface CaseLimits {
   readonly vocabSize: number;
   readonly eosTokenIds: readonly number[];
   readonly maxModelLen: number;
   readonly maxRequests: number;
-  /** Without them all rows are greedy and free of penalties. */
+  /** Without, all rows are greedy and have no penalties. */
   readonly hasSampling: boolean;
   readonly adapters?: readonly unknown[] | undefined;
 }
 
-/** Prompts are cut from few sources, so that many share prefixes of every length. */
+/** Prompts are prefixes of a few sources, so that many share prefixes of every length. */
 function prompts(limits: CaseLimits): fc.Arbitrary<readonly number[]> {
   const length = fc.integer({ min: 1, max: Math.floor(limits.maxModelLen / 2) });
   const source = fc.integer({ min: 1, max: 3 });
@@ -147,7 +147,7 @@ function requests(limits: CaseLimits): fc.Arbitrary<readonly ScheduledRequest[]>
   return fc.array(request, { minLength: 1, maxLength: limits.maxRequests });
 }
 
-/** Happenings of a moment, and some that go on to the end. */
+/** Faults that happen once, and faults that last. */
 function faults(limits: CaseLimits): fc.Arbitrary<NonNullable<ScheduleSettings["faults"]>> {
   const forced = fc.record({
     kind: fc.constantFrom<("evict" | "preempt")[]>("evict", "preempt"),

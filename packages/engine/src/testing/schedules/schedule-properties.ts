@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
 import type { FaultKind } from "../../faults/fault.js";
-import { type EngineParts, type Outcome, runSchedule, soloSettings } from "./run-schedule.js";
+import { type ModelEngineOptions, type ScheduleOutcome, runSchedule, soloSettings } from "./run-schedule.js";
 import { type CaseLimits, type ScheduledRequest, scheduleCases } from "./schedule-cases.js";
 
-/** A model to run under random schedules, on whichever backend. */
+/** A model to run under random schedules, on any backend. */
 export interface ModelUnderTest {
-  readonly parts: EngineParts;
-  /** Most tokens a step may have; at least twice `maxModelLen`. */
+  readonly parts: ModelEngineOptions;
+  /** Tokens per step, at most; at least twice `maxModelLen`. */
   readonly maxStepTokens: number;
   /** Default true: temperature, penalties, bias. */
   readonly hasSampling?: boolean;
@@ -22,10 +22,10 @@ export interface ScheduleSuiteOptions {
 }
 
 /**
- * Promise 1, the same tokens under any schedule, and promise 3, blocks are conserved: every request of a random
- * schedule (batches, chunk and block sizes, cache on and off, forced and natural preemptions, evictions and delays, policies,
- * neighbours that leave, drafts that come true or not) gets exactly what it gets alone, in one piece and without cache: token ids, text, logprobs, embeddings, and
- * logits to the last bit. Failures are shrunk and name their seed.
+ * Promise 1, the same tokens under any schedule, and promise 3, blocks are conserved: every request of a random schedule
+ * (batches, chunk and block sizes, cache on and off, forced and natural preemptions, evictions and delays, policies, neighbours
+ * that leave, accepted and rejected drafts) gets exactly what it gets alone, unchunked and without cache: token ids, text,
+ * logprobs, embeddings, and logits to the last bit. Failures are shrunk and name their seed.
  */
 export function scheduleProperties(
   name: string,
@@ -51,13 +51,13 @@ export function scheduleProperties(
       };
       const happened = new Set<FaultKind>();
       const property = fc.asyncProperty(scheduleCases(limits), async ({ requests, settings }) => {
-        const expected: Outcome[] = [];
+        const expected: ScheduleOutcome[] = [];
         for (const request of requests) expected.push(await solo(parts, request));
         const outcomes = await runSchedule(parts, settings, requests, expected, (kind) => happened.add(kind));
         for (const [index, outcome] of outcomes.entries()) compare(expected[index]!, outcome);
       });
       await fc.assert(property, { numRuns: options.numRuns, seed: options.seed ?? 1 });
-      assert(happened.has("evict") && happened.has("preempt"), "no faults happened: nothing was tried");
+      assert(happened.has("evict") && happened.has("preempt"), "no faults were injected");
     });
 
     test("a batch of 32 against each alone", async () => {
@@ -81,15 +81,15 @@ export function scheduleProperties(
   });
 }
 
-async function solo(parts: EngineParts, request: ScheduledRequest): Promise<Outcome> {
+async function solo(parts: ModelEngineOptions, request: ScheduledRequest): Promise<ScheduleOutcome> {
   const [outcome] = await runSchedule(parts, soloSettings(parts.maxModelLen), [
     { ...request, arrivalStep: 0, leaves: undefined, priority: 0 },
   ]);
   return outcome!;
 }
 
-/** Everything for one who stayed, a true beginning for one who left. */
-function compare(expected: Outcome, actual: Outcome): void {
+/** Everything must be equal; a prefix of it, for a reader that left. */
+function compare(expected: ScheduleOutcome, actual: ScheduleOutcome): void {
   for (const [key, digest] of actual.logits)
     assert.equal(digest, expected.logits.get(key), `logits at ${key}`);
   if (!actual.isPartial) {

@@ -4,17 +4,17 @@ import type { Observation } from "../observation.js";
 import { evaluatorsOf } from "../judging/pairs.js";
 import { rounded, roundedMean } from "../judging/rounded.js";
 
-export const saturationBuckets = ["idle", "warm", "saturating", "scaling"] as const;
-export type SaturationBucket = (typeof saturationBuckets)[number];
+const saturationBuckets = ["idle", "warm", "saturating", "scaling"] as const;
+type SaturationBucket = (typeof saturationBuckets)[number];
 
-export interface SaturationLimits {
+interface SaturationLimits {
   readonly warmFrom: number;
   readonly saturatingFrom: number;
   readonly scalingFrom: number;
 }
 
 /** The published bucket: queue depth over replicas when the request landed; undefined where a span says neither. */
-export function saturationOf(
+function saturationOf(
   { queueDepth, replicaCount }: Observation,
   limits: SaturationLimits,
 ): SaturationBucket | undefined {

@@ -12,9 +12,9 @@ import { observationFromAnswer, outputOf } from "./from-answer.js";
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Answers to the case so far, by condition. */
-export type EarlierAnswers = ReadonlyMap<string, Answer>;
+type EarlierAnswers = ReadonlyMap<string, Answer>;
 
-export interface PlannedRequest {
+export interface ScheduledCase {
   readonly condition: string;
   readonly target: Target;
   readonly tags?: readonly string[];
@@ -27,10 +27,10 @@ export interface PlannedRequest {
 /** One case with its requests in the order in which they are sent, one after another: conditions lie close in time. */
 export interface CasePlan {
   readonly evalCase: EvalCase;
-  readonly requests: readonly PlannedRequest[];
+  readonly requests: readonly ScheduledCase[];
 }
 
-export interface CollectOptions {
+interface CollectOptions {
   readonly bed: Pick<TestBed, "evaluators" | "seed" | "signal" | "onProgress" | "journal">;
   /** What the observations are for; those that a journal holds for the same plan are not sent again. */
   readonly purpose: string;
@@ -50,7 +50,7 @@ export interface CollectOptions {
 
 export interface SentRequest {
   readonly evalCase: EvalCase;
-  readonly planned: PlannedRequest;
+  readonly planned: ScheduledCase;
   readonly answer: Answer;
 }
 

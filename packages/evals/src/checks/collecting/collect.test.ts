@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { functionTarget } from "../../targets/function-target.js";
 import { checkNamed } from "../table.js";
-import { bedOf, casesOf, rightFor } from "../testing/test-bed.js";
+import { bedOf, testCases, rightFor } from "../testing/test-bed.js";
 
 describe("A/A runs on what was collected", () => {
   test("with conditions dealt by chance, checks seldom fail", async () => {
@@ -11,7 +11,7 @@ describe("A/A runs on what was collected", () => {
     const bed = bedOf(unstable, {
       baseline: unstable,
       replicas: [unstable, unstable, unstable],
-      cases: casesOf(40),
+      cases: testCases(40),
     });
     for (const name of ["quantization", "eviction", "replica-skew", "tail", "eviction-burst"]) {
       const quick =

@@ -2,7 +2,7 @@ import type { ServingRecordInfo } from "@octavo/protocol";
 import type { Answer } from "../../answers/answer.js";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { Score } from "../../evaluators/evaluator.js";
-import type { Observation, SlowGap } from "../observation.js";
+import type { Observation, ObservedSlowGap } from "../observation.js";
 import { factsOfHeaders } from "./from-headers.js";
 
 export interface ObservedUnder {
@@ -77,7 +77,7 @@ function valueOf(score: Score | number | null): number | null {
   return score.status === "scored" ? score.value : null;
 }
 
-function slowGapsOf({ slow_gaps: gaps }: ServingRecordInfo): readonly SlowGap[] {
+function slowGapsOf({ slow_gaps: gaps }: ServingRecordInfo): readonly ObservedSlowGap[] {
   return gaps.map(({ output, ms, usual_ms: usualMs, cause, parts }) => {
     const blamed = parts.find((part) => part.cause === cause);
     return {

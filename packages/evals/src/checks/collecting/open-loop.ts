@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { definedFields } from "@octavo/protocol";
 import type { Answer } from "../../answers/answer.js";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { Target } from "../../targets/target.js";
@@ -18,7 +19,7 @@ export interface SentCase {
   readonly answer: Answer;
 }
 
-export interface OpenLoopOptions {
+interface OpenLoopOptions {
   readonly signal: AbortSignal;
   /** A request that is due while so many are under way waits; its latency counts from when it was due. */
   readonly maxInFlight?: number;
@@ -39,10 +40,10 @@ const mostInFlight = 1024;
 export async function sendOpenLoop(
   target: Target,
   schedule: Iterable<ScheduledCase>,
-  { signal: given, maxInFlight = mostInFlight, onAnswer }: OpenLoopOptions,
+  { signal: outer, maxInFlight = mostInFlight, onAnswer }: OpenLoopOptions,
 ): Promise<readonly SentCase[]> {
   // every request under way listens to it
-  const signal = AbortSignal.any([given]);
+  const signal = AbortSignal.any([outer]);
   setMaxListeners(0, signal);
   const beginEpochMs = Date.now();
   const beginMs = performance.now();
@@ -61,8 +62,7 @@ export async function sendOpenLoop(
         .answer(evalCase, {
           signal,
           scheduledEpochMs: beginEpochMs + scheduled.atMs,
-          ...(tenant === undefined ? {} : { tenant }),
-          ...(extraBody === undefined ? {} : { extraBody }),
+          ...definedFields({ tenant, extraBody }),
         })
         .then((answer) => {
           const sent = { scheduled, answer };

@@ -13,7 +13,7 @@ export interface LookPlan {
   readonly axisTags: readonly string[];
 }
 
-export interface CollectedInSequence {
+interface CollectedInSequence {
   readonly observations: readonly Observation[];
   readonly notes: readonly string[];
 }

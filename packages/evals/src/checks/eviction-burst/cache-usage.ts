@@ -45,7 +45,7 @@ export class CacheUsageWatch {
     while (!signal.aborted) {
       try {
         const text = await this.#target.metrics?.(signal);
-        const usage = text === undefined ? undefined : readUsage(text);
+        const usage = text === undefined ? undefined : cacheUsageOf(text);
         if (usage === undefined) return;
         this.#samples.push({ epochMs: Date.now(), usage });
         await sleep(intervalMs, undefined, { signal });
@@ -57,7 +57,7 @@ export class CacheUsageWatch {
 }
 
 /** The gauge out of a page in Prometheus' text format; undefined where it is not there. */
-export function readUsage(page: string): number | undefined {
+export function cacheUsageOf(page: string): number | undefined {
   for (const gauge of gauges) {
     const values = page.split("\n").flatMap((line) => {
       if (!line.startsWith(gauge)) return [];

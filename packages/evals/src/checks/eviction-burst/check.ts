@@ -10,7 +10,13 @@ import { intervalsFigure } from "../judging/figures.js";
 import { planPairs, points } from "../judging/loss-effect.js";
 import { pairConditions } from "../judging/pairs.js";
 import { compareAnswers } from "../eviction/same-answers.js";
-import { decide, type Limits, marginEffect, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
+import {
+  decide,
+  type EffectLimits,
+  marginEffect,
+  overallVerdict,
+  type TestedEffect,
+} from "../judging/verdicts.js";
 import { evictionBurstSettings, type EvictionBurstSettings } from "./settings.js";
 import { memoryOf, riseSeconds } from "./memory.js";
 
@@ -139,7 +145,7 @@ function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSett
   return { effects, notes };
 }
 
-function shareEffect(name: string, count: number, of: number, limits: Limits): TestedEffect {
+function shareEffect(name: string, count: number, of: number, limits: EffectLimits): TestedEffect {
   return marginEffect(
     {
       name,

@@ -3,7 +3,7 @@ import test, { describe } from "node:test";
 import type { Target } from "../../targets/target.js";
 import { checkNamed } from "../table.js";
 import { bedOf, rightFor, type Sent, watched } from "../testing/test-bed.js";
-import { readUsage } from "./cache-usage.js";
+import { cacheUsageOf } from "./cache-usage.js";
 import { fillerCase } from "../collecting/filler.js";
 
 describe("collecting for a burst", () => {
@@ -44,11 +44,14 @@ describe("collecting for a burst", () => {
 
   test("the gauge is read under both of its names, and nonsense is not", () => {
     assert.equal(
-      readUsage('vllm:kv_cache_usage_perc{engine="0"} 0.5\nvllm:kv_cache_usage_perc{engine="1"} 0.75\n'),
+      cacheUsageOf('vllm:kv_cache_usage_perc{engine="0"} 0.5\nvllm:kv_cache_usage_perc{engine="1"} 0.75\n'),
       0.75,
     );
-    assert.equal(readUsage("vllm:gpu_cache_usage_perc 1.0\n"), 1);
-    assert.equal(readUsage("vllm:kv_cache_usage_perc NaN\nvllm:kv_cache_usage_perc_total 0.5\n"), undefined);
-    assert.equal(readUsage(""), undefined);
+    assert.equal(cacheUsageOf("vllm:gpu_cache_usage_perc 1.0\n"), 1);
+    assert.equal(
+      cacheUsageOf("vllm:kv_cache_usage_perc NaN\nvllm:kv_cache_usage_perc_total 0.5\n"),
+      undefined,
+    );
+    assert.equal(cacheUsageOf(""), undefined);
   });
 });

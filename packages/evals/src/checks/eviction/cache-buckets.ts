@@ -2,7 +2,7 @@ import type { RuleOfThumb } from "../check.js";
 import type { Observation } from "../observation.js";
 import { evaluatorsOf } from "../judging/pairs.js";
 
-export interface CacheBucketEdges {
+interface CacheBucketEdges {
   /** A cache hit ratio above it is high. */
   readonly high: number;
   /** Above it and not high is medium; the rest is low. */

@@ -4,7 +4,7 @@ import type { ServingRecordInfo } from "@octavo/protocol";
 import type { Answer } from "../../answers/answer.js";
 import type { Target } from "../../targets/target.js";
 import { checkNamed } from "../table.js";
-import { bedOf, type Body, casesOf, rightFor, type Sent, watched } from "../testing/test-bed.js";
+import { bedOf, type Body, testCases, rightFor, type Sent, watched } from "../testing/test-bed.js";
 
 /** Octavo's record with what these checks read. */
 function record(fields: Partial<ServingRecordInfo>): ServingRecordInfo {
@@ -77,7 +77,7 @@ function evicting(
 describe("collecting for eviction", () => {
   test("a server that takes faults loses blocks within the answer, and one that breaks is caught", async () => {
     const sent: Sent[] = [];
-    const cases = casesOf(90);
+    const cases = testCases(90);
     const { result } = await checkNamed("eviction").run(
       bedOf(evicting(sent, { takesFaults: true }), { cases }),
       {},
@@ -102,7 +102,7 @@ describe("collecting for eviction", () => {
 
   test("a server that takes none is asked with the prompt cached and under a salt nobody used", async () => {
     const sent: Sent[] = [];
-    const cases = casesOf(90);
+    const cases = testCases(90);
     const { result, observations } = await checkNamed("eviction").run(
       bedOf(evicting(sent, { takesFaults: false }), { cases }),
       { concurrency: 1 },

@@ -5,7 +5,7 @@ import { evaluatorsOf, type Pair, type Pairing, type ScorePair, scorePairs } fro
 import { lossEffect, type Planned, points } from "../judging/loss-effect.js";
 import { marginEffect, type TestedEffect } from "../judging/verdicts.js";
 
-export interface SameAnswersLimits {
+interface SameAnswersLimits {
   readonly alpha: number;
   /** Share of answers that may differ where nothing shows that they were worth as much. */
   readonly differenceMargin: number;

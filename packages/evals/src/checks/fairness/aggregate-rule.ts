@@ -4,7 +4,7 @@ import type { Observation } from "../observation.js";
 import { groupBy } from "../judging/group-by.js";
 import { rounded } from "../judging/rounded.js";
 
-export interface AggregateRule {
+interface AggregateRule {
   readonly ruleOfThumb: RuleOfThumb;
   readonly aggregateP99Ms: number | undefined;
 }

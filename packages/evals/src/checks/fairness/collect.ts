@@ -9,7 +9,7 @@ import { observeSent, type SentUnder } from "../collecting/observe-sent.js";
 import { inOrder, type ScheduledCase, sendOpenLoop } from "../collecting/open-loop.js";
 import type { Target } from "../../targets/target.js";
 
-export interface TwoTenants {
+interface TwoTenants {
   readonly smallRequestsPerMinute: number;
   readonly largeRequestsPerMinute: number;
   readonly largeBurstiness: number;

@@ -36,7 +36,7 @@ export function latencySeries(
 }
 
 /** Fortieths of the time in which more than twice the mean number of requests came. */
-export function burstSpans(
+function burstSpans(
   others: readonly Observation[],
   beginMs: number,
 ): readonly { readonly label: string; readonly from: number; readonly to: number }[] {

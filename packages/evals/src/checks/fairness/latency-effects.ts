@@ -3,9 +3,9 @@ import { type Latency, tooManyFailed } from "../judging/answered-latencies.js";
 import { moreOften } from "../judging/more-often.js";
 import { levelFor, percentileName, quantileRatio, ratioEffect } from "../judging/quantile-ratio.js";
 import { latencyBlocks } from "../judging/time-blocks.js";
-import { type Limits, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
+import { type EffectLimits, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 
-export interface LatencyLimits {
+interface LatencyLimits {
   readonly firstTokenMargin: number;
   readonly e2eMargin: number;
   readonly failureMargin: number;
@@ -48,7 +48,7 @@ function waitEffect(
   { solo, shared }: OwnTraffic,
   name: string,
   of: Latency,
-  limits: Limits,
+  limits: EffectLimits,
   { level: wanted, numBlocks, resamples, seed }: LatencyLimits,
 ): TestedEffect {
   if (soloFailures(solo) !== undefined) return unseenEffect(`${name}, over solo`, limits, "ratio");
@@ -67,7 +67,11 @@ function waitEffect(
 }
 
 /** Where none failed there is nothing to judge: that a rare failure does not exist takes more requests than latencies do. */
-function failureEffects({ solo, shared }: OwnTraffic, name: string, limits: Limits): readonly TestedEffect[] {
+function failureEffects(
+  { solo, shared }: OwnTraffic,
+  name: string,
+  limits: EffectLimits,
+): readonly TestedEffect[] {
   const failed = (seen: readonly Observation[]) => ({
     successes: seen.filter(({ failureCode }) => failureCode !== undefined).length,
     trials: seen.length,

@@ -3,12 +3,12 @@ import { levelFor, percentileName, quantileRatio, ratioEffect } from "../judging
 import { marginEffect, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 import type { JitterSettings } from "./settings.js";
 
-export interface GapSlices {
+interface GapSlices {
   readonly baseline: readonly (readonly number[])[];
   readonly current: readonly (readonly number[])[];
 }
 
-export interface GapJudgement {
+interface GapJudgement {
   readonly effects: readonly TestedEffect[];
   /** Gaps longer than this are long; undefined without a baseline. */
   readonly longFromMs: number | undefined;

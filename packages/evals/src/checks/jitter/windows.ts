@@ -4,7 +4,7 @@ import type { Observation } from "../observation.js";
 import { groupBy } from "../judging/group-by.js";
 import { rounded } from "../judging/rounded.js";
 
-export interface WindowRule {
+interface WindowRule {
   readonly factor: number;
   readonly windowMs: number;
   readonly baselineMs: number;
@@ -12,7 +12,7 @@ export interface WindowRule {
 }
 
 /** The published per-token latency: duration over tokens of each completed call. */
-export function perTokenMs({ durationMs, completionTokens, failureCode }: Observation): number | undefined {
+function perTokenMs({ durationMs, completionTokens, failureCode }: Observation): number | undefined {
   return failureCode !== undefined || !completionTokens ? undefined : durationMs / completionTokens;
 }
 

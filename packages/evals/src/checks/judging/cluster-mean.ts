@@ -55,7 +55,7 @@ export function meanIntervalOver(mean: ClusterMean, confidence: number): Interva
 }
 
 /** How far one mean lies below another, with what it takes to hold that against a margin. */
-export interface Drop {
+interface Drop {
   readonly drop: number;
   readonly interval: Interval | undefined;
   /** Two-sided, of "the drop is at most `margin`". */

@@ -2,13 +2,13 @@ import { pairsForNonInferiority } from "@octavo/statistics";
 import type { SampleSize } from "../check.js";
 import type { PairedComparison } from "./paired-comparison.js";
 import { casesForSequence } from "./sequence-bounds.js";
-import { type Limits, marginEffect, type TestedEffect } from "./verdicts.js";
+import { type EffectLimits, marginEffect, type TestedEffect } from "./verdicts.js";
 
 /**
  * A loss against a margin. A margin of zero on independent right and wrong answers is decided by the exact test of McNemar
  * (1947).
  */
-export function lossEffect(name: string, compared: PairedComparison, limits: Limits): TestedEffect {
+export function lossEffect(name: string, compared: PairedComparison, limits: EffectLimits): TestedEffect {
   const { margin, alpha } = limits;
   const isExact = margin === 0 && compared.mcnemarPValue !== undefined;
   return marginEffect(

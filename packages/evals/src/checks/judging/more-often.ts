@@ -1,5 +1,5 @@
 import { type Interval, newcombeDifference } from "@octavo/statistics";
-import { type Limits, marginEffect, type TestedEffect } from "./verdicts.js";
+import { type EffectLimits, marginEffect, type TestedEffect } from "./verdicts.js";
 
 const least = 1e-12;
 
@@ -27,7 +27,12 @@ interface Share {
 }
 
 /** How much more often something happens in `observed` than in `reference`: Newcombe's interval for two proportions. */
-export function moreOften(name: string, observed: Share, reference: Share, limits: Limits): TestedEffect {
+export function moreOften(
+  name: string,
+  observed: Share,
+  reference: Share,
+  limits: EffectLimits,
+): TestedEffect {
   const at = (confidence: number) => newcombeDifference(observed, reference, confidence);
   const { estimate, interval } = at(1 - limits.alpha);
   const pValue = pValueByInversion((confidence) => at(confidence).interval, limits.margin);

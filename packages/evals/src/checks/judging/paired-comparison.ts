@@ -32,7 +32,7 @@ export interface PairedComparison extends LossBounds {
   readonly isSequential: boolean;
 }
 
-export interface PairedOptions {
+interface PairedOptions {
   /** The scores are looked at more than once, as they come: their bounds hold at every look. Default false. */
   readonly isSequential?: boolean;
 }

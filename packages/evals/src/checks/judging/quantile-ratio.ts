@@ -7,7 +7,7 @@ import {
 } from "@octavo/statistics";
 import type { SampleSize } from "../check.js";
 import { BlockDraws } from "./block-draws.js";
-import { type Limits, marginEffect, type TestedEffect } from "./verdicts.js";
+import { type EffectLimits, marginEffect, type TestedEffect } from "./verdicts.js";
 
 /** What was measured in one stretch of time under two conditions. */
 export interface TimeBlock {
@@ -15,7 +15,7 @@ export interface TimeBlock {
   readonly observed: readonly number[];
 }
 
-export interface QuantileRatio {
+interface QuantileRatio {
   readonly level: number;
   readonly reference: number;
   readonly observed: number;
@@ -27,7 +27,7 @@ export interface QuantileRatio {
   readonly pValueBeyond: (margin: number) => number | undefined;
 }
 
-export interface RatioOptions {
+interface RatioOptions {
   readonly level: number;
   readonly resamples: number;
   readonly seed: number;
@@ -90,7 +90,7 @@ export function ratioEffect(
   name: string,
   method: string,
   ratio: QuantileRatio | undefined,
-  limits: Limits,
+  limits: EffectLimits,
 ): TestedEffect {
   return marginEffect(
     {

@@ -36,7 +36,7 @@ export function pairArrivals(
   });
 }
 
-export interface LatencyBlocks {
+interface LatencyBlocks {
   readonly blocks: readonly TimeBlock[];
   readonly isPaired: boolean;
   /** Of the side that has fewer. */

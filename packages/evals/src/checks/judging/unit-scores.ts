@@ -1,6 +1,6 @@
 import type { Observation } from "../observation.js";
 
-export interface UnitScores {
+interface UnitScores {
   readonly observations: readonly Observation[];
   /** Of evaluators that were left out. */
   readonly notes: readonly string[];

@@ -10,7 +10,7 @@ export interface TestedEffect extends Omit<Hypothesis, "verdict"> {
 }
 
 /** The margin is fixed before the run; the interval has confidence 1 - alpha. */
-export interface Limits {
+export interface EffectLimits {
   readonly margin: number;
   readonly alpha: number;
 }
@@ -19,7 +19,7 @@ type Measured = Pick<TestedEffect, "name" | "method" | "estimate" | "interval" |
   Partial<Pick<TestedEffect, "unit" | "isWithin">>;
 
 /** An effect against its margin. Default: a share, within the margin where the interval's upper end is. */
-export function marginEffect(measured: Measured, { margin, alpha }: Limits): TestedEffect {
+export function marginEffect(measured: Measured, { margin, alpha }: EffectLimits): TestedEffect {
   const { interval } = measured;
   const isWithin = interval !== undefined && interval[1] <= margin;
   return { unit: "share", isWithin, ...measured, confidence: 1 - alpha, margin };
@@ -28,7 +28,7 @@ export function marginEffect(measured: Measured, { margin, alpha }: Limits): Tes
 /** An effect of which nothing was seen. */
 export function unseenEffect(
   name: string,
-  limits: Limits,
+  limits: EffectLimits,
   unit: TestedEffect["unit"] = "share",
   method = "none: nothing to compare",
 ): TestedEffect {

@@ -11,7 +11,7 @@ import { pairConditions } from "../judging/pairs.js";
 import { rounded, roundedMean } from "../judging/rounded.js";
 import { decide, overallVerdict, unseenEffect } from "../judging/verdicts.js";
 import { type Axis, axesOf } from "./axes.js";
-import { quantizationSettings, type QuantizationSettings } from "./settings.js";
+import { quantizationSettings, type QuantizationCheckSettings } from "./settings.js";
 
 /**
  * Does the variant that ships lose answers that the unquantised model gets right? Each axis is paired by case and held
@@ -75,7 +75,7 @@ function missingShareOf({ scored, oneSided }: Axis): number {
   return oneSided / Math.max(1, scored.length + oneSided);
 }
 
-function notesOf(axis: Axis, settings: QuantizationSettings): readonly string[] {
+function notesOf(axis: Axis, settings: QuantizationCheckSettings): readonly string[] {
   const { name, compared, oneSided } = axis;
   const notes: string[] = [];
   if (compared !== undefined) {
@@ -117,7 +117,7 @@ function excess({ estimate = 0, margin = 0 }: Hypothesis): number {
 function ruleOfThumb(
   axes: readonly Axis[],
   observations: readonly Observation[],
-  settings: QuantizationSettings,
+  settings: QuantizationCheckSettings,
 ): RuleOfThumb {
   let tripped = false;
   const rows: (string | number | null)[][] = [];

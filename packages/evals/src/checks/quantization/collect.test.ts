@@ -7,9 +7,9 @@ import { OctavoError } from "@octavo/protocol";
 import type { Evaluator } from "../../evaluators/evaluator.js";
 import { functionTarget } from "../../targets/function-target.js";
 import { openAiTarget } from "../../targets/openai-target.js";
-import { completion, sendJson, startFakeServer } from "../../testing/fake-openai-server.js";
+import { chatCompletion, replyJson, startFakeOpenAi } from "../../testing/fake-openai-server.js";
 import { checkNamed } from "../table.js";
-import { bedOf, casesOf, exact, rightFor, type Sent, watched } from "../testing/test-bed.js";
+import { bedOf, testCases, exact, rightFor, type Sent, watched } from "../testing/test-bed.js";
 import { ObservationJournal } from "../collecting/observation-journal.js";
 
 describe("collecting for quantization", () => {
@@ -114,11 +114,11 @@ describe("collecting for quantization", () => {
   });
 
   test("a reference that no server can score token by token is left out", async () => {
-    await using server = await startFakeServer({
-      "/v1/chat/completions": (_, response) => sendJson(response, 200, completion("right 0")),
+    await using server = await startFakeOpenAi({
+      "/v1/chat/completions": (_, response) => replyJson(response, 200, chatCompletion("right 0")),
     });
     const candidate = openAiTarget({ name: "candidate", baseUrl: server.baseUrl, model: "fake" });
-    const bed = bedOf(candidate, { baseline: functionTarget("b", rightFor), cases: casesOf(1) });
+    const bed = bedOf(candidate, { baseline: functionTarget("b", rightFor), cases: testCases(1) });
     const { observations } = await checkNamed("quantization").run(bed, { forced: true });
     assert(server.requests.length > 1);
     assert(observations.every(({ forced, scores }) => forced === undefined && scores["exact"] === 1));

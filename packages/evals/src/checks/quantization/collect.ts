@@ -1,14 +1,14 @@
 import { OctavoError } from "@octavo/protocol";
 import type { TestBed } from "../test-bed.js";
 import type { Observation } from "../observation.js";
-import type { QuantizationSettings } from "./settings.js";
+import type { QuantizationCheckSettings } from "./settings.js";
 import { forceReference } from "./forced-reference.js";
 import { collectCases, type CasePlan } from "../collecting/collect-cases.js";
 
 /** Every case to both variants, one right after the other; which of them comes first alternates. */
 export async function collectQuantization(
   bed: TestBed,
-  settings: QuantizationSettings,
+  settings: QuantizationCheckSettings,
 ): Promise<readonly Observation[]> {
   const { baseline, candidate } = bed;
   if (baseline === undefined)

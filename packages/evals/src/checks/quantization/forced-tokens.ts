@@ -4,7 +4,7 @@ import type { Pair } from "../judging/pairs.js";
 import { points } from "../judging/loss-effect.js";
 
 /** What of a check's result comes from a fixed text run through both sides token by token. */
-export interface ForcedComparison {
+interface ForcedComparison {
   readonly figures: readonly Chart[];
   readonly notes: readonly string[];
 }

@@ -1,5 +1,5 @@
 /** What a character of an answer is there for: quantisation breaks structure and values long before prose. */
-export type TextRole = "prose" | "json_key" | "json_value" | "tool_argument" | "structure";
+type TextRole = "prose" | "json_key" | "json_value" | "tool_argument" | "structure";
 
 /** Where JSON may stand: between marks that models put around calls and code, or as the whole text. */
 const blocks = /<tool_call>([\s\S]*?)<\/tool_call>|```(?:json)?\n([\s\S]*?)```/g;

@@ -12,7 +12,7 @@ export interface AgainstFleet {
   readonly lostCases: readonly LostCase[];
 }
 
-export interface LostCase {
+interface LostCase {
   readonly caseId: string;
   readonly own: number;
   readonly others: number;

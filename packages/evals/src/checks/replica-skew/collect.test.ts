@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { checkNamed } from "../table.js";
-import { bedOf, casesOf, rightFor, type Sent, watched } from "../testing/test-bed.js";
+import { bedOf, testCases, rightFor, type Sent, watched } from "../testing/test-bed.js";
 
 describe("collecting for replica skew", () => {
   test("every replica answers every case, in turns, and is known by whom was asked", async () => {
@@ -10,7 +10,7 @@ describe("collecting for replica skew", () => {
       watched(name, sent, (one) => (name === "b" ? "wrong" : rightFor(one))),
     );
     const { result } = await checkNamed("replica-skew").run(
-      bedOf(replicas[0]!, { replicas, cases: casesOf(60) }),
+      bedOf(replicas[0]!, { replicas, cases: testCases(60) }),
       {},
     );
     assert.deepEqual(

@@ -1,4 +1,5 @@
-import type { Observation, SlowGap } from "../observation.js";
+import { definedFields } from "@octavo/protocol";
+import type { Observation, ObservedSlowGap } from "../observation.js";
 import { callMarks, type Fact, factNames, type FactNames, scorePrefix } from "./fact-names.js";
 import { type SpanRecord, spanRecords } from "./span-record.js";
 
@@ -76,11 +77,11 @@ function observationOf(span: SpanRecord, condition: string): Observation {
     finishReason: text("finishReason"),
     scores: { ...scoresOf(facts), ...span.scores },
     output: text("output"),
-    ...present(recorded),
+    ...definedFields(recorded),
   };
 }
 
-function slowGapOf({ facts }: SpanRecord): SlowGap | undefined {
+function slowGapOf({ facts }: SpanRecord): ObservedSlowGap | undefined {
   const cause = textOf(facts, factNames.slowGapCause);
   const ms = numberOf(facts, factNames.slowGapMs) ?? numberOf(facts, factNames.gapMaxMs);
   if (cause === undefined || ms === undefined) return undefined;
@@ -128,10 +129,4 @@ function textOf(facts: ReadonlyMap<string, unknown>, names: FactNames): string |
     if (typeof first === "number") return String(first);
   }
   return undefined;
-}
-
-function present<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }

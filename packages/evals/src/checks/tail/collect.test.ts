@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { functionTarget } from "../../targets/function-target.js";
 import { checkNamed } from "../table.js";
-import { bedOf, casesOf, rightFor, type Sent, watched } from "../testing/test-bed.js";
+import { bedOf, testCases, rightFor, type Sent, watched } from "../testing/test-bed.js";
 import { agreementWith } from "./agreement.js";
 import { splitAnswer, tokenOffsets } from "./split-answer.js";
 
@@ -28,7 +28,7 @@ describe("collecting for the tail", () => {
       tokens: tokens.map((token) => (token.text === " seven" ? { ...token, text: " oops" } : token)),
       usage: { promptTokens: 900, completionTokens: 8, cachedTokens: 0 },
     }));
-    const cases = casesOf(1).map((one) => ({ ...one, expected: { outputs: [text] } }));
+    const cases = testCases(1).map((one) => ({ ...one, expected: { outputs: [text] } }));
     const { observations } = await checkNamed("tail").run(bedOf(candidate, { cases }), {
       part_tokens: 4,
       output_edges: [6],

@@ -10,7 +10,7 @@ import { BlockDraws } from "../judging/block-draws.js";
 import { fewestBlocks } from "../judging/quantile-ratio.js";
 import { marginEffect, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 
-export interface ScoreLimits {
+interface ScoreLimits {
   readonly scoreMargin: number;
   readonly worstShare: number;
   readonly alpha: number;

@@ -20,7 +20,7 @@ export const exact: Evaluator = {
 };
 
 /** Of each, the right answer is `rightFor` it. */
-export function casesOf(count: number): readonly EvalCase[] {
+export function testCases(count: number): readonly EvalCase[] {
   return Array.from({ length: count }, (_, index) => {
     const id = `case-${index}`;
     return { ...sampleOf({ case: { id } }).case, expected: { outputs: [`right ${index}`] } };
@@ -33,7 +33,7 @@ export function bedOf(candidate: Target, parts: Partial<TestBed> = {}): TestBed 
     baseline: undefined,
     replicas: [],
     startReplica: undefined,
-    cases: casesOf(6),
+    cases: testCases(6),
     evaluators: [exact],
     seed: 7,
     signal: new AbortController().signal,

@@ -30,7 +30,7 @@ interface Measure {
   readonly isRatio: boolean;
 }
 
-export interface DriftMargins {
+interface DriftMargins {
   readonly rateMargin: number;
   readonly dispersionMargin: number;
   readonly lengthMargin: number;

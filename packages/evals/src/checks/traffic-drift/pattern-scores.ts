@@ -5,14 +5,14 @@ import { drawWeights, fewestBlocks } from "../judging/quantile-ratio.js";
 import { consecutive, byTime } from "../judging/time-blocks.js";
 import { marginEffect, type TestedEffect } from "../judging/verdicts.js";
 import type { ResamplingOptions } from "./drift-effects.js";
-import { type Labelled, type Pattern, patterns } from "./patterns.js";
+import { type Labelled, type TrafficPattern, patterns } from "./patterns.js";
 
 export interface PatternSides {
   readonly production: readonly Labelled[];
   readonly evaluation: readonly Labelled[];
 }
 
-export interface PatternMargins extends ResamplingOptions {
+interface PatternMargins extends ResamplingOptions {
   readonly numBlocks: number;
   /** In which labels look around a request: requests of one such window share their labels. */
   readonly windowMs: number;
@@ -134,7 +134,7 @@ function blocksOf(
   const sorted = byTime(labelled.map(({ seen }) => seen));
   const lengthMs = (sorted.at(-1)?.scheduledEpochMs ?? 0) - (sorted[0]?.scheduledEpochMs ?? 0);
   const most = windowMs === 0 ? numBlocks : Math.max(1, Math.round(lengthMs / windowMs));
-  const labels = new Map<Observation, Pattern>(labelled.map(({ seen, pattern }) => [seen, pattern]));
+  const labels = new Map<Observation, TrafficPattern>(labelled.map(({ seen, pattern }) => [seen, pattern]));
   return consecutive(sorted, Math.min(numBlocks, most)).map((block) => {
     const sums = empty();
     for (const seen of block) {

@@ -47,7 +47,7 @@ export function bfclTools(value: unknown, place: Place): ToolDefinition[] {
 }
 
 /** A schema in the leaderboard's names of types as a JSON schema. */
-export function jsonSchema(schema: JsonSchema): JsonSchema {
+function jsonSchema(schema: JsonSchema): JsonSchema {
   const entries = Object.entries(schema).flatMap(([key, value]): [string, unknown][] => {
     if (key === "type" && typeof value === "string") {
       const type = jsonTypes.has(value) ? jsonTypes.get(value) : value;

@@ -14,21 +14,21 @@ interface RubricBase {
 }
 
 /** A question with two answers. */
-export interface PassFailRubric extends RubricBase {
+interface PassFailRubric extends RubricBase {
   readonly output: "pass_fail";
   readonly pass: string;
   readonly fail: string;
 }
 
 /** A quality in five grades: 1 stands for 0, 5 for 1. With probabilities of grades the score is their mean. */
-export interface ScaleRubric extends RubricBase {
+interface ScaleRubric extends RubricBase {
   readonly output: "score";
   readonly best: string;
   readonly worst: string;
 }
 
 /** One of several labels. */
-export interface ChoiceRubric extends RubricBase {
+interface ChoiceRubric extends RubricBase {
   readonly output: "choice";
   readonly question: string;
   readonly labels: readonly RubricLabel[];

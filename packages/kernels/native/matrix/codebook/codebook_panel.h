@@ -51,6 +51,7 @@ struct CodesTable4 {
     FloatTable table;
     explicit CodesTable4(const float* entries) : table(entries) {}
     void load(const uint8_t* __restrict codes, float* __restrict even, float* __restrict odd) const {
+        SIMD_UNROLL
         for (int i = 0; i < kPanelRows; i += Vec::width) {
             const IntVec index = widen_u8(codes + i);
             store(even + i, table.look_up(index));

@@ -54,7 +54,7 @@ FloatMatrix::FloatMatrix(std::unique_ptr<const InPlaceMatrix> in_place)
       rows_(in_place->rows()),
       cols_(in_place->cols()),
       in_place_(std::move(in_place)),
-      is_packed_(false),
+      progress_(false),
       table_(float_kernels()),
       multiply_(kernel_for(type_, table_)) {}
 
@@ -63,16 +63,11 @@ FloatMatrix::~FloatMatrix() = default;
 size_t FloatMatrix::pack_more(size_t bytes, ThreadPool& pool) {
     if (in_place_ == nullptr) return 0;
     if (memory_.size() == 0) memory_ = AlignedMemory(this->bytes());
-    const int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(bytes) / panel_bytes());
-    const int64_t begin = num_packed_;
-    const int64_t end = std::min(begin + wanted, panels());
-    in_place_->pack_panels(begin, end, memory_.data() + begin * panel_bytes(), pool);
-    num_packed_ = end;
-    if (end == panels()) {
-        in_place_.reset();
-        is_packed_.store(true);
-    }
-    return static_cast<size_t>((end - begin) * panel_bytes());
+    const size_t packed = progress_.advance(bytes, panel_bytes(), panels(), [&](int64_t begin, int64_t end) {
+        in_place_->pack_panels(begin, end, memory_.data() + begin * panel_bytes(), pool);
+    });
+    if (progress_.is_complete()) in_place_.reset();
+    return packed;
 }
 
 int64_t FloatMatrix::panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
@@ -108,7 +103,7 @@ void FloatMatrix::multiply(const void* rows, int64_t m, const LinearOutput& outp
     const uint8_t* encoded = static_cast<const uint8_t*>(rows);
     if (in_place_ != nullptr) {
         const auto from_panels = [&](const Tile& tile, float* sums, int64_t stride) {
-            if (tile.first_panel + tile.num_panels > num_packed_) return false;
+            if (tile.first_panel + tile.num_panels > progress_.num_packed()) return false;
             multiply_tile(encoded, m, tile, sums, stride);
             return true;
         };
@@ -136,7 +131,7 @@ void FloatMatrix::multiply_tile(const uint8_t* rows, int64_t m, const Tile& tile
 }
 
 void FloatMatrix::row(int64_t r, float* out) const {
-    if (in_place_ != nullptr && r / kPanelRows >= num_packed_) return in_place_->row(r, out);
+    if (in_place_ != nullptr && r / kPanelRows >= progress_.num_packed()) return in_place_->row(r, out);
     const uint8_t* panel = memory_.data() + r / kPanelRows * panel_bytes();
     const int64_t lane = r % kPanelRows;
     for (int64_t c = 0; c < cols_; ++c) {

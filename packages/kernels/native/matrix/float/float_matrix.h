@@ -1,10 +1,10 @@
 #pragma once
-#include <atomic>
 #include <memory>
 
 #include "../../core/aligned_memory.h"
 #include "float_kernels.h"
 #include "../matrix.h"
+#include "../pack_progress.h"
 #include "../source.h"
 #include "../tiles.h"
 
@@ -23,7 +23,7 @@ public:
     explicit FloatMatrix(std::unique_ptr<const InPlaceMatrix> in_place);
     ~FloatMatrix() override;
 
-    const uint8_t* packed() const override { return is_packed_.load() ? memory_.data() : nullptr; }
+    const uint8_t* packed() const override { return progress_.is_complete() ? memory_.data() : nullptr; }
     bool reads_files() const override { return in_place_ != nullptr; }
     size_t pack_more(size_t bytes, ThreadPool& pool) override;
 
@@ -54,9 +54,8 @@ private:
     AlignedMemory memory_;
     /// Null once all is packed.
     std::unique_ptr<const InPlaceMatrix> in_place_;
-    /// Panels that are in their places while there is in_place_.
-    int64_t num_packed_ = 0;
-    std::atomic<bool> is_packed_{true};
+    /// In panels.
+    PackProgress progress_{true};
     const FloatKernelTable& table_;
     FloatMultiply multiply_;
 };

@@ -4,14 +4,24 @@
 
 namespace octavo {
 
-// Blocks of GGUF's types (ggml-common.h) and of rows of int2, int3, int4, int8 and uint8. Group `g` of a row holds columns
-// [32 g, 32 g + 32); its code u is what Format describes. A type gives, for a group of a row:
-//   pairs(row, g): nibble i of its codes, low, with nibble i + 16, high: byte i of 16
-//   low(row, g): the two lowest bits, byte i of column i, two vectors (`kBits` 2 and 3)
-//   high(row, g): the bits above those or above the nibbles, likewise (`kBits` 3, 5 and 6)
-//   bytes(row, g, half): codes of sixteen columns, whole (`kBits` 8)
+/// Where the f16 values stand in a block that every weight of it is multiplied by or taken from.
+template <int64_t... At>
+struct Halves;
 
-constexpr int64_t kSuperColumns = kGroup * kSuperGroups;
+template <WeightType Type>
+struct BlockBytes {
+    static constexpr int64_t kBytes = block_of(Type).bytes;
+};
+
+/// Blocks of GGUF's types (ggml-common.h) and of 32 columns of int2, int3, int4, int8 and uint8. Group `g` of a row holds columns
+/// [32 g, 32 g + 32); its code u is what Format describes. A type gives, for a group of a row:
+///   pairs(row, g): nibble i of its codes, low, with nibble i + 16, high: byte i of 16
+///   low(row, g): the two lowest bits, byte i of column i, two vectors (2 and 3 bits)
+///   high(row, g): the bits above those or above the nibbles, likewise (3, 5 and 6 bits)
+///   bytes(row, g, half): codes of sixteen columns, whole (8 bits)
+/// and, where it has them, `Scales` and scales(block): the integer scales and minima of a super-block.
+template <WeightType>
+struct Blocks;
 
 struct ColumnBits {
     Bytes16 low;   // columns 0 to 15
@@ -29,16 +39,19 @@ static inline Bytes16 spread_bits(uint32_t bits) {
 }
 
 /// f16 d, 16 x nibble pairs (i, i + 16)
-struct BlocksQ4_0 {
-    static constexpr int kBits = 4;
-    static constexpr int64_t kBytes = 18;
+template <>
+struct Blocks<WeightType::q4_0> : BlockBytes<WeightType::q4_0> {
+    using Scales = Halves<0>;
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) { return load_as<Bytes16>(row + g * kBytes + 2); }
 };
 
+template <>
+struct Blocks<WeightType::iq4_nl> : Blocks<WeightType::q4_0> {};
+
 /// f16 d, f16 m, 16 x nibble pairs
-struct BlocksQ4_1 {
-    static constexpr int kBits = 4;
-    static constexpr int64_t kBytes = 20;
+template <>
+struct Blocks<WeightType::q4_1> : BlockBytes<WeightType::q4_1> {
+    using Scales = Halves<0, 2>;
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) { return load_as<Bytes16>(row + g * kBytes + 4); }
 };
 
@@ -50,25 +63,25 @@ static inline ColumnBits spread_word(const uint8_t* from) {
 }
 
 /// f16 d, f16 m, u32 fifth bits, 16 x nibble pairs
-struct BlocksQ5_1 {
-    static constexpr int kBits = 5;
-    static constexpr int64_t kBytes = 24;
+template <>
+struct Blocks<WeightType::q5_1> : BlockBytes<WeightType::q5_1> {
+    using Scales = Halves<0, 2>;
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) { return load_as<Bytes16>(row + g * kBytes + 8); }
     static inline ColumnBits high(const uint8_t* row, int64_t g) { return spread_word(row + g * kBytes + 4); }
 };
 
 /// f16 d, u32 fifth bits, 16 x nibble pairs
-struct BlocksQ5_0 {
-    static constexpr int kBits = 5;
-    static constexpr int64_t kBytes = 22;
+template <>
+struct Blocks<WeightType::q5_0> : BlockBytes<WeightType::q5_0> {
+    using Scales = Halves<0>;
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) { return load_as<Bytes16>(row + g * kBytes + 6); }
     static inline ColumnBits high(const uint8_t* row, int64_t g) { return spread_word(row + g * kBytes + 2); }
 };
 
 /// f16 d, 32 x i8
-struct BlocksQ8_0 {
-    static constexpr int kBits = 8;
-    static constexpr int64_t kBytes = 34;
+template <>
+struct Blocks<WeightType::q8_0> : BlockBytes<WeightType::q8_0> {
+    using Scales = Halves<0>;
     static inline Bytes16 bytes(const uint8_t* row, int64_t g, int half) {
         return load_as<Bytes16>(row + g * kBytes + 2 + 16 * half) ^ bytes_of(0x80);
     }
@@ -81,19 +94,29 @@ static inline Bytes16 super_pairs(const uint8_t* nibbles, int group) {
     return join_nibbles(field(load_as<Bytes16>(from), shift, 0x0f), field(load_as<Bytes16>(from + 16), shift, 0x0f));
 }
 
+/// The twelve bytes of six-bit scales and minima of a Q4_K or Q5_K super-block as eight scales, then eight minima.
+static inline Bytes16 super_scales(const uint8_t packed[12]) {
+    uint32_t word[3];
+    std::memcpy(word, packed, sizeof word);
+    return reinterpret_cast<Bytes16>(Words4{word[0] & 0x3f3f3f3f, (word[2] & 0x0f0f0f0f) | (word[0] >> 2 & 0x30303030),
+                                            word[1] & 0x3f3f3f3f, (word[2] >> 4 & 0x0f0f0f0f) | (word[1] >> 2 & 0x30303030)});
+}
+
 /// f16 d, f16 dmin, 12 scale bytes, 128 x nibble pairs
-struct BlocksQ4_K {
-    static constexpr int kBits = 4;
-    static constexpr int64_t kBytes = 144;
+template <>
+struct Blocks<WeightType::q4_k> : BlockBytes<WeightType::q4_k> {
+    using Scales = Halves<0, 2>;
+    static inline Bytes16 scales(const uint8_t* block) { return super_scales(block + 4); }
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) {
         return super_pairs(row + g / kSuperGroups * kBytes + 16, static_cast<int>(g % kSuperGroups));
     }
 };
 
 /// f16 d, f16 dmin, 12 scale bytes, 32 fifth-bit bytes (bit g for group g), 128 x nibble pairs
-struct BlocksQ5_K {
-    static constexpr int kBits = 5;
-    static constexpr int64_t kBytes = 176;
+template <>
+struct Blocks<WeightType::q5_k> : BlockBytes<WeightType::q5_k> {
+    using Scales = Halves<0, 2>;
+    static inline Bytes16 scales(const uint8_t* block) { return super_scales(block + 4); }
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) {
         return super_pairs(row + g / kSuperGroups * kBytes + 48, static_cast<int>(g % kSuperGroups));
     }
@@ -106,9 +129,9 @@ struct BlocksQ5_K {
 
 /// 128 low nibble pairs, 64 x high bits, 16 x i8 scales, f16 d. Each half of 128 columns has 64 bytes of nibbles and 32 bytes of
 /// high bits; its groups 0 and 1 are the low nibbles, 2 and 3 the high ones.
-struct BlocksQ6_K {
-    static constexpr int kBits = 6;
-    static constexpr int64_t kBytes = 210;
+template <>
+struct Blocks<WeightType::q6_k> : BlockBytes<WeightType::q6_k> {
+    using Scales = Halves<kBytes - 2>;
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) {
         const int group = static_cast<int>(g % kSuperGroups);
         const uint8_t* from = row + g / kSuperGroups * kBytes + group / 4 * 64 + group % 2 * 32;
@@ -132,10 +155,9 @@ static inline ColumnBits super_bit_pairs(const uint8_t* pairs, int group) {
 }
 
 /// 16 x (scale, minimum) nibble pairs, 64 x bit pairs, f16 d, f16 dmin
-struct BlocksQ2_K {
-    static constexpr int kBits = 2;
-    static constexpr int64_t kBytes = 84;
-    static constexpr int64_t kScaleAt = 80;
+template <>
+struct Blocks<WeightType::q2_k> : BlockBytes<WeightType::q2_k> {
+    using Scales = Halves<80, 82>;
     static inline ColumnBits low(const uint8_t* row, int64_t g) {
         return super_bit_pairs(row + g / kSuperGroups * kBytes + 16, static_cast<int>(g % kSuperGroups));
     }
@@ -143,9 +165,9 @@ struct BlocksQ2_K {
 };
 
 /// 32 third-bit bytes (bit g for group g), 64 x bit pairs, 12 scale bytes, f16 d
-struct BlocksQ3_K {
-    static constexpr int kBits = 3;
-    static constexpr int64_t kBytes = 110;
+template <>
+struct Blocks<WeightType::q3_k> : BlockBytes<WeightType::q3_k> {
+    using Scales = Halves<kBytes - 2>;
     static inline ColumnBits low(const uint8_t* row, int64_t g) {
         return super_bit_pairs(row + g / kSuperGroups * kBytes + 32, static_cast<int>(g % kSuperGroups));
     }
@@ -168,9 +190,9 @@ struct BlocksQ3_K {
 };
 
 /// f16 d, u16 with the high bit pairs of eight scales, 4 x nibble pairs of their low bits, 128 x nibble pairs
-struct BlocksIQ4_XS {
-    static constexpr int kBits = 4;
-    static constexpr int64_t kBytes = 136;
+template <>
+struct Blocks<WeightType::iq4_xs> : BlockBytes<WeightType::iq4_xs> {
+    using Scales = Halves<0>;
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) {
         return load_as<Bytes16>(row + g / kSuperGroups * kBytes + 8 + g % kSuperGroups * 16);
     }
@@ -187,9 +209,8 @@ struct BlocksIQ4_XS {
 };
 
 /// u8 exponent, 16 x nibble pairs (OCP Microscaling Formats, version 1.0)
-struct BlocksMXFP4 {
-    static constexpr int kBits = 4;
-    static constexpr int64_t kBytes = 17;
+template <>
+struct Blocks<WeightType::mxfp4> : BlockBytes<WeightType::mxfp4> {
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) { return load_as<Bytes16>(row + g * kBytes + 1); }
 };
 
@@ -203,9 +224,8 @@ static inline Bytes16 spread_fields(const uint8_t* from) {
     return out;
 }
 
-struct BlocksInt2 {
-    static constexpr int kBits = 2;
-    static constexpr int64_t kBytes = 8;
+template <>
+struct Blocks<WeightType::int2> : BlockBytes<WeightType::int2> {
     static constexpr float kDefaultZero = 0.0f;
     static inline ColumnBits low(const uint8_t* row, int64_t g) {
         const uint8_t* from = row + g * kBytes;
@@ -213,9 +233,8 @@ struct BlocksInt2 {
     }
 };
 
-struct BlocksInt3 {
-    static constexpr int kBits = 3;
-    static constexpr int64_t kBytes = 12;
+template <>
+struct Blocks<WeightType::int3> : BlockBytes<WeightType::int3> {
     static constexpr float kDefaultZero = 0.0f;
     static inline ColumnBits low(const uint8_t* row, int64_t g) {
         const ColumnBits codes = whole(row, g);
@@ -233,25 +252,23 @@ private:
     }
 };
 
-struct BlocksUint8 {
-    static constexpr int kBits = 8;
-    static constexpr int64_t kBytes = 32;
+template <>
+struct Blocks<WeightType::uint8> {
+    static constexpr int64_t kBytes = kGroup;
     static constexpr float kDefaultZero = 0.0f;
     static inline Bytes16 bytes(const uint8_t* row, int64_t g, int half) { return load_as<Bytes16>(row + g * kBytes + 16 * half); }
 };
 
-struct BlocksInt8 {
-    static constexpr int kBits = 8;
-    static constexpr int64_t kBytes = 32;
+template <>
+struct Blocks<WeightType::int8> : BlockBytes<WeightType::int8> {
     static inline Bytes16 bytes(const uint8_t* row, int64_t g, int half) {
         return load_as<Bytes16>(row + g * kBytes + 16 * half) ^ bytes_of(0x80);
     }
 };
 
 /// Nibble pairs (2i, 2i + 1).
-struct BlocksInt4 {
-    static constexpr int kBits = 4;
-    static constexpr int64_t kBytes = 16;
+template <>
+struct Blocks<WeightType::int4> : BlockBytes<WeightType::int4> {
     static constexpr float kDefaultZero = 8.0f;
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) {
         const Bytes16 even_odd = load_as<Bytes16>(row + g * kBytes);
@@ -260,13 +277,5 @@ struct BlocksInt4 {
         return join_nibbles(interleave_low(even, odd), interleave_high(even, odd));
     }
 };
-
-/// The twelve bytes of six-bit scales and minima of a Q4_K or Q5_K super-block as eight scales, then eight minima.
-static inline Bytes16 super_scales(const uint8_t packed[12]) {
-    uint32_t word[3];
-    std::memcpy(word, packed, sizeof word);
-    return reinterpret_cast<Bytes16>(Words4{word[0] & 0x3f3f3f3f, (word[2] & 0x0f0f0f0f) | (word[0] >> 2 & 0x30303030),
-                                            word[1] & 0x3f3f3f3f, (word[2] >> 4 & 0x0f0f0f0f) | (word[1] >> 2 & 0x30303030)});
-}
 
 }  // namespace octavo

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "../layout.h"
+#include "../weight_types.h"
 
 namespace octavo {
 
@@ -12,28 +13,6 @@ constexpr int kPairPanels = 2;
 constexpr int kSuperGroups = 8;
 /// Codes of one group of one panel, one byte each: 8 quads of [16 rows][4 columns].
 constexpr int kGroupCodes = kPanelRows * kGroup;
-
-/// How a code u of a row becomes a weight. `s` and `m` are per row and group of 32 columns unless said otherwise.
-enum class Scaling {
-    /// s*(u - zero), s in f16. Meta: per group f16 s[16].
-    half,
-    /// (d*sc)*u - (dmin*mn). Meta: per super-block f16 d[16], f16 dmin[16], u8 sc[8][16], u8 mn[8][16].
-    super_min,
-    /// d*u + m. Meta: per group f16 d[16], f16 m[16].
-    half_min,
-    /// (d*sc)*(u - zero). Meta: per super-block f16 d[16], i8 sc[8][16].
-    super_single,
-    /// (d*sc)*(u - zero), sc per 16 columns. Meta: per super-block f16 d[16], i8 sc[16 halves][16].
-    super_halves,
-    /// (d*sc)*u - (dmin*mn), both per 16 columns. Meta: per super-block f16 d[16], f16 dmin[16], u8 (sc | mn << 4)[16 halves][16].
-    super_half_minima,
-    /// 2^(e - 128)*(u - zero), 0 where e is 0 or 1. Meta: per group u8 e[16].
-    exponents,
-    /// s*(u - zero), s in f32 over `groups_per_scale` groups. Meta: per scale f32 s[16].
-    single,
-    /// s*(u - z). Meta: per scale f32 s[16], f32 z[16].
-    single_zeros,
-};
 
 /// What the integer dot products need besides the scale.
 enum class Correction {
@@ -46,38 +25,6 @@ enum class Correction {
     /// The same for each half of the group.
     half_minima,
 };
-
-struct Format {
-    int bits;  // 2, 3, 4, 5, 6 or 8
-    int zero;
-    Scaling scaling;
-    /// Codes of 4 bits: what u is for each; null where it is the code.
-    const uint8_t* table = nullptr;
-};
-
-/// Values of kvalues_iq4nl and kvalues_mxfp4 (ggml-common.h; the latter are twice those of E2M1) above a zero of 128.
-static constexpr uint8_t kIq4Table[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
-static constexpr uint8_t kMxfp4Table[16] = {128, 129, 130, 131, 132, 134, 136, 140, 128, 127, 126, 125, 124, 122, 120, 116};
-
-constexpr Format kQ4_0{4, 8, Scaling::half};
-constexpr Format kQ5_0{5, 16, Scaling::half};
-constexpr Format kQ8_0{8, 128, Scaling::half};
-constexpr Format kQ4_K{4, 0, Scaling::super_min};
-constexpr Format kQ5_K{5, 0, Scaling::super_min};
-constexpr Format kQ6_K{6, 32, Scaling::super_halves};
-constexpr Format kInt8{8, 128, Scaling::single};
-constexpr Format kInt4{4, 8, Scaling::single};
-constexpr Format kInt4Zeros{4, 0, Scaling::single_zeros};
-constexpr Format kQ4_1{4, 0, Scaling::half_min};
-constexpr Format kQ5_1{5, 0, Scaling::half_min};
-constexpr Format kQ2_K{2, 0, Scaling::super_half_minima};
-constexpr Format kQ3_K{3, 4, Scaling::super_halves};
-constexpr Format kIq4Nl{4, 128, Scaling::half, kIq4Table};
-constexpr Format kIq4Xs{4, 128, Scaling::super_single, kIq4Table};
-constexpr Format kMxfp4{4, 128, Scaling::exponents, kMxfp4Table};
-constexpr Format kInt2Zeros{2, 0, Scaling::single_zeros};
-constexpr Format kInt3Zeros{3, 0, Scaling::single_zeros};
-constexpr Format kUint8Zeros{8, 0, Scaling::single_zeros};
 
 /// Bits of u.
 static inline constexpr int value_bits(const Format& format) { return format.table != nullptr ? 8 : format.bits; }

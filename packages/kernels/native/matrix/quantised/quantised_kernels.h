@@ -6,31 +6,6 @@
 
 namespace octavo {
 
-enum class FormatId {
-    q4_0,
-    q5_0,
-    q8_0,
-    q4_k,
-    q5_k,
-    q6_k,
-    int8,
-    int4,
-    int4_zeros,
-    q4_1,
-    q5_1,
-    q2_k,
-    q3_k,
-    iq4_nl,
-    iq4_xs,
-    mxfp4,
-    int2_zeros,
-    int3_zeros,
-    uint8_zeros,
-};
-constexpr Format kFormats[] = {kQ4_0, kQ5_0, kQ8_0, kQ4_K,  kQ5_K,  kQ6_K,  kInt8,      kInt4,      kInt4Zeros, kQ4_1,
-                               kQ5_1, kQ2_K, kQ3_K, kIq4Nl, kIq4Xs, kMxfp4, kInt2Zeros, kInt3Zeros, kUint8Zeros};
-constexpr int kNumFormats = sizeof(kFormats) / sizeof(kFormats[0]);
-
 /// Rows quantised to int8: codes [32], one scale and one or two corrections per group of 32 columns.
 /// Pointers stand at the first group wanted of the first row; strides lead to the next row, in groups.
 struct QuantisedRows {
@@ -81,7 +56,7 @@ struct QuantisedKernels {
 
 /// Kernels of an instruction set.
 struct QuantisedKernelTable {
-    const QuantisedKernels* formats;  // by FormatId
+    const QuantisedKernels* formats;  // as kFormats
     /// Panels unpacked together for `multiply`.
     int tile_panels;
     /// Groups unpacked together.

@@ -51,34 +51,29 @@ struct QuantisedMatrix::Layout {
 
 QuantisedMatrix::QuantisedMatrix(QuantisedPanels panels)
     : panels_(std::move(panels)),
-      is_packed_(true),
+      progress_(true),
       table_(quantised_kernels()),
-      kernels_(table_.formats[static_cast<int>(panels_.format)]) {}
+      kernels_(table_.formats[panels_.format]) {}
 
 QuantisedMatrix::QuantisedMatrix(std::unique_ptr<const QuantisedPacker> packer)
     : panels_(packer->panels()),
       packer_(std::move(packer)),
-      is_packed_(false),
+      progress_(false),
       table_(quantised_kernels()),
-      kernels_(table_.formats[static_cast<int>(panels_.format)]) {}
+      kernels_(table_.formats[panels_.format]) {}
 
 QuantisedMatrix::~QuantisedMatrix() = default;
 
-const uint8_t* QuantisedMatrix::packed() const { return is_packed_.load() ? panels_.memory.data() : nullptr; }
+const uint8_t* QuantisedMatrix::packed() const { return progress_.is_complete() ? panels_.memory.data() : nullptr; }
 
 size_t QuantisedMatrix::pack_more(size_t bytes, ThreadPool& pool) {
     if (packer_ == nullptr) return 0;
     if (panels_.memory.size() == 0) panels_.memory = AlignedMemory(panels_.bytes());
-    const int64_t begin = num_packed_;
-    const int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(bytes) / panels_.pair_bytes);
-    const int64_t end = std::min(begin + wanted, panels_.pairs());
-    packer_->pack_pairs(panels_, begin, end, pool);
-    num_packed_ = end;
-    if (end == panels_.pairs()) {
-        packer_.reset();
-        is_packed_.store(true);
-    }
-    return static_cast<size_t>((end - begin) * panels_.pair_bytes);
+    const size_t packed = progress_.advance(bytes, panels_.pair_bytes, panels_.pairs(), [&](int64_t begin, int64_t end) {
+        packer_->pack_pairs(panels_, begin, end, pool);
+    });
+    if (progress_.is_complete()) packer_.reset();
+    return packed;
 }
 
 const uint8_t* QuantisedMatrix::reads_from(int64_t panel) const {

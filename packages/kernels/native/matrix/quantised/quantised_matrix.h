@@ -1,9 +1,9 @@
 #pragma once
-#include <atomic>
 #include <memory>
 
 #include "../../core/aligned_memory.h"
 #include "../matrix.h"
+#include "../pack_progress.h"
 #include "quantised_kernels.h"
 #include "../source.h"
 
@@ -11,14 +11,15 @@ namespace octavo {
 
 /// Panels of one quantised format, see layout.h.
 struct QuantisedPanels {
-    FormatId format;
+    /// Index in kFormats.
+    int format;
     int64_t rows;
     int64_t cols;
     int64_t groups_per_scale;
     int64_t pair_bytes;
     AlignedMemory memory;
 
-    const Format& traits() const { return kFormats[static_cast<int>(format)]; }
+    const Format& traits() const { return kFormats[format]; }
     int64_t groups() const { return cols / kGroup; }
     int64_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
     /// The last pair of an odd number has a second panel of zeros.
@@ -64,7 +65,7 @@ public:
 private:
     struct Layout;
     /// Whether all panels before `end` are in their places.
-    bool has_panels(int64_t end) const { return end <= num_packed_ * kPairPanels || packer_ == nullptr; }
+    bool has_panels(int64_t end) const { return end <= progress_.num_packed() * kPairPanels || packer_ == nullptr; }
     /// Where the bytes begin that are read for a panel and the next.
     const uint8_t* reads_from(int64_t panel) const;
     /// A pair of panels from `first` on, packed into `scratch` where it is not yet; `next` is what is multiplied after it.
@@ -77,9 +78,8 @@ private:
     QuantisedPanels panels_;
     /// Null once all is packed.
     std::unique_ptr<const QuantisedPacker> packer_;
-    /// Pairs that are in their places.
-    int64_t num_packed_ = 0;
-    std::atomic<bool> is_packed_;
+    /// In pairs.
+    PackProgress progress_;
     const QuantisedKernelTable& table_;
     const QuantisedKernels& kernels_;
 };

@@ -3,55 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "blocks.h"
 
 namespace octavo {
-
-namespace {
-
-FormatId format_of(WeightType type, bool zeros) {
-    switch (type) {
-        case WeightType::q4_0:
-            return FormatId::q4_0;
-        case WeightType::q5_0:
-            return FormatId::q5_0;
-        case WeightType::q8_0:
-            return FormatId::q8_0;
-        case WeightType::q4_k:
-            return FormatId::q4_k;
-        case WeightType::q5_k:
-            return FormatId::q5_k;
-        case WeightType::q6_k:
-            return FormatId::q6_k;
-        case WeightType::q4_1:
-            return FormatId::q4_1;
-        case WeightType::q5_1:
-            return FormatId::q5_1;
-        case WeightType::q2_k:
-            return FormatId::q2_k;
-        case WeightType::q3_k:
-            return FormatId::q3_k;
-        case WeightType::iq4_nl:
-            return FormatId::iq4_nl;
-        case WeightType::iq4_xs:
-            return FormatId::iq4_xs;
-        case WeightType::mxfp4:
-            return FormatId::mxfp4;
-        case WeightType::int8:
-            return FormatId::int8;
-        case WeightType::int2:
-            return FormatId::int2_zeros;
-        case WeightType::int3:
-            return FormatId::int3_zeros;
-        case WeightType::uint8:
-            return FormatId::uint8_zeros;
-        default:
-            return zeros ? FormatId::int4_zeros : FormatId::int4;
-    }
-}
-
-}  // namespace
 
 /// A panel on its way from its rows to its place.
 struct PanelJob {
@@ -87,12 +43,14 @@ void pack_halves(const PanelRows& rows, int64_t at, uint8_t* out, NonFiniteF16& 
     }
 }
 
-/// Where the f16 values of a block stand that every weight of it is multiplied by or taken from.
+}  // namespace
+
 template <int64_t... At>
 struct Halves {
-    /// One value of each row after the other.
-    static void pack(const PanelRows& rows, int64_t block, uint8_t* out, NonFiniteF16& check) {
+    /// One value of each row after the other; returns the end of them.
+    static uint8_t* pack(const PanelRows& rows, int64_t block, uint8_t* out, NonFiniteF16& check) {
         ((pack_halves(rows, block + At, out, check), out += 2 * kPanelRows), ...);
+        return out;
     }
     static bool all_finite(const uint8_t* row, int64_t blocks, int64_t block_bytes) {
         // An exponent of ones is carried into the sign's place.
@@ -109,6 +67,8 @@ private:
     }
 };
 
+namespace {
+
 Words4 gather_floats(const uint8_t* const* rows, int64_t index, int first) {
     Words4 values;
     for (int i = 0; i < 4; ++i) {
@@ -118,25 +78,6 @@ Words4 gather_floats(const uint8_t* const* rows, int64_t index, int first) {
     }
     return values;
 }
-
-/// Meta of one group, or of the super-block or scale that begins with it. See Scaling for the layouts.
-template <class Blocks>
-struct HalfMeta {
-    using Check = NonFiniteF16;
-    using Scales = Halves<0>;
-    static void pack(const PanelJob& job, int64_t g, Check& check) {
-        Scales::pack(job.rows, g * Blocks::kBytes, job.meta(g), check);
-    }
-};
-
-template <class Blocks>
-struct HalfMinMeta {
-    using Check = NonFiniteF16;
-    using Scales = Halves<0, 2>;
-    static void pack(const PanelJob& job, int64_t g, Check& check) {
-        Scales::pack(job.rows, g * Blocks::kBytes, job.meta(g), check);
-    }
-};
 
 /// Remembers exponents at which the largest product, 12 * 2^(e - 128), is no number.
 class LargeExponents {
@@ -153,70 +94,6 @@ private:
     Bytes16 bad_ = {};
 };
 
-template <class Blocks>
-struct ExponentMeta {
-    using Check = LargeExponents;
-    using Scales = void;
-    static void pack(const PanelJob& job, int64_t g, Check& check) {
-        Bytes16 exponents;
-        for (int lane = 0; lane < kPanelRows; ++lane) exponents[lane] = job.rows.values[lane][g * Blocks::kBytes];
-        check.see(exponents);
-        store(job.meta(g), exponents);
-    }
-};
-
-/// Blocks give the scales of a super-block, as `scales(block)`.
-template <class Blocks>
-struct SuperSingleMeta {
-    using Check = NonFiniteF16;
-    using Scales = Halves<0>;
-    static void pack(const PanelJob& job, int64_t g, Check& check) {
-        const int64_t at = g / kSuperGroups * Blocks::kBytes;
-        uint8_t* out = job.meta(g);
-        Scales::pack(job.rows, at, out, check);
-        for (int lane = 0; lane < kPanelRows; ++lane) {
-            const Bytes16 scales = Blocks::scales(job.rows.values[lane] + at);
-            for (int sub = 0; sub < kSuperGroups; ++sub) out[(2 + sub) * kPanelRows + lane] = scales[sub];
-        }
-    }
-};
-
-template <class Blocks>
-struct SuperHalfMinimaMeta {
-    using Check = NonFiniteF16;
-    using Scales = Halves<Blocks::kScaleAt, Blocks::kScaleAt + 2>;
-    static void pack(const PanelJob& job, int64_t g, Check& check) {
-        const int64_t at = g / kSuperGroups * Blocks::kBytes;
-        uint8_t* out = job.meta(g);
-        Scales::pack(job.rows, at, out, check);
-        store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at); }, out + 4 * kPanelRows);
-    }
-};
-
-template <class Blocks>
-struct SuperMinMeta {
-    using Check = NonFiniteF16;
-    using Scales = Halves<0, 2>;
-    static void pack(const PanelJob& job, int64_t g, Check& check) {
-        const int64_t at = g / kSuperGroups * Blocks::kBytes;
-        uint8_t* out = job.meta(g);
-        Scales::pack(job.rows, at, out, check);
-        store_transposed_bytes([&](int lane) { return super_scales(job.rows.values[lane] + at + 4); }, out + 4 * kPanelRows);
-    }
-};
-
-template <class Blocks>
-struct SuperHalvesMeta {
-    using Check = NonFiniteF16;
-    using Scales = Halves<Blocks::kBytes - 2>;
-    static void pack(const PanelJob& job, int64_t g, Check& check) {
-        const int64_t at = g / kSuperGroups * Blocks::kBytes;
-        uint8_t* out = job.meta(g);
-        Scales::pack(job.rows, at, out, check);
-        store_transposed_bytes([&](int lane) { return Blocks::scales(job.rows.values[lane] + at); }, out + 2 * kPanelRows);
-    }
-};
-
 /// What is checked is the largest product of the scale: no code is farther than `span` from its zero.
 void pack_scales(const PanelJob& job, int64_t index, const float* span, uint8_t* out, NonFiniteF32& check) {
     using Floats4 = float __attribute__((vector_size(16)));
@@ -228,130 +105,115 @@ void pack_scales(const PanelJob& job, int64_t index, const float* span, uint8_t*
     }
 }
 
-template <class Blocks>
-struct SingleMeta {
-    using Check = NonFiniteF32;
-    using Scales = void;
-    static void pack(const PanelJob& job, int64_t g, Check& check) {
-        float span[kPanelRows];
-        for (float& one : span) one = 128.0f;
-        pack_scales(job, g / job.meta_groups(), span, job.meta(g), check);
-    }
-};
+/// What of one format goes into the panel beside its codes.
+template <int Id>
+struct Meta {
+    static constexpr Scaling kScaling = kFormats[Id].scaling;
+    using Block = Blocks<kFormats[Id].type>;
+    static constexpr bool kHasFloats = kScaling == Scaling::single || kScaling == Scaling::single_zeros;
+    static constexpr bool kHasHalves = !kHasFloats && kScaling != Scaling::exponents;
+    using Check = std::conditional_t<kHasFloats, NonFiniteF32, std::conditional_t<kHasHalves, NonFiniteF16, LargeExponents>>;
 
-template <class Blocks>
-struct SingleZerosMeta {
-    using Check = NonFiniteF32;
-    using Scales = void;
+    /// Of group g, or of the super-block or scale that begins with it. See Scaling for the layouts.
     static void pack(const PanelJob& job, int64_t g, Check& check) {
-        const int64_t index = g / job.meta_groups();
+        uint8_t* out = job.meta(g);
+        const int64_t block = g / groups_per_meta(kScaling, 1) * Block::kBytes;
+        if constexpr (kHasFloats) {
+            pack_floats(job, g / job.meta_groups(), out, check);
+        } else if constexpr (kScaling == Scaling::exponents) {
+            Bytes16 exponents;
+            for (int lane = 0; lane < kPanelRows; ++lane) exponents[lane] = job.rows.values[lane][block];
+            check.see(exponents);
+            store(out, exponents);
+        } else {
+            out = Block::Scales::pack(job.rows, block, out, check);
+            if constexpr (kScaling == Scaling::super_single) {
+                for (int lane = 0; lane < kPanelRows; ++lane) {
+                    const Bytes16 scales = Block::scales(job.rows.values[lane] + block);
+                    for (int sub = 0; sub < kSuperGroups; ++sub) out[sub * kPanelRows + lane] = scales[sub];
+                }
+            } else if constexpr (groups_per_meta(kScaling, 1) == kSuperGroups) {
+                store_transposed_bytes([&](int lane) { return Block::scales(job.rows.values[lane] + block); }, out);
+            }
+        }
+    }
+
+private:
+    static void pack_floats(const PanelJob& job, int64_t index, uint8_t* out, NonFiniteF32& check) {
         float span[kPanelRows];
         float zeros[kPanelRows];
         for (int lane = 0; lane < kPanelRows; ++lane) {
-            zeros[lane] = Blocks::kDefaultZero;
-            if (job.rows.zeros[lane] != nullptr) std::memcpy(&zeros[lane], job.rows.zeros[lane] + 4 * index, sizeof(float));
-            span[lane] = static_cast<float>(1 << Blocks::kBits) + std::fabs(zeros[lane]);
+            span[lane] = 128.0f;
+            if constexpr (kScaling == Scaling::single_zeros) {
+                zeros[lane] = Block::kDefaultZero;
+                if (job.rows.zeros[lane] != nullptr) std::memcpy(&zeros[lane], job.rows.zeros[lane] + 4 * index, sizeof(float));
+                span[lane] = static_cast<float>(1 << kFormats[Id].bits) + std::fabs(zeros[lane]);
+            }
         }
-        uint8_t* out = job.meta(g);
         pack_scales(job, index, span, out, check);
-        std::memcpy(out + 4 * kPanelRows, zeros, sizeof zeros);
+        if constexpr (kScaling == Scaling::single_zeros) std::memcpy(out + 4 * kPanelRows, zeros, sizeof zeros);
     }
 };
 
 /// Planes of one group, see group_code_bytes.
-template <class Blocks>
+template <int Id>
 void pack_codes(const PanelJob& job, int64_t g) {
+    using Block = Blocks<kFormats[Id].type>;
+    constexpr int kBits = kFormats[Id].bits;
     uint8_t* out = job.codes(g);
     const uint8_t* const* rows = job.rows.values;
-    if constexpr (Blocks::kBits == 8) {
+    if constexpr (kBits == 8) {
         for (int half = 0; half < 2; ++half) {
-            Tile::of([&](int lane) { return Blocks::bytes(rows[lane], g, half); }).store_to(out + 256 * half);
+            Tile::of([&](int lane) { return Block::bytes(rows[lane], g, half); }).store_to(out + 256 * half);
         }
-    } else if constexpr (Blocks::kBits < 4) {
-        Tile::of([&](int lane) { return Blocks::low(rows[lane], g).low; }).store_merged(2, out);
-        Tile::of([&](int lane) { return Blocks::low(rows[lane], g).high; }).store_merged(2, out + 64);
+    } else if constexpr (kBits < 4) {
+        Tile::of([&](int lane) { return Block::low(rows[lane], g).low; }).store_merged(2, out);
+        Tile::of([&](int lane) { return Block::low(rows[lane], g).high; }).store_merged(2, out + 64);
     } else {
-        Tile::of([&](int lane) { return Blocks::pairs(rows[lane], g); }).store_to(out);
+        Tile::of([&](int lane) { return Block::pairs(rows[lane], g); }).store_to(out);
     }
-    if constexpr (Blocks::kBits == 3 || Blocks::kBits == 5) {
-        constexpr int64_t kPlane = 64 * (Blocks::kBits - 1);
+    if constexpr (kBits == 3 || kBits == 5) {
+        constexpr int64_t kPlane = 64 * (kBits - 1);
         const auto bits = [&](int lane) {
-            const ColumnBits high = Blocks::high(rows[lane], g);
+            const ColumnBits high = Block::high(rows[lane], g);
             return join_nibbles(high.low, high.high);
         };
         Tile::of(bits).store_merged(1, out + kPlane);
     }
-    if constexpr (Blocks::kBits == 6) {
-        Tile::of([&](int lane) { return Blocks::high(rows[lane], g).low; }).store_merged(2, out + 256);
-        Tile::of([&](int lane) { return Blocks::high(rows[lane], g).high; }).store_merged(2, out + 320);
+    if constexpr (kBits == 6) {
+        Tile::of([&](int lane) { return Block::high(rows[lane], g).low; }).store_merged(2, out + 256);
+        Tile::of([&](int lane) { return Block::high(rows[lane], g).high; }).store_merged(2, out + 320);
     }
 }
 
 /// The first row that is not finite, -1 when all are.
-template <class Blocks, template <class> class Meta>
+template <int Id>
 int pack_panel(const PanelJob& job) {
-    typename Meta<Blocks>::Check check;
+    typename Meta<Id>::Check check;
     const int64_t meta_groups = job.meta_groups();
     for (int64_t first = 0; first < job.groups; first += meta_groups) {
-        Meta<Blocks>::pack(job, first, check);
-        for (int64_t g = first; g < first + meta_groups; ++g) pack_codes<Blocks>(job, g);
+        Meta<Id>::pack(job, first, check);
+        for (int64_t g = first; g < first + meta_groups; ++g) pack_codes<Id>(job, g);
     }
     return check.first_lane();
 }
 
-template <class Blocks, template <class> class Meta>
-constexpr QuantisedPacking packing() {
-    using Scales = typename Meta<Blocks>::Scales;
-    if constexpr (std::is_void_v<Scales>) {
-        return {pack_panel<Blocks, Meta>, nullptr};
-    } else {
-        return {pack_panel<Blocks, Meta>,
-                [](const uint8_t* row, int64_t blocks) { return Scales::all_finite(row, blocks, Blocks::kBytes); }};
-    }
+template <int Id>
+bool halves_are_finite(const uint8_t* row, int64_t blocks) {
+    using Block = Blocks<kFormats[Id].type>;
+    return Block::Scales::all_finite(row, blocks, Block::kBytes);
 }
 
-QuantisedPacking packing_of(FormatId format) {
-    switch (format) {
-        case FormatId::q4_0:
-            return packing<BlocksQ4_0, HalfMeta>();
-        case FormatId::q5_0:
-            return packing<BlocksQ5_0, HalfMeta>();
-        case FormatId::q8_0:
-            return packing<BlocksQ8_0, HalfMeta>();
-        case FormatId::q4_k:
-            return packing<BlocksQ4_K, SuperMinMeta>();
-        case FormatId::q5_k:
-            return packing<BlocksQ5_K, SuperMinMeta>();
-        case FormatId::q6_k:
-            return packing<BlocksQ6_K, SuperHalvesMeta>();
-        case FormatId::int8:
-            return packing<BlocksInt8, SingleMeta>();
-        case FormatId::int4:
-            return packing<BlocksInt4, SingleMeta>();
-        case FormatId::q4_1:
-            return packing<BlocksQ4_1, HalfMinMeta>();
-        case FormatId::q5_1:
-            return packing<BlocksQ5_1, HalfMinMeta>();
-        case FormatId::q2_k:
-            return packing<BlocksQ2_K, SuperHalfMinimaMeta>();
-        case FormatId::q3_k:
-            return packing<BlocksQ3_K, SuperHalvesMeta>();
-        case FormatId::iq4_nl:
-            return packing<BlocksQ4_0, HalfMeta>();
-        case FormatId::iq4_xs:
-            return packing<BlocksIQ4_XS, SuperSingleMeta>();
-        case FormatId::mxfp4:
-            return packing<BlocksMXFP4, ExponentMeta>();
-        case FormatId::int2_zeros:
-            return packing<BlocksInt2, SingleZerosMeta>();
-        case FormatId::int3_zeros:
-            return packing<BlocksInt3, SingleZerosMeta>();
-        case FormatId::uint8_zeros:
-            return packing<BlocksUint8, SingleZerosMeta>();
-        case FormatId::int4_zeros:
-            break;
-    }
-    return packing<BlocksInt4, SingleZerosMeta>();
+template <int Id>
+constexpr QuantisedPacking packing() {
+    if constexpr (Meta<Id>::kHasHalves) return {pack_panel<Id>, halves_are_finite<Id>};
+    return {pack_panel<Id>, nullptr};
+}
+
+template <int... Id>
+QuantisedPacking packing_of(int format, std::integer_sequence<int, Id...>) {
+    static constexpr QuantisedPacking kAll[] = {packing<Id>()...};
+    return kAll[format];
 }
 
 }  // namespace
@@ -373,7 +235,7 @@ QuantisedPacker::QuantisedPacker(const std::vector<MatrixSource>& sources)
       stack_(sources_),
       rows_(stack_),
       shape_(panels()),
-      packing_(packing_of(shape_.format)) {}
+      packing_(packing_of(shape_.format, std::make_integer_sequence<int, kNumFormats>())) {}
 
 QuantisedPanels QuantisedPacker::panels() const {
     return quantised_panels(stack_.type(), stack_.any_zeros(), stack_.rows(), stack_.cols(), stack_.group());

@@ -8,9 +8,10 @@
 namespace octavo {
 namespace {
 
-template <FormatId Id>
+/// Of kFormats[Id].
+template <int Id>
 struct Panel {
-    static constexpr Format kFormat = kFormats[static_cast<int>(Id)];
+    static constexpr Format kFormat = kFormats[Id];
     static constexpr int kBits = kFormat.bits;
     static constexpr Scaling kScaling = kFormat.scaling;
     static constexpr Correction kCorrection = correction_of(kScaling);

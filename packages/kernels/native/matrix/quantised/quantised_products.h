@@ -54,7 +54,7 @@ struct UnpackedGroup {
     }
 };
 
-template <class Tiling, FormatId Id>
+template <class Tiling, int Id>
 struct Tiles {
     using P = Panel<Id>;
     using Floats = V::Floats;
@@ -372,7 +372,7 @@ struct KernelsOfFormats;
 
 template <class Tiling, int... Id>
 struct KernelsOfFormats<Tiling, std::integer_sequence<int, Id...>> {
-    static constexpr QuantisedKernels kAll[] = {Tiles<Tiling, static_cast<FormatId>(Id)>::kernels()...};
+    static constexpr QuantisedKernels kAll[] = {Tiles<Tiling, Id>::kernels()...};
 };
 
 template <class Tiling>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../matrix/source.h"
-#include "samples.h"
+#include "weight_cases.h"
 #include "temporary_file.h"
 
 namespace octavo::test {

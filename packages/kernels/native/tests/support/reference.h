@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "samples.h"
+#include "weight_cases.h"
 
 namespace octavo::test {
 

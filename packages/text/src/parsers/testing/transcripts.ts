@@ -1,7 +1,7 @@
 import type { ChatTool } from "@octavo/protocol";
 
 /** What an output comes to: texts joined, calls in order. */
-export interface Outcome {
+export interface TranscriptResult {
   readonly content?: string;
   readonly reasoning?: string;
   readonly calls?: readonly ExpectedCall[];
@@ -18,7 +18,7 @@ export interface Transcript {
   readonly title: string;
   readonly format: string;
   readonly output: string;
-  readonly expected: Outcome;
+  readonly expected: TranscriptResult;
 }
 
 export const transcriptTools: readonly ChatTool[] = [

@@ -12,7 +12,7 @@ import { syntheticVocabulary } from "../testing/synthetic-vocabulary.js";
 import { acceptedTokens, allowedTokens, bytesOf } from "../testing/walk.js";
 import { MaskCache } from "./mask-cache.js";
 import { TermGrammar } from "./matcher.js";
-import { buildVocabulary, collectTokenBytes, type Vocabulary } from "./vocabulary.js";
+import { buildVocabulary, collectTokenBytes, type GrammarVocabulary } from "./vocabulary.js";
 
 const person = {
   type: "object",
@@ -52,14 +52,14 @@ const specs: readonly (readonly [string, GrammarSpec])[] = [
   ],
 ];
 
-async function octavoMini(): Promise<Vocabulary> {
+async function octavoMini(): Promise<GrammarVocabulary> {
   const folder = fileURLToPath(new URL("../../../../../models/octavo-mini", import.meta.url));
   const tokenizer = createTokenizer(readTokenizerFolder(folder));
   const { bytes, starts } = await collectTokenBytes(tokenizer, tokenizer.vocabSize, () => nextTurn());
   return buildVocabulary(bytes, starts);
 }
 
-const vocabularies: readonly (readonly [string, () => Promise<Vocabulary>, number])[] = [
+const vocabularies: readonly (readonly [string, () => Promise<GrammarVocabulary>, number])[] = [
   ["octavo-mini's vocabulary", octavoMini, 10],
   ["a synthetic vocabulary", () => Promise.resolve(syntheticVocabulary(20_000)), 6],
 ];

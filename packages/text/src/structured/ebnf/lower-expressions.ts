@@ -8,7 +8,7 @@ import { choice, type Node, repeat, sequence } from "../node.js";
 import { lowerRegex } from "../lower-regex.js";
 import type { RuleBuilder } from "../rule-builder.js";
 import { anyOf } from "../text-choice.js";
-import { type Expression, grammarError, type ParsedGrammar } from "./expression.js";
+import { type GrammarExpression, grammarError, type ParsedGrammar } from "./expression.js";
 
 /** The rules of a written grammar; a rule that directly begins with itself becomes a repetition. */
 export function lowerExpressions(
@@ -54,7 +54,7 @@ class Lowering {
     this.#terminals = terminals;
   }
 
-  node(expression: Expression): Node {
+  node(expression: GrammarExpression): Node {
     switch (expression.kind) {
       case "text":
         return this.#terminal(
@@ -96,9 +96,9 @@ class Lowering {
 }
 
 /** `a: a x | y` is `a: y x*`. */
-function withoutLeftRecursion(name: string, expression: Expression): Expression {
-  const starts: Expression[] = [];
-  const continuations: Expression[] = [];
+function withoutLeftRecursion(name: string, expression: GrammarExpression): GrammarExpression {
+  const starts: GrammarExpression[] = [];
+  const continuations: GrammarExpression[] = [];
   for (const alternative of alternativesOf(expression)) {
     const items = itemsOf(alternative);
     const [first, ...rest] = items;
@@ -107,7 +107,7 @@ function withoutLeftRecursion(name: string, expression: Expression): Expression 
     } else starts.push(alternative);
   }
   if (continuations.length === 0) return expression;
-  const more: Expression = {
+  const more: GrammarExpression = {
     kind: "repeat",
     item: { kind: "choice", items: continuations },
     min: 0,
@@ -116,11 +116,11 @@ function withoutLeftRecursion(name: string, expression: Expression): Expression 
   return { kind: "sequence", items: [{ kind: "choice", items: starts }, more] };
 }
 
-function alternativesOf(expression: Expression): readonly Expression[] {
+function alternativesOf(expression: GrammarExpression): readonly GrammarExpression[] {
   return expression.kind === "choice" ? expression.items.flatMap(alternativesOf) : [expression];
 }
 
-function itemsOf(expression: Expression): readonly Expression[] {
+function itemsOf(expression: GrammarExpression): readonly GrammarExpression[] {
   return expression.kind === "sequence" ? expression.items.flatMap(itemsOf) : [expression];
 }
 

@@ -5,13 +5,13 @@ import { anyOf } from "../text-choice.js";
 import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
 import { jsonWriting, type StringWriting } from "./json-text.js";
 import type { Conjunction } from "./combine.js";
-import { countOf, type Located, stringOf } from "./keywords.js";
+import { countKeyword, type Located, stringKeyword } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 import { OctavoError } from "@octavo/protocol/errors";
 
-/** Counted states are made one by one as they are reached; beyond this a bound is no use to anyone. */
+/** Counted states are made one by one as they are reached; longer bounds are refused. */
 const maxStringLength = 1_000_000;
 
 /** A string, quotes included, under all of the schemas. */
@@ -36,14 +36,14 @@ export function stringContent(conjunction: Conjunction, writing = jsonWriting): 
   let most = Number.POSITIVE_INFINITY;
   const conditions: Node[] = [];
   for (const located of conjunction) {
-    least = Math.max(least, countOf(located, "minLength") ?? 0);
-    most = Math.min(most, countOf(located, "maxLength") ?? most);
+    least = Math.max(least, countKeyword(located, "minLength") ?? 0);
+    most = Math.min(most, countKeyword(located, "maxLength") ?? most);
     if (least > maxStringLength)
       throw schemaError(pathOf(located.path, "minLength"), `must be at most ${maxStringLength}`);
-    const pattern = stringOf(located, "pattern");
+    const pattern = stringKeyword(located, "pattern");
     if (pattern !== undefined)
       conditions.push(patternNode(pattern, pathOf(located.path, "pattern"), true, writing));
-    const format = stringOf(located, "format");
+    const format = stringKeyword(located, "format");
     if (format !== undefined) conditions.push(...formatNode(format, located, writing));
     const { strings = [], pattern: absent } = restrictionOf(located.schema) ?? {};
     if (strings.length > 0) conditions.push(not(anyOf(strings.map((item) => text(writing.write(item))))));
