@@ -1,6 +1,6 @@
 import { isRecord, type OctavoError } from "@octavo/protocol";
 
-export interface JsonLine {
+export interface JsonRecordLine {
   /** From 1 on. */
   readonly line: number;
   readonly record: Readonly<Record<string, unknown>>;
@@ -13,10 +13,10 @@ const newline = 0x0a;
  * The objects of a file of JSON lines; empty lines are passed over.
  * @param refuse the error for a line that is none, e.g. "is not JSON"
  */
-export function* readJsonLines(
+export function* parseJsonLines(
   content: Buffer,
   refuse: (line: number, problem: string, cause?: unknown) => OctavoError,
-): Generator<JsonLine> {
+): Generator<JsonRecordLine> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let start = 0;
   for (let line = 1; start < content.length; line++) {

@@ -1,5 +1,5 @@
 import { isRecord, OctavoError } from "@octavo/protocol";
-import { type JsonLine, readJsonLines } from "../../json-lines.js";
+import { type JsonRecordLine, parseJsonLines } from "../../json-lines.js";
 
 /** A message as chat templates take it; arguments of tool calls are objects. */
 export interface DataMessage {
@@ -42,7 +42,7 @@ export function parseCases(content: Buffer, path: string, limit = Infinity): Cas
   const refuse = (line: number, problem: string, cause?: unknown): OctavoError =>
     new OctavoError("invalid_option", `${path}:${line} ${problem}`, { param: "data", cause });
   const cases: Case[] = [];
-  for (const { line, record } of readJsonLines(content, refuse)) {
+  for (const { line, record } of parseJsonLines(content, refuse)) {
     cases.push(parseCase(record, line, (problem, cause) => refuse(line, problem, cause)));
     if (cases.length >= limit) break;
   }
@@ -53,7 +53,7 @@ export function parseCases(content: Buffer, path: string, limit = Infinity): Cas
 
 type Bad = (problem: string, cause?: unknown) => OctavoError;
 
-function parseCase(value: JsonLine["record"], line: number, bad: Bad): Case {
+function parseCase(value: JsonRecordLine["record"], line: number, bad: Bad): Case {
   const completion = optionalText(value, "completion", bad) ?? optionalText(value, "gold", bad);
   if (value["messages"] !== undefined) {
     const messages = parseMessages(value["messages"], bad);

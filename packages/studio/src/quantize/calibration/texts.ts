@@ -4,7 +4,7 @@ import type { ChatTemplate, Checkpoint, TemplateMessage } from "@octavo/engine";
 import { compileChatTemplate, createTokenizer } from "@octavo/engine/parts";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
 import { OctavoError } from "@octavo/protocol";
-import { readJsonLines } from "../../json-lines.js";
+import { parseJsonLines } from "../../json-lines.js";
 import { invalidOption } from "../options.js";
 
 /** What a card says of the texts. */
@@ -124,7 +124,7 @@ function readLines(path: string, file: Buffer, checkpoint: Checkpoint): Text[] {
   let template: ChatTemplate | undefined;
   const refuse = (line: number, problem: string): OctavoError =>
     invalidOption("calibration", `has line ${line} of ${path}, which ${problem}`);
-  return Array.from(readJsonLines(file, refuse), ({ line, record }): Text => {
+  return Array.from(parseJsonLines(file, refuse), ({ line, record }): Text => {
     const { messages, tools, text, prompt } = record;
     if (typeof text === "string") return { text, isChat: false };
     if (typeof prompt === "string") return { text: prompt, isChat: false };
