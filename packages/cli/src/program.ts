@@ -118,7 +118,7 @@ export const commandTree: CommandGroup = {
       load: async () => (await import("./commands/costs.js")).costsCommand,
     },
     bench: {
-      summary: "measure",
+      summary: "run load tests",
       commands: {
         serve: {
           summary: "load any OpenAI-compatible server and report the latencies its clients saw",
@@ -129,7 +129,7 @@ export const commandTree: CommandGroup = {
   },
 };
 
-/** The command line for `args`, without Node and the script: whole in names, with the flags of the command that they name. */
+/** The command line. All commands are listed; only the one that `args` (without Node and script) invoke has its flags. */
 export async function createProgram(args: readonly string[]): Promise<OctavoCommand> {
   const program = new OctavoCommand("octavo")
     .description(commandTree.summary)

@@ -17,7 +17,7 @@ import { printable, textTable, type TextColumn } from "../output/text-table.js";
 
 const shownDivergences = 10;
 
-/** `octavo eval certify`: the same bits, however a request is served. */
+/** `octavo eval certify`: whether a request gets the same bits however it is served. */
 export const evalCertifyCommand = defineCommand({
   options: {
     ...targetRows,

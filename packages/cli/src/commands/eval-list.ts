@@ -7,7 +7,7 @@ import { textTable } from "../output/text-table.js";
 const subjects = valueType.choice(["evaluators", "checks", "datasets", "exit-codes"]);
 type Subject = ReturnType<typeof subjects.parse>;
 
-/** `octavo eval list`: what there is. */
+/** `octavo eval list`: evaluators, checks, formats and exit codes. */
 export const evalListCommand = defineCommand({
   arguments: { "[what]": `${subjects.expects} (default: evaluators)` },
   options: {

@@ -95,7 +95,7 @@ async function startDelay(delayMs: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What the banner warns of. */
+/** The banner's warnings. */
 function faultsOf({ enableFaultInjection, corruptWeights }: ServeOptions): readonly string[] {
   if (!enableFaultInjection) return [];
   const enabled = "fault injection is enabled: requests can slow this server down; not for production";
