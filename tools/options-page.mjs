@@ -42,7 +42,7 @@ export async function optionsPage() {
         await visit(node, full);
         continue;
       }
-      const { options, arguments: args = {} } = await node.load();
+      const { options, arguments: args = {} } = (await node.load()).default;
       const isServe = full === "octavo serve";
       page.push(
         `## ${[full, ...Object.keys(args)].join(" ").replaceAll("<", "\\<")}`,

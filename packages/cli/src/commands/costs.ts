@@ -49,7 +49,7 @@ const rows = {
 type CostFlags = ResolvedOptions<typeof rows>;
 
 /** `octavo costs`: what requests cost, by feature, tenant or model, and what the same tokens would cost elsewhere. */
-export const costsCommand = defineCommand({
+export default defineCommand({
   options: rows,
   async run(flags) {
     const table = await readPriceTable(flags.prices);

@@ -18,7 +18,7 @@ import { printable, textTable, type TextColumn } from "../output/text-table.js";
 const shownDivergences = 10;
 
 /** `octavo eval certify`: whether a request gets the same bits however it is served. */
-export const evalCertifyCommand = defineCommand({
+export default defineCommand({
   options: {
     ...targetRows,
     cases: { ...targetRows.cases, default: 50 },

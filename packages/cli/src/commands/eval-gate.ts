@@ -10,7 +10,7 @@ import { writeOutputs } from "../eval/write-outputs.js";
 import { readTextOf } from "../output/files.js";
 
 /** `octavo eval gate --config eval.yaml`: whether to release; the exit code is the verdict. */
-export const evalGateCommand = defineCommand({
+export default defineCommand({
   options: {
     config: option.text("--config <file>", "file with the expectations", { default: "eval.yaml" }),
     validate: option.toggle("--validate", "check the file without sending any request"),

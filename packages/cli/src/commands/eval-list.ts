@@ -8,7 +8,7 @@ const subjects = valueType.choice(["evaluators", "checks", "datasets", "exit-cod
 type Subject = ReturnType<typeof subjects.parse>;
 
 /** `octavo eval list`: evaluators, checks, formats and exit codes. */
-export const evalListCommand = defineCommand({
+export default defineCommand({
   arguments: { "[what]": `${subjects.expects} (default: evaluators)` },
   options: {
     json: option.toggle("--json", "print JSON instead of a table"),

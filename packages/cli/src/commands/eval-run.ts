@@ -7,7 +7,7 @@ import { outputRows, runnerRows, targetRows } from "../eval/eval-rows.js";
 import { runConfig } from "../eval/run-plan.js";
 
 /** `octavo eval run`: scores the answers of a server, and of a baseline beside it. */
-export const evalRunCommand = defineCommand({
+export default defineCommand({
   options: {
     ...targetRows,
     ...runnerRows,

@@ -6,7 +6,7 @@ import { outputRows } from "../eval/eval-rows.js";
 import { writeOutputs } from "../eval/write-outputs.js";
 
 /** `octavo eval view REPORT`: shows a report written with --json as a table, a page or a comment. */
-export const evalViewCommand = defineCommand({
+export default defineCommand({
   arguments: { "<report>": "the JSON file" },
   options: outputRows,
   async run(flags, path: string) {

@@ -17,7 +17,7 @@ import { serveBanner } from "../output/serve-banner.js";
 const embeddedModel = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
 
 /** `octavo serve MODEL`: loads an artifact and answers OpenAI's API until told to stop. */
-export const serveCommand = defineCommand({
+export default defineCommand({
   arguments: { "[model]": "folder, .gguf file or Hugging Face id (default: the embedded octavo-mini)" },
   options: serveRows,
   async run(options, argument?: string) {
