@@ -34,6 +34,7 @@ export async function optionsPage() {
     "4000, `4K` is 4096), sizes those of 1024 (`512MiB`, `2g`). Library options are in bytes and milliseconds.",
     "",
   ];
+  const known = new Map();
   const visit = async ({ commands }, path) => {
     for (const [name, node] of Object.entries(commands)) {
       const full = `${path} ${name}`;
@@ -41,7 +42,7 @@ export async function optionsPage() {
         await visit(node, full);
         continue;
       }
-      const { options, arguments: args = {} } = await node.load();
+      const { options, arguments: args = {} } = (await node.load()).default;
       const isServe = full === "octavo serve";
       page.push(
         `## ${[full, ...Object.keys(args)].join(" ").replaceAll("<", "\\<")}`,
@@ -53,20 +54,20 @@ export async function optionsPage() {
       const entries = Object.entries(options);
       for (const group of new Set(entries.map(([, row]) => row.group))) {
         const rows = entries.filter(([, row]) => row.group === group);
-        if (group !== undefined) page.push(`### ${group}`, "");
-        page.push(
+        const table = [
           isServe ? "| flag | library option | what it is | accepts |" : "| flag | what it is | accepts |",
           isServe ? "| --- | --- | --- | --- |" : "| --- | --- | --- |",
-        );
-        for (const [key, row] of rows) {
-          const flags =
-            row.flag === undefined
-              ? ""
-              : [row.flag, ...(row.aliases ?? [])].map((flag) => `\`${flag}\``).join(", ");
-          const cells = [flags, ...(isServe ? [keyOf(key)] : []), describe(row), range(row)];
-          page.push(`| ${cells.join(" | ")} |`);
-        }
-        page.push("");
+          ...rows.map(([key, row]) => {
+            const flags = row.flag === undefined ? [] : [row.flag, ...(row.aliases ?? [])];
+            const cells = [flags.map((flag) => `\`${flag}\``).join(", "), describe(row), range(row)];
+            if (isServe) cells.splice(1, 0, keyOf(key));
+            return `| ${cells.join(" | ")} |`;
+          }),
+        ];
+        const first = known.get(table.join("\n"));
+        known.set(table.join("\n"), first ?? full);
+        if (group !== undefined) page.push(`### ${group}`, "");
+        page.push(...(first === undefined ? table : [`As for \`${first}\`.`]), "");
       }
     }
   };

@@ -7,9 +7,9 @@ import {
 } from "@octavo/protocol/options";
 import { Command, InvalidArgumentError, Option } from "commander";
 
-/** A command: its arguments, its options as rows, and what it does with them. */
+/** A command: arguments, options and action. */
 export interface CommandSpec<Rows extends OptionRows = OptionRows> {
-  /** Argument, as commander writes it (`<model>`, `[model]`), to its help. */
+  /** Help by argument, which is written as commander has it: `<model>`, `[model]`. */
   readonly arguments?: Readonly<Record<string, string>>;
   readonly options: Rows;
   run(options: ResolvedOptions<Rows>, ...args: string[]): Promise<void>;
@@ -19,10 +19,10 @@ export function defineCommand<const Rows extends OptionRows>(spec: CommandSpec<R
   return spec;
 }
 
-/** The run of a command, seen from outside. */
+/** A command's `run`, without the types of its options. */
 export type CommandAction = (options: Readonly<Record<string, unknown>>, ...args: string[]) => Promise<void>;
 
-/** Gives `command` the arguments, flags and action of a spec; `wrap` may put something around the action. */
+/** Adds a spec's arguments, flags and action to `command`; `wrap` decorates the action. */
 export function applySpec(
   command: Command,
   spec: CommandSpec,
@@ -37,7 +37,7 @@ export function applySpec(
   });
 }
 
-/** Commander's, with two differences: errors carry a code, as those of libraries do, and no flag is taken for another's value. */
+/** A commander command whose errors carry a code, as those of the libraries do, and which never takes a flag for the value of the one before it. */
 export class OctavoCommand extends Command {
   constructor(name?: string) {
     super(name);
@@ -62,7 +62,7 @@ export class OctavoCommand extends Command {
   }
 }
 
-/** The text of one option in help: what it is, its choices and its default. */
+/** An option's line in help: what it is, choices and default. */
 export function helpOf(row: OptionRow): string {
   const { type, flag, help, environment = [], isRequired } = row;
   const isPlainSwitch = flag !== undefined && !/<|^--\[no-\]/.test(flag);
@@ -93,7 +93,7 @@ function flagsOf(row: OptionRow): readonly Option[] {
   ];
 }
 
-/** Commander shows the message behind the flag's name and what was given. */
+/** Commander prefixes the message with the flag and the given text. */
 function parsed({ type }: OptionRow, text: string, earlier: unknown): unknown {
   try {
     return type.parse(text, earlier);
@@ -102,7 +102,7 @@ function parsed({ type }: OptionRow, text: string, earlier: unknown): unknown {
   }
 }
 
-/** Flags that were given, else the environment's values, else defaults. */
+/** Values from flags, else from the environment, else defaults. */
 function readOptions(command: Command, rows: OptionRows): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(rows).map(([key, row]) => {

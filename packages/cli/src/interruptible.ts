@@ -1,4 +1,4 @@
-/** Runs work under a signal that SIGINT or SIGTERM aborts once; the same signal again ends the process as it always does. */
+/** Runs work with a signal that SIGINT or SIGTERM aborts; a second one ends the process. */
 export async function interruptible<T>(
   work: (signal: AbortSignal) => Promise<T>,
   onInterrupt?: () => void,

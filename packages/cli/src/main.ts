@@ -16,6 +16,6 @@ try {
 } catch (thrown) {
   const error = OctavoError.from(thrown);
   reportError(error);
-  // 130 is what shells give to a command that SIGINT ended.
+  // Shells report 130 for a command that SIGINT ended.
   process.exitCode = error.code === "request_cancelled" ? 130 : 1;
 }

@@ -3,7 +3,7 @@ import { applySpec, type CommandAction, type CommandSpec, OctavoCommand } from "
 
 interface CommandLeaf {
   readonly summary: string;
-  readonly load: () => Promise<CommandSpec>;
+  readonly load: () => Promise<{ readonly default: CommandSpec }>;
 }
 
 interface CommandGroup {
@@ -16,120 +16,105 @@ interface CommandGroup {
   }>;
 }
 
+function leaf(summary: string, load: CommandLeaf["load"]): CommandLeaf {
+  return { summary, load };
+}
+
 /** All commands with what `--help` lists; their modules are read when they are invoked. */
 export const commandTree: CommandGroup = {
   summary: "LLM serving for TypeScript that proves what it serves",
   commands: {
-    serve: {
-      summary: "serve a model over an OpenAI-compatible API",
-      load: async () => (await import("./commands/serve.js")).serveCommand,
-    },
-    plan: {
-      summary: "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
-      load: async () => (await import("./commands/plan.js")).planCommand,
-    },
-    quantize: {
-      summary: "write a quantised copy of a model",
-      load: async () => (await import("./commands/quantize.js")).quantizeCommand,
-    },
-    compare: {
-      summary: "run two artifacts of one model over the same tokens and report what the second one changes",
-      load: async () => (await import("./commands/compare.js")).compareCommand,
-    },
+    serve: leaf("serve a model over an OpenAI-compatible API", () => import("./commands/serve.js")),
+    plan: leaf(
+      "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
+      () => import("./commands/plan.js"),
+    ),
+    quantize: leaf("write a quantised copy of a model", () => import("./commands/quantize.js")),
+    compare: leaf(
+      "run two artifacts of one model over the same tokens and report what the second one changes",
+      () => import("./commands/compare.js"),
+    ),
     eval: {
       summary: "evaluate what ships: answers, serving, and whether to release",
       loadShared: async () => (await import("./eval/eval-action.js")).evalCommands,
       commands: {
-        run: {
-          summary: "send a server the cases of datasets and score its answers",
-          load: async () => (await import("./commands/eval-run.js")).evalRunCommand,
-        },
-        check: {
-          summary: "run one serving check, on servers or on recorded spans",
-          load: async () => (await import("./commands/eval-check.js")).evalCheckCommand,
-        },
-        checks: {
-          summary: "run all serving checks that the given servers allow",
-          load: async () => (await import("./commands/eval-check.js")).evalChecksCommand,
-        },
-        gate: {
-          summary: "judge a release by what eval.yaml expects",
-          load: async () => (await import("./commands/eval-gate.js")).evalGateCommand,
-        },
-        calibrate: {
-          summary: "measure a judge against people's labels",
-          load: async () => (await import("./commands/eval-calibrate.js")).evalCalibrateCommand,
-        },
-        certify: {
-          summary:
-            "compare the logits of each token, bit by bit: alone, cached, in batches, preempted, recomputed",
-          load: async () => (await import("./commands/eval-certify.js")).evalCertifyCommand,
-        },
-        list: {
-          summary: "list evaluators, checks, dataset formats or exit codes",
-          load: async () => (await import("./commands/eval-list.js")).evalListCommand,
-        },
-        view: {
-          summary: "show a report that an earlier run wrote with --json",
-          load: async () => (await import("./commands/eval-view.js")).evalViewCommand,
-        },
-        import: {
-          summary: "turn promptfoo's configuration into eval.yaml and cases, or a dataset into cases",
-          load: async () => (await import("./commands/eval-import.js")).evalImportCommand,
-        },
+        run: leaf(
+          "send a server the cases of datasets and score its answers",
+          () => import("./commands/eval-run.js"),
+        ),
+        check: leaf("run one serving check, on servers or on recorded spans", async () => ({
+          default: (await import("./commands/eval-check.js")).evalCheckCommand,
+        })),
+        checks: leaf("run all serving checks that the given servers allow", async () => ({
+          default: (await import("./commands/eval-check.js")).evalChecksCommand,
+        })),
+        gate: leaf("judge a release by what eval.yaml expects", () => import("./commands/eval-gate.js")),
+        calibrate: leaf(
+          "measure a judge against people's labels",
+          () => import("./commands/eval-calibrate.js"),
+        ),
+        certify: leaf(
+          "compare the logits of each token, bit by bit: alone, cached, in batches, preempted, recomputed",
+          () => import("./commands/eval-certify.js"),
+        ),
+        list: leaf(
+          "list evaluators, checks, dataset formats or exit codes",
+          () => import("./commands/eval-list.js"),
+        ),
+        view: leaf(
+          "show a report that an earlier run wrote with --json",
+          () => import("./commands/eval-view.js"),
+        ),
+        import: leaf(
+          "turn promptfoo's configuration into eval.yaml and cases, or a dataset into cases",
+          () => import("./commands/eval-import.js"),
+        ),
         generate: {
           summary: "generate new cases",
           commands: {
-            ruler: {
-              summary: "RULER's tasks at any length, in the tokens of the model under test",
-              load: async () => (await import("./commands/eval-generate.js")).evalGenerateRulerCommand,
-            },
+            ruler: leaf(
+              "RULER's tasks at any length, in the tokens of the model under test",
+              () => import("./commands/eval-generate.js"),
+            ),
           },
         },
-        worker: {
-          summary: "score answers from a queue until stopped",
-          load: async () => (await import("./commands/eval-worker.js")).evalWorkerCommand,
-        },
+        worker: leaf("score answers from a queue until stopped", () => import("./commands/eval-worker.js")),
       },
     },
     traces: {
       summary: "query the spans that octavo serve --trace-store kept",
       commands: {
-        list: {
-          summary: "spans, newest first",
-          load: async () => (await import("./commands/traces.js")).tracesListCommand,
-        },
-        show: {
-          summary: "everything known of a trace or a request",
-          load: async () => (await import("./commands/traces.js")).tracesShowCommand,
-        },
-        stats: {
-          summary: "counts, tokens and percentiles, by time and by group",
-          load: async () => (await import("./commands/traces.js")).tracesStatsCommand,
-        },
-        export: {
-          summary: "write spans as one Parquet file",
-          load: async () => (await import("./commands/traces.js")).tracesExportCommand,
-        },
+        list: leaf("spans, newest first", async () => ({
+          default: (await import("./commands/traces.js")).tracesListCommand,
+        })),
+        show: leaf("everything known of a trace or a request", async () => ({
+          default: (await import("./commands/traces.js")).tracesShowCommand,
+        })),
+        stats: leaf("counts, tokens and percentiles, by time and by group", async () => ({
+          default: (await import("./commands/traces.js")).tracesStatsCommand,
+        })),
+        export: leaf("write spans as one Parquet file", async () => ({
+          default: (await import("./commands/traces.js")).tracesExportCommand,
+        })),
       },
     },
-    costs: {
-      summary: "what requests cost, from a metering log or a trace store",
-      load: async () => (await import("./commands/costs.js")).costsCommand,
-    },
+    costs: leaf(
+      "what requests cost, from a metering log or a trace store",
+      () => import("./commands/costs.js"),
+    ),
     bench: {
-      summary: "measure",
+      summary: "run load tests",
       commands: {
-        serve: {
-          summary: "load any OpenAI-compatible server and report the latencies its clients saw",
-          load: async () => (await import("./commands/bench-serve.js")).benchServeCommand,
-        },
+        serve: leaf(
+          "load any OpenAI-compatible server and report the latencies its clients saw",
+          () => import("./commands/bench-serve.js"),
+        ),
       },
     },
   },
 };
 
-/** The command line for `args`, without Node and the script: whole in names, with the flags of the command that they name. */
+/** The command line. All commands are listed; only the one that `args` (without Node and script) invoke has its flags. */
 export async function createProgram(args: readonly string[]): Promise<OctavoCommand> {
   const program = new OctavoCommand("octavo")
     .description(commandTree.summary)
@@ -157,7 +142,7 @@ async function addCommands(
       await addCommands(command, node, isInvoked ? rest : [], isInvoked ? await node.loadShared?.() : shared);
     else if (isInvoked) {
       shared?.prepare(command);
-      applySpec(command, await node.load(), shared?.wrap);
+      applySpec(command, (await node.load()).default, shared?.wrap);
     }
   }
 }

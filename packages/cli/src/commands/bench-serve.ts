@@ -154,7 +154,7 @@ const rows = {
 type BenchServeFlags = ResolvedOptions<typeof rows>;
 
 /** `octavo bench serve`: the load generator at the command line. Exit code 1 when a request failed. */
-export const benchServeCommand = defineCommand({
+export default defineCommand({
   options: rows,
   async run(flags) {
     const progress = createProgressLine(process.stderr);

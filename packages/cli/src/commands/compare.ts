@@ -7,7 +7,7 @@ import { writeTextOf } from "../output/files.js";
 import { createLoadingLine } from "../output/loading-line.js";
 
 /** `octavo compare BASELINE VARIANT`: what an artifact changes, token by token. Exit code 2 says drift. */
-export const compareCommand = defineCommand({
+export default defineCommand({
   arguments: {
     "<baseline>": "folder, .gguf file or Hugging Face id",
     "<variant>": "the same model in another form",

@@ -49,7 +49,7 @@ const rows = {
 type CostFlags = ResolvedOptions<typeof rows>;
 
 /** `octavo costs`: what requests cost, by feature, tenant or model, and what the same tokens would cost elsewhere. */
-export const costsCommand = defineCommand({
+export default defineCommand({
   options: rows,
   async run(flags) {
     const table = await readPriceTable(flags.prices);
@@ -88,7 +88,7 @@ async function usageOfStore(
     toMs: untilMs ?? (sinceMs === undefined ? whole.toMs : Date.now()),
   };
   if (span !== undefined && span.toMs < span.fromMs)
-    throw new OctavoError("invalid_option", "since: the time begins after its end", { param: "since" });
+    throw new OctavoError("invalid_option", "since: the period begins after its end", { param: "since" });
   const computing = everyone.groups.reduce((sum, { computeSeconds }) => sum + computeSeconds, 0);
   return {
     span,
@@ -98,7 +98,7 @@ async function usageOfStore(
   };
 }
 
-/** Names as on the wire. */
+/** Field names in snake case. */
 function wireReport(report: CostReport): unknown {
   const snake = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(snake);

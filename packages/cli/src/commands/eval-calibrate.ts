@@ -17,7 +17,7 @@ import { interruptible } from "../interruptible.js";
 import { printable } from "../output/text-table.js";
 
 /** `octavo eval calibrate`: how far a judge can be trusted, by cases that people labelled. */
-export const evalCalibrateCommand = defineCommand({
+export default defineCommand({
   arguments: { "<file>": "cases with answers, and labels where there are any" },
   options: {
     ...datasetRows,

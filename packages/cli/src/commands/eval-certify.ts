@@ -17,8 +17,8 @@ import { printable, textTable, type TextColumn } from "../output/text-table.js";
 
 const shownDivergences = 10;
 
-/** `octavo eval certify`: the same bits, however a request is served. */
-export const evalCertifyCommand = defineCommand({
+/** `octavo eval certify`: whether a request gets the same bits however it is served. */
+export default defineCommand({
   options: {
     ...targetRows,
     cases: { ...targetRows.cases, default: 50 },

@@ -15,7 +15,7 @@ import {
 import { runConfig } from "../eval/run-plan.js";
 import { writeOutputs } from "../eval/write-outputs.js";
 
-/** JSON where the text is some, else the text itself. */
+/** JSON if the text parses as such, else the text itself. */
 const jsonOrText: OptionType<unknown> = {
   expects: "JSON or text",
   accepts: () => true,
@@ -29,7 +29,7 @@ const jsonOrText: OptionType<unknown> = {
   show: JSON.stringify,
 };
 
-/** `octavo eval check NAME`: one of the serving checks, on a server or on spans that were recorded. */
+/** `octavo eval check NAME`: runs one serving check, on a server or on recorded spans. */
 export const evalCheckCommand = defineCommand({
   arguments: { "<name>": "which; octavo eval list checks has the names" },
   options: {
@@ -59,7 +59,7 @@ export const evalCheckCommand = defineCommand({
   },
 });
 
-/** `octavo eval checks`: all of them that the targets allow. */
+/** `octavo eval checks`: runs all checks that the targets allow. */
 export const evalChecksCommand = defineCommand({
   options: {
     ...targetRows,

@@ -9,10 +9,10 @@ import { runConfig } from "../eval/run-plan.js";
 import { writeOutputs } from "../eval/write-outputs.js";
 import { readTextOf } from "../output/files.js";
 
-/** `octavo eval gate --config eval.yaml`: whether to release. Its exit code says how it ended. */
-export const evalGateCommand = defineCommand({
+/** `octavo eval gate --config eval.yaml`: whether to release; the exit code is the verdict. */
+export default defineCommand({
   options: {
-    config: option.text("--config <file>", "what is expected", { default: "eval.yaml" }),
+    config: option.text("--config <file>", "file with the expectations", { default: "eval.yaml" }),
     validate: option.toggle("--validate", "check the file without sending any request"),
     changedFiles: option.texts(
       "--changed-files <file...>",

@@ -17,7 +17,7 @@ import { keyOf } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
 
 /** `octavo eval generate ruler`: RULER's cases, as JSON lines. */
-export const evalGenerateRulerCommand = defineCommand({
+export default defineCommand({
   options: {
     target: option.text(
       "--target <url>",

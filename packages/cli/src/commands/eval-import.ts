@@ -7,7 +7,7 @@ import { defineCommand } from "../command.js";
 import { datasetOptions, datasetRows } from "../eval/eval-rows.js";
 
 /** `octavo eval import FILE`: a promptfoo configuration, or any dataset, as Octavo writes them. */
-export const evalImportCommand = defineCommand({
+export default defineCommand({
   arguments: { "<file>": "promptfooconfig.yaml, or a file of cases in any known format" },
   options: {
     ...datasetRows,

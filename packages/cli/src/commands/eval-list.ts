@@ -7,8 +7,8 @@ import { textTable } from "../output/text-table.js";
 const subjects = valueType.choice(["evaluators", "checks", "datasets", "exit-codes"]);
 type Subject = ReturnType<typeof subjects.parse>;
 
-/** `octavo eval list`: what there is. */
-export const evalListCommand = defineCommand({
+/** `octavo eval list`: evaluators, checks, formats and exit codes. */
+export default defineCommand({
   arguments: { "[what]": `${subjects.expects} (default: evaluators)` },
   options: {
     json: option.toggle("--json", "print JSON instead of a table"),

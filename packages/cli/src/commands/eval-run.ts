@@ -6,8 +6,8 @@ import { configFromFlags } from "../eval/config-from-flags.js";
 import { outputRows, runnerRows, targetRows } from "../eval/eval-rows.js";
 import { runConfig } from "../eval/run-plan.js";
 
-/** `octavo eval run`: answers of a server, and of a baseline beside it, scored. */
-export const evalRunCommand = defineCommand({
+/** `octavo eval run`: scores the answers of a server, and of a baseline beside it. */
+export default defineCommand({
   options: {
     ...targetRows,
     ...runnerRows,
@@ -33,7 +33,7 @@ export const evalRunCommand = defineCommand({
   },
 });
 
-/** Without expectations only a judge that could not judge is a failure. */
+/** Without expectations only a broken judge is a failure. */
 function judgedExit({ evaluators }: EvalReport, mostFailures = 1): number {
   const isBroken = evaluators.some(
     ({ scored, failed }) => failed > 0 && failed / (scored + failed) > mostFailures,

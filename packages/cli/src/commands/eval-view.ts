@@ -5,8 +5,8 @@ import { defineCommand } from "../command.js";
 import { outputRows } from "../eval/eval-rows.js";
 import { writeOutputs } from "../eval/write-outputs.js";
 
-/** `octavo eval view REPORT`: a report that was written with --json, as a table, a page or a comment. */
-export const evalViewCommand = defineCommand({
+/** `octavo eval view REPORT`: shows a report written with --json as a table, a page or a comment. */
+export default defineCommand({
   arguments: { "<report>": "the JSON file" },
   options: outputRows,
   async run(flags, path: string) {
@@ -14,7 +14,7 @@ export const evalViewCommand = defineCommand({
     try {
       await writeOutputs(report, flags);
     } catch (cause) {
-      // A file that has the mark of a report but not its fields was cut or edited.
+      // The file is marked as a report but lacks fields: it was truncated or edited.
       if (!(cause instanceof TypeError)) throw cause;
       throw new OctavoError("dataset_invalid", `${path} is not a whole report: ${cause.message}`, { cause });
     }

@@ -6,7 +6,7 @@ import { judgeRows, keyOf, runnerRows } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
 
 /** `octavo eval worker`: scores what `octavo eval run --redis` puts on a queue. */
-export const evalWorkerCommand = defineCommand({
+export default defineCommand({
   options: {
     redis: option.text("--redis <url>", "where the queue is, such as redis://127.0.0.1:6379", {
       isRequired: true,

@@ -165,7 +165,7 @@ test("exit codes tell how it ended apart", async () => {
   assert.equal((await gate(passes, "--validate")).out, "eval.yaml: 1 expectations, 0 checks\n");
 });
 
-test("a run that SIGINT ended goes on from its journal", async () => {
+test("a run that SIGINT ended resumes from its journal", async () => {
   scripted.delayMs = 40;
   const asked = scripted.numAnswers;
   const flags = [...golden(), "--concurrency", "4", "--journal", "run.jsonl"];
@@ -174,7 +174,7 @@ test("a run that SIGINT ended goes on from its journal", async () => {
   first.child.kill("SIGINT");
   const ended = await first.ended;
   assert.equal(ended.code, 130, ended.err);
-  assert.match(ended.err, /the same command goes on from run\.jsonl/);
+  assert.match(ended.err, /the same command resumes from run\.jsonl/);
   scripted.delayMs = 0;
   const askedBefore = scripted.numAnswers;
   const second = await run("run", ...flags);
@@ -269,5 +269,5 @@ test("a promptfoo configuration becomes a gate that runs", async () => {
   const gate = await run("gate", "--config", config);
   assert.equal(gate.code, 0, gate.out + gate.err);
   const again = await run("import", "promptfooconfig.yaml", "--out", "imported");
-  assert.deepEqual([again.code, /is there already/.test(again.err)], [4, true]);
+  assert.deepEqual([again.code, /exists already/.test(again.err)], [4, true]);
 });

@@ -42,7 +42,7 @@ const apiPrice: OptionType<TokenPrice> = {
 };
 
 /** `octavo plan MODEL`: what a model costs to serve, from its config.json or GGUF header alone. */
-export const planCommand = defineCommand({
+export default defineCommand({
   arguments: {
     "<model>": "folder, config.json, .gguf file or Hugging Face id; weights are not downloaded",
   },

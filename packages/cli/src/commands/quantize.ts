@@ -18,7 +18,7 @@ const groupSize: OptionType<number> = {
 };
 
 /** `octavo quantize MODEL`: makes a small artifact of a large one. */
-export const quantizeCommand = defineCommand({
+export default defineCommand({
   arguments: { "<model>": "folder or Hugging Face id of an unquantised model" },
   options: {
     method: option.text("--method <method>", `one of ${quantizeMethods.join(", ")}`, { isRequired: true }),

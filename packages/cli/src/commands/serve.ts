@@ -17,7 +17,7 @@ import { serveBanner } from "../output/serve-banner.js";
 const embeddedModel = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
 
 /** `octavo serve MODEL`: loads an artifact and answers OpenAI's API until told to stop. */
-export const serveCommand = defineCommand({
+export default defineCommand({
   arguments: { "[model]": "folder, .gguf file or Hugging Face id (default: the embedded octavo-mini)" },
   options: serveRows,
   async run(options, argument?: string) {
@@ -95,7 +95,7 @@ async function startDelay(delayMs: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What the banner warns of. */
+/** The banner's warnings. */
 function faultsOf({ enableFaultInjection, corruptWeights }: ServeOptions): readonly string[] {
   if (!enableFaultInjection) return [];
   const enabled = "fault injection is enabled: requests can slow this server down; not for production";

@@ -3,7 +3,7 @@ import type { UsageGroup } from "@octavo/tracing/store";
 import { apiDollars } from "./price-table.js";
 import type { GroupUse, RecordedUsage } from "./usage.js";
 
-/** A piece of the machines' time and price. */
+/** Part of the machines' time and cost. */
 export interface CostPart {
   readonly part: "requests" | "other_requests" | "overhead" | "idle" | "idle_and_overhead";
   readonly seconds: number;
@@ -11,11 +11,11 @@ export interface CostPart {
 }
 
 export interface GroupCost extends GroupUse {
-  /** Of its own computing time. */
+  /** Cost of its own compute time. */
   readonly dollars: number | null;
-  /** With its share, by computing time, of all that the machines cost. */
+  /** Its share of the machines' whole cost, by compute time. */
   readonly fullDollars: number | null;
-  /** Full cost over successful traces; null where there are none. */
+  /** Full cost per successful trace; null if there are none. */
   readonly dollarsPerSuccessfulTrace: number | null;
   readonly apis: readonly { readonly name: string; readonly dollars: number }[];
 }
@@ -26,7 +26,7 @@ export interface CostReport {
   readonly to: string | null;
   readonly dollarsPerHour: number | null;
   readonly machines: { readonly seconds: number; readonly dollars: number | null } | null;
-  /** They add up to the machines'. */
+  /** They add up to the machines' time and cost. */
   readonly parts: readonly CostPart[];
   readonly groups: readonly GroupCost[];
   readonly total: GroupCost;
@@ -36,13 +36,13 @@ export interface CostReport {
 
 export interface CostOptions {
   readonly by: UsageGroup;
-  /** Instead of the recorded rates. */
+  /** Overrides the recorded rates. */
   readonly dollarsPerHour: number | undefined;
   readonly prices: readonly ApiPrice[];
   readonly pricesAsOf: string;
 }
 
-/** Makes a report of what was used. The requests' parts, overhead and idle time add up to what the machines cost. */
+/** Reports costs of recorded usage. Requests, overhead and idle time add up to the machines' cost. */
 export function costReport(usage: RecordedUsage, options: CostOptions): CostReport {
   const { machine, span } = usage;
   const recorded =
@@ -81,7 +81,7 @@ export function costReport(usage: RecordedUsage, options: CostOptions): CostRepo
   };
 }
 
-/** Machines of which only the time and the computing are known. */
+/** Usage of machines when only their time and compute time are known. */
 export function machinesOf(
   span: NonNullable<RecordedUsage["span"]>,
   replicas: number,
@@ -101,7 +101,7 @@ export function machinesOf(
   };
 }
 
-/** What was computed for nobody among the requests was for others, or for those in progress when the time began or ended. */
+/** Compute time outside `gpuSeconds` belongs to other requests, or to those in progress at either end of the period. */
 function partsOf({ machine }: RecordedUsage, gpuSeconds: number): readonly Omit<CostPart, "dollars">[] {
   if (machine === undefined) return [{ part: "requests", seconds: gpuSeconds }];
   const { computingSeconds, overheadSeconds, idleSeconds } = machine;

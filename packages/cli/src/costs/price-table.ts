@@ -5,20 +5,20 @@ import { type ApiPrice, OctavoError, parseWith, priceTable, type PriceTable } fr
 /** The table that ships with Octavo. */
 const ownTable = fileURLToPath(new URL("../../data/api-prices.json", import.meta.url));
 
-/** Throws `invalid_option` for what is no price table, saying where it is none. */
+/** Throws `invalid_option` saying what is wrong with the table. */
 export async function readPriceTable(path: string = ownTable): Promise<PriceTable> {
   try {
     return parseWith(priceTable, JSON.parse(await readFile(path, "utf8")));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new OctavoError("invalid_option", `prices: ${path} is no price table: ${reason}`, {
+    throw new OctavoError("invalid_option", `prices: ${path} is not a price table: ${reason}`, {
       param: "prices",
       cause,
     });
   }
 }
 
-/** Prices by name, in the order of the names; all of them where none is named. */
+/** Prices in the order of `names`; all of them without names. */
 export function namedPrices(table: PriceTable, names: readonly string[] | undefined): readonly ApiPrice[] {
   if (names === undefined) return table.prices;
   return names.map((name) => {
@@ -31,7 +31,7 @@ export function namedPrices(table: PriceTable, names: readonly string[] | undefi
   });
 }
 
-/** What the same tokens would have cost there. */
+/** What the same tokens would have cost at that price. */
 export function apiDollars(
   price: ApiPrice,
   tokens: { readonly inputTokens: number; readonly cachedTokens: number; readonly outputTokens: number },

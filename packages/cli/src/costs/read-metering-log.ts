@@ -15,10 +15,10 @@ type OpenUse = { -readonly [Key in keyof Omit<GroupUse, "traces" | "successfulTr
   readonly outcomes: TraceOutcomes;
 };
 
-/** More groups are counted together as `(other)`. */
+/** Further groups are counted together as `(other)`. */
 const mostGroups = 10_000;
 
-/** Reads metering logs line by line; lines that are no records are counted and passed over. */
+/** Reads metering logs line by line; lines that are not records are counted and skipped. */
 export async function readMeteringLogs(
   paths: readonly string[],
   filter: UsageFilter,

@@ -25,7 +25,7 @@ export async function readVerdicts(path: string, passScore: number): Promise<Rea
     for await (const line of lines) {
       number += 1;
       if (line.trim() === "") continue;
-      const fields = objectOf(line) ?? refuse(`: line ${number} is no JSON object`);
+      const fields = objectOf(line) ?? refuse(`: line ${number} is not a JSON object`);
       const id = idNames.map((name) => fields[name]).find((value) => typeof value === "string");
       if (typeof id !== "string") return refuse(`: line ${number} has none of ${idNames.join(", ")}`);
       const passed = verdictOf(fields, passScore);

@@ -4,12 +4,12 @@ import type { CostPart, CostReport, GroupCost } from "./cost-report.js";
 const partNames: Readonly<Record<CostPart["part"], string>> = {
   requests: "these requests",
   other_requests: "other requests",
-  overhead: "between computing",
+  overhead: "overhead between steps",
   idle: "idle",
   idle_and_overhead: "idle and overhead",
 };
 
-/** A report for people: where the machines' time went, what each group cost, and what others would have charged. */
+/** The report as text: where machine time went, the cost of each group, and what managed APIs would have charged. */
 export function renderCosts(report: CostReport): string {
   if (report.total.requests === 0 && report.machines === null) return "no requests\n";
   const lines = [headLine(report), "", textTable(report.parts, partColumns(report))];
@@ -18,12 +18,12 @@ export function renderCosts(report: CostReport): string {
   if (first !== undefined)
     lines.push(
       "",
-      `The same tokens elsewhere, prices as of ${report.pricesAsOf}: check them.`,
+      `The same tokens at managed APIs, with prices as of ${report.pricesAsOf} (check them):`,
       textTable(report.total.apis, [
         { head: "api", of: ({ name }) => name },
         { head: "$", of: ({ dollars }) => money(dollars) },
         {
-          head: "times ours",
+          head: "× ours",
           of: ({ dollars }) =>
             report.total.fullDollars === null || report.total.fullDollars === 0
               ? null
@@ -31,8 +31,9 @@ export function renderCosts(report: CostReport): string {
         },
       ]),
     );
-  if (report.unreadable > 0) lines.push("", `${report.unreadable} lines are no records and were left out.`);
-  if (report.dollarsPerHour === null) lines.push("", "Dollars need --rate, what a machine costs per hour.");
+  if (report.unreadable > 0) lines.push("", `${report.unreadable} lines are not records and were skipped.`);
+  if (report.dollarsPerHour === null)
+    lines.push("", "Costs in dollars need --rate, the price of a machine per hour.");
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
@@ -47,7 +48,7 @@ function headLine({ from, to, machines, dollarsPerHour }: CostReport): string {
 function partColumns({ machines }: CostReport): readonly TextColumn<CostPart>[] {
   const whole = machines?.seconds ?? 0;
   return [
-    { head: "time of", of: ({ part }) => partNames[part] },
+    { head: "time spent on", of: ({ part }) => partNames[part] },
     { head: "seconds", of: ({ seconds }) => seconds.toFixed(1) },
     {
       head: "share",
@@ -65,15 +66,15 @@ function groupColumns({ by }: CostReport): readonly TextColumn<GroupCost>[] {
     { head: "tokens in", of: ({ inputTokens }) => inputTokens },
     { head: "cached", of: ({ cachedTokens }) => cachedTokens },
     { head: "out", of: ({ outputTokens }) => outputTokens },
-    { head: "$ computing", of: ({ dollars }) => money(dollars) },
+    { head: "$ compute", of: ({ dollars }) => money(dollars) },
     { head: "$ full", of: ({ fullDollars }) => money(fullDollars) },
     { head: "traces", of: ({ traces }) => traces },
     { head: "good", of: ({ successfulTraces }) => successfulTraces },
-    { head: "$ a good one", of: ({ dollarsPerSuccessfulTrace }) => money(dollarsPerSuccessfulTrace) },
+    { head: "$ per good", of: ({ dollarsPerSuccessfulTrace }) => money(dollarsPerSuccessfulTrace) },
   ];
 }
 
-/** Three digits that say something, whatever the amount. */
+/** Three significant digits below a dollar, cents above. */
 function money(dollars: number | null): string | null {
   if (dollars === null) return null;
   if (dollars === 0) return "0";

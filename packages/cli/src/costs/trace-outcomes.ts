@@ -4,27 +4,27 @@ interface OpenTrace {
   verdict: boolean | undefined;
 }
 
-/** What is known of one request of a trace. */
+/** Outcome of one request of a trace. */
 export interface CallOutcome {
   readonly isOk: boolean;
-  /** Given from outside. */
+  /** From an evaluation. */
   readonly verdict: boolean | undefined;
 }
 
-/** A trace in which nothing happened for so long is over. */
+/** A trace without requests for this long is complete. */
 const quietMs = 3_600_000;
 const mostOpen = 100_000;
 
 /**
- * Counts traces and those that succeeded: all verdicts given for one must be good, and where there is none its last request
- * must have ended well. Requests come nearly in order of time, so only the latest traces are kept.
+ * Counts traces and those that succeeded: all verdicts on a trace must be good; without verdicts its last
+ * request must have succeeded. Requests come nearly ordered by time, so only the latest traces are kept.
  */
 export class TraceOutcomes {
   readonly #open = new Map<string, OpenTrace>();
   #traces = 0;
   #successful = 0;
 
-  /** A request without a trace is one of its own. */
+  /** A request without a trace counts as a trace. */
   add(traceId: string | undefined, timeMs: number, { isOk, verdict }: CallOutcome): void {
     if (traceId === undefined) {
       this.#close({ lastMs: timeMs, isOk, verdict });

@@ -1,6 +1,6 @@
-/** What the requests of a group took. */
+/** Usage of a group's requests. */
 export interface GroupUse {
-  /** Null for requests that lack the fact. */
+  /** Null for requests without that field. */
   readonly group: string | null;
   readonly requests: number;
   readonly gpuSeconds: number;
@@ -11,29 +11,29 @@ export interface GroupUse {
   readonly successfulTraces: number;
 }
 
-/** What machines' time went to, in seconds. The parts add up to `seconds`. */
+/** Machine time in seconds. The parts add up to `seconds`. */
 export interface MachineUse {
   readonly seconds: number;
   readonly computingSeconds: number;
   readonly overheadSeconds: number;
   readonly idleSeconds: number;
-  /** At the rates that were recorded; undefined where none was. */
+  /** At the recorded rates; undefined without any. */
   readonly dollars: number | undefined;
 }
 
 export interface RecordedUsage {
-  /** Ms since 1970, undefined of nothing. */
+  /** Ms since 1970; undefined without records. */
   readonly span: { readonly fromMs: number; readonly toMs: number } | undefined;
   readonly groups: readonly GroupUse[];
-  /** Undefined where only requests are known. */
+  /** Undefined if only requests were recorded. */
   readonly machine: MachineUse | undefined;
-  /** Lines that are no records. */
+  /** Lines that are not records. */
   readonly unreadable: number;
 }
 
 export interface UsageFilter {
   readonly sinceMs?: number;
-  /** Itself out. */
+  /** Exclusive. */
   readonly untilMs?: number;
   readonly model?: string;
   readonly tenant?: string;

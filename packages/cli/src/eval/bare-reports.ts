@@ -1,7 +1,7 @@
 import { type CheckRow, type EvalReport, type GateConfig, gatherSpans, unjudged } from "@octavo/evals";
 import type { TargetFlags } from "./eval-rows.js";
 
-/** A report of nothing that was asked. */
+/** A report without results. */
 function bareReport(name: string, seed: number): EvalReport {
   return {
     format: "octavo.eval/1",
@@ -21,14 +21,14 @@ function bareReport(name: string, seed: number): EvalReport {
   };
 }
 
-/** Of a gate that none of the changed files concerns. */
+/** The report of a gate that no changed file concerns. */
 export function skippedReport(config: GateConfig): EvalReport {
   const { name, seed } = config.file;
   const gate = unjudged(config, "skipped", "None of the changed files is one that this gate watches.");
   return { ...bareReport(name, seed), gate };
 }
 
-/** A check's judgement of spans that were recorded elsewhere, as a report. */
+/** The report of a check on recorded spans. */
 export async function reportOfSpans(
   row: CheckRow,
   files: readonly string[],

@@ -2,12 +2,12 @@ import { execFile } from "node:child_process";
 import { OctavoError } from "@octavo/protocol";
 
 /**
- * Files that differ between a commit and the working tree's HEAD, as a pull request counts them: from where they parted.
+ * Files changed between HEAD and its merge base with a commit, as in a pull request.
  * @throws OctavoError `invalid_option` when git does not know the commit
  */
 export function changedSince(reference: string): Promise<readonly string[]> {
   if (reference.startsWith("-"))
-    throw new OctavoError("invalid_option", `--changed-since: ${reference} is no commit`, {
+    throw new OctavoError("invalid_option", `--changed-since: ${reference} is not a commit`, {
       param: "changed-since",
     });
   return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ export interface FlagExtras {
   readonly health?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The same configuration as a file's, from flags: one reader checks both. */
+/** A configuration from flags, checked by the reader of eval.yaml. */
 export function configFromFlags(flags: TargetFlags, extras: FlagExtras = {}): GateConfig {
   if (flags.target === undefined)
     throw new OctavoError("invalid_option", "--target: name the server to evaluate", { param: "target" });
@@ -64,7 +64,7 @@ function datasetsOf({ dataset = [], cases, ...flags }: TargetFlags): Readonly<Re
   return datasets;
 }
 
-/** Words of a command; quotes keep spaces. No shell is asked. */
+/** Splits a command into words; quotes keep spaces. No shell is involved. */
 function wordsOf(command: string): readonly string[] {
   return [...command.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, bare]) => double ?? single ?? bare ?? "",

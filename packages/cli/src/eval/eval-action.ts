@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { CommandAction, OctavoCommand } from "../command.js";
 import { reportError } from "../output/report-error.js";
 
-/** The exit codes of `octavo eval` distinguish failures; flags that cannot be read count as configuration, as settings in a file do. */
+/** `octavo eval` has an exit code per kind of failure; invalid flags end with the one for configuration, as an invalid file does. */
 export const evalCommands = {
   prepare(command: OctavoCommand): void {
     command.exitOverride(({ exitCode }) => {

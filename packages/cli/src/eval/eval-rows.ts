@@ -41,7 +41,7 @@ export function keyOf(flag: string, variable: string | undefined): string | unde
   throw new OctavoError("invalid_option", `--${flag}: ${variable} is not set`, { param: flag });
 }
 
-/** Evaluators by name, or as JSON with options. Throws `invalid_option` for what is not JSON. */
+/** An evaluator by name, or as JSON with options. Throws `invalid_option` for what is not JSON. */
 export function evaluatorOf(text: string): unknown {
   if (!text.trimStart().startsWith("{")) return text;
   try {
@@ -54,7 +54,7 @@ export function evaluatorOf(text: string): unknown {
   }
 }
 
-/** Which servers are asked, with what cases. */
+/** The servers under test and the cases. */
 export const targetRows = {
   ...inGroup("Targets", {
     target: option.text("--target <url>", "the server to evaluate, any that speaks OpenAI's API"),

@@ -4,7 +4,7 @@ import { printable, textTable } from "../output/text-table.js";
 const signs: Readonly<Record<Verdict, string>> = { pass: "pass", fail: "FAIL", inconclusive: "open" };
 const widest = 96;
 
-/** The results as a terminal shows them. */
+/** The results as text for a terminal. */
 export function renderEvalTable(report: EvalReport): string {
   const parts: string[] = [];
   if (report.evaluators.length > 0)

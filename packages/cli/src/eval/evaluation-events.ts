@@ -2,7 +2,7 @@ import type { CaseRow, Score, ScoredAnswer } from "@octavo/evals";
 import { EvaluationExporter, type EvaluationResult, parseTraceContext } from "@octavo/tracing";
 import type { RunnerFlags } from "./eval-rows.js";
 
-/** For the last results to be delivered when a run has ended. */
+/** Time to deliver the last results after a run. */
 const lastResultsMs = 10_000;
 
 /** Sends scores to an OpenTelemetry collector as they are made. */

@@ -39,7 +39,7 @@ export function openRunner(flags: Omit<RunnerFlags, "journal">, judge: JudgeConf
     : new WorkerThreadsRunner({ threads: scorerThreads });
 }
 
-/** The judge as jobs are told of it; their machines hold its key under the same name. */
+/** The judge as arguments of a job; the job's machine has the key in the same environment variable. */
 function judgeArguments(judge: JudgeConfig): string[] {
   if (judge === undefined) return [];
   if (judge.model === undefined) {

@@ -19,15 +19,15 @@ import { openRunner } from "./open-runner.js";
 import { writeOutputs } from "./write-outputs.js";
 
 export interface RunPlanOptions extends OutputFlags, RunnerFlags {
-  /** Where the configuration's paths begin. */
+  /** What the configuration's paths are relative to. */
   readonly folder: string;
-  /** Whether expectations decide; else only checks do. */
+  /** Whether the expectations are judged, or only the checks. */
   readonly isGate: boolean;
-  /** False where only checks ask. Default true. */
+  /** False if only checks send requests; default true. */
   readonly scoresCases?: boolean;
 }
 
-/** Runs a configuration from the command line: progress on standard error, results where the flags say. */
+/** Runs a configuration from the command line: progress on standard error, results to where the flags say. */
 export async function runConfig(config: GateConfig, options: RunPlanOptions): Promise<EvalReport> {
   const progress = createEvalProgress(process.stderr);
   await using replicas = new ReplicaProcesses();
@@ -97,7 +97,7 @@ async function openResources(
   };
 }
 
-/** What of a target decides its answers beside the cases. Headers may carry secrets: the journals keep a digest alone. */
+/** What a target's answers depend on beside the cases. Headers may hold secrets: the journals keep only a digest. */
 function askedOf(planned: PlannedTarget | undefined, written: TargetConfig | undefined): unknown {
   return planned && [planned.url, planned.model, written?.extra_body, written?.headers];
 }

@@ -3,7 +3,7 @@ import { writeTextOf } from "../output/files.js";
 import type { OutputFlags } from "./eval-rows.js";
 import { renderEvalTable } from "./eval-table.js";
 
-/** Writes what the flags ask for. The table is printed first: no failure to write loses what took minutes to measure. */
+/** Writes the outputs that the flags ask for. The table is printed first, so that a failed write loses no results. */
 export async function writeOutputs(
   report: EvalReport,
   { html, json, junit, markdown }: OutputFlags,

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { OctavoError } from "@octavo/protocol/errors";
 
-/** Throws `invalid_option` where nothing can listen, before a model is loaded for it. */
+/** Throws `invalid_option` if the address cannot be listened on; called before the model is loaded. */
 export async function checkAddress({
   host,
   port,

@@ -11,7 +11,7 @@ import {
 } from "@octavo/protocol/options";
 import { serverOptions, tenantSources } from "@octavo/server/settings";
 
-/** What only the command takes. */
+/** Options of the command alone. */
 const commandRows = {
   ...inGroup("Model", {
     model: option.text("--model <model>", "the same as the argument"),
@@ -97,7 +97,7 @@ export const serveRows = Object.fromEntries(
 
 export type ServeOptions = ResolvedOptions<typeof serveRows>;
 
-/** What the engine is loaded with. Throws `invalid_option` for flags that contradict each other. */
+/** Options for `LLM.load`. Throws `invalid_option` for flags that contradict each other. */
 export function loadOptionsOf(options: ServeOptions): LoadOptions {
   for (const [flag, isSet] of [
     ["fault-corrupt-weights", options.corruptWeights !== undefined],
@@ -112,7 +112,7 @@ export function loadOptionsOf(options: ServeOptions): LoadOptions {
   };
 }
 
-/** What the server is configured with; `defaultNames` are the model's where none is given. */
+/** Configuration of the server; `defaultNames` are used if no name was given. */
 export function serverConfigOf(
   options: ServeOptions,
   defaultNames: readonly string[],
@@ -136,7 +136,7 @@ type SpeculativeOptions = Pick<
   | "ngramPromptLookupMax"
 >;
 
-/** vLLM's older flags, one for each field, say what `--speculative-config` says. */
+/** vLLM's older flags, one per field of `--speculative-config`. */
 function speculativeConfigOf(options: SpeculativeOptions): LoadOptions["speculativeConfig"] {
   const { speculativeConfig, speculativeModel, numSpeculativeTokens } = options;
   const { ngramPromptLookupMin: promptLookupMin, ngramPromptLookupMax: promptLookupMax } = options;

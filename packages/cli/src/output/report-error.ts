@@ -1,6 +1,6 @@
 import type { OctavoError } from "@octavo/protocol/errors";
 
-/** One line with the code; the stack only of what should not have happened. */
+/** One line with the code, and the stack of internal errors. */
 export function reportError(error: OctavoError): void {
   process.stderr.write(`octavo: ${error.message} [${error.code}]\n`);
   if (error.code === "internal_error" && error.cause instanceof Error)

@@ -3,16 +3,16 @@ import type { LanguageModel, LLM } from "@octavo/engine";
 export interface BannerFacts {
   readonly url: string;
   readonly model: LanguageModel;
-  /** What computes. */
+  /** What runs the kernels. */
   readonly backend: Pick<LLM["backend"]["info"], "instructionSet" | "features" | "numThreads">;
   /** Names requests may use; empty means the model's own. */
   readonly names: readonly string[];
   readonly needsKey: boolean;
-  /** Warnings of faults that it has or takes. */
+  /** Warnings about injected faults. */
   readonly faults: readonly string[];
 }
 
-/** What `octavo serve` prints once it answers: where, what, and a line to try it with. */
+/** What `octavo serve` prints once it is ready: address, model, and a command to try it with. */
 export function serveBanner({ url, model, backend, names, needsKey, faults }: BannerFacts): string {
   const name = names[0] ?? model.name;
   const { stats } = model.engine;

@@ -1,10 +1,10 @@
-/** A column of a table: its head, and how a row fills it. Numbers stand right. */
+/** A column: its head and a row's cell. Numbers are right-aligned. */
 export interface TextColumn<Row> {
   readonly head: string;
   readonly of: (row: Row) => string | number | null | undefined;
 }
 
-/** Rows as lines with aligned columns. What is not there is a dash. */
+/** Rows as lines with aligned columns; missing cells are dashes. */
 export function textTable<Row>(rows: readonly Row[], columns: readonly TextColumn<Row>[]): string {
   const cells = rows.map((row) => columns.map(({ of }) => of(row)));
   const texts = cells.map((line) => line.map(cellText));
@@ -25,7 +25,7 @@ function cellText(cell: string | number | null | undefined): string {
   return Number.isInteger(cell) ? String(cell) : cell.toFixed(Math.abs(cell) < 10 ? 2 : 1);
 }
 
-/** Text that others wrote, without what a terminal would obey. */
+/** Untrusted text without control characters. */
 export function printable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, "\ufffd");
 }

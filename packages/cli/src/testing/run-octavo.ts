@@ -3,17 +3,17 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
-/** The command as a script for Node. */
+/** The command's script. */
 export const octavoMain = fileURLToPath(new URL("../main.js", import.meta.url));
 
 export interface RunOctavoOptions {
   readonly cwd?: string;
-  /** Beside this process's own. */
+  /** Added to this process's environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface EndedOctavo {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
@@ -21,7 +21,7 @@ export interface EndedOctavo {
 
 export interface RunningOctavo {
   readonly child: ChildProcessByStdio<null, Readable, Readable>;
-  /** Resolves when it has ended and all that it said was read. */
+  /** Resolves once it has ended and its output was read. */
   readonly ended: Promise<EndedOctavo>;
 }
 
@@ -44,7 +44,7 @@ export function runOctavo(args: readonly string[], options?: RunOctavoOptions): 
   return startOctavo(args, options).ended;
 }
 
-/** `octavo serve` on one thread and a free port; resolves when it says where it listens. */
+/** `octavo serve` on one thread and a free port; resolves once it prints its address. */
 export async function serveOctavo(
   ...flags: readonly string[]
 ): Promise<{ readonly url: string; stop(): Promise<EndedOctavo> }> {

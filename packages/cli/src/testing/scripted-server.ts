@@ -8,14 +8,14 @@ export interface ScriptedServer {
   close(): void;
 }
 
-/** What tests read of a question. */
+/** The fields of a request that tests read. */
 export interface AskedBody {
   readonly model?: string;
   readonly prompt?: string;
   readonly messages?: readonly { readonly content: string }[];
 }
 
-/** A server on a free port. `answer` is given the body of what was asked, which is empty where nothing was sent. */
+/** A server on a free port. `answer` gets the request's body, `{}` if there is none. */
 export async function startScriptedServer(
   answer: (request: IncomingMessage, asked: AskedBody, response: ServerResponse) => void,
 ): Promise<ScriptedServer> {
@@ -40,7 +40,7 @@ export function sendModels(response: ServerResponse, id: string): void {
   response.end(JSON.stringify({ object: "list", data: [{ id, object: "model", owned_by: "test" }] }));
 }
 
-/** A whole answer, as a stream. */
+/** A complete answer as one stream. */
 export function streamAnswer(response: ServerResponse, model: string, content: string): void {
   const event = { id: "x", object: "chat.completion.chunk", created: 0, model };
   const choices = [{ index: 0, delta: { role: "assistant", content }, finish_reason: "stop" }];

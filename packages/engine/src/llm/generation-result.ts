@@ -42,7 +42,7 @@ interface OpenSequence {
   stopReason: string | number | undefined;
 }
 
-/** Adds a request's events up to its result. */
+/** Collects a request's events into its result. */
 export class ResultCollector {
   readonly #requestId: string;
   readonly #promptTokens: Int32Array;

@@ -6,7 +6,7 @@ import { type GenerationResult, ResultCollector } from "./generation-result.js";
 export interface StartedGeneration {
   readonly requestId: string;
   readonly promptTokens: Int32Array;
-  /** When it is what ended the generation, the result rejects with `request_cancelled`. */
+  /** If it ends the generation, the result rejects with `request_cancelled`. */
   readonly signal?: AbortSignal | undefined;
   readonly events: AsyncIterable<GenerationEvent>;
 }
@@ -36,7 +36,7 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
     this.#start = start;
   }
 
-  /** New text and tokens as they come; with `n` > 1 those of different sequences are mixed, told apart by `index`. */
+  /** New text and tokens as they come; with `n` > 1 those of different sequences are interleaved; `index` tells which. */
   [Symbol.asyncIterator](): AsyncGenerator<SequenceDelta, void, undefined> {
     if (this.#begun) {
       throw new OctavoError(
@@ -47,7 +47,7 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
     this.#begun = true;
     const stream = this.#run();
     const leave = stream.return.bind(stream);
-    // Left before its first `next`, a generator runs nothing, its `finally` included.
+    // A generator that is left before its first `next` runs nothing, not even its `finally`.
     stream.return = async (value) => {
       const result = await leave(value);
       this.#settleAsLeft();
@@ -56,7 +56,7 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
     return stream;
   }
 
-  /** The finished generation; begins it when nobody iterates. */
+  /** The finished generation; starts it unless it is being iterated. */
   result(): Promise<GenerationResult> {
     if (!this.#begun) {
       this.#begun = true;

@@ -18,14 +18,14 @@ import type { GenerationResult } from "./generation-result.js";
 import { type LoadedParts, loadParts } from "./load-parts.js";
 import type { LoadOptions } from "./load-options.js";
 
-/** Text, or token ids that are taken as they are. */
+/** Text, or token ids, which are used as they are. */
 export type Prompt = string | Int32Array;
 
 /** Sampling parameters, all optional: generation_config.json fills in some, OpenAI's defaults the rest. */
 export interface GenerateOptions extends SamplingInput {
   /** Ends the generation with `request_cancelled` and frees its memory. */
   readonly signal?: AbortSignal | undefined;
-  /** First prompt token whose prediction `promptLogprobs` gives; earlier ones cost no output head. Default 1. */
+  /** First prompt token to get `promptLogprobs`; earlier ones skip the output head. Default 1. */
   readonly promptLogprobsFrom?: number | undefined;
   /** Prefix cache entries are shared only between requests with the same salt. */
   readonly cacheSalt?: string | undefined;
@@ -33,14 +33,14 @@ export interface GenerateOptions extends SamplingInput {
   readonly adapter?: string | undefined;
   /** Lower runs earlier; needs the scheduling policy `priority`. */
   readonly priority?: number | undefined;
-  /** Whom the request is accounted to; default the tenant `default`. */
+  /** The tenant that the request counts for; default `default`. */
   readonly account?: Account | undefined;
   readonly deadlines?: Deadlines | undefined;
   /** Default a random one; with several prompts, their index is appended. */
   readonly requestId?: string | undefined;
   /** What the output must look like: JSON under a schema, a regular expression, a grammar, ... Compiled once per content. */
   readonly constraint?: GrammarSpec | undefined;
-  /** Whether text gets what the tokenizer adds, a BOS token for example; default true, false for text from `renderChat`. */
+  /** Whether the tokenizer adds special tokens, such as BOS; default true. Give false for text from `renderChat`. */
   readonly addSpecialTokens?: boolean | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface ChatOptions
 export type Conversation = readonly TemplateMessage[];
 
 export interface EmbedOptions {
-  /** Which hidden states make the embedding: the last token's, the default, or the mean of all. */
+  /** `last`, the default, takes the last token's hidden state; `mean` the mean of all. */
   readonly pooling?: "mean" | "last" | undefined;
   /** Scale to length 1; default true. */
   readonly normalize?: boolean | undefined;
@@ -60,7 +60,7 @@ export interface EmbedOptions {
 }
 
 /**
- * A model in memory with the engine that runs it. Requests in flight are batched, whoever made them.
+ * A model in memory with the engine that runs it. Concurrent requests are batched.
  *
  * ```ts
  * await using llm = await LLM.load("Qwen/Qwen3-0.6B");
@@ -108,7 +108,7 @@ export class LLM implements LanguageModel {
     return this.#parts.weightBytes;
   }
 
-  /** Resolves once all weights are packed, which large models leave to the first seconds after they were loaded: until then, steps take longer. */
+  /** Resolves once all weights are packed. Large models pack the last of them in the first seconds after loading; until then steps take longer. */
   get packed(): Promise<void> {
     return this.#parts.packed;
   }
@@ -275,7 +275,7 @@ export class LLM implements LanguageModel {
     return this.tokenizer.encodeAsync(prompt, { addSpecialTokens, ...given({ signal }) });
   }
 
-  /** As many at once as the engine runs, so that a long list does not overflow its queue. One failure ends the others. */
+  /** Runs as many at once as the engine does, so that a long list does not overflow the queue. One failure ends the others. */
   async #inParallel<
     T,
     R,
@@ -310,7 +310,7 @@ export class LLM implements LanguageModel {
   async #dispose(): Promise<void> {
     await this.engine[Symbol.asyncDispose]();
     this.tokenizer[Symbol.dispose]?.();
-    // Checksums are still computed by the backend.
+    // The weight cache still uses the backend for checksums.
     await this.#parts.saved;
     for (const part of this.#parts.owned) part[Symbol.dispose]();
   }
@@ -320,7 +320,7 @@ function isPrompt(prompts: Prompt | readonly Prompt[]): prompts is Prompt {
   return typeof prompts === "string" || prompts instanceof Int32Array;
 }
 
-/** An empty list is taken for a conversation, which its template then judges. */
+/** An empty list counts as a conversation; the template decides what to do with it. */
 function isConversation(messages: Conversation | readonly Conversation[]): messages is Conversation {
   return Array.isArray(messages) && !Array.isArray(messages[0]);
 }

@@ -30,7 +30,7 @@ function maxCpuLorasOf({ maxCpuLoras, loraModules }: ResolvedLoadOptions): numbe
 
 type AdapterPaths = Map<string, string>;
 
-/** Folders of the adapters to start with, downloaded where need be: what is missing is found out before weights are packed. */
+/** Folders of the adapters in `loraModules`, downloaded if need be: a missing one is an error before weights are packed. */
 export async function resolveAdapters(options: ResolvedLoadOptions): Promise<AdapterPaths> {
   const paths: AdapterPaths = new Map();
   if (options.enableLora)
@@ -52,7 +52,7 @@ async function resolveAdapter(
   return resolved.path;
 }
 
-/** The adapters to start with, from `paths`; undefined where none are served. */
+/** Loads the adapters in `loraModules` from `paths`; undefined if none are served. */
 export async function loadAdapters(
   backend: Backend,
   checkpoint: Checkpoint,
@@ -74,7 +74,7 @@ export async function loadAdapters(
   });
   try {
     for (const spec of loraModules) await adapters.load(spec, given({ signal }));
-    // What is loaded later under the same name may have changed since.
+    // Adapters loaded later are looked up anew.
     paths.clear();
     return adapters;
   } catch (error) {

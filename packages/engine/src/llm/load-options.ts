@@ -10,10 +10,10 @@ import type { EngineHooks } from "../engine-options.js";
 import { loadingOptions } from "../options/loading-options.js";
 import { paramOf, schedulingOptions } from "../options/scheduling-options.js";
 
-/** What the caller of `LLM.load` hands over beside settings. */
+/** What `LLM.load` takes beside settings. */
 interface LoadCallbacks {
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
-  /** What the user should know although the model can be served. */
+  /** Told what the user should know although the model can be served. */
   readonly onWarning?: ((message: string) => void) | undefined;
   /** Ends the loading with `request_cancelled`; what was loaded is freed. */
   readonly signal?: AbortSignal | undefined;
@@ -43,7 +43,7 @@ export interface LoadProgress {
   readonly phase: string;
   readonly doneBytes: number;
   readonly totalBytes: number;
-  /** While downloading: files, pace and what was there before; what `createProgressBar` draws. */
+  /** While downloading: files, speed and what was in the cache; for `createProgressBar`. */
   readonly download?: DownloadProgress;
 }
 

@@ -25,7 +25,7 @@ import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
 import type { ModelTemplates } from "./templates.js";
 
-/** A model put together from its parts. Dispose the engine, then `owned` in its order. */
+/** A loaded model's parts. Dispose the engine, then `owned` in order. */
 export interface LoadedParts {
   readonly name: string;
   readonly config: ModelConfig;
@@ -44,7 +44,7 @@ export interface LoadedParts {
   readonly owned: readonly Disposable[];
 }
 
-/** Downloads what is missing, opens, packs, compiles and starts. What was made before a failure is disposed. */
+/** Downloads what is missing, opens, packs, compiles and starts. On failure, everything made so far is disposed. */
 export async function loadParts(model: string, asked: LoadOptions): Promise<LoadedParts> {
   const options = resolveLoadOptions(asked);
   const speculative = options.speculativeConfig && resolveSpeculativeConfig(options.speculativeConfig);
@@ -149,8 +149,8 @@ interface Contents {
 }
 
 /**
- * The backend's threads pack while this one reads the code that comes after and builds the tokenizer. When that fails, packing ends
- * and what it made is freed.
+ * The backend's threads pack weights while this thread imports the rest of the engine and builds the tokenizer. If that fails,
+ * packing is aborted and its memory freed.
  */
 async function loadContents(
   backend: Backend,
@@ -163,7 +163,7 @@ async function loadContents(
   const signal =
     options.signal === undefined ? failure.signal : AbortSignal.any([options.signal, failure.signal]);
   const packing = packWeights(backend, checkpoint, maxTokens, { ...options, signal }, corruptor);
-  // Marks the promise as looked after: it is awaited below, whatever happens.
+  // Awaited below in every case; until then a rejection must not count as unhandled.
   packing.catch(() => undefined);
   try {
     await untilPackingRuns();
@@ -181,7 +181,7 @@ async function loadContents(
   }
 }
 
-/** Packings are handed to the backend within the promise jobs of one turn. */
+/** Packing jobs reach the backend within one turn of the event loop. */
 function untilPackingRuns(): Promise<void> {
   return new Promise((done) => setImmediate(done));
 }
@@ -222,7 +222,7 @@ interface Sizes extends MemoryPlan {
   readonly maxNumBatchedTokens: number;
 }
 
-/** Settled before the weights are packed, so that what cannot work is refused at once. */
+/** Decided before weights are packed, so that impossible options fail at once. */
 function planSizes(
   checkpoint: Checkpoint,
   draft: DraftSource | undefined,

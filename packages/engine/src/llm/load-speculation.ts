@@ -25,7 +25,7 @@ export interface DraftSource {
   readonly weightBytes: number;
 }
 
-/** The model that is drafted for. */
+/** The target model. */
 interface Target {
   readonly backend: Backend;
   readonly checkpoint: Checkpoint;
@@ -38,7 +38,7 @@ interface Target {
   readonly options: ResolvedLoadOptions;
 }
 
-/** Speculation for an engine, and what to dispose after the engine. */
+/** Speculation for an engine, and the model to dispose after it. */
 export interface LoadedSpeculation {
   readonly options: SpeculationOptions;
   readonly owned: LoadedModel | undefined;
@@ -55,7 +55,7 @@ export async function openDraft(
   return { checkpoint, weightBytes };
 }
 
-/** Throws `invalid_option` where a draft model has another vocabulary, `out_of_memory` where its cache does not fit. */
+/** Throws `invalid_option` if a draft model has another vocabulary, `out_of_memory` if its cache does not fit. */
 export async function loadSpeculation(
   settings: ResolvedSpeculativeConfig,
   draft: DraftSource | undefined,
@@ -126,7 +126,7 @@ function checkVocabulary({ checkpoint }: DraftSource, target: Target): void {
   }
 }
 
-/** The draft model remembers as many tokens as the model; its cache comes on top of what was asked for the model's. */
+/** The draft model's KV cache holds as many tokens as the target's, and comes on top of the memory given to that. */
 function checkMemory({ checkpoint, weightBytes }: DraftSource, kv: KvShape, sizes: Target["sizes"]): void {
   const { numBlocks, blockSize } = sizes;
   const draftBytes = weightBytes + cacheBytes(kv, numBlocks, blockSize);

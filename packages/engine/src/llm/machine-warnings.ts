@@ -8,7 +8,7 @@ export interface MachineFacts {
   readonly wantedIsa: string | undefined;
 }
 
-/** What makes this machine compute slower than its owner may expect. */
+/** Reasons why this machine may be slower than expected. */
 export function machineWarnings({ info, numProcessors, wantedIsa }: MachineFacts): string[] {
   const warnings: string[] = [];
   const { instructionSet, numThreads } = info;

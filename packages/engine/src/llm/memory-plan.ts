@@ -7,7 +7,7 @@ export interface MemoryRequest {
   readonly config: ModelConfig;
   readonly blockSize: number;
   readonly maxNumSeqs: number;
-  /** undefined takes the model's own limit, or what the memory holds where that is less. */
+  /** Undefined takes the model's limit, or what fits in memory if that is less. */
   readonly maxModelLen: number | undefined;
   readonly kvCacheDtype: KvDtype | "auto";
   readonly kvCacheMemoryBytes: number | undefined;
@@ -41,7 +41,7 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
     kvCacheMemoryBytes,
     availableBytes: request.availableBytes ?? availableMemoryBytes(),
   };
-  // Asked for one token by any number of sequences, the planner gives all blocks that the memory holds.
+  // For one token and any number of sequences, the planner returns all blocks that fit in memory.
   const holds =
     planKvCache({ ...memory, maxModelLen: 1, maxNumSeqs: Number.MAX_SAFE_INTEGER }).numBlocks * blockSize;
   const maxModelLen = request.maxModelLen ?? Math.min(limit, holds);
@@ -54,13 +54,13 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
   };
 }
 
-/** What a model keeps of a token. */
+/** The KV cache entry of a token. */
 export function kvShapeOf(config: ModelConfig, dtype: KvDtype | "auto"): KvShape {
   const { numLayers, numKvHeads, headDim } = config;
   return { numLayers, numKvHeads, headDim, dtype: dtype === "auto" ? defaultKvDtype(config) : dtype };
 }
 
-/** As exact as the weights are; quantised files were made for llama.cpp, which keeps f16. */
+/** The weights' type; f16 for quantised weights, as in llama.cpp. */
 function defaultKvDtype(config: ModelConfig): KvDtype {
   return config.dtype === "quantized" ? "f16" : config.dtype;
 }

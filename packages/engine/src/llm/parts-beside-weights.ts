@@ -1,4 +1,4 @@
-/** What a load needs once its weights are being packed: more than half of the engine's modules, read meanwhile. */
+/** Modules that are needed only once weights are being packed, imported meanwhile: more than half of the engine. */
 export { createEngine } from "../create-engine.js";
 export { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";
 export { compileTemplates } from "./templates.js";

@@ -6,10 +6,10 @@ interface Named {
   readonly tokenizer: Tokenizer;
 }
 
-/** Models of one family are padded, and given special tokens, to somewhat different sizes. */
+/** Vocabularies of one family differ in padding and special tokens. */
 const mostExtraTokens = 128;
 
-/** Throws `invalid_option` unless ids mean the same to a draft model and to the model it drafts for. */
+/** Throws `invalid_option` unless token ids mean the same to a draft model and its target. */
 export function checkSameVocabulary(draft: Named, target: Named): void {
   const sizes = [draft.tokenizer.vocabSize, target.tokenizer.vocabSize] as const;
   if (Math.abs(sizes[0] - sizes[1]) > mostExtraTokens)

@@ -1,9 +1,9 @@
-/** The label of all tenants that have none of their own. */
+/** The label shared by tenants without one of their own. */
 export const otherTenants = "_other";
 
 /**
- * Tenants' names as metric labels, of which there may only be so many: whoever can name tenants could otherwise make
- * endless series. The first to come have their own label, those that the operator configured always.
+ * Tenants' names as metric labels, limited in number: clients that choose tenant names could otherwise create unlimited
+ * series. Configured tenants always have a label, others in order of arrival.
  */
 export class TenantLabels {
   readonly #most: number;

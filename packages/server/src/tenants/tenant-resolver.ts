@@ -9,18 +9,18 @@ import {
   type TenantSource,
 } from "./tenant-settings.js";
 
-/** What a tenant can be told from. */
+/** What identifies a tenant. */
 export interface TenantEvidence {
   readonly headers: IncomingHttpHeaders;
-  /** Of the key that the request came with, if keys are asked for. */
+  /** Identity of the request's API key, if keys are required. */
   readonly key: KeyIdentity | undefined;
-  /** The body's field of that name. */
+  /** The body's `user`. */
   readonly user?: string | null | undefined;
 }
 
 export const tenantHeader = "x-tenant-id";
 
-/** Says whom a request is accounted to. What a client could have made up counts only where the operator trusts it. */
+/** Finds a request's tenant. What a client can invent counts only if the operator trusts it. */
 export class TenantResolver {
   readonly #settings: TenantSettings;
   readonly #source: TenantSource;
@@ -46,7 +46,7 @@ export class TenantResolver {
     };
   }
 
-  /** Its own, where it has any. */
+  /** The deadlines of the lane, if it has any. */
   deadlinesOf({ lane = 0 }: Account): LaneDeadlines {
     const { lanes, laneDeadlines } = this.#settings;
     const named = lanes[lane] ?? "";
@@ -73,7 +73,7 @@ export class TenantResolver {
   }
 }
 
-/** Users have any names; those that are no tenant's become one by digest. */
+/** Users may have any name; one that is not valid for a tenant is replaced by its digest. */
 function userTenant(user: string): string {
   if (tenantPattern.test(user)) return user;
   return `user-${createHash("sha256").update(user, "utf8").digest("hex").slice(0, 16)}`;

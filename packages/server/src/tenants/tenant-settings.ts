@@ -3,13 +3,13 @@ import { OctavoError, parseWith } from "@octavo/protocol";
 import { formatBinaryBytes, type OptionType } from "@octavo/protocol/options";
 import { z } from "zod";
 
-/** Where a request's tenant is taken from; `none`: all are one. */
+/** Where a request's tenant comes from; `none`: all requests are one tenant's. */
 export const tenantSources = ["key", "header", "user", "none"] as const;
 export type TenantSource = (typeof tenantSources)[number];
 
-/** What is known of a tenant beside its name. */
+/** Settings of a tenant. */
 export interface TenantTerms {
-  /** Share beside other tenants' under the fair policy; default 1. */
+  /** Share of the machine under the fair policy, relative to other tenants; default 1. */
   readonly weight?: number | undefined;
   /** Default `defaultLane`. */
   readonly lane?: string | undefined;
@@ -17,24 +17,24 @@ export interface TenantTerms {
   readonly maxQueuedTokens?: number | undefined;
 }
 
-/** An API key and whom its holder speaks for. The key itself or its SHA-256, 64 hexadecimal digits. */
+/** An API key and the identity of its holder. The key itself or its SHA-256, 64 hexadecimal digits. */
 export type TenantKey = ({ readonly key: string } | { readonly sha256: string }) & KeyIdentity;
 
 export interface KeyIdentity {
   readonly tenant?: string | undefined;
   /** Overrides the tenant's. */
   readonly lane?: string | undefined;
-  /** Where this key's requests have their tenant from, for a gateway that says so; default as for all. */
+  /** Where the tenant of this key's requests comes from, for a gateway that serves several; default as for all keys. */
   readonly tenantFrom?: TenantSource | undefined;
 }
 
-/** When requests of a lane are due, from their arrival; 0: never. What is left out is as the server has it. */
+/** Deadlines of a lane's requests, from their arrival; 0: none. The server's apply where one is missing. */
 export interface LaneDeadlines {
-  /** To be admitted. */
+  /** For admission. */
   readonly queueTimeoutMs?: number | undefined;
-  /** To have their first token. */
+  /** For the first token. */
   readonly firstTokenTimeoutMs?: number | undefined;
-  /** To be complete. */
+  /** For the whole answer. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -44,11 +44,11 @@ export interface TenantSettings {
   /** Priority classes, the most urgent first. */
   readonly lanes: readonly string[];
   readonly defaultLane: string;
-  /** By name, of lanes that have some of their own. */
+  /** By lane; other lanes have the server's. */
   readonly laneDeadlines: Readonly<Record<string, LaneDeadlines>>;
   /** By name. */
   readonly tenants: Readonly<Record<string, TenantTerms>>;
-  /** Whether a tenant that is not among them counts as itself, or as the tenant `default`. */
+  /** Whether other tenants count as themselves, or as the tenant `default`. */
   readonly unknownTenants: "own" | "default";
   readonly keys: readonly TenantKey[];
 }
@@ -62,7 +62,7 @@ export const defaultTenantSettings: TenantSettings = {
   keys: [],
 };
 
-/** Names as headers, logs and labels can carry them. */
+/** Names that are safe in headers, logs and labels. */
 export const tenantPattern = /^[\w.:@/+=-]{1,128}$/;
 
 const mostLanes = 16;
@@ -91,7 +91,7 @@ const laneEntry = z.union([
 const key = z
   .strictObject({
     key: z.string().min(1).optional(),
-    /** Of the key: the file then holds no secret. */
+    /** Digest of the key, so that the file holds no secret. */
     sha256: z
       .string()
       .regex(/^[\da-f]{64}$/i, "must be 64 hexadecimal digits")
@@ -119,8 +119,8 @@ const file = z.strictObject({
 });
 
 /**
- * Reads a tenants file: JSON, fields in snake case, nothing else allowed in it. `source` names it in errors. Throws
- * `invalid_option` saying what of it is wrong.
+ * Reads a tenants file: JSON, fields in snake case, no others allowed. `source` names it in errors. Throws
+ * `invalid_option` saying what is wrong.
  */
 export function parseTenantSettings(
   text: string,

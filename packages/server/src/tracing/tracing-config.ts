@@ -29,7 +29,7 @@ export function checkTracingConfig(config: TracingConfig): void {
   if (otlpMetricsEndpoint !== "") checkOtlpEndpoint(otlpMetricsEndpoint, "otlpMetricsEndpoint");
 }
 
-/** Undefined when no place for spans is configured. */
+/** Undefined if spans go nowhere. */
 export function createServerTracing(
   model: LanguageModel,
   config: ServerConfig,
