@@ -9,7 +9,7 @@ import {
   type UsageInfo,
 } from "@octavo/protocol";
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
-import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
+import { CompletionLogprobsBuilder, joinLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { checkStreamFields, inIntervals } from "../generation/stream-interval.js";
 import { tokenizePrompts } from "../generation/tokenize-prompts.js";
@@ -21,7 +21,6 @@ import { totalUsage, wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
-import { joinLogprobs } from "./join-logprobs.js";
 import { streamCompletions } from "./completions-stream.js";
 import { invalidField } from "../generation/refusal.js";
 
