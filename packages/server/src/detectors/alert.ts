@@ -13,19 +13,8 @@ export type DetectorName =
  */
 export type DetectorForm = "sequential" | "rule";
 
-/** The cause, from the records of the affected steps and requests. */
-export type AlertReason =
-  | "prefill-burst"
-  | "kv-eviction"
-  | "kv-pressure"
-  | "scheduler-starve"
-  | "batch-growth"
-  | "slow-compute"
-  | "host-stall"
-  | "traffic-change"
-  | "unknown";
-
-export const alertReasons: readonly AlertReason[] = [
+/** Causes, from the records of the affected steps and requests. */
+export const alertReasons = [
   "prefill-burst",
   "kv-eviction",
   "kv-pressure",
@@ -35,7 +24,8 @@ export const alertReasons: readonly AlertReason[] = [
   "host-stall",
   "traffic-change",
   "unknown",
-];
+] as const;
+export type AlertReason = (typeof alertReasons)[number];
 
 /** The identity of an alert: at most one of each fires at a time. */
 export interface AlertIdentity {

@@ -222,7 +222,7 @@ describe("spans of the server", () => {
     for (const span of spans) assert.equal(span.parentSpanId, undefined);
   });
 
-  it("garbage in the headers begins a trace as if there were none", async () => {
+  it("invalid headers start a new trace", async () => {
     const spans = await spansOf(async ({ post }) => {
       for (const bad of ["garbage", `00-${"0".repeat(32)}-${parentId}-01`, "a".repeat(5000)]) {
         const response = await post(
@@ -260,7 +260,7 @@ describe("spans of the server", () => {
     );
   });
 
-  it("clients that leave, once the engine let go of their request", async () => {
+  it("disconnected clients, once the engine has settled their request", async () => {
     await using model = await LLM.load(octavoMiniPath, { numThreads: 1 });
     const spans = await spansOf(
       async ({ url }) => {
@@ -347,7 +347,7 @@ describe("spans of the server", () => {
     }
   });
 
-  it("none for traces that their caller does not keep, or that are not sampled here", async () => {
+  it("none for traces that the caller or the server does not sample", async () => {
     const spans = await spansOf(
       async ({ post }) => {
         const body = { prompt: "x", max_tokens: 1 };
@@ -365,7 +365,7 @@ describe("spans of the server", () => {
     );
   });
 
-  it("have what the deployment says of itself", async () => {
+  it("carry the deployment's attributes", async () => {
     const spans = await spansOf(
       async ({ post }) => {
         await (await post("/v1/completions", { prompt: "a", max_tokens: 1 })).text();
@@ -379,7 +379,7 @@ describe("spans of the server", () => {
     assert.equal(spans[0]?.values.get("cluster.replica_count"), 4);
   });
 
-  it("in the vocabularies that were asked for", async () => {
+  it("in the configured conventions", async () => {
     const spans = await spansOf(
       async ({ post }) => {
         await (
