@@ -8,7 +8,12 @@ import { totalUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
-import { completionUsage, logprobsBuilder, type CompletionJob, type PromptJob } from "./completions.js";
+import {
+  type CompletionJob,
+  completionUsage,
+  logprobsBuilder,
+  type PromptJob,
+} from "../generation/completion-job.js";
 
 /** Streams all prompts of the request at once; chunks of different choices interleave as the engine produces them. */
 export async function streamCompletions(
