@@ -1,14 +1,16 @@
 // Compiles packages/kernels/native into one addon with plain compiler calls: no node-gyp, nothing downloaded.
-// Incremental: an object is rebuilt when its command, its source or any header changed.
+// Incremental: an object is rebuilt when its command, its source or a header that it includes changed.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, arch } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { capture, digestOf, fail, filesBelow, root, say } from "./lib/steps.mjs";
 
-const nativeFolder = "packages/kernels/native";
+export const nativeFolder = "packages/kernels/native";
+/** Not part of the addon. */
+const programs = [`${nativeFolder}/tests/`, `${nativeFolder}/bench/`];
 const outputFolder = join(root, "packages/kernels/build");
 
 const baseFlags = [
@@ -58,6 +60,12 @@ export function findCompiler() {
   );
 }
 
+/** Sources of the addon. */
+const isAddon = (path) => !programs.some((folder) => path.startsWith(folder));
+
+/** Sources of the addon that know nothing of Node. */
+export const isCore = (path) => isAddon(path) && !path.startsWith(`${nativeFolder}/binding/`);
+
 /** Sources and flags for a build; `extra` flags come last (sanitizers). */
 export function nativeUnits(targetArch = arch(), extra = ["-O3"], keep = () => true) {
   const sources = filesBelow(nativeFolder, (path) => path.endsWith(".cpp")).filter(keep);
@@ -71,22 +79,18 @@ export function nativeUnits(targetArch = arch(), extra = ["-O3"], keep = () => t
 /** Compiles the units into objects, two or more at a time; returns the objects, what they were made from, and how many were rebuilt. */
 export async function compileUnits(units, { compiler, objectFolder, includes = [], onProgress = () => {} }) {
   mkdirSync(objectFolder, { recursive: true });
-  const headers = filesBelow(nativeFolder, (path) => /\.(h|hpp|inc)$/.test(path));
-  const headerDigest = digestOf(...headers.map((path) => readFileSync(join(root, path), "utf8")));
   const jobs = units.map(({ source, flags }) => {
-    const args = [...flags, ...includes.map((folder) => `-I${folder}`), "-c", source];
     const object = join(objectFolder, `${source.replaceAll("/", "_")}.o`);
-    const digest = digestOf(
-      compiler.version,
-      args.join(" "),
-      headerDigest,
-      readFileSync(join(root, source), "utf8"),
-    );
-    const fresh =
-      existsSync(object) &&
-      existsSync(`${object}.digest`) &&
-      readFileSync(`${object}.digest`, "utf8") === digest;
-    return { source, args: [...args, "-o", object], object, digest, fresh };
+    const args = [...flags, ...includes.map((folder) => `-I${folder}`), "-MMD", "-c", source, "-o", object];
+    const digest = () =>
+      digestOf(
+        compiler.version,
+        args.join(" "),
+        ...prerequisites(object).map((path) => readFileSync(join(root, path), "utf8")),
+      );
+    const isBuilt = existsSync(object) && existsSync(`${object}.digest`);
+    const fresh = isBuilt && readFileSync(`${object}.digest`, "utf8") === digest();
+    return { source, args, object, digest, fresh };
   });
   const stale = jobs.filter((job) => !job.fresh);
   let next = 0;
@@ -94,19 +98,30 @@ export async function compileUnits(units, { compiler, objectFolder, includes = [
   const worker = async () => {
     while (next < stale.length) {
       const job = stale[next++];
+      const started = Date.now();
       const { code, output } = await capture(compiler.command, job.args);
       if (output.trim()) process.stderr.write(output);
       if (code !== 0) fail(`compiling ${job.source} failed; the compiler's message is above.`);
-      writeFileSync(`${job.object}.digest`, job.digest);
+      // What was written meanwhile may be newer than the object.
+      const isCurrent = (path) => statSync(join(root, path)).mtimeMs < started;
+      if (prerequisites(job.object).every(isCurrent)) writeFileSync(`${job.object}.digest`, job.digest());
       onProgress(++done, stale.length, job.source);
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, availableParallelism()) }, worker));
   return {
     objects: jobs.map((job) => job.object),
-    digest: digestOf(...jobs.map((job) => job.digest)),
+    digest: digestOf(...jobs.map((job) => job.digest())),
     rebuilt: stale.length,
   };
+}
+
+/** The source of an object and the project's headers that it included when it was last compiled. */
+function prerequisites(object) {
+  const list = object.replace(/\.o$/, ".d");
+  if (!existsSync(list)) return [];
+  const paths = readFileSync(list, "utf8").replaceAll("\\\n", " ").split(/\s+/);
+  return paths.filter((path) => path.startsWith(nativeFolder) && existsSync(join(root, path)));
 }
 
 /** How the addon's units are compiled; the measuring programs link the same objects. */
@@ -124,8 +139,7 @@ export const addonBuild = {
 
 export async function buildNative({ quiet = false } = {}) {
   const compiler = findCompiler();
-  const tests = join(nativeFolder, "tests");
-  const units = nativeUnits(arch(), addonBuild.flags, (path) => !path.startsWith(tests));
+  const units = nativeUnits(arch(), addonBuild.flags, isAddon);
   const bar = progressBar(`compiling kernels with ${compiler.version}`);
   const { objects, digest, rebuilt } = await compileUnits(units, {
     compiler,

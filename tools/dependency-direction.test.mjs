@@ -1,23 +1,24 @@
 // The map of ARCHITECTURE.md as a test: packages import downwards only, and only what their package.json names.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { builtinModules } from "node:module";
-import { filesBelow, root } from "./lib/steps.mjs";
+import { importsOf, isTest, manifestOf, textOf } from "./lib/sources.mjs";
+import { filesBelow } from "./lib/steps.mjs";
 
 /** What each workspace may import of the others. */
 const allowed = {
   protocol: [],
   statistics: ["protocol"],
+  report: [],
   text: ["protocol"],
   kernels: ["protocol"],
   artifacts: ["protocol", "text", "kernels"],
   engine: ["protocol", "text", "kernels", "artifacts"],
   tracing: ["protocol"],
   server: ["protocol", "text", "kernels", "artifacts", "engine", "tracing"],
-  evals: ["protocol", "statistics"],
-  studio: ["protocol", "statistics", "text", "kernels", "artifacts", "engine"],
+  evals: ["protocol", "statistics", "report"],
+  studio: ["protocol", "statistics", "report", "text", "kernels", "artifacts", "engine"],
   loadtest: ["protocol", "statistics"],
   cli: [
     "protocol",
@@ -34,15 +35,6 @@ const allowed = {
   ],
 };
 
-const importPattern =
-  /(?:^|\n)\s*(?:import|export)\b[\w\s{},*$]*?\bfrom\s*["']([^"']+)["']|\bimport\(\s*["']([^"']+)["']\s*\)|(?:^|\n)\s*import\s*["']([^"']+)["']/g;
-
-function importsOf(path) {
-  const text = readFileSync(join(root, path), "utf8");
-  return [...text.matchAll(importPattern)].map((match) => match[1] ?? match[2] ?? match[3]);
-}
-
-const manifestOf = (folder) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
 const rootManifest = manifestOf(".");
 
 for (const [name, below] of Object.entries(allowed)) {
@@ -63,8 +55,7 @@ for (const [name, below] of Object.entries(allowed)) {
     const sources = filesBelow(`${folder}/src`, (path) => path.endsWith(".ts"));
     assert.ok(sources.length > 0, `${folder}/src has sources`);
     for (const source of sources) {
-      const isTest = /\.test\.ts$|\/testing\//.test(source);
-      for (const target of importsOf(source)) {
+      for (const { target } of importsOf(source)) {
         if (target.startsWith("node:") || builtinModules.includes(target)) continue;
         if (target.startsWith(".")) {
           const resolved = join(source, "..", target);
@@ -78,12 +69,12 @@ for (const [name, below] of Object.entries(allowed)) {
         const workspace = packageName.startsWith("@octavo/")
           ? packageName.slice("@octavo/".length)
           : undefined;
-        if (workspace && workspace !== name && !isTest) {
+        if (workspace && workspace !== name && !isTest(source)) {
           assert.ok(below.includes(workspace), `${source} imports ${target}, which is not below ${name}`);
         }
         if (workspace !== name) {
           assert.ok(
-            (isTest ? forTests : own).has(packageName),
+            (isTest(source) ? forTests : own).has(packageName),
             `${source} imports ${packageName}, not in ${folder}/package.json`,
           );
         }
@@ -93,12 +84,8 @@ for (const [name, below] of Object.entries(allowed)) {
 }
 
 test("the engine knows no HTTP server", () => {
-  for (const source of filesBelow(
-    "packages/engine/src",
-    (path) => path.endsWith(".ts") && !path.includes(".test."),
-  )) {
-    if (source.includes("/testing/")) continue;
-    for (const target of importsOf(source)) {
+  for (const source of filesBelow("packages/engine/src", (path) => path.endsWith(".ts") && !isTest(path))) {
+    for (const { target } of importsOf(source)) {
       assert.ok(
         !["node:http", "node:https", "node:net", "undici"].includes(target),
         `${source} imports ${target}`,
@@ -108,11 +95,9 @@ test("the engine knows no HTTP server", () => {
 });
 
 test("nothing that ships imports a test helper", () => {
-  for (const source of filesBelow("packages", (path) => path.endsWith(".ts"))) {
-    if (/\.test\.ts$|\/testing\//.test(source)) continue;
-    for (const target of importsOf(source))
+  for (const source of filesBelow("packages", (path) => path.endsWith(".ts") && !isTest(path)))
+    for (const { target } of importsOf(source))
       assert.ok(!/(^|\/)testing(\/|$)/.test(target), `${source} imports ${target}`);
-  }
 });
 
 test("text needs no native code and no engine", () => {
@@ -129,7 +114,7 @@ test("text needs no native code and no engine", () => {
 
 test("napi.h is included by the binding alone", () => {
   for (const source of filesBelow("packages/kernels/native", (path) => /\.(h|cpp)$/.test(path))) {
-    const includes = /#include\s*[<"]napi\.h[>"]/.test(readFileSync(join(root, source), "utf8"));
+    const includes = /#include\s*[<"]napi\.h[>"]/.test(textOf(source));
     if (includes) assert.ok(source.includes("/binding/"), `${source} includes napi.h`);
   }
 });

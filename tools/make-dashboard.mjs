@@ -1,279 +1,183 @@
-// Writes deploy/grafana/octavo.json: `node tools/make-dashboard.mjs`. A test holds the file to what this makes.
+// Writes deploy/grafana/octavo.json: `node tools/make-dashboard.mjs`. A test fails when the two differ.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root } from "./lib/steps.mjs";
 
 const engine = 'model_name=~"$model"';
+const job = 'job=~"$job"';
+const sum = (metric, labels = engine) => `sum(${metric}{${labels}})`;
+const rate = (metric, labels = engine, grouping = "") =>
+  `sum${grouping}(rate(${metric}{${labels}}[$__rate_interval]))`;
+const by = (label) => ` by (${label}) `;
+/** One line for each value of a label. */
+const rateBy = (metric, labels, label) => [[rate(metric, labels, by(label)), `{{${label}}}`]];
 const quantiles = (metric) =>
   [0.5, 0.95, 0.99].map((share) => [
-    `histogram_quantile(${share}, sum by (le) (rate(${metric}_bucket{${engine}}[$__rate_interval])))`,
+    `histogram_quantile(${share}, ${rate(`${metric}_bucket`, engine, by("le"))})`,
     `p${share * 100}`,
   ]);
-const rate = (metric, labels, by) => `sum by (${by}) (rate(${metric}{${labels}}[$__rate_interval]))`;
+const maxBy = (label, metric) => [`max by (${label}) (${metric}{${engine}})`, `{{${label}}}`];
 
-/** Rows of panels: title, unit, queries as [expression, legend], and what else a panel is. */
+/** A panel: queries are pairs of expression and legend. */
+const panel = (title, unit, queries, rest = {}) => ({ title, unit, queries, ...rest });
+const inStack = { stacked: true };
+const stat = { kind: "stat" };
+
 const rows = [
   {
     title: "Now",
     height: 4,
     panels: [
-      {
-        title: "Alerts firing",
-        unit: "none",
-        kind: "stat",
+      panel("Alerts firing", "none", [[`${sum("octavo:alerts_firing")} or vector(0)`, "alerts"]], {
+        ...stat,
         red: 1,
-        queries: [[`sum(octavo:alerts_firing{${engine}}) or vector(0)`, "alerts"]],
-      },
-      {
-        title: "Running",
-        unit: "none",
-        kind: "stat",
-        queries: [[`sum(vllm:num_requests_running{${engine}})`, "requests"]],
-      },
-      {
-        title: "Waiting",
-        unit: "none",
-        kind: "stat",
-        queries: [[`sum(vllm:num_requests_waiting{${engine}})`, "requests"]],
-      },
-      {
-        title: "KV cache in use",
-        unit: "percentunit",
-        kind: "stat",
+      }),
+      panel("Running", "none", [[sum("vllm:num_requests_running"), "requests"]], stat),
+      panel("Waiting", "none", [[sum("vllm:num_requests_waiting"), "requests"]], stat),
+      panel("KV cache in use", "percentunit", [[`max(vllm:kv_cache_usage_perc{${engine}})`, "share"]], {
+        ...stat,
         red: 0.9,
-        queries: [[`max(vllm:kv_cache_usage_perc{${engine}})`, "share"]],
-      },
-      {
-        title: "Tokens a second",
-        unit: "none",
-        kind: "stat",
-        queries: [[`sum(rate(vllm:generation_tokens_total{${engine}}[$__rate_interval]))`, "tokens"]],
-      },
-      {
-        title: "Idle",
-        unit: "percentunit",
-        kind: "stat",
-        queries: [
+      }),
+      panel("Tokens a second", "none", [[rate("vllm:generation_tokens_total"), "tokens"]], stat),
+      panel(
+        "Idle",
+        "percentunit",
+        [
           [
-            'sum(rate(octavo:machine_seconds_total{job=~"$job",state="idle"}[1h])) / sum(rate(octavo:machine_seconds_total{job=~"$job"}[1h]))',
+            `sum(rate(octavo:machine_seconds_total{${job},state="idle"}[1h])) / sum(rate(octavo:machine_seconds_total{${job}}[1h]))`,
             "share",
           ],
         ],
-      },
+        stat,
+      ),
     ],
   },
   {
     title: "Latency",
     panels: [
-      { title: "Time to first token", unit: "s", queries: quantiles("vllm:time_to_first_token_seconds") },
-      { title: "Time between tokens", unit: "s", queries: quantiles("vllm:inter_token_latency_seconds") },
-      { title: "Whole requests", unit: "s", queries: quantiles("vllm:e2e_request_latency_seconds") },
-      {
-        title: "Waiting to be admitted",
-        unit: "s",
-        queries: [
-          ...quantiles("vllm:request_queue_time_seconds"),
-          [`max(octavo:oldest_waiting_seconds{${engine}})`, "oldest now"],
-        ],
-      },
+      panel("Time to first token", "s", quantiles("vllm:time_to_first_token_seconds")),
+      panel("Time between tokens", "s", quantiles("vllm:inter_token_latency_seconds")),
+      panel("Whole requests", "s", quantiles("vllm:e2e_request_latency_seconds")),
+      panel("Waiting to be admitted", "s", [
+        ...quantiles("vllm:request_queue_time_seconds"),
+        [`max(octavo:oldest_waiting_seconds{${engine}})`, "oldest now"],
+      ]),
     ],
   },
   {
     title: "Why tokens are slow",
     panels: [
-      {
-        title: "Seconds lost in slow gaps, by reason",
-        unit: "s",
-        stacked: true,
-        queries: [[rate("octavo:slow_gap_seconds_total", engine, "reason"), "{{reason}}"]],
-      },
-      {
-        title: "99th percentile of gaps, as the detector sees it",
-        unit: "s",
-        queries: [[`max by (window) (octavo:inter_token_latency_p99_seconds{${engine}})`, "{{window}}"]],
-      },
-      {
-        title: "Alerts",
-        unit: "none",
-        stacked: true,
-        queries: [
-          [`sum by (detector, reason) (octavo:alerts_firing{${engine}})`, "{{detector}}: {{reason}}"],
-        ],
-      },
-      { title: "Steps", unit: "s", queries: quantiles("octavo:step_duration_seconds") },
+      panel(
+        "Seconds lost in slow gaps, by reason",
+        "s",
+        rateBy("octavo:slow_gap_seconds_total", engine, "reason"),
+        inStack,
+      ),
+      panel("99th percentile of gaps, as the detector sees it", "s", [
+        maxBy("window", "octavo:inter_token_latency_p99_seconds"),
+      ]),
+      panel(
+        "Alerts",
+        "none",
+        [[`sum by (detector, reason) (octavo:alerts_firing{${engine}})`, "{{detector}}: {{reason}}"]],
+        inStack,
+      ),
+      panel("Steps", "s", quantiles("octavo:step_duration_seconds")),
     ],
   },
   {
     title: "Work",
     panels: [
-      {
-        title: "Requests finished",
-        unit: "reqps",
-        stacked: true,
-        queries: [[rate("vllm:request_success_total", engine, "finished_reason"), "{{finished_reason}}"]],
-      },
-      {
-        title: "Tokens",
-        unit: "none",
-        queries: [
-          [`sum(rate(vllm:prompt_tokens_total{${engine}}[$__rate_interval]))`, "prompt"],
-          [`sum(rate(vllm:prompt_tokens_cached_total{${engine}}[$__rate_interval]))`, "of it cached"],
-          [`sum(rate(vllm:generation_tokens_total{${engine}}[$__rate_interval]))`, "generated"],
-        ],
-      },
-      {
-        title: "Requests in the engine",
-        unit: "none",
-        queries: [
-          [`sum(vllm:num_requests_running{${engine}})`, "running"],
-          [`sum(vllm:num_requests_waiting{${engine}})`, "waiting"],
-        ],
-      },
-      {
-        title: "Preemptions",
-        unit: "none",
-        queries: [[`sum(rate(vllm:num_preemptions_total{${engine}}[$__rate_interval]))`, "a second"]],
-      },
+      panel(
+        "Requests finished",
+        "reqps",
+        rateBy("vllm:request_success_total", engine, "finished_reason"),
+        inStack,
+      ),
+      panel("Tokens", "none", [
+        [rate("vllm:prompt_tokens_total"), "prompt"],
+        [rate("vllm:prompt_tokens_cached_total"), "of it cached"],
+        [rate("vllm:generation_tokens_total"), "generated"],
+      ]),
+      panel("Requests in the engine", "none", [
+        [sum("vllm:num_requests_running"), "running"],
+        [sum("vllm:num_requests_waiting"), "waiting"],
+      ]),
+      panel("Preemptions", "none", [[rate("vllm:num_preemptions_total"), "a second"]]),
     ],
   },
   {
     title: "Cache",
     panels: [
-      {
-        title: "Blocks",
-        unit: "none",
-        stacked: true,
-        queries: [[`sum by (state) (octavo:kv_cache_blocks{${engine}})`, "{{state}}"]],
-      },
-      {
-        title: "Prefix cache hits",
-        unit: "percentunit",
-        queries: [
-          [
-            `sum(rate(vllm:prefix_cache_hits_total{${engine}}[$__rate_interval])) / sum(rate(vllm:prefix_cache_queries_total{${engine}}[$__rate_interval]))`,
-            "now",
-          ],
-          [`max by (window) (octavo:prefix_cache_hit_ratio{${engine}})`, "detector, {{window}}"],
-        ],
-      },
-      {
-        title: "Cached blocks evicted",
-        unit: "none",
-        queries: [
-          [`sum(rate(octavo:kv_cache_blocks_evicted_total{${engine}}[$__rate_interval]))`, "a second"],
-        ],
-      },
+      panel("Blocks", "none", [[`sum by (state) (octavo:kv_cache_blocks{${engine}})`, "{{state}}"]], inStack),
+      panel("Prefix cache hits", "percentunit", [
+        [`${rate("vllm:prefix_cache_hits_total")} / ${rate("vllm:prefix_cache_queries_total")}`, "now"],
+        [`max by (window) (octavo:prefix_cache_hit_ratio{${engine}})`, "detector, {{window}}"],
+      ]),
+      panel("Cached blocks evicted", "none", [[rate("octavo:kv_cache_blocks_evicted_total"), "a second"]]),
     ],
   },
   {
     title: "Tenants and costs",
     panels: [
-      {
-        title: "A tenant's 99th percentile over that of all",
-        unit: "none",
-        queries: [[`max by (tenant) (octavo:tenant_latency_p99_ratio{${engine}})`, "{{tenant}}"]],
-      },
-      {
-        title: "Machines busy, by tenant",
-        unit: "percentunit",
-        stacked: true,
-        queries: [[rate("octavo:metered_gpu_seconds_total", 'job=~"$job"', "tenant"), "{{tenant}}"]],
-      },
-      {
-        title: "Machines busy, by feature",
-        unit: "percentunit",
-        stacked: true,
-        queries: [[rate("octavo:metered_gpu_seconds_total", 'job=~"$job"', "feature"), "{{feature}}"]],
-      },
-      {
-        title: "Dollars an hour, by what the time went to",
-        unit: "currencyUSD",
-        stacked: true,
-        queries: [[`3600 * ${rate("octavo:machine_dollars_total", 'job=~"$job"', "state")}`, "{{state}}"]],
-      },
-      {
-        title: "Dollars an hour of requests, by feature",
-        unit: "currencyUSD",
-        stacked: true,
-        queries: [
-          [`3600 * ${rate("octavo:metered_dollars_total", 'job=~"$job"', "feature")}`, "{{feature}}"],
+      panel("A tenant's 99th percentile over that of all", "none", [
+        maxBy("tenant", "octavo:tenant_latency_p99_ratio"),
+      ]),
+      panel(
+        "Machines busy, by tenant",
+        "percentunit",
+        rateBy("octavo:metered_gpu_seconds_total", job, "tenant"),
+        inStack,
+      ),
+      panel(
+        "Machines busy, by feature",
+        "percentunit",
+        rateBy("octavo:metered_gpu_seconds_total", job, "feature"),
+        inStack,
+      ),
+      panel(
+        "Dollars an hour, by what the time went to",
+        "currencyUSD",
+        [[`3600 * ${rate("octavo:machine_dollars_total", job, by("state"))}`, "{{state}}"]],
+        inStack,
+      ),
+      panel(
+        "Dollars an hour of requests, by feature",
+        "currencyUSD",
+        [[`3600 * ${rate("octavo:metered_dollars_total", job, by("feature"))}`, "{{feature}}"]],
+        inStack,
+      ),
+      panel("Dollars per million tokens, idle time included", "currencyUSD", [
+        [
+          `1e6 * sum(rate(octavo:machine_dollars_total{${job}}[1h])) / sum(rate(octavo:metered_tokens_total{${job}}[1h]))`,
+          "all tokens",
         ],
-      },
-      {
-        title: "Dollars per million tokens, idle time included",
-        unit: "currencyUSD",
-        queries: [
-          [
-            '1e6 * sum(rate(octavo:machine_dollars_total{job=~"$job"}[1h])) / sum(rate(octavo:metered_tokens_total{job=~"$job"}[1h]))',
-            "all tokens",
-          ],
-        ],
-      },
+      ]),
     ],
   },
   {
     title: "HTTP and process",
     panels: [
-      {
-        title: "Answers",
-        unit: "reqps",
-        stacked: true,
-        queries: [[rate("octavo:http_requests_total", 'job=~"$job"', "status"), "{{status}}"]],
-      },
-      {
-        title: "Errors, by code",
-        unit: "reqps",
-        stacked: true,
-        queries: [[rate("octavo:http_errors_total", 'job=~"$job"', "code"), "{{code}}"]],
-      },
-      {
-        title: "Connections and clients that left",
-        unit: "none",
-        queries: [
-          ['sum(octavo:http_connections{job=~"$job"})', "open"],
-          [
-            'sum(rate(octavo:http_client_disconnects_total{job=~"$job"}[$__rate_interval]))',
-            "left, a second",
-          ],
-        ],
-      },
-      {
-        title: "Evidence that was not delivered",
-        unit: "none",
-        queries: [
-          [
-            'sum(rate(octavo:trace_spans_total{job=~"$job",outcome!="delivered"}[$__rate_interval]))',
-            "spans",
-          ],
-          [
-            'sum(rate(octavo:metering_records_total{job=~"$job",outcome="dropped"}[$__rate_interval]))',
-            "metering records",
-          ],
-          [
-            'sum(rate(octavo:alert_webhook_total{job=~"$job",outcome!="delivered"}[$__rate_interval]))',
-            "alerts",
-          ],
-        ],
-      },
-      {
-        title: "CPU",
-        unit: "none",
-        queries: [['rate(process_cpu_seconds_total{job=~"$job"}[$__rate_interval])', "{{instance}}"]],
-      },
-      {
-        title: "Memory",
-        unit: "bytes",
-        queries: [
-          ['process_resident_memory_bytes{job=~"$job"}', "{{instance}}"],
-          ['nodejs_heap_size_used_bytes{job=~"$job"}', "{{instance}} heap"],
-        ],
-      },
-      {
-        title: "Event loop delay, 99th percentile",
-        unit: "s",
-        queries: [['nodejs_eventloop_lag_p99_seconds{job=~"$job"}', "{{instance}}"]],
-      },
+      panel("Answers", "reqps", rateBy("octavo:http_requests_total", job, "status"), inStack),
+      panel("Errors, by code", "reqps", rateBy("octavo:http_errors_total", job, "code"), inStack),
+      panel("Connections and clients that left", "none", [
+        [sum("octavo:http_connections", job), "open"],
+        [rate("octavo:http_client_disconnects_total", job), "left, a second"],
+      ]),
+      panel("Evidence that was not delivered", "none", [
+        [rate("octavo:trace_spans_total", `${job},outcome!="delivered"`), "spans"],
+        [rate("octavo:metering_records_total", `${job},outcome="dropped"`), "metering records"],
+        [rate("octavo:alert_webhook_total", `${job},outcome!="delivered"`), "alerts"],
+      ]),
+      panel("CPU", "none", [[`rate(process_cpu_seconds_total{${job}}[$__rate_interval])`, "{{instance}}"]]),
+      panel("Memory", "bytes", [
+        [`process_resident_memory_bytes{${job}}`, "{{instance}}"],
+        [`nodejs_heap_size_used_bytes{${job}}`, "{{instance}} heap"],
+      ]),
+      panel("Event loop delay, 99th percentile", "s", [
+        [`nodejs_eventloop_lag_p99_seconds{${job}}`, "{{instance}}"],
+      ]),
     ],
   },
 ];
@@ -356,9 +260,9 @@ export function dashboard() {
     const perLine =
       given[0].kind === "stat" ? given.length : Math.min(given.length, given.length % 3 === 0 ? 3 : 4);
     const w = 24 / perLine;
-    for (const [index, panel] of given.entries()) {
+    for (const [index, content] of given.entries()) {
       const gridPos = { h: height, w, x: (index % perLine) * w, y: y + Math.floor(index / perLine) * height };
-      panels.push(panelOf(panel, gridPos, id++));
+      panels.push(panelOf(content, gridPos, id++));
     }
     y += Math.ceil(given.length / perLine) * height;
   }
@@ -399,6 +303,6 @@ export function dashboard() {
 }
 
 export const dashboardPath = join(root, "deploy", "grafana", "octavo.json");
-export const dashboardText = () => `${JSON.stringify(dashboard(), undefined, 2)}\n`;
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(dashboardPath, dashboardText());
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  writeFileSync(dashboardPath, `${JSON.stringify(dashboard(), undefined, 2)}\n`);

@@ -1,13 +1,19 @@
 // Builds the native core with its standalone tests and runs them: plain; under sanitizers with --sanitize; the NEON build
 // under qemu-user with --neon, where a cross compiler and qemu-aarch64 are installed (it says so and skips where not).
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { arch, availableParallelism } from "node:os";
-import { compileUnits, findCompiler, nativeUnits } from "./build-native.mjs";
+import {
+  addonBuild,
+  compileUnits,
+  findCompiler,
+  isCore,
+  nativeFolder,
+  nativeUnits,
+} from "./build-native.mjs";
 import { capture, filesBelow, must, root, say } from "./lib/steps.mjs";
 
-const native = "packages/kernels/native";
+const tests = `${nativeFolder}/tests`;
 const plain = { flags: ["-O2", "-g"] };
 // lines for reports, and nothing of variables, which takes the compiler longest
 const sanitized = ["-O1", "-g1"];
@@ -38,13 +44,9 @@ const names = [
   ...(asked.includes("--neon") ? ["neon"] : []),
 ];
 const only = asked.filter((argument) => !argument.startsWith("--"));
-const mains = filesBelow(`${native}/tests`, (path) => path.endsWith("_test.cpp")).filter(
+const mains = filesBelow(tests, (path) => path.endsWith("_test.cpp")).filter(
   (path) => only.length === 0 || only.some((part) => path.includes(part)),
 );
-
-const isShared = (path) =>
-  !path.startsWith(`${native}/binding/`) &&
-  !(path.startsWith(`${native}/tests/`) && /_(test|bench)\.cpp$/.test(path));
 
 async function runVariant(name) {
   const { flags, quick = false, targetArch = arch(), compiler: wanted, runner = [] } = variants[name];
@@ -54,17 +56,38 @@ async function runVariant(name) {
     return 0;
   }
   const folder = join(root, "packages/kernels/build", `tests-${name}`);
-  const units = nativeUnits(targetArch, flags, (path) => isShared(path) || mains.includes(path));
-  say(`native tests (${name}): ${units.length} files, ${mains.length} test programs`);
-  const { objects } = await compileUnits(units, { compiler, objectFolder: folder });
-  const shared = objects.filter((_, index) => isShared(units[index].source));
+  const own = nativeUnits(
+    targetArch,
+    flags,
+    (path) => path.startsWith(`${tests}/support/`) || mains.includes(path),
+  );
+  say(`native tests (${name}): ${mains.length} test programs`);
+  const built = await compileUnits(own, { compiler, objectFolder: folder });
+  // The plain tests link the addon's own objects.
+  const core =
+    name === "plain"
+      ? await compileUnits(nativeUnits(targetArch, addonBuild.flags, isCore), {
+          compiler,
+          objectFolder: addonBuild.objectFolder,
+          includes: addonBuild.includes(),
+        })
+      : await compileUnits(nativeUnits(targetArch, flags, isCore), { compiler, objectFolder: folder });
+  const objectOf = (path) => built.objects[own.findIndex(({ source }) => source === path)];
+  const shared = own.filter(({ source }) => !mains.includes(source)).map(({ source }) => objectOf(source));
   let failed = 0;
   const waiting = [...mains];
   const worker = async () => {
     for (let main = waiting.shift(); main !== undefined; main = waiting.shift()) {
-      const object = objects[units.findIndex(({ source }) => source === main)];
       const binary = join(folder, basename(main, ".cpp"));
-      await must("linking", compiler.command, [...flags, "-pthread", "-o", binary, object, ...shared]);
+      await must("linking", compiler.command, [
+        ...flags,
+        "-pthread",
+        "-o",
+        binary,
+        objectOf(main),
+        ...shared,
+        ...core.objects,
+      ]);
       const [command, ...args] = [...runner, binary];
       const env = { ...process.env, OCTAVO_TEST_QUICK: quick ? "1" : "" };
       const { code, output } = await capture(command, args, { env });
@@ -89,6 +112,6 @@ function installed(command) {
   }
 }
 
-let failed = existsSync(join(root, native)) && mains.length > 0 ? 0 : 1;
+let failed = mains.length > 0 ? 0 : 1;
 for (const name of names.length > 0 ? names : ["plain"]) failed += await runVariant(name);
 process.exit(failed === 0 ? 0 : 1);

@@ -1,12 +1,15 @@
-// Fills the marked parts of documents: snippets from examples, figures from bench/results. `--check` fails when they are stale.
+// Fills the marked parts of documents: snippets from examples, figures from bench/results, the list of checks from their pages;
+// and writes the page of all options.
+// `--check` fails when they are stale.
 // `<!-- figures NAME ... -->` shows what of these benchmarks has a bound (NAME=TEXT: and TEXT in its name), `<!-- figures -->`
 // everything.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fail, root } from "./lib/steps.mjs";
+import { optionsPage } from "./options-page.mjs";
 
-export const filledDocuments = ["README.md", "docs/reference/measurements.md"];
+export const filledDocuments = ["README.md", "docs/reference/measurements.md", "docs/guide/checks/README.md"];
 
 export function renderDocument(text) {
   return text
@@ -17,7 +20,29 @@ export function renderDocument(text) {
     .replace(
       /(<!-- figures((?: \w[\w=-]*)*) -->\n)[\s\S]*?(<!-- \/figures -->)/g,
       (_, open, names, close) => `${open}\n${figures(names.split(" ").filter(Boolean))}\n${close}`,
+    )
+    .replace(
+      /(<!-- checks -->\n)[\s\S]*?(<!-- \/checks -->)/g,
+      (_, open, close) => `${open}\n${checks()}\n${close}`,
     );
+}
+
+/** A row for each page of a check, in the order of the table of checks: the first row of the page's own table. */
+function checks() {
+  const table = readFileSync(join(root, "packages/evals/src/checks/table.ts"), "utf8");
+  const names = [...table.matchAll(/^ {2}checkRow\((\w+)Check\),$/gm)].map(([, name]) =>
+    name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+  );
+  const rows = names.flatMap((name) => {
+    const page = join(root, `docs/guide/checks/${name}.md`);
+    const row = existsSync(page)
+      ? /^\| The published rule .*\n\| ---.*\n\| (.*) \|$/m.exec(readFileSync(page, "utf8"))
+      : null;
+    return row === null ? [] : [`| [${name}](${name}.md) | ${row[1]} |`];
+  });
+  return ["| Check | The published rule | What decides here |", "| --- | --- | --- |", ...rows, ""].join(
+    "\n",
+  );
 }
 
 function figures(names) {
@@ -164,10 +189,11 @@ function table({ benchmark, machine, commit, date, cases }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const document of filledDocuments) {
+  const optionsDocument = "docs/reference/options.md";
+  for (const document of [...filledDocuments, optionsDocument]) {
     const path = join(root, document);
-    const now = readFileSync(path, "utf8");
-    const wanted = renderDocument(now);
+    const now = existsSync(path) ? readFileSync(path, "utf8") : "";
+    const wanted = document === optionsDocument ? await optionsPage() : renderDocument(now);
     if (now === wanted) continue;
     if (process.argv.includes("--check")) fail(`${document} is stale: run \`node tools/readme.mjs\``);
     writeFileSync(path, wanted);

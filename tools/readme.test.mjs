@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { filesBelow, root } from "./lib/steps.mjs";
+import { optionsPage } from "./options-page.mjs";
 import { filledDocuments, formatTable, peerTable, renderDocument } from "./readme.mjs";
 
 for (const document of filledDocuments) {
@@ -12,6 +13,11 @@ for (const document of filledDocuments) {
     assert.equal(text, renderDocument(text), "run `node tools/readme.mjs`");
   });
 }
+
+test("the page of options holds the rows as they are", async () => {
+  const page = readFileSync(join(root, "docs/reference/options.md"), "utf8");
+  assert.equal(page, await optionsPage(), "run `node tools/readme.mjs`");
+});
 
 test("links between documents and files lead somewhere", () => {
   const documents = [

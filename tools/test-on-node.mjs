@@ -1,38 +1,13 @@
-// `node tools/test-on-node.mjs 24`: runs the compiled tests on another Node, which the npm package `node` brings; with `--runtime`
-// only those that meet more of Node than its language.
+// `node tools/test-on-node.mjs 24`: runs the compiled tests on another Node, which the npm package `node` brings. Further arguments go
+// to tools/test.mjs; `--install` only installs.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fail, must, run, say } from "./lib/steps.mjs";
 
-/** What computes, and asks Node for no more than files: its tests say the same on every Node. */
-const computing = [
-  "bench/",
-  "models/octavo-mini/",
-  "packages/artifacts/dist/program/",
-  "packages/artifacts/dist/quantization/",
-  "packages/artifacts/dist/testing/",
-  "packages/cli/dist/eval/planted-load",
-  "packages/engine/dist/kv-cache/",
-  "packages/engine/dist/model/",
-  "packages/engine/dist/sampling/",
-  "packages/engine/dist/scheduler/",
-  "packages/engine/dist/speculation/",
-  "packages/engine/dist/testing/",
-  "packages/evals/dist/checks/",
-  "packages/evals/dist/gate/",
-  "packages/evals/dist/report/",
-  "packages/server/dist/detectors/",
-  "packages/server/dist/metrics/deploy",
-  "packages/statistics/",
-  "packages/studio/",
-  "packages/text/dist/structured/automat",
-  "packages/text/dist/structured/json-schema/",
-];
-
-const [version, ...rest] = process.argv.slice(2).filter((argument) => argument !== "--runtime");
+const [version, ...rest] = process.argv.slice(2);
 if (!/^\d+(\.\d+\.\d+)?$/.test(version ?? ""))
-  fail("usage: node tools/test-on-node.mjs VERSION [--runtime] [PATTERN ...]");
+  fail("usage: node tools/test-on-node.mjs VERSION [--all | --runtime] [WORD ...]");
 const folder = join(tmpdir(), `octavo-node-${version}`);
 const binary = join(folder, "node_modules", "node", "bin", "node");
 if (!existsSync(binary)) {
@@ -48,8 +23,6 @@ if (!existsSync(binary)) {
   if (!existsSync(binary))
     await must("linking node", "npm", ["rebuild", "--foreground-scripts", "node"], { cwd: folder });
 }
-const without = process.argv.includes("--runtime")
-  ? computing.flatMap((pattern) => ["--without", pattern])
-  : [];
+if (rest.includes("--install")) process.exit(0);
 say(`tests on Node ${version}`);
-process.exit(await run(binary, ["tools/test.mjs", ...rest, ...without]));
+process.exit(await run(binary, ["tools/test.mjs", ...rest]));

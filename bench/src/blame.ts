@@ -3,6 +3,7 @@
 import { LLM, type RequestEvidence } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { decodeRequest } from "./steps/step-costs.js";
+import { readToEnd, saltedPrompt } from "./support/prompts.js";
 import { median } from "./support/median.js";
 import { report } from "./support/results.js";
 import { checkAnswers, embeddedModel } from "./support/served-model.js";
@@ -14,19 +15,11 @@ const injectAfter = 20;
 /** Streams beside the watched one: there is always somebody who could be blamed. */
 const numOthers = 3;
 
-function prompt(length: number, run: number): Int32Array {
-  return Int32Array.from({ length }, (_, index) => 300 + ((index * 7919 + run * 104_729) % 1500));
-}
-
-async function drain(events: AsyncIterable<unknown>): Promise<void> {
-  for await (const _ of events);
-}
-
 /** Streams that generate from now on until the function is called that this resolves with. */
 async function others(llm: LLM, run: number): Promise<() => Promise<unknown>> {
   const leaving = new AbortController();
   const running = Array.from({ length: numOthers }, (_, index) => {
-    const request = decodeRequest(prompt(24 + index, run + 7 * index), 4000);
+    const request = decodeRequest(saltedPrompt(24 + index, run + 7 * index), 4000);
     let began = (): void => {};
     const first = new Promise<void>((resolve) => {
       began = resolve;
@@ -52,13 +45,13 @@ async function watch(
 ): Promise<{ evidence: RequestEvidence; burst: string }> {
   const { engine } = llm;
   const stopOthers = await others(llm, run);
-  const stream = decodeRequest(prompt(32, run), outputTokens);
-  const long = decodeRequest(prompt(promptTokens, run), 1);
+  const stream = decodeRequest(saltedPrompt(32, run), outputTokens);
+  const long = decodeRequest(saltedPrompt(promptTokens, run), 1);
   let injected: Promise<unknown> | undefined;
   let numDeltas = 0;
   for await (const event of engine.generate(stream)) {
     if (event.kind === "delta" && (numDeltas += 1) === injectAfter && injects)
-      injected = drain(engine.generate(long));
+      injected = readToEnd(engine.generate(long));
   }
   await injected;
   await stopOthers();

@@ -2,18 +2,18 @@
 // the contenders taking turns in fresh processes, and the machine's limits measured in between.
 import { OctavoError } from "@octavo/protocol";
 import { checkPeers } from "./cpu/answers/check-peers.js";
-import { casesOf, type CaseSpec, fullName } from "./cpu/cases.js";
+import { chosenCases, type CaseSpec, fullName } from "./cpu/cases.js";
 import type { Contender, MeasureContext } from "./cpu/contenders/contender.js";
 import { findPeers, type Peers } from "./cpu/contenders/find-peers.js";
 import { octavo } from "./cpu/contenders/octavo.js";
 import { type CpuOptions, parseFlags, usage } from "./cpu/flags.js";
 import { measureLimits } from "./cpu/limits.js";
 import { type ModelFile, modelFile, warmFileCache } from "./cpu/models/model-file.js";
-import { type RunRecord, saveResults } from "./cpu/report/results-file.js";
-import { type CaseResult, summarise } from "./cpu/report/summarise.js";
-import { renderTable } from "./cpu/report/table.js";
+import { saveResults } from "./cpu/report/results-file.js";
+import { type CaseResult, summariseCase } from "./cpu/report/summarise.js";
+import { renderCases } from "./cpu/report/table.js";
 import { runCase } from "./cpu/run/run-case.js";
-import { currentCommit, resultsFolder, thisMachine, today } from "./support/results.js";
+import { resultsFolder, thisRun } from "./support/results.js";
 
 const say = (text: string): void => {
   process.stderr.write(`${text}\n`);
@@ -36,25 +36,20 @@ async function main(args: readonly string[]): Promise<number> {
       say(`${type}: the same answers`);
     }
   }
-  const run: RunRecord = {
-    machine: thisMachine(),
-    commit: currentCommit(),
-    date: today(),
-    peers: peers.versions,
-  };
+  const run = { ...thisRun(), peers: peers.versions };
   const bandwidths: number[] = [];
   const lines: CaseResult[] = [];
   let numFailed = 0;
-  for (const spec of casesOf(options)) {
+  for (const spec of chosenCases(options)) {
     say(`\n${fullName(spec)}`);
     const { results, hasFailed } = await measureCase(spec, file(spec), options, peers, bandwidths);
     if (hasFailed) numFailed += 1;
     lines.push(...results);
-    if (results.length > 0) say(renderTable(results));
+    if (results.length > 0) say(renderCases(results));
     // After each case, so that an interrupted run keeps what it has.
     if (options.outputPath !== undefined) saveResults(options.outputPath, run, results);
   }
-  process.stdout.write(`\n${renderTable(lines)}\n`);
+  process.stdout.write(`\n${renderCases(lines)}\n`);
   return numFailed === 0 ? 0 : 1;
 }
 
@@ -87,7 +82,7 @@ async function measureCase(
   });
   for (const [name, error] of measured.failures) say(`  ${name} FAILED: ${error.message}`);
   return {
-    results: summarise(spec, model, options.threads, measured),
+    results: summariseCase(spec, model, options.threads, measured),
     hasFailed: measured.failures.size > 0,
   };
 }

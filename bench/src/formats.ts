@@ -11,16 +11,10 @@ import { defaultModelFolder } from "./cpu/models/model-file.js";
 import { type Artifact, makeArtifact, writeConversations } from "./formats/artifacts.js";
 import { type Format, formats } from "./formats/formats.js";
 import { measureQuality } from "./formats/quality.js";
-import {
-  type FormatCase,
-  type MeasuredParts,
-  readFormats,
-  type RunRecord,
-  saveFormats,
-} from "./formats/results-file.js";
+import { type FormatCase, type MeasuredParts, readFormats, saveFormats } from "./formats/results-file.js";
 import { measureSpeeds, paces } from "./formats/speed.js";
 import { wideModel } from "./formats/wide-model.js";
-import { currentCommit, resultsFolder, thisMachine, today } from "./support/results.js";
+import { resultsFolder, thisRun } from "./support/results.js";
 import { embeddedModel } from "./support/served-model.js";
 
 const parts = ["artifacts", "quality", "speed"] as const;
@@ -48,7 +42,7 @@ const resultsPath = `${resultsFolder}formats.json`;
 const names = formats.map(({ name }) => name);
 const recorded = (name: string): FormatCase | undefined =>
   readFormats(resultsPath).find((one) => one.name === name);
-const run: RunRecord = { machine: thisMachine(), commit: currentCommit(), date: today() };
+const run = thisRun();
 const say = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { type Engine, type Grammar, type GrammarSpec, LLM, resolveSamplingParams } from "@octavo/engine";
 import { GrammarCompiler } from "@octavo/engine/parts";
-import { type Vocabulary as GrammarVocabulary } from "@octavo/text/structured/automaton/vocabulary";
+import { type GrammarVocabulary } from "@octavo/text/structured/automaton/vocabulary";
 import { syntheticVocabulary } from "@octavo/text/structured/testing/synthetic-vocabulary";
 import { defaultModelFolder, modelFile } from "./cpu/models/model-file.js";
 import { longestMatch } from "./grammar/longest-match.js";

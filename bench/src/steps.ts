@@ -2,13 +2,13 @@
 import { LLM } from "@octavo/engine";
 import { defaultModelFolder, modelFile } from "./cpu/models/model-file.js";
 import { stepCostRatio } from "./cpu/workers/waiting-requests.js";
-import { decode, stepCosts, type StepCosts } from "./steps/step-costs.js";
+import { decode, stepCosts, type StepOverhead } from "./steps/step-costs.js";
 import { type BenchCase, report } from "./support/results.js";
 import { checkAnswers, closedLoop, embeddedModel, loadFromOutside, serve } from "./support/served-model.js";
 
 const promptOf = (length: number): Int32Array => Int32Array.from({ length }, (_, index) => 300 + index);
 
-function casesOf(name: string, costs: StepCosts, target?: BenchCase["target"]): BenchCase[] {
+function casesOf(name: string, costs: StepOverhead, target?: BenchCase["target"]): BenchCase[] {
   const { stepMs, betweenCallsMs, threadMs, heapBytesPerToken, numSteps } = costs;
   return [
     {

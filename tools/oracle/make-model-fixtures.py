@@ -120,6 +120,13 @@ CHECKPOINTS |= {
     }, torch.float32, None),
 }
 
+CHECKPOINTS |= {
+    "gemma": ({
+        **COMMON, "model_type": "gemma", "architectures": ["GemmaForCausalLM"], "hidden_act": "gelu", "head_dim": 32,
+        "attention_bias": False, "pad_token_id": 0,
+    }, torch.float32, None),
+}
+
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 
 # case -> (checkpoint, changes of its config.json)

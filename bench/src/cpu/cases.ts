@@ -3,20 +3,20 @@ import type { CaseGroup, CpuOptions } from "./flags.js";
 import type { Bound } from "./limits.js";
 import type { ModelFile } from "./models/model-file.js";
 import type { FileType } from "./models/quantisation-mix.js";
-import { kvBytesPerToken, type ShapeName } from "./models/shapes.js";
+import { kvBytesOf, type ShapeName } from "./models/shapes.js";
 
 export const peerNames = ["llama.cpp", "node-llama-cpp"] as const;
 export type PeerName = (typeof peerNames)[number];
 
 /** A bound on a figure: on the ratio to the peer, on Octavo's own value, or on the share of the machine's limit. */
-export interface Target {
+export interface FigureBound {
   readonly on: "ratio" | "octavo" | "share of limit";
   readonly atLeast?: number;
   readonly atMost?: number;
 }
 
 /** One number read from a case's measurements. */
-export interface Figure {
+export interface CaseFigure {
   /** Follows the case's name; empty for its main figure. */
   readonly label: string;
   readonly metric: Metric;
@@ -25,8 +25,8 @@ export interface Figure {
   readonly scale?: number;
   readonly isBetter: "higher" | "lower";
   readonly bound?: (model: ModelFile) => Bound;
-  readonly own?: readonly Target[];
-  readonly peers?: Readonly<Partial<Record<PeerName, Target>>>;
+  readonly own?: readonly FigureBound[];
+  readonly peers?: Readonly<Partial<Record<PeerName, FigureBound>>>;
 }
 
 export interface CaseSpec {
@@ -35,18 +35,18 @@ export interface CaseSpec {
   readonly shape: ShapeName;
   readonly type: FileType;
   readonly job: Job;
-  readonly figures: readonly Figure[];
+  readonly figures: readonly CaseFigure[];
   /** Those beside Octavo; measured where they are there and can do the job. */
   readonly peers: readonly PeerName[];
   readonly isa?: "avx2";
 }
 
-const atLeast = (value: number, on: Target["on"] = "ratio"): Target => ({ on, atLeast: value });
-const atMost = (value: number, on: Target["on"] = "ratio"): Target => ({ on, atMost: value });
+const atLeast = (value: number, on: FigureBound["on"] = "ratio"): FigureBound => ({ on, atLeast: value });
+const atMost = (value: number, on: FigureBound["on"] = "ratio"): FigureBound => ({ on, atMost: value });
 
 const prefillTargets: Readonly<Record<FileType, number>> = { q4_0: 3, q4_k_m: 3, q8_0: 4, bf16: 2 };
 
-function prefillFigure(type: FileType, targets: Figure["peers"]): Figure {
+function prefillFigure(type: FileType, targets: CaseFigure["peers"]): CaseFigure {
   return {
     label: "",
     metric: "prefillTokensPerSecond",
@@ -65,9 +65,9 @@ function prefillFigure(type: FileType, targets: Figure["peers"]): Figure {
 function decodeFigure(
   streams: number,
   contextTokens: number,
-  targets: Figure["peers"],
+  targets: CaseFigure["peers"],
   share?: number,
-): Figure {
+): CaseFigure {
   return {
     label: "",
     metric: "decodeTokensPerSecond",
@@ -75,7 +75,7 @@ function decodeFigure(
     isBetter: "higher",
     bound: (model) => ({
       limit: "readGBps",
-      perUnit: model.weightBytes / streams + contextTokens * kvBytesPerToken(model.shape),
+      perUnit: model.weightBytes / streams + contextTokens * kvBytesOf(model.shape),
     }),
     ...(share !== undefined && { own: [atLeast(share, "share of limit")] }),
     ...(targets && { peers: targets }),
@@ -101,7 +101,7 @@ const prefill: Maker = (shape, type, { promptTokens }) => [
   },
 ];
 
-const manyStreams: Readonly<Record<number, Figure["peers"]>> = {
+const manyStreams: Readonly<Record<number, CaseFigure["peers"]>> = {
   8: { "llama.cpp": atLeast(3.5), "node-llama-cpp": atLeast(6) },
   32: { "llama.cpp": atLeast(4), "node-llama-cpp": atLeast(8) },
 };
@@ -112,7 +112,7 @@ const decode: Maker = (shape, type, { streams, promptTokens, newTokens }) =>
     .map((count) => {
       const contextTokens = promptTokens + newTokens / 2;
       const isSingle = count === 1;
-      const targets: Figure["peers"] = isSingle
+      const targets: CaseFigure["peers"] = isSingle
         ? { "llama.cpp": atLeast(1.5), "node-llama-cpp": atLeast(1.8) }
         : manyStreams[count];
       const isHeld = type !== "bf16";
@@ -135,7 +135,7 @@ const decode: Maker = (shape, type, { streams, promptTokens, newTokens }) =>
       };
     });
 
-const outsideNative: Figure = {
+const outsideNative: CaseFigure = {
   label: "outside the native call",
   metric: "outsideNativeShare",
   unit: "% of a step",
@@ -255,7 +255,7 @@ const start: Maker = (shape, type) =>
 
 const server: Maker = (shape, type, { isQuick }) => {
   if (type !== "q4_0") return [];
-  const p99 = (label: string, metric: Metric): Figure => ({
+  const p99 = (label: string, metric: Metric): CaseFigure => ({
     label,
     metric,
     unit: "ms",
@@ -296,7 +296,7 @@ const server: Maker = (shape, type, { isQuick }) => {
 const avx2: Maker = (shape, type, options) => {
   if (type !== "q4_0") return [];
   const contextTokens = options.promptTokens + options.newTokens / 2;
-  const targets: Figure["peers"] = { "llama.cpp": atLeast(1.2) };
+  const targets: CaseFigure["peers"] = { "llama.cpp": atLeast(1.2) };
   return [
     ...prefill(shape, type, options).map((base) => ({ ...base, figures: [prefillFigure(type, targets)] })),
     ...decode(shape, type, { ...options, streams: [1] }).map((base) => ({
@@ -345,7 +345,7 @@ const makers: Readonly<Record<Exclude<CaseGroup, "step">, Maker>> = {
 };
 
 /** The cases of a run, in the order in which they are measured: each model's file stays in the page cache while it is used. */
-export function casesOf(options: CpuOptions): CaseSpec[] {
+export function chosenCases(options: CpuOptions): CaseSpec[] {
   const cases = options.shapes.flatMap((shape) =>
     options.types.flatMap((type) =>
       options.groups.flatMap((group) => (group === "step" ? [] : makers[group](shape, type, options))),

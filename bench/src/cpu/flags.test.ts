@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { casesOf, fullName } from "./cases.js";
+import { chosenCases, fullName } from "./cases.js";
 import { caseGroups, parseFlags } from "./flags.js";
 
 const parse = (...args: string[]) => parseFlags(args, "/results/cpu.json", {});
@@ -30,7 +30,7 @@ test("lists choose cases", () => {
     "--streams",
     "1,8",
   );
-  assert.deepEqual(casesOf(options).map(fullName), [
+  assert.deepEqual(chosenCases(options).map(fullName), [
     "decode, 1 stream, llama-3.2-1b Q4_0",
     "decode, 8 streams, llama-3.2-1b Q4_0",
     "prefill 512, llama-3.2-1b Q4_0",
@@ -60,7 +60,7 @@ for (const args of [
 }
 
 test("every case but BF16 decode has a target", () => {
-  const names = casesOf(parse()).filter(({ figures }) =>
+  const names = chosenCases(parse()).filter(({ figures }) =>
     figures.every(({ own, peers }) => own === undefined && peers === undefined),
   );
   assert.ok(names.every(({ group, type }) => group === "decode" && type === "bf16"));

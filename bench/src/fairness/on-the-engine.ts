@@ -1,6 +1,7 @@
 import { LLM, type SchedulingPolicyName } from "@octavo/engine";
 import { requestsOf, type SimulatedRequest, together } from "@octavo/engine/testing";
 import { decodeRequest } from "../steps/step-costs.js";
+import { saltedPrompt } from "../support/prompts.js";
 import { InFlight } from "./in-flight.js";
 
 /** How a request fared on the engine, in ms. */
@@ -131,10 +132,7 @@ async function offer(llm: LLM, requests: readonly SimulatedRequest[]): Promise<E
 
 async function run(llm: LLM, request: SimulatedRequest, index: number, dueMs: number): Promise<Fared> {
   const { account, promptTokens, outputTokens } = request;
-  const prompt = Int32Array.from(
-    { length: promptTokens },
-    (_, at) => 300 + ((at * 7919 + index * 104_729) % 1500),
-  );
+  const prompt = saltedPrompt(promptTokens, index);
   let firstTokenMs: number | undefined;
   const events = llm.engine.generate({ ...decodeRequest(prompt, outputTokens), account, arrivalMs: dueMs });
   for await (const event of events) {

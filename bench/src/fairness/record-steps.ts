@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import type { LLM, StepRecord } from "@octavo/engine";
 import type { RecordedSteps } from "@octavo/engine/testing";
 import { decodeRequest } from "../steps/step-costs.js";
+import { readToEnd, saltedPrompt } from "../support/prompts.js";
 import { median } from "../support/median.js";
 import { thisMachine } from "../support/results.js";
 
@@ -48,21 +49,15 @@ async function stepMs(llm: LLM, length: number, streams: number, repeats: number
   };
   using _ = engine.observe({ onStep });
   let salt = 0;
-  const prompt = (size: number): Int32Array => {
-    salt += 1;
-    return Int32Array.from({ length: size }, (__, index) => 300 + ((index * 7919 + salt * 104_729) % 1500));
-  };
-  const drain = async (events: AsyncIterable<unknown>): Promise<void> => {
-    for await (const event of events) void event;
-  };
-  const inject = (): Promise<void> => drain(engine.generate(decodeRequest(prompt(length), 1)));
+  const prompt = (size: number): Int32Array => saltedPrompt(size, (salt += 1));
+  const inject = (): Promise<void> => readToEnd(engine.generate(decodeRequest(prompt(length), 1)));
   if (streams === 0) {
     for (let run = 0; run < repeats; run += 1) await inject();
     return median(seen);
   }
   const abort = new AbortController();
   const running = Array.from({ length: streams }, () =>
-    drain(engine.generate(decodeRequest(prompt(contextTokens), 1000), abort.signal)).catch(() => {}),
+    readToEnd(engine.generate(decodeRequest(prompt(contextTokens), 1000), abort.signal)).catch(() => {}),
   );
   if (length > 0) while (seen.length < repeats) await inject();
   await isEnough;

@@ -1,17 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
-import { OctavoError } from "@octavo/protocol";
-import type { Machine } from "../support/results.js";
+import { readCases, writeResults } from "../support/merged-results.js";
+import type { RunRecord } from "../support/results.js";
 import type { Making } from "./artifacts.js";
 import type { Quality } from "./quality.js";
 import type { Speed } from "./speed.js";
-
-/** Where, when and of what a part was measured. */
-export interface RunRecord {
-  readonly machine: Machine;
-  readonly commit: string;
-  readonly date: string;
-}
 
 /** A format's parts, each of which keeps the record of the run that it is from. */
 export interface FormatCase {
@@ -61,20 +52,8 @@ export function mergeFormats(
   return { benchmark: "formats", ...run, cases };
 }
 
-/** The cases of a file; none where there is no file. */
 export function readFormats(path: string): readonly FormatCase[] {
-  if (!existsSync(path)) return [];
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(readFileSync(path, "utf8"));
-  } catch (cause) {
-    throw new OctavoError("invalid_option", `${path} is not JSON; move it away`, { cause });
-  }
-  const { benchmark, cases } = (parsed ?? {}) as Partial<FormatResults>;
-  if (benchmark !== "formats" || !Array.isArray(cases)) {
-    throw new OctavoError("invalid_option", `${path} holds no results of this benchmark; move it away`);
-  }
-  return cases;
+  return readCases(path, "formats") as FormatCase[];
 }
 
 /** Merges into a file, which is made where there is none. */
@@ -85,7 +64,6 @@ export function saveFormats(
   order: readonly string[],
 ): FormatResults {
   const results = mergeFormats(readFormats(path), run, measured, order);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${JSON.stringify(results, null, 2)}\n`);
+  writeResults(path, results);
   return results;
 }

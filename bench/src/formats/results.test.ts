@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Quality } from "./quality.js";
-import { mergeFormats, readFormats, type RunRecord, saveFormats } from "./results-file.js";
+import type { RunRecord } from "../support/results.js";
+import { mergeFormats, readFormats, saveFormats } from "./results-file.js";
 import { type Samples, speedOf } from "./speed.js";
 
 const run = (commit: string): RunRecord => ({

@@ -39,7 +39,7 @@ export function wideModel(folder: string): string {
       copyFileSync(join(embeddedModel, file), join(fresh, file));
     const config = readConfig();
     writeFileSync(join(fresh, "config.json"), JSON.stringify(config, null, 2));
-    writeTensors(join(fresh, "model.safetensors"), tensorsOf(config.vocab_size));
+    writeTensors(join(fresh, "model.safetensors"), modelTensors(config.vocab_size));
     renameSync(fresh, path);
   } finally {
     rmSync(fresh, { recursive: true, force: true });
@@ -63,7 +63,7 @@ function readConfig(): { readonly vocab_size: number } {
   };
 }
 
-function tensorsOf(vocabSize: number): TensorSpec[] {
+function modelTensors(vocabSize: number): TensorSpec[] {
   const { hidden, intermediate, heads, kvHeads, headDim } = shape;
   const matrix = (name: string, rows: number, columns: number): TensorSpec => ({
     name: `${name}.weight`,

@@ -1,4 +1,4 @@
-import type { Vocabulary as GrammarVocabulary } from "@octavo/text/structured/automaton/vocabulary";
+import type { GrammarVocabulary } from "@octavo/text/structured/automaton/vocabulary";
 
 /** Ids of the longest tokens that a text can be cut into from its beginning. */
 export function longestMatch({ trie }: GrammarVocabulary, text: string): number[] {

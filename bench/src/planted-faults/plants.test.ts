@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { Fleet } from "./fleet.js";
+import { EngineFleet } from "./engine-fleet.js";
 import { plants } from "./plants.js";
 
 /** One seed of each; `npm run bench -- planted-faults` runs twenty. */
 describe("checks on the real engine", () => {
-  let fleet: Fleet;
+  let fleet: EngineFleet;
   before(() => {
-    fleet = new Fleet();
+    fleet = new EngineFleet();
   });
   after(() => fleet[Symbol.asyncDispose]());
 

@@ -7,18 +7,16 @@ import {
   type Target,
   type TestBed,
 } from "@octavo/evals";
-import type { Fleet } from "./fleet.js";
+import type { PlantedFault } from "../support/planted.js";
+import type { EngineFleet } from "./engine-fleet.js";
 import { goldenCases } from "./golden-cases.js";
 
 /** A fault in a real engine that serves octavo-mini, or its absence, and the check that is to tell. */
-export interface Plant {
-  readonly name: string;
-  readonly check: CheckName;
-  readonly isFaulty: boolean;
+export interface Plant extends PlantedFault {
   /** Takes tens of seconds. */
   readonly isLong?: boolean;
   /** Other cases and other randomness for every seed. */
-  judge(fleet: Fleet, seed: number): Promise<CheckResult>;
+  judge(fleet: EngineFleet, seed: number): Promise<CheckResult>;
 }
 
 const evaluators = evaluatorTable.create(["exact_match", "evaluate_function_calling"]);
@@ -44,9 +42,9 @@ async function run(check: CheckName, bed: Bed, settings: object = {}): Promise<C
 }
 
 /** Loaded once for each fleet and kind of server. */
-const served = new WeakMap<Fleet, Map<string, Promise<Target>>>();
+const served = new WeakMap<EngineFleet, Map<string, Promise<Target>>>();
 
-function once(fleet: Fleet, name: string, serve: () => Promise<Target>): Promise<Target> {
+function once(fleet: EngineFleet, name: string, serve: () => Promise<Target>): Promise<Target> {
   const own = served.get(fleet) ?? new Map<string, Promise<Target>>();
   served.set(fleet, own);
   const known = own.get(name) ?? serve();
@@ -54,9 +52,10 @@ function once(fleet: Fleet, name: string, serve: () => Promise<Target>): Promise
   return known;
 }
 
-const plain = (fleet: Fleet, name = "plain"): Promise<Target> => once(fleet, name, () => fleet.serve(name));
+const plain = (fleet: EngineFleet, name = "plain"): Promise<Target> =>
+  once(fleet, name, () => fleet.serve(name));
 
-function rounded(fleet: Fleet, bits: number): Promise<Target> {
+function rounded(fleet: EngineFleet, bits: number): Promise<Target> {
   return once(fleet, `rounded-${bits}`, async () => {
     const model = await fleet.quantised({ method: "gptq", bits, roundToNearest: true, groupSize: 128 });
     return fleet.serve(`rounded-${bits}`, {}, model);
@@ -89,12 +88,12 @@ const quantised = (bits: number): Plant => ({
 });
 
 /** Another replica with other noise for every seed; it is stopped with the fleet. */
-const drifted = (fleet: Fleet, seed: number, scale: number): Promise<Target> =>
+const drifted = (fleet: EngineFleet, seed: number, scale: number): Promise<Target> =>
   once(fleet, `drifted-${seed}-${scale}`, () =>
     fleet.serve("drifted", { enableFaultInjection: true, corruptWeights: { seed, scale } }),
   );
 
-const withFaults = (fleet: Fleet): Promise<Target> =>
+const withFaults = (fleet: EngineFleet): Promise<Target> =>
   once(fleet, "with-faults", () => fleet.serve("with-faults", { enableFaultInjection: true }));
 
 /** An engine that recomputes wrongly: requests whose blocks are taken away are answered by drifted weights. */
@@ -120,7 +119,7 @@ function losingLongPrompts(sound: Target, broken: Target, characters: number): T
   };
 }
 
-const pool = (fleet: Fleet, kvCacheMemoryBytes: number): Promise<Target> =>
+const pool = (fleet: EngineFleet, kvCacheMemoryBytes: number): Promise<Target> =>
   once(fleet, `pool-${kvCacheMemoryBytes}`, () =>
     fleet.serve("pool", { kvCacheMemoryBytes, maxModelLen: 1024 }),
   );

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  type CheckName,
   checkNamed,
   type CheckResult,
   composedArrivals,
@@ -15,16 +14,20 @@ import {
   type TestBed,
 } from "@octavo/evals";
 import { Random } from "@octavo/statistics";
+import type { PlantedFault } from "../support/planted.js";
 import { OctavoProcesses } from "./octavo-processes.js";
 
+/** A check's result, and what it was drawn from. */
+type Judged = Awaited<ReturnType<ReturnType<typeof checkNamed>["run"]>> & {
+  /** Of a plant in traffic: what the check said of the same traffic without it. */
+  readonly sound?: CheckResult;
+};
+
 /** A fault of load in `octavo serve`, or its absence, and the check that is to tell. */
-export interface LoadPlant {
-  readonly name: string;
-  readonly check: CheckName;
-  readonly isFaulty: boolean;
+export interface LoadPlant extends PlantedFault {
   /** Of the server that serves all seeds. */
   readonly flags: readonly string[];
-  judge(target: Target, processes: OctavoProcesses, seed: number): Promise<CheckResult>;
+  judge(target: Target, processes: OctavoProcesses, seed: number): Promise<Judged>;
 }
 
 const { signal } = new AbortController();
@@ -64,50 +67,40 @@ function bedOf(candidate: Target, seed: number, given: Partial<TestBed> = {}): T
   };
 }
 
+const tenantSettings = (largePerMinute: number) => ({
+  requests: 40,
+  rounds: 1,
+  small_requests_per_minute: 600,
+  large_requests_per_minute: largePerMinute,
+  large_prompt_tokens: largePerMinute > 1000 ? 250 : 0,
+  large_output_tokens: 48,
+});
+
 const tenants = (name: string, isFaulty: boolean, largePerMinute: number, policy: string): LoadPlant => ({
   name,
   check: "fairness",
   isFaulty,
   flags: ["--scheduling-policy", policy, "--max-num-seqs", "32"],
-  judge: async (target, _, seed) => {
-    const { result } = await checkNamed("fairness").run(bedOf(target, seed), {
-      requests: 40,
-      rounds: 1,
-      small_requests_per_minute: 600,
-      large_requests_per_minute: largePerMinute,
-      large_prompt_tokens: largePerMinute > 1000 ? 250 : 0,
-      large_output_tokens: 48,
-    });
-    return result;
-  },
+  judge: (target, _, seed) => checkNamed("fairness").run(bedOf(target, seed), tenantSettings(largePerMinute)),
 });
+
+const replicaFlags = ["--scheduling-policy", "fcfs", "--max-num-seqs", "16"];
 
 const cluster = (name: string, isFaulty: boolean, largePerMinute: number): LoadPlant => ({
   name,
   check: "tenant-fairness",
   isFaulty,
-  flags: ["--scheduling-policy", "fcfs", "--max-num-seqs", "16"],
+  flags: replicaFlags,
   judge: async (target, processes, seed) => {
-    const other = await replicaBeside(processes);
-    const bed = bedOf(target, seed, { replicas: [target, other] });
-    const { result } = await checkNamed("tenant-fairness").run(bed, {
-      requests: 40,
-      rounds: 1,
-      small_requests_per_minute: 600,
-      large_requests_per_minute: largePerMinute,
-      large_prompt_tokens: largePerMinute > 1000 ? 250 : 0,
-      large_output_tokens: 48,
-    });
-    return result;
+    const bed = bedOf(target, seed, { replicas: [target, await replicaBeside(processes)] });
+    return checkNamed("tenant-fairness").run(bed, tenantSettings(largePerMinute));
   },
 });
 
 const beside = new WeakMap<OctavoProcesses, Promise<Target>>();
 
 function replicaBeside(processes: OctavoProcesses): Promise<Target> {
-  const known =
-    beside.get(processes) ??
-    processes.serve("beside", ["--scheduling-policy", "fcfs", "--max-num-seqs", "16"]);
+  const known = beside.get(processes) ?? processes.serve("beside", replicaFlags);
   beside.set(processes, known);
   return known;
 }
@@ -122,17 +115,15 @@ const jitter = (
   check: "jitter",
   isFaulty,
   flags,
-  judge: async (target, _, seed) => {
-    const { result } = await checkNamed("jitter").run(bedOf(target, seed), {
+  judge: (target, _, seed) =>
+    checkNamed("jitter").run(bedOf(target, seed), {
       rounds: 6,
       replays: 3,
       burst_prompts: burstPrompts,
       burst_prompt_tokens: 1000,
       slice_ms: 20,
       full_slice: 8,
-    });
-    return result;
-  },
+    }),
 });
 
 const scaleUp = (name: string, isFaulty: boolean, perSecond: number, delaySeconds: number): LoadPlant => ({
@@ -148,11 +139,10 @@ const scaleUp = (name: string, isFaulty: boolean, perSecond: number, delaySecond
       startReplica: () => own.start("late", [...flags, "--max-num-seqs", "1"]),
       evaluators: evaluatorTable.create(["is_json"]),
     });
-    const { result } = await checkNamed("autoscaling-lag").run(bed, {
+    return await checkNamed("autoscaling-lag").run(bed, {
       idle_requests_per_second: 20,
       burst_requests_per_second: perSecond,
     });
-    return result;
   },
 });
 
@@ -187,8 +177,8 @@ const drift = (name: string, isFaulty: boolean): LoadPlant => ({
         dispersion_margin: 4,
       };
       const check = checkNamed("traffic-drift");
-      const { observations, result } = await check.run(bed, settings);
-      if (!isFaulty) return result;
+      const replayed = await check.run(bed, settings);
+      if (!isFaulty) return replayed;
       const even = Array.from({ length: 40 }, (_case, index) => ({
         evalCase: { ...bed.cases[0]!, parameters: { maxTokens: 4, temperature: 0 } },
         atMs: 100 * index,
@@ -197,8 +187,9 @@ const drift = (name: string, isFaulty: boolean): LoadPlant => ({
       const evaluation = (await sendOpenLoop(target, even, { signal })).map(({ answer, scheduled }) =>
         observationFromAnswer(answer, { condition: "evaluation", ...scheduled }),
       );
-      const kept = observations.filter(({ condition }) => condition === "production");
-      return check.judge([...kept, ...evaluation], settings);
+      const kept = replayed.observations.filter(({ condition }) => condition === "production");
+      const observations = [...kept, ...evaluation];
+      return { observations, result: check.judge(observations, settings), sound: replayed.result };
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -5,7 +5,7 @@ import { plainParams } from "@octavo/engine/testing";
 import { median } from "../support/median.js";
 
 /** What a run's steps cost beside the native call; medians over those that decoded one token for each stream. */
-export interface StepCosts {
+export interface StepOverhead {
   readonly numSteps: number;
   /** From the start of a step to the start of the next. */
   readonly stepMs: number;
@@ -25,7 +25,7 @@ export async function stepCosts(
   engine: Engine,
   streams: number,
   run: () => Promise<void>,
-): Promise<StepCosts> {
+): Promise<StepOverhead> {
   const records: StepRecord[] = [];
   let heapBytes = 0;
   let heapSteps = 0;

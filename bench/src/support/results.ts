@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
+import { writeResults } from "./merged-results.js";
 
 /** One measured figure. `target` is the bound it is held to, in the same unit. */
 export interface BenchCase {
@@ -12,24 +12,28 @@ export interface BenchCase {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-export interface Machine {
+export interface BenchMachine {
   readonly cpu: string;
   readonly cores: number;
   readonly memoryGiB: number;
   readonly node: string;
 }
 
-export interface BenchResult {
-  readonly benchmark: string;
-  readonly machine: Machine;
+/** Where, when and of what something was measured. */
+export interface RunRecord {
+  readonly machine: BenchMachine;
+  /** Short hash of the checkout. */
   readonly commit: string;
   readonly date: string;
-  readonly cases: readonly BenchCase[];
 }
 
 export const resultsFolder = fileURLToPath(new URL("../../results/", import.meta.url));
 
-export function thisMachine(): Machine {
+export function thisRun(): RunRecord {
+  return { machine: thisMachine(), commit: currentCommit(), date: new Date().toISOString().slice(0, 10) };
+}
+
+export function thisMachine(): BenchMachine {
   return {
     cpu: cpus()[0]?.model.trim() ?? "unknown",
     cores: cpus().length,
@@ -38,21 +42,9 @@ export function thisMachine(): Machine {
   };
 }
 
-export function today(): string {
-  return new Date().toISOString().slice(0, 10);
-}
-
 /** Writes `bench/results/NAME.json` and prints the cases as a table. */
 export function report(benchmark: string, cases: readonly BenchCase[]): void {
-  const result: BenchResult = {
-    benchmark,
-    machine: thisMachine(),
-    commit: currentCommit(),
-    date: today(),
-    cases,
-  };
-  mkdirSync(resultsFolder, { recursive: true });
-  writeFileSync(`${resultsFolder}${benchmark}.json`, `${JSON.stringify(result, null, 2)}\n`);
+  writeResults(`${resultsFolder}${benchmark}.json`, { benchmark, ...thisRun(), cases });
   const width = Math.max(...cases.map((item) => item.name.length));
   for (const { name, unit, octavo, target } of cases) {
     const bound = [
@@ -73,8 +65,7 @@ function meets(value: number, target: NonNullable<BenchCase["target"]>): boolean
   );
 }
 
-/** Short hash of the checkout. */
-export function currentCommit(): string {
+function currentCommit(): string {
   try {
     return execFileSync("git", ["rev-parse", "--short", "HEAD"], {
       encoding: "utf8",

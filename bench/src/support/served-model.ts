@@ -43,9 +43,7 @@ export async function checkAnswers(llm: LLM): Promise<void> {
 }
 
 /** Runs a load test in a process of its own, so that the client's work is not in the measured one. */
-export async function loadFromOutside(
-  options: Omit<LoadTestOptions, "onProgress" | "onNotice" | "signal">,
-): Promise<LoadTestReport> {
+export async function loadFromOutside(options: OutsideLoad): Promise<LoadTestReport> {
   const client = fileURLToPath(new URL("load-client.js", import.meta.url));
   const child = spawn(process.execPath, [client, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -64,12 +62,14 @@ export async function loadFromOutside(
   return report;
 }
 
-/** A closed loop of clients that each want `outputTokens` tokens for random prompts. */
+type OutsideLoad = Omit<LoadTestOptions, "onProgress" | "onNotice" | "signal">;
+
+/** A closed loop of clients that each want `outputTokens` tokens for random prompts; `more` changes any of it. */
 export function closedLoop(
   baseUrl: string,
   concurrency: number,
   more: Partial<LoadTestOptions> = {},
-): Omit<LoadTestOptions, "onProgress" | "onNotice" | "signal"> {
+): OutsideLoad {
   return {
     baseUrl,
     endpoint: "completions",

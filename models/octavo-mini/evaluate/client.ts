@@ -1,7 +1,7 @@
 import { writeJson } from "../generator/json.js";
-import type { Json, JsonObject, Message, Tool, ToolCall } from "../generator/task.js";
+import type { Json, JsonRecord, Message, Tool, ToolCall } from "../generator/task.js";
 
-export interface Answer {
+export interface ModelAnswer {
   /** The text without surrounding space; empty when the server moved all of it into `calls`. */
   readonly content: string;
   /** Tool calls, whether the server parsed them or left them in the text. Undefined where one is malformed. */
@@ -54,7 +54,7 @@ export class ChatClient {
     messages: readonly Message[],
     tools: readonly Tool[] | undefined,
     maxTokens: number,
-  ): Promise<Answer> {
+  ): Promise<ModelAnswer> {
     const response = await fetch(`${this.#url}/chat/completions`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -85,11 +85,11 @@ function readCalls(content: string, parsed: WireCalls): ToolCall[] | undefined {
     if (parsed.length > 0)
       return parsed.map((call) => ({
         name: call.function.name,
-        arguments: JSON.parse(call.function.arguments) as JsonObject,
+        arguments: JSON.parse(call.function.arguments) as JsonRecord,
       }));
     const blocks = content.matchAll(/<tool_call>([\s\S]*?)<\/tool_call>/g);
     return [...blocks].map(([, block = ""]) => {
-      const { name, arguments: given } = JSON.parse(block) as { name: string; arguments: JsonObject };
+      const { name, arguments: given } = JSON.parse(block) as { name: string; arguments: JsonRecord };
       return { name, arguments: given };
     });
   } catch {

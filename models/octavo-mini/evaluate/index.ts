@@ -1,2 +1,2 @@
 export { ChatClient, ServerError } from "./client.js";
-export { type Figure, runSuite, type SuiteOptions, type SuiteResult } from "./suite.js";
+export { type SuiteFigure, runSuite, type SuiteOptions, type SuiteResult } from "./suite.js";

@@ -1,10 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
-import type { Figure } from "./suite.js";
+import type { SuiteFigure } from "./suite.js";
 
 const begin = "<!-- figures -->";
 const end = "<!-- /figures -->";
 
-export function formatTable(figures: readonly Figure[]): string {
+export function formatTable(figures: readonly SuiteFigure[]): string {
   const rows = figures.map(
     ({ measure, right, of }) => `| ${measure} | ${percent(right, of)} | ${right} of ${of} |`,
   );

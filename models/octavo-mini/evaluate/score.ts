@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { Ajv } from "ajv";
-import { type Case, notInPassage } from "../generator/index.js";
-import type { Answer } from "./client.js";
+import { type GoldenCase, notInPassage } from "../generator/index.js";
+import type { ModelAnswer } from "./client.js";
 
 /** One measured quality of an answer. A case counts only towards the measures it is asked about. */
 export type Measures = Readonly<Record<string, boolean>>;
 
 const ajv = new Ajv({ strict: false });
 
-export function score(asked: Case, answer: Answer): Measures {
+export function score(asked: GoldenCase, answer: ModelAnswer): Measures {
   const exact = answer.content === asked.gold;
   switch (asked.task) {
     case "chat":
@@ -30,7 +30,7 @@ export function score(asked: Case, answer: Answer): Measures {
   }
 }
 
-function scoreJson(asked: Case, answer: Answer): Measures {
+function scoreJson(asked: GoldenCase, answer: ModelAnswer): Measures {
   const value = parse(answer.content);
   const valid = value !== undefined;
   return {
@@ -41,7 +41,7 @@ function scoreJson(asked: Case, answer: Answer): Measures {
   };
 }
 
-function scoreTools(asked: Case, answer: Answer, exact: boolean): Measures {
+function scoreTools(asked: GoldenCase, answer: ModelAnswer, exact: boolean): Measures {
   const expected = asked.expectedCalls ?? [];
   if (expected.length === 0) {
     const silent = answer.calls?.length === 0;

@@ -1,22 +1,22 @@
-import { type Case, type TaskName, cases } from "../generator/index.js";
+import { type GoldenCase, type TaskName, cases } from "../generator/index.js";
 import type { ChatClient } from "./client.js";
 import { type Measures, score } from "./score.js";
 
-export interface Figure {
+export interface SuiteFigure {
   readonly measure: string;
   readonly right: number;
   readonly of: number;
 }
 
-export interface Failure {
+export interface WrongAnswer {
   readonly id: string;
   readonly answer: string;
   readonly gold: string;
 }
 
 export interface SuiteResult {
-  readonly figures: readonly Figure[];
-  readonly failures: readonly Failure[];
+  readonly figures: readonly SuiteFigure[];
+  readonly failures: readonly WrongAnswer[];
 }
 
 export interface SuiteOptions {
@@ -43,8 +43,8 @@ const parts: readonly Part[] = [
 ];
 
 export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
-  const figures: Figure[] = [];
-  const failures: Failure[] = [];
+  const figures: SuiteFigure[] = [];
+  const failures: WrongAnswer[] = [];
   for (const part of parts) {
     if (options.tasks?.includes(part.task) === false) continue;
     const result = await runPart(part, options);
@@ -58,10 +58,10 @@ async function runPart(part: Part, { client, count, seed, concurrency }: SuiteOp
   const stream = cases({ ...part, split: "heldout", seed });
   const asked = Array.from({ length: count }, () => stream.next().value);
   const tally = new Map<string, { right: number; of: number }>();
-  const failures: Failure[] = [];
+  const failures: WrongAnswer[] = [];
   let promptTokens = 0;
 
-  const askOne = async (one: Case & { readonly id: string }): Promise<void> => {
+  const askOne = async (one: GoldenCase & { readonly id: string }): Promise<void> => {
     const answer = await client.ask(one.messages, one.tools, 1024);
     promptTokens += answer.promptTokens;
     const measures = score(one, answer);

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { parseArgs } from "node:util";
 import { cases } from "./families.js";
-import { Random } from "./random.js";
-import { type Case, type Message, type TaskName, taskNames } from "./task.js";
+import { CaseRandom } from "./random.js";
+import { type GoldenCase, type Message, type TaskName, taskNames } from "./task.js";
 
 /**
  * Writes the training text in the order it should be read, one conversation a
@@ -60,13 +60,13 @@ const stages: readonly Stage[] = [
   },
 ];
 
-export interface Conversation {
+export interface TrainingConversation {
   readonly messages: readonly Message[];
-  readonly tools?: Case["tools"];
+  readonly tools?: GoldenCase["tools"];
 }
 
-export function* corpus(count: number, seed: string): Generator<Conversation> {
-  const random = new Random(`corpus-${seed}`);
+export function* corpus(count: number, seed: string): Generator<TrainingConversation> {
+  const random = new CaseRandom(`corpus-${seed}`);
   const streams = new Map(taskNames.map((task) => [task, cases({ task, split: "train", seed })]));
   const haystacks = new Map<number, ReturnType<typeof cases>>();
   for (let i = 0; i < count; i++) {

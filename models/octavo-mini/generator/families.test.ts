@@ -4,10 +4,11 @@ import { Ajv } from "ajv";
 import { cases } from "./families.js";
 import { notInPassage } from "./grounded.js";
 import { Pools } from "./pools/pools.js";
-import { Random } from "./random.js";
+import { CaseRandom } from "./random.js";
 import { notFound } from "./retrieval.js";
 import { splitOf } from "./split.js";
-import { type Case, type Split, type TaskName, taskNames } from "./task.js";
+import { type GoldenCase, type TaskName, taskNames } from "./task.js";
+import type { Split } from "./split.js";
 
 const ajv = new Ajv({ strict: false });
 
@@ -16,7 +17,7 @@ function take(
   count: number,
   split: Split = "heldout",
   seed = "test",
-): (Case & { readonly id: string })[] {
+): (GoldenCase & { readonly id: string })[] {
   const stream = cases({ task, split, seed });
   return Array.from({ length: count }, () => stream.next().value);
 }
@@ -49,7 +50,7 @@ test("closed pools are cut in two and open ones never cross", () => {
     assert.ok(heldout[list].length >= 5, list);
     assert.equal(train[list].filter((name) => heldout[list].includes(name)).length, 0, list);
   }
-  const random = new Random("pools");
+  const random = new CaseRandom("pools");
   for (let i = 0; i < 200; i++) {
     assert.equal(splitOf(heldout.word(random)), "heldout");
     assert.equal(splitOf(train.code(random)), "train");

@@ -1,5 +1,6 @@
-export { type CaseRequest, cases, families } from "./families.js";
+export { type CaseRequest, cases } from "./families.js";
 export { notInPassage } from "./grounded.js";
 export { notFound } from "./retrieval.js";
+export type { Split } from "./split.js";
 export * from "./task.js";
 export { noToolAnswer } from "./tool-calls/tool-calls.js";

@@ -2,7 +2,8 @@ import { createWriteStream } from "node:fs";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { cases } from "./families.js";
-import { type Split, taskNames } from "./task.js";
+import { taskNames } from "./task.js";
+import type { Split } from "./split.js";
 
 const usage = `Writes golden cases as JSON lines.
 

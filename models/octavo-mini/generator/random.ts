@@ -1,5 +1,8 @@
-/** A seeded stream (sfc32): the same seed gives the same cases on every machine. */
-export class Random {
+/**
+ * A seeded stream (sfc32) that knows texts as seeds. The golden cases and the figures on the model's card are drawn from it, so
+ * its numbers never change; elsewhere use the generator of `@octavo/statistics`.
+ */
+export class CaseRandom {
   #a: number;
   #b: number;
   #c: number;

@@ -1,10 +1,10 @@
 import { hashText } from "./random.js";
-import type { Split } from "./task.js";
+
+export type Split = "train" | "heldout";
 
 /**
- * Every entity (a name, a code, a made-up word, a combination of templates)
- * belongs to exactly one split, decided by its own text: no held-out value was
- * ever seen in training, whatever the seeds were.
+ * Every entity (a name, a code, an invented word, a combination of templates) belongs to exactly one split, decided by a hash
+ * of its text: no held-out value is ever seen in training, whatever the seeds.
  */
 export function splitOf(entity: string): Split {
   return hashText(`split:${entity}`) % 5 === 0 ? "heldout" : "train";

@@ -1,19 +1,18 @@
 import type { Pools } from "./pools/pools.js";
-import type { Random } from "./random.js";
-
-export type Split = "train" | "heldout";
+import type { CaseRandom } from "./random.js";
+import type { Split } from "./split.js";
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
-export type JsonObject = { readonly [key: string]: Json };
+export type JsonRecord = { readonly [key: string]: Json };
 
 export interface ToolCall {
   readonly name: string;
-  readonly arguments: JsonObject;
+  readonly arguments: JsonRecord;
 }
 
 export interface Tool {
   readonly type: "function";
-  readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonObject };
+  readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonRecord };
 }
 
 /** A chat message as the template takes it; `tool_calls` carry their arguments as objects. */
@@ -26,11 +25,10 @@ export type Message =
     };
 
 /**
- * One example: the prompt, which ends with a user or tool message, and the one
- * right answer. `gold` is the exact text the model should write, tool-call
- * markup included.
+ * One example: the prompt, which ends with a user or tool message, and its one right answer. `gold` is the exact text the
+ * model should write, tool-call markup included.
  */
-export interface Case {
+export interface GoldenCase {
   readonly task: TaskName;
   /** A finer label inside the task, such as the haystack's form. */
   readonly kind: string;
@@ -39,12 +37,12 @@ export interface Case {
   /** The text the answer must be grounded in, when the task has one. */
   readonly context: string | null;
   readonly gold: string;
-  readonly schema?: JsonObject;
+  readonly schema?: JsonRecord;
   readonly expectedCalls?: readonly ToolCall[];
 }
 
 export interface CaseSource {
-  readonly random: Random;
+  readonly random: CaseRandom;
   readonly split: Split;
   readonly pools: Pools;
   /** Wanted prompt length in tokens, for the families whose contexts can grow. */
@@ -54,7 +52,7 @@ export interface CaseSource {
 /** A task family writes one fresh case from the source's random stream and nothing else. */
 export interface TaskFamily<Name extends string = TaskName> {
   readonly name: Name;
-  generate(source: CaseSource): Case;
+  generate(source: CaseSource): GoldenCase;
 }
 
 export const taskNames = ["chat", "extraction", "tools", "grounded", "copying", "retrieval"] as const;

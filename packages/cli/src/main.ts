@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
+import { reportError } from "./output/report-error.js";
 import { createProgram } from "./program.js";
 
-// Whoever reads our output may go away, as `head` does, and a server serves on; output that is lost otherwise is a failure.
+// The reader of our output may go away, as `head` does: a server goes on serving. Output lost for other reasons is a failure.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") process.exitCode = 1;
@@ -14,9 +15,7 @@ try {
   await program.parseAsync();
 } catch (thrown) {
   const error = OctavoError.from(thrown);
-  process.stderr.write(`octavo: ${error.message} [${error.code}]\n`);
-  if (error.code === "internal_error" && error.cause instanceof Error)
-    process.stderr.write(`${error.cause.stack}\n`);
+  reportError(error);
   // 130 is what shells give to a command that SIGINT ended.
   process.exitCode = error.code === "request_cancelled" ? 130 : 1;
 }

@@ -34,7 +34,10 @@ test("what cannot be served ends with one line that names the cause and its code
       [["serve", folder], /\[artifact_(not_found|invalid)\]/],
       [["serve", truncated], /\[artifact_invalid\]/],
       [["serve", "nobody/nothing"], /\[(artifact_not_found|hub_unreachable)\]/],
-      [["serve", "nobody/nothing", "--max-body-size", "10"], /maxBodyBytes.*\[invalid_option\]/],
+      [
+        ["serve", "nobody/nothing", "--max-body-size", "10"],
+        /--max-body-size .* from 1 KiB to 2 GiB.*\[invalid_option\]/,
+      ],
       [["serve", "--chat-template", "missing.jinja"], /--chat-template.*\[invalid_option\]/],
       [["plan", folder], /\[artifact_(not_found|invalid)\]/],
       [["plan", truncated], /\[artifact_invalid\]/],

@@ -5,17 +5,17 @@ import type { ChatTemplate, TemplateInput } from "@octavo/text/template/chat-tem
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { GenerationDefaults } from "@octavo/artifacts/checkpoint/checkpoint";
 
-/** A loaded artifact with the engine that runs it: what the server and the library serve from. */
+/** A loaded artifact with the engine that runs it, as the server and the library use it. */
 export interface LanguageModel extends AsyncDisposable {
   /** As the user named it. */
   readonly name: string;
   readonly engine: Engine;
-  /** LoRA adapters that requests may name; absent unless they were enabled. */
+  /** LoRA adapters that requests may name; absent unless enabled. */
   readonly adapters?: Adapters | undefined;
   readonly tokenizer: Tokenizer;
   readonly config: ModelConfig;
   readonly generation: GenerationDefaults;
-  /** undefined when the checkpoint has none; chat then needs one given with `--chat-template`. */
+  /** Undefined when the checkpoint has none; chat then needs `--chat-template`. */
   readonly chatTemplate: ChatTemplate | undefined;
   /** Named templates of the checkpoint, such as `tool_use`. */
   readonly namedChatTemplates: ReadonlyMap<string, ChatTemplate>;

@@ -44,6 +44,7 @@ test("exports these values and no others", () => {
     "customLlmJudge",
     "datasetFormats",
     "decide",
+    "defineCheck",
     "defineEvaluator",
     "detectFormat",
     "dimensionOf",

@@ -1,6 +1,6 @@
 import type { KvDtype } from "./backend.js";
 
-/** The types a KV cache knows, in the order of the native enum. */
+/** The types a KV cache knows. */
 export const kvDtypes: readonly KvDtype[] = ["f32", "f16", "bf16", "int8"];
 
 /** Bytes of one token's key, or value, of one kv head: its elements and, in an int8 cache, their f32 scale. */

@@ -2,7 +2,7 @@ export { type DatasetSpec, loadTest, type LoadTestOptions, type LoadTestReport }
 export type { ArrivalSpec } from "./load/arrivals.js";
 export type { TraceFormat } from "./datasets/trace.js";
 export type { Progress } from "./load/run.js";
-export type { GoodputBounds, Summary } from "./report/summary.js";
-export type { Distribution, Estimate } from "./statistics/quantiles.js";
+export type { GoodputBounds, LoadSummary } from "./report/summary.js";
+export type { Distribution, LoadEstimate } from "./statistics/quantiles.js";
 export { createProgressLine } from "./report/progress.js";
-export { renderTable } from "./report/table.js";
+export { renderLoadSummary } from "./report/table.js";

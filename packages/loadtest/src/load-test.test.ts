@@ -6,7 +6,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import { loadTest, type LoadTestOptions } from "./load-test.js";
-import { renderTable } from "./report/table.js";
+import { renderLoadSummary } from "./report/table.js";
 
 type Answer = (
   request: { readonly body: Record<string, unknown>; readonly count: number },
@@ -108,7 +108,7 @@ test("every request is sent once, counted and timed", async () => {
     assert.equal(summary.interTokenMs?.count, 20 * 5);
     assert.equal(summary.maxGapMs?.count, 20);
     assert.equal(summary.goodput?.share.value, 1);
-    assert.match(renderTable(summary, "tiny"), /time to first token, ms\s+[\d.]+/);
+    assert.match(renderLoadSummary(summary, "tiny"), /time to first token, ms\s+[\d.]+/);
   });
 });
 
@@ -148,7 +148,7 @@ test("failures are told apart and never counted as answers", async () => {
     assert.deepEqual(summary.failures, { refused: 4, http: 4, truncated: 4, stream_error: 4, connection: 4 });
     assert.equal(summary.completed, 4);
     assert.equal(summary.failureExamples.stream_error, "engine failed");
-    assert.match(renderTable(summary, "x"), /4 truncated/);
+    assert.match(renderLoadSummary(summary, "x"), /4 truncated/);
   });
 });
 

@@ -1,15 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { OctavoError } from "@octavo/protocol";
 import { Agent, request } from "undici";
-import type { Dataset, LoadCase } from "./datasets/dataset.js";
+import type { LoadDataset, LoadCase } from "./datasets/dataset.js";
 import { fileDataset } from "./datasets/file.js";
-import { randomDataset, sharedPrefixDataset } from "./datasets/synthetic.js";
+import { syntheticDataset } from "./datasets/synthetic.js";
 import { type TraceFormat, traceDataset } from "./datasets/trace.js";
-import { text } from "./datasets/words.js";
+import { syntheticText } from "./datasets/words.js";
 import { type ArrivalSpec, arrivalTimes } from "./load/arrivals.js";
 import { type TargetSpec, send } from "./load/client.js";
 import { type Progress, runLoad } from "./load/run.js";
-import { type GoodputBounds, type Summary, summarizeRun } from "./report/summary.js";
+import { type GoodputBounds, type LoadSummary, summarizeRun } from "./report/summary.js";
 import { Random } from "@octavo/statistics";
 
 export type DatasetSpec =
@@ -59,7 +59,7 @@ export interface LoadTestReport {
     readonly tokensPerWord: number;
   };
   readonly startedAt: string;
-  readonly summary: Summary;
+  readonly summary: LoadSummary;
 }
 
 /** Loads an OpenAI-compatible server and reports what its clients saw. Throws only when no run was possible. */
@@ -208,7 +208,7 @@ async function firstModel(baseUrl: string, options: LoadTestOptions, agent: Agen
 /** Tokens the served tokenizer needs per synthetic word, from the server's own count on a 64-word prompt. */
 async function calibrate(target: TargetSpec, seed: number): Promise<number> {
   const words = 64;
-  const prompt = text(new Random(seed).fork(2), words, 1);
+  const prompt = syntheticText(new Random(seed).fork(2), words, 1);
   const outcome = await send(target, { prompt, maxTokens: 1, ignoreEos: false }, -1, performance.now());
   if (outcome.failure) {
     throw new OctavoError(
@@ -219,7 +219,7 @@ async function calibrate(target: TargetSpec, seed: number): Promise<number> {
   return outcome.promptTokens === undefined ? 1.3 : outcome.promptTokens / words;
 }
 
-async function openDataset(options: LoadTestOptions, tokensPerWord: number): Promise<Dataset> {
+async function openDataset(options: LoadTestOptions, tokensPerWord: number): Promise<LoadDataset> {
   const { dataset } = options;
   const common = {
     seed: options.seed,
@@ -231,13 +231,8 @@ async function openDataset(options: LoadTestOptions, tokensPerWord: number): Pro
   };
   switch (dataset.kind) {
     case "random":
-      return randomDataset(common);
     case "shared-prefix":
-      return sharedPrefixDataset({
-        ...common,
-        prefixTokens: dataset.prefixTokens,
-        numPrefixes: dataset.numPrefixes,
-      });
+      return syntheticDataset({ ...common, ...dataset });
     case "file":
       return fileDataset(await readDataset(dataset.path), { ...common, path: dataset.path });
     case "trace": {
@@ -265,7 +260,7 @@ async function warmUp(target: TargetSpec, options: LoadTestOptions, tokensPerWor
   const random = new Random(options.seed).fork(3);
   for (let i = 0; i < options.warmupRequests; i++) {
     const item: LoadCase = {
-      prompt: text(random, options.inputTokens, tokensPerWord),
+      prompt: syntheticText(random, options.inputTokens, tokensPerWord),
       maxTokens: Math.min(options.outputTokens, 16),
       ignoreEos: options.ignoreEos,
     };

@@ -5,6 +5,12 @@ import * as protocol from "./index.js";
 it("exports these values and no others", () => {
   assert.deepEqual(Object.keys(protocol).toSorted(), [
     "OctavoError",
+    "asArray",
+    "asNumber",
+    "asObject",
+    "asObjects",
+    "asRecord",
+    "asString",
     "chatBatchRequest",
     "chatCompletionRequest",
     "chatRoles",
@@ -12,6 +18,7 @@ it("exports these values and no others", () => {
     "countTokensRequest",
     "createSseDecoder",
     "defaultCompletionTokens",
+    "definedFields",
     "describeValue",
     "detokenizeRequest",
     "embeddingRequest",
@@ -25,6 +32,7 @@ it("exports these values and no others", () => {
     "maxTokenId",
     "messagesRequest",
     "meteringRecord",
+    "parseJson",
     "parseWith",
     "priceTable",
     "queueDepthHeader",

@@ -7,6 +7,17 @@ export {
   type ErrorBody,
 } from "./error-body.js";
 export { describeValue, isRecord, parseWith, unknownFields } from "./validation.js";
+export {
+  asArray,
+  asNumber,
+  asObject,
+  asObjects,
+  asRecord,
+  asString,
+  definedFields,
+  parseJson,
+  type JsonFields,
+} from "./json-values.js";
 export { wireSchema } from "./wire-schema.js";
 export type {
   ExplanationInfo,
@@ -15,6 +26,7 @@ export type {
   OctavoNotes,
   RecordedRequestInfo,
   ServingRecordInfo,
+  Spread,
 } from "./serving-record.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";

@@ -33,7 +33,8 @@ export const octavoFields = z.strictObject({
 
 export type OctavoFields = z.output<typeof octavoFields>;
 
-interface SpreadInfo {
+/** The least, the mean and the most of some numbers; all 0 of none. */
+export interface Spread {
   readonly min: number;
   readonly mean: number;
   readonly max: number;
@@ -78,8 +79,8 @@ export interface ServingRecordInfo {
     readonly max_ms: number;
   };
   readonly num_steps: number;
-  readonly batch_size: SpreadInfo;
-  readonly shared_prefill_tokens: SpreadInfo;
+  readonly batch_size: Spread;
+  readonly shared_prefill_tokens: Spread;
   readonly cached_tokens: number;
   readonly cache_hit_ratio: number;
   readonly evicted_prefix_tokens: number;

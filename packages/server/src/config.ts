@@ -1,206 +1,302 @@
-import type { SchedulingPolicyName } from "@octavo/engine";
-import { OctavoError } from "@octavo/protocol";
-import type { ConventionName } from "@octavo/tracing";
+import { schedulingOptions } from "@octavo/engine/options";
+import {
+  checkOptionNames,
+  inGroup,
+  option,
+  type OptionsOf,
+  type OptionType,
+  type ResolvedOptions,
+  resolveOptions,
+  valueType,
+} from "@octavo/protocol/options";
+import { resolveFormats } from "@octavo/text/parsers/registry";
+import { conventionNames } from "@octavo/tracing";
 import { checkDetectorConfig } from "./detectors/create-detectors.js";
 import { tagOf } from "./http/caller.js";
-import { resolveFormats } from "@octavo/text/parsers/registry";
-import {
-  checkTenantSettings,
-  defaultTenantSettings,
-  type TenantSettings,
-} from "./tenants/tenant-settings.js";
+import { checkTenantSettings, defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
 import { checkTracingConfig } from "./tracing/tracing-config.js";
 
-/** Names follow vLLM's flags; times in ms, sizes in bytes. 0 turns a limit off where that is said. */
-export interface ServerConfig {
-  readonly host: string;
-  /** 0 takes any free port. */
-  readonly port: number;
-  /** Empty: no key is asked for. Any of them opens `/v1/*`, `/tokenize` and `/detokenize`. */
-  readonly apiKeys: readonly string[];
-  /** Which of several servers this is; every answer and span says so. Empty: they do not. */
-  readonly replicaId: string;
-  /** Names that requests may use; responses carry the first. Empty: the model's own name. */
-  readonly servedModelNames: readonly string[];
-  readonly maxBodyBytes: number;
-  /** All headers of a request together. */
-  readonly maxHeaderBytes: number;
-  /** For the headers to arrive. */
-  readonly headersTimeoutMs: number;
-  /** For the body to arrive, from its first read. */
-  readonly bodyTimeoutMs: number;
-  /** For a request as a whole, generation included; 0 is off. */
-  readonly requestTimeoutMs: number;
-  /** For a request to be admitted by the engine, from its arrival; 0 is off. */
-  readonly queueTimeoutMs: number;
-  /** For its first token; 0 is off. */
-  readonly firstTokenTimeoutMs: number;
-  /** A client that reads nothing of its answer for so long is cut off; 0 is off. */
-  readonly stallTimeoutMs: number;
-  readonly keepAliveTimeoutMs: number;
-  /** 0 is unlimited. */
-  readonly maxConnections: number;
-  /** How long `drain` lets running requests go on. */
-  readonly drainTimeoutMs: number;
-  /** Allow `chat_template` in requests; rendered in a worker under limits. */
-  readonly trustRequestChatTemplate: boolean;
-  /** Let requests load adapters from the server's disk or the hub, and unload them. */
-  readonly allowRuntimeLoraUpdating: boolean;
-  /** Let requests make the engine evict, preempt, wait and be slow; the model must have been loaded for it. */
-  readonly enableFaultInjection: boolean;
-  /** `string` joins text parts into one string; `openai` gives templates the list of parts. */
-  readonly chatTemplateContentFormat: "auto" | "string" | "openai";
-  /** Role of generated chat messages. */
-  readonly responseRole: string;
-  /** Leave tools out of the prompt when `tool_choice` is `none`. */
-  readonly excludeToolsWhenToolChoiceNone: boolean;
-  /** How tool calls are read from answers: vLLM's parser name, `auto` (by the chat template) or `none`. */
-  readonly toolCallParser: string;
-  /** How reasoning is separated from content; as `toolCallParser`. */
-  readonly reasoningParser: string;
-  /** Send usage in every stream, asked for or not. */
-  readonly enableForceIncludeUsage: boolean;
-  /** Largest `logprobs`/`top_logprobs`; -1 is the vocabulary. */
-  readonly maxLogprobs: number;
-  readonly pooling: "mean" | "last";
-  /** Only the priority policy takes a `priority` other than 0. */
-  readonly schedulingPolicy: SchedulingPolicyName;
-  /** Whom requests are accounted to, and the lanes they run in. Its keys are asked for as `apiKeys` are. */
-  readonly tenants: TenantSettings;
-  /** Also expose metric names that vLLM has dropped but dashboards still use. */
-  readonly enableLegacyMetricNames: boolean;
-  /** Labels of `vllm:cache_config_info`. */
-  readonly cacheConfig: Readonly<Record<string, string>>;
-  /** Browser origins to answer, or `*`; empty sends no CORS headers. */
-  readonly corsOrigins: readonly string[];
-  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
-  /** One line per finished request. */
-  readonly accessLog: boolean;
-  /** Where spans go: OTLP over HTTP; a base address or that of its traces. Empty: nowhere. */
-  readonly otlpEndpoint: string;
-  /** Where OpenTelemetry's server metrics go, in the same way. Empty: nowhere. */
-  readonly otlpMetricsEndpoint: string;
-  readonly otlpMetricsIntervalMs: number;
-  /** Of what is sent there. */
-  readonly otlpHeaders: Readonly<Record<string, string>>;
-  readonly traceConventions: readonly ConventionName[];
-  /** Attributes of every span, under their own names: what the deployment knows and the server does not. */
-  readonly traceAttributes: Readonly<Record<string, string | number>>;
-  /** Share of the traces that begin here which are kept, 0 to 1. */
-  readonly traceSampleRatio: number;
-  /** What the machine costs per hour, in dollars; 0 where it is not known. */
-  readonly dollarsPerHour: number;
-  /** Tenants that metrics tell apart; later ones are counted together. Each may have 32 features. */
-  readonly maxMeteredTenants: number;
-  /** Watch latencies, the cache and the tenants, and alert. */
-  readonly enableDetectors: boolean;
-  /** Alert of ratios and levels that are crossed too, beside the sequential tests. */
-  readonly enableRuleAlerts: boolean;
-  /** By name; those left out keep their defaults. */
-  readonly detectorThresholds: Readonly<Record<string, number>>;
-  /** Where alerts are posted; empty: nowhere. */
-  readonly alertWebhook: string;
-  readonly alertWebhookHeaders: Readonly<Record<string, string>>;
-}
-
-export const defaultServerConfig: ServerConfig = {
-  host: "127.0.0.1",
-  port: 8000,
-  apiKeys: [],
-  replicaId: "",
-  servedModelNames: [],
-  maxBodyBytes: 32 * 1024 * 1024,
-  maxHeaderBytes: 32 * 1024,
-  headersTimeoutMs: 15_000,
-  bodyTimeoutMs: 60_000,
-  requestTimeoutMs: 0,
-  queueTimeoutMs: 0,
-  firstTokenTimeoutMs: 0,
-  stallTimeoutMs: 60_000,
-  keepAliveTimeoutMs: 65_000,
-  maxConnections: 8192,
-  drainTimeoutMs: 30_000,
-  trustRequestChatTemplate: false,
-  allowRuntimeLoraUpdating: false,
-  enableFaultInjection: false,
-  chatTemplateContentFormat: "auto",
-  responseRole: "assistant",
-  excludeToolsWhenToolChoiceNone: false,
-  toolCallParser: "auto",
-  reasoningParser: "auto",
-  enableForceIncludeUsage: false,
-  maxLogprobs: 20,
-  pooling: "last",
-  schedulingPolicy: "fcfs",
-  tenants: defaultTenantSettings,
-  enableLegacyMetricNames: false,
-  cacheConfig: {},
-  corsOrigins: [],
-  logLevel: "info",
-  accessLog: true,
-  otlpEndpoint: "",
-  otlpMetricsEndpoint: "",
-  otlpMetricsIntervalMs: 60_000,
-  otlpHeaders: {},
-  traceConventions: ["opentelemetry"],
-  traceAttributes: {},
-  traceSampleRatio: 1,
-  dollarsPerHour: 0,
-  maxMeteredTenants: 100,
-  enableDetectors: true,
-  enableRuleAlerts: false,
-  detectorThresholds: {},
-  alertWebhook: "",
-  alertWebhookHeaders: {},
+const replicaName: OptionType<string> = {
+  ...valueType.text(),
+  expects: "up to 128 letters, digits and characters of _.:@/+=-",
+  accepts: (value) => value === "" || tagOf(value) !== undefined,
 };
 
+/** What is written as a number is one. */
+const attributeValue: OptionType<string | number> = {
+  ...valueType.text(),
+  expects: "text or a number",
+  accepts: (value) => typeof value === "string" || typeof value === "number",
+  parse: (text) => (/^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : text),
+  show: String,
+};
+
+/** Ranges depend on the threshold: `checkDetectorConfig` knows them. */
+const anyNumber: OptionType<number> = {
+  ...valueType.number(),
+  accepts: (value) => typeof value === "number",
+};
+
+/** Server options. Adding one is a row here and the code that reads it. */
+export const serverOptions = {
+  ...inGroup("Server", {
+    host: option.text("--host <address>", "address to listen on", { default: "127.0.0.1" }),
+    port: option.integer("--port <port>", "port to listen on; 0 takes a free one", {
+      min: 0,
+      max: 65_535,
+      default: 8000,
+    }),
+    /** Empty: no key is asked for. Any of them opens `/v1/*`, `/tokenize` and `/detokenize`. */
+    apiKeys: option.of(
+      valueType.list(valueType.nonEmpty()),
+      "--api-key <key>",
+      "key that requests must carry; may be given several times",
+      {
+        environment: ["OCTAVO_API_KEY", "VLLM_API_KEY"],
+        default: [],
+        defaultText: "$OCTAVO_API_KEY or $VLLM_API_KEY; without either, no key is asked for",
+      },
+    ),
+    /** Which of several servers this is; every answer and span says so. Empty: they do not. */
+    replicaId: option.of(
+      replicaName,
+      "--replica-id <name>",
+      "which of several servers this is; answers and spans say so",
+      { default: "" },
+    ),
+    /** Names that requests may use; responses carry the first. Empty: the model's own name. */
+    servedModelNames: option.of(
+      valueType.list(valueType.nonEmpty()),
+      "--served-model-name <name...>",
+      "names that requests may use",
+      { default: [], defaultText: "the model's own" },
+    ),
+    maxBodyBytes: option.bytes("--max-body-size <size>", "largest request body", {
+      min: 1024,
+      max: 2 ** 31 - 1,
+      default: 32 * 2 ** 20,
+    }),
+    maxHeaderBytes: option.bytes(undefined, "all headers of a request together", {
+      min: 1024,
+      max: 2 ** 24,
+      default: 32 * 1024,
+    }),
+    headersTimeoutMs: option.seconds(undefined, "time for the headers to arrive", {
+      min: 1,
+      default: 15_000,
+    }),
+    bodyTimeoutMs: option.seconds(undefined, "time for the body to arrive, from its first read", {
+      min: 1,
+      default: 60_000,
+    }),
+    stallTimeoutMs: option.seconds(undefined, "cut off clients that read nothing for this long; 0 is off", {
+      default: 60_000,
+    }),
+    keepAliveTimeoutMs: option.seconds(undefined, "close idle connections after this time", {
+      default: 65_000,
+    }),
+    maxConnections: option.integer(undefined, "open connections; 0 is no limit", {
+      min: 0,
+      max: 2 ** 31 - 1,
+      default: 8192,
+    }),
+    drainTimeoutMs: option.seconds("--drain-timeout <seconds>", "time for running requests after SIGTERM", {
+      default: 30_000,
+    }),
+    corsOrigins: option.texts("--allowed-origins <origin...>", "browser origins to answer, or *", {
+      default: [],
+      defaultText: "none",
+    }),
+    logLevel: option.choice(
+      ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
+      "--log-level <level>",
+      "least severe lines to log",
+      { default: "info" },
+    ),
+    accessLog: option.toggle("--disable-access-log", "log no line per request", {
+      turnsOff: true,
+      default: true,
+    }),
+    enableLegacyMetricNames: option.toggle(
+      "--enable-legacy-metric-names",
+      "also expose metric names that vLLM has dropped",
+    ),
+    cacheConfig: option.of(valueType.pairs(valueType.text()), undefined, "labels of vllm:cache_config_info", {
+      default: {},
+    }),
+  }),
+  ...inGroup("Requests", {
+    /** For a request as a whole, generation included; 0 is off. */
+    requestTimeoutMs: option.seconds("--request-timeout <seconds>", "end requests that take longer", {
+      default: 0,
+      defaultText: "0, never",
+    }),
+    /** For a request to be admitted by the engine, from its arrival; 0 is off. */
+    queueTimeoutMs: option.seconds(
+      "--queue-timeout <seconds>",
+      "end requests that wait longer for admission",
+      { default: 0, defaultText: "0, never" },
+    ),
+    /** For its first token; 0 is off. */
+    firstTokenTimeoutMs: option.seconds(
+      "--ttft-timeout <seconds>",
+      "end requests that wait longer for their first token",
+      { default: 0, defaultText: "0, never" },
+    ),
+    /** Allow `chat_template` in requests; rendered in a worker under limits. */
+    trustRequestChatTemplate: option.toggle(
+      "--trust-request-chat-template",
+      "let requests bring their own chat template",
+    ),
+    /** `string` joins text parts into one string; `openai` gives templates the list of parts. */
+    chatTemplateContentFormat: option.choice(
+      ["auto", "string", "openai"],
+      "--chat-template-content-format <format>",
+      "how message parts reach the chat template",
+      { default: "auto" },
+    ),
+    responseRole: option.text("--response-role <role>", "role of generated messages", {
+      default: "assistant",
+    }),
+    excludeToolsWhenToolChoiceNone: option.toggle(
+      "--exclude-tools-when-tool-choice-none",
+      "leave tools out of the prompt when tool_choice is none",
+    ),
+    /** How tool calls are read from answers: vLLM's parser name, `auto` (by the chat template) or `none`. */
+    toolCallParser: option.text("--tool-call-parser <name>", "format of the model's tool calls", {
+      default: "auto",
+      defaultText: "auto, by the chat template; none leaves them in the text",
+    }),
+    /** How reasoning is separated from content; as `toolCallParser`. */
+    reasoningParser: option.text("--reasoning-parser <name>", "format of the model's reasoning", {
+      default: "auto",
+      defaultText: "auto, by the chat template; none leaves it in the text",
+    }),
+    enableForceIncludeUsage: option.toggle("--enable-force-include-usage", "send usage in every stream"),
+    /** Largest `logprobs`/`top_logprobs`; -1 is the vocabulary. */
+    maxLogprobs: option.integer("--max-logprobs <n>", "most alternatives a request may ask for; -1 for all", {
+      min: -1,
+      max: 2 ** 31 - 1,
+      default: 20,
+    }),
+    pooling: option.choice(["mean", "last"], "--pooling <type>", "pooling of embeddings", {
+      default: "last",
+    }),
+  }),
+  /** Only the priority policy takes a `priority` other than 0. */
+  schedulingPolicy: schedulingOptions.schedulingPolicy,
+  /** Let requests make the engine evict, preempt, wait and be slow; the model must have been loaded for it. */
+  enableFaultInjection: schedulingOptions.enableFaultInjection,
+  ...inGroup("LoRA", {
+    allowRuntimeLoraUpdating: option.toggle(
+      "--allow-runtime-lora-updating",
+      "let requests load adapters from this machine's disk or the hub, and unload them",
+      { environment: ["VLLM_ALLOW_RUNTIME_LORA_UPDATING"], default: false },
+    ),
+  }),
+  ...inGroup("Tenants", {
+    /** Whom requests are accounted to, and the lanes they run in. Its keys are asked for as `apiKeys` are. */
+    tenants: option.of(tenantsFile, "--tenants <file>", "JSON file of tenants, lanes and keys", {
+      default: defaultTenantSettings,
+    }),
+    maxMeteredTenants: option.integer(
+      undefined,
+      "tenants with metric labels of their own; each may have 32 features",
+      { min: 0, max: 10_000, default: 100 },
+    ),
+  }),
+  ...inGroup("Traces", {
+    /** Where spans go: OTLP over HTTP; a base address or that of its traces. Empty: nowhere. */
+    otlpEndpoint: option.text(
+      "--otlp-endpoint <url>",
+      "send a span per request to this OpenTelemetry collector (OTLP over HTTP)",
+      { aliases: ["--otlp-traces-endpoint"], default: "" },
+    ),
+    /** Where OpenTelemetry's server metrics go, in the same way. Empty: nowhere. */
+    otlpMetricsEndpoint: option.text(
+      "--otlp-metrics-endpoint <url>",
+      "send OpenTelemetry's metrics of a generative AI server to this collector (OTLP over HTTP)",
+      { default: "" },
+    ),
+    otlpMetricsIntervalMs: option.seconds("--otlp-metrics-interval <seconds>", "time between two of these", {
+      min: 1000,
+      default: 60_000,
+    }),
+    otlpHeaders: option.of(
+      valueType.pairs(valueType.text()),
+      "--otlp-headers <name=value...>",
+      "headers for the collector, such as a key",
+      { default: {} },
+    ),
+    traceConventions: option.choices(
+      conventionNames,
+      "--trace-conventions <name...>",
+      "attribute vocabularies of the spans",
+      { default: ["opentelemetry"] },
+    ),
+    /** Attributes of every span, under their own names: what the deployment knows and the server does not. */
+    traceAttributes: option.of(
+      valueType.pairs(attributeValue),
+      "--trace-attributes <name=value...>",
+      "attributes of every span, e.g. ray.serve.deployment_name=llama cluster.replica_count=4",
+      { default: {} },
+    ),
+    traceSampleRatio: option.number(
+      "--trace-sample-ratio <share>",
+      "share of the traces begun here that is kept",
+      { min: 0, max: 1, default: 1 },
+    ),
+  }),
+  ...inGroup("Alerts", {
+    enableDetectors: option.toggle("--no-detectors", "do not watch latencies, cache and tenants", {
+      turnsOff: true,
+      default: true,
+    }),
+    enableRuleAlerts: option.toggle(
+      "--enable-rule-alerts",
+      "alert on plain ratios too, beside the sequential tests",
+    ),
+    /** By name; those left out keep their defaults. */
+    detectorThresholds: option.of(
+      valueType.pairs(anyNumber),
+      "--detector-thresholds <name=number...>",
+      "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
+      { default: {} },
+    ),
+    alertWebhook: option.text(
+      "--alert-webhook <url>",
+      "post alerts there, in the form of Alertmanager's webhook",
+      { default: "" },
+    ),
+    alertWebhookHeaders: option.of(
+      valueType.pairs(valueType.text()),
+      "--alert-webhook-headers <name=value...>",
+      "headers for the webhook, such as a key",
+      { default: {} },
+    ),
+  }),
+  ...inGroup("Costs", {
+    /** What the machine costs per hour, in dollars; 0 where it is not known. */
+    dollarsPerHour: option.number("--rate <dollars>", "what this machine costs per hour", {
+      min: 0,
+      default: 0,
+      defaultText: "not known",
+    }),
+  }),
+};
+
+/** Names follow vLLM's flags; times in ms, sizes in bytes. 0 turns a limit off where that is said. */
+export interface ServerConfig extends ResolvedOptions<typeof serverOptions> {}
+
 /** Defaults filled in and every value checked; throws `invalid_option` naming the option. */
-export function resolveServerConfig(options: Partial<ServerConfig> = {}): ServerConfig {
-  const config: ServerConfig = { ...defaultServerConfig, ...options };
-  checkInteger("port", config.port, 0, 65_535);
-  checkInteger("maxBodyBytes", config.maxBodyBytes, 1024, 2 ** 31 - 1);
-  checkInteger("maxHeaderBytes", config.maxHeaderBytes, 1024, 2 ** 24);
-  checkInteger("headersTimeoutMs", config.headersTimeoutMs, 1, 2 ** 31 - 1);
-  checkInteger("bodyTimeoutMs", config.bodyTimeoutMs, 1, 2 ** 31 - 1);
-  checkInteger("requestTimeoutMs", config.requestTimeoutMs, 0, 2 ** 31 - 1);
-  checkInteger("queueTimeoutMs", config.queueTimeoutMs, 0, 2 ** 31 - 1);
-  checkInteger("firstTokenTimeoutMs", config.firstTokenTimeoutMs, 0, 2 ** 31 - 1);
-  checkInteger("stallTimeoutMs", config.stallTimeoutMs, 0, 2 ** 31 - 1);
-  checkInteger("keepAliveTimeoutMs", config.keepAliveTimeoutMs, 0, 2 ** 31 - 1);
-  checkInteger("drainTimeoutMs", config.drainTimeoutMs, 0, 2 ** 31 - 1);
-  checkInteger("maxConnections", config.maxConnections, 0, 2 ** 31 - 1);
-  checkInteger("maxLogprobs", config.maxLogprobs, -1, 2 ** 31 - 1);
-  checkInteger("otlpMetricsIntervalMs", config.otlpMetricsIntervalMs, 1000, 2 ** 31 - 1);
-  checkInteger("maxMeteredTenants", config.maxMeteredTenants, 0, 10_000);
-  if (!(config.dollarsPerHour >= 0 && config.dollarsPerHour < Number.POSITIVE_INFINITY)) {
-    const message = `dollarsPerHour: expected a number of at least 0, got ${config.dollarsPerHour}`;
-    throw new OctavoError("invalid_option", message, { param: "dollarsPerHour" });
-  }
+export function resolveServerConfig(options: OptionsOf<typeof serverOptions> = {}): ServerConfig {
+  checkOptionNames(options, Object.keys(serverOptions), "the server");
+  const config = resolveOptions(serverOptions, options);
   resolveFormats(config, []);
   checkTracingConfig(config);
   checkDetectorConfig(config);
   checkTenantSettings(config.tenants, "tenants");
-  if (config.replicaId !== "" && tagOf(config.replicaId) === undefined) {
-    const message = `replicaId: expected up to 128 letters, digits and characters of _.:@/+=-, got ${JSON.stringify(config.replicaId.slice(0, 200))}`;
-    throw new OctavoError("invalid_option", message, { param: "replicaId" });
-  }
-  if (config.apiKeys.some((key) => key.length === 0)) {
-    throw new OctavoError("invalid_option", "apiKeys: an API key must not be empty", { param: "apiKeys" });
-  }
-  for (const name of config.servedModelNames) {
-    if (name.length === 0)
-      throw new OctavoError("invalid_option", "servedModelNames: a name must not be empty", {
-        param: "servedModelNames",
-      });
-  }
   return config;
 }
 
-function checkInteger(name: keyof ServerConfig, value: number, min: number, max: number): void {
-  if (Number.isInteger(value) && value >= min && value <= max) return;
-  throw new OctavoError(
-    "invalid_option",
-    `${name}: expected an integer from ${min} to ${max}, got ${value}`,
-    { param: name },
-  );
-}
+export const defaultServerConfig: ServerConfig = resolveOptions(serverOptions, {});

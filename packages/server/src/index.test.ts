@@ -9,6 +9,7 @@ it("exports these values and no others", () => {
     "defaultServerConfig",
     "parseTenantSettings",
     "resolveServerConfig",
+    "serverOptions",
     "serverVersion",
     "tenantSources",
   ]);

@@ -1,5 +1,5 @@
-/** What a server can be told, for who must know before there is one: far fewer modules than the server has. */
-export { defaultServerConfig, resolveServerConfig, type ServerConfig } from "./config.js";
+/** What a server can be told, for those who must know before there is one: far fewer modules than the server has. */
+export { defaultServerConfig, resolveServerConfig, type ServerConfig, serverOptions } from "./config.js";
 export {
   parseTenantSettings,
   tenantSources,

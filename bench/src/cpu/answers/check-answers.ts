@@ -17,7 +17,7 @@ export async function nodeLlamaCppAnswer(modelPath: string): Promise<PeerAnswer>
 }
 
 /** Compares Octavo's greedy answer with a peer's on the same file. Throws `engine_failed` where they differ. */
-export async function checkAnswers(modelPath: string, answer: PeerAnswer): Promise<void> {
+export async function checkPeerAnswer(modelPath: string, answer: PeerAnswer): Promise<void> {
   const { prompt, greedy } = answer;
   await using llm = await LLM.load(modelPath, { maxModelLen: prompt.length + greedy.length + 8 });
   const options = { temperature: 0, ignoreEos: true };

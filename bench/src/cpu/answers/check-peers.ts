@@ -1,13 +1,13 @@
 import type { Peers } from "../contenders/find-peers.js";
 import { llamaServer } from "../contenders/llama-cpp.js";
 import type { ModelFile } from "../models/model-file.js";
-import { checkAnswers, nodeLlamaCppAnswer } from "./check-answers.js";
+import { checkPeerAnswer, nodeLlamaCppAnswer } from "./check-answers.js";
 import { llamaServerAnswer } from "./llama-server-answer.js";
 
 /** Octavo's greedy answers on a tiny file against those of every peer that is here. Throws `engine_failed` where they differ. */
 export async function checkPeers(peers: Peers, model: ModelFile, threads: number): Promise<void> {
   if (peers.native.some(({ name }) => name === "node-llama-cpp")) {
-    await checkAnswers(model.path, await nodeLlamaCppAnswer(model.path));
+    await checkPeerAnswer(model.path, await nodeLlamaCppAnswer(model.path));
   }
   if (peers.serverFolder !== undefined) {
     const job = {
@@ -20,6 +20,6 @@ export async function checkPeers(peers: Peers, model: ModelFile, threads: number
       outputTokens: 64,
     } as const;
     const server = llamaServer(peers.serverFolder, job, { model, threads, env: {} });
-    await checkAnswers(model.path, await llamaServerAnswer(server, model.shape.vocabSize));
+    await checkPeerAnswer(model.path, await llamaServerAnswer(server, model.shape.vocabSize));
   }
 }

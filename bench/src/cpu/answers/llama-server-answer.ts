@@ -37,7 +37,7 @@ export async function llamaServerAnswer(server: ServerProcess, vocabSize: number
 }
 
 /** The server leaves out the probabilities of tokens that end within a character; such steps have none here. */
-export function alignSteps(tokens: readonly number[], steps: readonly Step[]): PeerAnswer["top"] {
+export function alignSteps(tokens: readonly number[], steps: readonly LlamaServerStep[]): PeerAnswer["top"] {
   let next = 0;
   return tokens.map((token) => {
     const step = steps[next];
@@ -47,18 +47,18 @@ export function alignSteps(tokens: readonly number[], steps: readonly Step[]): P
   });
 }
 
-export interface Step {
+interface LlamaServerStep {
   readonly id: number;
   readonly top_logprobs: readonly { readonly id: number; readonly logprob: number }[];
 }
 
 function answerOf(
   body: unknown,
-): { readonly tokens: readonly number[]; readonly steps: readonly Step[] } | undefined {
+): { readonly tokens: readonly number[]; readonly steps: readonly LlamaServerStep[] } | undefined {
   if (typeof body !== "object" || body === null) return undefined;
   if (!("completion_probabilities" in body) || !("tokens" in body)) return undefined;
   const { completion_probabilities: steps, tokens } = body;
   return Array.isArray(steps) && Array.isArray(tokens)
-    ? { tokens: tokens as readonly number[], steps: steps as readonly Step[] }
+    ? { tokens: tokens as readonly number[], steps: steps as readonly LlamaServerStep[] }
     : undefined;
 }

@@ -1,4 +1,4 @@
-import type { ModelShape } from "../models/shapes.js";
+import type { BenchShape } from "../models/shapes.js";
 
 /** What is to be measured, the same for every contender. Token counts are per stream. */
 export type Job =
@@ -39,7 +39,7 @@ export type Job =
 /** What a contender must know of a model to measure it. */
 export interface MeasuredModel {
   readonly path: string;
-  readonly shape: Pick<ModelShape, "vocabSize" | "contextLength">;
+  readonly shape: Pick<BenchShape, "vocabSize" | "contextLength">;
 }
 
 export interface MeasureContext {

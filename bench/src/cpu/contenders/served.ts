@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { OctavoError } from "@octavo/protocol/errors";
-import { loadFromOutside } from "../../support/served-model.js";
+import { closedLoop, loadFromOutside } from "../../support/served-model.js";
 import type { Job, Measurement } from "./contender.js";
 
 export type ServerJob = Extract<Job, { kind: "server" }>;
@@ -45,33 +45,19 @@ export async function withServerProcess<T>(server: ServerProcess, use: () => Pro
 /** Starts a server and loads it from a process of its own. */
 export async function measureServer(server: ServerProcess, job: ServerJob): Promise<Measurement> {
   return await withServerProcess(server, async () => {
-    const { summary } = await loadFromOutside({
-      baseUrl: server.baseUrl,
-      endpoint: "completions",
-      model: undefined,
-      apiKey: undefined,
+    const { requestsPerSecond, sharedTokens: prefixTokens, inputTokens, outputTokens } = job;
+    const load = closedLoop(server.baseUrl, job.clients, {
       dataset:
-        job.sharedTokens > 0
-          ? { kind: "shared-prefix", prefixTokens: job.sharedTokens, numPrefixes: 1 }
-          : { kind: "random" },
-      arrival:
-        job.requestsPerSecond === undefined
-          ? { kind: "burst" }
-          : { kind: "poisson", requestsPerSecond: job.requestsPerSecond },
+        prefixTokens > 0 ? { kind: "shared-prefix", prefixTokens, numPrefixes: 1 } : { kind: "random" },
+      arrival: requestsPerSecond === undefined ? { kind: "burst" } : { kind: "poisson", requestsPerSecond },
       numRequests: job.requests,
-      inputTokens: job.inputTokens,
-      outputTokens: job.outputTokens,
-      rangeRatio: 0,
-      ignoreEos: true,
-      temperature: 0,
-      seed: 1,
+      inputTokens,
+      outputTokens,
       warmupRequests: 1,
       maxConcurrency: job.clients,
       timeoutMs: REQUEST_TIMEOUT_MS,
-      maxInputTokens: 100_000,
-      goodput: undefined,
-      extraBody: {},
     });
+    const { summary } = await loadFromOutside(load);
     return {
       serverTokensPerSecond: summary.outputTokensPerSecond,
       ...(summary.ttftMs && { ttftP99Ms: summary.ttftMs.p99.value }),

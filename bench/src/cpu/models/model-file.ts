@@ -1,12 +1,12 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { encodeGgufHeader } from "@octavo/artifacts/testing/write-gguf";
-import { type GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
+import { encodeTestHeader } from "@octavo/artifacts/testing/write-gguf";
+import { type GgufValue } from "@octavo/artifacts/gguf/write-header";
 import { randomTensor } from "./random-blocks.js";
 import { type FileType, fileTypeId } from "./quantisation-mix.js";
-import { type ModelShape, modelShapes, type ShapeName } from "./shapes.js";
-import { multiplyAddsPerToken, type TensorSpec, tensorsOf, weightBytes } from "./tensors.js";
+import { type BenchShape, modelShapes, type ShapeName } from "./shapes.js";
+import { multiplyAddsPerToken, type TensorSpec, modelTensors, matrixBytes } from "./tensors.js";
 import { vocabularyMetadata } from "./vocabulary.js";
 
 /** Counted up when the content of the files changes, so that none of an older make is taken for a new one. */
@@ -15,7 +15,7 @@ const ALIGNMENT = 32;
 
 export interface ModelFile {
   readonly path: string;
-  readonly shape: ModelShape;
+  readonly shape: BenchShape;
   readonly type: FileType;
   readonly weightBytes: number;
   readonly multiplyAddsPerToken: number;
@@ -34,11 +34,11 @@ export function modelFile(
   type: FileType,
   onWrite: (path: string, bytes: number) => void = () => {},
 ): ModelFile {
-  const shape: ModelShape = modelShapes[shapeName];
-  const tensors = tensorsOf(shape, type);
+  const shape: BenchShape = modelShapes[shapeName];
+  const tensors = modelTensors(shape, type);
   const path = join(folder, `${shapeName}-${type}-v${CONTENT_VERSION}.gguf`);
   if (!existsSync(path)) {
-    onWrite(path, weightBytes(tensors));
+    onWrite(path, matrixBytes(tensors));
     mkdirSync(folder, { recursive: true });
     writeModel(path, shape, type, tensors);
   }
@@ -46,7 +46,7 @@ export function modelFile(
     path,
     shape,
     type,
-    weightBytes: weightBytes(tensors),
+    weightBytes: matrixBytes(tensors),
     multiplyAddsPerToken: multiplyAddsPerToken(tensors),
   };
 }
@@ -63,11 +63,11 @@ export function warmFileCache(path: string): void {
 }
 
 /** Streams the tensors to a file beside, which takes the name when it is whole. */
-function writeModel(path: string, shape: ModelShape, type: FileType, tensors: readonly TensorSpec[]): void {
+function writeModel(path: string, shape: BenchShape, type: FileType, tensors: readonly TensorSpec[]): void {
   const fresh = `${path}.${process.pid}.new`;
   const file = openSync(fresh, "w");
   try {
-    writeSync(file, encodeGgufHeader({ metadata: metadataOf(shape, type), tensors, alignment: ALIGNMENT }));
+    writeSync(file, encodeTestHeader({ metadata: metadataOf(shape, type), tensors, alignment: ALIGNMENT }));
     for (const tensor of tensors) {
       for (const chunk of randomTensor(tensor)) writeSync(file, chunk);
       const padding = -tensor.byteLength & (ALIGNMENT - 1);
@@ -80,7 +80,7 @@ function writeModel(path: string, shape: ModelShape, type: FileType, tensors: re
   }
 }
 
-function metadataOf(shape: ModelShape, type: FileType): Record<string, GgufValue> {
+function metadataOf(shape: BenchShape, type: FileType): Record<string, GgufValue> {
   const kind = shape.architecture;
   const u32 = (value: number): GgufValue => ({ type: "u32", value });
   return {

@@ -4,9 +4,9 @@ import {
   type GgufMix,
   type GgufMixType,
   ggufMixes,
-} from "@octavo/artifacts/gguf/gguf-mixes";
+} from "@octavo/artifacts/gguf/mixes";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { ModelShape } from "./shapes.js";
+import type { BenchShape } from "./shapes.js";
 
 /** The kinds of files that are measured, by the names that llama.cpp's `quantize` gives them. */
 export const fileTypes = ["q4_0", "q4_k_m", "q8_0", "bf16"] as const;
@@ -50,7 +50,7 @@ export function tensorType(
   role: TensorRole,
   layer: number,
   columns: number,
-  shape: ModelShape,
+  shape: BenchShape,
 ): TensorType {
   const wanted = mixOf(file).typeOf({
     kind: kinds[role],

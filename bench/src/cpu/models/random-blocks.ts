@@ -1,4 +1,5 @@
 import { createCipheriv, createHash } from "node:crypto";
+import { normalQuantile } from "@octavo/statistics";
 import { toBfloat16, toHalf } from "@octavo/artifacts/testing/float-bits";
 import { blockLayout, type TensorType } from "./quantisation-mix.js";
 import type { TensorSpec } from "./tensors.js";
@@ -122,43 +123,4 @@ function shapeQ4K(deviation: number, blockBytes: number): ShapeChunk {
       }
     }
   };
-}
-
-/** Inverse of the normal distribution function (Acklam 2003), relative error below 1.2e-9. */
-export function normalQuantile(probability: number): number {
-  const p = probability;
-  if (p > 1 - 0.02425) return -normalQuantile(1 - p);
-  if (p < 0.02425) {
-    const q = Math.sqrt(-2 * Math.log(p));
-    const numerator = polynomial(
-      [
-        -0.007784894002430293, -0.3223964580411365, -2.400758277161838, -2.549732539343734, 4.374664141464968,
-        2.938163982698783,
-      ],
-      q,
-    );
-    return (
-      numerator /
-      polynomial([0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.754408661907416, 1], q)
-    );
-  }
-  const q = p - 0.5;
-  const r = q * q;
-  const numerator = polynomial(
-    [
-      -39.69683028665376, 220.9460984245205, -275.9285104469687, 138.357751867269, -30.66479806614716,
-      2.506628277459239,
-    ],
-    r,
-  );
-  const denominator = polynomial(
-    [-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572, 1],
-    r,
-  );
-  return (q * numerator) / denominator;
-}
-
-/** Highest power first. */
-function polynomial(coefficients: readonly number[], x: number): number {
-  return coefficients.reduce((sum, coefficient) => sum * x + coefficient, 0);
 }

@@ -1,5 +1,5 @@
 /** The sizes of a published model, as its config.json and GGUF files give them. */
-export interface ModelShape {
+export interface BenchShape {
   readonly name: string;
   /** GGUF's `general.architecture`. */
   readonly architecture: "llama" | "qwen2";
@@ -84,11 +84,11 @@ export const modelShapes = {
     hasAttentionBias: false,
     preTokenizer: "llama-bpe",
   },
-} as const satisfies Record<string, ModelShape>;
+} as const satisfies Record<string, BenchShape>;
 
 export type ShapeName = keyof typeof modelShapes;
 
 /** Bytes of keys and values of one position at two bytes an element, the default of every contender. */
-export function kvBytesPerToken(shape: ModelShape): number {
+export function kvBytesOf(shape: BenchShape): number {
   return 2 * shape.numLayers * shape.numKvHeads * shape.headDim * 2;
 }

@@ -5,7 +5,7 @@ import {
   type TensorType,
   tensorType,
 } from "./quantisation-mix.js";
-import type { ModelShape } from "./shapes.js";
+import type { BenchShape } from "./shapes.js";
 
 export interface TensorSpec {
   /** GGUF's name. */
@@ -34,7 +34,7 @@ const LOGIT_DEVIATION = 4;
  * The tensors of a model file with the scales of common initialisations: 1/sqrt(inputs), and projections into the residual
  * stream smaller by the root of their number, so that activations keep their size through the layers.
  */
-export function tensorsOf(shape: ModelShape, file: FileType): TensorSpec[] {
+export function modelTensors(shape: BenchShape, file: FileType): TensorSpec[] {
   const { hiddenSize, intermediateSize, numLayers, numHeads, numKvHeads, headDim, vocabSize } = shape;
   const qSize = numHeads * headDim;
   const kvSize = numKvHeads * headDim;
@@ -96,7 +96,7 @@ export function tensorsOf(shape: ModelShape, file: FileType): TensorSpec[] {
 }
 
 /** Bytes of the matrices that a decode step reads: all of them, as the embedding is the output head too. */
-export function weightBytes(tensors: readonly TensorSpec[]): number {
+export function matrixBytes(tensors: readonly TensorSpec[]): number {
   return tensors.reduce((sum, tensor) => sum + (tensor.shape.length === 2 ? tensor.byteLength : 0), 0);
 }
 

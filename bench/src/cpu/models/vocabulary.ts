@@ -1,11 +1,11 @@
-import type { GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
-import type { ModelShape } from "./shapes.js";
+import type { GgufValue } from "@octavo/artifacts/gguf/write-header";
+import type { BenchShape } from "./shapes.js";
 
 /**
  * A byte-level BPE of any size: the 256 bytes, their pairs, then pairs followed by a byte, each with its merge, and the control
  * tokens of the family at the end. Enough for every engine to load, encode and decode; the text it cuts has no meaning anyway.
  */
-export function vocabularyMetadata(shape: ModelShape): Record<string, GgufValue> {
+export function vocabularyMetadata(shape: BenchShape): Record<string, GgufValue> {
   const control =
     shape.architecture === "qwen2"
       ? ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]

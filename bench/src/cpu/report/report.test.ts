@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { CaseSpec } from "../cases.js";
 import { modelShapes } from "../models/shapes.js";
-import type { Sample } from "../run/run-case.js";
-import { mergeResults, type RunRecord, saveResults } from "./results-file.js";
-import { type CaseResult, summarise } from "./summarise.js";
-import { renderTable } from "./table.js";
+import type { CaseSample } from "../run/run-case.js";
+import { mergeResults, type CpuRun, saveResults } from "./results-file.js";
+import { type CaseResult, summariseCase } from "./summarise.js";
+import { renderCases } from "./table.js";
 
 const model = {
   path: "",
@@ -18,7 +18,7 @@ const model = {
   multiplyAddsPerToken: 1,
 } as const;
 const limits = { readGBps: 40, int8Gops: 1000, bf16Gflops: 0 };
-const sample = (contender: string, speed: number): Sample => ({
+const sample = (contender: string, speed: number): CaseSample => ({
   contender,
   measurement: {
     decodeTokensPerSecond: speed,
@@ -62,7 +62,7 @@ const samples = [
   sample("octavo", 32),
   sample("llama.cpp", 22),
 ];
-const lines = summarise(spec, model, 2, { samples, numRepeated: 1, failures: new Map() });
+const lines = summariseCase(spec, model, 2, { samples, numRepeated: 1, failures: new Map() });
 
 describe("summarise", () => {
   test("medians, the ratio, the share of the limit, and whether targets are met", () => {
@@ -80,20 +80,24 @@ describe("summarise", () => {
 
   test("nothing without Octavo's own figure", () => {
     assert.deepEqual(
-      summarise(spec, model, 2, { samples: [sample("llama.cpp", 20)], numRepeated: 0, failures: new Map() }),
+      summariseCase(spec, model, 2, {
+        samples: [sample("llama.cpp", 20)],
+        numRepeated: 0,
+        failures: new Map(),
+      }),
       [],
     );
   });
 
   test("the table names what was missed and what was repeated", () => {
-    const text = renderTable(lines);
+    const text = renderCases(lines);
     assert.match(text, /32\.0 tokens\/s.*80% of 40\.0 GB\/s.*≥ 85%.*MISSED.*1 repeated/);
     assert.match(text, /llama\.cpp 21\.0 .*1\.52x.*≥ 1\.5x.*met/);
   });
 });
 
 describe("results of several runs", () => {
-  const run = (commit: string): RunRecord => ({
+  const run = (commit: string): CpuRun => ({
     machine: { cpu: "x", cores: 2, memoryGiB: 1, node: "v20" },
     commit,
     date: "2026-01-01",
@@ -110,8 +114,8 @@ describe("results of several runs", () => {
   });
 
   test("merge by case, each with the record of its run", () => {
-    const first = mergeResults(undefined, run("a"), [line("one", 1), line("two", 2)]);
-    const second = mergeResults(first, run("b"), [line("two", 3), line("three", 4)]);
+    const first = mergeResults([], run("a"), [line("one", 1), line("two", 2)]);
+    const second = mergeResults(first.cases, run("b"), [line("two", 3), line("three", 4)]);
     assert.equal(second.commit, "b");
     assert.deepEqual(
       second.cases.map((item) => [item.name, item.octavo, item.run.commit]),
@@ -124,7 +128,7 @@ describe("results of several runs", () => {
   });
 
   test("a figure and its peers are lines of their own", () => {
-    assert.equal(mergeResults(undefined, run("a"), lines).cases.length, 3);
+    assert.equal(mergeResults([], run("a"), lines).cases.length, 3);
   });
 
   test("a file that is something else is left alone", () => {

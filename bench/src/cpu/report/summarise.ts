@@ -1,8 +1,8 @@
-import { type CaseSpec, type Figure, fullName, type Target } from "../cases.js";
+import { type CaseSpec, type CaseFigure, fullName, type FigureBound } from "../cases.js";
 import type { Metric } from "../contenders/contender.js";
 import { type Limits, shareOf } from "../limits.js";
 import type { ModelFile } from "../models/model-file.js";
-import type { CaseSamples, Sample } from "../run/run-case.js";
+import type { CaseSamples, CaseSample } from "../run/run-case.js";
 import { median } from "../../support/median.js";
 
 /** One line of the results: Octavo's figure, beside a peer's or alone. Medians over `samples`. */
@@ -15,7 +15,7 @@ export interface CaseResult {
   readonly peer?: number;
   /** octavo / peer */
   readonly ratio?: number;
-  readonly target?: Target;
+  readonly target?: FigureBound;
   readonly isMet?: boolean;
   readonly limit?: {
     readonly name: keyof Limits;
@@ -33,7 +33,7 @@ export interface CaseResult {
 const OCTAVO = "octavo";
 
 /** All lines of a case; none where Octavo itself gave nothing. */
-export function summarise(
+export function summariseCase(
   spec: CaseSpec,
   model: ModelFile,
   threads: number,
@@ -92,7 +92,7 @@ export function summarise(
   });
 }
 
-function valuesOf(samples: readonly Sample[], contender: string, figure: Figure): number[] {
+function valuesOf(samples: readonly CaseSample[], contender: string, figure: CaseFigure): number[] {
   const metric: Metric = figure.metric;
   return samples.flatMap((sample) => {
     const value = sample.contender === contender ? sample.measurement[metric] : undefined;
@@ -100,7 +100,7 @@ function valuesOf(samples: readonly Sample[], contender: string, figure: Figure)
   });
 }
 
-function judged(line: CaseResult, target: Target | undefined): CaseResult {
+function judged(line: CaseResult, target: FigureBound | undefined): CaseResult {
   if (target === undefined || (target.atLeast === undefined && target.atMost === undefined)) return line;
   const value = { ratio: line.ratio, octavo: line.octavo, "share of limit": line.limit?.octavoShare }[
     target.on

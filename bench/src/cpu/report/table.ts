@@ -1,8 +1,8 @@
-import type { Target } from "../cases.js";
+import type { FigureBound } from "../cases.js";
 import type { CaseResult } from "./summarise.js";
 
 /** The lines of a run as text, one per figure and peer. */
-export function renderTable(cases: readonly CaseResult[]): string {
+export function renderCases(cases: readonly CaseResult[]): string {
   const rows = cases.map((line) => [
     line.name,
     `${number(line.octavo)} ${line.unit}`,
@@ -32,7 +32,7 @@ export function renderTable(cases: readonly CaseResult[]): string {
 
 const limitUnits = { readGBps: "GB/s", int8Gops: "Gop/s int8", bf16Gflops: "GFLOP/s bf16" } as const;
 
-export function describeTarget({ on, atLeast, atMost }: Target): string {
+export function describeTarget({ on, atLeast, atMost }: FigureBound): string {
   const bounds = [
     ...(atLeast === undefined ? [] : [`≥ ${scaled(atLeast, on)}`]),
     ...(atMost === undefined ? [] : [`≤ ${scaled(atMost, on)}`]),
@@ -40,7 +40,7 @@ export function describeTarget({ on, atLeast, atMost }: Target): string {
   return bounds.join(", ");
 }
 
-function scaled(value: number, on: Target["on"]): string {
+function scaled(value: number, on: FigureBound["on"]): string {
   if (on === "ratio") return `${value}x`;
   return on === "octavo" ? String(value) : percent(value);
 }

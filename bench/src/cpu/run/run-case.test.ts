@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Contender } from "../contenders/contender.js";
 import { modelShapes } from "../models/shapes.js";
-import { type CaseRun, runCase } from "./run-case.js";
+import { type MeasuredCase, runCase } from "./run-case.js";
 
 const model = {
   path: "",
@@ -18,7 +18,7 @@ function runOf(
   bandwidths: number[],
   read: () => number,
   repeats = 3,
-): CaseRun {
+): MeasuredCase {
   return {
     job: { kind: "prefill", promptTokens: 1, rounds: 1 },
     contenders,

@@ -3,7 +3,7 @@ import type { Contender, Job, MeasureContext, Measurement } from "../contenders/
 import type { Limits } from "../limits.js";
 import { median } from "../../support/median.js";
 
-export interface Sample {
+export interface CaseSample {
   readonly contender: string;
   readonly measurement: Measurement;
   /** The lower of the limits measured just before and just after. */
@@ -11,14 +11,14 @@ export interface Sample {
 }
 
 export interface CaseSamples {
-  readonly samples: readonly Sample[];
+  readonly samples: readonly CaseSample[];
   /** Samples that were thrown away because the machine had lost half of its bandwidth. */
   readonly numRepeated: number;
   /** Why a contender gave nothing. */
   readonly failures: ReadonlyMap<string, OctavoError>;
 }
 
-export interface CaseRun {
+export interface MeasuredCase {
   readonly job: Job;
   readonly contenders: readonly Contender[];
   readonly repeats: number;
@@ -26,7 +26,7 @@ export interface CaseRun {
   readonly measureLimits: () => Promise<Limits>;
   /** Read bandwidths of the whole run so far; what this case meets is added. */
   readonly bandwidths: number[];
-  readonly onSample?: (sample: Sample) => void;
+  readonly onSample?: (sample: CaseSample) => void;
 }
 
 /** A measurement that takes longer is made once: its own length averages the machine's moods. */
@@ -38,8 +38,8 @@ const LOST_SHARE = 0.5;
  * Measures the contenders in turn, each time in the opposite order, the machine's limits between them. A sample taken while the
  * bandwidth was below half of the run's median is thrown away and taken again.
  */
-export async function runCase(run: CaseRun): Promise<CaseSamples> {
-  const samples: Sample[] = [];
+export async function runCase(run: MeasuredCase): Promise<CaseSamples> {
+  const samples: CaseSample[] = [];
   const failures = new Map<string, OctavoError>();
   const done = new Set<string>();
   let numRepeated = 0;
@@ -52,7 +52,7 @@ export async function runCase(run: CaseRun): Promise<CaseSamples> {
     }
   }
   let before = await run.measureLimits();
-  const take = async (contender: Contender): Promise<Sample | undefined> => {
+  const take = async (contender: Contender): Promise<CaseSample | undefined> => {
     const startMs = performance.now();
     try {
       const measurement = await contender.measure(run.job, run.context);
@@ -85,7 +85,7 @@ export async function runCase(run: CaseRun): Promise<CaseSamples> {
   return { samples, numRepeated, failures };
 }
 
-export function hasLostBandwidth(sample: Sample, bandwidths: readonly number[]): boolean {
+export function hasLostBandwidth(sample: CaseSample, bandwidths: readonly number[]): boolean {
   return sample.limits.readGBps < LOST_SHARE * median(bandwidths);
 }
 

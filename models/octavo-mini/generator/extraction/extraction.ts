@@ -1,11 +1,11 @@
 import { writeJson } from "../json.js";
-import type { CaseSource, Json, JsonObject, Message, TaskFamily } from "../task.js";
+import type { CaseSource, Json, JsonRecord, Message, TaskFamily } from "../task.js";
 import { domains, type Domain, type FieldPlan } from "./domains.js";
 import { type DrawnField, type KeyStyle, drawField, keyStyles, nullable } from "./fields.js";
 
 const instructions = [
   "Extract the facts from the passage as JSON that matches the schema.",
-  "Read the passage and fill in this JSON schema. Answer with JSON only.",
+  "Read the passage and fill in this JSON schema. ModelAnswer with JSON only.",
   "Return a JSON object that follows the schema, with the values from the text.",
   "Turn the text into JSON according to the schema.",
   "Pull the fields of the schema out of the passage. Reply with only the JSON.",
@@ -13,7 +13,7 @@ const instructions = [
   "Extract the information into the following JSON schema.",
   "Write the JSON object for this text.",
   "Parse the passage into a JSON object with this schema.",
-  "What does the passage say? Answer in JSON that is valid under the schema.",
+  "What does the passage say? ModelAnswer in JSON that is valid under the schema.",
 ];
 
 type Layout = (instruction: string, schema: string, passage: string) => Message[];
@@ -28,7 +28,7 @@ const layouts: readonly Layout[] = [
   (instruction, schema, passage) => [user(`${instruction}\n${schema}\n\nText:\n"""\n${passage}\n"""`)],
   (instruction, schema, passage) => [system(`${instruction}\n\nSchema:\n${schema}`), user(passage)],
   (instruction, schema, passage) => [
-    system(`Answer with JSON that matches this schema: ${schema}`),
+    system(`ModelAnswer with JSON that matches this schema: ${schema}`),
     user(`${instruction}\n\n${passage}`),
   ],
 ];
@@ -146,8 +146,8 @@ function drawForm(domain: Domain, { random }: CaseSource): Form {
 
 interface Reading {
   readonly passage: string;
-  readonly value: JsonObject;
-  readonly properties: Record<string, JsonObject>;
+  readonly value: JsonRecord;
+  readonly properties: Record<string, JsonRecord>;
 }
 
 /** One passage for the form, its JSON, and the schema's properties, which are the same for every passage. */
@@ -155,7 +155,7 @@ function drawReading(form: Form, wording: Wording, source: CaseSource): Reading 
   const { random } = source;
   const fields = new Map(form.plans.map((plan) => [plan, drawField(plan, form.subject, form.style, source)]));
   const value: Record<string, Json> = {};
-  const properties: Record<string, JsonObject> = {};
+  const properties: Record<string, JsonRecord> = {};
   for (const plan of form.wanted) {
     const field = fields.get(plan) as DrawnField;
     const missing = form.optional.has(plan) && random.chance(0.7);
@@ -178,7 +178,7 @@ export const extraction: TaskFamily<"extraction"> = {
     const domain = random.chance(0.35) ? inventedDomain(source) : random.pick(domains);
     const form = drawForm(domain, source);
     const first = drawReading(form, wording, source);
-    const schema: JsonObject = {
+    const schema: JsonRecord = {
       type: "object",
       properties: first.properties,
       required: Object.keys(first.properties),

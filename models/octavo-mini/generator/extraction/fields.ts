@@ -1,9 +1,9 @@
-import type { CaseSource, Json, JsonObject } from "../task.js";
+import type { CaseSource, Json, JsonRecord } from "../task.js";
 import type { FieldPlan } from "./domains.js";
 
 export interface DrawnField {
   readonly label: string;
-  readonly schema: JsonObject;
+  readonly schema: JsonRecord;
   readonly value: Json;
   /** The value as prose, and the whole statement where a plain "the X is Y" would not do. */
   readonly text: string;
@@ -131,10 +131,10 @@ function drawValue(
         quantity: random.int(1, 30),
         price: pools.price(random),
       }));
-      const types: Record<string, JsonObject> = { quantity: { type: "integer" }, price: { type: "number" } };
+      const types: Record<string, JsonRecord> = { quantity: { type: "integer" }, price: { type: "number" } };
       const parts = items.map((item) => `${item.quantity} x ${item.product} at ${item.price}`);
       return {
-        schema: { type: "array", items: objectSchema(items[0] as JsonObject, types) },
+        schema: { type: "array", items: objectSchema(items[0] as JsonRecord, types) },
         value: items,
         text: joinProse(parts),
         statement: `The ${subject} contains ${joinProse(parts)}.`,
@@ -143,11 +143,11 @@ function drawValue(
   }
 }
 
-function list(items: readonly (string | number)[], itemSchema: JsonObject): Omit<DrawnField, "label"> {
+function list(items: readonly (string | number)[], itemSchema: JsonRecord): Omit<DrawnField, "label"> {
   return { schema: { type: "array", items: itemSchema }, value: items, text: joinProse(items.map(String)) };
 }
 
-export function objectSchema(value: JsonObject, types: Readonly<Record<string, JsonObject>>): JsonObject {
+export function objectSchema(value: JsonRecord, types: Readonly<Record<string, JsonRecord>>): JsonRecord {
   const keys = Object.keys(value);
   const properties = Object.fromEntries(keys.map((key) => [key, types[key] ?? { type: "string" }]));
   return { type: "object", properties, required: keys };
@@ -159,8 +159,8 @@ export function joinProse(parts: readonly string[]): string {
 }
 
 /** The same field with a type that also takes null, for a value that the passage leaves out. */
-export function nullable(field: DrawnField): JsonObject {
+export function nullable(field: DrawnField): JsonRecord {
   const { type, enum: members, ...rest } = field.schema;
-  const widened: JsonObject = { type: [type as string, "null"], ...rest };
+  const widened: JsonRecord = { type: [type as string, "null"], ...rest };
   return members === undefined ? widened : { ...widened, enum: [...(members as string[]), null] };
 }

@@ -1,6 +1,6 @@
-import type { Random } from "../random.js";
+import type { CaseRandom } from "../random.js";
 import { drawInSplit, inSplit, splitOf } from "../split.js";
-import type { Split } from "../task.js";
+import type { Split } from "../split.js";
 import * as names from "./names.js";
 import { vocabularyPieces } from "./vocabulary.js";
 
@@ -91,7 +91,7 @@ export class Pools {
    * Training words are often pieces of the vocabulary, each as likely as the
    * next: a piece that no text needs is one that the model never learns to copy.
    */
-  word(random: Random): string {
+  word(random: CaseRandom): string {
     if (this.#pieces.length > 0 && random.chance(0.4)) return this.#ofPieces(this.#pieces, random);
     return this.#draw(() => {
       const form = random.unit();
@@ -101,7 +101,7 @@ export class Pools {
     });
   }
 
-  #ofPieces(beginnings: readonly string[], random: Random): string {
+  #ofPieces(beginnings: readonly string[], random: CaseRandom): string {
     return this.#draw(() => {
       let text = random.pick(beginnings);
       for (let more = random.pick([0, 1, 1, 1, 2]); more > 0; more--) text += random.pick(this.#pieces);
@@ -109,45 +109,45 @@ export class Pools {
     });
   }
 
-  properWord(random: Random): string {
+  properWord(random: CaseRandom): string {
     if (this.#capitalPieces.length > 0 && random.chance(0.4))
       return this.#ofPieces(this.#capitalPieces, random);
     const word = this.word(random);
     return word.charAt(0).toUpperCase() + word.slice(1);
   }
 
-  firstName(random: Random): string {
+  firstName(random: CaseRandom): string {
     return random.chance(0.6) ? random.pick(this.firstNames) : this.properWord(random);
   }
 
-  lastName(random: Random): string {
+  lastName(random: CaseRandom): string {
     return random.chance(0.6) ? random.pick(this.lastNames) : this.properWord(random);
   }
 
-  person(random: Random): string {
+  person(random: CaseRandom): string {
     return `${this.firstName(random)} ${this.lastName(random)}`;
   }
 
-  city(random: Random): string {
+  city(random: CaseRandom): string {
     return random.chance(0.6) ? random.pick(this.cities) : this.properWord(random);
   }
 
-  street(random: Random): string {
+  street(random: CaseRandom): string {
     const name = random.chance(0.6) ? random.pick(this.streetWords) : this.properWord(random);
     return `${name} ${random.pick(["Street", "Road", "Lane", "Avenue"])}`;
   }
 
-  company(random: Random): string {
+  company(random: CaseRandom): string {
     return `${this.properWord(random)} ${random.pick(["Labs", "Works", "Group", "Foods", "Systems", "Partners"])}`;
   }
 
-  product(random: Random): string {
+  product(random: CaseRandom): string {
     const adjective = random.chance(0.6) ? random.pick(this.productAdjectives) : this.properWord(random);
     return `${adjective} ${random.pick(this.productNouns)}`;
   }
 
   /** A noun phrase such as a title: two or three words, common or made up. */
-  phrase(random: Random): string {
+  phrase(random: CaseRandom): string {
     const count = random.int(2, 3);
     const parts: string[] = [];
     for (let i = 0; i < count; i++)
@@ -155,13 +155,13 @@ export class Pools {
     return parts.join(" ");
   }
 
-  email(random: Random): string {
+  email(random: CaseRandom): string {
     const user = random.chance(0.5) ? random.pick(this.firstNames).toLowerCase() : this.word(random);
     return `${user}${random.chance(0.4) ? random.int(1, 99) : ""}@${this.word(random)}.${random.pick(["com", "org", "net", "io"])}`;
   }
 
   /** An identifier such as `QX-4821`, `7KD2P` or `ord_58213`. */
-  code(random: Random): string {
+  code(random: CaseRandom): string {
     return this.#draw(() => {
       const form = random.int(0, 3);
       if (form === 0)
@@ -173,40 +173,40 @@ export class Pools {
   }
 
   /** A run of printable characters with no pattern at all. */
-  noise(random: Random): string {
+  noise(random: CaseRandom): string {
     return this.#draw(() => characters(random, anyCharacters, random.int(4, 12)));
   }
 
-  digits(random: Random, length: number): string {
+  digits(random: CaseRandom, length: number): string {
     return length < 4 ? digits(random, length) : this.#draw(() => digits(random, length));
   }
 
-  phone(random: Random): string {
+  phone(random: CaseRandom): string {
     return `+${random.int(1, 98)} ${digits(random, 3)} ${this.digits(random, 4)}`;
   }
 
-  date(random: Random): string {
+  date(random: CaseRandom): string {
     return this.#draw(() => `${random.int(1970, 2039)}-${two(random.int(1, 12))}-${two(random.int(1, 28))}`);
   }
 
-  time(random: Random): string {
+  time(random: CaseRandom): string {
     return `${two(random.int(0, 23))}:${two(random.pick([0, 5, 10, 15, 20, 30, 40, 45, 50, 55]))}`;
   }
 
-  integer(random: Random): number {
+  integer(random: CaseRandom): number {
     return random.int(1, 10 ** random.int(1, 5));
   }
 
-  decimal(random: Random): number {
+  decimal(random: CaseRandom): number {
     return Math.round(random.unit() * 10 ** random.int(2, 5)) / 100 + 0.01 * random.int(1, 9);
   }
 
-  price(random: Random): number {
+  price(random: CaseRandom): number {
     return Number(this.decimal(random).toFixed(2));
   }
 
   /** Any single value as text, for keys, haystacks and copying. */
-  value(random: Random): string {
+  value(random: CaseRandom): string {
     switch (random.int(0, 8)) {
       case 0:
       case 1:
@@ -241,7 +241,7 @@ export class Pools {
   }
 }
 
-function syllables(random: Random): string {
+function syllables(random: CaseRandom): string {
   let text = "";
   const count = random.weighted([
     [1, 1],
@@ -253,17 +253,17 @@ function syllables(random: Random): string {
 }
 
 /** The beginning of one word on the end of another. */
-function splice(first: string, second: string, random: Random): string {
+function splice(first: string, second: string, random: CaseRandom): string {
   return first.slice(0, random.int(1, first.length - 1)) + second.slice(random.int(1, second.length - 1));
 }
 
-function characters(random: Random, alphabet: string, length: number): string {
+function characters(random: CaseRandom, alphabet: string, length: number): string {
   let text = "";
   for (let i = 0; i < length; i++) text += alphabet.charAt(random.int(0, alphabet.length - 1));
   return text;
 }
 
-function digits(random: Random, length: number): string {
+function digits(random: CaseRandom, length: number): string {
   return String(random.int(1, 9)) + characters(random, "0123456789", length - 1);
 }
 

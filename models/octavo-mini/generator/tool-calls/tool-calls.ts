@@ -1,12 +1,12 @@
 import { drawChatTurn, unknownTurn } from "../chat/chat.js";
 import { writeJson } from "../json.js";
-import type { Case, CaseSource, JsonObject, Message, TaskFamily, Tool, ToolCall } from "../task.js";
+import type { GoldenCase, CaseSource, JsonRecord, Message, TaskFamily, Tool, ToolCall } from "../task.js";
 import { type ToolPlan, catalog } from "./catalog.js";
 import { type Chain, chains } from "./chains.js";
 import { describeTool, drawValues, fill, inventTool, markup } from "./tool-schema.js";
 
 const user = (content: string): Message => ({ role: "user", content });
-const result = (value: JsonObject): Message => ({ role: "tool", content: writeJson(value) });
+const result = (value: JsonRecord): Message => ({ role: "tool", content: writeJson(value) });
 const calling = (calls: readonly ToolCall[]): Message => ({
   role: "assistant",
   content: "",
@@ -56,7 +56,7 @@ function callCase(
   messages: readonly Message[],
   tools: readonly Tool[],
   calls: readonly ToolCall[],
-): Case {
+): GoldenCase {
   return {
     task: "tools",
     kind,
@@ -68,11 +68,16 @@ function callCase(
   };
 }
 
-function answerCase(kind: string, messages: readonly Message[], tools: readonly Tool[], gold: string): Case {
+function answerCase(
+  kind: string,
+  messages: readonly Message[],
+  tools: readonly Tool[],
+  gold: string,
+): GoldenCase {
   return { task: "tools", kind, messages, tools, context: null, gold, expectedCalls: [] };
 }
 
-function single(source: CaseSource): Case {
+function single(source: CaseSource): GoldenCase {
   const asked = request(pickPlan(source, []), source);
   const plans = [asked.plan];
   const before: Message[] = [];
@@ -105,13 +110,13 @@ function finished(plan: ToolPlan, source: CaseSource): { messages: Message[]; an
   };
 }
 
-function answered(source: CaseSource): Case {
+function answered(source: CaseSource): GoldenCase {
   const plan = pickPlan(source, []);
   const { messages, answer } = finished(plan, source);
   return answerCase("answer", messages.slice(0, -1), offer([plan], source), answer);
 }
 
-function parallel(source: CaseSource): Case {
+function parallel(source: CaseSource): GoldenCase {
   const { random } = source;
   const first = pickPlan(source, []);
   const plans = [first];
@@ -139,14 +144,14 @@ function parallel(source: CaseSource): Case {
   return answerCase("parallel-answer", [...messages, calling(calls), ...values.map(result)], tools, answer);
 }
 
-function chained(source: CaseSource): Case {
+function chained(source: CaseSource): GoldenCase {
   const { random } = source;
   const chain = random.pick(chains);
   const first = planOf(chain.first);
   const second = planOf(chain.second);
   const firstValues = drawValues(first.parameters, source);
   const firstResults = drawValues(first.results, source);
-  const secondValues: JsonObject = {
+  const secondValues: JsonRecord = {
     ...drawValues(second.parameters, source),
     [chain.fills]: firstResults[chain.from] ?? null,
   };
@@ -182,7 +187,7 @@ function planOf(name: Chain["first"]): ToolPlan {
 }
 
 /** Small talk needs no tool; a request that no offered tool serves is turned down. */
-function withoutTool(source: CaseSource): Case {
+function withoutTool(source: CaseSource): GoldenCase {
   const { random } = source;
   if (random.chance(0.4)) {
     const turn = random.chance(0.8) ? drawChatTurn(source) : unknownTurn(source);

@@ -1,4 +1,4 @@
-import type { CaseSource, JsonObject, Tool, ToolCall } from "../task.js";
+import type { CaseSource, JsonRecord, Tool, ToolCall } from "../task.js";
 import type { ToolPlan } from "./catalog.js";
 import { type ParameterKind, type ParameterPlan, drawParameter } from "./parameters.js";
 import { writeJson } from "../json.js";
@@ -28,17 +28,17 @@ const schemaTypes: Partial<Record<ParameterKind, string>> = {
   boolean: "boolean",
 };
 
-function parameterSchema({ kind, options }: ParameterPlan): JsonObject {
+function parameterSchema({ kind, options }: ParameterPlan): JsonRecord {
   const type = schemaTypes[kind] ?? "string";
   return kind === "enum" ? { type, enum: options ?? [] } : { type };
 }
 
-export function drawValues(plans: readonly ParameterPlan[], source: CaseSource): JsonObject {
+export function drawValues(plans: readonly ParameterPlan[], source: CaseSource): JsonRecord {
   return Object.fromEntries(plans.map((plan) => [plan.name, drawParameter(plan, source)]));
 }
 
 /** Puts the values into a template's `{name}` places. */
-export function fill(template: string, values: JsonObject): string {
+export function fill(template: string, values: JsonRecord): string {
   return template.replace(/\{(\w+)\}/g, (place, name: string) => {
     const value = values[name];
     return value === undefined ? place : typeof value === "string" ? value : writeJson(value);

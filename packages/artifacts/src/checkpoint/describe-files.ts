@@ -3,8 +3,8 @@ import { basename, join } from "node:path";
 import { OctavoError } from "@octavo/protocol/errors";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
 import { readJsonFile } from "@octavo/text/files/bounded-json";
-import { chooseGguf, readSplits } from "../gguf/gguf-checkpoint.js";
-import { type GgufMetadata, readGgufHeader } from "../gguf/gguf-file.js";
+import { chooseGguf, readSplits } from "../gguf/checkpoint.js";
+import { type GgufMetadata, readGgufHeader } from "../gguf/file.js";
 import { readSafetensorsFolder } from "../safetensors/safetensors-folder.js";
 
 const maxConfigBytes = 4 * 1024 * 1024;
@@ -46,7 +46,7 @@ export function describeFiles(path: string): ModelDescription {
   return { source: { kind: "config", path, json: readJsonFile(path, maxConfigBytes) }, tensors: undefined };
 }
 
-/** A GGUF file that may end behind its header. */
+/** A GGUF file that may be cut off after its header. */
 export function describeGgufHeader(path: string): ModelDescription {
   const { metadata, tensors } = readGgufHeader(path, { withoutData: true });
   const isSplit = ((metadata.get("split.count") as number | undefined) ?? 1) > 1;

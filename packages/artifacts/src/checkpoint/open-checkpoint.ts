@@ -3,11 +3,9 @@ import { join, resolve } from "node:path";
 import { OctavoError } from "@octavo/protocol/errors";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
 import type { Checkpoint } from "./checkpoint.js";
-import { chooseGguf, openGguf } from "../gguf/gguf-checkpoint.js";
+import { chooseGguf, openGguf } from "../gguf/checkpoint.js";
 
 export interface OpenCheckpointOptions {
-  /** Registry keys of the models that can be built; default every architecture whose config can be read. */
-  readonly architectures?: readonly string[];
   /** What the checkpoint is called; default the path as given. */
   readonly name?: string;
   /** Quantisation scheme of a safetensors folder; default the one its files name. */
@@ -20,7 +18,6 @@ export interface OpenCheckpointOptions {
  * @throws OctavoError `artifact_not_found`, `artifact_invalid` or `artifact_unsupported`
  */
 export async function openCheckpoint(path: string, options: OpenCheckpointOptions = {}): Promise<Checkpoint> {
-  const supported = options.architectures ?? (await import("../config/config-json.js")).knownArchitectures;
   const name = options.name ?? path;
   const full = resolve(path);
   let isFolder: boolean;
@@ -36,23 +33,22 @@ export async function openCheckpoint(path: string, options: OpenCheckpointOption
         "is neither a folder nor a .gguf file; name the folder that holds config.json",
       );
     }
-    return openGguf(full, name, supported);
+    return openGguf(full, name);
   }
-  return openFolder(full, name, supported, options.quantization);
+  return openFolder(full, name, options.quantization);
 }
 
 async function openFolder(
   folder: string,
   name: string,
-  supported: readonly string[],
   quantization: string | undefined,
 ): Promise<Checkpoint> {
   const files = await readdir(folder);
   if (!files.some((file) => file.endsWith(".safetensors") || file.endsWith(".safetensors.index.json"))) {
     const gguf = chooseGguf(folder, files);
-    if (gguf !== undefined) return openGguf(join(folder, gguf), name, supported);
+    if (gguf !== undefined) return openGguf(join(folder, gguf), name);
   }
-  // Their configs and quantisation schemes are a good part of all modules, of which a GGUF file needs none.
+  // Imported late: GGUF files need neither config.json's schemas nor quantization schemes.
   const { openSafetensors } = await import("../safetensors/safetensors-checkpoint.js");
-  return openSafetensors(folder, files, name, supported, quantization);
+  return openSafetensors(folder, files, name, quantization);
 }

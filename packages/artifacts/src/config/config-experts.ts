@@ -1,7 +1,7 @@
 import type { ExpertsConfig, ModelConfig } from "../program/model-config.js";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
-import type { ArchitectureDefaults } from "./config-architectures.js";
-import type { ConfigJson } from "./config-json.js";
+import type { ConfigDefaults } from "../program/model-family.js";
+import type { ConfigJson } from "./config-schema.js";
 
 const maxExperts = 4_096;
 const maxInnerSize = 1_048_576;
@@ -10,7 +10,7 @@ const maxInnerSize = 1_048_576;
 export function readExperts(
   path: string,
   config: ConfigJson,
-  defaults: ArchitectureDefaults,
+  defaults: ConfigDefaults,
   intermediateSize: number,
   numLayers: number,
 ): Pick<ModelConfig, "experts"> {

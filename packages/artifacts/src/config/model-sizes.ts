@@ -1,7 +1,13 @@
 import type { ModelConfig, RopeScaling } from "../program/model-config.js";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
 
-/** Far above any published model; a file that claims more is lying or broken. */
+/** @throws OctavoError `artifact_invalid` naming the file's field */
+export function positive(path: string, field: string, value: number): number {
+  if (value > 0 && Number.isFinite(value)) return value;
+  throw artifactInvalid(path, `has ${field} ${value}; a positive number is needed`);
+}
+
+/** Far above any published model; a file that claims more is broken or hostile. */
 const sizeBounds = {
   vocabSize: 4_194_304,
   hiddenSize: 262_144,
@@ -14,7 +20,7 @@ const sizeBounds = {
 } as const satisfies Partial<Record<keyof ModelConfig, number>>;
 
 /**
- * The last gate before a config is believed, whichever format it came from: sizes within bounds and consistent.
+ * The last check of a config of any format: sizes within bounds and consistent.
  * @throws OctavoError `artifact_invalid`, naming the field as ModelConfig does
  */
 export function checkModelConfig(path: string, config: ModelConfig): ModelConfig {

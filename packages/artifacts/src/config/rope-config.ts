@@ -1,31 +1,6 @@
-import { z } from "zod";
-import type { RopeScaling } from "../program/model-config.js";
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
-
-/**
- * `rope_scaling` (before transformers 5, with the base beside it) and `rope_parameters` (since, with the base inside).
- * Source: transformers' modeling_rope_utils.py.
- */
-export const ropeParametersSchema = z.looseObject({
-  rope_type: z.string().nullish(),
-  type: z.string().nullish(),
-  rope_theta: z.number().nullish(),
-  partial_rotary_factor: z.number().nullish(),
-  factor: z.number().nullish(),
-  original_max_position_embeddings: z.number().nullish(),
-  low_freq_factor: z.number().nullish(),
-  high_freq_factor: z.number().nullish(),
-  attention_factor: z.number().nullish(),
-  beta_fast: z.number().nullish(),
-  beta_slow: z.number().nullish(),
-  mscale: z.number().nullish(),
-  mscale_all_dim: z.number().nullish(),
-  truncate: z.boolean().nullish(),
-  short_factor: z.array(z.number()).max(4096).nullish(),
-  long_factor: z.array(z.number()).max(4096).nullish(),
-});
-
-export type RopeParameters = z.infer<typeof ropeParametersSchema>;
+import type { RopeScaling } from "../program/model-config.js";
+import type { RopeParameters } from "./config-schema.js";
 
 /** @throws OctavoError `artifact_invalid` for a missing factor, `artifact_unsupported` for an unknown kind */
 export function readRopeScaling(

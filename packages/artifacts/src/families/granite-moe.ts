@@ -1,8 +1,13 @@
+import { artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { ggufExperts } from "../gguf/family-settings.js";
+import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import type { ExpertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
+import { graniteGgufMetadata, graniteGgufScales, graniteScales } from "./granite.js";
+import { llamaFamily } from "./llama.js";
 
-const names: ExpertNames = {
+const expertNames: ExpertNames = {
   router: "block_sparse_moe.router.layer",
   expert: (index) => ({
     gate: `block_sparse_moe.experts.${index}.gate_proj`,
@@ -13,13 +18,34 @@ const names: ExpertNames = {
 };
 
 /** Granite 3 MoE: Granite's scales of embeddings, residuals, scores and logits; all experts of a layer in two tensors. */
-export const graniteMoe: ModelFamily = {
-  architectures: ["GraniteMoeForCausalLM"],
-  plan: (builder) => {
-    const { attentionBias, attentionOutputBias } = builder.config;
-    return decoder(builder, (layer) => {
-      layer.attention({ qkvBias: attentionBias, outputBias: attentionOutputBias });
-      layer.experts(names);
-    });
+export const graniteMoeFamily: ModelFamily = {
+  architecture: "GraniteMoeForCausalLM",
+  modelType: "granitemoe",
+  defaults: {
+    ...llamaFamily.defaults,
+    experts: { count: 8, perToken: 2, normalizeWeights: true },
   },
+  biases: { qkv: "config", output: "config", mlp: false },
+  settings: graniteScales,
+  expertNames,
+  gguf: {
+    architecture: "granitemoe",
+    layerNames: { ...llamaLayerNames, ...expertLayerNames(expertNames) },
+    ropeLayout: "interleaved",
+    settings: (values, base) => {
+      if ((values.number("expert_shared_feed_forward_length") ?? 0) > 0) {
+        throw artifactUnsupported(
+          values.path,
+          "has a shared expert beside Granite's others, which is not supported yet",
+        );
+      }
+      return { ...graniteGgufScales(values, base), ...ggufExperts(values, base, { normalizeWeights: true }) };
+    },
+    writing: { takesOutputBiases: true, takesRopeFactors: true, metadata: graniteGgufMetadata },
+  },
+  plan: (builder) =>
+    decoder(builder, (layer) => {
+      layer.attention();
+      layer.experts(expertNames);
+    }),
 };

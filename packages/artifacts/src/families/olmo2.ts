@@ -1,19 +1,39 @@
+import { artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { postNormLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** OLMo 2 (arXiv 2501.00656): norms after the blocks alone, and of q and k over all heads. */
-export const olmo2: ModelFamily = {
-  architectures: ["Olmo2ForCausalLM"],
-  plan: (builder) => {
-    const { attentionBias, attentionOutputBias } = builder.config;
-    return decoder(builder, (layer) => {
-      layer.attention({
-        qkvBias: attentionBias,
-        outputBias: attentionOutputBias,
-        queryKeyNorm: "whole",
-        norms: { after: "post_attention_layernorm" },
-      });
-      layer.gatedMlp({ norms: { after: "post_feedforward_layernorm" } });
-    });
+export const olmo2Family: ModelFamily = {
+  architecture: "Olmo2ForCausalLM",
+  modelType: "olmo2",
+  defaults: {
+    hiddenSize: 4_096,
+    numLayers: 32,
+    numHeads: 32,
+    intermediateSize: 11_008,
+    vocabSize: 50_304,
+    maxPositionEmbeddings: 2_048,
+    eosTokenId: 50_279,
+    rmsNormEps: 1e-5,
   },
+  biases: { qkv: "config", output: "config", mlp: false },
+  gguf: {
+    architecture: "olmo2",
+    layerNames: postNormLayerNames,
+    ropeLayout: "neox",
+    settings: (values) => {
+      if ((values.number("attention.sliding_window") ?? 0) === 0) return {};
+      throw artifactUnsupported(
+        values.path,
+        "is an OLMo 3 model (olmo2 with a sliding window); OLMo 2 is supported",
+      );
+    },
+    writing: { head: "own", hasWholeHeads: true },
+  },
+  plan: (builder) =>
+    decoder(builder, (layer) => {
+      layer.attention({ queryKeyNorm: "whole", norms: { after: "post_attention_layernorm" } });
+      layer.gatedMlp({ norms: { after: "post_feedforward_layernorm" } });
+    }),
 };

@@ -1,15 +1,41 @@
+import { artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { ggufExperts } from "../gguf/family-settings.js";
+import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import { qwenExpertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** OLMoE (arXiv 2409.02060): q and k are normalised over all heads; many small experts. */
-export const olmoe: ModelFamily = {
-  architectures: ["OlmoeForCausalLM"],
-  plan: (builder) => {
-    const { attentionBias, attentionOutputBias } = builder.config;
-    return decoder(builder, (layer) => {
-      layer.attention({ qkvBias: attentionBias, outputBias: attentionOutputBias, queryKeyNorm: "whole" });
-      layer.experts(qwenExpertNames);
-    });
+export const olmoeFamily: ModelFamily = {
+  architecture: "OlmoeForCausalLM",
+  modelType: "olmoe",
+  defaults: {
+    hiddenSize: 2_048,
+    numLayers: 16,
+    numHeads: 16,
+    intermediateSize: 2_048,
+    vocabSize: 50_304,
+    maxPositionEmbeddings: 4_096,
+    eosTokenId: 50_279,
+    rmsNormEps: 1e-5,
+    experts: { count: 64, perToken: 8, normalizeWeights: "config" },
   },
+  biases: { qkv: "config", output: "config", mlp: false },
+  settings: (path, { clip_qkv: clip }) => {
+    if (typeof clip !== "number") return {};
+    throw artifactUnsupported(path, `has clip_qkv ${clip}; queries, keys and values are not clipped here`);
+  },
+  expertNames: qwenExpertNames,
+  gguf: {
+    architecture: "olmoe",
+    layerNames: { ...llamaLayerNames, ...expertLayerNames(qwenExpertNames) },
+    ropeLayout: "neox",
+    settings: (values, base) => ggufExperts(values, base, { normalizeWeights: false }),
+    writing: { head: "own", hasWholeHeads: true },
+  },
+  plan: (builder) =>
+    decoder(builder, (layer) => {
+      layer.attention({ queryKeyNorm: "whole" });
+      layer.experts(qwenExpertNames);
+    }),
 };

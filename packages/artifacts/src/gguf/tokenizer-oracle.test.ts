@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { OctavoError } from "@octavo/protocol/errors";
-import { readGgufHeader } from "./gguf-file.js";
+import { readGgufHeader } from "./file.js";
 import { GgufStrings } from "@octavo/text/files/gguf-strings";
 import { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";
 import {

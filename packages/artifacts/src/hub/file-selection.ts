@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import { parseSplitName, splitFileName } from "../gguf/gguf-checkpoint.js";
+import { parseSplitName, splitFileName } from "../gguf/checkpoint.js";
 import type { ModelReference } from "./model-reference.js";
 
 /** Shell-style patterns over repository paths, as in Python's snapshot_download: `*` also matches `/`. */
@@ -23,7 +23,7 @@ export type FileSelection =
       readonly entry: string;
     };
 
-export const safetensorsIndex = "model.safetensors.index.json";
+const safetensorsIndex = "model.safetensors.index.json";
 
 const configFiles: ReadonlySet<string> = new Set([
   "config.json",

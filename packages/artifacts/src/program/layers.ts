@@ -20,33 +20,32 @@ interface DecoderBuffers {
   readonly activated: BufferRef;
 }
 
-export interface AttentionOptions {
-  /** Which projections have a bias. */
+interface AttentionOptions {
+  /** Which projections have a bias; default as configured. */
   readonly qkvBias?: boolean | undefined;
   readonly outputBias?: boolean | undefined;
   /** RMS norm of q and k before rotation: of each head (Qwen3) or of all heads together (OLMo 2). */
   readonly queryKeyNorm?: "head" | "whole" | undefined;
   /** q, k and v are one tensor, `qkv_proj` (Phi-3). */
-  readonly fused?: boolean | undefined;
+  readonly isFused?: boolean | undefined;
   /** `sinks`: a score per head that joins its softmax (GPT-OSS). */
   readonly sinks?: boolean | undefined;
   readonly norms?: BlockNorms | undefined;
 }
 
-export interface GatedMlpOptions {
-  readonly bias?: boolean | undefined;
+interface GatedMlpOptions {
   /** gate and up are one tensor, `gate_up_proj` (Phi-3). */
-  readonly fused?: boolean | undefined;
+  readonly isFused?: boolean | undefined;
   readonly norms?: BlockNorms | undefined;
 }
 
 /** Names, within the layer, of the norms of a block's input and of what it adds to the residual stream. */
-export interface BlockNorms {
+interface BlockNorms {
   readonly before?: string | undefined;
   readonly after?: string | undefined;
 }
 
-export interface LayerBlocks {
+interface LayerBlocks {
   /** Default norm: `input_layernorm` before. */
   attention(options?: AttentionOptions): void;
   /** Default norm: `post_attention_layernorm` before. */
@@ -141,6 +140,14 @@ export function decoder(
   });
 }
 
+/** Llama's layers, which several families have with other numbers. */
+export function llamaProgram(builder: ProgramBuilder): ModelPlan {
+  return decoder(builder, (layer) => {
+    layer.attention();
+    layer.gatedMlp();
+  });
+}
+
 /** Projections, rotation and attention over the KV cache; grouped queries where there are fewer kv heads. */
 function attention(
   builder: ProgramBuilder,
@@ -159,14 +166,14 @@ function attention(
   const k: BufferRef = { buffer, column: qWidth, width: kvWidth };
   const v: BufferRef = { buffer, column: qWidth + kvWidth, width: kvWidth };
 
-  const bias = options.qkvBias ?? false;
+  const bias = options.qkvBias ?? config.attentionBias;
   const separate = [
     { name: `${name}.q_proj`, rows: qWidth, bias },
     { name: `${name}.k_proj`, rows: kvWidth, bias },
     { name: `${name}.v_proj`, rows: kvWidth, bias },
   ];
   const fused = [{ name: `${name}.qkv_proj`, rows: qWidth + 2 * kvWidth, bias }];
-  builder.project(input, options.fused === true ? fused : separate, hiddenSize, buffers.qkv);
+  builder.project(input, options.isFused === true ? fused : separate, hiddenSize, buffers.qkv);
   const { queryKeyNorm } = options;
   if (queryKeyNorm !== undefined) {
     builder.norm(`${name}.q_norm.weight`, q, q, queryKeyNorm === "head" ? { groupSize: headDim } : {});
@@ -196,7 +203,13 @@ function attention(
   });
   builder.project(
     buffers.attended,
-    [{ name: `${name}.o_proj`, rows: hiddenSize, bias: options.outputBias ?? false }],
+    [
+      {
+        name: `${name}.o_proj`,
+        rows: hiddenSize,
+        bias: options.outputBias ?? config.attentionOutputBias ?? false,
+      },
+    ],
     qWidth,
     buffers.update,
   );
@@ -208,11 +221,11 @@ function gatedMlp(
   buffers: DecoderBuffers,
   input: BufferRef,
   layer: number,
-  { bias = false, fused = false }: GatedMlpOptions,
+  { isFused = false }: GatedMlpOptions,
 ): void {
-  const { hiddenSize, intermediateSize, hiddenActivation } = builder.config;
+  const { hiddenSize, intermediateSize, hiddenActivation, mlpBias: bias } = builder.config;
   const name = `model.layers.${layer}.mlp`;
-  const projections = fused
+  const projections = isFused
     ? [{ name: `${name}.gate_up_proj`, rows: 2 * intermediateSize, bias }]
     : [
         { name: `${name}.gate_proj`, rows: intermediateSize, bias },

@@ -7,11 +7,15 @@ import type { ProgramBuilder } from "./program-builder.js";
 /** Names within the layer. */
 export interface ExpertNames {
   readonly router: string;
-  /** Of one expert's tensors, without `.weight`. */
-  readonly expert: (index: number) => { readonly gate: string; readonly up: string; readonly down: string };
+  /** Of one expert's tensors, without `.weight`; `*` stands for every index. */
+  readonly expert: (index: number | "*") => {
+    readonly gate: string;
+    readonly up: string;
+    readonly down: string;
+  };
   /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
   readonly fused: { readonly gateUp: string; readonly down: string };
-  /** Names of the biases beside `fused`, gate's and up's in turn; present where the router and every expert have biases. */
+  /** Biases of the `fused` tensors, gate's and up's interleaved; present where the router and every expert have biases. */
   readonly biases?: { readonly gateUp: string; readonly down: string };
   /** Of the expert that every token goes to and of its gate. */
   readonly shared?: { readonly mlp: string; readonly gate: string };
@@ -29,7 +33,7 @@ export const qwenExpertNames: ExpertNames = {
 };
 
 /** Activation buffers of a mixture's layers. */
-export interface ExpertBuffers {
+interface ExpertBuffers {
   /** The router's scores, then that of the shared expert's gate. */
   readonly scores: BufferRef;
   readonly shared:

@@ -2,7 +2,7 @@ import type { BufferRef, ExpertWeights, Matrix, Op, ProgramSpec, Vector } from "
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 
 /**
- * A model's program before its weights are in memory: the backend's ops with plans where handles will stand.
+ * A model's program before its weights are in memory: the backend's ops with plans in place of weight handles.
  * Planning reads names and shapes alone, so a checkpoint that does not fit is refused before a byte is packed.
  */
 export interface ModelPlan {
@@ -41,6 +41,16 @@ export interface VectorPlan {
   readonly kind: "vector";
   readonly length: number;
   readonly sources: readonly TensorInfo[];
+}
+
+/** The matrices and vectors within an op, those of its experts included. */
+export function weightsIn(value: unknown): (MatrixPlan | VectorPlan)[] {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return [];
+  return isWeight(value) ? [value] : Object.values(value).flatMap(weightsIn);
+}
+
+function isWeight(value: object): value is MatrixPlan | VectorPlan {
+  return "kind" in value && (value.kind === "matrix" || value.kind === "vector");
 }
 
 type PlannedField<F> = F extends Matrix

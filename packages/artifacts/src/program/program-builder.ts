@@ -15,14 +15,14 @@ import type {
 } from "./model-plan.js";
 
 /** One of the tensors that share an input: its name without `.weight`, and how many outputs it gives. */
-export interface Projection {
+interface Projection {
   readonly name: string;
   readonly rows: number;
   readonly bias?: boolean;
 }
 
 /** Projections of one input as one matrix. */
-export interface ProjectionGroup {
+interface ProjectionGroup {
   readonly weight: MatrixPlan;
   readonly bias?: VectorPlan;
 }
@@ -30,7 +30,7 @@ export interface ProjectionGroup {
 /** Records a model's ops and looks its tensors up, checking each shape against what the configuration implies. */
 export class ProgramBuilder {
   readonly config: ModelConfig;
-  readonly #tensors: ReadonlyMap<string, TensorInfo>;
+  readonly #tensors: ReadonlyMap<string, TensorInfo> | undefined;
   readonly #buffers: number[] = [];
   readonly #ops: PlannedOp[] = [];
   readonly #matrices = new Map<string, MatrixPlan>();
@@ -38,7 +38,8 @@ export class ProgramBuilder {
   readonly #adaptable = new Map<string, AdaptableModule>();
   #numSites = 0;
 
-  constructor(config: ModelConfig, tensors: ReadonlyMap<string, TensorInfo>) {
+  /** @param tensors absent: plans with placeholder tensors in bf16, for sizes alone */
+  constructor(config: ModelConfig, tensors?: ReadonlyMap<string, TensorInfo>) {
     this.config = config;
     this.#tensors = tensors;
   }
@@ -54,14 +55,14 @@ export class ProgramBuilder {
   }
 
   has(name: string): boolean {
-    return this.#tensors.has(name);
+    return this.#tensors?.has(name) ?? false;
   }
 
   find(name: string): TensorInfo | undefined {
-    return this.#tensors.get(name);
+    return this.#tensors?.get(name);
   }
 
-  /** The tensor `[rows, cols]` as a matrix; asking twice gives the same plan. */
+  /** The tensor `[rows, cols]` as a matrix; the same plan object each time. */
   matrix(name: string, rows: number, cols: number): MatrixPlan {
     const known = this.#matrices.get(name);
     if (known !== undefined) return known;
@@ -199,7 +200,7 @@ export class ProgramBuilder {
     });
   }
 
-  /** A number for the linear of this matrix, by which adapters reach the modules stacked in it. */
+  /** The site number of this matrix's linear; adapters address the modules stacked in it by site and column. */
   #site({ sources, cols }: MatrixPlan): number {
     const site = this.#numSites;
     this.#numSites += 1;
@@ -219,7 +220,9 @@ export class ProgramBuilder {
       hidden,
       head,
       adaptable: this.#adaptable,
-      unusedTensors: [...this.#tensors.keys()].filter((name) => !this.#used.has(name) && !isDerived(name)),
+      unusedTensors: [...(this.#tensors?.keys() ?? [])].filter(
+        (name) => !this.#used.has(name) && !isDerived(name),
+      ),
     };
   }
 
@@ -236,6 +239,10 @@ export class ProgramBuilder {
   }
 
   #tensor(name: string, shape: readonly number[]): TensorInfo {
+    if (this.#tensors === undefined) {
+      const byteLength = 2 * shape.reduce((product, size) => product * size, 1);
+      return { name, type: "bf16", shape, path: "", offset: 0, byteLength };
+    }
     const tensor = this.#tensors.get(name);
     if (tensor === undefined) {
       throw new OctavoError(
@@ -255,7 +262,7 @@ export class ProgramBuilder {
   }
 }
 
-/** Of a vector that holds two in turn, the one that begins at `first`. */
+/** Elements `first`, `first` + 2, ... of a vector that interleaves two. */
 function everySecond(tensor: TensorInfo, first: number): TensorInfo {
   const length = tensor.shape[0] ?? 0;
   const step = { first, every: 2, elementBytes: tensor.byteLength / length };
@@ -271,7 +278,7 @@ function shapeText(shape: readonly number[]): string {
   return `[${shape.join(", ")}]`;
 }
 
-/** A hint for renamed tensors: up to three names that end alike. */
+/** A hint for renamed tensors: up to three names with the same ending. */
 function closestNames(name: string, names: Iterable<string>): string {
   const tail = name.split(".").slice(-2).join(".");
   const alike: string[] = [];

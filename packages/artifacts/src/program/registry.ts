@@ -1,55 +1,69 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
-import { gemma2 } from "../families/gemma2.js";
-import { gemma3 } from "../families/gemma3.js";
-import { gptOss } from "../families/gpt-oss.js";
-import { graniteMoe } from "../families/granite-moe.js";
-import { llama } from "../families/llama.js";
-import { mistral } from "../families/mistral.js";
-import { mixtral } from "../families/mixtral.js";
+import { gemmaFamily } from "../families/gemma.js";
+import { gemma2Family } from "../families/gemma2.js";
+import { gemma3Family } from "../families/gemma3.js";
+import { gptOssFamily } from "../families/gpt-oss.js";
+import { graniteFamily } from "../families/granite.js";
+import { graniteMoeFamily } from "../families/granite-moe.js";
+import { llamaFamily } from "../families/llama.js";
+import { mistralFamily } from "../families/mistral.js";
+import { mixtralFamily } from "../families/mixtral.js";
+import { olmo2Family } from "../families/olmo2.js";
+import { olmoeFamily } from "../families/olmoe.js";
+import { phi3Family } from "../families/phi3.js";
+import { qwen2Family } from "../families/qwen2.js";
+import { qwen2MoeFamily } from "../families/qwen2-moe.js";
+import { qwen3Family } from "../families/qwen3.js";
+import { qwen3MoeFamily } from "../families/qwen3-moe.js";
+import { smolLm3Family } from "../families/smollm3.js";
 import type { ModelConfig } from "./model-config.js";
 import type { ModelFamily } from "./model-family.js";
 import type { ModelPlan } from "./model-plan.js";
-import { olmo2 } from "../families/olmo2.js";
-import { olmoe } from "../families/olmoe.js";
-import { phi3 } from "../families/phi3.js";
 import { ProgramBuilder } from "./program-builder.js";
-import { qwen2Moe, qwen3Moe } from "../families/qwen-moe.js";
-import { qwen2 } from "../families/qwen2.js";
-import { qwen3 } from "../families/qwen3.js";
 
-/** A new family enters here: one file beside this one and one row. */
-const families: readonly ModelFamily[] = [
-  llama,
-  mistral,
-  mixtral,
-  qwen2,
-  qwen2Moe,
-  qwen3,
-  qwen3Moe,
-  gemma2,
-  gemma3,
-  phi3,
-  olmo2,
-  olmoe,
-  graniteMoe,
-  gptOss,
+/** Every family; a new one is a file in `families/` and a line here. */
+export const modelFamilies: readonly ModelFamily[] = [
+  llamaFamily,
+  graniteFamily,
+  smolLm3Family,
+  mistralFamily,
+  mixtralFamily,
+  qwen2Family,
+  qwen2MoeFamily,
+  qwen3Family,
+  qwen3MoeFamily,
+  gemmaFamily,
+  gemma2Family,
+  gemma3Family,
+  phi3Family,
+  olmo2Family,
+  olmoeFamily,
+  graniteMoeFamily,
+  gptOssFamily,
 ];
 
-const familyOf: ReadonlyMap<string, ModelFamily> = new Map(
-  families.flatMap((family) => family.architectures.map((architecture) => [architecture, family] as const)),
+const byArchitecture: ReadonlyMap<string, ModelFamily> = new Map(
+  modelFamilies.map((family) => [family.architecture, family]),
 );
 
-export const supportedArchitectures: readonly string[] = [...familyOf.keys()];
+export const supportedArchitectures: readonly string[] = [...byArchitecture.keys()];
 
-/** The program of a checkpoint; throws `artifact_unsupported` for an unknown architecture. */
-export function planModel(config: ModelConfig, tensors: ReadonlyMap<string, TensorInfo>): ModelPlan {
-  const family = familyOf.get(config.architecture);
-  if (family === undefined) {
-    throw new OctavoError(
-      "artifact_unsupported",
-      `The architecture "${config.architecture}" is not supported. Supported: ${supportedArchitectures.join(", ")}.`,
-    );
-  }
-  return family.plan(new ProgramBuilder(config, tensors));
+/** @throws OctavoError `artifact_unsupported` for an unknown architecture */
+export function modelFamily(architecture: string): ModelFamily {
+  const family = byArchitecture.get(architecture);
+  if (family !== undefined) return family;
+  throw new OctavoError(
+    "artifact_unsupported",
+    `The architecture "${architecture}" is not supported. Supported: ${supportedArchitectures.join(", ")}.`,
+  );
+}
+
+/**
+ * The program of a checkpoint.
+ * @param tensors absent: those that a checkpoint of this configuration would have
+ * @throws OctavoError `artifact_unsupported` for an unknown architecture, `artifact_invalid` for tensors that do not fit
+ */
+export function planModel(config: ModelConfig, tensors?: ReadonlyMap<string, TensorInfo>): ModelPlan {
+  return modelFamily(config.architecture).plan(new ProgramBuilder(config, tensors));
 }

@@ -17,7 +17,6 @@ export function openSafetensors(
   folder: string,
   files: readonly string[],
   name: string,
-  supported: readonly string[],
   quantization: string | undefined,
 ): Checkpoint {
   const configPath = join(folder, "config.json");
@@ -25,12 +24,12 @@ export function openSafetensors(
   if (json === undefined) {
     throw new OctavoError("artifact_not_found", `${folder}: holds neither a config.json nor a .gguf file`);
   }
-  // The config is judged before the weights, so that an unsupported model is named as such.
-  readConfigJson(configPath, json, supported, "bf16");
+  // Read before the weights, so that an unsupported model is reported as such.
+  readConfigJson(configPath, json, "bf16");
   const stored = readSafetensorsFolder(folder);
   if (stored === undefined) throw noWeights(folder, files);
   const tensors = readTensors(stored, folder, readQuantizationConfig(folder, configPath, json), quantization);
-  const config = readConfigJson(configPath, json, supported, storageOf(tensors.values()));
+  const config = readConfigJson(configPath, json, storageOf(tensors.values()));
   const generation = readGenerationConfig(join(folder, "generation_config.json"));
   const tokenizer = readTokenizerFolder(folder);
   const ends = [...config.eosTokenIds, ...generation.eosTokenIds, ...tokenizerEndId(tokenizer)];

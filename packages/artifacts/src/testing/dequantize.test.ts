@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createCpuBackend } from "@octavo/kernels";
-import { ggmlLayouts } from "../gguf/gguf-types.js";
+import { ggmlLayouts } from "../gguf/types.js";
 import { dequantize } from "./dequantize.js";
 import type { StoredType } from "./quantize.js";
 import { readRows } from "./read-rows.js";

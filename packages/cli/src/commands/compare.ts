@@ -1,89 +1,62 @@
-import { writeFile } from "node:fs/promises";
+import { loadingOptions } from "@octavo/engine/options";
+import { option } from "@octavo/protocol/options";
 import { compareModels, type CompareProgress, renderHtml, renderTable } from "@octavo/studio/compare";
-import { OctavoError } from "@octavo/protocol";
-import { Command, Option } from "commander";
+import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
+import { writeTextOf } from "../output/files.js";
 import { createLoadingLine } from "../output/loading-line.js";
-import { parseCount } from "../options/parse.js";
-
-const kvCacheTypes = ["auto", "f32", "f16", "bf16", "int8"] as const;
-type KvCacheType = (typeof kvCacheTypes)[number];
-
-interface CompareFlags {
-  readonly data: string;
-  readonly limit?: number;
-  readonly kvCacheDtype?: KvCacheType;
-  readonly variantKvCacheDtype?: KvCacheType;
-  readonly threads?: number;
-  readonly resamples: number;
-  readonly seed: number;
-  readonly json?: boolean;
-  readonly html?: string;
-}
 
 /** `octavo compare BASELINE VARIANT`: what an artifact changes, token by token. Exit code 2 says drift. */
-export function compareCommand(): Command {
-  return new Command("compare")
-    .description("run two artifacts of one model over the same tokens and say what the second one changes")
-    .argument("<baseline>", "folder, .gguf file or Hugging Face id")
-    .argument("<variant>", "the same model in another form")
-    .requiredOption(
+export const compareCommand = defineCommand({
+  arguments: {
+    "<baseline>": "folder, .gguf file or Hugging Face id",
+    "<variant>": "the same model in another form",
+  },
+  options: {
+    data: option.text(
       "--data <file>",
       "JSON lines of {messages, tools?}, {messages, completion}, {prompt, completion} or {text}",
-    )
-    .option("--limit <n>", "take the first n lines", parseCount(1))
-    .addOption(new Option("--kv-cache-dtype <type>", "type of cached keys and values").choices(kvCacheTypes))
-    .addOption(
-      new Option("--variant-kv-cache-dtype <type>", "the variant's, where it is another").choices(
-        kvCacheTypes,
-      ),
-    )
-    .option("--threads <n>", "compute threads (default: the machine's cores)", parseCount(1, 1024))
-    .option("--resamples <n>", "resamples of the bootstrap", parseCount(200, 100_000), 2000)
-    .option("--seed <n>", "seed of the resamples", parseCount(0), 1)
-    .option("--html <file>", "write a page with plots, readable without a network")
-    .option("--json", "print the comparison as JSON instead of a table")
-    .action((baseline: string, variant: string, flags: CompareFlags) => compare(baseline, variant, flags));
-}
-
-async function compare(baseline: string, variant: string, flags: CompareFlags): Promise<void> {
-  const loading = createLoadingLine(process.stderr);
-  const comparison = await interruptible((signal) =>
-    compareModels({
-      baseline,
-      variant,
-      dataPath: flags.data,
-      limit: flags.limit,
-      kvCacheDtype: flags.kvCacheDtype,
-      variantKvCacheDtype: flags.variantKvCacheDtype,
-      numThreads: flags.threads,
-      resamples: flags.resamples,
-      seed: flags.seed,
-      signal,
-      onLoadProgress: loading.update,
-      onWarning: loading.warn,
-      onProgress: showProgress,
+      { isRequired: true },
+    ),
+    limit: option.integer("--limit <n>", "take the first n lines", { min: 1, defaultText: "all" }),
+    kvCacheDtype: { ...loadingOptions.kvCacheDtype, group: "Options" },
+    variantKvCacheDtype: option.of(
+      loadingOptions.kvCacheDtype.type,
+      "--variant-kv-cache-dtype <type>",
+      "the variant's",
+      { defaultText: "the baseline's" },
+    ),
+    numThreads: { ...loadingOptions.numThreads, group: "Options" },
+    resamples: option.integer("--resamples <n>", "resamples of the bootstrap", {
+      min: 200,
+      max: 100_000,
+      default: 2000,
     }),
-  ).finally(() => loading.end());
-  process.stdout.write(flags.json ? `${JSON.stringify(comparison, null, 2)}\n` : renderTable(comparison));
-  if (flags.html !== undefined) await writePage(flags.html, renderHtml(comparison));
-  if (comparison.verdict.verdict === "drift") process.exitCode = 2;
-}
+    seed: option.integer("--seed <n>", "seed of the resamples", { min: 0, default: 1 }),
+    html: option.text("--html <file>", "write a self-contained HTML page with plots"),
+    json: option.toggle("--json", "print the comparison as JSON instead of a table"),
+  },
+  async run({ data, html, json, ...options }, baseline: string, variant: string) {
+    const loading = createLoadingLine(process.stderr);
+    const comparison = await interruptible((signal) =>
+      compareModels({
+        ...options,
+        baseline,
+        variant,
+        dataPath: data,
+        signal,
+        onLoadProgress: loading.update,
+        onWarning: loading.warn,
+        onProgress: showProgress,
+      }),
+    ).finally(() => loading.end());
+    process.stdout.write(json ? `${JSON.stringify(comparison, null, 2)}\n` : renderTable(comparison));
+    if (html !== undefined) await writeTextOf("html", html, renderHtml(comparison));
+    if (comparison.verdict.verdict === "drift") process.exitCode = 2;
+  },
+});
 
-/** What was compared for minutes is printed by then. */
-async function writePage(path: string, page: string): Promise<void> {
-  try {
-    await writeFile(path, page);
-  } catch (cause) {
-    const { code = "unknown" } = cause as NodeJS.ErrnoException;
-    throw new OctavoError("invalid_option", `--html: ${path} cannot be written (${code})`, {
-      param: "html",
-      cause,
-    });
-  }
-}
-
-/** One line, redrawn on a terminal; elsewhere nobody watches. */
+/** One line, redrawn on a terminal; elsewhere nothing. */
 function showProgress({ doneTokens, totalTokens }: CompareProgress): void {
   if (!process.stderr.isTTY) return;
   process.stderr.write(

@@ -1,99 +1,87 @@
-import { OctavoError } from "@octavo/protocol";
-import { defaultStoreFolder, SpanQuery, type UsageGroup, usageGroups } from "@octavo/tracing/store";
-import { Command, Option } from "commander";
+import { OctavoError } from "@octavo/protocol/errors";
+import { given, inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
+import { defaultStoreFolder, SpanQuery, usageGroups } from "@octavo/tracing/store";
+import { defineCommand } from "../command.js";
 import { type CostReport, costReport, machinesOf } from "../costs/cost-report.js";
 import { namedPrices, readPriceTable } from "../costs/price-table.js";
 import { readMeteringLogs } from "../costs/read-metering-log.js";
 import { readVerdicts } from "../costs/read-verdicts.js";
 import { renderCosts } from "../costs/render-costs.js";
-import type { Usage, UsageFilter } from "../costs/usage.js";
-import { parseCount, parseNumber } from "../options/parse.js";
-import { parsePast } from "../options/parse-time.js";
+import type { RecordedUsage, UsageFilter } from "../costs/usage.js";
+import { past } from "../options/times.js";
 
-interface CostFlags {
-  readonly log?: readonly string[];
-  readonly store: string;
-  readonly by: UsageGroup;
-  readonly rate?: number;
-  readonly replicas: number;
-  readonly since?: number;
-  readonly until?: number;
-  readonly model?: string;
-  readonly tenant?: string;
-  readonly feature?: string;
-  readonly evaluations?: string;
-  readonly passScore: number;
-  readonly prices?: string;
-  readonly compare?: readonly string[];
-  readonly json?: boolean;
-}
+const rows = {
+  log: option.texts("--log <file...>", "metering logs, as octavo serve --metering-log writes them"),
+  store: option.text("--store <folder>", "without a log: where octavo serve --trace-store kept spans", {
+    default: defaultStoreFolder(),
+    defaultText: "that of octavo serve --trace-store auto",
+  }),
+  by: option.choice(usageGroups, "--by <field>", "group by", { default: "feature" as const }),
+  rate: option.number("--rate <dollars>", "what a machine costs per hour", {
+    min: 0,
+    defaultText: "as recorded",
+  }),
+  replicas: option.integer("--replicas <n>", "with a store: machines that it has spans of", {
+    min: 1,
+    max: 100_000,
+    default: 1,
+  }),
+  ...inGroup("Requests", {
+    sinceMs: option.of(past, "--since <time>", "requests after: a date, or a time span such as 24h"),
+    untilMs: option.of(past, "--until <time>", "requests before"),
+    model: option.text("--model <name>", "of one model"),
+    tenant: option.text("--tenant <name>", "of one tenant"),
+    feature: option.text("--feature <name>", "of one feature"),
+  }),
+  evaluations: option.text("--evaluations <file>", "which traces were good, one JSON object a line", {
+    defaultText: "those that ended well",
+  }),
+  passScore: option.number("--pass-score <score>", "lowest score of an evaluation that passes", {
+    default: 0.5,
+  }),
+  prices: option.text("--prices <file>", "prices of managed APIs", {
+    defaultText: "those that came with Octavo",
+  }),
+  compare: option.texts("--compare <name...>", "which of them to compare with", { defaultText: "all" }),
+  json: option.toggle("--json", "print the report as JSON"),
+};
+
+type CostFlags = ResolvedOptions<typeof rows>;
 
 /** `octavo costs`: what requests cost, by feature, tenant or model, and what the same tokens would cost elsewhere. */
-export function costsCommand(): Command {
-  return new Command("costs")
-    .description("what requests cost, from a metering log or a trace store")
-    .option("--log <file...>", "metering logs, as octavo serve --metering-log writes them")
-    .option(
-      "--store <folder>",
-      "without a log: where octavo serve --trace-store kept spans",
-      defaultStoreFolder(),
-    )
-    .addOption(new Option("--by <fact>", "told apart by").choices(usageGroups).default("feature"))
-    .option("--rate <dollars>", "what a machine costs per hour (default: as recorded)", parseNumber(0))
-    .option("--replicas <n>", "with a store: machines whose spans it has", parseCount(1, 100_000), 1)
-    .option("--since <time>", "requests after: a date, or a time span such as 24h", (text) => parsePast(text))
-    .option("--until <time>", "requests before", (text) => parsePast(text))
-    .option("--model <name>", "of one model")
-    .option("--tenant <name>", "of one tenant")
-    .option("--feature <name>", "of one feature")
-    .option(
-      "--evaluations <file>",
-      "which traces were good, one JSON object a line (default: those that ended well)",
-    )
-    .option(
-      "--pass-score <score>",
-      "an evaluation passes from this score on",
-      parseNumber(Number.NEGATIVE_INFINITY),
-      0.5,
-    )
-    .option("--prices <file>", "prices of managed APIs (default: those that came with Octavo)")
-    .option("--compare <name...>", "which of them (default: all)")
-    .option("--json", "print the report as JSON")
-    .action(costs);
-}
+export const costsCommand = defineCommand({
+  options: rows,
+  async run(flags) {
+    const table = await readPriceTable(flags.prices);
+    const prices = namedPrices(table, flags.compare);
+    const verdicts =
+      flags.evaluations === undefined ? new Map() : await readVerdicts(flags.evaluations, flags.passScore);
+    const { sinceMs, untilMs, model, tenant, feature } = flags;
+    const filter = given({ sinceMs, untilMs, model, tenant, feature });
+    const usage =
+      flags.log === undefined
+        ? await usageOfStore(flags, filter, verdicts)
+        : await readMeteringLogs(flags.log, filter, flags.by, verdicts);
+    const report = costReport(usage, {
+      by: flags.by,
+      dollarsPerHour: flags.rate,
+      prices,
+      pricesAsOf: table.asOf,
+    });
+    process.stdout.write(flags.json ? `${JSON.stringify(wireReport(report))}\n` : renderCosts(report));
+  },
+});
 
-async function costs(flags: CostFlags): Promise<void> {
-  const table = await readPriceTable(flags.prices);
-  const prices = namedPrices(table, flags.compare);
-  const verdicts =
-    flags.evaluations === undefined ? new Map() : await readVerdicts(flags.evaluations, flags.passScore);
-  const filter = filterOf(flags);
-  const usage =
-    flags.log === undefined
-      ? await usageOfStore(flags, filter, verdicts)
-      : await readMeteringLogs(flags.log, filter, flags.by, verdicts);
-  const report = costReport(usage, {
-    by: flags.by,
-    dollarsPerHour: flags.rate,
-    prices,
-    pricesAsOf: table.asOf,
-  });
-  process.stdout.write(flags.json === true ? `${JSON.stringify(wireReport(report))}\n` : renderCosts(report));
-}
-
-/** A store knows no idle time: it is what is left of the time that the machines were there. */
+/** A store records no idle time: it is the machines' time less what was computed. */
 async function usageOfStore(
   flags: CostFlags,
   filter: UsageFilter,
   verdicts: ReadonlyMap<string, boolean>,
-): Promise<Usage> {
+): Promise<RecordedUsage> {
   using query = await SpanQuery.open(flags.store);
   const { groups, span: covered } = await query.usage(filter, flags.by, verdicts);
   const { sinceMs, untilMs } = filter;
-  const everyone = await query.usage(
-    { ...(sinceMs === undefined ? {} : { sinceMs }), ...(untilMs === undefined ? {} : { untilMs }) },
-    "model",
-  );
+  const everyone = await query.usage(given({ sinceMs, untilMs }), "model");
   const whole = everyone.span ?? covered;
   const span = whole && {
     fromMs: sinceMs ?? whole.fromMs,
@@ -107,16 +95,6 @@ async function usageOfStore(
     groups: groups.map(({ computeSeconds, ...use }) => ({ ...use, gpuSeconds: computeSeconds })),
     machine: span && machinesOf(span, flags.replicas, computing),
     unreadable: 0,
-  };
-}
-
-function filterOf({ since, until, model, tenant, feature }: CostFlags): UsageFilter {
-  return {
-    ...(since === undefined ? {} : { sinceMs: since }),
-    ...(until === undefined ? {} : { untilMs: until }),
-    ...(model === undefined ? {} : { model }),
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(feature === undefined ? {} : { feature }),
   };
 }
 

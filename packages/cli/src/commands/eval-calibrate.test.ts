@@ -4,17 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import type { EvalReport } from "@octavo/evals";
-import { type FakeServer, startFakeServer } from "../testing/fake-server.js";
+import { type ScriptedServer, startScriptedServer } from "../testing/scripted-server.js";
 import { type EndedOctavo, runOctavo } from "../testing/run-octavo.js";
 
 let folder = "";
-let server: FakeServer;
+let server: ScriptedServer;
 let url = "";
 
 /** A model that is always polite, and a judge that takes an answer with "please" for a polite one. */
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "octavo-calibrate-"));
-  server = await startFakeServer((request, { messages }, response) => {
+  server = await startScriptedServer((request, { messages }, response) => {
     if (request.method !== "POST") {
       response.writeHead(404).end();
       return;

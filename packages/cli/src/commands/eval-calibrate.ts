@@ -10,84 +10,74 @@ import {
   type PositionBias,
   reportCalibration,
 } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol";
-import { Command } from "commander";
-import { datasetFlags, datasetOptions, type DatasetFlags } from "../eval/dataset-flags.js";
-import { evalAction } from "../eval/eval-action.js";
+import { option } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
+import { datasetOptions, datasetRows, evaluatorOf, judgeRows, keyOf } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
-import { parseCount } from "../options/parse.js";
 import { printable } from "../output/text-table.js";
 
-interface CalibrateFlags extends DatasetFlags {
-  readonly judge: string;
-  readonly judgeModel: string;
-  readonly judgeKeyEnv?: string;
-  readonly evaluator: readonly string[];
-  readonly outputField: string;
-  readonly labelField: string;
-  readonly baselineField: string;
-  readonly minimum: number;
-  readonly concurrency: number;
-  readonly json?: boolean;
-}
-
-/** `octavo eval calibrate`: how far a judge can be believed, by cases that people labelled. */
-export function evalCalibrateCommand(): Command {
-  const command = new Command("calibrate")
-    .description("hold a judge against people's labels")
-    .argument("<file>", "cases with answers, and labels where there are any");
-  return datasetFlags(command)
-    .requiredOption("--judge <url>", "server of the model that judges")
-    .requiredOption("--judge-model <name>", "its model")
-    .option("--judge-key-env <name>", "environment variable with its key")
-    .requiredOption("--evaluator <name...>", "judged evaluators, as octavo eval list names them, or as JSON")
-    .option("--output-field <name>", "where a case has the answer that was labelled", "output")
-    .option(
+/** `octavo eval calibrate`: how far a judge can be trusted, by cases that people labelled. */
+export const evalCalibrateCommand = defineCommand({
+  arguments: { "<file>": "cases with answers, and labels where there are any" },
+  options: {
+    ...datasetRows,
+    ...judgeRows,
+    judge: { ...judgeRows.judge, isRequired: true },
+    judgeModel: { ...judgeRows.judgeModel, isRequired: true },
+    evaluator: option.texts(
+      "--evaluator <name...>",
+      "judged evaluators, as octavo eval list names them, or as JSON",
+      { isRequired: true },
+    ),
+    outputField: option.text("--output-field <name>", "field with the answer that was labelled", {
+      default: "output",
+    }),
+    labelField: option.text(
       "--label-field <name>",
-      "where it has the label: pass or fail, or one for each evaluator",
-      "label",
-    )
-    .option("--baseline-field <name>", "where it has the answer that it is compared with", "baseline")
-    .option("--minimum <n>", "labels of each kind below which nothing is said", parseCount(2), 10)
-    .option("--concurrency <n>", "questions in flight", parseCount(1, 1024), 8)
-    .option("--json", "print JSON")
-    .action(evalAction(calibrate));
-}
-
-async function calibrate(file: string, flags: CalibrateFlags): Promise<void> {
-  const key = flags.judgeKeyEnv === undefined ? undefined : process.env[flags.judgeKeyEnv];
-  if (flags.judgeKeyEnv !== undefined && key === undefined)
-    throw new OctavoError("invalid_option", `--judge-key-env: ${flags.judgeKeyEnv} is not set`, {
-      param: "judgeKeyEnv",
+      "field with the label: pass or fail, or one for each evaluator",
+      { default: "label" },
+    ),
+    baselineField: option.text("--baseline-field <name>", "field with the answer that it is compared with", {
+      default: "baseline",
+    }),
+    minimum: option.integer("--minimum <n>", "labels of each kind that are needed for a result", {
+      min: 2,
+      default: 10,
+    }),
+    concurrency: option.integer("--concurrency <n>", "judge requests in flight", {
+      min: 1,
+      max: 1024,
+      default: 8,
+    }),
+    json: option.toggle("--json", "print JSON"),
+  },
+  async run(flags, file: string) {
+    const { outputField, labelField, baselineField, minimum: minimumPerLabel, concurrency } = flags;
+    const apiKey = keyOf("judge-key-env", flags.judgeKeyEnv);
+    const judge = openAiJudge({
+      baseUrl: flags.judge,
+      model: flags.judgeModel,
+      concurrency,
+      ...(apiKey === undefined ? {} : { apiKey }),
     });
-  const judge = openAiJudge({
-    baseUrl: flags.judge,
-    model: flags.judgeModel,
-    concurrency: flags.concurrency,
-    ...(key === undefined ? {} : { apiKey: key }),
-  });
-  const evaluators = evaluatorTable.create(flags.evaluator.map(specOf), { judge });
-  const calibrations = await interruptible(
-    async (signal) => {
+    const evaluators = evaluatorTable.create(flags.evaluator.map(evaluatorOf), { judge });
+    const calibrations = await interruptible(async (signal) => {
       const results: EvaluatorCalibration[] = [];
+      const settings = { outputField, labelField, baselineField, signal, minimumPerLabel, concurrency };
       for (const evaluator of evaluators) {
-        const { outputField, labelField, baselineField, minimum: minimumPerLabel, concurrency } = flags;
         const dataset = await openDataset(file, datasetOptions(flags));
-        const fields = { outputField, labelField, baselineField };
-        const settings = { ...fields, signal, minimumPerLabel, concurrency };
         results.push(await calibrateEvaluator(evaluator, dataset.cases(), settings));
       }
       return results;
-    },
-    () => undefined,
-  );
-  process.stdout.write(
-    flags.json === true
-      ? `${JSON.stringify(calibrations.map(jsonOf), null, 2)}\n`
-      : calibrations.map(textOf).join("\n"),
-  );
-  process.exitCode = exitCodeOf(calibrations);
-}
+    });
+    process.stdout.write(
+      flags.json
+        ? `${JSON.stringify(calibrations.map(jsonOf), null, 2)}\n`
+        : calibrations.map(textOf).join("\n"),
+    );
+    process.exitCode = exitCodeOf(calibrations);
+  },
+});
 
 function jsonOf(calibration: EvaluatorCalibration): unknown {
   const { report, evaluator, judge, places, cascade } = calibration;
@@ -143,31 +133,19 @@ function linesOf(report: Calibrated): readonly string[] {
 }
 
 function estimate(value: number | undefined, interval: readonly [number, number] | undefined): string {
-  if (value === undefined) return "cannot be said";
+  if (value === undefined) return "unknown";
   return interval === undefined
     ? value.toFixed(3)
     : `${value.toFixed(3)} [${interval.map((end) => end.toFixed(3)).join(", ")}]`;
 }
 
-/** A judge that mostly failed has calibrated nothing; labels that are too few decide nothing. */
+/** A judge that failed on more than 5 % of the cases is broken; too few labels decide nothing. */
 function exitCodeOf(calibrations: readonly EvaluatorCalibration[]): number {
   const isBroken = calibrations.some(({ numFailed, numCases }) => numFailed > 0.05 * numCases);
   if (isBroken) return exitCodes.judge_broken;
   return calibrations.some(({ report }) => report.status === "refused")
     ? exitCodes.inconclusive
     : exitCodes.pass;
-}
-
-function specOf(text: string): unknown {
-  if (!text.trimStart().startsWith("{")) return text;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (cause) {
-    throw new OctavoError("invalid_option", `--evaluator: not JSON: ${text.slice(0, 200)}`, {
-      param: "evaluator",
-      cause,
-    });
-  }
 }
 
 function printableLines(lines: readonly string[]): string {

@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import {
   type Certificate,
   type CertifiedCondition,
@@ -7,64 +6,54 @@ import {
   exitCodes,
   planEvaluation,
 } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol";
-import { Command } from "commander";
+import { OctavoError } from "@octavo/protocol/errors";
+import { inGroup, option } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
 import { configFromFlags } from "../eval/config-from-flags.js";
-import { evalAction } from "../eval/eval-action.js";
-import { targetFlags, type TargetFlags } from "../eval/eval-flags.js";
+import { targetRows } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
-import { parseCount } from "../options/parse.js";
+import { writeTextOf } from "../output/files.js";
 import { printable, textTable, type TextColumn } from "../output/text-table.js";
-
-interface EvalCertifyFlags extends TargetFlags {
-  readonly rounds: number;
-  readonly json?: string;
-}
-
-/** Cases that are taken where `--cases` does not say. */
-const defaultCases = 50;
 
 const shownDivergences = 10;
 
 /** `octavo eval certify`: the same bits, however a request is served. */
-export function evalCertifyCommand(): Command {
-  const command = new Command("certify").description(
-    "compare the logits of each token, bit by bit: alone, cached, in batches, preempted, recomputed",
-  );
-  return targetFlags(command)
-    .option(
-      "--rounds <n>",
-      "batches that each case is in; --concurrency is their size",
-      parseCount(1, 100),
-      2,
-    )
-    .optionsGroup("Output:")
-    .option("--json <file>", "the certificate as JSON; - for standard output")
-    .action(evalAction(evalCertify));
-}
-
-async function evalCertify(flags: EvalCertifyFlags): Promise<void> {
-  if (flags.dataset === undefined)
-    throw new OctavoError("invalid_option", "--dataset: name the cases to certify with", {
-      param: "dataset",
+export const evalCertifyCommand = defineCommand({
+  options: {
+    ...targetRows,
+    cases: { ...targetRows.cases, default: 50 },
+    rounds: option.integer("--rounds <n>", "batches that each case is part of; --concurrency is their size", {
+      min: 1,
+      max: 100,
+      default: 2,
+    }),
+    ...inGroup("Output", {
+      json: option.text("--json <file>", "write the certificate as JSON; - for standard output"),
+    }),
+  },
+  async run(flags) {
+    if (flags.dataset === undefined)
+      throw new OctavoError("invalid_option", "--dataset: name the cases to certify with", {
+        param: "dataset",
+      });
+    const config = configFromFlags(flags);
+    const certificate = await interruptible(async (signal) => {
+      const plan = await planEvaluation(config, { folder: process.cwd(), environment: process.env, signal });
+      const cases: EvalCase[] = [];
+      for (const dataset of plan.datasets) for await (const evalCase of dataset.cases()) cases.push(evalCase);
+      return certify(plan.candidate.target, cases, {
+        seed: flags.seed,
+        batchSize: flags.concurrency,
+        rounds: flags.rounds,
+        signal,
+      });
     });
-  const config = configFromFlags({ ...flags, cases: flags.cases ?? defaultCases });
-  const certificate = await interruptible(async (signal) => {
-    const plan = await planEvaluation(config, { folder: process.cwd(), environment: process.env, signal });
-    const cases: EvalCase[] = [];
-    for (const dataset of plan.datasets) for await (const evalCase of dataset.cases()) cases.push(evalCase);
-    return certify(plan.candidate.target, cases, {
-      seed: flags.seed,
-      batchSize: flags.concurrency,
-      rounds: flags.rounds,
-      signal,
-    });
-  });
-  const json = `${JSON.stringify(certificate, undefined, 2)}\n`;
-  if (flags.json !== undefined && flags.json !== "-") await writeFile(flags.json, json);
-  process.stdout.write(flags.json === "-" ? json : rendered(certificate));
-  process.exitCode = exitCodes[certificate.verdict];
-}
+    if (flags.json !== "-") process.stdout.write(rendered(certificate));
+    if (flags.json !== undefined)
+      await writeTextOf("json", flags.json, `${JSON.stringify(certificate, undefined, 2)}\n`);
+    process.exitCode = exitCodes[certificate.verdict];
+  },
+});
 
 const headlines = {
   pass: "CERTIFIED: the same bits however a request is served",
@@ -89,7 +78,7 @@ function rendered({ verdict, target, model, numCases, conditions, divergences, n
     );
   return [
     headlines[verdict],
-    `${numCases} cases on ${target}${model === undefined ? "" : ` (${model})`}, each held against its run alone with nothing cached`,
+    `${numCases} cases on ${target}${model === undefined ? "" : ` (${model})`}, each compared with its run alone with nothing cached`,
     "",
     textTable(conditions, columns).trimEnd(),
     ...(shown.length === 0 ? [] : ["", "First tokens that differ:", ...shown]),

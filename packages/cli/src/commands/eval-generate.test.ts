@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { startFakeServer } from "../testing/fake-server.js";
+import { startScriptedServer } from "../testing/scripted-server.js";
 import { type EndedOctavo, runOctavo } from "../testing/run-octavo.js";
 
 let folder = "";
@@ -18,7 +18,7 @@ const octavo = (...args: readonly string[]): Promise<EndedOctavo> =>
 const countWords = (text: string): number => text.split(/\s+/).length;
 
 test("RULER's cases fill the lengths that the server counts", async () => {
-  const server = await startFakeServer((request, { model, prompt = "" }, response) => {
+  const server = await startScriptedServer((request, { model, prompt = "" }, response) => {
     response.statusCode = request.url === "/tokenize" && model === "words" ? 200 : 404;
     response.end(JSON.stringify({ count: countWords(prompt) }));
   });

@@ -7,83 +7,73 @@ import {
   openDataset,
   rulerDataset,
   type RulerQuestion,
-  type RulerTaskName,
   rulerTaskNames,
   serverTokens,
 } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol";
-import { Command, Option } from "commander";
-import { evalAction } from "../eval/eval-action.js";
+import { OctavoError } from "@octavo/protocol/errors";
+import { option, valueType } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
+import { keyOf } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
-import { parseCount } from "../options/parse.js";
 
-interface RulerFlags {
-  readonly target: string;
-  readonly model: string;
-  readonly apiKeyEnv?: string;
-  readonly lengths: readonly string[];
-  readonly tasks?: readonly RulerTaskName[];
-  readonly count: number;
-  readonly seed: string;
-  readonly overheadTokens: number;
-  readonly text?: string;
-  readonly questions?: string;
-  readonly out: string;
-}
-
-/** `octavo eval generate`: cases that are drawn anew, as JSON lines. */
-export function evalGenerateCommand(): Command {
-  const ruler = new Command("ruler")
-    .description("RULER's tasks at any length, in the tokens of the model that will be tested")
-    .requiredOption(
+/** `octavo eval generate ruler`: RULER's cases, as JSON lines. */
+export const evalGenerateRulerCommand = defineCommand({
+  options: {
+    target: option.text(
       "--target <url>",
       "the server whose tokens count (POST /tokenize, as Octavo and vLLM have it)",
-    )
-    .requiredOption("--model <name>", "its model")
-    .option("--api-key-env <name>", "environment variable with its key")
-    .option("--lengths <tokens...>", "wanted lengths, with the answer's tokens", ["4K", "8K", "16K"])
-    .addOption(
-      new Option("--tasks <name...>", "tasks (default: all that what is given suffices for)").choices(
-        rulerTaskNames,
-      ),
-    )
-    .option("--count <n>", "cases of each task and length; the benchmark has 500", parseCount(1), 50)
-    .option("--seed <text>", "another seed gives other cases", "1")
-    .option("--overhead-tokens <n>", "tokens that the chat template adds", parseCount(0), 32)
-    .option("--text <file>", "a long text to hide needles in, for the tasks that want one")
-    .option("--questions <file>", "cases with context and expected answers, for qa_1 and qa_2")
-    .option("--out <file>", "where to; - for standard output", "-")
-    .action(evalAction(generateRuler));
-  return new Command("generate").description("draw cases anew").addCommand(ruler);
-}
-
-async function generateRuler(flags: RulerFlags): Promise<void> {
-  const { apiKeyEnv } = flags;
-  const apiKey = apiKeyEnv === undefined ? undefined : process.env[apiKeyEnv];
-  if (apiKeyEnv !== undefined && apiKey === undefined) {
-    throw new OctavoError("invalid_option", `--api-key-env: ${apiKeyEnv} is not set`);
-  }
-  const parseLength = parseCount(1);
-  const base = flags.target.replace(/\/+$/, "");
-  await interruptible(async (signal) => {
-    const server = {
-      baseUrl: /\/v\d+$/.test(base) ? base : `${base}/v1`,
-      model: flags.model,
-      ...(apiKey !== undefined && { apiKey }),
-    };
-    const dataset = rulerDataset({
-      lengthsTokens: flags.lengths.map(parseLength),
-      count: flags.count,
-      seed: flags.seed,
-      overheadTokens: flags.overheadTokens,
-      countTokens: serverTokens(server, signal),
-      ...(flags.tasks !== undefined && { tasks: flags.tasks }),
-      ...(flags.text !== undefined && { text: await readText(flags.text) }),
-      ...(flags.questions !== undefined && { questions: await readQuestions(flags.questions) }),
+      { isRequired: true },
+    ),
+    model: option.text("--model <name>", "its model", { isRequired: true }),
+    apiKeyEnv: option.text("--api-key-env <name>", "environment variable with its key"),
+    lengths: option.of(
+      valueType.list(valueType.integer({ min: 1 })),
+      "--lengths <tokens...>",
+      "lengths in tokens, the answer's included, e.g. 4K 8K",
+      { default: [4096, 8192, 16_384] },
+    ),
+    tasks: option.choices(rulerTaskNames, "--tasks <name...>", "tasks", {
+      defaultText: "all whose files are given",
+    }),
+    count: option.integer("--count <n>", "cases of each task and length; the benchmark has 500", {
+      min: 1,
+      default: 50,
+    }),
+    seed: option.text("--seed <text>", "another seed gives other cases", { default: "1" }),
+    overheadTokens: option.integer("--overhead-tokens <n>", "tokens that the chat template adds", {
+      min: 0,
+      default: 32,
+    }),
+    text: option.text("--text <file>", "a long text to hide needles in, for the tasks that need one"),
+    questions: option.text(
+      "--questions <file>",
+      "cases with context and expected answers, for qa_1 and qa_2",
+    ),
+    out: option.text("--out <file>", "output file; - for standard output", { default: "-" }),
+  },
+  async run(flags) {
+    const apiKey = keyOf("api-key-env", flags.apiKeyEnv);
+    const base = flags.target.replace(/\/+$/, "");
+    await interruptible(async (signal) => {
+      const server = {
+        baseUrl: /\/v\d+$/.test(base) ? base : `${base}/v1`,
+        model: flags.model,
+        ...(apiKey !== undefined && { apiKey }),
+      };
+      const dataset = rulerDataset({
+        lengthsTokens: flags.lengths,
+        count: flags.count,
+        seed: flags.seed,
+        overheadTokens: flags.overheadTokens,
+        countTokens: serverTokens(server, signal),
+        ...(flags.tasks !== undefined && { tasks: flags.tasks }),
+        ...(flags.text !== undefined && { text: await readText(flags.text) }),
+        ...(flags.questions !== undefined && { questions: await readQuestions(flags.questions) }),
+      });
+      await writeCases(dataset, flags.out);
     });
-    await writeCases(dataset, flags.out);
-  });
-}
+  },
+});
 
 async function readText(path: string): Promise<string> {
   try {
@@ -94,7 +84,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** Questions with what they are answered from; cases without either are no questions over documents. */
+/** Questions with their documents; cases without a context or an expected answer are skipped. */
 async function readQuestions(path: string): Promise<RulerQuestion[]> {
   const questions: RulerQuestion[] = [];
   for await (const { messages, context, expected } of (await openDataset(path)).cases()) {

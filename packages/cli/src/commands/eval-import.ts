@@ -1,56 +1,50 @@
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { detectFormat, importPromptfoo, openDataset, type PromptfooImport } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol";
-import { Command } from "commander";
-import { datasetFlags, datasetOptions, type DatasetFlags } from "../eval/dataset-flags.js";
-import { evalAction } from "../eval/eval-action.js";
-
-interface EvalImportFlags extends DatasetFlags {
-  readonly out: string;
-}
+import { OctavoError } from "@octavo/protocol/errors";
+import { option } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
+import { datasetOptions, datasetRows } from "../eval/eval-rows.js";
 
 /** `octavo eval import FILE`: a promptfoo configuration, or any dataset, as Octavo writes them. */
-export function evalImportCommand(): Command {
-  const command = new Command("import")
-    .description("turn promptfoo's configuration into eval.yaml and cases, or a dataset into cases")
-    .argument("<file>", "promptfooconfig.yaml, or a file of cases in any known format");
-  return datasetFlags(command)
-    .requiredOption("--out <folder>", "folder for cases.jsonl and eval.yaml")
-    .action(evalAction(evalImport));
-}
-
-async function evalImport(path: string, { out, ...flags }: EvalImportFlags): Promise<void> {
-  const { format = await detectFormat(path), ...options } = datasetOptions(flags);
-  const [given] = Object.keys(options);
-  if (format === "promptfoo" && given !== undefined)
-    throw new OctavoError(
-      "invalid_option",
-      `--${given}: ${path} is a promptfoo configuration, which has none`,
-      {
-        param: given,
-      },
-    );
-  const imported = format === "promptfoo" ? await importPromptfoo(path) : undefined;
-  const dataset = imported?.dataset ?? (await openDataset(path, { ...options, format }));
-  await mkdir(out, { recursive: true });
-  const cases = await writeFresh(join(out, "cases.jsonl"), async (write) => {
-    let count = 0;
-    for await (const evalCase of dataset.cases()) {
-      await write(`${JSON.stringify(evalCase)}\n`);
-      count += 1;
-    }
-    return count;
-  });
-  process.stdout.write(`${join(out, "cases.jsonl")}: ${cases} cases\n`);
-  if (imported === undefined) return;
-  const file = join(out, "eval.yaml");
-  await writeFresh(file, (write) => write(gateOf(imported)));
-  process.stdout.write(`${file}: ${imported.evaluators.length} evaluators; name the server in it\n`);
-  for (const { at, type, reason } of imported.unsupported)
-    process.stdout.write(`not taken over: ${at}, ${type}: ${reason}\n`);
-  for (const warning of imported.warnings) process.stdout.write(`warning: ${warning}\n`);
-}
+export const evalImportCommand = defineCommand({
+  arguments: { "<file>": "promptfooconfig.yaml, or a file of cases in any known format" },
+  options: {
+    ...datasetRows,
+    out: option.text("--out <folder>", "folder for cases.jsonl and eval.yaml", { isRequired: true }),
+  },
+  async run({ out, ...flags }, path: string) {
+    const { format = await detectFormat(path), ...options } = datasetOptions(flags);
+    const [given] = Object.keys(options);
+    if (format === "promptfoo" && given !== undefined)
+      throw new OctavoError(
+        "invalid_option",
+        `--${given}: ${path} is a promptfoo configuration, which has none`,
+        {
+          param: given,
+        },
+      );
+    const imported = format === "promptfoo" ? await importPromptfoo(path) : undefined;
+    const dataset = imported?.dataset ?? (await openDataset(path, { ...options, format }));
+    await mkdir(out, { recursive: true });
+    const cases = await writeFresh(join(out, "cases.jsonl"), async (write) => {
+      let count = 0;
+      for await (const evalCase of dataset.cases()) {
+        await write(`${JSON.stringify(evalCase)}\n`);
+        count += 1;
+      }
+      return count;
+    });
+    process.stdout.write(`${join(out, "cases.jsonl")}: ${cases} cases\n`);
+    if (imported === undefined) return;
+    const file = join(out, "eval.yaml");
+    await writeFresh(file, (write) => write(gateOf(imported)));
+    process.stdout.write(`${file}: ${imported.evaluators.length} evaluators; name the server in it\n`);
+    for (const { at, type, reason } of imported.unsupported)
+      process.stdout.write(`not imported: ${at}, ${type}: ${reason}\n`);
+    for (const warning of imported.warnings) process.stdout.write(`warning: ${warning}\n`);
+  },
+});
 
 /** Every evaluator is expected to pass, as promptfoo counts a test. YAML reads JSON, so values are written as JSON. */
 function gateOf({ description, evaluators, providers }: PromptfooImport): string {
@@ -72,13 +66,13 @@ function gateOf({ description, evaluators, providers }: PromptfooImport): string
   ].join("\n");
 }
 
-/** Files that are there already are someone's work. */
+/** Never overwrites a file: it may be someone's work. */
 async function writeFresh<Result>(
   path: string,
   fill: (write: (text: string) => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
   const file = await open(path, "wx").catch((cause: unknown) => {
-    throw new OctavoError("invalid_option", `--out: ${path} is there already, or cannot be written`, {
+    throw new OctavoError("invalid_option", `--out: ${path} exists already, or cannot be written`, {
       param: "out",
       cause,
     });

@@ -1,33 +1,36 @@
 import { checkTable, datasetFormats, evaluatorTable, exitCodes } from "@octavo/evals";
-import { Argument, Command } from "commander";
-import { evalAction } from "../eval/eval-action.js";
+import { OctavoError } from "@octavo/protocol/errors";
+import { option, valueType } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
 import { textTable } from "../output/text-table.js";
 
-const subjects = ["evaluators", "checks", "datasets", "exit-codes"] as const;
-type Subject = (typeof subjects)[number];
+const subjects = valueType.choice(["evaluators", "checks", "datasets", "exit-codes"]);
+type Subject = ReturnType<typeof subjects.parse>;
 
 /** `octavo eval list`: what there is. */
-export function evalListCommand(): Command {
-  return new Command("list")
-    .description("list evaluators, checks, dataset formats or exit codes")
-    .addArgument(new Argument("[what]", "what to list").choices(subjects).default("evaluators"))
-    .option("--json", "print JSON instead of a table")
-    .action(evalAction((what: Subject, { json }: { readonly json?: boolean }) => list(what, json === true)));
-}
-
-async function list(what: Subject, isJson: boolean): Promise<void> {
-  const rows = rowsOf(what);
-  const [first] = rows;
-  process.stdout.write(
-    isJson
-      ? `${JSON.stringify(rows, null, 2)}\n`
-      : textTable(
-          rows,
-          Object.keys(first ?? {}).map((head) => ({ head, of: (row) => row[head] })),
-        ),
-  );
-  return Promise.resolve();
-}
+export const evalListCommand = defineCommand({
+  arguments: { "[what]": `${subjects.expects} (default: evaluators)` },
+  options: {
+    json: option.toggle("--json", "print JSON instead of a table"),
+  },
+  async run({ json }, what = "evaluators") {
+    if (!subjects.accepts(what))
+      throw new OctavoError("invalid_option", `what to list: expected ${subjects.expects}`, {
+        param: "what",
+      });
+    const rows = rowsOf(subjects.parse(what, undefined));
+    const heads = Object.keys(rows[0] ?? {});
+    process.stdout.write(
+      json
+        ? `${JSON.stringify(rows, null, 2)}\n`
+        : textTable(
+            rows,
+            heads.map((head) => ({ head, of: (row) => row[head] })),
+          ),
+    );
+    return Promise.resolve();
+  },
+});
 
 function rowsOf(what: Subject): readonly Readonly<Record<string, string | number>>[] {
   switch (what) {

@@ -1,45 +1,37 @@
 import { type EvalReport, exitCodes, healthDimensions, parseExpectation, dimensionOf } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol";
-import { Command } from "commander";
+import { OctavoError } from "@octavo/protocol/errors";
+import { option } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
 import { configFromFlags } from "../eval/config-from-flags.js";
-import { evalAction } from "../eval/eval-action.js";
-import {
-  outputFlags,
-  type OutputFlags,
-  runnerFlags,
-  type RunnerFlags,
-  targetFlags,
-  type TargetFlags,
-} from "../eval/eval-flags.js";
+import { outputRows, runnerRows, targetRows } from "../eval/eval-rows.js";
 import { runConfig } from "../eval/run-plan.js";
 
-interface EvalRunFlags extends TargetFlags, RunnerFlags, OutputFlags {
-  readonly expect?: readonly string[];
-}
-
 /** `octavo eval run`: answers of a server, and of a baseline beside it, scored. */
-export function evalRunCommand(): Command {
-  const command = new Command("run").description("ask a server the cases of datasets and score its answers");
-  return outputFlags(runnerFlags(targetFlags(command)))
-    .option(
+export const evalRunCommand = defineCommand({
+  options: {
+    ...targetRows,
+    ...runnerRows,
+    ...outputRows,
+    expect: option.texts(
       "--expect <expectation...>",
       "what must hold, e.g. 'pass_rate(json_schema) >= 0.97' or 'delta pass_rate(exact_match) >= -0.02'",
-    )
-    .action(evalAction(evalRun));
-}
-
-async function evalRun(flags: EvalRunFlags): Promise<void> {
-  if (flags.dataset === undefined)
-    throw new OctavoError("invalid_option", "--dataset: name at least one file of cases", {
-      param: "dataset",
-    });
-  const health: Record<string, string[]> = Object.fromEntries(healthDimensions.map((name) => [name, []]));
-  for (const text of flags.expect ?? []) health[dimensionOf(parseExpectation(text))]?.push(text);
-  const isGate = flags.expect !== undefined;
-  const config = configFromFlags(flags, { health });
-  const report = await runConfig(config, { ...flags, folder: process.cwd(), isGate });
-  process.exitCode = isGate ? report.gate?.exitCode : judgedExit(report, config.file.judge?.max_failure_rate);
-}
+    ),
+  },
+  async run(flags) {
+    if (flags.dataset === undefined)
+      throw new OctavoError("invalid_option", "--dataset: name at least one file of cases", {
+        param: "dataset",
+      });
+    const health: Record<string, string[]> = Object.fromEntries(healthDimensions.map((name) => [name, []]));
+    for (const text of flags.expect ?? []) health[dimensionOf(parseExpectation(text))]?.push(text);
+    const isGate = flags.expect !== undefined;
+    const config = configFromFlags(flags, { health });
+    const report = await runConfig(config, { ...flags, folder: process.cwd(), isGate });
+    process.exitCode = isGate
+      ? report.gate?.exitCode
+      : judgedExit(report, config.file.judge?.max_failure_rate);
+  },
+});
 
 /** Without expectations only a judge that could not judge is a failure. */
 function judgedExit({ evaluators }: EvalReport, mostFailures = 1): number {

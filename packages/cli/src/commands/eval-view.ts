@@ -1,32 +1,25 @@
 import { readFile } from "node:fs/promises";
 import type { EvalReport } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol";
-import { Command } from "commander";
-import { evalAction } from "../eval/eval-action.js";
-import { outputFlags, type OutputFlags } from "../eval/eval-flags.js";
-import { questions } from "../eval/run-plan.js";
+import { OctavoError } from "@octavo/protocol/errors";
+import { defineCommand } from "../command.js";
+import { outputRows } from "../eval/eval-rows.js";
 import { writeOutputs } from "../eval/write-outputs.js";
 
 /** `octavo eval view REPORT`: a report that was written with --json, as a table, a page or a comment. */
-export function evalViewCommand(): Command {
-  const command = new Command("view")
-    .description("show a report that an earlier run wrote with --json")
-    .argument("<report>", "the JSON file");
-  return outputFlags(command).action(
-    evalAction(async (path: string, flags: OutputFlags) => {
-      const report = await readReport(path);
-      try {
-        await writeOutputs(report, flags, questions());
-      } catch (cause) {
-        // what has the mark of a report and not its fields was cut or edited
-        if (!(cause instanceof TypeError)) throw cause;
-        throw new OctavoError("dataset_invalid", `${path} is not a whole report: ${cause.message}`, {
-          cause,
-        });
-      }
-    }),
-  );
-}
+export const evalViewCommand = defineCommand({
+  arguments: { "<report>": "the JSON file" },
+  options: outputRows,
+  async run(flags, path: string) {
+    const report = await readReport(path);
+    try {
+      await writeOutputs(report, flags);
+    } catch (cause) {
+      // A file that has the mark of a report but not its fields was cut or edited.
+      if (!(cause instanceof TypeError)) throw cause;
+      throw new OctavoError("dataset_invalid", `${path} is not a whole report: ${cause.message}`, { cause });
+    }
+  },
+});
 
 async function readReport(path: string): Promise<EvalReport> {
   let value: unknown;
@@ -41,5 +34,5 @@ async function readReport(path: string): Promise<EvalReport> {
   }
   if (typeof value === "object" && value !== null && "format" in value && value.format === "octavo.eval/1")
     return value as EvalReport;
-  throw new OctavoError("dataset_invalid", `${path} is not a report of octavo eval (--json)`);
+  throw new OctavoError("dataset_invalid", `${path} is not a report that octavo eval --json wrote`);
 }

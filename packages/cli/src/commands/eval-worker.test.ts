@@ -6,7 +6,12 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { type FakeServer, sendModels, startFakeServer, streamAnswer } from "../testing/fake-server.js";
+import {
+  type ScriptedServer,
+  sendModels,
+  startScriptedServer,
+  streamAnswer,
+} from "../testing/scripted-server.js";
 import { type EndedOctavo, octavoMain, runOctavo } from "../testing/run-octavo.js";
 
 const skip =
@@ -52,8 +57,8 @@ const octavo = (...args: readonly string[]): Promise<EndedOctavo> =>
   runOctavo(["eval", ...args], { cwd: folder });
 
 /** A model that says what it is asked to say. */
-const startEcho = (): Promise<FakeServer> =>
-  startFakeServer(({ url }, { messages }, response) => {
+const startEcho = (): Promise<ScriptedServer> =>
+  startScriptedServer(({ url }, { messages }, response) => {
     if (url?.endsWith("/models")) sendModels(response, "echo");
     else streamAnswer(response, "echo", messages?.at(-1)?.content.replace("Say ", "") ?? "");
   });
@@ -111,7 +116,7 @@ test("places to score that exclude each other, or do not answer, are told", asyn
   await writeFile(join(folder, "none.jsonl"), '{"input":"x"}\n');
   const both = await octavo("run", ...flags, "--redis", "redis://127.0.0.1:9", "--ray", "http://127.0.0.1:9");
   assert.equal(both.code, 4, both.err);
-  assert.match(both.err, /--redis and --ray are different places to score/);
+  assert.match(both.err, /--redis and --ray all say where to score/);
   const alone = await octavo("run", ...flags, "--ray", "http://127.0.0.1:9");
   assert.match(alone.err, /--ray and --shared-folder belong together/);
   const down = await octavo("worker", "--redis", "redis://127.0.0.1:9");

@@ -7,7 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import type { EvalReport } from "@octavo/evals";
-import { type FakeServer, sendModels, startFakeServer, streamAnswer } from "../testing/fake-server.js";
+import {
+  type ScriptedServer,
+  sendModels,
+  startScriptedServer,
+  streamAnswer,
+} from "../testing/scripted-server.js";
 import { type EndedOctavo, type RunningOctavo, startOctavo } from "../testing/run-octavo.js";
 
 const start = (...args: readonly string[]): RunningOctavo => startOctavo(["eval", ...args], { cwd: folder });
@@ -21,13 +26,13 @@ interface Scripted {
 }
 
 let folder = "";
-let server: FakeServer;
+let server: ScriptedServer;
 const scripted: Scripted = { url: "", delayMs: 0, numAnswers: 0 };
 const numCases = 60;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "octavo-eval-"));
-  server = await startFakeServer(({ url }, { messages }, response) => {
+  server = await startScriptedServer(({ url }, { messages }, response) => {
     if (url === "/v1/models") {
       sendModels(response, "scripted");
       return;
@@ -79,7 +84,7 @@ test("a run scores, prints a table, and writes every output", async () => {
   assert.equal(viewed.out, await readFile(join(folder, "r.md"), "utf8"));
 });
 
-test("a run sends each score to a collector, and says what did not get there", async () => {
+test("a run sends each score to a collector, and says what did not arrive", async () => {
   const records: { readonly eventName: string; readonly attributes: readonly { readonly key: string }[] }[] =
     [];
   const collector = createServer((request, response) => {
@@ -115,7 +120,7 @@ test("a run sends each score to a collector, and says what did not get there", a
   assert.deepEqual(labels, { pass: 54, fail: 6 });
   const away = await run("run", ...golden(), "--otlp-endpoint", "http://127.0.0.1:9");
   assert.equal(away.code, 0, "a collector that is away changes no verdict");
-  assert.match(away.err, /60 scores did not get to the collector/);
+  assert.match(away.err, /60 scores did not reach the collector/);
   assert.equal((await run("run", ...golden(), "--otlp-endpoint", "localhost:4318")).code, 4);
 });
 
@@ -256,7 +261,7 @@ test("a promptfoo configuration becomes a gate that runs", async () => {
   assert.equal(imported.code, 0, imported.err);
   assert.match(
     imported.out,
-    /cases\.jsonl: 2 cases\n.*2 evaluators.*\nnot taken over: tests\[0\]\.assert\[1\], javascript/,
+    /cases\.jsonl: 2 cases\n.*2 evaluators.*\nnot imported: tests\[0\]\.assert\[1\], javascript/,
   );
   const config = join(folder, "imported", "eval.yaml");
   const text = await readFile(config, "utf8");

@@ -64,7 +64,7 @@ test("a server keeps its spans where octavo traces finds them", async () => {
 test("questions that make no sense end with one line", async () => {
   for (const [args, expected] of [
     [["traces", "show", "nothing", "--store", "/nonexistent"], /no span of "nothing".*\[not_found\]/],
-    [["traces", "stats", "--by", "weather"], /error: .*Allowed choices/],
+    [["traces", "stats", "--by", "weather"], /error: .*expected one of model, tenant/],
     [["traces", "stats", "--bucket", "soon"], /error: .*time span/],
     [["traces", "list", "--since", "yesterday"], /error: .*time span/],
     [["serve", "nobody/nothing", "--otlp-endpoint", "localhost:4317"], /otlpEndpoint.*\[invalid_option\]/],

@@ -7,73 +7,43 @@ import {
   SpanQuery,
   type SpanStats,
 } from "@octavo/tracing/store";
-import { OctavoError } from "@octavo/protocol";
-import { Command, Option } from "commander";
-import { parseCount } from "../options/parse.js";
-import { parseDuration, parsePast } from "../options/parse-time.js";
+import { OctavoError } from "@octavo/protocol/errors";
+import { given, inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
+import { duration, past } from "../options/times.js";
 import { printable, type TextColumn, textTable } from "../output/text-table.js";
 
-interface StoreFlags {
-  readonly store: string;
-  readonly json?: boolean;
-}
+const storeRows = {
+  store: option.text("--store <folder>", "where the spans are", {
+    default: defaultStoreFolder(),
+    defaultText: "that of octavo serve --trace-store auto",
+  }),
+};
 
-interface FilterFlags extends StoreFlags {
-  readonly since?: number;
-  readonly until?: number;
-  readonly model?: string;
-  readonly tenant?: string;
-  readonly operation?: string;
-  readonly outcome?: string;
-  readonly side?: "client" | "server";
-}
+const jsonRow = {
+  json: option.toggle("--json", "print one JSON object per line"),
+};
 
-/** `octavo traces`: questions to a local store of spans. */
-export function tracesCommand(): Command {
-  return new Command("traces")
-    .description("ask the spans that octavo serve --trace-store kept")
-    .addCommand(listCommand())
-    .addCommand(showCommand())
-    .addCommand(statsCommand())
-    .addCommand(exportCommand());
-}
+const filterRows = {
+  ...storeRows,
+  ...inGroup("Spans", {
+    sinceMs: option.of(past, "--since <time>", "spans that began after: a date, or a time span such as 24h"),
+    untilMs: option.of(past, "--until <time>", "spans that began before"),
+    model: option.text("--model <name>", "of one model"),
+    tenant: option.text("--tenant <name>", "of one tenant"),
+    operation: option.text("--operation <name>", "chat, text_completion, embeddings or rerank"),
+    outcome: option.choice(
+      ["ok", "error", "aborted", "stopped", "abandoned"],
+      "--outcome <kind>",
+      "how they ended",
+    ),
+    side: option.choice(["client", "server"], "--side <side>", "which side recorded them"),
+  }),
+};
 
-function storeFlags(command: Command): Command {
-  return command.option("--store <folder>", "where the spans are", defaultStoreFolder());
-}
-
-function filterFlags(command: Command): Command {
-  return storeFlags(command)
-    .option("--since <time>", "spans that began after: a date, or a time span such as 24h", (text) =>
-      parsePast(text),
-    )
-    .option("--until <time>", "spans that began before", (text) => parsePast(text))
-    .option("--model <name>", "of one model")
-    .option("--tenant <name>", "of one tenant")
-    .option("--operation <name>", "chat, text_completion, embeddings or rerank")
-    .addOption(
-      new Option("--outcome <kind>", "how they ended").choices([
-        "ok",
-        "error",
-        "aborted",
-        "stopped",
-        "abandoned",
-      ]),
-    )
-    .addOption(new Option("--side <side>", "who made them").choices(["client", "server"]));
-}
-
-function filterOf(flags: FilterFlags): SpanFilter {
-  const { since, until, model, tenant, operation, outcome, side } = flags;
-  return {
-    ...(since === undefined ? {} : { sinceMs: since }),
-    ...(until === undefined ? {} : { untilMs: until }),
-    ...(model === undefined ? {} : { model }),
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(operation === undefined ? {} : { operation }),
-    ...(outcome === undefined ? {} : { outcome }),
-    ...(side === undefined ? {} : { side }),
-  };
+function filterOf(flags: ResolvedOptions<typeof filterRows>): SpanFilter {
+  const { sinceMs, untilMs, model, tenant, operation, outcome, side } = flags;
+  return given({ sinceMs, untilMs, model, tenant, operation, outcome, side });
 }
 
 const text =
@@ -105,49 +75,49 @@ const listColumns: readonly TextColumn<Row>[] = [
   { head: "slow because", of: (row) => text("slowest_gap_cause")(row) ?? text("first_token_cause")(row) },
 ];
 
-function listCommand(): Command {
-  return filterFlags(new Command("list").description("spans, newest first"))
-    .option("--limit <n>", "at most so many", parseCount(1, 100_000), 20)
-    .option("--slowest", "slowest first token first instead")
-    .option("--json", "one JSON object per line")
-    .action(async (flags: FilterFlags & { readonly limit: number; readonly slowest?: boolean }) => {
-      using query = await SpanQuery.open(flags.store);
-      const rows = await query.list(filterOf(flags), {
-        limit: flags.limit,
-        slowest: flags.slowest === true,
-      });
-      print(flags, rows, () => textTable(rows, listColumns));
-    });
-}
+/** `octavo traces list` */
+export const tracesListCommand = defineCommand({
+  options: {
+    ...filterRows,
+    limit: option.integer("--limit <n>", "number of spans at most", { min: 1, max: 100_000, default: 20 }),
+    slowest: option.toggle("--slowest", "slowest first token first instead"),
+    ...jsonRow,
+  },
+  async run(flags) {
+    using query = await SpanQuery.open(flags.store);
+    const rows = await query.list(filterOf(flags), { limit: flags.limit, slowest: flags.slowest });
+    print(flags, rows, () => textTable(rows, listColumns));
+  },
+});
 
-function showCommand(): Command {
-  return storeFlags(new Command("show").description("everything known of a trace or a request"))
-    .argument("<id>", "of a trace (or its first digits), span, request or answer")
-    .option("--json", "one JSON object per line")
-    .action(async (id: string, flags: StoreFlags) => {
-      using query = await SpanQuery.open(flags.store);
-      const rows = await query.find(id);
-      if (rows.length === 0)
-        throw new OctavoError("not_found", `there is no span of ${JSON.stringify(id)} in ${flags.store}`);
-      print(flags, rows, () => rows.map(spanText).join("\n"));
-    });
-}
+/** `octavo traces show ID` */
+export const tracesShowCommand = defineCommand({
+  arguments: { "<id>": "of a trace (or its first digits), span, request or answer" },
+  options: { ...storeRows, ...jsonRow },
+  async run(flags, id: string) {
+    using query = await SpanQuery.open(flags.store);
+    const rows = await query.find(id);
+    if (rows.length === 0)
+      throw new OctavoError("not_found", `there is no span of ${JSON.stringify(id)} in ${flags.store}`);
+    print(flags, rows, () => rows.map(spanText).join("\n"));
+  },
+});
 
-function statsCommand(): Command {
-  return filterFlags(new Command("stats").description("counts, tokens and percentiles, by time and by group"))
-    .option("--bucket <time>", "split time into such spans, e.g. 5m", parseDuration)
-    .addOption(new Option("--by <fact>", "split by a fact").choices(spanGroups))
-    .option("--json", "one JSON object per line")
-    .action(async (flags: FilterFlags & { readonly bucket?: number; readonly by?: SpanGroup }) => {
-      using query = await SpanQuery.open(flags.store);
-      const { bucket, by } = flags;
-      const rows = await query.stats(filterOf(flags), {
-        ...(bucket === undefined ? {} : { bucketMs: bucket }),
-        ...(by === undefined ? {} : { by }),
-      });
-      print(flags, rows, () => textTable(rows, statsColumns(bucket !== undefined, by)));
-    });
-}
+/** `octavo traces stats` */
+export const tracesStatsCommand = defineCommand({
+  options: {
+    ...filterRows,
+    bucketMs: option.of(duration, "--bucket <time>", "group by time in steps of this length, e.g. 5m"),
+    by: option.choice(spanGroups, "--by <field>", "group by a field"),
+    ...jsonRow,
+  },
+  async run(flags) {
+    using query = await SpanQuery.open(flags.store);
+    const { bucketMs, by } = flags;
+    const rows = await query.stats(filterOf(flags), given({ bucketMs, by }));
+    print(flags, rows, () => textTable(rows, statsColumns(bucketMs !== undefined, by)));
+  },
+});
 
 function statsColumns(hasBuckets: boolean, by: SpanGroup | undefined): readonly TextColumn<SpanStats>[] {
   return [
@@ -168,20 +138,20 @@ function statsColumns(hasBuckets: boolean, by: SpanGroup | undefined): readonly 
   ];
 }
 
-function exportCommand(): Command {
-  return filterFlags(new Command("export").description("write spans as one Parquet file"))
-    .argument("<file>", "file to write")
-    .action(async (file: string, flags: FilterFlags) => {
-      using query = await SpanQuery.open(flags.store);
-      const spans = await query.exportParquet(filterOf(flags), file);
-      process.stdout.write(`${spans} spans in ${file}\n`);
-    });
-}
+/** `octavo traces export FILE` */
+export const tracesExportCommand = defineCommand({
+  arguments: { "<file>": "file to write" },
+  options: filterRows,
+  async run(flags, file: string) {
+    using query = await SpanQuery.open(flags.store);
+    const spans = await query.exportParquet(filterOf(flags), file);
+    process.stdout.write(`${spans} spans in ${file}\n`);
+  },
+});
 
-function print(flags: StoreFlags, rows: readonly object[], asText: () => string): void {
-  if (flags.json === true) {
-    for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`);
-  } else process.stdout.write(rows.length === 0 ? "no spans\n" : asText());
+function print({ json }: { readonly json: boolean }, rows: readonly object[], asText: () => string): void {
+  if (json) for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`);
+  else process.stdout.write(rows.length === 0 ? "no spans\n" : asText());
 }
 
 function isoTime(milliseconds: unknown): string | null {

@@ -1,6 +1,7 @@
 import { type ApiPrice, OctavoError } from "@octavo/protocol";
+import type { UsageGroup } from "@octavo/tracing/store";
 import { apiDollars } from "./price-table.js";
-import type { CostGroup, GroupUse, Usage } from "./usage.js";
+import type { GroupUse, RecordedUsage } from "./usage.js";
 
 /** A piece of the machines' time and price. */
 export interface CostPart {
@@ -20,7 +21,7 @@ export interface GroupCost extends GroupUse {
 }
 
 export interface CostReport {
-  readonly by: CostGroup;
+  readonly by: UsageGroup;
   readonly from: string | null;
   readonly to: string | null;
   readonly dollarsPerHour: number | null;
@@ -34,7 +35,7 @@ export interface CostReport {
 }
 
 export interface CostOptions {
-  readonly by: CostGroup;
+  readonly by: UsageGroup;
   /** Instead of the recorded rates. */
   readonly dollarsPerHour: number | undefined;
   readonly prices: readonly ApiPrice[];
@@ -42,7 +43,7 @@ export interface CostOptions {
 }
 
 /** Makes a report of what was used. The requests' parts, overhead and idle time add up to what the machines cost. */
-export function costReport(usage: Usage, options: CostOptions): CostReport {
+export function costReport(usage: RecordedUsage, options: CostOptions): CostReport {
   const { machine, span } = usage;
   const recorded =
     machine?.dollars === undefined || machine.seconds === 0
@@ -82,10 +83,10 @@ export function costReport(usage: Usage, options: CostOptions): CostReport {
 
 /** Machines of which only the time and the computing are known. */
 export function machinesOf(
-  span: NonNullable<Usage["span"]>,
+  span: NonNullable<RecordedUsage["span"]>,
   replicas: number,
   gpuSeconds: number,
-): Usage["machine"] {
+): RecordedUsage["machine"] {
   const seconds = ((span.toMs - span.fromMs) / 1000) * replicas;
   if (gpuSeconds > seconds * 1.001) {
     const message = `replicas: the requests took ${gpuSeconds.toFixed(1)} s, more than the ${seconds.toFixed(1)} s that ${replicas} machine${replicas === 1 ? " has" : "s have"} in this time; say how many there were`;
@@ -101,7 +102,7 @@ export function machinesOf(
 }
 
 /** What was computed for nobody among the requests was for others, or for those in progress when the time began or ended. */
-function partsOf({ machine }: Usage, gpuSeconds: number): readonly Omit<CostPart, "dollars">[] {
+function partsOf({ machine }: RecordedUsage, gpuSeconds: number): readonly Omit<CostPart, "dollars">[] {
   if (machine === undefined) return [{ part: "requests", seconds: gpuSeconds }];
   const { computingSeconds, overheadSeconds, idleSeconds } = machine;
   const idle: readonly Omit<CostPart, "dollars">[] =

@@ -258,7 +258,7 @@ describe("octavo costs", () => {
         [["--prices", path, "--log", log], /is no price table: .*asOf.*\[invalid_option\]/],
         [["--compare", "nobody/none", "--log", log], /the price table has no nobody\/none/],
         [["--evaluations", path, "--log", log], /line 1 has none of trace_id/],
-        [["--by", "weather"], /Allowed choices/],
+        [["--by", "weather"], /expected one of feature, tenant, model/],
       ] as const) {
         const ended = await costs(...args);
         assert.equal(ended.code, 1, args.join(" "));

@@ -7,9 +7,9 @@ import {
   type MeteringRecord,
   OctavoError,
 } from "@octavo/protocol";
-import type { Verdicts } from "@octavo/tracing/store";
+import type { UsageGroup, Verdicts } from "@octavo/tracing/store";
 import { TraceOutcomes } from "./trace-outcomes.js";
-import type { CostGroup, GroupUse, MachineUse, Usage, UsageFilter } from "./usage.js";
+import type { GroupUse, MachineUse, RecordedUsage, UsageFilter } from "./usage.js";
 
 type OpenUse = { -readonly [Key in keyof Omit<GroupUse, "traces" | "successfulTraces">]: GroupUse[Key] } & {
   readonly outcomes: TraceOutcomes;
@@ -22,9 +22,9 @@ const mostGroups = 10_000;
 export async function readMeteringLogs(
   paths: readonly string[],
   filter: UsageFilter,
-  by: CostGroup,
+  by: UsageGroup,
   verdicts: Verdicts,
-): Promise<Usage> {
+): Promise<RecordedUsage> {
   const reader = new LogReader(filter, by, verdicts);
   for (const path of paths) {
     try {
@@ -43,7 +43,7 @@ export async function readMeteringLogs(
 
 class LogReader {
   readonly #filter: UsageFilter;
-  readonly #by: CostGroup;
+  readonly #by: UsageGroup;
   readonly #verdicts: Verdicts;
   readonly #groups = new Map<string | null, OpenUse>();
   #machine: { -readonly [Key in keyof MachineUse]: MachineUse[Key] } | undefined;
@@ -51,13 +51,13 @@ class LogReader {
   #toMs = Number.NEGATIVE_INFINITY;
   #unreadable = 0;
 
-  constructor(filter: UsageFilter, by: CostGroup, verdicts: Verdicts) {
+  constructor(filter: UsageFilter, by: UsageGroup, verdicts: Verdicts) {
     this.#filter = filter;
     this.#by = by;
     this.#verdicts = verdicts;
   }
 
-  get usage(): Usage {
+  get usage(): RecordedUsage {
     const groups = [...this.#groups.values()].map(({ outcomes, ...use }) => ({
       ...use,
       ...outcomes.counts(),

@@ -1,6 +1,3 @@
-/** By which fact costs are told apart. */
-export type CostGroup = "feature" | "tenant" | "model";
-
 /** What the requests of a group took. */
 export interface GroupUse {
   /** Null for requests that lack the fact. */
@@ -24,7 +21,7 @@ export interface MachineUse {
   readonly dollars: number | undefined;
 }
 
-export interface Usage {
+export interface RecordedUsage {
   /** Ms since 1970, undefined of nothing. */
   readonly span: { readonly fromMs: number; readonly toMs: number } | undefined;
   readonly groups: readonly GroupUse[];

@@ -1,8 +1,7 @@
 import { basename, extname, resolve } from "node:path";
 import { type CheckName, evaluationVocabulary, type GateConfig, parseGateConfig } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
-import { datasetOptions } from "./dataset-flags.js";
-import type { TargetFlags } from "./eval-flags.js";
+import { datasetOptions, evaluatorOf, type TargetFlags } from "./eval-rows.js";
 
 export interface FlagExtras {
   readonly checks?: Readonly<Partial<Record<CheckName, Readonly<Record<string, unknown>>>>>;
@@ -50,12 +49,8 @@ export function configFromFlags(flags: TargetFlags, extras: FlagExtras = {}): Ga
   });
 }
 
-function datasetsOf({
-  dataset = [],
-  cases,
-  answers,
-  ...flags
-}: TargetFlags): Readonly<Record<string, unknown>> {
+function datasetsOf({ dataset = [], cases, ...flags }: TargetFlags): Readonly<Record<string, unknown>> {
+  const options = datasetOptions({ ...flags, answers: flags.answers && resolve(flags.answers) });
   const datasets: Record<string, unknown> = {};
   for (const path of dataset) {
     const stem =
@@ -64,22 +59,9 @@ function datasetsOf({
         .slice(0, 60) || "cases";
     let name = stem;
     for (let number = 2; name in datasets; number += 1) name = `${stem}-${number}`;
-    const options = datasetOptions(answers === undefined ? flags : { ...flags, answers: resolve(answers) });
     datasets[name] = { path: resolve(path), limit: cases, ...options };
   }
   return datasets;
-}
-
-function evaluatorOf(text: string): unknown {
-  if (!text.trimStart().startsWith("{")) return text;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (cause) {
-    throw new OctavoError("invalid_option", `--evaluator: not JSON: ${text.slice(0, 200)}`, {
-      param: "evaluator",
-      cause,
-    });
-  }
 }
 
 /** Words of a command; quotes keep spaces. No shell is asked. */

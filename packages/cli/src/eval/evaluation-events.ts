@@ -1,21 +1,20 @@
 import type { CaseRow, Score, ScoredAnswer } from "@octavo/evals";
 import { EvaluationExporter, type EvaluationResult, parseTraceContext } from "@octavo/tracing";
+import type { RunnerFlags } from "./eval-rows.js";
 
 /** For the last results to be delivered when a run has ended. */
 const lastResultsMs = 10_000;
-
-export interface EventFlags {
-  readonly otlpEndpoint?: string;
-  readonly otlpHeaders?: Readonly<Record<string, string>>;
-}
 
 /** Sends scores to an OpenTelemetry collector as they are made. */
 export class EvaluationEvents implements AsyncDisposable {
   readonly #exporter: EvaluationExporter;
   readonly #onProblem: (message: string) => void;
 
-  /** Undefined where no collector is named. Throws `invalid_option` for an address that is none. */
-  static open(flags: EventFlags, onProblem: (message: string) => void): EvaluationEvents | undefined {
+  /** Undefined where no collector is named. Throws `invalid_option` for what is not an address. */
+  static open(
+    flags: Pick<RunnerFlags, "otlpEndpoint" | "otlpHeaders">,
+    onProblem: (message: string) => void,
+  ): EvaluationEvents | undefined {
     const { otlpEndpoint, otlpHeaders = {} } = flags;
     return otlpEndpoint === undefined
       ? undefined
@@ -44,7 +43,7 @@ export class EvaluationEvents implements AsyncDisposable {
     await this.#exporter.close(lastResultsMs);
     const { droppedFull, droppedFailed } = this.#exporter.counts;
     const lost = droppedFull + droppedFailed;
-    if (lost > 0) this.#onProblem(`${lost} scores did not get to the collector`);
+    if (lost > 0) this.#onProblem(`${lost} scores did not reach the collector`);
   }
 }
 

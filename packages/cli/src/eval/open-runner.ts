@@ -7,26 +7,23 @@ import {
   WorkerThreadsRunner,
 } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
-import type { RunnerFlags } from "./eval-flags.js";
+import type { RunnerFlags } from "./eval-rows.js";
 
 type JudgeConfig = GateConfig["file"]["judge"];
 
 /**
- * Where the flags say that scoring happens.
+ * The runner that the flags ask for.
  * @throws OctavoError `invalid_option` for flags that do not go together
  */
-export function openRunner(flags: RunnerFlags, judge: JudgeConfig): Runner {
+export function openRunner(flags: Omit<RunnerFlags, "journal">, judge: JudgeConfig): Runner {
   const { scorerThreads, redis, queue, ray, sharedFolder } = flags;
   const places = { "--scorer-threads": scorerThreads, "--redis": redis, "--ray": ray };
   const named = Object.entries(places).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
   if (named.length > 1) {
-    throw new OctavoError(
-      "invalid_option",
-      `${named.join(" and ")} are different places to score: choose one`,
-    );
+    throw new OctavoError("invalid_option", `${named.join(" and ")} all say where to score: choose one`);
   }
   if (queue !== undefined && redis === undefined) {
-    throw new OctavoError("invalid_option", "--queue is the name of a queue in --redis");
+    throw new OctavoError("invalid_option", "--queue needs --redis");
   }
   if ((sharedFolder === undefined) !== (ray === undefined)) {
     throw new OctavoError("invalid_option", "--ray and --shared-folder belong together");
@@ -42,11 +39,11 @@ export function openRunner(flags: RunnerFlags, judge: JudgeConfig): Runner {
     : new WorkerThreadsRunner({ threads: scorerThreads });
 }
 
-/** The judge as jobs are told of it; its key is on their machines, under the same name. */
+/** The judge as jobs are told of it; their machines hold its key under the same name. */
 function judgeArguments(judge: JudgeConfig): string[] {
   if (judge === undefined) return [];
   if (judge.model === undefined) {
-    throw new OctavoError("invalid_option", "jobs need the name of the judge's model: give --judge-model");
+    throw new OctavoError("invalid_option", "jobs on a cluster need --judge-model");
   }
   const base = judge.base_url.replace(/\/+$/, "");
   const key = judge.api_key_env === undefined ? [] : ["--judge-key-env", judge.api_key_env];

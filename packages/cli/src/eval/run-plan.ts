@@ -1,6 +1,5 @@
 import {
   CaseJournal,
-  checkTable,
   type EvalReport,
   type EvaluationPlan,
   type EvaluationRunOptions,
@@ -14,7 +13,7 @@ import {
 } from "@octavo/evals";
 import { interruptible } from "../interruptible.js";
 import { createEvalProgress } from "./eval-progress.js";
-import type { OutputFlags, RunnerFlags } from "./eval-flags.js";
+import type { OutputFlags, RunnerFlags } from "./eval-rows.js";
 import { EvaluationEvents } from "./evaluation-events.js";
 import { openRunner } from "./open-runner.js";
 import { writeOutputs } from "./write-outputs.js";
@@ -60,13 +59,8 @@ export async function runConfig(config: GateConfig, options: RunPlanOptions): Pr
     },
     () => progress.interrupt(options.journal),
   ).finally(progress.end);
-  await writeOutputs(report, options, questions());
+  await writeOutputs(report, options);
   return report;
-}
-
-/** What each check asks, for the page. */
-export function questions(): Readonly<Record<string, string>> {
-  return Object.fromEntries(checkTable.map(({ name, question }) => [name, question]));
 }
 
 async function openResources(

@@ -1,215 +1,165 @@
-import type { AdapterSpec, LoadOptions, SchedulingPolicyName } from "@octavo/engine";
+import type { LoadOptions } from "@octavo/engine";
+import { isNgram, loadingOptions, schedulingOptions } from "@octavo/engine/options";
+import { OctavoError } from "@octavo/protocol/errors";
 import {
-  defaultServerConfig,
-  type ServerConfig,
-  type TenantSettings,
-  type TenantSource,
-} from "@octavo/server/settings";
-import type { FaultFlags } from "./fault-flags.js";
-import { type SpeculativeFlags, speculativeConfigOf } from "./speculative-config.js";
+  inGroup,
+  option,
+  type OptionRows,
+  type OptionsOf,
+  pickOptions,
+  type ResolvedOptions,
+} from "@octavo/protocol/options";
+import { serverOptions, tenantSources } from "@octavo/server/settings";
 
-/** `octavo serve`'s flags as commander hands them over. Absent means the engine's or the server's default. */
-export interface ServeFlags extends SpeculativeFlags, FaultFlags {
-  readonly model?: string;
-  readonly revision?: string;
-  readonly downloadDir?: string;
-  readonly weightCache?: string;
-  readonly weightsInPlace?: boolean;
-  readonly host: string;
-  readonly port: number;
-  readonly apiKey?: readonly string[];
-  readonly replicaId?: string;
-  readonly servedModelName?: readonly string[];
-  readonly maxModelLen?: number;
-  readonly maxNumSeqs?: number;
-  readonly maxNumBatchedTokens?: number;
-  readonly maxQueuedRequests?: number;
-  readonly maxQueuedTokens?: number;
-  readonly maxQueuedRequestsPerTenant?: number;
-  readonly maxQueuedTokensPerTenant?: number;
-  readonly kvCacheMemory?: number;
-  readonly gpuMemoryUtilization?: number;
-  readonly dtype?: "auto" | "f32" | "f16" | "bf16";
-  readonly quantization?: string;
-  readonly kvCacheDtype?: "auto" | "f32" | "f16" | "bf16" | "int8";
-  readonly blockSize?: number;
-  readonly enablePrefixCaching?: boolean;
-  readonly enableChunkedPrefill?: boolean;
-  readonly longPrefillTokenThreshold?: number;
-  readonly maxPrefillStepMs?: number;
-  readonly minFreeMemory?: number;
-  readonly crashJournal?: string;
-  readonly maxLongPartialPrefills?: number;
-  readonly schedulingPolicy?: SchedulingPolicyName;
-  readonly tenants?: TenantSettings;
-  readonly tenantFrom?: TenantSource;
-  readonly threads?: number;
-  readonly enableLora?: boolean;
-  readonly loraModules?: readonly AdapterSpec[];
-  readonly maxLoras?: number;
-  readonly maxCpuLoras?: number;
-  readonly maxLoraRank?: number;
-  readonly allowRuntimeLoraUpdating?: boolean;
-  readonly chatTemplate?: string;
-  readonly chatTemplateContentFormat?: "auto" | "string" | "openai";
-  readonly trustRequestChatTemplate?: boolean;
-  readonly generationConfig?: "auto" | "vllm";
-  readonly maxLogprobs?: number;
-  readonly pooling?: "mean" | "last";
-  readonly responseRole?: string;
-  readonly excludeToolsWhenToolChoiceNone?: boolean;
-  readonly toolCallParser?: string;
-  readonly reasoningParser?: string;
-  readonly enableForceIncludeUsage?: boolean;
-  readonly requestTimeout?: number;
-  readonly queueTimeout?: number;
-  readonly ttftTimeout?: number;
-  readonly maxBodySize?: number;
-  readonly allowedOrigins?: readonly string[];
-  readonly enableLegacyMetricNames?: boolean;
-  readonly drainTimeout?: number;
-  readonly logLevel?: ServerConfig["logLevel"];
-  readonly disableAccessLog?: boolean;
-  readonly otlpEndpoint?: string;
-  readonly otlpTracesEndpoint?: string;
-  readonly otlpMetricsEndpoint?: string;
-  readonly otlpMetricsInterval?: number;
-  readonly traceStore?: string;
-  readonly otlpHeaders?: Readonly<Record<string, string>>;
-  readonly traceConventions?: ServerConfig["traceConventions"];
-  readonly traceAttributes?: Readonly<Record<string, string>>;
-  readonly traceSampleRatio?: number;
-  readonly rate?: number;
-  readonly meteringLog?: string;
-  readonly detectors?: boolean;
-  readonly enableRuleAlerts?: boolean;
-  readonly detectorThresholds?: Readonly<Record<string, number>>;
-  readonly alertWebhook?: string;
-  readonly alertWebhookHeaders?: Readonly<Record<string, string>>;
-}
+/** What only the command takes. */
+const commandRows = {
+  ...inGroup("Model", {
+    model: option.text("--model <model>", "the same as the argument"),
+  }),
+  ...inGroup("Requests", {
+    enableAutoToolChoice: option.toggle(
+      "--enable-auto-tool-choice",
+      "accepted for compatibility with vLLM; tool calls are always parsed",
+    ),
+  }),
+  ...inGroup("Speculation", {
+    speculativeModel: option.text(
+      "--speculative-model <model>",
+      "draft model, or [ngram]; the older way to say it",
+    ),
+    numSpeculativeTokens: option.integer(
+      "--num-speculative-tokens <n>",
+      "draft tokens per step with --speculative-model",
+      { min: 1, max: 128, defaultText: "5" },
+    ),
+    ngramPromptLookupMin: option.integer(
+      "--ngram-prompt-lookup-min <n>",
+      "with --speculative-model [ngram]: shortest match",
+      { min: 1, max: 256, defaultText: "the maximum" },
+    ),
+    ngramPromptLookupMax: option.integer(
+      "--ngram-prompt-lookup-max <n>",
+      "with --speculative-model [ngram]: longest match",
+      { min: 1, max: 256, defaultText: "the minimum, else 5" },
+    ),
+  }),
+  ...inGroup("Tenants", {
+    tenantFrom: option.choice(
+      tenantSources,
+      "--tenant-from <source>",
+      "what names a request's tenant: its API key, the x-tenant-id header or the field user",
+      { defaultText: "key if keys have tenants, else header" },
+    ),
+  }),
+  ...inGroup("Traces", {
+    traceStore: option.text(
+      "--trace-store <folder>",
+      "keep a span per request in this folder, for octavo traces; auto: its default folder",
+    ),
+  }),
+  ...inGroup("Costs", {
+    meteringLog: option.text(
+      "--metering-log <file>",
+      "append what each request took to this file, one JSON object a line, for octavo costs",
+    ),
+  }),
+  ...inGroup("Faults", {
+    faultStartDelay: option.seconds(
+      "--fault-start-delay <seconds>",
+      "with --enable-fault-injection: wait before loading, as a machine that starts slowly",
+      { default: 0 },
+    ),
+  }),
+} satisfies OptionRows;
 
-/** What the engine is loaded with. */
-export function loadOptionsOf(flags: ServeFlags, chatTemplate: string | undefined): LoadOptions {
+const groups = [
+  "Model",
+  "Server",
+  "Engine",
+  "Speculation",
+  "Tenants",
+  "LoRA",
+  "Requests",
+  "Traces",
+  "Alerts",
+  "Costs",
+  "Faults",
+];
+
+const rows = { ...loadingOptions, ...schedulingOptions, ...serverOptions, ...commandRows };
+
+/** All options of `octavo serve`, by group. */
+export const serveRows = Object.fromEntries(
+  Object.entries<OptionRows[string]>(rows).toSorted(
+    ([, left], [, right]) => groups.indexOf(left.group ?? "") - groups.indexOf(right.group ?? ""),
+  ),
+) as typeof rows;
+
+export type ServeOptions = ResolvedOptions<typeof serveRows>;
+
+/** What the engine is loaded with. Throws `invalid_option` for flags that contradict each other. */
+export function loadOptionsOf(options: ServeOptions): LoadOptions {
+  for (const [flag, isSet] of [
+    ["fault-corrupt-weights", options.corruptWeights !== undefined],
+    ["fault-start-delay", options.faultStartDelay > 0],
+  ] as const)
+    if (isSet && !options.enableFaultInjection)
+      throw new OctavoError("invalid_option", `--${flag} needs --enable-fault-injection`, { param: flag });
   return {
-    revision: flags.revision,
-    downloadDir: flags.downloadDir,
-    weightCache: flags.weightCache,
-    weightsInPlace: flags.weightsInPlace,
-    numThreads: flags.threads,
-    dtype: flags.dtype,
-    quantization: flags.quantization,
-    kvCacheDtype: flags.kvCacheDtype,
-    kvCacheMemoryBytes: flags.kvCacheMemory,
-    memoryUtilization: flags.gpuMemoryUtilization,
-    blockSize: flags.blockSize,
-    maxModelLen: flags.maxModelLen,
-    maxNumSeqs: flags.maxNumSeqs,
-    maxNumBatchedTokens: flags.maxNumBatchedTokens,
-    maxQueuedRequests: flags.maxQueuedRequests,
-    maxQueuedTokens: flags.maxQueuedTokens,
-    maxQueuedRequestsPerTenant: flags.maxQueuedRequestsPerTenant,
-    maxQueuedTokensPerTenant: flags.maxQueuedTokensPerTenant,
-    enablePrefixCaching: flags.enablePrefixCaching,
-    enableChunkedPrefill: flags.enableChunkedPrefill,
-    longPrefillTokenThreshold: flags.longPrefillTokenThreshold,
-    maxLongPartialPrefills: flags.maxLongPartialPrefills,
-    maxPrefillStepMs: flags.maxPrefillStepMs,
-    minFreeMemoryBytes: flags.minFreeMemory,
-    crashJournal: flags.crashJournal,
-    schedulingPolicy: flags.schedulingPolicy,
-    generationConfig: flags.generationConfig,
-    enableLora: flags.enableLora,
-    loraModules: flags.loraModules,
-    maxLoras: flags.maxLoras,
-    maxCpuLoras: flags.maxCpuLoras,
-    maxLoraRank: flags.maxLoraRank,
-    speculativeConfig: speculativeConfigOf(flags),
-    enableFaultInjection: flags.enableFaultInjection,
-    corruptWeights: flags.faultCorruptWeights,
-    chatTemplate,
+    ...pickOptions(loadingOptions, options),
+    ...pickOptions(schedulingOptions, options),
+    speculativeConfig: speculativeConfigOf(options),
   };
 }
 
-/** The server's part of the flags; absent ones are left to the server's defaults. */
-export function serverConfigOf(flags: ServeFlags, defaultNames: readonly string[]): Partial<ServerConfig> {
-  const given: { readonly [K in keyof ServerConfig]?: ServerConfig[K] | undefined } = {
-    host: flags.host,
-    port: flags.port,
-    apiKeys: apiKeysOf(flags),
-    replicaId: flags.replicaId,
-    servedModelNames: flags.servedModelName ?? defaultNames,
-    maxBodyBytes: flags.maxBodySize,
-    requestTimeoutMs: milliseconds(flags.requestTimeout),
-    queueTimeoutMs: milliseconds(flags.queueTimeout),
-    firstTokenTimeoutMs: milliseconds(flags.ttftTimeout),
-    drainTimeoutMs: milliseconds(flags.drainTimeout),
-    trustRequestChatTemplate: flags.trustRequestChatTemplate,
-    chatTemplateContentFormat: flags.chatTemplateContentFormat,
-    allowRuntimeLoraUpdating: flags.allowRuntimeLoraUpdating ?? runtimeLoraFromEnvironment(),
-    enableFaultInjection: flags.enableFaultInjection,
-    responseRole: flags.responseRole,
-    excludeToolsWhenToolChoiceNone: flags.excludeToolsWhenToolChoiceNone,
-    toolCallParser: flags.toolCallParser,
-    reasoningParser: flags.reasoningParser,
-    enableForceIncludeUsage: flags.enableForceIncludeUsage,
-    maxLogprobs: flags.maxLogprobs,
-    pooling: flags.pooling,
-    schedulingPolicy: flags.schedulingPolicy,
-    tenants: tenantsOf(flags),
-    otlpEndpoint: flags.otlpEndpoint ?? flags.otlpTracesEndpoint,
-    otlpMetricsEndpoint: flags.otlpMetricsEndpoint,
-    otlpMetricsIntervalMs: milliseconds(flags.otlpMetricsInterval),
-    otlpHeaders: flags.otlpHeaders,
-    traceConventions: flags.traceConventions,
-    traceAttributes: attributesOf(flags.traceAttributes),
-    traceSampleRatio: flags.traceSampleRatio,
-    dollarsPerHour: flags.rate,
-    enableDetectors: flags.detectors === false ? false : undefined,
-    enableRuleAlerts: flags.enableRuleAlerts,
-    detectorThresholds: flags.detectorThresholds,
-    alertWebhook: flags.alertWebhook,
-    alertWebhookHeaders: flags.alertWebhookHeaders,
-    enableLegacyMetricNames: flags.enableLegacyMetricNames,
-    corsOrigins: flags.allowedOrigins,
-    logLevel: flags.logLevel,
-    accessLog: flags.disableAccessLog === true ? false : undefined,
+/** What the server is configured with; `defaultNames` are the model's where none is given. */
+export function serverConfigOf(
+  options: ServeOptions,
+  defaultNames: readonly string[],
+): OptionsOf<typeof serverOptions> {
+  const { servedModelNames, tenants, tenantFrom, kvCacheDtype, enablePrefixCaching } = options;
+  return {
+    ...pickOptions(serverOptions, options),
+    servedModelNames: servedModelNames.length === 0 ? defaultNames : servedModelNames,
+    tenants: tenantFrom === undefined ? tenants : { ...tenants, tenantFrom },
+    // Labels of `vllm:cache_config_info` beside the number and size of blocks.
+    cacheConfig: { cache_dtype: kvCacheDtype, enable_prefix_caching: String(enablePrefixCaching) },
   };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** Keys from the flag, or from the environment, where several are separated by commas. */
-function apiKeysOf(flags: ServeFlags): readonly string[] | undefined {
-  if (flags.apiKey !== undefined) return flags.apiKey;
-  const fromEnvironment = process.env["OCTAVO_API_KEY"] ?? process.env["VLLM_API_KEY"];
-  return fromEnvironment
-    ?.split(",")
-    .map((key) => key.trim())
-    .filter((key) => key !== "");
+type SpeculativeOptions = Pick<
+  ServeOptions,
+  | "speculativeConfig"
+  | "speculativeModel"
+  | "numSpeculativeTokens"
+  | "ngramPromptLookupMin"
+  | "ngramPromptLookupMax"
+>;
+
+/** vLLM's older flags, one for each field, say what `--speculative-config` says. */
+function speculativeConfigOf(options: SpeculativeOptions): LoadOptions["speculativeConfig"] {
+  const { speculativeConfig, speculativeModel, numSpeculativeTokens } = options;
+  const { ngramPromptLookupMin: promptLookupMin, ngramPromptLookupMax: promptLookupMax } = options;
+  const hasLookup = promptLookupMin !== undefined || promptLookupMax !== undefined;
+  const hasDetails = numSpeculativeTokens !== undefined || hasLookup;
+  if (speculativeConfig !== undefined) {
+    if (speculativeModel !== undefined || hasDetails)
+      throw contradiction("--speculative-config takes the place of the older flags; leave those out");
+    return speculativeConfig;
+  }
+  if (speculativeModel === undefined) {
+    if (!hasDetails) return undefined;
+    throw contradiction(
+      "name a draft model with --speculative-model (or [ngram]), or use --speculative-config",
+    );
+  }
+  if (isNgram(speculativeModel))
+    return { method: "ngram", numSpeculativeTokens, promptLookupMin, promptLookupMax };
+  if (hasLookup)
+    throw contradiction("--ngram-prompt-lookup-min and -max go with --speculative-model [ngram]");
+  return { method: "draft_model", model: speculativeModel, numSpeculativeTokens };
 }
 
-/** The tenants file's, with the flag's source in place of its own. */
-function tenantsOf({ tenants, tenantFrom }: ServeFlags): TenantSettings | undefined {
-  if (tenantFrom === undefined) return tenants;
-  return { ...(tenants ?? defaultServerConfig.tenants), tenantFrom };
-}
-
-/** vLLM knows no flag for it. */
-function runtimeLoraFromEnvironment(): boolean | undefined {
-  const value = process.env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"]?.trim().toLowerCase();
-  return value === "1" || value === "true" ? true : undefined;
-}
-
-/** What is written as a number is one. */
-function attributesOf(
-  given: ServeFlags["traceAttributes"],
-): Readonly<Record<string, string | number>> | undefined {
-  if (given === undefined) return undefined;
-  const isNumber = /^-?\d{1,15}(\.\d{1,15})?$/;
-  return Object.fromEntries(
-    Object.entries(given).map(([name, value]) => [name, isNumber.test(value) ? Number(value) : value]),
-  );
-}
-
-function milliseconds(seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : Math.round(seconds * 1000);
+function contradiction(message: string): OctavoError {
+  return new OctavoError("invalid_option", message, { param: "speculative_config" });
 }

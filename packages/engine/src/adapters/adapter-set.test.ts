@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createFakeEngine, collect, generationRequest } from "../testing/engine-fixture.js";
-import { FakeAdapter } from "../testing/fake-backend.js";
+import { createFakeEngine, collect, generationRequest } from "../testing/fakes/engine-fixture.js";
+import { FakeAdapter } from "../testing/fakes/fake-backend.js";
 import { fixtureAdapter, fixtureCheckpoint } from "@octavo/artifacts/testing/model-fixtures";
 import type { GenerationResult } from "../llm/generation-result.js";
 import { LLM } from "../llm/llm.js";
@@ -41,7 +41,7 @@ describe("adapters in the engine", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("a request that came before a replacement and is queued after it runs under what replaced it", async () => {
+  test("a request that arrived before a replacement and is queued after it runs under the replacement", async () => {
     const { engine } = createFakeEngine({ maxLoras: 2 });
     const [first, second, third] = [1, 2, 3].map((seed) => fakeAdapter("a", seed));
     assert.ok(first !== undefined && second !== undefined && third !== undefined);

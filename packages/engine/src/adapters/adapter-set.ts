@@ -9,7 +9,7 @@ export interface AdapterSetOptions {
   readonly target: AdapterTarget;
   readonly adaptable: ReadonlyMap<string, AdaptableModule>;
   readonly maxLoras: number;
-  /** Adapters in memory at a time, those still in use after their unloading not counted. */
+  /** Adapters in memory at a time, not counting unloaded ones still in use. */
   readonly maxLoaded: number;
   readonly maxRank: number;
   /** The folder of a path or of a repository on the hub. */
@@ -20,7 +20,7 @@ export interface AdapterSetOptions {
 export class AdapterSet implements Adapters, Disposable {
   readonly #options: AdapterSetOptions;
   readonly #byName = new Map<string, ServedAdapter>();
-  /** Names that are being loaded. */
+  /** Names of adapters being loaded. */
   readonly #arriving = new Set<string>();
   #isDisposed = false;
 
@@ -51,7 +51,7 @@ export class AdapterSet implements Adapters, Disposable {
       const adapter = await this.#read(spec, signal);
       if (this.#isDisposed) {
         adapter.retire();
-        throw new OctavoError("shutting_down", "The model is shutting down and takes no more adapters.");
+        throw new OctavoError("shutting_down", "The model is shutting down and loads no more adapters.");
       }
       this.#byName.get(name)?.retire(adapter);
       this.#byName.delete(name);

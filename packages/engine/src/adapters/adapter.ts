@@ -1,18 +1,18 @@
 /** A LoRA adapter to be loaded; see `Adapters`. */
 export interface AdapterSpec {
-  /** By which requests choose it. */
+  /** The name that requests use. */
   readonly name: string;
   /** A folder as PEFT saves it, or a repository of the Hugging Face hub. */
   readonly path: string;
-  /** What it is said to be an adapter of; default the served model. */
+  /** The model it claims to adapt; default the served model. */
   readonly baseModelName?: string | undefined;
 }
 
-/** An adapter in memory, for requests to name. */
+/** A loaded adapter that requests can name. */
 export interface LoadedAdapter extends AdapterSpec {
-  /** Never given to another one, not even to one of the same name. */
+  /** Unique, also among adapters of the same name. */
   readonly id: number;
-  /** Largest of its modules'. */
+  /** The largest rank of its modules. */
   readonly rank: number;
   /** Bytes of its packed matrices. */
   readonly byteLength: number;
@@ -20,26 +20,24 @@ export interface LoadedAdapter extends AdapterSpec {
   readonly numRequests: number;
 }
 
-/** The adapters that a model serves beside itself; they come and go while it runs. */
+/** The adapters that a model serves; they can be loaded and unloaded while it runs. */
 export interface Adapters {
-  /** Most that take part in one step. */
+  /** Adapters in one step, at most. */
   readonly maxLoras: number;
-  /** In the order in which they were loaded. */
+  /** In order of loading. */
   list(): readonly LoadedAdapter[];
   find(name: string): LoadedAdapter | undefined;
   /**
-   * Throws `invalid_request` when the name is taken (unless `inPlace`) or none more may be loaded, and what reading its
-   * files throws: `artifact_not_found`, `artifact_invalid`, `artifact_unsupported`, the hub's codes.
+   * Throws `invalid_request` if the name is taken (unless `inPlace`) or no more adapters fit, and the errors of reading its files:
+   * `artifact_not_found`, `artifact_invalid`, `artifact_unsupported`, the hub's codes.
    */
   load(spec: AdapterSpec, options?: LoadAdapterOptions): Promise<LoadedAdapter>;
-  /**
-   * Takes no new requests for the adapter; its memory is freed when those it has have ended. Throws `model_not_found`.
-   */
+  /** Accepts no new requests for the adapter; its memory is freed when the last of its requests ends. Throws `model_not_found`. */
   unload(name: string): LoadedAdapter;
 }
 
 export interface LoadAdapterOptions {
-  /** Takes the place of a loaded one of the same name, whose requests still end with it. */
+  /** Replaces a loaded adapter of the same name; its requests still complete with the old one. */
   readonly inPlace?: boolean;
   readonly signal?: AbortSignal;
 }

@@ -14,13 +14,13 @@ import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import { type FloatType, isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
 import type { AdapterModule } from "@octavo/artifacts/adapters/read-adapter";
 
-/** What adapters are packed for: a compiled program and how its checkpoint stores queries and keys. */
+/** The program that adapters are packed for, and how its checkpoint stores queries and keys. */
 export interface AdapterTarget {
   readonly backend: Backend;
   readonly program: Program;
   /**
-   * Set where the rows of q_proj and k_proj lie in pairs of one frequency instead of in halves, as GGUF's converter puts those
-   * of the llama architecture: an adapter's rows must follow.
+   * Set if the rows of q_proj and k_proj are interleaved (pairs of one frequency side by side instead of in two halves), as in GGUF
+   * files of the llama architecture: an adapter's rows are reordered alike.
    */
   readonly interleavedHeadDim?: number | undefined;
 }
@@ -35,7 +35,7 @@ export interface PackedAdapter {
   readonly byteLength: number;
 }
 
-/** Packs an adapter's matrices, those that share an input together. */
+/** Packs an adapter's matrices, stacking those that share an input. */
 export async function packAdapter(
   target: AdapterTarget,
   modules: readonly AdapterModule[],
@@ -72,7 +72,7 @@ export async function packAdapter(
     const byteLength = made.reduce((sum, matrix) => sum + matrix.byteLength, 0);
     return { handle: backend.createAdapter(program, sites), byteLength };
   } finally {
-    // The adapter keeps what it needs of them.
+    // The adapter keeps its own references.
     for (const matrix of made) matrix[Symbol.dispose]();
   }
 }
@@ -103,7 +103,7 @@ function interleaveHeads(data: Uint8Array, rows: number, headDim: number): Uint8
   return moved;
 }
 
-/** Matrices that are stacked share a type. */
+/** The type of matrices that are stacked. */
 function commonType(tensors: readonly TensorInfo[]): FloatType {
   const types = new Set(tensors.map(floatType));
   const [only] = types;

@@ -4,7 +4,7 @@ import type { AdapterSpec, LoadedAdapter } from "./adapter.js";
 
 let numServed = 0;
 
-/** An adapter with the requests that hold it; freed when it has been retired and the last of them let go. */
+/** A loaded adapter, reference-counted by requests; freed once it is retired and no request uses it. */
 export class ServedAdapter implements LoadedAdapter {
   readonly id = ++numServed;
   readonly name: string;
@@ -24,7 +24,7 @@ export class ServedAdapter implements LoadedAdapter {
       readonly handle: Adapter;
       readonly byteLength: number;
       readonly rank: number;
-      /** Which it was made for; none is looked at where there is none. */
+      /** The program it was packed for; not checked if absent. */
       readonly program?: Program;
     },
   ) {
@@ -41,12 +41,12 @@ export class ServedAdapter implements LoadedAdapter {
     return this.#numRequests;
   }
 
-  /** What is served in its place by now, or itself: a request may have come before a replacement and be queued after it. */
+  /** The adapter that has replaced it by now, or itself: a request may arrive before a replacement and be queued after it. */
   get current(): ServedAdapter {
     return this.#successor?.current ?? this;
   }
 
-  /** Throws `model_not_found` once it takes no more requests, `invalid_request` for a program that it was not made for. */
+  /** Throws `model_not_found` once retired, `invalid_request` for a program that it was not packed for. */
   checkServed(program: Program): void {
     if (this.#isRetired) throw notServed(this.name);
     if (this.#program === undefined || this.#program === program) return;

@@ -6,7 +6,7 @@ import { type KnownRequest, type Neighbours, neighboursOf } from "./neighbours.j
 import type { RequestTimeline } from "./request-timeline.js";
 import { type LoggedStep, type StepEnd, StepLog } from "./step-log.js";
 
-/** A request as the log needs it. */
+/** A request as the evidence log sees it. */
 export interface ObservedRequest {
   readonly requestId: string;
   readonly owner: object | undefined;
@@ -16,15 +16,15 @@ export interface ObservedRequest {
   readonly record: ServingRecord;
 }
 
-/** Ended requests that are remembered... */
-const mostEnded = 2048;
-/** ...as long as their outputs are not more than this, at 8 bytes each. */
-const mostOutputs = 1_000_000;
+/** Ended requests that are kept... */
+const maxEnded = 2048;
+/** ...while their outputs are no more than this, at 8 bytes each. */
+const maxOutputs = 1_000_000;
 
-/** A request that was forgotten. */
+/** Stands for a request that is no longer kept. */
 const unknown: RequestName = { requestId: "unknown", tenant: "unknown" };
 
-/** What one ended request leaves behind. */
+/** What is kept of an ended request. */
 interface Ended {
   readonly tenant: string;
   readonly timeline: RequestTimeline;
@@ -34,9 +34,9 @@ interface Ended {
 }
 
 /**
- * The engine's evidence: the latest steps and requests, and why their tokens were slow. A step's compute time is shared
- * out to its sequences by their arithmetic: for every token twice the weights (12 h² a layer) plus attention over its
- * context (2 h a layer and position for scores, as much for values), Kaplan et al. 2020, §2.1.
+ * The engine's evidence: the latest steps and requests, and why their tokens were slow. A step's compute time is divided among
+ * its sequences by their arithmetic: for every token twice the weights (12 h² a layer) plus attention over its context
+ * (2 h a layer and position for scores, as much for values), Kaplan et al. 2020, §2.1.
  */
 export class EvidenceLog implements Evidence {
   readonly blockSize: number;
@@ -46,10 +46,10 @@ export class EvidenceLog implements Evidence {
   readonly #ended = new Map<string, Ended>();
   #numEndedOutputs = 0;
   readonly #namesByOrder = new Map<number, RequestName>();
-  /** Timelines of the step's shares. */
+  /** Timelines of the sequences in the step. */
   readonly #running: RequestTimeline[] = [];
   #isComputing = false;
-  /** Ended while a step computes them. */
+  /** Requests that ended while a step computes them. */
   readonly #unsettled = new Set<ObservedRequest>();
   readonly #onSettled: (request: SettledRequest) => void;
 
@@ -60,7 +60,7 @@ export class EvidenceLog implements Evidence {
     this.#onSettled = onSettled;
   }
 
-  /** Of the compute time of the step that was measured last, the part of its prompt tokens. */
+  /** Compute time of the prompt tokens of the step measured last. */
   get prefillMs(): number {
     return this.#steps.prefillMs;
   }
@@ -101,7 +101,7 @@ export class EvidenceLog implements Evidence {
       requestId,
       tenant: known.tenant,
       isOver: active === undefined,
-      // When it ended, its reader may not have had all yet and, if it was aborted, a step may have been computing it.
+      // Its reader may have lagged after it ended, and an aborted request may have been in a step.
       record: { ...known.record, kernelMs, readerLagMs },
       firstToken: explainer.firstToken(known.timeline, known.numUncachedTokens),
       slowGaps: explainer.slowGaps(known.timeline),
@@ -122,7 +122,7 @@ export class EvidenceLog implements Evidence {
     this.#namesByOrder.set(request.timeline.order, { requestId, tenant });
   }
 
-  /** Keeps what an ended request leaves behind, and forgets the oldest. */
+  /** Keeps the evidence of an ended request, and drops the oldest. */
   end(request: ObservedRequest): void {
     const { requestId, tenant, timeline, record } = request;
     if (this.#active.get(requestId) === request) this.#active.delete(requestId);
@@ -136,7 +136,7 @@ export class EvidenceLog implements Evidence {
     });
     this.#numEndedOutputs += timeline.numOutputs;
     for (const oldest of this.#ended.keys()) {
-      if (this.#ended.size <= mostEnded && this.#numEndedOutputs <= mostOutputs) break;
+      if (this.#ended.size <= maxEnded && this.#numEndedOutputs <= maxOutputs) break;
       this.#forget(oldest);
     }
   }
@@ -148,7 +148,7 @@ export class EvidenceLog implements Evidence {
     else this.#onSettled({ requestId, owner, kernelMs: timeline.kernelMs });
   }
 
-  /** Takes note of who runs in the step that was planned. */
+  /** Records the sequences of the planned step. */
   beginStep(
     sequences: readonly Sequence[],
     prefillTokens: number,
@@ -169,7 +169,7 @@ export class EvidenceLog implements Evidence {
     }
   }
 
-  /** Shares out what the step took in the backend, before its results are applied: a request may end with them. */
+  /** Divides the compute time of the step, before its results are applied, since a request may end with them. */
   measureStep(computeMs: number): void {
     this.#steps.measure(computeMs);
     for (let index = 0; index < this.#running.length; index += 1) {
@@ -178,7 +178,7 @@ export class EvidenceLog implements Evidence {
     this.#settleAll();
   }
 
-  /** The step that was begun failed: it computed nothing that counts. */
+  /** Discards a step that failed. */
   abandonStep(): void {
     this.#settleAll();
   }
@@ -187,7 +187,7 @@ export class EvidenceLog implements Evidence {
     this.#steps.end(step);
   }
 
-  /** Those that are there first, so that of two with one id the latest is found. */
+  /** Running requests first, so that the latest of two with the same id is found. */
   *#known(): Generator<KnownRequest> {
     for (const request of this.#active.values()) {
       const { requestId, tenant, timeline, sequences } = request;

@@ -1,36 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { FakeBackendOptions } from "../testing/fake-backend.js";
-import {
-  collect,
-  createFakeEngine,
-  type FixtureOptions,
-  generationRequest,
-} from "../testing/engine-fixture.js";
-import { Random } from "@octavo/text/testing/random";
-import { VirtualClock } from "../testing/virtual-clock.js";
 import type { StepRecord } from "../api.js";
-
-/** Steps that take some time for each token, and nothing else that takes any. */
-function costly(clock: VirtualClock): Omit<FakeBackendOptions, "vocabSize"> {
-  return { answersAtOnce: true, computeMs: ({ numTokens }) => 0.3 + 0.05 * numTokens, clock };
-}
-
-const roomy: FixtureOptions = {
-  numBlocks: 512,
-  maxModelLen: 600,
-  maxNumBatchedTokens: 256,
-  maxPrefillStepMs: 0,
-};
-
-function tokens(count: number, seed: number): number[] {
-  const random = new Random(seed);
-  return Array.from({ length: count }, () => random.below(60));
-}
+import { collect, createFakeEngine, generationRequest } from "../testing/fakes/engine-fixture.js";
+import { longContext, randomPrompt, timedSteps } from "../testing/fakes/timed-engine.js";
+import { Random } from "@octavo/text/testing/random";
+import { VirtualClock } from "../testing/fakes/virtual-clock.js";
 
 describe("attribution", () => {
-  test("the requests' parts of the backend's time add up to it, aborted and failed ones included", async () => {
+  test("the requests' shares add up to the compute time, aborted and failed ones included", async () => {
     const { engine } = createFakeEngine({ numBlocks: 40, maxNumBatchedTokens: 48 });
     const steps: StepRecord[] = [];
     const settled: (readonly [string, number])[] = [];
@@ -42,7 +20,7 @@ describe("attribution", () => {
     const ids: string[] = [];
     await Promise.all(
       Array.from({ length: 40 }, async (__, index) => {
-        const request = generationRequest(tokens(1 + random.below(60), index), {
+        const request = generationRequest(randomPrompt(1 + random.below(60), index), {
           maxTokens: 1 + random.below(20),
           n: 1 + random.below(3),
         });
@@ -58,7 +36,7 @@ describe("attribution", () => {
     const vector = await engine.embed({
       kind: "embed",
       requestId: "embedding",
-      promptTokens: Int32Array.from(tokens(30, 99)),
+      promptTokens: Int32Array.from(randomPrompt(30, 99)),
       pooling: "mean",
       normalize: false,
     });
@@ -92,7 +70,7 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("a request that fails, and one in a step that never ended, are settled too", async () => {
+  test("failed requests and those of an unfinished step are settled too", async () => {
     let calls = 0;
     const { engine } = createFakeEngine({
       backend: {
@@ -110,7 +88,7 @@ describe("attribution", () => {
     });
     const owner = {};
     const requests = [0, 1, 2].map((index) => ({
-      ...generationRequest(tokens(5, index), { maxTokens: 20 }),
+      ...generationRequest(randomPrompt(5, index), { maxTokens: 20 }),
       owner,
     }));
     const ended = await Promise.allSettled(requests.map((request) => collect(engine.generate(request))));
@@ -124,9 +102,9 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("the record counts steps, neighbours, blocks, cache hits and what preemption cost", async () => {
+  test("the record counts steps, neighbours, blocks, cache hits and recomputed tokens", async () => {
     const { engine } = createFakeEngine({ numBlocks: 16, maxModelLen: 48, maxNumBatchedTokens: 64 });
-    const prompt = tokens(16, 1);
+    const prompt = randomPrompt(16, 1);
     await collect(engine.generate(generationRequest(prompt, { maxTokens: 2 })));
     const again = await collect(engine.generate(generationRequest(prompt, { maxTokens: 4 })));
     assert(again.record !== undefined);
@@ -142,7 +120,7 @@ describe("attribution", () => {
     // Four of ten blocks each: not all of them fit to the end.
     const crowd = await Promise.all(
       Array.from({ length: 4 }, (_, index) =>
-        collect(engine.generate(generationRequest(tokens(12, 10 + index), { maxTokens: 24 }))),
+        collect(engine.generate(generationRequest(randomPrompt(12, 10 + index), { maxTokens: 24 }))),
       ),
     );
     const records = crowd.map(({ record }) => record!);
@@ -153,22 +131,22 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("neighbours are those who were there meanwhile, as they would have to be sent again", async () => {
+  test("neighbours are the requests present meanwhile, as needed for a replay", async () => {
     using clock = new VirtualClock();
-    const { engine } = createFakeEngine({ ...roomy, backend: costly(clock) });
-    const before = generationRequest(tokens(8, 1), { maxTokens: 2 });
+    const { engine } = createFakeEngine({ ...longContext, backend: timedSteps(clock) });
+    const before = generationRequest(randomPrompt(8, 1), { maxTokens: 2 });
     await collect(engine.generate(before));
     clock.advance(5);
-    const early = generationRequest(tokens(40, 2), { maxTokens: 12 }, { account: { tenant: "big" } });
-    const own = generationRequest(tokens(8, 1), { maxTokens: 4, n: 2 });
-    const late = generationRequest(tokens(20, 4), { maxTokens: 30 });
+    const early = generationRequest(randomPrompt(40, 2), { maxTokens: 12 }, { account: { tenant: "big" } });
+    const own = generationRequest(randomPrompt(8, 1), { maxTokens: 4, n: 2 });
+    const late = generationRequest(randomPrompt(20, 4), { maxTokens: 30 });
     const answers = [collect(engine.generate(early))];
     await new Promise((resolve) => setImmediate(resolve));
     clock.advance(3);
     answers.push(collect(engine.generate(own)), collect(engine.generate(late)));
     const [, answer] = await Promise.all(answers);
     clock.advance(1);
-    await collect(engine.generate(generationRequest(tokens(8, 5), { maxTokens: 2 })));
+    await collect(engine.generate(generationRequest(randomPrompt(8, 5), { maxTokens: 2 })));
     const found = engine.evidence.neighbours(own.requestId)!;
     assert.equal(found.numOmitted, 0);
     assert.deepEqual(
@@ -194,29 +172,29 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("neighbours of one that runs are known too, and those that are too many are the least busy", async () => {
-    const { engine } = createFakeEngine({ ...roomy, numBlocks: 8192, maxNumSeqs: 8 });
-    const own = generationRequest(tokens(8, 1), { maxTokens: 60 });
+  test("running requests have neighbours too; beyond the limit, the least busy are omitted", async () => {
+    const { engine } = createFakeEngine({ ...longContext, numBlocks: 8192, maxNumSeqs: 8 });
+    const own = generationRequest(randomPrompt(8, 1), { maxTokens: 60 });
     const crowd = Array.from({ length: 600 }, (_, index) =>
-      generationRequest(tokens(4 + (index % 7), index), { maxTokens: 1 }),
+      generationRequest(randomPrompt(4 + (index % 7), index), { maxTokens: 1 }),
     );
     const waiting = [own, ...crowd].map((request) => collect(engine.generate(request)));
     await waiting[300];
     const found = engine.evidence.neighbours(own.requestId)!;
     assert.equal(found.neighbours.length, 512);
     assert.equal(found.numOmitted, 88);
-    const leastBusy = Math.min(...found.neighbours.map(({ kernelMsMeanwhile }) => kernelMsMeanwhile));
-    assert.equal(leastBusy, 0);
+    const minBusy = Math.min(...found.neighbours.map(({ kernelMsMeanwhile }) => kernelMsMeanwhile));
+    assert.equal(minBusy, 0);
     assert(found.neighbours.some(({ isOver }) => isOver) && found.neighbours.some(({ isOver }) => !isOver));
     assert(found.neighbours.every(({ isOver, e2eMs }) => isOver === (e2eMs !== undefined)));
     await Promise.all(waiting);
     await engine[Symbol.asyncDispose]();
   });
 
-  test("the record says how many requests were waiting when it came", async () => {
+  test("the record has the queue depth at arrival", async () => {
     const { engine } = createFakeEngine({ maxNumSeqs: 1 });
     const requests = Array.from({ length: 4 }, (_, index) =>
-      generationRequest(tokens(4, index), { maxTokens: 3 }),
+      generationRequest(randomPrompt(4, index), { maxTokens: 3 }),
     );
     const depths: number[] = [];
     const answers = requests.map((request) => {
@@ -230,14 +208,14 @@ describe("attribution", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("a prompt whose cached blocks were evicted is known to be computed again for that reason", async () => {
+  test("recomputing a prompt whose cached blocks were evicted is attributed to eviction", async () => {
     using clock = new VirtualClock();
     // The memory of evictions is a table that one hash in thousands overwrites: engines differ in their hashes.
     const recompute = async () => {
-      const { engine } = createFakeEngine({ numBlocks: 16, maxModelLen: 60, backend: costly(clock) });
-      const prompt = tokens(40, 1);
+      const { engine } = createFakeEngine({ numBlocks: 16, maxModelLen: 60, backend: timedSteps(clock) });
+      const prompt = randomPrompt(40, 1);
       await collect(engine.generate(generationRequest(prompt, { maxTokens: 1 })));
-      await collect(engine.generate(generationRequest(tokens(50, 2), { maxTokens: 8 })));
+      await collect(engine.generate(generationRequest(randomPrompt(50, 2), { maxTokens: 8 })));
       const again = generationRequest(prompt, { maxTokens: 2 });
       return { engine, request: again, record: (await collect(engine.generate(again))).record! };
     };
@@ -250,12 +228,12 @@ describe("attribution", () => {
     const { engine, request } = whole;
     const evidence = engine.evidence.request(request.requestId);
     assert.equal(evidence?.firstToken?.cause, "eviction");
-    const fresh = await collect(engine.generate(generationRequest(tokens(40, 5), { maxTokens: 2 })));
+    const fresh = await collect(engine.generate(generationRequest(randomPrompt(40, 5), { maxTokens: 2 })));
     assert.equal(fresh.record?.evictedPrefixTokens, 0);
     for (const run of runs) await run.engine[Symbol.asyncDispose]();
   });
 
-  test("time for which the reader left output lying is counted", async () => {
+  test("the time that output waits for its reader is counted", async () => {
     const { engine } = createFakeEngine();
     const request = generationRequest([1, 2, 3], { maxTokens: 30 });
     for await (const event of engine.generate(request)) {
@@ -263,165 +241,6 @@ describe("attribution", () => {
     }
     const record = engine.evidence.request(request.requestId)?.record;
     assert(record !== undefined && record.readerLagMs > 10, `${record?.readerLagMs} ms`);
-    await engine[Symbol.asyncDispose]();
-  });
-});
-
-describe("blame", () => {
-  test("a burst of prompt tokens that slowed a stream is named, every time", async () => {
-    using clock = new VirtualClock();
-    const { engine } = createFakeEngine({ ...roomy, backend: costly(clock) });
-    for (let run = 0; run < 25; run += 1) {
-      const stream = generationRequest(tokens(8, 2 * run), { maxTokens: 14 });
-      const burst = generationRequest(tokens(500, 2 * run + 1), { maxTokens: 1 });
-      let injected: Promise<unknown> | undefined;
-      let numDeltas = 0;
-      for await (const event of engine.generate(stream)) {
-        if (event.kind === "delta" && (numDeltas += 1) === 7) injected = collect(engine.generate(burst));
-      }
-      await injected;
-      const evidence = engine.evidence.request(stream.requestId);
-      assert(evidence !== undefined);
-      const bursts = evidence.slowGaps.flatMap(({ parts }) =>
-        parts.filter(({ cause }) => cause === "prefill_burst"),
-      );
-      assert(bursts.length > 0, `run ${run}: ${JSON.stringify(evidence.slowGaps)}`);
-      for (const { requests } of bursts) {
-        assert.deepEqual(
-          requests?.map(({ requestId }) => requestId),
-          [burst.requestId],
-        );
-        assert(requests[0]!.tokens >= 200);
-      }
-    }
-    await engine[Symbol.asyncDispose]();
-  });
-
-  test("nobody is blamed where nobody came", async () => {
-    using clock = new VirtualClock();
-    const { engine } = createFakeEngine({ ...roomy, backend: costly(clock) });
-    for (let run = 0; run < 25; run += 1) {
-      const stream = generationRequest(tokens(8, run), { maxTokens: 14 });
-      await collect(engine.generate(stream));
-      const evidence = engine.evidence.request(stream.requestId);
-      assert(evidence !== undefined);
-      for (const gap of [...evidence.slowGaps, evidence.firstToken!]) {
-        assert(gap.parts.every(({ requests }) => requests === undefined));
-        assert.notEqual(gap.cause, "prefill_burst");
-      }
-    }
-    await engine[Symbol.asyncDispose]();
-  });
-
-  test("an explanation's parts add up to its span", async () => {
-    using clock = new VirtualClock();
-    const { engine } = createFakeEngine({
-      ...roomy,
-      numBlocks: 160,
-      maxModelLen: 200,
-      backend: costly(clock),
-    });
-    const requests = Array.from({ length: 12 }, (_, index) =>
-      generationRequest(tokens(20 + 5 * index, index), { maxTokens: 30, n: 1 + (index % 2) }),
-    );
-    await Promise.all(requests.map((request) => collect(engine.generate(request))));
-    let numExplained = 0;
-    for (const { requestId } of requests) {
-      const evidence = engine.evidence.request(requestId)!;
-      for (const explanation of [evidence.firstToken!, ...evidence.slowGaps]) {
-        const sum = explanation.parts.reduce((total, { ms }) => total + ms, 0);
-        assert(Math.abs(sum - explanation.ms) < 1e-6 + 1e-6 * explanation.ms);
-        assert(explanation.parts.every(({ ms }) => ms > 0));
-        numExplained += 1;
-      }
-    }
-    assert(numExplained >= requests.length);
-    await engine[Symbol.asyncDispose]();
-  });
-
-  test("a preempted stream's gap is put down to the preemption, and to whoever needed the blocks", async () => {
-    using clock = new VirtualClock();
-    let isForced = false;
-    const { engine } = createFakeEngine({
-      ...roomy,
-      backend: costly(clock),
-      hooks: {
-        choosePreemptions: (running) => {
-          const victim = running.findIndex(
-            ({ numTokens, requestId }) => requestId === "victim" && numTokens === 60,
-          );
-          if (victim === -1 || isForced) return [];
-          isForced = true;
-          return [victim];
-        },
-      },
-      enablePrefixCaching: false,
-    });
-    const stream = generationRequest(tokens(50, 1), { maxTokens: 20 }, { requestId: "victim" });
-    const { record } = await collect(engine.generate(stream));
-    assert.equal(record?.preemptions, 1);
-    assert.equal(record.recomputedTokens, 59);
-    const gap = engine.evidence.request("victim")?.slowGaps.find(({ cause }) => cause === "preemption");
-    assert(gap !== undefined);
-    assert.equal(gap.parts.find(({ cause }) => cause === "preemption")?.tokens, 60);
-    await engine[Symbol.asyncDispose]();
-
-    const small = createFakeEngine({
-      numBlocks: 24,
-      maxModelLen: 80,
-      maxNumBatchedTokens: 256,
-      enablePrefixCaching: false,
-      backend: costly(clock),
-    });
-    const pair = [0, 1].map((index) => generationRequest(tokens(30, index), { maxTokens: 48 }));
-    const [, late] = await Promise.all(pair.map((request) => collect(small.engine.generate(request))));
-    assert.equal(late?.record?.preemptions, 1);
-    const slow = small.engine.evidence.request(pair[1]!.requestId)?.slowGaps[0];
-    assert.equal(slow?.cause, "preemption");
-    assert.deepEqual(
-      slow.parts.find(({ cause }) => cause === "preemption")?.requests?.map(({ requestId }) => requestId),
-      [pair[0]!.requestId],
-    );
-    await small.engine[Symbol.asyncDispose]();
-  });
-
-  test("a first token that came late from the queue names those who were computed meanwhile", async () => {
-    using clock = new VirtualClock();
-    const { engine } = createFakeEngine({ ...roomy, maxNumSeqs: 1, backend: costly(clock) });
-    const first = generationRequest(tokens(300, 1), { maxTokens: 30 });
-    const second = generationRequest(tokens(4, 2), { maxTokens: 2 });
-    await Promise.all([first, second].map((request) => collect(engine.generate(request))));
-    const explanation = engine.evidence.request(second.requestId)?.firstToken;
-    assert.equal(explanation?.cause, "queue");
-    assert.equal(explanation.parts[0]?.requests?.[0]?.requestId, first.requestId);
-    await engine[Symbol.asyncDispose]();
-  });
-
-  test("time before the engine is preparation, and its grammar's part is told apart", async () => {
-    const { engine } = createFakeEngine();
-    const arrivalMs = performance.now() - 1000;
-    const request = generationRequest([1, 2], { maxTokens: 2 }, { arrivalMs, grammarMs: 700 });
-    await collect(engine.generate(request));
-    const explanation = engine.evidence.request(request.requestId)?.firstToken;
-    assert.equal(explanation?.cause, "grammar");
-    assert.equal(explanation.parts[0]?.ms, 700);
-    assert.equal(explanation.parts[1]?.cause, "preparation");
-    await engine[Symbol.asyncDispose]();
-  });
-
-  test("requests are remembered while they run and for a while after, and no longer", async () => {
-    const { engine } = createFakeEngine();
-    assert.equal(engine.evidence.request("nobody"), undefined);
-    const first = generationRequest([1], { maxTokens: 5 });
-    for await (const event of engine.generate(first)) {
-      if (event.kind === "delta") assert(engine.evidence.request(first.requestId) !== undefined);
-    }
-    assert.equal(engine.evidence.request(first.requestId)?.isOver, true);
-    const rest = Array.from({ length: 2100 }, () => generationRequest([1], { maxTokens: 1 }));
-    for (let start = 0; start < rest.length; start += 100)
-      await Promise.all(rest.slice(start, start + 100).map((request) => collect(engine.generate(request))));
-    assert.equal(engine.evidence.request(first.requestId), undefined);
-    assert(engine.evidence.request(rest.at(-1)!.requestId) !== undefined);
     await engine[Symbol.asyncDispose]();
   });
 });

@@ -9,17 +9,17 @@ import {
 import type { RequestTimeline, SequenceTimeline } from "./request-timeline.js";
 import type { LoggedStep, StepLog } from "./step-log.js";
 
-/** A gap is slow from this multiple of the usual one on... */
+/** A gap is slow above this multiple of the sequence's median gap... */
 const slowFactor = 2;
-/** ...and this many ms more than it, below which clocks and timers speak. */
-const leastExcessMs = 1;
-/** Gaps of a sequence from which on their median says what is usual. */
-const leastGaps = 5;
-/** A batch has grown from this multiple of the usual one on. */
+/** ...if the excess is also above this, the noise of clocks and timers. */
+const minExcessMs = 1;
+/** Gaps that a sequence must have for a median. */
+const minGaps = 5;
+/** A batch counts as grown above this multiple of the usual size. */
 const growthFactor = 1.25;
-const mostSlowGaps = 16;
+const maxSlowGaps = 16;
 
-/** Names the causes of a request's slow tokens by what the log says of the steps they took. */
+/** Explains a request's slow tokens by the logged steps that they waited for. */
 export class Explainer {
   readonly #log: StepLog;
   readonly #nameOf: (order: number) => RequestName;
@@ -32,7 +32,7 @@ export class Explainer {
     this.#msPerPromptToken = log.msPerPromptToken;
   }
 
-  /** Where the time to the first token went; undefined before there is one. */
+  /** Where the time to the first token went; undefined before the first token. */
   firstToken(timeline: RequestTimeline, numUncachedTokens: number): Explanation | undefined {
     const { arrivalMs, queuedMs, admittedMs, firstTokenMs, grammarMs, order } = timeline;
     const firstStep = timeline.sequences[0]?.steps.length ? timeline.sequences[0].steps.at(0) : undefined;
@@ -68,17 +68,17 @@ export class Explainer {
   slowGaps(timeline: RequestTimeline): readonly SlowGap[] {
     const slow: { sequence: number; output: number; excess: number; usualMs: number }[] = [];
     for (const [sequence, { gaps }] of timeline.sequences.entries()) {
-      if (gaps.length < leastGaps) continue;
+      if (gaps.length < minGaps) continue;
       const usualMs = gaps.sorted()[Math.floor((gaps.length - 1) / 2)]!;
       for (let gap = 0; gap < gaps.length; gap += 1) {
         const excess = gaps.at(gap) - usualMs;
-        if (gaps.at(gap) > usualMs * slowFactor && excess > leastExcessMs)
+        if (gaps.at(gap) > usualMs * slowFactor && excess > minExcessMs)
           slow.push({ sequence, output: gap + 1, excess, usualMs });
       }
     }
     slow.sort((a, b) => b.excess - a.excess);
     return slow
-      .slice(0, mostSlowGaps)
+      .slice(0, maxSlowGaps)
       .map(({ sequence, output, usualMs }) => this.#gap(timeline, sequence, output, usualMs));
   }
 
@@ -101,7 +101,7 @@ export class Explainer {
       }
       batchSize = Math.max(batchSize, step.shares.length);
       this.#addStep(builder, step, timeline.order, sequence);
-      // A sequence with output computes only what a preemption had made it lose.
+      // A sequence with output has prefill only after a preemption.
       if (ran.isPrefill) builder.add("preemption", ran.ms, ran.tokens);
       else builder.add("decode", ran.ms);
     }
@@ -117,9 +117,9 @@ export class Explainer {
   }
 
   /**
-   * What others had of a step in which the sequence ran. Work is shared out by arithmetic, but a short prompt beside a
-   * few generating sequences costs less than its share, since all wait for the same weights: prompts are not charged more
-   * than twice what their tokens take in steps that are full of them.
+   * Adds the other sequences' part of a step in which the sequence ran. Steps are shared out by arithmetic, but a short prompt
+   * beside a few generating sequences costs less than its share, since all wait for the same weights: prompts are not
+   * charged more than twice what their tokens take in steps full of them.
    */
   #addStep(builder: ExplanationBuilder, step: LoggedStep, order: number, sequence?: number): void {
     const others = step.shares.filter(
@@ -128,8 +128,8 @@ export class Explainer {
     const prompts = others.filter(({ isPrefill }) => isPrefill);
     const promptMs = prompts.reduce((sum, { ms }) => sum + ms, 0);
     const promptTokens = prompts.reduce((sum, { tokens }) => sum + tokens, 0);
-    const mostMs = 2 * promptTokens * (this.#msPerPromptToken ?? Number.POSITIVE_INFINITY);
-    const charged = promptMs > mostMs ? mostMs / promptMs : 1;
+    const maxMs = 2 * promptTokens * (this.#msPerPromptToken ?? Number.POSITIVE_INFINITY);
+    const charged = promptMs > maxMs ? maxMs / promptMs : 1;
     builder.add("decode", promptMs * (1 - charged));
     for (const share of others) {
       const ms = share.isPrefill ? share.ms * charged : share.ms;
@@ -142,7 +142,7 @@ export class Explainer {
     }
   }
 
-  /** A step that left the sequence out. */
+  /** Adds a step in which the sequence did not run. */
   #addWait(builder: ExplanationBuilder, timeline: RequestTimeline, sequence: number, step: LoggedStep): void {
     const preemption = timeline.preemptions.findLast(
       (earlier) => earlier.sequence === sequence && earlier.step <= step.step,
@@ -158,7 +158,7 @@ export class Explainer {
       builder.blame("preemption", byOrder, step.computeMs, 0);
   }
 
-  /** Median number of sequences in the steps that gave the sequence output. */
+  /** Median batch size of the steps that gave the sequence output. */
   #usualBatch(sequence: SequenceTimeline): number {
     const known = this.#usualBatches.get(sequence);
     if (known !== undefined) return known;
@@ -180,7 +180,7 @@ function addAbsence(builder: ExplanationBuilder, step: LoggedStep): void {
   for (const { order, ms, tokens } of step.shares) builder.blame("not_scheduled", order, ms, tokens);
 }
 
-/** Whether no output came from step `from` to before step `to`. */
+/** Whether no output came in steps [from, to). */
 function isBetweenOutputs(outputs: IntList, from: number, to: number): boolean {
   let low = 0;
   let high = outputs.length;

@@ -1,19 +1,19 @@
 /**
- * What a piece of a request's time went to.
+ * What a part of a request's time was spent on.
  *
- * - `preparation`: rendering, tokenising and checking, before the engine had it
+ * - `preparation`: rendering, tokenising and checking, before the engine got the request
  * - `grammar`: compiling its constraint
- * - `queue`: waiting to be admitted; the parts name who was computed meanwhile
+ * - `queue`: waiting for admission; the part names the requests computed meanwhile
  * - `prefill`: computing its own prompt
- * - `eviction`: computing again what had been cached and was evicted
- * - `prefill_burst`: prompts of others in its steps; the parts name them
- * - `preemption`: having given its blocks back, and being recomputed; the parts name who needed them
- * - `not_scheduled`: running, but left out of steps, since the token budget went to others
- * - `decode`: its steps' decoding, its own and that of those it shared them with
- * - `batch_growth`: of that, the excess over its usual step where more sequences ran than usual
- * - `slow_compute`: of that, the excess where they did not: the same work took longer
- * - `host`: between computing: planning, sampling's aftermath, other work on the event loop; after a start,
- *   packing of weights
+ * - `eviction`: recomputing a prefix that had been cached and was evicted
+ * - `prefill_burst`: prompts of other requests in its steps; the part names them
+ * - `preemption`: being preempted and recomputed; the part names the requests that needed its blocks
+ * - `not_scheduled`: running, but left out of steps whose token budget went to others
+ * - `decode`: decoding in its steps, its own and that of the sequences it shared them with
+ * - `batch_growth`: the excess of `decode` over the usual step, where more sequences ran than usual
+ * - `slow_compute`: the excess of `decode` over the usual step, where no more sequences ran: the same work took longer
+ * - `host`: time between computing: planning, applying results, other work on the event loop; after a start, packing
+ *   weights
  * - `forgotten`: steps that the log no longer holds
  */
 export type Cause =
@@ -31,58 +31,58 @@ export type Cause =
   | "host"
   | "forgotten";
 
-/** Another request that had a hand in it. */
+/** Another request that contributed to the time. */
 export interface Culprit {
   readonly requestId: string;
   readonly tenant: string;
-  /** What it took of the time, where it was computed. */
+  /** Compute time of that request. */
   readonly ms: number;
-  /** Tokens that were computed for it. */
+  /** Tokens computed for that request. */
   readonly tokens: number;
 }
 
-/** What all requests of one tenant together had of it. */
+/** The same for all requests of one tenant. */
 export interface TenantPart {
   readonly tenant: string;
   readonly ms: number;
   readonly tokens: number;
 }
 
-/** A piece of a span of time. */
+/** A part of a span of time. */
 export interface ExplanationPart {
   readonly cause: Cause;
   readonly ms: number;
-  /** Tokens that it was spent on, where that can be said. */
+  /** Tokens that it was spent on, if known. */
   readonly tokens?: number;
-  /** Who else, the greatest part first; at most four. */
+  /** Other requests that contributed, largest first; at most four. */
   readonly requests?: readonly Culprit[];
-  /** Whose requests these and the others were, the greatest part first; at most four. */
+  /** Tenants of all contributing requests, largest first; at most four. */
   readonly tenants?: readonly TenantPart[];
 }
 
 /** Where a span of time went: the parts add up to `ms`. */
 export interface Explanation {
   readonly ms: number;
-  /** The greatest part; of a slow gap, the greatest part of what is more than usual. */
+  /** The largest part; of a slow gap, the largest part of the excess. */
   readonly cause: Cause;
-  /** Greatest first. */
+  /** Largest first. */
   readonly parts: readonly ExplanationPart[];
 }
 
 /** A gap between two outputs of a sequence that was much longer than it usually is. */
 export interface SlowGap extends Explanation {
   readonly sequence: number;
-  /** The gap comes before the sequence's output number `output`, counted from 0 by steps that gave any. */
+  /** The gap precedes the sequence's output number `output`, counted from 0 by steps with output. */
   readonly output: number;
   /** The step that ended it. */
   readonly step: number;
-  /** What is usual: the median of the sequence's gaps. */
+  /** The median of the sequence's gaps. */
   readonly usualMs: number;
 }
 
-const mostCulprits = 4;
+const maxCulprits = 4;
 
-/** Who a request is. */
+/** Identifies a request. */
 export type RequestName = Pick<Culprit, "requestId" | "tenant">;
 
 interface OpenPart {
@@ -91,7 +91,7 @@ interface OpenPart {
   readonly culprits: Map<number, { ms: number; tokens: number }>;
 }
 
-/** Adds up where time went. */
+/** Adds up parts of a span of time. */
 export class ExplanationBuilder {
   readonly #parts = new Map<Cause, OpenPart>();
 
@@ -101,7 +101,7 @@ export class ExplanationBuilder {
     part.tokens += tokens;
   }
 
-  /** Names a request as having a hand in it; the time itself is added with `add`. */
+  /** Names a request that contributed; the time itself is added with `add`. */
   blame(cause: Cause, order: number, ms: number, tokens: number): void {
     const { culprits } = this.#part(cause);
     const culprit = culprits.get(order);
@@ -112,7 +112,7 @@ export class ExplanationBuilder {
     }
   }
 
-  /** Ms of a cause so far. */
+  /** Milliseconds of a cause so far. */
   msOf(cause: Cause): number {
     return this.#parts.get(cause)?.ms ?? 0;
   }
@@ -123,7 +123,7 @@ export class ExplanationBuilder {
     this.#part(to).ms += ms;
   }
 
-  /** Of the whole `ms`; what the parts do not account for goes to `rest`. `excess` says what of a part counts for the cause. */
+  /** Explains a span of `ms`; what the parts do not cover goes to `rest`. `excess` ranks parts for the main cause. */
   build(
     ms: number,
     rest: Cause,
@@ -133,7 +133,7 @@ export class ExplanationBuilder {
     let known = 0;
     for (const part of this.#parts.values()) known += part.ms;
     if (known < ms) this.add(rest, ms - known);
-    // Clocks are read at different places: a step's parts may exceed the span by a little.
+    // Clocks are read at different points: the parts may slightly exceed the span.
     const scale = known > ms && known > 0 ? ms / known : 1;
     const parts = [...this.#parts]
       .filter(([, part]) => part.ms > 0)
@@ -168,8 +168,8 @@ function asPart(
     ms: part.ms * scale,
     ...(part.tokens > 0 && { tokens: part.tokens }),
     ...(requests.length > 0 && {
-      requests: requests.slice(0, mostCulprits),
-      tenants: byTenant(requests).slice(0, mostCulprits),
+      requests: requests.slice(0, maxCulprits),
+      tenants: byTenant(requests).slice(0, maxCulprits),
     }),
   };
 }

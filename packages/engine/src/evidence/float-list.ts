@@ -1,4 +1,4 @@
-/** A growable list of floats in single precision: milliseconds, without boxing and without garbage per element. */
+/** A growable Float32Array for milliseconds: no boxing and no garbage per element. */
 export class FloatList {
   #values = new Float32Array(16);
   #length = 0;

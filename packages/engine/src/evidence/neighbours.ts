@@ -1,37 +1,37 @@
 import type { LoggedStep } from "./step-log.js";
 import type { RequestTimeline } from "./request-timeline.js";
 
-/** A request as it would have to be sent again: when, how long, how much of it was cached. Times in ms. */
+/** What is needed to replay a request: arrival, lengths, cached tokens. Times in ms. */
 export interface RecordedRequest {
   readonly requestId: string;
   readonly tenant: string;
   readonly isOver: boolean;
-  /** From the arrival of the request that was asked about; below 0 when it was there before. */
+  /** From the arrival of the request in question; negative if it arrived earlier. */
   readonly arrivalOffsetMs: number;
-  /** From its own arrival: to being admitted, to its first token, to its end; undefined for what has not come. */
+  /** From its own arrival to admission, first token and end; undefined for what has not happened. */
   readonly queueMs: number | undefined;
   readonly timeToFirstTokenMs: number | undefined;
   readonly e2eMs: number | undefined;
   readonly promptTokens: number;
-  /** Of them, what it found in the prefix cache. */
+  /** Prompt tokens found in the prefix cache. */
   readonly cachedTokens: number;
-  /** Of each of its sequences; 0 of an embedding. */
+  /** By sequence; 0 for an embedding. */
   readonly outputTokens: readonly number[];
-  /** What it was computed while the request that was asked about was there: tokens, and its part of the steps' compute time. */
+  /** Its tokens and its share of compute time during the lifetime of the request in question. */
   readonly tokensMeanwhile: number;
   readonly kernelMsMeanwhile: number;
 }
 
-/** A request and who was there at some time between its arrival and its end. */
+/** A request and the requests that were in the engine at some time between its arrival and its end. */
 export interface Neighbours {
   readonly request: RecordedRequest;
-  /** By arrival; at most 512, those that were computed most meanwhile. */
+  /** By arrival; at most 512, those with the most compute time meanwhile. */
   readonly neighbours: readonly RecordedRequest[];
-  /** Neighbours beyond those. */
+  /** Further neighbours that are left out. */
   readonly numOmitted: number;
 }
 
-/** What is known of a request that is there or over. */
+/** What is known of a running or ended request. */
 export interface KnownRequest {
   readonly requestId: string;
   readonly tenant: string;
@@ -42,9 +42,9 @@ export interface KnownRequest {
   readonly outputTokens: readonly number[];
 }
 
-const mostNeighbours = 512;
+const maxNeighbours = 512;
 
-/** `steps` are those that were under way from `own`'s arrival to its end. */
+/** `steps` are those in flight between `own`'s arrival and its end. */
 export function neighboursOf(
   own: KnownRequest,
   all: Iterable<KnownRequest>,
@@ -83,7 +83,7 @@ export function neighboursOf(
   }
   const chosen = found
     .toSorted((a, b) => b.kernelMsMeanwhile - a.kernelMsMeanwhile)
-    .slice(0, mostNeighbours)
+    .slice(0, maxNeighbours)
     .toSorted((a, b) => a.arrivalOffsetMs - b.arrivalOffsetMs);
   return { request: recorded(own), neighbours: chosen, numOmitted: found.length - chosen.length };
 }

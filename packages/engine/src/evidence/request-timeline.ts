@@ -1,10 +1,10 @@
-import type { GapSummary, ServingRecord } from "../api.js";
 import { IntList } from "../kv-cache/int-list.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import { FloatList } from "./float-list.js";
+import type { GapSummary, ServingRecord } from "./serving-record.js";
 import { SpreadCounter } from "./spread.js";
 
-/** When a sequence got output: entry i is its i-th step with output. */
+/** When a sequence got output: entry i belongs to its i-th step with output. */
 export class SequenceTimeline {
   /** Number of the step that gave the output. */
   readonly steps = new IntList();
@@ -12,7 +12,7 @@ export class SequenceTimeline {
   readonly gaps = new FloatList();
   #lastMs: number | undefined;
 
-  /** Takes note of output; returns the ms since the output before, undefined for the first. */
+  /** Records output; returns the ms since the previous output, undefined for the first. */
   note(step: number, nowMs: number): number | undefined {
     const gapMs = this.#lastMs === undefined ? undefined : nowMs - this.#lastMs;
     this.steps.push(step);
@@ -22,37 +22,37 @@ export class SequenceTimeline {
   }
 }
 
-/** A sequence gave its blocks back. */
+/** A preemption of a sequence. */
 export interface Preemption {
   readonly sequence: number;
-  /** The step that was planned. */
+  /** The step being planned. */
   readonly step: number;
-  /** Number of the request that needed the blocks; undefined when nobody did. */
+  /** Order of the request that needed the blocks; undefined if the preemption was forced. */
   readonly byOrder: number | undefined;
 }
 
-/** What happened to one request, on `performance.now()`'s clock; its evidence from arrival to the last token. */
+/** What happened to one request from arrival to its last token, on `performance.now()`'s clock. */
 export class RequestTimeline {
   readonly requestId: string;
-  /** The request's number in the engine. */
+  /** The request's number in the engine, by arrival. */
   readonly order: number;
   /** When it reached the server. */
   readonly arrivalMs: number;
-  /** When it reached the engine: rendered, tokenised, its grammar compiled. */
+  /** When it reached the engine, rendered and tokenised, its grammar compiled. */
   readonly queuedMs = performance.now();
-  /** Of the time before, what its grammar took. */
+  /** Part of the time before that which compiling its grammar took. */
   readonly grammarMs: number;
-  /** Requests that waited to be admitted when it came. */
+  /** Requests waiting for admission when it arrived. */
   queueDepthAtArrival = 0;
   admittedMs: number | undefined;
   firstTokenMs: number | undefined;
   lastTokenMs: number | undefined;
   endMs: number | undefined;
-  /** Its part of the backend's time. */
+  /** Its share of the backend's compute time. */
   kernelMs = 0;
-  /** Output waited for its reader so long, all together. */
+  /** Total time that output waited for its reader. */
   readerLagMs = 0;
-  /** Prompt tokens whose blocks had been cached and were evicted before it came. */
+  /** Prompt tokens that had been cached and were evicted before it came. */
   evictedPrefixTokens = 0;
   numSteps = 0;
   #draftTokens = 0;
@@ -76,17 +76,17 @@ export class RequestTimeline {
     return this.#sequences;
   }
 
-  /** In the order in which they happened. */
+  /** Oldest first. */
   get preemptions(): readonly Preemption[] {
     return this.#preemptions;
   }
 
-  /** Outputs that are remembered. */
+  /** Outputs kept, over all sequences. */
   get numOutputs(): number {
     return this.#sequences.reduce((sum, { steps }) => sum + steps.length, 0);
   }
 
-  /** Takes note of output of a sequence; returns the ms since its output before, undefined for the first. */
+  /** Records output of a sequence; returns the ms since its previous output, undefined for the first. */
   noteOutput(sequence: number, step: number, nowMs: number): number | undefined {
     this.firstTokenMs ??= nowMs;
     this.lastTokenMs = nowMs;
@@ -94,17 +94,17 @@ export class RequestTimeline {
     return this.#sequences[sequence]!.note(step, nowMs);
   }
 
-  /** Takes note of a step that computed some of its tokens. */
+  /** Records a step that computed some of its tokens. */
   noteStep(batchSize: number, foreignPrefillTokens: number): void {
     this.numSteps += 1;
     this.#batchSizes.add(batchSize);
     this.#foreignPrefill.add(foreignPrefillTokens);
   }
 
-  /** Takes note of guesses at its tokens that a step checked, and how many of them came true. */
-  noteDraft(numGuessed: number, numRight: number): void {
-    this.#draftTokens += numGuessed;
-    this.#acceptedDraftTokens += numRight;
+  /** Records the draft tokens that a step verified, and how many were accepted. */
+  noteDraft(numDrafted: number, numAccepted: number): void {
+    this.#draftTokens += numDrafted;
+    this.#acceptedDraftTokens += numAccepted;
   }
 
   notePreemption(preemption: Preemption): void {

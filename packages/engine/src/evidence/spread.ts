@@ -1,11 +1,8 @@
-/** The least, the mean and the most of some numbers; all 0 of none. */
-export interface Spread {
-  readonly min: number;
-  readonly mean: number;
-  readonly max: number;
-}
+import type { Spread } from "@octavo/protocol";
 
-/** Takes numbers one by one and keeps their spread. */
+export type { Spread };
+
+/** Computes a spread incrementally. */
 export class SpreadCounter {
   #count = 0;
   #sum = 0;

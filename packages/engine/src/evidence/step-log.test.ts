@@ -48,7 +48,7 @@ describe("the step log", () => {
     });
   });
 
-  test("tells guesses from the tokens that they follow", () => {
+  test("counts draft tokens apart from the tokens before them", () => {
     const log = new StepLog(8, 32);
     log.add(1, 0, 6, false, 6, 5);
     log.add(2, 0, 12, true, 12, 2);
@@ -106,7 +106,7 @@ describe("the step log", () => {
     assert.deepEqual(between(95, 500), []);
   });
 
-  test("says what a prompt token costs by steps that are full of them", () => {
+  test("estimates the cost of a prompt token from steps full of them", () => {
     const log = new StepLog();
     run(log, 0, 50, [[0, 2, true, 1]]);
     assert.equal(log.msPerPromptToken, undefined);

@@ -1,30 +1,30 @@
-/** What one sequence had of a step. */
+/** The share of one sequence in a step. */
 export interface StepShare {
   /** The request's number in the engine, in order of arrival. */
   readonly order: number;
-  /** The sequence's position among its request's. */
+  /** The sequence's index in its request. */
   readonly sequence: number;
-  /** Tokens that the step computed of it, guesses included. */
+  /** Tokens computed for it, draft tokens included. */
   readonly tokens: number;
-  /** Of them, guesses at what comes next. */
+  /** Draft tokens among these. */
   readonly draftTokens: number;
-  /** It computed its prompt, or what a preemption had made it lose. */
+  /** It computed its prompt, or recomputed after a preemption. */
   readonly isPrefill: boolean;
-  /** Its part of the step's `computeMs`. */
+  /** Its share of the step's `computeMs`. */
   readonly ms: number;
 }
 
-/** A step as the log remembers it. Times in ms, on `performance.now()`'s clock. */
+/** A logged step. Times in ms, on `performance.now()`'s clock. */
 export interface LoggedStep {
   readonly step: number;
   readonly startMs: number;
   /** Until its results were applied. */
   readonly durationMs: number;
-  /** Spent in the backend; the shares' `ms` add up to it. */
+  /** Time in the backend; the shares' `ms` add up to it. */
   readonly computeMs: number;
   readonly prefillTokens: number;
   readonly decodeTokens: number;
-  /** Guesses that were computed besides, to check them. */
+  /** Draft tokens verified in addition. */
   readonly draftTokens: number;
   readonly blocksUsed: number;
   readonly blocksEvicted: number;
@@ -38,13 +38,13 @@ export type StepEnd = Pick<
   "startMs" | "durationMs" | "blocksUsed" | "blocksEvicted" | "preemptions"
 >;
 
-/** Prompt tokens from which on a step says what they cost. */
-const tellingTokens = 64;
-const tellingSteps = 64;
+/** Steps with fewer prompt tokens do not count for the cost of a prompt token, which is a median over these many steps. */
+const minMeasuredTokens = 64;
+const numMeasuredSteps = 64;
 
 /**
- * The latest steps and who ran in them: rings of typed arrays, so that a step costs no garbage. A step is remembered
- * as long as neither ring has come round to it.
+ * The latest steps and the sequences that ran in them, in rings of typed arrays, so that logging a step allocates nothing. A
+ * step is kept until either ring overwrites it.
  */
 export class StepLog {
   readonly #maxSteps: number;
@@ -58,14 +58,14 @@ export class StepLog {
   readonly #blocksUsed: Uint32Array;
   readonly #blocksEvicted: Uint32Array;
   readonly #preemptions: Uint32Array;
-  /** Number of the step's first share, of all that ever were. */
+  /** Number of the step's first share, counted over all steps ever. */
   readonly #firstShare: Float64Array;
   readonly #order: Float64Array;
   readonly #sequence: Uint32Array;
   readonly #tokens: Uint32Array;
   readonly #shareDraftTokens: Uint32Array;
   readonly #isPrefill: Uint8Array;
-  /** A share's work until its step is measured, its ms from then on. */
+  /** A share's work until its step is measured, then its ms. */
   readonly #shareMs: Float64Array;
   #prefillMs = 0;
   #numSteps = 0;
@@ -97,7 +97,7 @@ export class StepLog {
     return this.#numSteps;
   }
 
-  /** Adds a sequence to the step that runs; `work` says what it costs beside the others, in any unit. `tokens` include `draftTokens`. */
+  /** Adds a sequence to the running step; `work` is its relative cost in any unit, `tokens` include `draftTokens`. */
   add(
     order: number,
     sequence: number,
@@ -116,7 +116,7 @@ export class StepLog {
     this.#numShares += 1;
   }
 
-  /** Gives the compute time of the step that runs to its shares, in proportion to their work. */
+  /** Divides the compute time of the running step among its shares, in proportion to their work. */
   measure(computeMs: number): void {
     const at = this.#numSteps % this.#maxSteps;
     const first = this.#startOf(this.#numSteps);
@@ -131,12 +131,12 @@ export class StepLog {
     for (let share = first; share < this.#numShares; share += 1) {
       const index = share % this.#maxShares;
       this.#shareMs[index]! *= msPerWork;
-      const guesses = this.#shareDraftTokens[index]!;
-      draftTokens += guesses;
+      const draft = this.#shareDraftTokens[index]!;
+      draftTokens += draft;
       if (this.#isPrefill[index] === 1) {
-        prefillTokens += this.#tokens[index]! - guesses;
+        prefillTokens += this.#tokens[index]! - draft;
         prefillMs += this.#shareMs[index]!;
-      } else decodeTokens += this.#tokens[index]! - guesses;
+      } else decodeTokens += this.#tokens[index]! - draft;
     }
     this.#prefillMs = prefillMs;
     this.#computeMs[at] = computeMs;
@@ -145,17 +145,17 @@ export class StepLog {
     this.#draftTokens[at] = draftTokens;
   }
 
-  /** Ms of the `index`-th share of the step that runs, once it is measured. */
+  /** Milliseconds of the `index`-th share of the running step, once it is measured. */
   shareMs(index: number): number {
     return this.#shareMs[(this.#startOf(this.#numSteps) + index) % this.#maxShares] ?? 0;
   }
 
-  /** Of the compute time of the step that was measured last, the part of its prompt tokens. */
+  /** Compute time of the prompt tokens of the step measured last. */
   get prefillMs(): number {
     return this.#prefillMs;
   }
 
-  /** Ends the step, which has been measured. */
+  /** Ends the measured step. */
   end(step: StepEnd): void {
     const at = this.#numSteps % this.#maxSteps;
     this.#startMs[at] = step.startMs;
@@ -167,19 +167,19 @@ export class StepLog {
     this.#firstShare[this.#numSteps % (this.#maxSteps + 1)] = this.#numShares;
   }
 
-  /** Oldest step that is remembered whole. */
+  /** The oldest step that is kept completely. */
   get oldest(): number {
     let oldest = Math.max(0, this.#numSteps - this.#maxSteps);
     while (oldest < this.#numSteps && this.#startOf(oldest) < this.#numShares - this.#maxShares) oldest += 1;
     return oldest;
   }
 
-  /** How many sequences ran in a step, without looking at each; undefined as for `at`. */
+  /** The number of sequences in a step, in constant time; undefined as for `at`. */
   numSharesOf(step: number): number | undefined {
     return this.#isRemembered(step) ? this.#startOf(step + 1) - this.#startOf(step) : undefined;
   }
 
-  /** Undefined for a step that was forgotten or has not ended. */
+  /** Undefined for a step that was overwritten or has not ended. */
   at(step: number): LoggedStep | undefined {
     if (!this.#isRemembered(step)) return undefined;
     const first = this.#startOf(step);
@@ -211,7 +211,7 @@ export class StepLog {
     };
   }
 
-  /** The remembered steps that were under way in a span of time, oldest first. */
+  /** The logged steps in flight within a span of time, oldest first. */
   *between(fromMs: number, toMs: number): Generator<LoggedStep> {
     let low = this.oldest;
     let high = this.#numSteps;
@@ -228,17 +228,14 @@ export class StepLog {
     }
   }
 
-  /**
-   * What a prompt token costs in steps that are full of them: the median of the latest ones. Undefined while none was
-   * seen.
-   */
+  /** Cost of a prompt token in steps full of them: the median over the latest such steps. Undefined if there are none. */
   get msPerPromptToken(): number | undefined {
     const rates: number[] = [];
     const { oldest } = this;
-    for (let step = this.#numSteps - 1; step >= oldest && rates.length < tellingSteps; step -= 1) {
+    for (let step = this.#numSteps - 1; step >= oldest && rates.length < numMeasuredSteps; step -= 1) {
       const at = step % this.#maxSteps;
       const tokens = this.#prefillTokens[at]!;
-      if (tokens >= tellingTokens) rates.push(this.#computeMs[at]! / tokens);
+      if (tokens >= minMeasuredTokens) rates.push(this.#computeMs[at]! / tokens);
     }
     rates.sort((a, b) => a - b);
     return rates[Math.floor((rates.length - 1) / 2)];

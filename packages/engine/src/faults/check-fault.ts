@@ -1,16 +1,16 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Fault, RequestFaults } from "./fault.js";
 
-const longestMs = 3_600_000;
-const longestDelayMs = 60_000;
+const maxMs = 3_600_000;
+const maxDelayMs = 60_000;
 const largestFactor = 100;
-const mostTokens = 64;
+const maxTokens = 64;
 
-/** Throws `invalid_request` for what is out of range; names are those of the wire. */
+/** Throws `invalid_request` for a value out of range, under its wire name. */
 export function checkFault(fault: Fault): void {
   const { kind, durationMs } = fault;
-  if (durationMs !== undefined) within("duration_ms", durationMs, 0, longestMs);
-  if (kind === "delay") within("delay_ms", fault.delayMs, 0, longestDelayMs);
+  if (durationMs !== undefined) within("duration_ms", durationMs, 0, maxMs);
+  if (kind === "delay") within("delay_ms", fault.delayMs, 0, maxDelayMs);
   if (kind === "throttle" && !(fault.factor > 1 && fault.factor <= largestFactor))
     throw invalid("factor", `more than 1 and at most ${largestFactor}`, fault.factor);
   if (kind !== "throttle") {
@@ -31,14 +31,14 @@ export function checkFault(fault: Fault): void {
     );
 }
 
-/** The same of faults that come with a request. */
+/** The same for faults that come with a request. */
 export function checkRequestFaults(faults: RequestFaults): void {
   for (const [name, tokens = []] of [
     ["preempt_at_token", faults.preemptAtTokens],
     ["evict_at_token", faults.evictAtTokens],
   ] as const) {
-    if (tokens.length > mostTokens)
-      throw invalid(`octavo.faults.${name}`, `at most ${mostTokens} numbers`, tokens.length);
+    if (tokens.length > maxTokens)
+      throw invalid(`octavo.faults.${name}`, `at most ${maxTokens} numbers`, tokens.length);
     const stray = tokens.find((token) => !Number.isSafeInteger(token) || token < 0);
     if (stray !== undefined) throw invalid(`octavo.faults.${name}`, "integers of at least 0", stray);
   }

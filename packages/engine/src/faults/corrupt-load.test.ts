@@ -21,7 +21,7 @@ async function logitsOf(path: string, corruptWeights?: WeightCorruption): Promis
 
 describe("a model that is loaded with corrupted weights", () => {
   for (const path of ["quantized/awq-gemv", "models/checkpoints/llama3"]) {
-    test(`${path} is wrong by about as much as was asked for, the same way each time`, async () => {
+    test(`${path} deviates by about the given scale, reproducibly`, async () => {
       const sound = await logitsOf(path);
       const slightly = await logitsOf(path, { seed: 1, scale: 0.001, pattern: "*self_attn*" });
       const badly = await logitsOf(path, { seed: 1, scale: 0.3, pattern: "*self_attn*" });
@@ -32,7 +32,7 @@ describe("a model that is loaded with corrupted weights", () => {
     });
   }
 
-  test("cannot be made of formats whose scales lie among the codes", async () => {
+  test("are refused for formats that interleave scales and codes", async () => {
     await assert.rejects(logitsOf("gguf/llama3-q4_0.gguf", { seed: 1, scale: 0.1 }), {
       code: "artifact_unsupported",
       param: "corrupt_weights",

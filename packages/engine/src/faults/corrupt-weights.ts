@@ -4,24 +4,24 @@ import { convertFloats } from "@octavo/artifacts/program/float-conversion";
 import type { FloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
 import { FaultRandom } from "./fault-random.js";
 
-/** A replica whose weights silently drifted: seeded noise on matrices as they are loaded. */
+/** Simulates a replica with silently corrupted weights: seeded noise on matrices as they are loaded. */
 export interface WeightCorruption {
   readonly seed: number;
-  /** Standard deviation of the noise, relative to the root mean square of the tensor it is added to; above 0, at most 10. */
+  /** Standard deviation of the noise relative to the tensor's root mean square; above 0, at most 10. */
   readonly scale: number;
-  /** Names of tensors, `*` standing for any characters; default all matrices. */
+  /** Tensor names, where `*` matches any characters; default all matrices. */
   readonly pattern?: string | undefined;
 }
 
-const longestPattern = 512;
+const maxPattern = 512;
 
-/** Adds the noise. A tensor's depends on the seed and its name alone: not on the others, nor on the order of loading. */
+/** Adds the noise. A tensor's noise depends only on the seed and its name, not on the order of loading. */
 export class WeightCorruptor {
   readonly #corruption: WeightCorruption;
-  /** What a name holds in this order, with anything between. */
+  /** The literal parts of the pattern, which a name contains in this order. */
   readonly #pieces: readonly string[];
 
-  /** Throws `invalid_option` for what is out of range. */
+  /** Throws `invalid_option` for a value out of range. */
   constructor(corruption: WeightCorruption) {
     const { seed, scale, pattern = "*" } = corruption;
     const refuse = (expected: string): never => {
@@ -32,13 +32,13 @@ export class WeightCorruptor {
     if (!Number.isSafeInteger(seed) || seed < 0)
       refuse(`a seed that is an integer of at least 0, got ${seed}`);
     if (!(scale > 0 && scale <= 10)) refuse(`a scale above 0 and at most 10, got ${scale}`);
-    if (pattern === "" || pattern.length > longestPattern)
-      refuse(`a pattern of 1 to ${longestPattern} characters, got ${pattern.length}`);
+    if (pattern === "" || pattern.length > maxPattern)
+      refuse(`a pattern of 1 to ${maxPattern} characters, got ${pattern.length}`);
     this.#corruption = corruption;
     this.#pieces = pattern.split("*");
   }
 
-  /** Throws `invalid_option` where none of these is to be corrupted: the replica would be a sound one. */
+  /** Throws `invalid_option` if no name matches: nothing would be corrupted. */
   checkMatches(names: Iterable<string>): void {
     for (const name of names) if (this.matches(name)) return;
     const pattern = JSON.stringify(this.#corruption.pattern ?? "*");
@@ -65,7 +65,7 @@ export class WeightCorruptor {
     return name.length - last.length >= end && name.endsWith(last);
   }
 
-  /** A copy with noise. Little-endian, as they are stored. */
+  /** A copy with noise, little-endian as stored. */
   floats(name: string, bytes: Uint8Array, from: FloatType, to: FloatType): Uint8Array {
     const values = new Float32Array(convertFloats(bytes.slice(), from, "f32").buffer);
     let squares = 0;
@@ -77,7 +77,7 @@ export class WeightCorruptor {
     return convertFloats(new Uint8Array(values.buffer), "f32", to);
   }
 
-  /** Of quantised weights the scales are corrupted, each in proportion to itself: codes are kept. */
+  /** For quantised weights, corrupts each scale in proportion to itself and keeps the codes. */
   scales(name: string, scales: Float32Array): Float32Array {
     const random = this.#randomOf(name);
     return scales.map((scale) => scale * (1 + this.#corruption.scale * random.normal()));

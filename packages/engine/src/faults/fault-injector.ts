@@ -1,42 +1,22 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { Sequence } from "../scheduler/sequence.js";
-import type {
-  ActiveFault,
-  EvictFault,
-  Fault,
-  FaultControl,
-  FaultKind,
-  PreemptFault,
-  RequestFaults,
-} from "./fault.js";
+import type { ObserverList } from "../evidence/observer-list.js";
+import { IntList } from "../kv-cache/int-list.js";
+import { PrefixChain } from "../kv-cache/prefix-cache.js";
+import type { RequestRegistry } from "../requests/request-registry.js";
+import type { Scheduler } from "../scheduler/scheduler.js";
+import { accountOf, prefixSalt, type Sequence } from "../scheduler/sequence.js";
+import type { ActiveFault, EvictFault, Fault, FaultControl, PreemptFault } from "./fault.js";
 import { checkFault } from "./check-fault.js";
 import { FaultRandom } from "./fault-random.js";
 import { RequestFaultSchedule } from "./request-faults.js";
 import { StepHold } from "./step-hold.js";
-
-/** What faults are injected into. */
-export interface FaultHost {
-  readonly running: readonly Sequence[];
-  readonly waiting: Iterable<Sequence>;
-  faultsOf(sequence: Sequence): RequestFaults | undefined;
-  /** Makes a running sequence give its blocks back. Not while a step computes it. */
-  preempt(sequence: Sequence): void;
-  /** Makes what is cached of a sequence's tokens unfindable, or that of a prefix, or all that nobody uses. At any time. */
-  evict(
-    what:
-      | Sequence
-      | { readonly promptTokens: Int32Array; readonly cacheSalt: string | undefined }
-      | undefined,
-  ): void;
-  onInjected(kind: FaultKind): void;
-}
 
 interface Standing {
   readonly id: number;
   readonly fault: Fault;
   readonly random: FaultRandom;
   readonly endMs: number | undefined;
-  /** Its own: clearing one fault leaves the waits of the others. */
+  /** One per fault, so that clearing a fault does not end the waits of others. */
   readonly hold: StepHold;
   numInjected: number;
   isCleared: boolean;
@@ -47,21 +27,25 @@ interface Wait {
   readonly ms: number;
 }
 
-const mostStanding = 64;
+const maxFaults = 64;
 
-/** The faults of one engine: what stands, what comes with requests, and their happening at the two places of a step where they can. */
+/** The faults of one engine, standing ones and those of requests, injected before a step is planned and after it was computed. */
 export class FaultInjector implements FaultControl {
-  readonly #host: FaultHost;
+  readonly #scheduler: Scheduler;
+  readonly #requests: RequestRegistry;
+  readonly #observers: ObserverList;
   readonly #requestFaults = new RequestFaultSchedule();
-  /** Output tokens of a sequence when a standing fault last took its blocks: it must get on, or nothing would ever end. */
+  /** Output tokens of a sequence when a standing fault last preempted it: it must generate a token in between, or never end. */
   readonly #forcedAt = new WeakMap<Sequence, number>();
   #standing: Standing[] = [];
-  /** What holds the step in flight; some of it may have expired meanwhile. */
+  /** The faults that delay the step in flight, also those expired meanwhile. */
   #holding: readonly Standing[] = [];
   #lastId = 0;
 
-  constructor(host: FaultHost) {
-    this.#host = host;
+  constructor(scheduler: Scheduler, requests: RequestRegistry, observers: ObserverList) {
+    this.#scheduler = scheduler;
+    this.#requests = requests;
+    this.#observers = observers;
   }
 
   get active(): readonly ActiveFault[] {
@@ -72,8 +56,8 @@ export class FaultInjector implements FaultControl {
   add(fault: Fault): ActiveFault {
     checkFault(fault);
     this.#expire();
-    if (this.#standing.length >= mostStanding) {
-      throw new OctavoError("invalid_request", `There are ${mostStanding} faults already; clear some first.`);
+    if (this.#standing.length >= maxFaults) {
+      throw new OctavoError("invalid_request", `${maxFaults} faults are active already; clear some first.`);
     }
     if ("requestId" in fault && fault.requestId !== undefined) this.#checkRequest(fault.requestId);
     this.#lastId += 1;
@@ -86,7 +70,7 @@ export class FaultInjector implements FaultControl {
       numInjected: 0,
       isCleared: false,
     };
-    // Nothing that runs is touched, so it need not wait for a step to end.
+    // Only unused blocks are evicted, so this need not wait for the step in flight.
     if (fault.kind === "evict" && !isTargeted(fault) && fault.durationMs === undefined) {
       this.#evictCached(standing, fault);
     } else this.#standing.push(standing);
@@ -105,28 +89,28 @@ export class FaultInjector implements FaultControl {
     return cleared.length;
   }
 
-  /** Before a step is planned, with nothing in flight. */
+  /** Injects faults before a step is planned, with nothing in flight. */
   beforePlan(): void {
     this.#expire();
-    for (const sequence of this.#host.waiting) {
-      const faults = this.#host.faultsOf(sequence);
+    for (const sequence of this.#scheduler.waiting) {
+      const faults = this.#requests.of(sequence).faults;
       const eviction = faults && this.#requestFaults.evictsPrompt(sequence, faults);
       if (eviction === undefined) continue;
-      this.#host.evict(sequence);
-      if (eviction.isFirst) this.#host.onInjected("evict");
+      this.#scheduler.evict(sequence.prefix);
+      if (eviction.isFirst) this.#observers.notify("onFault", "evict");
     }
-    for (const sequence of this.#host.running.slice()) {
-      const faults = this.#host.faultsOf(sequence);
+    for (const sequence of this.#scheduler.running.slice()) {
+      const faults = this.#requests.of(sequence).faults;
       const kind = faults && this.#requestFaults.take(sequence, faults);
       if (kind === undefined) continue;
       this.#force(sequence, kind);
-      this.#host.onInjected(kind);
+      this.#observers.notify("onFault", kind);
     }
     for (const standing of this.#standing) this.#happen(standing);
     this.#standing = this.#standing.filter(({ fault, endMs }) => isLasting(fault) || endMs !== undefined);
   }
 
-  /** Between a step's computing and its results: undefined, or what the step is to count as computing once it has been held. */
+  /** Delays a computed step's results: resolves with the compute time to report; undefined if nothing delays the step. */
   hold(computeMs: number): Promise<number> | undefined {
     this.#expire();
     const throttles: Wait[] = [];
@@ -147,7 +131,7 @@ export class FaultInjector implements FaultControl {
       : this.#held(computeMs, throttles, delays);
   }
 
-  /** Ends waits, so that the engine can. */
+  /** Ends all waits, so that the engine can stop. */
   close(): void {
     this.clear();
   }
@@ -168,7 +152,7 @@ export class FaultInjector implements FaultControl {
       this.#evictCached(standing, fault);
       return;
     }
-    for (const sequence of this.#host.running.slice()) {
+    for (const sequence of this.#scheduler.running.slice()) {
       if (!isOf(sequence, fault) || !isDrawn(standing, fault)) continue;
       if (standing.endMs !== undefined && (this.#forcedAt.get(sequence) ?? -1) >= sequence.numOutputTokens)
         continue;
@@ -181,19 +165,20 @@ export class FaultInjector implements FaultControl {
   #evictCached(standing: Standing, fault: EvictFault): void {
     if (!isDrawn(standing, fault)) return;
     const { promptTokens, cacheSalt } = fault;
-    this.#host.evict(promptTokens && { promptTokens, cacheSalt });
+    const prefix = promptTokens && new PrefixChain(IntList.sharing(promptTokens), prefixSalt({ cacheSalt }));
+    this.#scheduler.evict(prefix);
     this.#count(standing);
   }
 
   #force(sequence: Sequence, kind: "evict" | "preempt"): void {
-    // What has been taken already by another fault before this step waits.
-    if (sequence.status === "running") this.#host.preempt(sequence);
-    if (kind === "evict") this.#host.evict(sequence);
+    // Another fault may have preempted it already.
+    if (sequence.status === "running") this.#scheduler.preempt(sequence);
+    if (kind === "evict") this.#scheduler.evict(sequence.prefix);
   }
 
   #count(standing: Standing): void {
     standing.numInjected += 1;
-    this.#host.onInjected(standing.fault.kind);
+    this.#observers.notify("onFault", standing.fault.kind);
   }
 
   #expire(): void {
@@ -204,7 +189,7 @@ export class FaultInjector implements FaultControl {
 
   #checkRequest(requestId: string): void {
     const isHere = ({ group }: Sequence): boolean => group.requestId === requestId;
-    if (this.#host.running.some(isHere) || [...this.#host.waiting].some(isHere)) return;
+    if (this.#scheduler.running.some(isHere) || [...this.#scheduler.waiting].some(isHere)) return;
     const name = JSON.stringify(requestId.slice(0, 200));
     throw new OctavoError("invalid_request", `request_id: no request ${name} runs or waits here`, {
       param: "request_id",
@@ -212,19 +197,19 @@ export class FaultInjector implements FaultControl {
   }
 }
 
-/** Delays and throttles last until they are cleared. */
+/** Delays and throttles stay active until they are cleared. */
 function isLasting({ kind }: Fault): boolean {
   return kind === "delay" || kind === "throttle";
 }
 
-/** Whether it is running sequences that lose their blocks. */
+/** Whether the fault evicts running sequences. */
 function isTargeted({ requestId, tenant }: EvictFault): boolean {
   return requestId !== undefined || tenant !== undefined;
 }
 
-function isOf({ group }: Sequence, { requestId, tenant }: EvictFault | PreemptFault): boolean {
-  if (requestId !== undefined && group.requestId !== requestId) return false;
-  return tenant === undefined || (group.account?.tenant ?? "default") === tenant;
+function isOf(sequence: Sequence, { requestId, tenant }: EvictFault | PreemptFault): boolean {
+  if (requestId !== undefined && sequence.group.requestId !== requestId) return false;
+  return tenant === undefined || accountOf(sequence).tenant === tenant;
 }
 
 function isDrawn(

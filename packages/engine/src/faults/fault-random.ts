@@ -1,6 +1,6 @@
 /**
- * Numbers for faults, given by their seed alone on every machine: sfc32 (Doty-Humphrey, PractRand), which is fast in
- * 32-bit arithmetic.
+ * Seeded random numbers for faults, the same on every machine: sfc32 (Doty-Humphrey, PractRand), fast enough in 32-bit arithmetic
+ * to draw one per weight of a model.
  */
 export class FaultRandom {
   #a: number;

@@ -1,6 +1,6 @@
 /**
- * Faults that an engine can be made to have, for tests and evaluations: what happens under pressure now and then, made to
- * happen on demand. They change when and how often tokens are computed, never which: promise 1 holds under any of them.
+ * Faults that can be injected into an engine for tests and evaluations: what otherwise happens only under load. They change
+ * when and how often tokens are computed, never which tokens: promise 1 holds under any of them.
  */
 export type Fault = EvictFault | PreemptFault | DelayFault | ThrottleFault;
 
@@ -8,80 +8,80 @@ export type FaultKind = Fault["kind"];
 
 export const faultKinds: readonly FaultKind[] = ["evict", "preempt", "delay", "throttle"];
 
-/** How long a fault stands, in ms from when it is added. */
+/** How long a fault stays active, in ms from when it is added. */
 interface Standing {
   readonly durationMs?: number | undefined;
 }
 
-/** In how many of its chances it happens, in (0, 1], drawn from `seed`; default all of them. */
+/** The probability of each injection, in (0, 1], drawn from `seed`; default 1. */
 interface Chance {
   readonly probability?: number | undefined;
   /** Default 0. */
   readonly seed?: number | undefined;
 }
 
-/** Running sequences of one request, or of one tenant; default of all. */
+/** Running sequences of one request or one tenant; default all. */
 interface Target {
   readonly requestId?: string | undefined;
   readonly tenant?: string | undefined;
 }
 
 /**
- * With a target, its running sequences give their blocks back and find nothing of what they had computed, so that they are
- * recomputed. With `promptTokens`, what is cached of this prefix goes; with neither, all cached blocks that nobody uses.
- * With `durationMs` again and again before each step, a sequence only after it has brought a token since; else once.
+ * With a target, preempts its running sequences and evicts what they had computed, so that they are recomputed. With
+ * `promptTokens`, evicts the cached blocks of this prefix; with neither, all cached blocks that are not in use. With
+ * `durationMs`, repeats before each step, for a sequence only after it has generated a token in between; otherwise happens once.
  */
 export interface EvictFault extends Standing, Chance, Target {
   readonly kind: "evict";
   readonly promptTokens?: Int32Array | undefined;
-  /** Of the requests whose prefix it is. */
+  /** The cache salt of the requests with this prefix. */
   readonly cacheSalt?: string | undefined;
 }
 
-/** As eviction of running sequences, but what they had computed may be found in the cache again. */
+/** Preempts running sequences; what they had computed may be found in the cache again. */
 export interface PreemptFault extends Standing, Chance, Target {
   readonly kind: "preempt";
 }
 
-/** Holds the results of steps back, as a busy machine does. Without `durationMs` until it is cleared. */
+/** Delays the results of steps, like a busy machine. Without `durationMs`, until it is cleared. */
 export interface DelayFault extends Standing, Chance {
   readonly kind: "delay";
   readonly delayMs: number;
 }
 
-/** Makes steps take `factor` times as long, and count as computing, as a slower machine does. */
+/** Makes the compute time of steps `factor` times as long, like a slower machine. */
 export interface ThrottleFault extends Standing {
   readonly kind: "throttle";
   readonly factor: number;
 }
 
-/** Faults tied to one request. Each number is met once by each of its sequences, before the first step with that many output tokens. */
+/** Faults of one request. Each number triggers once per sequence, before the first step in which it has that many output tokens. */
 export interface RequestFaults {
-  /** It gives its blocks back. 0: as soon as it runs, which is between the pieces of a long prompt. */
+  /** Preempts the sequence. 0: as soon as it runs, between the chunks of a long prompt. */
   readonly preemptAtTokens?: readonly number[] | undefined;
-  /** It is recomputed. 0: what is cached of its prompt goes before it is admitted. */
+  /** Preempts the sequence and evicts its blocks. 0: evicts its cached prompt before it is admitted. */
   readonly evictAtTokens?: readonly number[] | undefined;
 }
 
-/** A fault that has been added and still stands. */
+/** A fault that is active. */
 export interface ActiveFault {
   readonly id: number;
   readonly fault: Fault;
   /** How often it has happened. */
   readonly numInjected: number;
-  /** Undefined: until it is cleared, or has happened once. */
+  /** Undefined: until it is cleared or has happened once. */
   readonly remainingMs: number | undefined;
 }
 
-/** What an engine that takes faults offers; one that does not has none of it. */
+/** Fault injection of an engine that was created with `enableFaultInjection`. */
 export interface FaultControl {
   /** Oldest first. */
   readonly active: readonly ActiveFault[];
   /**
-   * Adds a fault. Cached blocks are evicted at once, running sequences before the next step. Throws `invalid_request` naming
-   * what is out of range, a request that is not there, or that too many faults stand.
+   * Adds a fault. Cached blocks are evicted at once, running sequences before the next step. Throws `invalid_request` for a value
+   * out of range, an unknown request, or too many active faults.
    */
   add(fault: Fault): ActiveFault;
-  /** Takes back the fault of that id, or all; waits that are under way end. Returns how many there were. */
+  /** Clears the fault with that id, or all, and ends their waits. Returns the number of cleared faults. */
   clear(id?: number): number;
 }

@@ -5,8 +5,8 @@ import {
   createFakeEngine,
   type FixtureOptions,
   generationRequest,
-} from "../testing/engine-fixture.js";
-import type { RunningEngine } from "../engine/engine-options.js";
+} from "../testing/fakes/engine-fixture.js";
+import type { RunningEngine } from "../engine-options.js";
 import type { Fault, RequestFaults } from "./fault.js";
 
 const prompt = Array.from({ length: 18 }, (_, index) => (index * 7) % 60);
@@ -82,7 +82,7 @@ describe("faults tied to a request", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("do so to each sequence of it, between the pieces of a prompt too, and to nobody else", async () => {
+  test("affect each sequence of the request, also between the chunks of a prompt, and no other request", async () => {
     const { engine, counts } = faultyEngine({ maxNumBatchedTokens: 8, enablePrefixCaching: false });
     const plain = await run(engine, undefined, { n: 3, temperature: 1 });
     const [forced, neighbour] = await Promise.all([
@@ -129,7 +129,7 @@ describe("faults that stand", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("go on for as long as they stand, and let everybody get on", async () => {
+  test("repeat while they are active, and let every request make progress", async () => {
     const { engine, counts, faults } = faultyEngine({ maxNumBatchedTokens: 8 });
     const plain = await run(engine);
     for (const tenant of [undefined, "default"]) {
@@ -146,7 +146,7 @@ describe("faults that stand", () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test("happen by chance as their seed says", async () => {
+  test("happen with their probability, reproducibly by seed", async () => {
     const outcomes = await Promise.all(
       [1, 1, 2].map(async (seed) => {
         const { engine, counts, faults } = faultyEngine();

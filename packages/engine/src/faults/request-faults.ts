@@ -2,16 +2,16 @@ import type { Sequence } from "../scheduler/sequence.js";
 import type { RequestFaults } from "./fault.js";
 
 interface Due {
-  /** Ascending; those that are not met yet. */
+  /** Ascending; triggers still due. */
   preempt: readonly number[];
   evict: readonly number[];
 }
 
-/** Which of the faults that came with requests are due, by sequence; of those that leave nothing is kept. */
+/** The due faults of requests, by sequence; dropped with the sequence. */
 export class RequestFaultSchedule {
   readonly #due = new WeakMap<Sequence, Due>();
 
-  /** Whether what is cached of a sequence's prompt must go as long as it has not been admitted, and whether it is the first time. */
+  /** Whether to evict a sequence's cached prompt, until it is admitted, and whether this is the first time. */
   evictsPrompt(sequence: Sequence, faults: RequestFaults): { readonly isFirst: boolean } | undefined {
     if (sequence.cachedTokens !== undefined || faults.evictAtTokens?.includes(0) !== true) return undefined;
     const due = this.#dueOf(sequence, faults);
@@ -20,7 +20,7 @@ export class RequestFaultSchedule {
     return { isFirst };
   }
 
-  /** Takes what a running sequence has come to; eviction wins over preemption, which is part of it. */
+  /** Takes the faults that a running sequence has reached; eviction wins over preemption, which it includes. */
   take(sequence: Sequence, faults: RequestFaults): "evict" | "preempt" | undefined {
     const due = this.#dueOf(sequence, faults);
     const { numOutputTokens } = sequence;

@@ -80,7 +80,7 @@ test("a hash collision is a miss, never another prefix's block", () => {
   assert.equal(find(pool, [5, 6], parentA, same), child);
 });
 
-test("keeps equal content once when nobody uses it", () => {
+test("caches equal content once when it is not in use", () => {
   const pool = new BlockPool(3, 1);
   const [a, b] = [take(pool), take(pool)];
   cache(pool, a, [1]);

@@ -5,20 +5,20 @@ declare const blockIdBrand: unique symbol;
 /** Index of a block in the pool and in the KV cache's memory. */
 export type BlockId = number & { readonly [blockIdBrand]: true };
 
-/** What a cached block's content follows: the content id of the block before it, or `rootContent`. */
+/** Names a distinct prefix that ends with a full block; `rootContent` is the empty prefix. */
 export type ContentId = number;
 export const rootContent: ContentId = 0;
 
 /**
- * The KV cache's blocks, as struct of arrays. Every block is in one of three states: free (no reference, content
- * worthless), cached (no reference, content found by prefix) or used (referenced by block tables).
+ * The KV cache's blocks, as struct of arrays. Every block is in one of three states: free (no reference, no content), cached
+ * (no reference, content found by prefix) or used (referenced by block tables).
  *
- * Free and cached blocks form one intrusive doubly linked list: free ones at the front, cached ones behind them in
- * the order they were given back, so that taking from the front reuses worthless blocks first and then evicts the
- * least recently used (vLLM V1's order). Eviction happens at allocation and not before.
+ * Free and cached blocks form one intrusive doubly linked list: free ones at the front, cached ones behind them in the
+ * order of their release. Taking from the front thus uses free blocks first and then evicts the least recently used
+ * (vLLM V1's order). Blocks are evicted on allocation and not before.
  *
- * A full block is found by its prefix hash. A hit is believed only when the tokens and the parent's content id are
- * equal too; content ids name each distinct prefix once, so that a hash collision costs a miss and never a wrong hit.
+ * A full block is found by its prefix hash. A hit also requires equal tokens and an equal content id of the parent; content
+ * ids name each distinct prefix once, so a hash collision causes a miss and never a wrong hit.
  */
 export class BlockPool {
   readonly numBlocks: number;
@@ -27,7 +27,7 @@ export class BlockPool {
   /** List links; entry `numBlocks` is the list's sentinel. A used block links to itself. */
   readonly #next: Int32Array;
   readonly #previous: Int32Array;
-  /** 0 for blocks that no prefix finds. */
+  /** Content ids; 0 for blocks without content. */
   readonly #contents: Float64Array;
   readonly #parents: Float64Array;
   readonly #hashes: Uint32Array;
@@ -36,7 +36,7 @@ export class BlockPool {
   readonly #buckets: Int32Array;
   readonly #bucketNext: Int32Array;
   readonly #sentinel: number;
-  /** The second lane of evicted blocks' hashes, at a place that the first lane says; later ones overwrite. */
+  /** A lossy table of evicted hashes: the second lane, at an index given by the first; later ones overwrite. */
   readonly #evicted: Uint32Array;
   #numFree: number;
   #numCached = 0;
@@ -96,12 +96,12 @@ export class BlockPool {
     return this.numBlocks - this.numAvailable;
   }
 
-  /** Cached blocks reused for other content, or evicted by force, since the pool was made. */
+  /** Evictions since the pool was created, forced ones included. */
   get numEvictions(): number {
     return this.#numEvictions;
   }
 
-  /** Blocks that hold `numTokens` positions: the one formula for sizing, admission and growth. */
+  /** Blocks needed for `numTokens` positions: the one formula for sizing, admission and growth. */
   blocksFor(numTokens: number): number {
     return Math.ceil(numTokens / this.blockSize);
   }
@@ -110,12 +110,12 @@ export class BlockPool {
     return this.#referenceCounts[block] ?? 0;
   }
 
-  /** The id of the prefix that ends with this block, undefined when the block is not findable. */
+  /** The content id of a block; undefined if it is not in the prefix cache. */
   contentOf(block: BlockId): ContentId | undefined {
     return this.#contents[block] || undefined;
   }
 
-  /** Takes a block with one reference, evicting if it must; undefined when every block is used. */
+  /** Allocates a block with one reference, evicting if necessary; undefined if every block is used. */
   allocate(): BlockId | undefined {
     if (this.numAvailable === 0) return undefined;
     const block = this.#next[this.#sentinel] as BlockId;
@@ -143,8 +143,8 @@ export class BlockPool {
   }
 
   /**
-   * Drops a reference. Give a sequence's blocks back last first, so that a prefix outlives what follows it.
-   * Of two unreferenced blocks with one content, the older is freed: the content stays cached once.
+   * Drops a reference. Release a sequence's blocks last first, so that a prefix outlives what follows it. Of two unreferenced
+   * blocks with the same content, the older is freed: content is cached once.
    */
   release(block: BlockId): void {
     const count = this.referenceCount(block);
@@ -183,14 +183,14 @@ export class BlockPool {
   }
 
   /**
-   * Whether a block with this hash was evicted not long ago. Of a bounded memory: it forgets, and once in four thousand
-   * million times takes one prefix for another. For evidence only.
+   * Whether a block with this hash was evicted recently. The table is bounded: it forgets, and has a false positive rate of about
+   * 2^-32. For evidence only.
    */
   wasEvicted(hash: Uint32Array, hashOffset: number): boolean {
     return this.#evicted[(hash[hashOffset] ?? 0) & (this.#evicted.length - 1)] === hash[hashOffset + 1];
   }
 
-  /** Makes a used, full block findable. Blocks with equal content may coexist; they get one content id. */
+  /** Adds a used, full block to the prefix cache. Blocks with equal content may coexist; they share a content id. */
   register(
     block: BlockId,
     parent: ContentId,
@@ -214,7 +214,7 @@ export class BlockPool {
     this.#buckets[bucket] = block;
   }
 
-  /** Makes a block's content unfindable (it may be wrong); references stay. */
+  /** Removes a block from the prefix cache, because its content may be wrong; references stay. */
   forget(block: BlockId): void {
     if (this.#contents[block] === 0) return;
     this.#unhash(block);
@@ -226,8 +226,7 @@ export class BlockPool {
   }
 
   /**
-   * Makes the content of a block unfindable wherever it lies, as if it had been evicted; references stay. Returns how many
-   * blocks held it.
+   * Evicts the content of a block, also from other blocks that hold the same; references stay. Returns the number of blocks.
    */
   evict(block: BlockId): number {
     let count = 0;
@@ -255,7 +254,7 @@ export class BlockPool {
     return before;
   }
 
-  /** Forgets every cached prefix. Refused (false) while any block is used. */
+  /** Empties the prefix cache. Returns false, and does nothing, while any block is used. */
   reset(): boolean {
     if (this.numUsed > 0) return false;
     for (let block = 0; block < this.numBlocks; block += 1) this.forget(block as BlockId);
@@ -276,7 +275,7 @@ export class BlockPool {
       for (let index = 0; index < table.length; index += 1) {
         const block = table[index] ?? -1;
         if (block < 0 || block >= this.numBlocks) fail(`block ${block} of a block table does not exist`);
-        if (seen.has(block)) fail(`block ${block} is twice in one block table`);
+        if (seen.has(block)) fail(`block ${block} occurs twice in one block table`);
         seen.add(block);
         expected[block] = (expected[block] ?? 0) + 1;
       }
@@ -298,7 +297,7 @@ export class BlockPool {
       if (this.#previous[block] !== before) fail(`the links around block ${block} disagree`);
       if (this.#contents[block] === 0) free += 1;
       else cached += 1;
-      if (this.#contents[block] === 0 && cached > 0) fail(`free block ${block} stands behind cached ones`);
+      if (this.#contents[block] === 0 && cached > 0) fail(`free block ${block} is behind cached ones`);
       if (free + cached > this.numBlocks) fail("the free list has a cycle");
       before = block;
     }

@@ -1,11 +1,11 @@
-/** Doubling stops here: a long prompt gets few tokens more. */
+/** Largest growth step: a long prompt is followed by few tokens. */
 const maxGrowth = 4096;
 
-/** A growable Int32Array: token ids and block tables, without boxing and without garbage per element. */
+/** A growable Int32Array for token ids and block tables: no boxing and no garbage per element. */
 export class IntList {
   #values: Int32Array;
   #length = 0;
-  /** Others read `#values` too, so the next push moves to a copy. */
+  /** `#values` belongs to the caller: the next push copies it. */
   #isShared = false;
 
   constructor(capacity = 16) {
@@ -19,7 +19,7 @@ export class IntList {
     return list;
   }
 
-  /** Begins as `values`, which must not change, and copies them with the first push. */
+  /** Starts as `values`, which must not change; the first push copies them. */
   static sharing(values: Int32Array): IntList {
     const list = new IntList(0);
     list.#values = values;

@@ -14,7 +14,7 @@ const request: KvCacheRequest = {
   maxNumSeqs: 4,
 };
 
-test("takes the memory it is given, whole blocks", () => {
+test("uses the given memory in whole blocks", () => {
   const plan = planKvCache({ ...request, kvCacheMemoryBytes: 1_000_000 });
   assert.deepEqual(plan, { numBlocks: 61, bytesPerBlock, byteLength: 61 * bytesPerBlock });
   assert.equal(planKvCache({ ...request, dtype: "f32", kvCacheMemoryBytes: 1_000_000 }).numBlocks, 30);

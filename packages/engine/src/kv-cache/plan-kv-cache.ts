@@ -1,7 +1,8 @@
 import { availableMemoryBytes, type KvDtype, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { formatBinaryBytes } from "@octavo/protocol/options";
 
-/** What one token position of the KV cache consists of. */
+/** The shape of one token position of the KV cache. */
 export interface KvShape {
   readonly numLayers: number;
   readonly numKvHeads: number;
@@ -13,9 +14,9 @@ export interface KvCacheRequest extends KvShape {
   readonly blockSize: number;
   readonly maxModelLen: number;
   readonly maxNumSeqs: number;
-  /** Bytes to use; undefined takes 40 % of the free memory, at most 4 GiB, and no more than all sequences could fill. */
+  /** Bytes to use; default 40 % of the free memory, at most 4 GiB, and no more than all sequences could fill. */
   readonly kvCacheMemoryBytes?: number | undefined;
-  /** Free memory in bytes; asked of the system when absent. */
+  /** Free memory in bytes; default as reported by the system. */
   readonly availableBytes?: number | undefined;
 }
 
@@ -28,8 +29,8 @@ export interface KvCachePlan {
 const gibibyte = 2 ** 30;
 
 /**
- * Turns memory into blocks. The pool always holds at least one sequence of `maxModelLen` tokens, since a smaller one
- * could accept a request that it can never finish; memory that does not reach is an error that says what to set.
+ * Divides memory into blocks. The pool always holds at least one sequence of `maxModelLen` tokens, since a smaller one could
+ * accept a request that it can never complete. Throws `out_of_memory` or `invalid_option`, saying what to set.
  */
 export function planKvCache(request: KvCacheRequest): KvCachePlan {
   const { numLayers, numKvHeads, headDim, dtype, blockSize, maxModelLen, maxNumSeqs, kvCacheMemoryBytes } =
@@ -51,19 +52,17 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
   if (numBlocks < blocksPerSequence) {
     const fitting = numBlocks * blockSize;
     const source =
-      kvCacheMemoryBytes === undefined ? `the default share of the ${mebibytes(available)} free` : "given";
+      kvCacheMemoryBytes === undefined
+        ? `the default share of the ${formatBinaryBytes(available)} free`
+        : "given";
     throw new OctavoError(
       kvCacheMemoryBytes === undefined ? "out_of_memory" : "invalid_option",
-      `one sequence of ${maxModelLen} tokens needs ${mebibytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +
-        `${mebibytes(bytes)} (${source}). Set --kv-cache-memory to at least ${blocksPerSequence * bytesPerBlock} bytes` +
+      `one sequence of ${maxModelLen} tokens needs ${formatBinaryBytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +
+        `${formatBinaryBytes(bytes)} (${source}). Set --kv-cache-memory to at least ${blocksPerSequence * bytesPerBlock} bytes` +
         (fitting > 0 ? `, or --max-model-len to at most ${fitting}.` : "."),
       { param: kvCacheMemoryBytes === undefined ? "max_model_len" : "kv_cache_memory" },
     );
   }
   if (kvCacheMemoryBytes === undefined) numBlocks = Math.min(numBlocks, blocksPerSequence * maxNumSeqs);
   return { numBlocks, bytesPerBlock, byteLength: numBlocks * bytesPerBlock };
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }

@@ -3,8 +3,8 @@ import { IntList } from "./int-list.js";
 import { hashLanes, PrefixHasher } from "@octavo/text/prefix-hash/prefix-hash";
 
 /**
- * The prefix hashes of one growing token list, made as far as they are asked for and kept for its life: entry 0 is the
- * salt's, entry b + 1 is that of block b.
+ * The prefix hashes of one growing token list, computed on demand and kept: entry 0 is the hash of the salt, entry b + 1
+ * that of block b.
  */
 export class PrefixChain {
   readonly tokens: IntList;
@@ -17,7 +17,7 @@ export class PrefixChain {
     this.#salt = salt;
   }
 
-  /** The lanes with those of `block`, whose tokens must all be there, at `PrefixChain.offset(block)`. */
+  /** The hash lanes up to `block`, which must be full; those of `block` are at `PrefixChain.offset(block)`. */
   through(block: number, blockSize: number, hasher: PrefixHasher): Uint32Array {
     const needed = (block + 2) * hashLanes;
     if (this.#lanes.length < needed) {
@@ -46,7 +46,7 @@ export class PrefixChain {
   }
 }
 
-/** Finds and offers full blocks by the prefix they end: one cache for all requests, split by salt alone. */
+/** Finds and registers full blocks by the prefix that ends with them: one cache for all requests, separated by salt. */
 export class PrefixCache {
   readonly #pool: BlockPool;
   readonly #hasher = new PrefixHasher();
@@ -55,7 +55,7 @@ export class PrefixCache {
     this.#pool = pool;
   }
 
-  /** Appends to `found` the cached blocks that start `chain`, at most `maxTokens` of it. Takes no references. */
+  /** Appends to `found` the cached blocks of the longest prefix of `chain` within `maxTokens`. Takes no references. */
   find(chain: PrefixChain, maxTokens: number, found: IntList): void {
     const { blockSize } = this.#pool;
     const maxBlocks = Math.floor(maxTokens / blockSize);
@@ -76,8 +76,8 @@ export class PrefixCache {
   }
 
   /**
-   * Tokens of the full blocks behind the first `numCached` tokens, up to `maxTokens`, that were evicted and not cached
-   * again since: what was in the cache once. A guess as `BlockPool.wasEvicted` is.
+   * Tokens of the full blocks behind the first `numCached` tokens, up to `maxTokens`, that were evicted and not cached again
+   * since. Approximate, as `BlockPool.wasEvicted` is.
    */
   countEvicted(chain: PrefixChain, numCached: number, maxTokens: number): number {
     const { blockSize } = this.#pool;
@@ -92,16 +92,16 @@ export class PrefixCache {
     return (block - first) * blockSize;
   }
 
-  /** Evicts the cached blocks that start `chain`, at most `maxTokens` of it, the last of them first. */
+  /** Evicts the cached blocks of the longest prefix of `chain` within `maxTokens`, last first. */
   evict(chain: PrefixChain, maxTokens: number): void {
     const found = new IntList();
     this.find(chain, maxTokens, found);
     for (let index = found.length - 1; index >= 0; index -= 1) this.#pool.evict(found.at(index) as BlockId);
   }
 
-  /** How many of the blocks [from, to), which both have in full, belong to a prefix that two chains have in common. */
+  /** How many of the blocks [from, to), which both chains have in full, belong to their common prefix. */
   countShared(a: PrefixChain, b: PrefixChain, from: number, to: number): number {
-    // A hash covers all that precedes it: equal up to some block, and different from there on.
+    // A hash covers everything before it, so hashes are equal up to some block and differ from there on.
     let shared = from;
     let end = Math.max(from, to);
     while (shared < end) {
@@ -123,7 +123,7 @@ export class PrefixCache {
     return true;
   }
 
-  /** Makes block number `block` of a sequence findable, if what precedes it is. */
+  /** Registers block number `block` of a sequence, if the blocks before it are registered. */
   register(chain: PrefixChain, blocks: IntList, block: number): void {
     const parent = block === 0 ? rootContent : this.#pool.contentOf(blocks.at(block - 1) as BlockId);
     if (parent === undefined) return;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { FinishReason, GenerationEvent } from "../api.js";
-import { plainServingRecord } from "../testing/serving-record.js";
+import { plainServingRecord } from "../testing/fakes/serving-record.js";
 import { Generation } from "./generation.js";
 
 function delta(index: number, text: string, token: number, finishReason?: FinishReason): GenerationEvent {

@@ -11,7 +11,7 @@ import {
   readGgufFixtures,
   readModelFixtures,
 } from "@octavo/artifacts/testing/model-fixtures";
-import { relativeDifference } from "../testing/model-oracle-suite.js";
+import { relativeDifference } from "../testing/oracles/model-oracle-suite.js";
 import type { LoadProgress } from "./load-options.js";
 import { LLM } from "./llm.js";
 

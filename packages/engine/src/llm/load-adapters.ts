@@ -1,70 +1,81 @@
 import type { Backend } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
+import { given } from "@octavo/protocol/options";
 import type { AdapterSet } from "../adapters/adapter-set.js";
 import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
 import type { LoadedModel } from "../model/load-model.js";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
-import type { LoadOptions } from "./load-options.js";
-import { checkSize, invalidOption } from "./option-checks.js";
-
-const DEFAULT_MAX_LORAS = 8;
-const DEFAULT_MAX_CPU_LORAS = 64;
-const DEFAULT_MAX_LORA_RANK = 64;
-const MOST_LORA_RANK = 4096;
-
-/** Adapters in one step; undefined where none are served. */
-export function maxLorasOf({ enableLora, maxLoras }: LoadOptions): number | undefined {
-  return enableLora === true ? (maxLoras ?? DEFAULT_MAX_LORAS) : undefined;
-}
+import type { ResolvedLoadOptions } from "./load-options.js";
 
 /** Throws `invalid_option`, before anything is loaded. */
-export function checkLoraOptions(options: LoadOptions): void {
-  const { enableLora = false, loraModules = [], maxLoras, maxCpuLoras, maxLoraRank } = options;
+export function checkLoraOptions(options: ResolvedLoadOptions): void {
+  const { enableLora, loraModules } = options;
+  const refuse = (param: string, message: string): never => {
+    throw new OctavoError("invalid_option", `${param}: ${message}`, { param });
+  };
   if (!enableLora) {
-    if (loraModules.length > 0) throw invalidOption("lora_modules", "empty unless enable_lora is set");
+    if (loraModules.length > 0) refuse("lora_modules", "expected none unless enable_lora is set");
     return;
   }
   const names = new Set(loraModules.map(({ name }) => name));
-  if (names.size < loraModules.length) throw invalidOption("lora_modules", "adapters of different names");
-  checkSize("max_loras", maxLoras ?? DEFAULT_MAX_LORAS);
-  if (checkSize("max_lora_rank", maxLoraRank ?? DEFAULT_MAX_LORA_RANK) > MOST_LORA_RANK)
-    throw invalidOption("max_lora_rank", `at most ${MOST_LORA_RANK}, not ${maxLoraRank}`);
-  const most = checkSize("max_cpu_loras", maxCpuLoras ?? Math.max(DEFAULT_MAX_CPU_LORAS, loraModules.length));
+  if (names.size < loraModules.length) refuse("lora_modules", "expected adapters of different names");
+  const most = maxCpuLorasOf(options);
   if (most < loraModules.length)
-    throw invalidOption(
-      "max_cpu_loras",
-      `at least the ${loraModules.length} adapters of lora_modules, not ${most}`,
-    );
+    refuse("max_cpu_loras", `expected at least the ${loraModules.length} of lora_modules, got ${most}`);
 }
 
-/** The adapters to start with; undefined where none are served. */
+function maxCpuLorasOf({ maxCpuLoras, loraModules }: ResolvedLoadOptions): number {
+  return maxCpuLoras ?? Math.max(64, loraModules.length);
+}
+
+type AdapterPaths = Map<string, string>;
+
+/** Folders of the adapters to start with, downloaded where need be: what is missing is found out before weights are packed. */
+export async function resolveAdapters(options: ResolvedLoadOptions): Promise<AdapterPaths> {
+  const paths: AdapterPaths = new Map();
+  if (options.enableLora)
+    for (const { path } of options.loraModules)
+      paths.set(path, await resolveAdapter(path, options, options.signal));
+  return paths;
+}
+
+async function resolveAdapter(
+  path: string,
+  { onWarning, downloadDir }: ResolvedLoadOptions,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const resolved = await resolveModel(path, {
+    artifact: "adapter",
+    ...given({ onWarning, signal }),
+    ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
+  });
+  return resolved.path;
+}
+
+/** The adapters to start with, from `paths`; undefined where none are served. */
 export async function loadAdapters(
   backend: Backend,
   checkpoint: Checkpoint,
   loaded: LoadedModel,
-  options: LoadOptions,
+  paths: AdapterPaths,
+  options: ResolvedLoadOptions,
 ): Promise<AdapterSet | undefined> {
-  if (options.enableLora !== true) return undefined;
-  const { loraModules = [], onWarning, signal, downloadDir } = options;
+  if (!options.enableLora) return undefined;
+  const { loraModules, signal } = options;
   const { AdapterSet } = await import("../adapters/adapter-set.js");
   const { interleavedHeadDimOf } = await import("../adapters/pack-adapter.js");
   const adapters = new AdapterSet({
     target: { backend, program: loaded.program, interleavedHeadDim: interleavedHeadDimOf(checkpoint) },
     adaptable: loaded.adaptable,
-    maxLoras: options.maxLoras ?? DEFAULT_MAX_LORAS,
-    maxLoaded: options.maxCpuLoras ?? Math.max(DEFAULT_MAX_CPU_LORAS, loraModules.length),
-    maxRank: options.maxLoraRank ?? DEFAULT_MAX_LORA_RANK,
-    resolve: async (path, loading) => {
-      const resolved = await resolveModel(path, {
-        artifact: "adapter",
-        ...(onWarning !== undefined && { onWarning }),
-        ...(loading !== undefined && { signal: loading }),
-        ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
-      });
-      return resolved.path;
-    },
+    maxLoras: options.maxLoras,
+    maxLoaded: maxCpuLorasOf(options),
+    maxRank: options.maxLoraRank,
+    resolve: async (path, loading) => paths.get(path) ?? resolveAdapter(path, options, loading),
   });
   try {
-    for (const spec of loraModules) await adapters.load(spec, signal === undefined ? {} : { signal });
+    for (const spec of loraModules) await adapters.load(spec, given({ signal }));
+    // What is loaded later under the same name may have changed since.
+    paths.clear();
     return adapters;
   } catch (error) {
     adapters[Symbol.dispose]();

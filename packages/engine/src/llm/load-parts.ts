@@ -1,9 +1,10 @@
 import { join, resolve } from "node:path";
 import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { formatBinaryBytes, given, pickOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
-import type { createEngine } from "../engine/create-engine.js";
-import type { EngineOptions } from "../engine/engine-options.js";
+import type { createEngine } from "../create-engine.js";
+import type { EngineOptions } from "../engine-options.js";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "@octavo/artifacts/hub/hub-settings";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
@@ -13,20 +14,16 @@ import { WeightCache } from "../model/weight-cache/weight-cache.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { Checkpoint, GenerationDefaults } from "@octavo/artifacts/checkpoint/checkpoint";
 import type { AdapterSet } from "../adapters/adapter-set.js";
-import { checkLoraOptions, loadAdapters, maxLorasOf } from "./load-adapters.js";
-import type { LoadOptions } from "./load-options.js";
+import { checkLoraOptions, loadAdapters, resolveAdapters } from "./load-adapters.js";
+import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from "./load-options.js";
 import type { DraftSource } from "./load-speculation.js";
 import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import { openModel } from "./open-model.js";
-import { checkSize, invalidOption } from "./option-checks.js";
+import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
 import type { ModelTemplates } from "./templates.js";
-
-const DEFAULT_BLOCK_SIZE = 16;
-const DEFAULT_MAX_NUM_SEQS = 256;
-const DEFAULT_MAX_NUM_BATCHED_TOKENS = 2048;
 
 /** A model put together from its parts. Dispose the engine, then `owned` in its order. */
 export interface LoadedParts {
@@ -48,11 +45,13 @@ export interface LoadedParts {
 }
 
 /** Downloads what is missing, opens, packs, compiles and starts. What was made before a failure is disposed. */
-export async function loadParts(model: string, options: LoadOptions): Promise<LoadedParts> {
+export async function loadParts(model: string, asked: LoadOptions): Promise<LoadedParts> {
+  const options = resolveLoadOptions(asked);
   const speculative = options.speculativeConfig && resolveSpeculativeConfig(options.speculativeConfig);
   checkLoraOptions(options);
   const corruptor = await corruptorOf(options);
   const checkpoint = await openModel(model, options);
+  const adapterPaths = await resolveAdapters(options);
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
     speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
@@ -61,7 +60,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
   try {
     let { backend } = options;
     if (backend === undefined) {
-      backend = createCpuBackend(options.numThreads === undefined ? {} : { numThreads: options.numThreads });
+      backend = createCpuBackend(given({ numThreads: options.numThreads }));
       owned.unshift(backend);
       warnOfMachine(backend, options);
     }
@@ -73,7 +72,7 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
       corruptor,
     );
     owned.unshift(loaded);
-    const adapters = await loadAdapters(backend, checkpoint, loaded, options);
+    const adapters = await loadAdapters(backend, checkpoint, loaded, adapterPaths, options);
     if (adapters !== undefined) owned.unshift(adapters);
     const speculation =
       speculative &&
@@ -113,12 +112,11 @@ export async function loadParts(model: string, options: LoadOptions): Promise<Lo
 }
 
 function weightCacheOf({
-  weightCache = "off",
+  weightCache,
   corruptWeights,
   onWarning,
-}: LoadOptions): WeightCache | undefined {
+}: ResolvedLoadOptions): WeightCache | undefined {
   if (weightCache === "off" || corruptWeights !== undefined) return undefined;
-  if (weightCache === "") throw invalidOption("weight_cache", "a folder, auto or off, not empty");
   const folder =
     weightCache === "auto" ? join(huggingFaceHome(process.env), "octavo-weights") : resolve(weightCache);
   return new WeightCache({ folder, onWarning });
@@ -126,16 +124,18 @@ function weightCacheOf({
 
 async function corruptorOf({
   corruptWeights,
-  enableFaultInjection = false,
-}: LoadOptions): Promise<WeightCorruptor | undefined> {
+  enableFaultInjection,
+}: ResolvedLoadOptions): Promise<WeightCorruptor | undefined> {
   if (corruptWeights === undefined) return undefined;
   if (!enableFaultInjection)
-    throw invalidOption("corrupt_weights", "left out, or enable_fault_injection with it");
+    throw new OctavoError("invalid_option", "corrupt_weights needs enable_fault_injection", {
+      param: "corrupt_weights",
+    });
   const { WeightCorruptor } = await import("../faults/corrupt-weights.js");
   return new WeightCorruptor(corruptWeights);
 }
 
-function warnOfMachine({ info }: Backend, { onWarning }: LoadOptions): void {
+function warnOfMachine({ info }: Backend, { onWarning }: ResolvedLoadOptions): void {
   if (onWarning === undefined) return;
   const facts = { info, numProcessors: processorCount(), wantedIsa: process.env["OCTAVO_ISA"] };
   for (const warning of machineWarnings(facts)) onWarning(warning);
@@ -156,7 +156,7 @@ async function loadContents(
   backend: Backend,
   checkpoint: Checkpoint,
   maxTokens: number,
-  options: LoadOptions,
+  options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
 ): Promise<Contents> {
   const failure = new AbortController();
@@ -190,7 +190,7 @@ async function packWeights(
   backend: Backend,
   checkpoint: Checkpoint,
   maxTokens: number,
-  options: LoadOptions,
+  options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
 ): Promise<LoadedModel> {
   const { dtype, onProgress, onWarning, signal } = options;
@@ -223,18 +223,13 @@ interface Sizes extends MemoryPlan {
 }
 
 /** Settled before the weights are packed, so that what cannot work is refused at once. */
-function planSizes(checkpoint: Checkpoint, draft: DraftSource | undefined, options: LoadOptions): Sizes {
+function planSizes(
+  checkpoint: Checkpoint,
+  draft: DraftSource | undefined,
+  options: ResolvedLoadOptions,
+): Sizes {
   const { config, tensors } = checkpoint;
-  const { dtype = "auto", memoryUtilization } = options;
-  const blockSize = options.blockSize ?? DEFAULT_BLOCK_SIZE;
-  const maxNumSeqs = checkSize("max_num_seqs", options.maxNumSeqs ?? DEFAULT_MAX_NUM_SEQS);
-  const maxNumBatchedTokens = checkSize(
-    "max_num_batched_tokens",
-    options.maxNumBatchedTokens ?? DEFAULT_MAX_NUM_BATCHED_TOKENS,
-  );
-  if (memoryUtilization !== undefined && !(memoryUtilization > 0 && memoryUtilization <= 1)) {
-    throw invalidOption("memory_utilization", `more than 0 and at most 1, not ${memoryUtilization}`);
-  }
+  const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
   let weightBytes = 0;
   for (const tensor of tensors.values()) weightBytes += tensor.byteLength;
   weightBytes += draft?.weightBytes ?? 0;
@@ -243,7 +238,7 @@ function planSizes(checkpoint: Checkpoint, draft: DraftSource | undefined, optio
   if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {
     throw new OctavoError(
       "out_of_memory",
-      `The weights take ${gibibytes(weightBytes)}, but only ${gibibytes(memoryBytes)} of memory are available to this process. ` +
+      `The weights take ${formatBinaryBytes(weightBytes)}, but only ${formatBinaryBytes(memoryBytes)} of memory are available to this process. ` +
         "Free memory, raise the container's limit or take a smaller model or quantisation; " +
         "to try all the same, say with --kv-cache-memory how much the KV cache may take.",
     );
@@ -254,7 +249,7 @@ function planSizes(checkpoint: Checkpoint, draft: DraftSource | undefined, optio
     blockSize,
     maxNumSeqs,
     maxModelLen: options.maxModelLen,
-    kvCacheDtype: options.kvCacheDtype ?? "auto",
+    kvCacheDtype: options.kvCacheDtype,
     kvCacheMemoryBytes: options.kvCacheMemoryBytes ?? shareBytes,
     availableBytes: Math.max(availableBytes, 0),
   });
@@ -267,10 +262,6 @@ function planSizes(checkpoint: Checkpoint, draft: DraftSource | undefined, optio
   return { ...plan, blockSize, maxNumSeqs, maxNumBatchedTokens };
 }
 
-function gibibytes(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
-}
-
 interface EngineParts {
   readonly backend: Backend;
   readonly checkpoint: Checkpoint;
@@ -280,10 +271,11 @@ interface EngineParts {
   readonly speculation: SpeculationOptions | undefined;
 }
 
-function engineOptionsOf(parts: EngineParts, options: LoadOptions): EngineOptions {
+function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): EngineOptions {
   const { backend, checkpoint, tokenizer, loaded, sizes, speculation } = parts;
   const { config } = checkpoint;
   return {
+    ...pickOptions(schedulingOptions, options),
     backend,
     program: loaded.program,
     tokenizer,
@@ -294,24 +286,9 @@ function engineOptionsOf(parts: EngineParts, options: LoadOptions): EngineOption
     numBlocks: sizes.numBlocks,
     blockSize: sizes.blockSize,
     maxModelLen: sizes.maxModelLen,
-    maxNumSeqs: sizes.maxNumSeqs,
-    maxNumBatchedTokens: sizes.maxNumBatchedTokens,
-    enablePrefixCaching: options.enablePrefixCaching,
-    enableChunkedPrefill: options.enableChunkedPrefill,
-    schedulingPolicy: options.schedulingPolicy,
-    maxQueuedRequests: options.maxQueuedRequests,
-    maxQueuedTokens: options.maxQueuedTokens,
-    maxQueuedRequestsPerTenant: options.maxQueuedRequestsPerTenant,
-    maxQueuedTokensPerTenant: options.maxQueuedTokensPerTenant,
-    longPrefillTokenThreshold: options.longPrefillTokenThreshold,
-    maxLongPartialPrefills: options.maxLongPartialPrefills,
-    maxPrefillStepMs: options.maxPrefillStepMs,
-    minFreeMemoryBytes: options.minFreeMemoryBytes,
-    crashJournal: options.crashJournal,
     onWarning: options.onWarning,
-    maxLoras: maxLorasOf(options),
+    maxLoras: options.enableLora ? options.maxLoras : undefined,
     speculation,
-    enableFaultInjection: options.enableFaultInjection,
     hooks: options.hooks,
   };
 }

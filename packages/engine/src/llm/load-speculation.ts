@@ -1,5 +1,6 @@
 import { availableMemoryBytes, type Backend, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
 import { packLaterFromBytes } from "../model/weight-packer.js";
@@ -11,7 +12,7 @@ import { SuffixDrafter } from "../speculation/suffix-drafter.js";
 import { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
-import type { LoadOptions } from "./load-options.js";
+import type { ResolvedLoadOptions } from "./load-options.js";
 import { kvShapeOf, type MemoryPlan } from "./memory-plan.js";
 import { openModel } from "./open-model.js";
 import { checkSameVocabulary } from "./same-vocabulary.js";
@@ -24,7 +25,7 @@ export interface DraftSource {
   readonly weightBytes: number;
 }
 
-/** The model that is guessed for. */
+/** The model that is drafted for. */
 interface Target {
   readonly backend: Backend;
   readonly checkpoint: Checkpoint;
@@ -34,7 +35,7 @@ interface Target {
     readonly maxNumSeqs: number;
     readonly maxNumBatchedTokens: number;
   };
-  readonly options: LoadOptions;
+  readonly options: ResolvedLoadOptions;
 }
 
 /** Speculation for an engine, and what to dispose after the engine. */
@@ -43,7 +44,10 @@ export interface LoadedSpeculation {
   readonly owned: LoadedModel | undefined;
 }
 
-export async function openDraft(settings: DraftModelSettings, options: LoadOptions): Promise<DraftSource> {
+export async function openDraft(
+  settings: DraftModelSettings,
+  options: ResolvedLoadOptions,
+): Promise<DraftSource> {
   const { model, revision, quantization } = settings;
   const checkpoint = await openModel(model, { ...options, revision, quantization });
   let weightBytes = 0;
@@ -84,7 +88,7 @@ async function loadDraftModel(
   const { backend, sizes, options } = target;
   const { config } = draft.checkpoint;
   checkVocabulary(draft, target);
-  const kv = kvShapeOf(config, options.kvCacheDtype ?? "auto");
+  const kv = kvShapeOf(config, options.kvCacheDtype);
   checkMemory(draft, kv, sizes);
   const { maxNumBatchedTokens, numBlocks, blockSize, maxNumSeqs } = sizes;
   const loaded = await loadModel(backend, draft.checkpoint, {
@@ -130,8 +134,8 @@ function checkMemory({ checkpoint, weightBytes }: DraftSource, kv: KvShape, size
   if (draftBytes <= freeBytes) return;
   throw new OctavoError(
     "out_of_memory",
-    `The draft model ${checkpoint.name} takes ${mebibytes(draftBytes)} with its KV cache, but beside the model's own cache only ` +
-      `${mebibytes(Math.max(freeBytes, 0))} are free. Lower --kv-cache-memory or --max-model-len, or take a smaller draft model.`,
+    `The draft model ${checkpoint.name} takes ${formatBinaryBytes(draftBytes)} with its KV cache, but beside the model's own cache only ` +
+      `${formatBinaryBytes(Math.max(freeBytes, 0))} are free. Lower --kv-cache-memory or --max-model-len, or take a smaller draft model.`,
     { param: "speculative_config" },
   );
 }
@@ -142,8 +146,4 @@ function cacheBytes(
   size: number,
 ): number {
   return 2 * numLayers * numKvHeads * kvHeadBytes(dtype, headDim) * blocks * size;
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }

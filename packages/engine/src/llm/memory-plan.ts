@@ -34,13 +34,6 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
       { param: "max_model_len" },
     );
   }
-  if (!Number.isSafeInteger(blockSize) || blockSize < 1 || blockSize > 256) {
-    throw new OctavoError(
-      "invalid_option",
-      `block_size must be an integer from 1 to 256, not ${blockSize}.`,
-      { param: "block_size" },
-    );
-  }
   const kv = kvShapeOf(config, request.kvCacheDtype);
   const memory = {
     ...kv,

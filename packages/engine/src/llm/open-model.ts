@@ -1,13 +1,20 @@
 import { existsSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol/errors";
+import { given } from "@octavo/protocol/options";
 import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
-import { supportedArchitectures } from "@octavo/artifacts/program/registry";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import type { LoadOptions } from "./load-options.js";
 
+type OpenModelOptions = Pick<
+  LoadOptions,
+  "onProgress" | "onWarning" | "signal" | "downloadDir" | "revision"
+> & {
+  readonly quantization?: string | undefined;
+};
+
 /** Finds a model, downloads what is missing of it, and opens it. */
-export async function openModel(model: string, options: LoadOptions): Promise<Checkpoint> {
+export async function openModel(model: string, options: OpenModelOptions): Promise<Checkpoint> {
   const { onProgress, onWarning, signal, downloadDir } = options;
   const resolved = await resolveModel(withRevision(model, options.revision), {
     ...(onProgress !== undefined && {
@@ -19,12 +26,11 @@ export async function openModel(model: string, options: LoadOptions): Promise<Ch
           download,
         }),
     }),
-    ...(onWarning !== undefined && { onWarning }),
-    ...(signal !== undefined && { signal }),
+    ...given({ onWarning, signal }),
     ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
   });
   const quantization = options.quantization === "auto" ? undefined : options.quantization;
-  return openCheckpoint(resolved.path, { name: model, architectures: supportedArchitectures, quantization });
+  return openCheckpoint(resolved.path, { name: model, quantization });
 }
 
 /** "org/name:Q4_K_M" with the revision "v1" is "org/name@v1:Q4_K_M" to the hub; local paths have no revisions. */

@@ -9,7 +9,7 @@ interface Named {
 /** Models of one family are padded, and given special tokens, to somewhat different sizes. */
 const mostExtraTokens = 128;
 
-/** Throws `invalid_option` unless ids mean the same to a draft model and to the model it guesses for. */
+/** Throws `invalid_option` unless ids mean the same to a draft model and to the model it drafts for. */
 export function checkSameVocabulary(draft: Named, target: Named): void {
   const sizes = [draft.tokenizer.vocabSize, target.tokenizer.vocabSize] as const;
   if (Math.abs(sizes[0] - sizes[1]) > mostExtraTokens)

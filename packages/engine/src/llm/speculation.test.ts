@@ -43,8 +43,8 @@ async function answers(speculativeConfig: SpeculativeConfig | undefined): Promis
   let draftTokens = 0;
   let acceptedTokens = 0;
   llm.engine.observe({
-    onDraft: (guessed, accepted) => {
-      draftTokens += guessed;
+    onDraft: (drafted, accepted) => {
+      draftTokens += drafted;
       acceptedTokens += accepted;
     },
   });
@@ -60,7 +60,7 @@ async function answers(speculativeConfig: SpeculativeConfig | undefined): Promis
 }
 
 describe("speculation of a loaded model", () => {
-  test("changes no answer, whatever guesses", async () => {
+  test("changes no answer, with any drafter", async () => {
     const plain = await answers(undefined);
     assert.equal(plain.draftTokens, 0);
     for (const config of [
@@ -77,7 +77,7 @@ describe("speculation of a loaded model", () => {
     }
   });
 
-  test("says how much it guesses at most", async () => {
+  test("reports the maximum draft length", async () => {
     await using llm = await LLM.load(model, { ...base, speculativeConfig: { method: "ngram" } });
     assert.equal(llm.engine.stats.numSpeculativeTokens, 5);
     await using plain = await LLM.load(model, base);

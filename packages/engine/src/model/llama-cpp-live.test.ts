@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createCpuBackend } from "@octavo/kernels";
-import { compareGguf } from "../testing/gguf-oracle-suite.js";
+import { compareGguf } from "../testing/oracles/gguf-oracle-suite.js";
 import { fixtureGguf, type GgufFixture } from "@octavo/artifacts/testing/model-fixtures";
-import { ModelRunner } from "../testing/model-runner.js";
+import { ModelRunner } from "../testing/oracles/model-runner.js";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 
 const script = fileURLToPath(new URL("../../../../tools/oracle/run-llama-cpp.mjs", import.meta.url));

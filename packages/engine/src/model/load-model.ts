@@ -11,22 +11,22 @@ import { planModel } from "@octavo/artifacts/program/registry";
 import { type PackingOptions, WeightPacker } from "./weight-packer.js";
 
 export interface LoadModelOptions extends PackingOptions {
-  /** Most tokens a step will hold; sizes the activation buffers. */
+  /** Tokens per step, at most; sizes the activation buffers. */
   readonly maxTokens: number;
 }
 
 /** A compiled program with the weights it owns. */
 export interface LoadedModel extends Disposable {
   readonly program: Program;
-  /** What adapters can add to, by module. */
+  /** The linears that adapters can modify, by module name. */
   readonly adaptable: ReadonlyMap<string, AdaptableModule>;
   /** Bytes of the packed matrices. */
   readonly weightBytes: number;
   /** Tensors of the checkpoint that the architecture does not read. */
   readonly unusedTensors: readonly string[];
-  /** Resolves once no weights are left to pack, which steps may have to do meanwhile; never rejects. */
+  /** Resolves once all weights are packed, which may go on between steps; never rejects. */
   readonly packed: Promise<void>;
-  /** Resolves once the packed weights are kept for the next start, where a cache was given. */
+  /** Resolves once the packed weights are in the weight cache, if there is one. */
   readonly saved: Promise<void>;
 }
 

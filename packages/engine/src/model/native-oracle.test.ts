@@ -1,8 +1,8 @@
 import { createCpuBackend } from "@octavo/kernels";
-import { adapterOracleSuite } from "../testing/adapter-oracle-suite.js";
-import { ggufOracleSuite } from "../testing/gguf-oracle-suite.js";
-import { modelOracleSuite } from "../testing/model-oracle-suite.js";
-import { quantizedOracleSuite } from "../testing/quantized-oracle-suite.js";
+import { adapterOracleSuite } from "../testing/oracles/adapter-oracle-suite.js";
+import { ggufOracleSuite } from "../testing/oracles/gguf-oracle-suite.js";
+import { modelOracleSuite } from "../testing/oracles/model-oracle-suite.js";
+import { quantizedOracleSuite } from "../testing/oracles/quantized-oracle-suite.js";
 
 adapterOracleSuite("native", () => createCpuBackend({ numThreads: 2 }));
 modelOracleSuite("native", () => createCpuBackend({ numThreads: 2 }), "bf16");

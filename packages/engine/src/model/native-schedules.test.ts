@@ -1,8 +1,9 @@
 import { fixtureAdapter, fixtureCheckpoint, fixtureGguf } from "@octavo/artifacts/testing/model-fixtures";
-import { openNativeModel } from "../testing/native-model.js";
-import { scheduleProperties } from "../testing/schedule-properties.js";
+import { openNativeModel } from "../testing/oracles/native-model.js";
+import { scheduleProperties } from "../testing/schedules/schedule-properties.js";
 
-const options = { numRuns: 12 };
+/** All of them take a minute of processor time: `npm run test:all -- --full`. */
+const options = { numRuns: process.env["OCTAVO_TEST_FULL"] === undefined ? 4 : 12 };
 
 scheduleProperties(
   "f32 with llama3 scaling",

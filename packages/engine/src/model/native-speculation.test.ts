@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createEngine } from "../engine/create-engine.js";
+import { createEngine } from "../create-engine.js";
 import { NgramDrafter } from "../speculation/ngram-drafter.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
-import { collect, generationRequest } from "../testing/engine-fixture.js";
+import { collect, generationRequest } from "../testing/fakes/engine-fixture.js";
 import { fixtureCheckpoint } from "@octavo/artifacts/testing/model-fixtures";
-import { openNativeModel } from "../testing/native-model.js";
-import { OracleDrafter } from "../testing/oracle-drafter.js";
+import { openNativeModel } from "../testing/oracles/native-model.js";
+import { OracleDrafter } from "../testing/drafters/oracle-drafter.js";
 import { Random } from "@octavo/text/testing/random";
 
 const temperature = 0.8;
@@ -15,7 +15,7 @@ const numBins = 20;
 const critical = 43.8;
 
 /** Of what is certain under `logits` and a temperature, the share below a token, plus a random share of its own. */
-function placeOf(token: number, logits: Float32Array, atTemperature: number, share: number): number {
+function quantileOf(token: number, logits: Float32Array, atTemperature: number, share: number): number {
   const top = logits.reduce((most, logit) => Math.max(most, logit), Number.NEGATIVE_INFINITY);
   let below = 0;
   let total = 0;
@@ -35,7 +35,7 @@ function chiSquare(counts: readonly number[]): number {
 
 interface Drawn {
   readonly tokens: number[][];
-  /** Chi-square of the places of tokens that were drawn behind guesses, if they were drawn at this temperature. */
+  /** Chi-square of the quantiles of tokens sampled behind drafts, if they were sampled at this temperature. */
   readonly fitAt: (temperature: number) => number;
   readonly acceptedTokens: number;
 }
@@ -78,8 +78,8 @@ async function draw(
       for (const [index, token] of output.entries()) {
         const logits = logitsOf.get(`${id}:${5 + index}`);
         assert.ok(logits !== undefined);
-        const place = placeOf(token, logits, atTemperature, random.next());
-        counts[Math.min(numBins - 1, Math.floor(place * numBins))]! += 1;
+        const quantile = quantileOf(token, logits, atTemperature, random.next());
+        counts[Math.min(numBins - 1, Math.floor(quantile * numBins))]! += 1;
       }
     }
     return chiSquare(counts);
@@ -104,10 +104,10 @@ describe("sampling under speculation, on real kernels", () => {
     const plain = await draw(undefined);
     assert.ok(plain.fitAt(temperature) < critical, `${plain.fitAt(temperature)} without`);
     for (const speculation of [oracle, ngram]) {
-      const guessed = await draw(speculation, plain.tokens);
-      assert.ok(guessed.acceptedTokens > 300, `${guessed.acceptedTokens} accepted`);
-      assert.ok(guessed.fitAt(temperature) < critical, `${guessed.fitAt(temperature)}`);
-      assert.deepEqual(guessed.tokens, plain.tokens);
+      const drafted = await draw(speculation, plain.tokens);
+      assert.ok(drafted.acceptedTokens > 300, `${drafted.acceptedTokens} accepted`);
+      assert.ok(drafted.fitAt(temperature) < critical, `${drafted.fitAt(temperature)}`);
+      assert.deepEqual(drafted.tokens, plain.tokens);
     }
     // The test would notice if draws were somewhat too sharp.
     assert.ok(plain.fitAt(temperature * 1.15) > critical, `${plain.fitAt(temperature * 1.15)}`);

@@ -8,8 +8,8 @@ import type { ErrorCode } from "@octavo/protocol/errors";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type EditableTensor, editSafetensors } from "@octavo/artifacts/testing/edit-safetensors";
 import { fixtureQuantized } from "@octavo/artifacts/testing/model-fixtures";
-import { ModelRunner } from "../testing/model-runner.js";
-import { ReferenceBackend } from "../testing/reference-backend.js";
+import { ModelRunner } from "../testing/oracles/model-runner.js";
+import { ReferenceBackend } from "../testing/reference/reference-backend.js";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-quantization-"));

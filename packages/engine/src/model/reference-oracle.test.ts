@@ -1,8 +1,8 @@
-import { adapterOracleSuite } from "../testing/adapter-oracle-suite.js";
-import { ggufOracleSuite } from "../testing/gguf-oracle-suite.js";
-import { modelOracleSuite } from "../testing/model-oracle-suite.js";
-import { quantizedOracleSuite } from "../testing/quantized-oracle-suite.js";
-import { ReferenceBackend } from "../testing/reference-backend.js";
+import { adapterOracleSuite } from "../testing/oracles/adapter-oracle-suite.js";
+import { ggufOracleSuite } from "../testing/oracles/gguf-oracle-suite.js";
+import { modelOracleSuite } from "../testing/oracles/model-oracle-suite.js";
+import { quantizedOracleSuite } from "../testing/oracles/quantized-oracle-suite.js";
+import { ReferenceBackend } from "../testing/reference/reference-backend.js";
 
 adapterOracleSuite("reference", () => new ReferenceBackend());
 modelOracleSuite("reference", () => new ReferenceBackend());

@@ -25,42 +25,42 @@ import type { MatrixPlan, ModelPlan, VectorPlan } from "@octavo/artifacts/progra
 import type { KeptMatrix, WeightCache } from "./weight-cache/weight-cache.js";
 
 export interface PackingOptions {
-  /** Type that unquantised matrices are converted to; undefined keeps each as it is stored. */
+  /** Type that unquantised matrices are converted to; default as stored. */
   readonly dtype?: FloatType | undefined;
-  /** Bytes of the checkpoint's matrices packed so far, and all that will be. */
+  /** Called with the bytes of the checkpoint's matrices packed so far, and in total. */
   readonly onProgress?: ((packedBytes: number, totalBytes: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Packed weights of earlier starts; what is not there is packed and put there. */
+  /** Packed weights of earlier starts; filled if they are missing. */
   readonly cache?: WeightCache | undefined;
-  /** Leaves bf16 matrices in their files where the backend can read them there; default false. */
+  /** Reads bf16 matrices in place from their files, if the backend can; default false. */
   readonly inPlace?: boolean | undefined;
   /**
-   * Bytes of matrices from which on they are multiplied out of their files first, where the backend can, and packed between steps; default
-   * is that all are packed at once.
+   * From this many bytes of matrices on, steps read them from their files at first and they are packed between steps, if the
+   * backend can; default all are packed at once.
    */
   readonly packLaterFrom?: number | undefined;
   readonly onWarning?: ((message: string) => void) | undefined;
-  /** Makes some of them wrong; not with a cache. */
+  /** Corrupts some of them; not with a cache. */
   readonly corruptor?: WeightCorruptor | undefined;
 }
 
 /**
- * Each packing already spreads over the backend's threads. Those that wait there keep the threads busy while this one builds the
- * tokenizer; converted and assembled tensors lie in memory of their own until they are packed, so of them there are but two.
+ * Packing one matrix already uses all of the backend's threads. A queue of mapped ones keeps them busy while this thread builds
+ * the tokenizer; converted and assembled tensors are held in memory until they are packed, so only two at a time.
  */
 const MAPPED_IN_FLIGHT = 32;
 const CONVERTED_IN_FLIGHT = 2;
 
-/** For a model that is served: less is packed before anybody would notice. */
+/** For a model that is served: less than this is packed at once quickly enough. */
 export const packLaterFromBytes = 64 << 20;
-/** So that a request that has waited for the model goes before the first slice. */
+/** Delay before the first slice, so that a waiting request runs first. */
 const LATER_MS = 50;
-/** What a step waits for at most while weights are packed. */
+/** Longest slice of packing that a step waits for. */
 const SLICE_MS = 100;
 
 type AssembledSource = Omit<MatrixSource, "type" | "rows" | "cols" | "name">;
 
-/** Turns weight plans into handles, each plan once, and owns what it made. */
+/** Turns weight plans into handles, each plan once, and owns the handles. */
 export class WeightPacker implements Disposable {
   readonly #backend: Backend;
   readonly #options: PackingOptions;
@@ -109,12 +109,12 @@ export class WeightPacker implements Disposable {
     onProgress?.(total, total);
   }
 
-  /** Resolves once what was packed is in the cache, or could not be put there. */
+  /** Resolves once the packed weights are in the cache, or could not be written. */
   get saved(): Promise<void> {
     return this.#saving ?? Promise.resolve();
   }
 
-  /** Resolves once nothing is left to pack, or nothing more will be packed. */
+  /** Resolves once everything is packed, or packing has stopped. */
   get packed(): Promise<void> {
     return this.#packed.then(() => undefined);
   }
@@ -123,7 +123,7 @@ export class WeightPacker implements Disposable {
     if (await this.#packed) await cache.save(this.#backend, plans, this.#options.dtype, this.#kept(plans));
   }
 
-  /** Whether all is packed. Steps that come meanwhile each wait for one slice at most. */
+  /** Packs the rest in slices; resolves with whether everything is packed. A step waits for one slice at most. */
   async #packRest(): Promise<boolean> {
     const rest = [...this.#matrices.values()];
     await delay(LATER_MS);
@@ -136,7 +136,7 @@ export class WeightPacker implements Disposable {
       if (this.#isDisposed) return false;
       const { message } = OctavoError.from(error);
       this.#options.onWarning?.(
-        `Weights are read from their files, more slowly, since not all could be packed: ${message}`,
+        `Not all weights could be packed; the others are read from their files, which is slower: ${message}`,
       );
     }
     return rest.length === 0;
@@ -177,11 +177,11 @@ export class WeightPacker implements Disposable {
     );
   }
 
-  /** Every packing is awaited even when one fails, so that no handle is born after the disposal. */
+  /** Awaits every packing even when one fails, so that no handle is created after disposal. */
   async #packMatrices(plans: readonly MatrixPlan[], total: number, packLater: boolean): Promise<void> {
     const queue = plans.values();
     const failures: unknown[] = [];
-    // What is read in place cannot be kept by the cache, which keeps all or nothing.
+    // The cache holds all matrices or none, and cannot hold those read in place.
     const inPlace =
       this.#options.inPlace === true && (this.#options.cache === undefined || plans.every(isBf16));
     const worker = async (): Promise<void> => {
@@ -321,7 +321,7 @@ function isAssembled(plan: MatrixPlan): boolean {
 
 function formOf({ rows, cols }: MatrixPlan, sources: readonly MatrixSource[]): PackedForm {
   const [first] = sources;
-  if (first === undefined) throw new OctavoError("internal_error", "A matrix was packed from nothing.");
+  if (first === undefined) throw new OctavoError("internal_error", "A matrix has no sources.");
   const hasZeros = sources.some((source) => source.zeros !== undefined);
   return { type: first.type, rows, cols, groupSize: first.groupSize, hasZeros };
 }

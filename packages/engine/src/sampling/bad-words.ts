@@ -1,8 +1,8 @@
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 
 /**
- * Token sequences to forbid for each word, after vLLM: the word as it stands at the start of a text and, where the
- * space makes another first token and no more tokens, as it stands after a space.
+ * Token sequences to forbid for each word, after vLLM: the word at the start of a text and, if a space changes the first
+ * token but not the number of tokens, the word after a space.
  */
 export function tokenizeBadWords(words: readonly string[], tokenizer: Tokenizer): Int32Array[] {
   const sequences: Int32Array[] = [];

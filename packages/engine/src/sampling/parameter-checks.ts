@@ -1,9 +1,9 @@
 import { OctavoError } from "@octavo/protocol/errors";
 
-/** A value as callers and JSON leave it out. */
+/** A value that callers or JSON may leave out. */
 export type Maybe<Value> = Value | null | undefined;
 
-/** What a value must satisfy; `expected` ends the sentence "<param> must be ...". */
+/** A check of a number; `expected` completes the sentence "<param> must be ...". */
 export interface NumberRule {
   readonly param: string;
   readonly expected: string;
@@ -41,7 +41,7 @@ export interface StringListBounds {
   readonly maxLength: number;
 }
 
-/** A list of strings, none empty and none cut through a character. */
+/** A list of strings, none empty and all well-formed Unicode. */
 export function stringList(
   value: Maybe<string | readonly string[]>,
   param: string,

@@ -151,7 +151,7 @@ test("greedy ignores the truncating filters, and tiny temperatures cannot overfl
   assert.equal(resolveSamplingParams({ temperature: 0.001 }, context).temperature, 0.01);
 });
 
-test("the whole vocabulary's logprobs need an engine that allows them", () => {
+test("logprobs of the whole vocabulary need an engine that allows them", () => {
   assert.equal(resolveSamplingParams({ logprobs: -1 }, { ...context, maxLogprobs: -1 }).logprobs, -1);
   assert.equal(
     resolveSamplingParams({ promptLogprobs: 1000 }, { ...context, maxLogprobs: -1 }).promptLogprobs,

@@ -41,11 +41,11 @@ export interface SamplingInput {
 
 /** What the parameters are checked against. */
 export interface SamplingContext {
-  /** The artifact's own defaults; what they leave open gets OpenAI's. */
+  /** The artifact's own defaults; OpenAI's apply where they are silent. */
   readonly defaults: GenerationDefaults;
   readonly vocabSize: number;
   readonly maxModelLen: number;
-  /** A default number of output tokens is cut to what the context has room for beside these. */
+  /** Limits the default number of output tokens to what the context has room for. */
   readonly numPromptTokens: number;
   /** Alternatives per token at most; default 20, -1 is no limit. */
   readonly maxLogprobs?: number | undefined;
@@ -104,11 +104,11 @@ const rules = {
   },
 } as const satisfies Record<string, NumberRule>;
 
-/** Both are made into tables before the first step, and a table costs time and memory by the character. */
+/** Both are compiled into tables before the first step, at a cost per character. */
 const maxStops = { maxItems: 64, maxLength: 16_384 };
 const maxTokenIds = 1024;
 const maxBadWords = { maxItems: 1024, maxLength: 16_384 };
-/** Below, a temperature is taken as 0; up to `minTemperature` it is raised to that, as vLLM does against overflow. */
+/** Lower temperatures count as 0; from here on they are raised to `minTemperature`, as in vLLM, against overflow. */
 const greedyTemperature = 1e-5;
 const minTemperature = 0.01;
 

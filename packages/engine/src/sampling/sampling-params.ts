@@ -1,8 +1,8 @@
-/** vLLM's SamplingParams under TypeScript names. Checked by `resolveSamplingParams`, trusted afterwards. */
+/** vLLM's SamplingParams in TypeScript names. Checked by `resolveSamplingParams` and trusted afterwards. */
 export interface SamplingParams {
   /** Sequences to generate, 1..128. */
   readonly n: number;
-  /** Generated tokens at most; undefined means up to the context's end. */
+  /** Generated tokens, at most; undefined means up to the end of the context. */
   readonly maxTokens: number | undefined;
   readonly minTokens: number;
   readonly temperature: number;
@@ -20,13 +20,13 @@ export interface SamplingParams {
   readonly stopTokenIds: readonly number[];
   readonly includeStopStrInOutput: boolean;
   readonly ignoreEos: boolean;
-  /** undefined draws one at random. */
+  /** Undefined chooses a random seed. */
   readonly seed: bigint | undefined;
-  /** Number of alternatives; 0 returns the chosen token's logprob alone; undefined returns none. -1 is the whole vocabulary. */
+  /** Number of alternatives; 0 returns only the chosen token's logprob, undefined none, -1 the whole vocabulary. */
   readonly logprobs: number | undefined;
   readonly promptLogprobs: number | undefined;
   readonly logprobTokenIds: readonly number[] | undefined;
   readonly skipSpecialTokens: boolean;
-  /** Special tokens that stay in the text although others are skipped. */
+  /** Special tokens that stay in the text when others are skipped. */
   readonly keptSpecialTokens?: ReadonlySet<number>;
 }

@@ -5,9 +5,9 @@ export function randomSeed(): bigint {
 }
 
 /**
- * Seed of the `index`-th sequence of a request. The first keeps the request's seed, so n = 1 draws what the first of
- * several draws; the others take step `index` of SplitMix64 (Steele, Lea, Flood 2014) started there, so that neither
- * they nor requests with neighbouring seeds share a stream.
+ * Seed of the `index`-th sequence of a request. The first keeps the request's seed, so that n = 1 samples what the first of
+ * several samples; the others take step `index` of SplitMix64 (Steele, Lea, Flood 2014) from there, so that neither they nor
+ * requests with adjacent seeds share a stream.
  */
 export function sequenceSeed(seed: bigint, index: number): bigint {
   const start = BigInt.asUintN(64, seed);

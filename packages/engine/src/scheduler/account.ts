@@ -1,13 +1,13 @@
-/** Whom a request is accounted to, and how it stands beside others. */
+/** Whom a request is accounted to, and its priority beside others. */
 export interface Account {
   readonly tenant: string;
   /** Priority class: 0, the default, is the most urgent. */
   readonly lane?: number;
-  /** The tenant's share beside others' under the fair policy; default 1. */
+  /** The tenant's relative share under the fair policy; default 1. */
   readonly weight?: number;
-  /** Of the tenant's requests, as many may wait to be admitted; default the engine's bound. */
+  /** Requests of the tenant that may wait for admission; default the engine's limit. */
   readonly maxQueuedRequests?: number;
-  /** Prompt tokens that they may have together; default the engine's bound. */
+  /** Prompt tokens of these requests together; default the engine's limit. */
   readonly maxQueuedTokens?: number;
 }
 

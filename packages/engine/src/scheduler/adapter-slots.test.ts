@@ -81,7 +81,7 @@ test("an adapter that many ask for does not keep another one out for ever", () =
   assert.equal(running, starved);
 });
 
-test("a preempted sequence comes back under its adapter", () => {
+test("a preempted sequence resumes under its adapter", () => {
   const bench = new Bench(1);
   const first = bench.add(a);
   const second = bench.add(b);

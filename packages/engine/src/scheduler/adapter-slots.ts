@@ -1,8 +1,8 @@
 import type { Sequence, SequenceAdapter } from "./sequence.js";
 
 /**
- * Bounds how many adapters run at a time. While one waits because all places are taken, whoever came after it is not
- * admitted under the adapter that has held its place longest, so that this place falls free.
+ * Limits how many adapters run at a time. While a sequence waits because all slots are taken, later sequences are not
+ * admitted under the adapter that has held its slot longest, so that this slot becomes free.
  */
 export class AdapterSlots {
   readonly #maxAdapters: number;
@@ -14,14 +14,14 @@ export class AdapterSlots {
     this.#maxAdapters = maxAdapters;
   }
 
-  /** Before sequences are admitted, in order, to those that run. */
+  /** Starts the admissions of a step. */
   begin(running: readonly Sequence[]): void {
     this.#held.clear();
     this.#closing = undefined;
     for (const { group } of running) if (group.adapter !== undefined) this.#held.add(group.adapter);
   }
 
-  hasPlaceFor({ group: { adapter } }: Sequence): boolean {
+  hasSlotFor({ group: { adapter } }: Sequence): boolean {
     if (adapter === undefined) return true;
     if (this.#held.has(adapter)) return adapter !== this.#closing;
     if (this.#held.size < this.#maxAdapters) return true;

@@ -1,6 +1,6 @@
 import { accountOf, type Sequence } from "./sequence.js";
 
-/** A tenant's sequences. */
+/** The number of a tenant's sequences. */
 export interface TenantCount {
   readonly running: number;
   readonly waiting: number;
@@ -22,7 +22,7 @@ export function countByTenant(
   return counts;
 }
 
-/** Each once. */
+/** Each name once. */
 export function adapterNames(sequences: Iterable<Sequence>): readonly string[] {
   const names = new Set<string>();
   for (const { group } of sequences) if (group.adapter !== undefined) names.add(group.adapter.name);

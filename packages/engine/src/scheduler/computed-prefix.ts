@@ -4,7 +4,7 @@ import type { PrefixCache } from "../kv-cache/prefix-cache.js";
 import { PrefixesInFlight } from "./prefixes-in-flight.js";
 import type { Sequence } from "./sequence.js";
 
-/** Finds what of a waiting sequence is computed already, by a sibling or by whoever had the same prefix, or is about to be. */
+/** Finds the prefix of a waiting sequence that is already computed, by a sibling or an earlier request, or is about to be. */
 export class ComputedPrefix {
   readonly #blockSize: number;
   readonly #cache: PrefixCache | undefined;
@@ -22,19 +22,19 @@ export class ComputedPrefix {
     return this.#hits;
   }
 
-  /** Starts a step with the sequences that it computes so far. */
+  /** Starts the admissions of a step that computes `running` so far. */
   begin(running: readonly Sequence[]): void {
     this.#inFlight?.begin(running);
   }
 
-  /** The step also computes this sequence. */
+  /** Adds a sequence to the step. */
   add(sequence: Sequence): void {
     this.#inFlight?.add(sequence);
   }
 
   /**
-   * Fills `hits` with blocks that already hold the start of a sequence, all but at least one token of it. Returns how many
-   * tokens may be taken from blocks.
+   * Fills `hits` with the blocks that already hold a prefix of the sequence, leaving at least one token to compute. Returns how
+   * many of its tokens may come from blocks.
    */
   find(sequence: Sequence): number {
     this.#hits.truncate(0);
@@ -50,8 +50,8 @@ export class ComputedPrefix {
   }
 
   /**
-   * Whether the sequence found last should wait for this step, which has `stepTokens` tokens already: a sibling computes
-   * the prompt that they share, or another one a prefix that it then finds in the cache.
+   * Whether the sequence of the latest `find` should wait for this step, which has `stepTokens` tokens so far: a sibling
+   * computes their shared prompt in it, or another request a shared prefix that will then be in the cache.
    */
   isWorthAwaiting(sequence: Sequence, maxTokens: number, stepTokens: number): boolean {
     return (
@@ -75,7 +75,7 @@ export class ComputedPrefix {
     );
   }
 
-  /** Tokens of the full blocks of its prompt. */
+  /** Tokens in the full blocks of its prompt. */
   #shareableTokens(sequence: Sequence): number {
     return Math.floor((sequence.numPromptTokens - 1) / this.#blockSize) * this.#blockSize;
   }

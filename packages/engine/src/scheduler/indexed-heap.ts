@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol/errors";
 
-/** A binary heap that knows where each item stands, so that any can leave or move. Items are distinct. */
+/** A binary heap that knows the position of each item, so that any can be removed or moved. Items are distinct. */
 export class IndexedHeap<Item> implements Iterable<Item> {
   readonly #before: (a: Item, b: Item) => boolean;
   readonly #heap: Item[] = [];
@@ -33,7 +33,7 @@ export class IndexedHeap<Item> implements Iterable<Item> {
     this.#up(item, this.#heap.length - 1);
   }
 
-  /** Removes an item wherever it stands; false when it is not there. */
+  /** Removes an item at any position; false when it is not in the heap. */
   remove(item: Item): boolean {
     const position = this.#positions.get(item);
     if (position === undefined) return false;
@@ -45,7 +45,7 @@ export class IndexedHeap<Item> implements Iterable<Item> {
     return true;
   }
 
-  /** Gives an item whose place in the order has changed its new place; nothing where it is not there. */
+  /** Moves an item whose order has changed to its new position; does nothing when it is not in the heap. */
   update(item: Item): void {
     const position = this.#positions.get(item);
     if (position === undefined) return;
@@ -53,7 +53,7 @@ export class IndexedHeap<Item> implements Iterable<Item> {
     this.#down(item, this.#positions.get(item) ?? position);
   }
 
-  /** Throws `internal_error` naming `what` unless every item stands where the order wants it. */
+  /** Throws `internal_error` naming `what` unless every item is in heap order. */
   checkIntegrity(what: string): void {
     for (const [position, item] of this.#heap.entries()) {
       const parent = position === 0 ? undefined : this.#heap[(position - 1) >> 1];

@@ -1,19 +1,19 @@
 /**
- * Bounds how many long prompts are computed side by side in the first pass over a step's budget, so that together they
- * leave some of it to short ones. What nobody else wants is theirs in the pass after it. vLLM's
- * `max_long_partial_prefills`, without its idle budget.
+ * Limits how many long prompts are computed side by side in the first pass over a step's budget, so that together they
+ * leave some of it to short ones. A second pass gives them what is left. vLLM's `max_long_partial_prefills`, without its idle
+ * budget.
  */
 export class LongPrefills {
   readonly #threshold: number;
-  readonly #most: number;
+  readonly #limit: number;
   #numLong = 0;
   #hasRefused = false;
   #isLifted = false;
 
-  /** Prompts with more than `threshold` tokens left are long; a `threshold` or `most` of 0 sets no bound. */
-  constructor(threshold: number, most: number | undefined) {
+  /** Prompts with more than `threshold` tokens left are long; a `threshold` or `limit` of 0 means no limit. */
+  constructor(threshold: number, limit: number | undefined) {
     this.#threshold = threshold;
-    this.#most = threshold === 0 || !most ? Number.POSITIVE_INFINITY : most;
+    this.#limit = threshold === 0 || !limit ? Number.POSITIVE_INFINITY : limit;
   }
 
   begin(): void {
@@ -22,20 +22,20 @@ export class LongPrefills {
     this.#isLifted = false;
   }
 
-  /** Ends the first pass over the budget: whoever is left may have the rest. Returns whether anybody had to leave it. */
+  /** Ends the first pass: long prompts may have the rest. Returns whether any of them had to wait. */
   lift(): boolean {
     this.#isLifted = true;
     return this.#hasRefused;
   }
 
-  /** Whether a prompt with `numLeft` tokens left has to leave the first pass to others. */
+  /** Whether a prompt with `numLeft` tokens left must wait for the second pass. */
   mustWait(numLeft: number): boolean {
-    if (this.#isLifted || this.#numLong < this.#most || numLeft <= this.#threshold) return false;
+    if (this.#isLifted || this.#numLong < this.#limit || numLeft <= this.#threshold) return false;
     this.#hasRefused = true;
     return true;
   }
 
-  /** A prompt with `numLeft` tokens left, these included, gets some of them. */
+  /** Counts a prompt that is given tokens; `numLeft` includes them. */
   count(numLeft: number): void {
     if (numLeft > this.#threshold) this.#numLong += 1;
   }

@@ -39,7 +39,7 @@ test("never asks for pieces too small to be worth a step", () => {
   assert.equal(pacer.maxTokens, 128);
 });
 
-test("steps with few prompt tokens say nothing, and one slow step is forgotten", () => {
+test("ignores steps with few prompt tokens, and forgets one slow step", () => {
   const pacer = new PrefillPacer(200);
   pacer.observe(1000, 100);
   pacer.observe(1, 1000);

@@ -1,35 +1,35 @@
-/** Smaller pieces of a prompt read all weights for too few tokens. */
-const leastTokens = 128;
-/** A step with fewer prompt tokens says little about what they cost. */
-const tellingTokens = 32;
-/** Share of what earlier steps said that remains after each one. */
-const memory = 0.75;
+/** Smaller chunks read all weights for too few tokens. */
+const minTokens = 128;
+/** Steps with fewer prompt tokens are not measured. */
+const minMeasuredTokens = 32;
+/** Decay of earlier steps per step. */
+const decay = 0.75;
 
 /**
- * Bounds how long prompts hold up those who wait for their next token. It learns what a step with prompts costs per
- * prompt token, whatever else the step computes counted in, and says how many tokens keep the step within `targetMs`.
- * A fixed number would be seconds on a large model and a waste on a small one.
+ * Limits how long prompts delay the next tokens of generating sequences. It measures the cost of a prompt token, including whatever
+ * else its step computes, and gives the number of tokens that keep a step within `targetMs`. A fixed number would take
+ * seconds on a large model and waste time on a small one.
  */
 export class PrefillPacer {
   readonly #targetMs: number;
   #ms = 0;
   #tokens = 0;
 
-  /** 0 ms sets no bound. */
+  /** 0 ms means no limit. */
   constructor(targetMs: number) {
     this.#targetMs = targetMs;
   }
 
-  /** Prompt tokens that the next step may compute beside sequences that generate; no bound before anything is known. */
+  /** Prompt tokens that the next step may compute beside generating sequences; infinite before the first measurement. */
   get maxTokens(): number {
     if (this.#targetMs === 0 || this.#tokens === 0 || this.#ms === 0) return Number.POSITIVE_INFINITY;
-    return Math.max(leastTokens, Math.floor((this.#targetMs * this.#tokens) / this.#ms));
+    return Math.max(minTokens, Math.floor((this.#targetMs * this.#tokens) / this.#ms));
   }
 
-  /** Takes note of a step's cost. */
+  /** Records a step's cost. */
   observe(prefillTokens: number, computeMs: number): void {
-    if (prefillTokens < tellingTokens) return;
-    this.#ms = this.#ms * memory + computeMs;
-    this.#tokens = this.#tokens * memory + prefillTokens;
+    if (prefillTokens < minMeasuredTokens) return;
+    this.#ms = this.#ms * decay + computeMs;
+    this.#tokens = this.#tokens * decay + prefillTokens;
   }
 }

@@ -1,15 +1,15 @@
 import type { PrefixCache } from "../kv-cache/prefix-cache.js";
 import type { Sequence } from "./sequence.js";
 
-/** A wait is worth what it saves if that is at least this share of what the sequence would compute, ... */
-const leastShareOfSequence = 1 / 2;
-/** ... and of the step: who waits for a long step gains little by saving a few tokens of it. */
-const leastShareOfStep = 1 / 8;
+/** A sequence waits if that saves at least this share of its own tokens... */
+const minShareOfSequence = 1 / 2;
+/** ...and of the tokens of the step it waits for. */
+const minShareOfStep = 1 / 8;
 
 /**
- * The prefixes that the step being planned computes. Of sequences that arrive together with a prefix in common, the first
- * computes it and the others wait, so that they find it in the cache a step later. A sequence waits only for a step that
- * computes its own next block: each wait brings it forward, so it ends.
+ * The prefixes computed by the step being planned. Of sequences that arrive together with a shared prefix, the first computes it
+ * and the others wait one step to find it in the cache. A sequence waits only for a step that computes its own next
+ * block, so every wait makes progress.
  */
 export class PrefixesInFlight {
   readonly #cache: PrefixCache;
@@ -21,7 +21,7 @@ export class PrefixesInFlight {
     this.#blockSize = blockSize;
   }
 
-  /** Starts a step with the sequences that it computes so far. */
+  /** Starts the admissions of a step that computes `running` so far. */
   begin(running: readonly Sequence[]): void {
     this.#computing = running.filter((sequence) => sequence.numScheduled > 0 && !sequence.isDecoding);
   }
@@ -31,19 +31,21 @@ export class PrefixesInFlight {
   }
 
   /**
-   * Whether a sequence that finds `numHits` blocks in the cache, and of which `maxTokens` may come from it, should wait for
-   * this step, which has `stepTokens` tokens already.
+   * Whether a sequence with `numHits` cached blocks, of which `maxTokens` tokens may come from the cache, should wait for this
+   * step, which has `stepTokens` tokens so far.
    */
   isWorthAwaiting(sequence: Sequence, numHits: number, maxTokens: number, stepTokens: number): boolean {
     const wanted = sequence.numTokens - numHits * this.#blockSize;
-    const least = Math.max(wanted * leastShareOfSequence, stepTokens * leastShareOfStep, 1);
+    const minSaved = Math.max(wanted * minShareOfSequence, stepTokens * minShareOfStep, 1);
     const end = Math.floor(maxTokens / this.#blockSize);
-    if ((end - numHits) * this.#blockSize < least) return false;
+    if ((end - numHits) * this.#blockSize < minSaved) return false;
     return this.#computing.some((other) => {
       const computed = Math.floor((other.numComputed + other.numScheduled) / this.#blockSize);
       if (other.numRegistered > numHits || computed <= numHits) return false;
       const both = Math.min(end, Math.floor(other.numTokens / this.#blockSize));
-      return this.#cache.countShared(sequence.prefix, other.prefix, numHits, both) * this.#blockSize >= least;
+      return (
+        this.#cache.countShared(sequence.prefix, other.prefix, numHits, both) * this.#blockSize >= minSaved
+      );
     });
   }
 }

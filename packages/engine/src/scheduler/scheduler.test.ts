@@ -4,7 +4,9 @@ import * as fc from "fast-check";
 import { BlockPool } from "../kv-cache/block-pool.js";
 import type { Account } from "./account.js";
 import { schedulingPolicyNames } from "./policies/scheduling-policy.js";
-import { type ScheduledStep, Scheduler, type SchedulerOptions } from "./scheduler.js";
+import { Scheduler } from "./scheduler.js";
+import type { SchedulerOptions } from "./scheduler-options.js";
+import type { PlannedStep } from "./step-budget.js";
 import { Sequence, type SequenceGroup } from "./sequence.js";
 
 const defaults: SchedulerOptions = {
@@ -59,7 +61,7 @@ class Bench {
     return this.run(this.scheduler.schedule(), ...sequences);
   }
 
-  run(step: ScheduledStep, ...sequences: Sequence[]): number[] {
+  run(step: PlannedStep, ...sequences: Sequence[]): number[] {
     const given = sequences.map((sequence) => sequence.numScheduled);
     for (const sequence of step.sequences) {
       this.scheduler.commit(sequence);
@@ -127,7 +129,7 @@ test("under a bound on prompts each still gets its share", () => {
   assert.deepEqual(bench.run(bench.scheduler.schedule(6), a, long, short), [1, 3, 3]);
 });
 
-test("without chunked prefill a prompt is computed whole or not at all", () => {
+test("without chunked prefill, a prompt is computed whole or not at all", () => {
   const bench = new Bench(64, { enableChunkedPrefill: false, longPrefillTokenThreshold: 2 });
   const [a, b] = [bench.add(10), bench.add(10)];
   assert.deepEqual(bench.step(a, b), [10, 0]);
@@ -152,7 +154,7 @@ test("admission counts what running prompts still need", () => {
   assert.deepEqual(bench.step(b), [8]);
 });
 
-test("out of blocks, the last to arrive gives way and keeps its place in the queue", () => {
+test("out of blocks, the last to arrive is preempted and keeps its position in the queue", () => {
   const bench = new Bench(4, { maxNumBatchedTokens: 64 });
   const [a, b] = [bench.add(7), bench.add(4)];
   assert.deepEqual(bench.step(a, b), [7, 4]);
@@ -171,7 +173,7 @@ test("out of blocks, the last to arrive gives way and keeps its place in the que
   bench.run(resumed);
 });
 
-test("by priority, the least urgent gives way, even one that was planned already", () => {
+test("by priority, the least urgent is preempted, even if it was planned already", () => {
   const bench = new Bench(4, { policy: "priority", maxNumBatchedTokens: 64 });
   const low = bench.add(7, 5);
   bench.step(low);
@@ -235,7 +237,7 @@ test("a chunked prefix is awaited chunk by chunk, and those with another prompt 
   assert.deepEqual(bench.step(first, second, other), [1, 2, 1]);
 });
 
-test("nobody waits for what is not worth it", () => {
+test("no sequence waits if too little is saved", () => {
   const little = new Bench(64, { enablePrefixCaching: true, maxNumBatchedTokens: 64 });
   const [a, b] = [little.add(forked(4, 12, 1)), little.add(forked(4, 12, 2))];
   assert.deepEqual(little.step(a, b), [12, 12], "a third of the prompt");
@@ -248,7 +250,7 @@ test("nobody waits for what is not worth it", () => {
   assert.deepEqual(salted.step(e, f), [9, 9], "a prefix under another salt is another prefix");
 });
 
-test("when the one who computes the prefix leaves, the next takes over", () => {
+test("when the sequence that computes the prefix leaves, the next takes over", () => {
   const bench = new Bench(64, { enablePrefixCaching: true, maxNumBatchedTokens: 8 });
   const [a, b, c] = [1, 2, 3].map((own) => bench.add(forked(12, 13, own))) as [Sequence, Sequence, Sequence];
   assert.deepEqual(bench.step(a, b, c), [8, 0, 0]);

@@ -4,7 +4,7 @@ import type { PrefixCache } from "../kv-cache/prefix-cache.js";
 import type { IntList } from "../kv-cache/int-list.js";
 import type { Sequence } from "./sequence.js";
 
-/** How sequences come by blocks of the pool and lose them: each holds what its computed tokens need, and counts what it took. */
+/** Allocates, shares and releases the blocks of sequences, and counts what each allocated and evicted. */
 export class SequenceBlocks {
   readonly #pool: BlockPool;
   readonly #prefixCache: PrefixCache | undefined;
@@ -14,7 +14,7 @@ export class SequenceBlocks {
     this.#prefixCache = prefixCache;
   }
 
-  /** Gives a sequence the blocks for `numTokens` positions, all or none. */
+  /** Allocates the blocks for `numTokens` positions, all or none. */
   grow(sequence: Sequence, numTokens: number): boolean {
     const missing = this.#pool.blocksFor(numTokens) - sequence.blocks.length;
     if (missing > this.#pool.numAvailable) return false;
@@ -32,7 +32,7 @@ export class SequenceBlocks {
     return true;
   }
 
-  /** Begins a sequence without blocks with cached ones, which it shares and counts as computed. */
+  /** Gives a sequence without blocks cached ones, which count as computed. */
   share(sequence: Sequence, hits: IntList): void {
     for (let index = 0; index < hits.length; index += 1) {
       const block = hits.at(index) as BlockId;
@@ -43,7 +43,7 @@ export class SequenceBlocks {
     sequence.numRegistered = hits.length;
   }
 
-  /** Offers the blocks that a sequence filled to the prefix cache. */
+  /** Registers the blocks that a sequence has filled in the prefix cache. */
   offer(sequence: Sequence): void {
     if (this.#prefixCache === undefined) return;
     while ((sequence.numRegistered + 1) * this.#pool.blockSize <= sequence.numComputed) {
@@ -52,7 +52,7 @@ export class SequenceBlocks {
     }
   }
 
-  /** Gives back what lies behind the computed tokens. */
+  /** Releases the blocks behind the computed tokens. */
   trim(sequence: Sequence): void {
     const { blocks } = sequence;
     const needed = this.#pool.blocksFor(sequence.numComputed);
@@ -62,12 +62,12 @@ export class SequenceBlocks {
     blocks.truncate(needed);
   }
 
-  /** Makes what a sequence computed unfindable. */
+  /** Takes a sequence's blocks out of the prefix cache. */
   forget({ blocks }: Sequence): void {
     for (let index = 0; index < blocks.length; index += 1) this.#pool.forget(blocks.at(index) as BlockId);
   }
 
-  /** Last block first, so that a cached prefix outlives what follows it. */
+  /** Releases all blocks, last first, so that a cached prefix outlives what follows it. */
   release(sequence: Sequence): void {
     const { blocks } = sequence;
     for (let index = blocks.length - 1; index >= 0; index -= 1)
@@ -78,7 +78,7 @@ export class SequenceBlocks {
     sequence.numRegistered = 0;
   }
 
-  /** Blocks that a running sequence shares with nobody, or is still to have for its input. */
+  /** Blocks that preempting a running sequence frees: those it shares with no other, and those its input still needs. */
   freedBy({ blocks, numTokens }: Sequence): number {
     let freed = this.#pool.blocksFor(numTokens) - blocks.length;
     for (let index = 0; index < blocks.length; index += 1) {
@@ -88,9 +88,9 @@ export class SequenceBlocks {
   }
 
   /**
-   * Blocks that must fall free before a waiting sequence can start with these cached ones; 0 or less when it can. While others run,
-   * a hundredth of the pool stays free for them to grow into, since a sequence admitted into the last block would be preempted
-   * with its prompt just computed.
+   * Blocks that must become free before a waiting sequence can start with the cached blocks `hits`; 0 or less if it can start.
+   * While others run, a hundredth of the pool stays free for them to grow into: a sequence admitted into the last block would be
+   * preempted with its prompt just computed.
    */
   missingFor(sequence: Sequence, hits: IntList, running: readonly Sequence[]): number {
     let available = this.#pool.numAvailable;

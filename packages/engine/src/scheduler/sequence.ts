@@ -2,7 +2,7 @@ import { IntList } from "../kv-cache/int-list.js";
 import { PrefixChain } from "../kv-cache/prefix-cache.js";
 import { type Account, defaultAccount } from "./account.js";
 
-/** What the scheduler knows of a request: the order it came in and the sequences that share its prompt. */
+/** A request as the scheduler sees it: its order of arrival and the sequences that share its prompt. */
 export interface SequenceGroup {
   readonly requestId: string;
   /** Arrival order, unique. */
@@ -12,23 +12,23 @@ export interface SequenceGroup {
   readonly cacheSalt: string | undefined;
   readonly adapter?: SequenceAdapter | undefined;
   readonly account?: Account;
-  /** When its first token is due, on `performance.now()`'s clock. */
+  /** Deadline of the first token, on `performance.now()`'s clock. */
   readonly firstTokenDueMs?: number | undefined;
   readonly sequences: readonly Sequence[];
 }
 
-/** What the scheduler knows of an adapter. */
+/** An adapter as the scheduler sees it. */
 export interface SequenceAdapter {
   readonly name: string;
-  /** Never given to another one, not even to one of the same name. */
+  /** Unique, also among adapters of the same name. */
   readonly id: number;
 }
 
 export type SequenceStatus = "waiting" | "running" | "finished";
 
 /**
- * One token stream. The scheduler knows no prefill and no decode: a sequence has computed `numComputed` of its
- * tokens, and a step computes some more of them. What the last one predicts is appended when the step ends.
+ * One token stream. The scheduler has no prefill and decode phases: a sequence has computed `numComputed` of its tokens, and
+ * a step computes some more of them. The token sampled behind the last one is appended when the step ends.
  */
 export class Sequence {
   readonly group: SequenceGroup;
@@ -37,38 +37,38 @@ export class Sequence {
   readonly numPromptTokens: number;
   /** Prompt, then output. */
   readonly tokens: IntList;
-  /** Blocks of positions 0.., the first `blocks.length * blockSize` of them. */
+  /** The block table: entry i holds positions from `i * blockSize` on. */
   readonly blocks = new IntList();
   readonly prefix: PrefixChain;
   status: SequenceStatus = "waiting";
   /** Tokens whose keys and values are in the blocks. */
   numComputed = 0;
-  /** Tokens the step in flight computes; 0 when it does not run in it. */
+  /** Tokens that the step in flight computes; 0 if it computes none. */
   numScheduled = 0;
-  /** Guesses at the tokens behind `tokens`, which the step in flight computes after `numScheduled`; empty otherwise. */
+  /** Draft tokens behind `tokens`, which the step in flight computes after `numScheduled`; empty otherwise. */
   readonly draft = new IntList(0);
-  /** Blocks, from the first on, that were offered to the prefix cache. */
+  /** Leading blocks that were registered in the prefix cache. */
   numRegistered = 0;
-  /** Tokens, from the first on, that its tenant was charged for. */
+  /** Leading tokens that its tenant was charged for. */
   numCharged = 0;
   numPreemptions = 0;
-  /** Number of the request that needed its blocks when it was last preempted; undefined when nobody did. */
+  /** Order of the request that needed its blocks at the last preemption; undefined if it was forced. */
   preemptedBy: number | undefined;
-  /** Tokens computed again since preemptions lost them. */
+  /** Tokens recomputed after preemptions. */
   numRecomputed = 0;
-  /** Tokens that the last preemption lost. */
+  /** Computed tokens that the last preemption lost, until it runs again. */
   numLost = 0;
   numBlocksAllocated = 0;
-  /** Of them, those that were taken from cached content. */
+  /** Of these, blocks whose cached content was evicted. */
   numBlocksEvicted = 0;
-  /** Prompt tokens that would have been found in the cache, had they not been evicted; set with `cachedTokens`. */
+  /** Prompt tokens that were cached once and evicted before this sequence came; set with `cachedTokens`. */
   evictedPrefixTokens = 0;
   /** Prompt tokens found in the cache when first admitted; undefined before. */
   cachedTokens: number | undefined;
-  /** Every position from here on must be computed although it may be cached, since its output is wanted. */
+  /** Positions from here on are computed even if cached, because their output is wanted. */
   firstWantedRow = Number.POSITIVE_INFINITY;
 
-  /** `promptTokens` is kept and must not change: a sequence that waits costs no copy of its prompt. */
+  /** Keeps `promptTokens` without copying: they must not change. */
   constructor(group: SequenceGroup, index: number, promptTokens: Int32Array) {
     this.group = group;
     this.index = index;
@@ -100,7 +100,7 @@ export function laneOf({ group }: Sequence): number {
   return group.account?.lane ?? 0;
 }
 
-/** Keys and values are an adapter's own. What the caller chose follows a letter, so that it cannot name an adapter. */
+/** Keys and values depend on the adapter. The caller's salt gets a letter in front, so that it cannot imitate an adapter's. */
 export function prefixSalt({
   adapter,
   cacheSalt,

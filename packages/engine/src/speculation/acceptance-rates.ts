@@ -1,39 +1,40 @@
 import { numConfidences } from "./drafter.js";
 
-/** Share of what was counted that remains after each draft. */
-const memoryOfOne = 0.9;
-const memoryOfAll = 0.99;
-/** Guesses that what is known of others stands for. */
+/** Decay of the counts per draft: of one sequence, and of all. */
+const sequenceDecay = 0.9;
+const globalDecay = 0.99;
+/** Draft tokens that the prior, the rate over all sequences, counts as. */
 const priorWeight = 2;
-/** Before anything is known, by confidence. */
+/** Rates before any draft was seen, by confidence class. */
 const firstRates = [0.4, 0.6, 0.75, 0.9];
 
 /**
- * How often guesses come true: the chance that one does whose predecessors did, by the drafter's confidence. Newer drafts
- * count more, and where few have been seen, what holds for all sequences.
+ * Acceptance rates by the drafter's confidence: the chance that a draft token is accepted if those before it were. Recent drafts
+ * count more; a sequence with few drafts leans on the rates of all sequences.
  */
 export class AcceptanceRates {
-  readonly #right = new Float64Array(numConfidences);
-  readonly #wrong = new Float64Array(numConfidences);
+  readonly #accepted = new Float64Array(numConfidences);
+  readonly #rejected = new Float64Array(numConfidences);
   readonly #others: AcceptanceRates | undefined;
 
-  /** With `others`, which are told of every draft too, the rates of one sequence. */
+  /** With `others`, the rates of one sequence; `others` then records every draft too. */
   constructor(others?: AcceptanceRates) {
     this.#others = others;
   }
 
   rate(confidence: number): number {
-    const right = this.#right[confidence] ?? 0;
-    const wrong = this.#wrong[confidence] ?? 0;
+    const accepted = this.#accepted[confidence] ?? 0;
+    const rejected = this.#rejected[confidence] ?? 0;
     const prior = this.#others?.rate(confidence) ?? firstRates[confidence] ?? 0;
-    return (right + priorWeight * prior) / (right + wrong + priorWeight);
+    return (accepted + priorWeight * prior) / (accepted + rejected + priorWeight);
   }
 
-  /** Takes note of a draft of `numGuessed` tokens, the first `numRight` of which came true. */
-  observe(confidence: number, numGuessed: number, numRight: number): void {
-    const memory = this.#others === undefined ? memoryOfAll : memoryOfOne;
-    this.#right[confidence] = (this.#right[confidence] ?? 0) * memory + numRight;
-    this.#wrong[confidence] = (this.#wrong[confidence] ?? 0) * memory + (numRight < numGuessed ? 1 : 0);
-    this.#others?.observe(confidence, numGuessed, numRight);
+  /** Records a draft of `numDrafted` tokens, the first `numAccepted` of which were accepted. */
+  observe(confidence: number, numDrafted: number, numAccepted: number): void {
+    const decay = this.#others === undefined ? globalDecay : sequenceDecay;
+    this.#accepted[confidence] = (this.#accepted[confidence] ?? 0) * decay + numAccepted;
+    this.#rejected[confidence] =
+      (this.#rejected[confidence] ?? 0) * decay + (numAccepted < numDrafted ? 1 : 0);
+    this.#others?.observe(confidence, numDrafted, numAccepted);
   }
 }

@@ -1,33 +1,33 @@
 import type { RowSampling } from "@octavo/kernels";
 import type { Sequence } from "../scheduler/sequence.js";
 
-/** Classes of guesses by how sure a drafter is of them: 0 is the least sure. What they are worth is learnt. */
+/** Confidence classes of drafts, 0 the least confident. The acceptance rate of each class is learnt. */
 export const numConfidences = 4;
 
-/** A sequence whose next tokens are to be guessed. */
-export interface Guess {
-  /** Guesses are appended to its `draft`, which is empty. */
+/** A sequence to draft tokens for. */
+export interface DraftRequest {
+  /** Draft tokens are appended to its `draft`, which is empty. */
   readonly sequence: Sequence;
-  /** How its tokens are drawn; the index of the next one is `sequence.numOutputTokens`. */
+  /** How its tokens are sampled; the index of the next one is `sequence.numOutputTokens`. */
   readonly sampling: RowSampling;
-  /** Guesses at most; at least 1. */
-  readonly most: number;
+  /** At least 1. */
+  readonly maxTokens: number;
   /** Set by the drafter: a class below `numConfidences`. */
   confidence: number;
 }
 
 /**
- * Guesses what sequences will say next. What it guesses changes speed alone: every guess is checked by sampling from
- * the model at its place. It may keep things per sequence until `release`.
+ * Proposes the next tokens of sequences. Drafts change speed and never output: every draft token is verified by sampling
+ * from the model at its position. A drafter may keep state per sequence until `release`.
  */
 export interface Drafter extends Disposable {
-  /** How many guesses are worth making is decided before they are made, not after: making them takes the time of a model. */
+  /** Drafting takes a model's time, so draft lengths are chosen before drafting, not after. */
   readonly isCostly: boolean;
   /**
-   * Appends to each sequence's draft. Where a backend computes, a promise of the milliseconds that the guesses took, reading
-   * what came before apart; nothing else happens to the sequences meanwhile.
+   * Appends to each sequence's draft. With a model, returns a promise of the milliseconds that drafting took, without those
+   * spent on reading earlier text; the sequences do not change meanwhile.
    */
-  guess(guesses: readonly Guess[]): void | Promise<number>;
-  /** The sequence is over. */
+  draft(requests: readonly DraftRequest[]): void | Promise<number>;
+  /** Drops what is kept of a sequence that is over. */
   release(sequence: Sequence): void;
 }

@@ -1,39 +1,39 @@
 import type { IntList } from "../kv-cache/int-list.js";
 import type { TokenIndex } from "./token-index.js";
 
-/** Places looked at: the newest ones. */
-export const mostPlaces = 32;
+/** Occurrences examined, newest first. */
+export const maxOccurrences = 32;
 
-/** The places at which most of a text's last tokens have stood before. Reused: `find` overwrites what it found before. */
+/** The earlier occurrences of the longest suffix of a text. Reused: each `find` overwrites the last result. */
 export class LongestMatch {
-  /** Tokens before each place that are the text's last ones; 0 when there is no place. */
+  /** Tokens of the suffix; 0 when it does not occur. */
   length = 0;
-  numPlaces = 0;
-  /** Newest first. */
-  readonly places = new Int32Array(mostPlaces);
+  numOccurrences = 0;
+  /** Positions of the tokens that followed, newest first. */
+  readonly occurrences = new Int32Array(maxOccurrences);
 
-  /** Looks for up to `most` of the last tokens of `text`. A place with `enough` of them ends the search. */
-  find(index: TokenIndex, text: IntList, most: number, enough = Number.POSITIVE_INFINITY): void {
+  /** Finds the longest suffix of `text` with at most `maxLength` tokens. An occurrence of `enough` tokens ends the search. */
+  find(index: TokenIndex, text: IntList, maxLength: number, enough = Number.POSITIVE_INFINITY): void {
     this.length = 0;
-    this.numPlaces = 0;
-    let place = index.newestAfter(text);
-    for (let count = 0; place !== undefined && count < mostPlaces; count += 1) {
-      const length = index.matchLength(place, text, most);
+    this.numOccurrences = 0;
+    let occurrence = index.newestAfter(text);
+    for (let count = 0; occurrence !== undefined && count < maxOccurrences; count += 1) {
+      const length = index.matchLength(occurrence, text, maxLength);
       if (length > this.length) {
         this.length = length;
-        this.numPlaces = 0;
+        this.numOccurrences = 0;
       }
       if (length > 0 && length === this.length) {
-        this.places[this.numPlaces] = place;
-        this.numPlaces += 1;
+        this.occurrences[this.numOccurrences] = occurrence;
+        this.numOccurrences += 1;
       }
       if (length >= enough) return;
-      place = index.olderThan(place);
+      occurrence = index.olderThan(occurrence);
     }
   }
 }
 
-/** The longer the match, the surer what followed it follows again. */
+/** Confidence class of a match: the longer it is, the more likely it continues as before. */
 export function confidenceOf(matchLength: number): number {
   if (matchLength < 3) return 0;
   if (matchLength < 6) return 1;

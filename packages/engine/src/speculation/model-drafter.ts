@@ -1,42 +1,41 @@
 import type { Backend, KvCache, Program, StepResult } from "@octavo/kernels";
-import { StepPlanBuilder } from "../engine/step-plan-builder.js";
+import { StepPlanBuilder } from "../step/step-plan-builder.js";
 import { type BlockId, BlockPool } from "../kv-cache/block-pool.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import { DraftedSequence } from "./drafted-sequence.js";
-import type { Drafter, Guess } from "./drafter.js";
+import type { Drafter, DraftRequest } from "./drafter.js";
 
-/** A model that guesses for another one. It is the caller's, as is the backend; both outlive the drafter. */
+/** A model that drafts for another one. The caller owns it and the backend; both outlive the drafter. */
 export interface DraftModel {
   readonly backend: Backend;
   readonly program: Program;
   readonly kv: KvShape;
   readonly numBlocks: number;
   readonly blockSize: number;
-  /** Ids that it takes. */
+  /** Token ids that it knows. */
   readonly vocabSize: number;
-  /** Ids that the model takes which it guesses for. */
+  /** Token ids that the target model knows. */
   readonly targetVocabSize: number;
-  /** Positions that it was made for. */
+  /** Longest context, in tokens. */
   readonly maxModelLen: number;
   readonly maxNumSeqs: number;
-  /** Tokens that the program was compiled for. */
+  /** Tokens per step that the program was compiled for. */
   readonly maxNumBatchedTokens: number;
 }
 
-/** Text that it reads at a time at most: the model that is waited for must not stand still for a prompt. */
-const mostCatchingUp = 512;
+/** Tokens of earlier text that one round reads at most, so that a long prompt does not stall the target model. */
+const maxCatchUpTokens = 512;
 
-/** A guess that is being made. */
+/** A draft in progress. */
 interface Drafting {
-  readonly guess: Guess;
+  readonly request: DraftRequest;
   readonly drafted: DraftedSequence;
 }
 
 /**
- * Guesses with a smaller model of the same vocabulary (Leviathan, Kalman and Matias 2023). It has keys and values of its
- * own, which it keeps as far as the sequence has said what was guessed. The first of a sequence's guesses come a few steps late
- * where its prompt is long.
+ * Drafts with a smaller model of the same vocabulary (Leviathan, Kalman and Matias 2023). It has its own KV cache and keeps
+ * what was computed for accepted draft tokens. For a long prompt, the first draft comes a few steps late.
  */
 export class ModelDrafter implements Drafter {
   readonly isCostly = true;
@@ -59,11 +58,11 @@ export class ModelDrafter implements Drafter {
     return this.#pool.numUsed;
   }
 
-  async guess(guesses: readonly Guess[]): Promise<number> {
-    const reading = this.#reading(guesses);
+  async draft(requests: readonly DraftRequest[]): Promise<number> {
+    const reading = this.#reading(requests);
     if (reading.length === 0) return 0;
-    // A long text that is read for the first time says nothing of what the next guess takes.
-    const isReading = reading.some(({ guess, drafted }) => drafted.numScheduled > guess.most + 1);
+    // Reading a long text for the first time says nothing about the cost of a draft token.
+    const isReading = reading.some(({ request, drafted }) => drafted.numScheduled > request.maxTokens + 1);
     let result = await this.#run(reading);
     let tookMs = isReading ? 0 : result.computeMs;
     let drafting = reading.filter(({ drafted }) => drafted.numMissing === 0);
@@ -88,30 +87,30 @@ export class ModelDrafter implements Drafter {
     this.#cache[Symbol.dispose]();
   }
 
-  /** Has the draft model follow its sequences: those it can, with what each reads now. */
-  #reading(guesses: readonly Guess[]): Drafting[] {
+  /** Chooses what the draft model reads now, of each sequence that it can draft for. */
+  #reading(requests: readonly DraftRequest[]): Drafting[] {
     const reading: Drafting[] = [];
     let budget = this.#model.maxNumBatchedTokens;
-    let catchingUp = mostCatchingUp;
-    for (const guess of guesses) {
-      const drafted = this.#of(guess);
-      drafted.follow(guess.sequence.tokens);
+    let catchUpTokens = maxCatchUpTokens;
+    for (const request of requests) {
+      const drafted = this.#of(request);
+      drafted.follow(request.sequence.tokens);
       drafted.numScheduled = 0;
       const { length } = drafted.tokens;
-      if (length + guess.most > this.#model.maxModelLen || !this.#knows(drafted)) continue;
-      const isNear = drafted.numMissing <= guess.most + 1;
-      const numTokens = Math.min(drafted.numMissing, budget, isNear ? budget : catchingUp);
-      if (numTokens === 0 || !this.#grow(drafted, length + guess.most)) continue;
+      if (length + request.maxTokens > this.#model.maxModelLen || !this.#knows(drafted)) continue;
+      const isNear = drafted.numMissing <= request.maxTokens + 1;
+      const numTokens = Math.min(drafted.numMissing, budget, isNear ? budget : catchUpTokens);
+      if (numTokens === 0 || !this.#grow(drafted, length + request.maxTokens)) continue;
       drafted.numScheduled = numTokens;
-      drafted.index = guess.sequence.numOutputTokens;
+      drafted.index = request.sequence.numOutputTokens;
       budget -= numTokens;
-      if (!isNear) catchingUp -= numTokens;
-      reading.push({ guess, drafted });
+      if (!isNear) catchUpTokens -= numTokens;
+      reading.push({ request, drafted });
     }
     return reading;
   }
 
-  #of({ sequence, sampling }: Guess): DraftedSequence {
+  #of({ sequence, sampling }: DraftRequest): DraftedSequence {
     let drafted = this.#drafted.get(sequence);
     if (drafted === undefined) {
       drafted = new DraftedSequence(sampling);
@@ -120,7 +119,7 @@ export class ModelDrafter implements Drafter {
     return drafted;
   }
 
-  /** Whether every token that is to be computed is one of the draft model's. */
+  /** Whether the draft model knows every token it would compute. */
   #knows({ tokens, numComputed }: DraftedSequence): boolean {
     if (this.#model.vocabSize >= this.#model.targetVocabSize) return true;
     for (let at = numComputed; at < tokens.length; at += 1)
@@ -150,15 +149,15 @@ export class ModelDrafter implements Drafter {
     return result;
   }
 
-  /** Appends what the rows gave; returns those that go on. Rows come in the order of `drafting`, one each. */
+  /** Appends the sampled tokens; returns the drafts that go on. Rows come in the order of `drafting`, one each. */
   #take(drafting: readonly Drafting[], { rows }: StepResult): Drafting[] {
-    return drafting.filter(({ guess, drafted }, index) => {
+    return drafting.filter(({ request, drafted }, index) => {
       const token = rows[index]?.token ?? -1;
-      const { draft, numOutputTokens } = guess.sequence;
-      // A row that failed, or a token that the other model does not have.
+      const { draft, numOutputTokens } = request.sequence;
+      // A failed row, or a token that the target model does not know.
       if (token < 0 || token >= this.#model.targetVocabSize) return false;
       draft.push(token);
-      if (draft.length >= guess.most) return false;
+      if (draft.length >= request.maxTokens) return false;
       drafted.tokens.push(token);
       drafted.index = numOutputTokens + draft.length;
       return token < this.#model.vocabSize;

@@ -1,29 +1,29 @@
 import { OctavoError } from "@octavo/protocol/errors";
 
-/** How tokens are guessed. Methods, parameters and defaults are those of vLLM's `--speculative-config`. */
+/** How tokens are drafted. Methods, parameters and defaults are those of vLLM's `--speculative-config`. */
 export type SpeculativeConfig = NgramConfig | SuffixConfig | DraftModelConfig;
 
 export interface NgramConfig {
   readonly method: "ngram";
-  /** Guesses per sequence and step at most; default 5. */
+  /** Draft tokens per sequence and step, at most; default 5. */
   readonly numSpeculativeTokens?: number | undefined;
-  /** Last tokens that must have stood before; default `promptLookupMax`. */
+  /** Shortest suffix that must match, in tokens; default `promptLookupMax`. */
   readonly promptLookupMin?: number | undefined;
-  /** As many are enough; default `promptLookupMin`, or 5 where neither is given. */
+  /** A match of this many tokens ends the search; default `promptLookupMin`, or 5 if neither is given. */
   readonly promptLookupMax?: number | undefined;
 }
 
 export interface SuffixConfig {
   readonly method: "suffix";
-  /** Guesses per sequence and step at most; default the depth. */
+  /** Draft tokens per sequence and step, at most; default the depth. */
   readonly numSpeculativeTokens?: number | undefined;
-  /** Last tokens that are looked for at most; default 24. */
+  /** Longest suffix that is looked up, in tokens; default 24. */
   readonly suffixDecodingMaxTreeDepth?: number | undefined;
-  /** Finished outputs that are remembered for later requests; default 10,000, 0 remembers none. */
+  /** Finished outputs kept for later requests; default 10,000, 0 keeps none. */
   readonly suffixDecodingMaxCachedRequests?: number | undefined;
-  /** Guesses at most, per token that matched; default 1. */
+  /** Draft tokens per matching token, at most; default 1. */
   readonly suffixDecodingMaxSpecFactor?: number | undefined;
-  /** Guesses end where they are less likely than this, by what followed before; default 0.1. */
+  /** A draft ends before its estimated probability falls below this; default 0.1. */
   readonly suffixDecodingMinTokenProb?: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface DraftModelConfig {
   readonly method: "draft_model";
   /** A folder, a `.gguf` file or an id of the hub: a smaller model with the same vocabulary. */
   readonly model: string;
-  /** Guesses per sequence and step at most; default 5. */
+  /** Draft tokens per sequence and step, at most; default 5. */
   readonly numSpeculativeTokens?: number | undefined;
   readonly revision?: string | undefined;
   readonly quantization?: string | undefined;
@@ -46,14 +46,14 @@ export type ResolvedSpeculativeConfig =
 
 export const speculativeMethods = ["ngram", "suffix", "draft_model"] as const;
 
-const defaultGuesses = 5;
+const defaultDraftTokens = 5;
 const defaultLookup = 5;
-/** Each guess takes a row of the step's budget, and of the output head's. */
-const mostGuesses = 128;
-const mostDepth = 256;
-const mostCachedRequests = 1_000_000;
+/** Each draft token takes a token of the step's budget and a row of the output head. */
+const maxDraftTokens = 128;
+const maxDepth = 256;
+const maxCachedRequests = 1_000_000;
 
-/** Fills in defaults. Throws `invalid_option` for what cannot be. */
+/** Fills in defaults. Throws `invalid_option`. */
 export function resolveSpeculativeConfig(config: SpeculativeConfig): ResolvedSpeculativeConfig {
   const { method } = config;
   if (method === "ngram") return resolveNgram(config);
@@ -61,7 +61,7 @@ export function resolveSpeculativeConfig(config: SpeculativeConfig): ResolvedSpe
   if (method === "draft_model") {
     if (typeof config.model !== "string" || config.model === "")
       throw invalid("model", "must name the draft model: a folder, a .gguf file or a Hugging Face id.");
-    return { ...config, numSpeculativeTokens: guesses(config.numSpeculativeTokens ?? defaultGuesses) };
+    return { ...config, numSpeculativeTokens: draftLimit(config.numSpeculativeTokens ?? defaultDraftTokens) };
   }
   throw invalid(
     "method",
@@ -72,14 +72,14 @@ export function resolveSpeculativeConfig(config: SpeculativeConfig): ResolvedSpe
 function resolveNgram(config: NgramConfig): ResolvedSpeculativeConfig {
   const promptLookupMax = config.promptLookupMax ?? config.promptLookupMin ?? defaultLookup;
   const promptLookupMin = config.promptLookupMin ?? promptLookupMax;
-  integer("prompt_lookup_max", promptLookupMax, 1, mostDepth);
-  integer("prompt_lookup_min", promptLookupMin, 1, mostDepth);
+  integer("prompt_lookup_max", promptLookupMax, 1, maxDepth);
+  integer("prompt_lookup_min", promptLookupMin, 1, maxDepth);
   if (promptLookupMin > promptLookupMax)
     throw invalid(
       "prompt_lookup_min",
       `is ${promptLookupMin}, more than prompt_lookup_max, which is ${promptLookupMax}.`,
     );
-  const numSpeculativeTokens = guesses(config.numSpeculativeTokens ?? defaultGuesses);
+  const numSpeculativeTokens = draftLimit(config.numSpeculativeTokens ?? defaultDraftTokens);
   return { method: "ngram", numSpeculativeTokens, promptLookupMin, promptLookupMax };
 }
 
@@ -90,15 +90,15 @@ function resolveSuffix(config: SuffixConfig): ResolvedSpeculativeConfig {
     suffixDecodingMaxSpecFactor: factor = 1,
     suffixDecodingMinTokenProb: probability = 0.1,
   } = config;
-  integer("suffix_decoding_max_tree_depth", depth, 1, mostDepth);
-  integer("suffix_decoding_max_cached_requests", cached, 0, mostCachedRequests);
-  if (!(factor >= 0 && factor <= mostGuesses))
-    throw invalid("suffix_decoding_max_spec_factor", `must be from 0 to ${mostGuesses}, not ${factor}.`);
+  integer("suffix_decoding_max_tree_depth", depth, 1, maxDepth);
+  integer("suffix_decoding_max_cached_requests", cached, 0, maxCachedRequests);
+  if (!(factor >= 0 && factor <= maxDraftTokens))
+    throw invalid("suffix_decoding_max_spec_factor", `must be from 0 to ${maxDraftTokens}, not ${factor}.`);
   if (!(probability >= 0 && probability <= 1))
     throw invalid("suffix_decoding_min_token_prob", `must be from 0 to 1, not ${probability}.`);
   return {
     method: "suffix",
-    numSpeculativeTokens: guesses(config.numSpeculativeTokens ?? Math.min(depth, mostGuesses)),
+    numSpeculativeTokens: draftLimit(config.numSpeculativeTokens ?? Math.min(depth, maxDraftTokens)),
     suffixDecodingMaxTreeDepth: depth,
     suffixDecodingMaxCachedRequests: cached,
     suffixDecodingMaxSpecFactor: factor,
@@ -106,8 +106,8 @@ function resolveSuffix(config: SuffixConfig): ResolvedSpeculativeConfig {
   };
 }
 
-function guesses(value: number): number {
-  integer("num_speculative_tokens", value, 1, mostGuesses);
+function draftLimit(value: number): number {
+  integer("num_speculative_tokens", value, 1, maxDraftTokens);
   return value;
 }
 

@@ -4,34 +4,41 @@ import * as fc from "fast-check";
 import { IntList } from "../kv-cache/int-list.js";
 import { TokenIndex } from "./token-index.js";
 
-/** Places whose last tokens are those of `text`, by looking everywhere, newest first. */
-function placesByLooking(
+/** Occurrences of the last tokens of `text`, found by exhaustive search, newest first. */
+function occurrencesBySearch(
   tokens: readonly (number | undefined)[],
   start: number,
   text: readonly number[],
   contextLength: number,
 ): number[] {
-  const places: number[] = [];
-  for (let place = tokens.length - 1; place >= start + contextLength; place -= 1) {
-    if (tokens[place] === undefined) continue;
+  const occurrences: number[] = [];
+  for (let occurrence = tokens.length - 1; occurrence >= start + contextLength; occurrence -= 1) {
+    if (tokens[occurrence] === undefined) continue;
     const isSame = Array.from({ length: contextLength }, (_, back) => back + 1).every(
-      (back) => tokens[place - back] === text[text.length - back],
+      (back) => tokens[occurrence - back] === text[text.length - back],
     );
-    if (isSame) places.push(place);
+    if (isSame) occurrences.push(occurrence);
   }
-  return places;
+  return occurrences;
 }
 
-/** Places of the chain that match; a chain may bring others, whose hash is the same. */
-function placesOf(index: TokenIndex, text: IntList, contextLength: number): number[] {
-  const places: number[] = [];
-  for (let place = index.newestAfter(text); place !== undefined; place = index.olderThan(place))
-    if (index.at(place) !== undefined && index.matchLength(place, text, contextLength) === contextLength)
-      places.push(place);
-  return places;
+/** Occurrences on the chain that match; the chain also has entries whose hash collides. */
+function occurrencesOf(index: TokenIndex, text: IntList, contextLength: number): number[] {
+  const occurrences: number[] = [];
+  for (
+    let occurrence = index.newestAfter(text);
+    occurrence !== undefined;
+    occurrence = index.olderThan(occurrence)
+  )
+    if (
+      index.at(occurrence) !== undefined &&
+      index.matchLength(occurrence, text, contextLength) === contextLength
+    )
+      occurrences.push(occurrence);
+  return occurrences;
 }
 
-test("finds every place where a context has stood, as long as it is remembered", () => {
+test("finds every occurrence of a context that is kept", () => {
   const token = fc.integer({ min: 0, max: 3 });
   const action = fc.oneof(
     { weight: 20, arbitrary: token },
@@ -65,8 +72,8 @@ test("finds every place where a context has stood, as long as it is remembered",
         assert.equal(index.at(tokens.length), undefined);
         const list = IntList.from(text);
         assert.deepEqual(
-          placesOf(index, list, contextLength),
-          placesByLooking(tokens, start, text, contextLength),
+          occurrencesOf(index, list, contextLength),
+          occurrencesBySearch(tokens, start, text, contextLength),
         );
       },
     ),

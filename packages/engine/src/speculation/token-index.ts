@@ -1,22 +1,22 @@
 import type { IntList } from "../kv-cache/int-list.js";
 
 const none = -1;
-/** Stands between texts; equal to no token. */
+/** Separates texts; equal to no token. */
 const border = -1;
-/** Positions are 32-bit; long before they run out everything is forgotten once. */
+/** Positions are 32-bit; the index is cleared before they run out. */
 const lastPosition = 2 ** 31 - 2;
 
 /**
- * Finds where the last tokens of a text have stood before. As in LZ77 compressors, places are chained by a hash of the
- * `contextLength` tokens before them, newest first; what a chain brings is compared with the tokens themselves. Keeps the
- * newest `capacity` tokens. Adding a token and taking a step along a chain take constant time and no memory.
+ * Finds earlier occurrences of a text's last tokens. As in LZ77 compressors, positions are chained by a hash of the
+ * `contextLength` tokens before them, newest first; candidates are then compared token by token. Keeps the newest
+ * `capacity` tokens. Adding a token and taking a step along a chain take constant time and allocate nothing.
  *
- * A place is the position of the token that followed there.
+ * An occurrence is given as the position of the token that followed it.
  */
 export class TokenIndex {
   readonly #contextLength: number;
   readonly #capacity: number;
-  /** Rings of a power of two: a position's token, and the next older place with the same hash. */
+  /** Rings of a power of two: a position's token, and the next older occurrence with the same hash. */
   #tokens = new Int32Array(0);
   #older = new Int32Array(0);
   #newest = new Int32Array(0);
@@ -33,14 +33,14 @@ export class TokenIndex {
     return this.#end;
   }
 
-  /** The oldest position that is still known. */
+  /** The oldest position that is kept. */
   get start(): number {
     return this.#start;
   }
 
   add(token: number): void {
     if (this.#end - this.#start === this.#tokens.length) this.#makeRoom();
-    // The token is what follows the context before it.
+    // The token follows the context before it.
     const bucket = this.#bucketBefore(this.#end);
     const at = this.#end & (this.#tokens.length - 1);
     this.#tokens[at] = token;
@@ -50,7 +50,7 @@ export class TokenIndex {
     if (this.#end > lastPosition) this.clear();
   }
 
-  /** No context reaches over it. */
+  /** Ends a text: no context reaches across. */
   addBorder(): void {
     this.add(border);
   }
@@ -61,12 +61,12 @@ export class TokenIndex {
     this.#newest.fill(none);
   }
 
-  /** Forgets everything before a position. */
+  /** Drops everything before a position. */
   forgetBefore(position: number): void {
     this.#start = Math.min(Math.max(this.#start, position), this.#end);
   }
 
-  /** The newest place before which stand the last tokens of `text`; undefined where there is none. */
+  /** The newest occurrence of the last `contextLength` tokens of `text`, unless hashes collide; undefined if there is none. */
   newestAfter(text: IntList): number | undefined {
     const { length, values } = text;
     if (length < this.#contextLength || this.#newest.length === 0) return undefined;
@@ -76,36 +76,36 @@ export class TokenIndex {
     return this.#known(this.#newest[hash & (this.#newest.length - 1)]!);
   }
 
-  /** The next older place of the same chain; its context may differ, as hashes may collide. */
-  olderThan(place: number): number | undefined {
-    const older = this.#older[place & (this.#tokens.length - 1)]!;
-    // Where the ring has gone round, the chain leads to something newer.
-    return older < place ? this.#known(older) : undefined;
+  /** The next older entry of the chain; its context may differ, as hashes may collide. */
+  olderThan(occurrence: number): number | undefined {
+    const older = this.#older[occurrence & (this.#tokens.length - 1)]!;
+    // Where the ring has wrapped, the link leads to a newer position.
+    return older < occurrence ? this.#known(older) : undefined;
   }
 
-  /** The token at a known position, undefined at borders and behind the end. */
+  /** The token at a position; undefined at borders and at positions that are not kept. */
   at(position: number): number | undefined {
     if (position < this.#start || position >= this.#end) return undefined;
     const token = this.#tokens[position & (this.#tokens.length - 1)]!;
     return token === border ? undefined : token;
   }
 
-  /** How many tokens before `place` are the last ones of `text`, at most `most`. */
-  matchLength(place: number, text: IntList, most: number): number {
+  /** Tokens of the suffix of `text` that precede `occurrence`, at most `maxLength`. */
+  matchLength(occurrence: number, text: IntList, maxLength: number): number {
     const { length, values } = text;
     const mask = this.#tokens.length - 1;
-    const longest = Math.min(most, length, place - this.#start);
+    const longest = Math.min(maxLength, length, occurrence - this.#start);
     let count = 0;
-    while (count < longest && this.#tokens[(place - 1 - count) & mask] === values[length - 1 - count])
+    while (count < longest && this.#tokens[(occurrence - 1 - count) & mask] === values[length - 1 - count])
       count += 1;
     return count;
   }
 
-  #known(place: number): number | undefined {
-    return place >= this.#start && place !== none ? place : undefined;
+  #known(occurrence: number): number | undefined {
+    return occurrence >= this.#start && occurrence !== none ? occurrence : undefined;
   }
 
-  /** Bucket of the context that ends before `position`; none where there is no such context. */
+  /** Bucket of the context that ends before `position`; none if no full context does. */
   #bucketBefore(position: number): number {
     if (position - this.#start < this.#contextLength) return none;
     const mask = this.#tokens.length - 1;
@@ -118,7 +118,7 @@ export class TokenIndex {
     return hash & (this.#newest.length - 1);
   }
 
-  /** Doubles the rings, or forgets the oldest token when they are as large as they may be. */
+  /** Doubles the rings, or drops the oldest token at full capacity. */
   #makeRoom(): void {
     const { length } = this.#tokens;
     if (length >= this.#capacity) {

@@ -2,8 +2,8 @@ import { OctavoError } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 import type { Answer } from "../answers/answer.js";
 import type { EvalCase } from "../cases/eval-case.js";
-import { samplingOf } from "../checks/collect/collect-cases.js";
-import { outputOf } from "../checks/support/from-answer.js";
+import { samplingOf } from "../checks/collecting/collect-cases.js";
+import { outputOf } from "../checks/collecting/from-answer.js";
 import type { Target } from "../targets/target.js";
 import type {
   Certificate,

@@ -1,36 +1,13 @@
-import type { Observation } from "./observation.js";
-import type { FalseAlarms } from "./support/false-alarms.js";
+import type { Chart } from "@octavo/report";
 
-export const checkNames = [
-  "quantization",
-  "tail",
-  "jitter",
-  "eviction",
-  "fairness",
-  "replica-skew",
-  "autoscaling-lag",
-  "eviction-burst",
-  "traffic-drift",
-  "tenant-fairness",
-] as const;
-export type CheckName = (typeof checkNames)[number];
+export type { Chart, HeatCell } from "@octavo/report";
 
 export type Verdict = "pass" | "fail" | "inconclusive";
 
-/**
- * A statistic over many observations with a verdict. Judging is a pure function of the observations, wherever they came
- * from; collecting them (see `collect/`) is separate, so that recorded spans can be judged as well as fresh traffic.
- */
-export interface Check<Settings> {
-  readonly name: CheckName;
-  /** What goes wrong in production, in one sentence. */
-  readonly question: string;
-  readonly defaults: Settings;
-  judge(observations: readonly Observation[], settings: Settings): CheckResult;
-}
-
+/** What a check found out about its observations. */
 export interface CheckResult {
-  readonly check: CheckName;
+  /** Its name. */
+  readonly check: string;
   readonly verdict: Verdict;
   /** One sentence with the figures that decided. */
   readonly summary: string;
@@ -43,13 +20,22 @@ export interface CheckResult {
   readonly advice: readonly Advice[];
   /** Cases whose outcome differed between conditions, worst first, at most 50. */
   readonly movedCases: readonly MovedCase[];
-  readonly figures: readonly Figure[];
+  readonly figures: readonly Chart[];
   /** What the observations lacked, such as spans without a cache hit ratio. */
   readonly notes: readonly string[];
   /** Evaluators that failed too often to draw a verdict from; undefined where there were none. */
   readonly brokenEvaluators?: readonly BrokenEvaluator[];
   /** Of an A/A run on what was observed; undefined where there was none. */
   readonly falseAlarms?: FalseAlarms;
+}
+
+/** What a check says where nothing differs. */
+export interface FalseAlarms {
+  readonly runs: number;
+  readonly failed: number;
+  readonly passed: number;
+  /** Runs in which the published rule of thumb tripped. */
+  readonly ruleTripped: number;
 }
 
 /** An evaluator of whose scores on one side of the comparison too many failed. */
@@ -108,61 +94,4 @@ export interface MovedCase {
   readonly before: string | undefined;
   readonly after: string | undefined;
   readonly severity: number;
-}
-
-/** Data of a picture that the report draws. */
-export type Figure =
-  | {
-      readonly kind: "heatmap";
-      readonly title: string;
-      readonly xLabel: string;
-      readonly yLabel: string;
-      readonly x: readonly string[];
-      readonly y: readonly string[];
-      /** Rows of `y`, columns of `x`; null where there is no observation. */
-      readonly cells: readonly (readonly (HeatCell | null)[])[];
-    }
-  | {
-      readonly kind: "intervals";
-      readonly title: string;
-      readonly unit: string;
-      readonly rows: readonly {
-        readonly label: string;
-        readonly estimate: number;
-        readonly interval: readonly [number, number];
-        readonly margin: number | undefined;
-        readonly verdict: Verdict;
-      }[];
-    }
-  | {
-      readonly kind: "series";
-      readonly title: string;
-      readonly xLabel: string;
-      readonly yLabel: string;
-      readonly lines: readonly {
-        readonly label: string;
-        readonly points: readonly (readonly [number, number])[];
-      }[];
-      /** Shaded spans of x, such as a burst. */
-      readonly spans?: readonly { readonly label: string; readonly from: number; readonly to: number }[];
-      readonly threshold?: number;
-    }
-  | {
-      readonly kind: "steps";
-      readonly title: string;
-      /** Steps around a slow token; the blamed one is lit. Times in ms from the first. */
-      readonly steps: readonly {
-        readonly startMs: number;
-        readonly durationMs: number;
-        readonly prefillTokens: number;
-        readonly decodeTokens: number;
-        readonly isBlamed: boolean;
-        readonly label: string;
-      }[];
-    };
-
-export interface HeatCell {
-  readonly value: number;
-  readonly count: number;
-  readonly interval: readonly [number, number] | undefined;
 }

@@ -19,9 +19,9 @@ export interface Observation {
   readonly durationMs: number;
   /** Between outputs, in order. Empty where it was not streamed, or only `gapSummary` was recorded. */
   readonly gapsMs: readonly number[];
-  readonly gapSummary?: GapSummary;
+  readonly gapSummary?: ObservedGaps;
   /** The slowest gaps and what they were due to, where the server says. */
-  readonly slowGaps?: readonly SlowGap[];
+  readonly slowGaps?: readonly ObservedSlowGap[];
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;
   readonly cacheHitRatio: number | undefined;
@@ -71,13 +71,13 @@ export interface ForcedToken {
 }
 
 /** What a span keeps of the gaps of a request. */
-export interface GapSummary {
+export interface ObservedGaps {
   readonly count: number;
   readonly p99Ms: number | undefined;
   readonly maxMs: number | undefined;
 }
 
-export interface SlowGap {
+export interface ObservedSlowGap {
   /** Index of the output that ended it: the gap is `gapsMs[output - 1]` where each output was a piece. */
   readonly output: number | undefined;
   readonly ms: number;

@@ -1,38 +1,41 @@
 import { OctavoError } from "@octavo/protocol";
-import type { CheckName } from "./check.js";
-import type { CheckRow } from "./check-run.js";
-import { autoscalingLagRow } from "./autoscaling-lag/row.js";
-import { evictionBurstRow } from "./eviction-burst/row.js";
-import { evictionRow } from "./eviction/row.js";
-import { fairnessRow } from "./fairness/row.js";
-import { jitterRow } from "./jitter/row.js";
-import { quantizationRow } from "./quantization/row.js";
-import { replicaSkewRow } from "./replica-skew/row.js";
-import { tailRow } from "./tail/row.js";
-import { tenantFairnessRow } from "./tenant-fairness/row.js";
-import { trafficDriftRow } from "./traffic-drift/row.js";
+import { autoscalingLagCheck } from "./autoscaling-lag/check.js";
+import { evictionCheck } from "./eviction/check.js";
+import { evictionBurstCheck } from "./eviction-burst/check.js";
+import { fairnessCheck } from "./fairness/check.js";
+import { jitterCheck } from "./jitter/check.js";
+import { quantizationCheck } from "./quantization/check.js";
+import { replicaSkewCheck } from "./replica-skew/check.js";
+import { tailCheck } from "./tail/check.js";
+import { tenantFairnessCheck } from "./tenant-fairness/check.js";
+import { trafficDriftCheck } from "./traffic-drift/check.js";
+import { checkRow, type CheckRow } from "./define-check.js";
 
-/** Every check that can be run, in the order of `checkNames`. A new one is a row made by `checkRow`. */
-export const checkTable: readonly CheckRow[] = [
-  quantizationRow,
-  tailRow,
-  jitterRow,
-  evictionRow,
-  fairnessRow,
-  replicaSkewRow,
-  autoscalingLagRow,
-  evictionBurstRow,
-  trafficDriftRow,
-  tenantFairnessRow,
-];
+/** Every check, in the order in which commands list and run them. A new one is a line here, and a folder beside this file. */
+export const checkTable = [
+  checkRow(quantizationCheck),
+  checkRow(tailCheck),
+  checkRow(jitterCheck),
+  checkRow(evictionCheck),
+  checkRow(fairnessCheck),
+  checkRow(replicaSkewCheck),
+  checkRow(autoscalingLagCheck),
+  checkRow(evictionBurstCheck),
+  checkRow(trafficDriftCheck),
+  checkRow(tenantFairnessCheck),
+] as const;
 
-/** @throws OctavoError `invalid_option` for a check that there is none of */
-export function checkNamed(name: CheckName | (string & {})): CheckRow {
+export type CheckName = (typeof checkTable)[number]["name"];
+
+export const checkNames: readonly CheckName[] = checkTable.map(({ name }) => name);
+
+/** @throws OctavoError `invalid_option` where there is no such check */
+export function checkNamed(name: string): CheckRow<CheckName> {
   const row = checkTable.find((candidate) => candidate.name === name);
   if (row === undefined)
     throw new OctavoError(
       "invalid_option",
-      `there is no check ${JSON.stringify(name.slice(0, 64))}; there are ${checkTable.map((known) => known.name).join(", ")}`,
+      `there is no check ${JSON.stringify(name.slice(0, 64))}; there are ${checkNames.join(", ")}`,
       { param: "check" },
     );
   return row;

@@ -1,4 +1,4 @@
-import { isRecord } from "@octavo/protocol";
+import { definedFields, isRecord } from "@octavo/protocol";
 import type { CaseMessage } from "../cases/eval-case.js";
 import { invalidRecord, type Place, quoted } from "./place.js";
 
@@ -43,19 +43,17 @@ export function parseMessages(value: unknown, field: string, place: Place): Case
     return {
       role,
       content,
-      ...(name !== undefined && { name }),
-      ...(callId !== undefined && { tool_call_id: callId }),
-      ...(calls !== undefined && { tool_calls: calls }),
+      ...definedFields({ name, tool_call_id: callId, tool_calls: calls }),
     };
   });
 }
 
 /** The call that a tool's message answers, which is then no longer open. */
-function answeredCall(given: string | undefined, openCalls: string[]): string | undefined {
-  if (given === undefined) return openCalls.shift();
-  const at = openCalls.indexOf(given);
+function answeredCall(callId: string | undefined, openCalls: string[]): string | undefined {
+  if (callId === undefined) return openCalls.shift();
+  const at = openCalls.indexOf(callId);
   if (at !== -1) openCalls.splice(at, 1);
-  return given;
+  return callId;
 }
 
 function parseContent(value: unknown, at: string, place: Place, mayBeAbsent: boolean): string | null {
@@ -98,7 +96,7 @@ function parseWireCalls(
   });
 }
 
-export interface CalledFunction {
+interface CalledFunction {
   readonly name: string;
   /** An object, or the text of one. */
   readonly argumentsGiven: unknown;

@@ -1,4 +1,4 @@
-import { isRecord } from "@octavo/protocol";
+import { definedFields, isRecord } from "@octavo/protocol";
 import type { CaseMessage, CaseParameters, EvalCase, Expectation } from "../cases/eval-case.js";
 import { parseAcceptedCalls, parseExactCalls, parseTools } from "./case-tools.js";
 import { parseMessages } from "./case-messages.js";
@@ -68,9 +68,9 @@ export function isCaseField(name: string): boolean {
 export function parseCase(record: FieldRecord, place: Place, ids: CaseIds, content: () => string): EvalCase {
   const fields = new FieldReader(record, place);
   const tools = fields.take(...fieldNames.tools);
-  const given = parseExpectation(fields);
+  const stated = parseExpectation(fields);
   const asked = parseInput(fields);
-  const [messages, expected] = splitLastTurn(asked, given);
+  const [messages, expected] = splitLastTurn(asked, stated);
   const context = parseContext(fields);
   const metadata = fields.record(...fieldNames.metadata);
   const tags = parseTags(fields);
@@ -150,14 +150,12 @@ function parseExpectation(fields: FieldReader): Expectation {
     field !== undefined && isRecord(field.value) && isExpectation(field.value)
       ? parseNested(new FieldReader(field.value, place), field.name)
       : undefined;
-  // a gold text beside calls is those calls in a model's own markup, which is not what clients are given
+  // a gold text beside calls is those calls in a model's own markup, which is not what clients are definedFields
   const isMarkup = calls !== undefined && calls.length > 0;
   const outputs =
     nested !== undefined || field === undefined || isMarkup ? undefined : acceptedOutputs(field.value);
   return {
-    ...(outputs !== undefined && { outputs }),
-    ...(schema !== undefined && { schema }),
-    ...(calls !== undefined && { toolCalls: calls }),
+    ...definedFields({ outputs, schema, toolCalls: calls }),
     ...(orderFree !== undefined && { isOrderFree: truth(orderFree.value, orderFree.name, fields) }),
     ...nested,
   };
@@ -176,8 +174,7 @@ function parseNested(nested: FieldReader, at: string): Expectation {
   const calls = nested.take("toolCalls");
   const orderFree = nested.take("isOrderFree");
   return {
-    ...(outputs !== undefined && { outputs }),
-    ...(schema !== undefined && { schema }),
+    ...definedFields({ outputs, schema }),
     ...(calls !== undefined && { toolCalls: parseAcceptedCalls(calls.value, `${at}.toolCalls`, place) }),
     ...(orderFree !== undefined && { isOrderFree: truth(orderFree.value, `${at}.isOrderFree`, nested) }),
   };
@@ -252,11 +249,6 @@ function parametersOf(fields: FieldReader): CaseParameters {
     );
   }
   return {
-    ...(maxTokens !== undefined && { maxTokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(seed !== undefined && { seed }),
-    ...(toolChoice !== undefined && { toolChoice }),
-    ...(responseFormat !== undefined && { responseFormat }),
-    ...(extraBody !== undefined && { extraBody }),
+    ...definedFields({ maxTokens, temperature, seed, toolChoice, responseFormat, extraBody }),
   };
 }

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
 import { type CsvOptions, csvDataset } from "./csv.js";
-import { collect, textSource } from "./testing/sources.js";
+import { collected, textSource } from "./testing/sources.js";
 
 const read = (text: string, options?: CsvOptions, path = "cases.csv") =>
-  collect(csvDataset(textSource(text, [16], path), options));
+  collected(csvDataset(textSource(text, [16], path), options));
 
 test("columns are fields, cells of lists and objects hold JSON, empty cells are absent", async () => {
   const cases = await read(
@@ -122,7 +122,7 @@ test("any cells read back as they were, whatever the pieces of the file", async 
       async (rows, pieces, lineEnd, endsInLineEnd) => {
         const lines = ["input,note", ...rows.map((cells) => cells.map(quote).join(","))];
         const text = lines.join(lineEnd) + (endsInLineEnd ? lineEnd : "");
-        const cases = await collect(csvDataset(textSource(text, pieces)));
+        const cases = await collected(csvDataset(textSource(text, pieces)));
         assert.deepEqual(
           cases.map(({ messages, metadata }) => [messages[0]?.content, metadata["note"]]),
           rows,

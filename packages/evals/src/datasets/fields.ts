@@ -3,7 +3,7 @@ import { invalidRecord, type Place, quoted } from "./place.js";
 
 export type FieldRecord = Readonly<Record<string, unknown>>;
 
-export interface Field {
+interface Field {
   /** As the record spells it. */
   readonly name: string;
   readonly value: unknown;

@@ -4,12 +4,12 @@ import * as fc from "fast-check";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { ByteSource } from "./byte-source.js";
 import { jsonlDataset } from "./jsonl.js";
-import { collect, textSource } from "./testing/sources.js";
+import { collected, textSource } from "./testing/sources.js";
 
 const lines = (...records: readonly unknown[]): string =>
   records.map((record) => JSON.stringify(record)).join("\n");
 const read = (text: string): Promise<EvalCase[]> =>
-  collect(jsonlDataset(textSource(text, [64], "cases.jsonl")));
+  collected(jsonlDataset(textSource(text, [64], "cases.jsonl")));
 const readOne = async (record: unknown): Promise<EvalCase> => {
   const [only] = await read(JSON.stringify(record));
   assert.ok(only);
@@ -161,7 +161,7 @@ for (const [line, says] of badLines) {
         yield await Promise.resolve(bytes);
       },
     };
-    await assert.rejects(collect(jsonlDataset(source)), (error: Error & { code?: string }) => {
+    await assert.rejects(collected(jsonlDataset(source)), (error: Error & { code?: string }) => {
       assert.equal(error.code, "dataset_invalid");
       assert.match(error.message, says);
       return true;
@@ -171,10 +171,10 @@ for (const [line, says] of badLines) {
 
 test("missing files, folders and empty files are named", async () => {
   await assert.rejects(
-    collect(jsonlDataset("/nowhere/cases.jsonl")),
+    collected(jsonlDataset("/nowhere/cases.jsonl")),
     /\/nowhere\/cases\.jsonl cannot be read: there is no such/,
   );
-  await assert.rejects(collect(jsonlDataset("/")), /it is a folder/);
+  await assert.rejects(collected(jsonlDataset("/")), /it is a folder/);
   await assert.rejects(read("\n\r\n  \n"), /cases\.jsonl holds no cases/);
 });
 
@@ -226,7 +226,7 @@ test("cases written as JSON read back as they were, whatever the pieces of the f
       fc.constantFrom("\n", "\r\n"),
       async (cases, pieces, lineEnd) => {
         const written = cases.map((evalCase) => JSON.stringify(evalCase)).join(lineEnd);
-        const back = await collect(jsonlDataset(textSource(`\uFEFF${written}`, pieces)));
+        const back = await collected(jsonlDataset(textSource(`\uFEFF${written}`, pieces)));
         assert.deepEqual(JSON.parse(JSON.stringify(back)), JSON.parse(JSON.stringify(cases)));
       },
     ),

@@ -6,7 +6,7 @@ import test, { after, before } from "node:test";
 import { parquetWriteFile } from "hyparquet-writer";
 import { detectFormat } from "./dataset-format.js";
 import { openDataset } from "./open-dataset.js";
-import { collect } from "./testing/sources.js";
+import { collected } from "./testing/sources.js";
 
 let folder = "";
 before(async () => {
@@ -72,18 +72,18 @@ test("files of no known format, empty ones and missing ones are refused", async 
 
 test("a dataset may be limited; nothing behind the limit is read", async () => {
   const path = await file("three.jsonl", '{"input":"a"}\n{"input":"b"}\nnot a case');
-  assert.equal((await collect(await openDataset(path, { limit: 2 }))).length, 2);
-  await assert.rejects(collect(await openDataset(path)), /line 3 is not JSON/);
+  assert.equal((await collected(await openDataset(path, { limit: 2 }))).length, 2);
+  await assert.rejects(collected(await openDataset(path)), /line 3 is not JSON/);
   await assert.rejects(openDataset(path, { limit: 0 }), /limit: expected a whole number above 0/);
 });
 
 test("cases in one JSON array, and a format that is named", async () => {
   const path = await file("cases.json", '[{"input":"a","gold":"1"},\n{"input":"b"}]');
-  const cases = await collect(await openDataset(path));
+  const cases = await collected(await openDataset(path));
   assert.deepEqual(cases[0]?.expected, { outputs: ["1"] });
-  assert.equal((await collect(await openDataset(path, { format: "json" }))).length, 2);
+  assert.equal((await collected(await openDataset(path, { format: "json" }))).length, 2);
   await assert.rejects(
-    collect(await openDataset(await file("d.json", "[1]"))),
+    collected(await openDataset(await file("d.json", "[1]"))),
     /element 1 must be an object, but is 1/,
   );
 });
@@ -91,7 +91,7 @@ test("cases in one JSON array, and a format that is named", async () => {
 test("what is said of a file's cells reaches its reader, and what its format does not take is refused", async () => {
   const path = await file("questions.csv", "Question;Right answer;note\nWhy?;So;x\n");
   const columns = { input: "Question", expected: "Right answer" };
-  const [first] = await collect(await openDataset(path, { columns, delimiter: ";" }));
+  const [first] = await collected(await openDataset(path, { columns, delimiter: ";" }));
   assert.equal(first?.messages[0]?.content, "Why?");
   assert.deepEqual([first?.expected, first?.metadata], [{ outputs: ["So"] }, { note: "x" }]);
   const lines = await file("lines.jsonl", '{"input":"x"}\n');

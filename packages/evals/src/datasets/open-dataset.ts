@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { definedFields, OctavoError } from "@octavo/protocol";
 import { isCaseField, knownCaseFields } from "./case-record.js";
 import { csvDataset } from "./csv.js";
 import type { Dataset } from "./dataset.js";
@@ -81,8 +81,7 @@ function openFormat(
       return jsonDataset(path);
     case "csv":
       return csvDataset(path, {
-        ...(columns !== undefined && { columns }),
-        ...(delimiter !== undefined && { delimiter }),
+        ...definedFields({ columns, delimiter }),
       });
     case "parquet":
       return parquetDataset(path, columns === undefined ? {} : { columns });

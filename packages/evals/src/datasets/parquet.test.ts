@@ -8,7 +8,7 @@ import * as fc from "fast-check";
 import { parquetWriteFile } from "hyparquet-writer";
 import { ParquetFile } from "./parquet-file.js";
 import { parquetDataset } from "./parquet.js";
-import { collect } from "./testing/sources.js";
+import { collected } from "./testing/sources.js";
 
 let folder = "";
 before(async () => {
@@ -44,7 +44,7 @@ test("rows are cases, across row groups", async () => {
   const path = await writeCases("plain.parquet", 25, 10);
   const dataset = await parquetDataset(path);
   assert.equal(dataset.size, 25);
-  const cases = await collect(dataset);
+  const cases = await collected(dataset);
   assert.deepEqual(
     cases.map(({ id }) => id),
     numbered(25).map(String),
@@ -54,7 +54,7 @@ test("rows are cases, across row groups", async () => {
   assert.deepEqual(cases[13]?.expected, { outputs: ["Answer 13"] });
   assert.equal(cases[13]?.tools[0]?.function.name, "f");
   assert.deepEqual(cases[13]?.metadata, { weight: 3.25 });
-  assert.equal((await collect(dataset)).length, 25, "a dataset can be read again");
+  assert.equal((await collected(dataset)).length, 25, "a dataset can be read again");
 });
 
 test("one row group is in memory at a time, and columns that were not asked for are not read", async () => {
@@ -82,13 +82,13 @@ test("gzip pages", async () => {
       ],
     }),
   );
-  const cases = await collect(await parquetDataset(filename));
+  const cases = await collected(await parquetDataset(filename));
   assert.equal(cases[49]?.messages[0]?.content, "Again and again 49");
 });
 
 test("columns may be mapped, and unknown ones are named", async () => {
   const path = await writeCases("mapped.parquet", 3, 10);
-  const [first] = await collect(
+  const [first] = await collected(
     await parquetDataset(path, { columns: { expected: "question", input: "tools" } }),
   );
   assert.deepEqual(first?.expected, { outputs: ["Question 0?"] });
@@ -121,7 +121,7 @@ test("rows name themselves in errors", async () => {
     }),
   );
   await assert.rejects(
-    collect(await parquetDataset(filename)),
+    collected(await parquetDataset(filename)),
     /bad-row\.parquet row 1: field "tools\[0\]" must be a tool/,
   );
 });
@@ -141,7 +141,7 @@ test("damaged files end in a typed error, never in a crash", async () => {
         for (const [at, value] of changes) bytes[at] = value;
         await writeFile(path, bytes.subarray(0, cut ?? bytes.length));
         try {
-          await collect(await parquetDataset(path));
+          await collected(await parquetDataset(path));
         } catch (error) {
           assert.equal((error as { code?: string }).code, "dataset_invalid", String(error));
         }

@@ -6,7 +6,7 @@ export {
   type EvaluatorEntry,
   type EvaluatorServices,
   type Measured,
-  type Outcome,
+  type ScorerOutcome,
   type Scorer,
 } from "./registry.js";
 export { corpusBleu } from "./overlap/bleu.js";

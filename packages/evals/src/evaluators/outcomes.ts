@@ -1,4 +1,4 @@
-import type { Measured, Outcome } from "./registry.js";
+import type { Measured, ScorerOutcome } from "./registry.js";
 
 type Extras = Omit<Measured, "status" | "value">;
 
@@ -17,6 +17,6 @@ export function measured(value: number, extras: Extras = {}): Measured {
   return { status: "scored", value, ...extras };
 }
 
-export function skipped(reason: string): Outcome {
+export function skipped(reason: string): ScorerOutcome {
   return { status: "skipped", reason };
 }

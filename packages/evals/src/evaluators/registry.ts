@@ -1,4 +1,4 @@
-import { OctavoError, parseWith } from "@octavo/protocol";
+import { definedFields, OctavoError, parseWith } from "@octavo/protocol";
 import { z } from "zod";
 import type { JudgeModel } from "../judges/judge.js";
 import type {
@@ -44,10 +44,10 @@ export interface Scorer {
   readonly fingerprint?: string;
   /** Name of the model that is asked. */
   readonly judge?: string;
-  score(sample: Sample, options: EvaluateOptions): Outcome | Promise<Outcome>;
+  score(sample: Sample, options: EvaluateOptions): ScorerOutcome | Promise<ScorerOutcome>;
 }
 
-export type Outcome = Measured | Exclude<Score, { status: "scored" }>;
+export type ScorerOutcome = Measured | Exclude<Score, { status: "scored" }>;
 
 /** A value whose passing is left to the threshold, unless the scorer knows better. */
 export interface Measured {
@@ -59,32 +59,50 @@ export interface Measured {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-type EntryDefinition<Options extends z.ZodType> = Omit<
-  EvaluatorEntry,
-  "options" | "create" | "needsJudge" | "passThreshold"
-> & {
-  readonly options: Options;
+/** Of rows that have no options. */
+export const noOptions = z.strictObject({});
+
+type EntryDefinition<Options extends z.ZodType> = {
+  readonly name: string;
+  readonly description: string;
+  /** Default: the output alone. */
+  readonly inputs?: readonly EvaluatorInput[];
+  /** Default: pass or fail. */
+  readonly output?: OutputKind;
   readonly needsJudge?: boolean;
   /** Default 0.5, which is that of every pass or fail. */
   readonly passThreshold?: number;
-  create(options: z.output<Options>, services: EvaluatorServices): Scorer;
-};
+  /** Default: none. */
+  readonly options?: Options;
+} & (
+  | { create(options: z.output<Options>, services: EvaluatorServices): Scorer }
+  /** Where options and sample are all that it takes. */
+  | { score(sample: Sample, options: z.output<Options>): ScorerOutcome | Promise<ScorerOutcome> }
+);
 
-/** A row of the table whose options are parsed before its factory sees them. */
-export function defineEvaluator<Options extends z.ZodType>(
+/** A row of the table whose options are parsed before it sees them. */
+export function defineEvaluator<Options extends z.ZodType = typeof noOptions>(
   definition: EntryDefinition<Options>,
 ): EvaluatorEntry {
+  const { name, description } = definition;
+  const schema = definition.options ?? noOptions;
+  const { inputs = ["output"], output = "pass_fail", needsJudge = false, passThreshold = 0.5 } = definition;
   return {
-    needsJudge: false,
-    passThreshold: 0.5,
-    ...definition,
-    create: (raw, services) =>
-      definition.create(parseOptions(definition.name, definition.options, raw), services),
+    name,
+    description,
+    inputs,
+    output,
+    needsJudge,
+    passThreshold,
+    options: schema,
+    create(raw, services) {
+      const options = parseOptions(name, schema, raw) as z.output<Options>;
+      return "create" in definition
+        ? definition.create(options, services)
+        : { score: (sample) => definition.score(sample, options) };
+    },
   };
 }
-
-/** Of rows that have no options. */
-export const noOptions = z.strictObject({});
 
 const evaluatorSpecSchema = z.strictObject({
   name: z.string(),
@@ -180,8 +198,7 @@ export class EvaluatorTable {
       output: entry.output,
       needsJudge: entry.needsJudge,
       spec: { ...spec, name: entry.name },
-      ...(scorer.fingerprint === undefined ? {} : { fingerprint: scorer.fingerprint }),
-      ...(scorer.judge === undefined ? {} : { judge: scorer.judge }),
+      ...definedFields({ fingerprint: scorer.fingerprint, judge: scorer.judge }),
       evaluate: (sample, options) => scoreWith(scorer, inputs, spec, entry.passThreshold, sample, options),
     };
   }
@@ -223,7 +240,7 @@ async function scoreWith(
 ): Promise<Score> {
   const missing = missingTag(spec.tags, sample) ?? missingInput(sample, inputs);
   if (missing !== undefined) return { status: "skipped", reason: missing };
-  let outcome: Outcome;
+  let outcome: ScorerOutcome;
   try {
     outcome = await scorer.score(sample, options);
   } catch (thrown) {
@@ -250,11 +267,7 @@ function parseSpec(raw: unknown): EvaluatorSpec {
   const { name, options, as, not, threshold, tags } = parseWith(evaluatorSpecSchema, raw);
   return {
     name,
-    ...(options === undefined ? {} : { options }),
-    ...(as === undefined ? {} : { as }),
-    ...(not === undefined ? {} : { not }),
-    ...(threshold === undefined ? {} : { threshold }),
-    ...(tags === undefined ? {} : { tags }),
+    ...definedFields({ options, as, not, threshold, tags }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
-import { type CheckName, checkNames } from "../checks/check.js";
+import { type CheckName, checkNames } from "../checks/table.js";
 import { datasetFormats } from "../datasets/dataset-format.js";
 import { dimensionOf, type HealthExpectation, parseExpectation } from "./expectation.js";
 import { type HealthDimension, healthDimensions } from "./gate-result.js";
@@ -106,7 +106,7 @@ export type GateConfigFile = z.output<typeof configSchema>;
 export type TargetConfig = GateConfigFile["targets"]["candidate"];
 
 /** An assertion of the file with where it stands. */
-export interface Assertion {
+export interface GateAssertion {
   readonly dimension: HealthDimension;
   readonly expectation: HealthExpectation;
   readonly onFail: "error" | "warn";
@@ -123,7 +123,7 @@ export interface ConfiguredCheck {
 export interface GateConfig {
   readonly file: GateConfigFile;
   readonly source: YamlSource;
-  readonly assertions: readonly Assertion[];
+  readonly assertions: readonly GateAssertion[];
   readonly checks: readonly ConfiguredCheck[];
 }
 
@@ -169,7 +169,7 @@ export function parseGateConfig(
     return [{ name: check, settings, onFail: whenFailed.data }];
   });
   const assertions = healthDimensions.flatMap((dimension) =>
-    file.health[dimension].map((written, index): Assertion => {
+    file.health[dimension].map((written, index): GateAssertion => {
       const path = ["health", dimension, index];
       const expected = typeof written === "string" ? written : written.expect;
       const expectation = placed(source, path, () => parseExpectation(expected));

@@ -11,7 +11,7 @@ import {
   welchTTest,
   wilsonInterval,
 } from "@octavo/statistics";
-import type { Column, HealthExpectation, Measure } from "./expectation.js";
+import type { MeasuredColumn, HealthExpectation, Measure } from "./expectation.js";
 import type { Measurements } from "./measurements.js";
 
 /** A figure, and its interval at any confidence. */
@@ -92,7 +92,7 @@ function columnOf(measurements: Measurements, target: string, measure: Measure):
       return measurements.failures(target, measure.code);
     case "mean":
     case "percentile":
-      return measurements.column(target, measure.of satisfies Column);
+      return measurements.column(target, measure.of satisfies MeasuredColumn);
     case "throughput":
       return [];
   }

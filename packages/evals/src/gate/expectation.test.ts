@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import { array, assert as check, constantFrom, property, string } from "fast-check";
-import { dimensionOf, parseExpectation, unitOf } from "./expectation.js";
+import { dimensionOf, parseExpectation, unitOfMeasure } from "./expectation.js";
 
 test("an expectation reads as it is said", () => {
   assert.deepEqual(parseExpectation(" pass_rate(json_schema) >= 97% with 99% confidence "), {
@@ -23,7 +23,7 @@ test("an expectation reads as it is said", () => {
     of: { kind: "request", metric: "ttft_ms" },
   });
   assert.deepEqual(
-    [ratio.compare, ratio.bound, ratio.method, unitOf(ratio)],
+    [ratio.compare, ratio.bound, ratio.method, unitOfMeasure(ratio)],
     ["ratio", 1.25, "bootstrap", "ratio"],
   );
   const delta = parseExpectation("delta mean(bleu) >= -0.02 by estimate");

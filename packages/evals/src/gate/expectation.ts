@@ -17,20 +17,20 @@ export type RequestMetric = keyof typeof requestMetrics;
 /** A figure of one target's answers. */
 export type Measure =
   | { readonly kind: "pass_rate"; readonly evaluator: string }
-  | { readonly kind: "mean"; readonly of: Column }
-  | { readonly kind: "percentile"; readonly level: number; readonly of: Column }
+  | { readonly kind: "mean"; readonly of: MeasuredColumn }
+  | { readonly kind: "percentile"; readonly level: number; readonly of: MeasuredColumn }
   /** Of one failure's code, or of any. */
   | { readonly kind: "error_rate"; readonly code: string | undefined }
   /** Output tokens per second. */
   | { readonly kind: "throughput" };
 
-export type Column =
+export type MeasuredColumn =
   | { readonly kind: "request"; readonly metric: RequestMetric }
   | { readonly kind: "score"; readonly evaluator: string };
 
 /** How an interval is made where there is a choice: `paired` case by case, `welch` between independent means. */
-export const methodNames = ["paired", "welch", "bootstrap"] as const;
-export type MethodName = (typeof methodNames)[number];
+const methodNames = ["paired", "welch", "bootstrap"] as const;
+type MethodName = (typeof methodNames)[number];
 
 /** What is asserted, as `pass_rate(json_schema) >= 0.97 with 95% confidence` says it. */
 export interface HealthExpectation {
@@ -64,7 +64,7 @@ export function dimensionOf({ measure }: HealthExpectation): HealthDimension {
   }
 }
 
-export function unitOf({ measure, compare }: HealthExpectation): GateItem["unit"] {
+export function unitOfMeasure({ measure, compare }: HealthExpectation): GateItem["unit"] {
   if (compare === "ratio") return "ratio";
   switch (measure.kind) {
     case "pass_rate":
@@ -287,7 +287,7 @@ class Parser {
 }
 
 /** A name that is no request metric is an evaluator's; whether there is one, the configuration knows. */
-function columnOf(name: string): Column {
+function columnOf(name: string): MeasuredColumn {
   return Object.hasOwn(requestMetrics, name)
     ? { kind: "request", metric: name as RequestMetric }
     : { kind: "score", evaluator: name };

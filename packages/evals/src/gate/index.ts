@@ -1,5 +1,5 @@
 export {
-  type Assertion,
+  type GateAssertion,
   type ConfiguredCheck,
   type GateConfig,
   type GateConfigFile,

@@ -1,9 +1,9 @@
 import type { CheckResult, Verdict } from "../checks/check.js";
-import { formatInterval, formatValue } from "../report/format.js";
-import type { Assertion, ConfiguredCheck, GateConfig } from "./config.js";
+import { formatInterval, formatValue } from "@octavo/report";
+import type { GateAssertion, ConfiguredCheck, GateConfig } from "./config.js";
 import { type Estimated, estimate } from "./estimate.js";
 import { exitCodes } from "./exit-codes.js";
-import { type Column, type HealthExpectation, unitOf } from "./expectation.js";
+import { type MeasuredColumn, type HealthExpectation, unitOfMeasure } from "./expectation.js";
 import type { GateItem, GateOutcome, GateResult } from "./gate-result.js";
 import type { Measurements } from "./measurements.js";
 
@@ -53,7 +53,7 @@ export function unjudged(config: GateConfig, outcome: GateOutcome, summary: stri
 }
 
 function judgeAssertion(
-  { dimension, expectation, onFail }: Assertion,
+  { dimension, expectation, onFail }: GateAssertion,
   estimated: Estimated,
   {
     confidence,
@@ -68,7 +68,7 @@ function judgeAssertion(
 ): GateItem {
   const { comparator, bound, byEstimate } = expectation;
   const { estimate: value, numObservations, method, problem } = estimated;
-  const unit = unitOf(expectation);
+  const unit = unitOfMeasure(expectation);
   const interval = byEstimate || value === undefined ? undefined : estimated.interval(confidence);
   const wider =
     interval === undefined ? undefined : estimated.interval(1 - (1 - confidence) / Math.max(1, numAsserted));
@@ -178,7 +178,7 @@ function brokenJudges(
 
 /** A check that decides, and draws no verdict since an evaluator could not score what it asked. */
 function brokenCheck({ checks }: GateConfig, evidence: GateEvidence): string | undefined {
-  const deciding = new Set(checks.flatMap(({ name, onFail }) => (onFail === "error" ? [name] : [])));
+  const deciding = new Set<string>(checks.flatMap(({ name, onFail }) => (onFail === "error" ? [name] : [])));
   const found = evidence.checks.find(
     ({ check, brokenEvaluators = [] }) => deciding.has(check) && brokenEvaluators.length > 0,
   );
@@ -201,7 +201,7 @@ function whatIsMissing(
   const { measure, compare, target = "candidate" } = expectation;
   if (measure.kind === "error_rate" || measure.kind === "throughput") return undefined;
   const evaluator = evaluatorOf(expectation);
-  const column: Column =
+  const column: MeasuredColumn =
     measure.kind === "pass_rate" ? { kind: "score", evaluator: measure.evaluator } : measure.of;
   for (const side of compare === "none" ? [target] : ["candidate", "baseline"]) {
     const { asked, unanswered, unscored } = measurements.completeness(side, column);

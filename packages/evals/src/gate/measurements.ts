@@ -1,6 +1,7 @@
+import { definedFields } from "@octavo/protocol";
 import type { Answer } from "../answers/answer.js";
 import type { CaseRow, ScoredAnswer } from "../run/case-row.js";
-import { type Column, type RequestMetric, requestMetrics } from "./expectation.js";
+import { type MeasuredColumn, type RequestMetric, requestMetrics } from "./expectation.js";
 
 export interface Prices {
   readonly usdPerMillionInputTokens: number;
@@ -10,14 +11,14 @@ export interface Prices {
 }
 
 /** What is known of an evaluator's work on one target's answers. */
-export interface ScoreCounts {
+interface ScoreCounts {
   readonly scored: number;
   readonly skipped: number;
   readonly failed: number;
 }
 
 /** Cases that one target was asked, and how many of them lack a figure that an answer would have had. */
-export interface Completeness {
+interface Completeness {
   readonly asked: number;
   /** No answer came. */
   readonly unanswered: number;
@@ -26,7 +27,7 @@ export interface Completeness {
 }
 
 /** Tokens that one target gave in one block of the run, and the time that they took. */
-export interface ThroughputBlock {
+interface ThroughputBlock {
   readonly tokens: number;
   readonly seconds: number;
 }
@@ -69,7 +70,7 @@ export class Measurements {
   }
 
   /** Values by row, NaN where there is none; as long as there are rows. */
-  column(target: string, column: Column): readonly number[] {
+  column(target: string, column: MeasuredColumn): readonly number[] {
     const columns = this.#targets.get(target);
     const values =
       column.kind === "score" ? columns?.values(column.evaluator) : columns?.metric(column.metric);
@@ -89,7 +90,7 @@ export class Measurements {
     );
   }
 
-  completeness(target: string, column: Column): Completeness {
+  completeness(target: string, column: MeasuredColumn): Completeness {
     const columns = this.#targets.get(target);
     const evaluator = column.kind === "score" ? column.evaluator : undefined;
     const unanswered = this.#clusters.filter((_, row) => columns?.isUnanswered(row, evaluator)).length;
@@ -219,8 +220,7 @@ function figuresOf(
       : { tpot_ms: (timing.durationMs - first) / (tokens - 1) }),
     ...(maxGap === undefined ? {} : { max_gap_ms: maxGap }),
     ...(serving === undefined ? {} : { queue_ms: serving.queue_ms }),
-    ...(usage.promptTokens === undefined ? {} : { prompt_tokens: usage.promptTokens }),
-    ...(tokens === undefined ? {} : { completion_tokens: tokens }),
+    ...definedFields({ prompt_tokens: usage.promptTokens, completion_tokens: tokens }),
     ...(prices === undefined || usage.promptTokens === undefined || tokens === undefined
       ? {}
       : { cost_usd: costOf(usage.promptTokens, usage.cachedTokens ?? 0, tokens, prices) }),

@@ -1,5 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
-import { numberOf, recordOf } from "../http/json.js";
+import { asNumber, asRecord, OctavoError } from "@octavo/protocol";
 import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { CountTokens } from "./ruler/fit-length.js";
 
@@ -20,7 +19,7 @@ export function serverTokens(
       body: { model: settings.model, prompt, add_special_tokens: false },
       signal,
     });
-    const count = reply.ok ? numberOf(recordOf(reply.value)["count"]) : undefined;
+    const count = reply.ok ? asNumber(asRecord(reply.value)["count"]) : undefined;
     if (count !== undefined) return count;
     const why = reply.ok ? "its answer has no count" : reply.failure.message;
     throw new OctavoError(

@@ -1,8 +1,7 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, parseJson } from "@octavo/protocol";
 import { type Dispatcher, request } from "undici";
-import { parseJson } from "./json.js";
 import { RequestClock } from "./request-clock.js";
-import { failureOf, failureOfStatus, type ServerFailure } from "./server-failure.js";
+import { serverFailure, failureOfStatus, type ServerFailure } from "./server-failure.js";
 
 export interface ServerSettings {
   /** Up to and including the version segment, e.g. "http://127.0.0.1:8000/v1"; without any path, `/v1` is meant. */
@@ -30,7 +29,7 @@ export interface ServerRequest {
   readonly timeoutMs?: number;
 }
 
-export type ServerReply<Value> =
+type ServerReply<Value> =
   | { readonly ok: true; readonly value: Value; readonly headers: Readonly<Record<string, string>> }
   | {
       readonly ok: false;
@@ -65,7 +64,7 @@ export class OpenAiServer {
     if (!reply.ok) return reply;
     const parsed = parseJson(reply.value);
     if (parsed !== undefined) return { ok: true, value: parsed.value, headers: reply.headers };
-    const failure = failureOf(
+    const failure = serverFailure(
       "invalid_response",
       `the answer is not JSON: ${reply.value.slice(0, 100)}`,
       false,
@@ -118,7 +117,7 @@ export class OpenAiServer {
       if (reader?.isDone === true) return { ok: true, value: reader, headers };
       if (asked.signal.aborted) throw asked.signal.reason;
       const failure = clock.hasTimedOut
-        ? failureOf("timeout", "no whole answer within the time limit")
+        ? serverFailure("timeout", "no whole answer within the time limit")
         : failureOfThrown(thrown, reader !== undefined);
       return { ok: false, failure, headers };
     }
@@ -167,11 +166,11 @@ function checkedUrl(baseUrl: string): string {
 }
 
 function failureOfThrown(thrown: unknown, hasBegun: boolean): ServerFailure {
-  if (thrown instanceof OctavoError) return failureOf(thrown.code, thrown.message, false);
+  if (thrown instanceof OctavoError) return serverFailure(thrown.code, thrown.message, false);
   const message = thrown instanceof Error ? describe(thrown) : String(thrown);
   return hasBegun
-    ? failureOf("truncated", `the connection broke before the answer ended: ${message}`)
-    : failureOf("connection", message);
+    ? serverFailure("truncated", `the connection broke before the answer ended: ${message}`)
+    : serverFailure("connection", message);
 }
 
 /** Node joins the attempts on several addresses in an error without a message of its own. */

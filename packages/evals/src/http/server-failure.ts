@@ -1,6 +1,13 @@
-import { errorCodeHeader, errorCodes, type ErrorCode } from "@octavo/protocol";
+import {
+  asNumber,
+  asRecord,
+  asString,
+  type ErrorCode,
+  errorCodeHeader,
+  errorCodes,
+  parseJson,
+} from "@octavo/protocol";
 import type { AnswerFailure } from "../answers/answer.js";
-import { numberOf, parseJson, recordOf, stringOf } from "./json.js";
 
 /** Why a server gave no answer, and whether it may give one later. */
 export interface ServerFailure extends AnswerFailure {
@@ -11,7 +18,7 @@ export interface ServerFailure extends AnswerFailure {
 
 const messageLength = 500;
 
-export function failureOf(code: string, message: string, retryable = true): ServerFailure {
+export function serverFailure(code: string, message: string, retryable = true): ServerFailure {
   return {
     code,
     httpStatus: undefined,
@@ -63,21 +70,21 @@ interface ErrorFields {
 
 /** `{error: {message, type, code}}`, with a number as `code` (vLLM) or a word (OpenAI); or `{error: "text"}`. */
 function errorFields(value: unknown): ErrorFields | undefined {
-  const root = recordOf(value);
+  const root = asRecord(value);
   const error = root["error"];
   if (error === undefined || error === null) {
-    const detail = stringOf(root["detail"]) ?? stringOf(root["message"]);
+    const detail = asString(root["detail"]) ?? asString(root["message"]);
     const isError = root["object"] === "error" || (root["choices"] === undefined && detail !== undefined);
     return isError
-      ? { code: stringOf(root["type"]), status: numberOf(root["code"]), message: detail }
+      ? { code: asString(root["type"]), status: asNumber(root["code"]), message: detail }
       : undefined;
   }
   if (typeof error === "string") return { code: undefined, status: undefined, message: error };
-  const fields = recordOf(error);
+  const fields = asRecord(error);
   return {
-    code: stringOf(fields["code"]) ?? stringOf(fields["type"]),
-    status: numberOf(fields["code"]),
-    message: stringOf(fields["message"]),
+    code: asString(fields["code"]) ?? asString(fields["type"]),
+    status: asNumber(fields["code"]),
+    message: asString(fields["message"]),
   };
 }
 

@@ -1,9 +1,8 @@
-import { OctavoError } from "@octavo/protocol";
+import { asNumber, asRecord, OctavoError } from "@octavo/protocol";
 import { correctedRate, wilsonInterval } from "@octavo/statistics";
 import type { Answer } from "../answers/answer.js";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
-import { numberOf, recordOf } from "../http/json.js";
 import type { ReportCalibration } from "../report/report.js";
 import { InProcessRunner } from "../runners/in-process.js";
 import { functionTarget } from "../targets/function-target.js";
@@ -125,7 +124,7 @@ function reliabilityBins(labelled: readonly LabelledScore[]): ReportCalibration[
   const bins = new Map<number, { sum: number; passed: number; count: number }>();
   for (const { human, judged } of labelled) {
     const predicted =
-      judged.status === "scored" ? numberOf(recordOf(judged.details?.["probabilities"])["pass"]) : undefined;
+      judged.status === "scored" ? asNumber(asRecord(judged.details?.["probabilities"])["pass"]) : undefined;
     if (predicted === undefined) continue;
     const tenth = Math.min(9, Math.floor(predicted * 10));
     const bin = bins.get(tenth) ?? { sum: 0, passed: 0, count: 0 };
@@ -164,7 +163,7 @@ const words: Readonly<Record<string, boolean>> = {
 
 function labelOf(evalCase: EvalCase, field: string, evaluator: string): boolean | undefined {
   const given = evalCase.metadata[field];
-  const own = typeof given === "object" && given !== null ? recordOf(given)[evaluator] : given;
+  const own = typeof given === "object" && given !== null ? asRecord(given)[evaluator] : given;
   if (own === undefined || own === null || own === "") return undefined;
   const word = typeof own === "boolean" || typeof own === "number" ? String(own) : own;
   const label = typeof word === "string" ? words[word.trim().toLowerCase()] : undefined;

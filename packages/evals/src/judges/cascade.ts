@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { OctavoError } from "@octavo/protocol";
+import { asNumber, asRecord, asString, OctavoError } from "@octavo/protocol";
 import { wilsonInterval, type Interval } from "@octavo/statistics";
 import { z } from "zod";
 import type { EvaluateOptions, Evaluator, Sample, Score } from "../evaluators/evaluator.js";
@@ -7,12 +7,11 @@ import {
   defineEvaluator,
   type EvaluatorEntry,
   type EvaluatorTable,
-  type Outcome,
+  type ScorerOutcome,
 } from "../evaluators/registry.js";
-import { numberOf, recordOf, stringOf } from "../http/json.js";
 
 /** One way to a verdict; the cheapest stands first. */
-export interface CascadeStage {
+interface CascadeStage {
   readonly evaluator: Evaluator;
   /** Which of its verdicts are final; a pattern that finds refusals can only fail an answer. Default both. */
   readonly decides: "pass" | "fail" | "both";
@@ -20,7 +19,7 @@ export interface CascadeStage {
   readonly certainty: number;
 }
 
-export interface CascadeSettings {
+interface CascadeSettings {
   /** The last one decides whatever comes to it. */
   readonly stages: readonly CascadeStage[];
   /** Share of the verdicts that came earlier for which the last stage is asked as well. */
@@ -29,11 +28,11 @@ export interface CascadeSettings {
 }
 
 /** The verdict of the first stage that is sure, with what the last one says of it where the case is audited. */
-export async function runCascade(
+async function runCascade(
   { stages, auditShare, seed }: CascadeSettings,
   sample: Sample,
   options: EvaluateOptions,
-): Promise<Outcome> {
+): Promise<ScorerOutcome> {
   const last = stages.length - 1;
   for (const [index, stage] of stages.entries()) {
     const score = await stage.evaluator.evaluate(sample, options);
@@ -51,7 +50,7 @@ function isFinal(score: Score, { evaluator, decides, certainty }: CascadeStage):
   if (score.status !== "scored") return false;
   if (decides !== "both" && decides !== (score.passed ? "pass" : "fail")) return false;
   if (!evaluator.needsJudge) return true;
-  const probability = numberOf(recordOf(score.details?.["probabilities"])[score.label ?? ""]);
+  const probability = asNumber(asRecord(score.details?.["probabilities"])[score.label ?? ""]);
   return probability !== undefined && probability >= certainty;
 }
 
@@ -66,7 +65,7 @@ function withStage(
   { evaluator }: CascadeStage,
   index: number,
   audit: { readonly audit?: string },
-): Outcome {
+): ScorerOutcome {
   if (score.status !== "scored") return score;
   return { ...score, details: { ...score.details, stage: evaluator.name, stageIndex: index, ...audit } };
 }
@@ -148,15 +147,15 @@ export class CascadeTally {
   /** What no cascade scored is not counted. */
   add(score: Score): void {
     if (score.status !== "scored") return;
-    const index = numberOf(score.details?.["stageIndex"]);
-    const name = stringOf(score.details?.["stage"]);
+    const index = asNumber(score.details?.["stageIndex"]);
+    const name = asString(score.details?.["stage"]);
     if (index === undefined || name === undefined || index > mostStages) return;
     this.#numScored += 1;
     while (this.#stages.length <= index)
       this.#stages.push({ name: `stage-${this.#stages.length}`, numDecided: 0 });
     this.#stages[index]!.name = name;
     this.#stages[index]!.numDecided += 1;
-    const audit = stringOf(score.details?.["audit"]);
+    const audit = asString(score.details?.["audit"]);
     if (audit === undefined) return;
     this.#numAudited += 1;
     if (audit === (score.passed ? "pass" : "fail")) this.#agreed += 1;

@@ -6,7 +6,7 @@ import { defineEvaluator, EvaluatorTable } from "../evaluators/registry.js";
 import { fingerprintOf, judgeOf } from "./judge-services.js";
 import type { JudgeAnswer, JudgeModel } from "./judge.js";
 import { judgeRole } from "./rubric-question.js";
-import { type ShownInput, showTexts, textOf } from "./sample-texts.js";
+import { type ShownInput, showTexts, sampleText } from "./sample-texts.js";
 import { SampleTemplate } from "./template.js";
 
 /** Scores are chosen, not written: what a judge cannot say it cannot get wrong. */
@@ -63,7 +63,7 @@ export const customJudgeEvaluator = defineEvaluator({
           template?.render(sample) ??
           showTexts(
             shownByDefault.flatMap(([input, name]) => {
-              const text = textOf(sample, input);
+              const text = sampleText(sample, input);
               return text === undefined ? [] : [{ name, text }];
             }),
           );

@@ -1,5 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
-import { listOf, recordOf, stringOf } from "../http/json.js";
+import { asArray, asRecord, asString, OctavoError } from "@octavo/protocol";
 import type { OpenAiServer } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
 import type { JudgeAnswer, JudgeQuestion } from "./judge.js";
@@ -20,7 +19,7 @@ export type Attempt =
   | { readonly ok: true; readonly answer: JudgeAnswer }
   | { readonly ok: false; readonly failure: ServerFailure };
 
-export interface JudgeRequest {
+interface JudgeRequest {
   readonly model: string;
   readonly maxTokens: number;
   readonly maxTokensField: string;
@@ -105,8 +104,8 @@ export class JudgeServer {
       },
     });
     if (!reply.ok) return reply;
-    const choice = recordOf(listOf(recordOf(reply.value)["choices"])[0]);
-    const content = withoutThoughts(stringOf(recordOf(choice["message"])["content"]) ?? "");
+    const choice = asRecord(asArray(asRecord(reply.value)["choices"])[0]);
+    const content = withoutThoughts(asString(asRecord(choice["message"])["content"]) ?? "");
     const verdict = readVerdict(content, question);
     if (verdict === undefined) {
       const isCut = choice["finish_reason"] === "length";

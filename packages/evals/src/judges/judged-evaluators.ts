@@ -4,7 +4,7 @@ import { defineEvaluator, type EvaluatorEntry } from "../evaluators/registry.js"
 import { customJudgeEvaluator } from "./custom-judge.js";
 import { fingerprintOf, judgeOf } from "./judge-services.js";
 import { pairwiseEvaluator } from "./pairwise.js";
-import { criterionOf, outcomeOf, questionOf } from "./rubric-question.js";
+import { criterionOf, rubricOutcome, questionOf } from "./rubric-question.js";
 import { rubrics } from "./rubrics.js";
 import type { Rubric } from "./rubrics/rubric.js";
 
@@ -50,7 +50,7 @@ function entryOf(rubric: Rubric): EvaluatorEntry {
         judge: judge.name,
         fingerprint: fingerprintOf(judge, criterionOf(rubric), String(asked.withReason), asked.guidance),
         score: async (sample, { signal }) =>
-          outcomeOf(rubric, await judge.ask(questionOf(rubric, sample, asked), { signal }), labels),
+          rubricOutcome(rubric, await judge.ask(questionOf(rubric, sample, asked), { signal }), labels),
       };
     },
   });

@@ -1,4 +1,4 @@
-import { listOf, numberOf, recordOf, stringOf } from "../http/json.js";
+import { asArray, asNumber, asRecord, asString } from "@octavo/protocol";
 
 /** A generated token and what could have stood in its place. Texts are byte strings: one character for each byte of UTF-8. */
 export interface TokenChoice {
@@ -24,11 +24,11 @@ const mostAmbiguous = 0.05;
 
 /** The `logprobs` of a chat completion's choice; empty where there are none. */
 export function readTokenChoices(logprobs: unknown): readonly TokenChoice[] {
-  return listOf(recordOf(logprobs)["content"]).map((entry) => {
-    const fields = recordOf(entry);
+  return asArray(asRecord(logprobs)["content"]).map((entry) => {
+    const fields = asRecord(entry);
     return {
       ...readOne(fields),
-      alternatives: listOf(fields["top_logprobs"]).map((one) => readOne(recordOf(one))),
+      alternatives: asArray(fields["top_logprobs"]).map((one) => readOne(asRecord(one))),
     };
   });
 }
@@ -107,8 +107,8 @@ function readOne(fields: Readonly<Record<string, unknown>>): { text: string; pro
   const bytes = fields["bytes"];
   const text = Array.isArray(bytes)
     ? String.fromCharCode(...bytes.filter((byte) => typeof byte === "number"))
-    : byteString(stringOf(fields["token"]) ?? "");
-  return { text, probability: Math.exp(numberOf(fields["logprob"]) ?? Number.NEGATIVE_INFINITY) };
+    : byteString(asString(fields["token"]) ?? "");
+  return { text, probability: Math.exp(asNumber(fields["logprob"]) ?? Number.NEGATIVE_INFINITY) };
 }
 
 function byteString(text: string): string {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { recordOf } from "../http/json.js";
+import { asRecord } from "@octavo/protocol";
 import {
-  completion,
+  chatCompletion,
   type FakeHandler,
   type FakeRequest,
-  sendJson,
-  startFakeServer,
+  replyJson,
+  startFakeOpenAi,
 } from "../testing/fake-openai-server.js";
 import type { JudgeQuestion } from "./judge.js";
 import { type OpenAiJudgeSettings, openAiJudge } from "./openai-judge.js";
@@ -40,7 +40,7 @@ async function withJudge(
   use: (judge: ReturnType<typeof openAiJudge>, asked: () => readonly Asked[]) => Promise<void>,
   settings: Partial<OpenAiJudgeSettings> = {},
 ): Promise<void> {
-  await using server = await startFakeServer({ "/v1/chat/completions": handler });
+  await using server = await startFakeOpenAi({ "/v1/chat/completions": handler });
   const judge = openAiJudge({ baseUrl: server.baseUrl, model: "judge-1", backoffMs: 1, ...settings });
   await use(judge, () => server.requests.map(formOf));
 }
@@ -48,10 +48,10 @@ async function withJudge(
 const says =
   (text: string, more: Readonly<Record<string, unknown>> = {}): FakeHandler =>
   (_, response) =>
-    sendJson(response, 200, completion(text, more));
+    replyJson(response, 200, chatCompletion(text, more));
 
 const refuse = (response: Parameters<FakeHandler>[1], message: string): void =>
-  sendJson(response, 400, { error: { message, code: "invalid_request_error" } });
+  replyJson(response, 400, { error: { message, code: "invalid_request_error" } });
 
 describe("a judge behind an endpoint", () => {
   it("is held to a schema and read with the probabilities of its labels", async () => {
@@ -81,7 +81,7 @@ describe("a judge behind an endpoint", () => {
     const handler: FakeHandler = ({ body }, response) => {
       if (body["response_format"] !== undefined) refuse(response, "response_format is not supported");
       else if (Number(body["top_logprobs"] ?? 0) > 5) refuse(response, "top_logprobs may be at most 5");
-      else sendJson(response, 200, completion("pass"));
+      else replyJson(response, 200, chatCompletion("pass"));
     };
     await withJudge(handler, async (judge, asked) => {
       const questions = [1, 2, 3].map((number) => judge.ask({ ...plain, user: `Is ${number}?` }, { signal }));
@@ -99,10 +99,10 @@ describe("a judge behind an endpoint", () => {
 
   it("passes by constraints that are ignored, and reads free text strictly", async () => {
     const handler: FakeHandler = ({ body }, response) =>
-      sendJson(
+      replyJson(
         response,
         200,
-        completion(
+        chatCompletion(
           formOf({ body } as FakeRequest).format === "text" ? "**Fail**." : "I think it might pass.",
         ),
       );
@@ -164,10 +164,10 @@ describe("a judge behind an endpoint", () => {
 
   it("tries again after failures that may pass, as the server asks", async () => {
     const handler: FakeHandler = ({ index }, response) => {
-      if (index === 0) sendJson(response, 503, { error: { message: "loading" } });
-      else if (index === 1) sendJson(response, 429, { error: { message: "slow" } }, { "retry-after": "0" });
+      if (index === 0) replyJson(response, 503, { error: { message: "loading" } });
+      else if (index === 1) replyJson(response, 429, { error: { message: "slow" } }, { "retry-after": "0" });
       else if (index === 2) response.destroy();
-      else sendJson(response, 200, completion('{"verdict":"pass"}'));
+      else replyJson(response, 200, chatCompletion('{"verdict":"pass"}'));
     };
     await withJudge(handler, async (judge, asked) => {
       assert.equal((await judge.ask(plain, { signal })).label, "pass");
@@ -176,7 +176,7 @@ describe("a judge behind an endpoint", () => {
   });
 
   it("fails at once where trying again cannot help", async () => {
-    const denied: FakeHandler = (_, response) => sendJson(response, 401, { error: { message: "no key" } });
+    const denied: FakeHandler = (_, response) => replyJson(response, 401, { error: { message: "no key" } });
     await withJudge(denied, async (judge, asked) => {
       await assert.rejects(judge.ask(plain, { signal }), { code: "judge_failed", message: /no key/ });
       assert.equal(asked().length, 1);
@@ -186,7 +186,7 @@ describe("a judge behind an endpoint", () => {
   it("takes a refused question as the question's own fault once others were answered", async () => {
     const handler: FakeHandler = ({ body }, response) => {
       if (JSON.stringify(body["messages"]).includes("too long")) refuse(response, "the prompt is too long");
-      else sendJson(response, 200, completion('{"verdict":"pass"}'));
+      else replyJson(response, 200, chatCompletion('{"verdict":"pass"}'));
     };
     await withJudge(handler, async (judge, asked) => {
       await assert.rejects(judge.ask({ ...plain, user: "too long" }, { signal }), { message: /too long/ });
@@ -207,7 +207,7 @@ describe("a judge behind an endpoint", () => {
     it(`gives a judge up that is down, and tries it again every ${probeIntervalMs} ms`, async () => {
       let isUp = false;
       const handler: FakeHandler = (_, response) => {
-        if (isUp) sendJson(response, 200, completion('{"verdict":"pass"}'));
+        if (isUp) replyJson(response, 200, chatCompletion('{"verdict":"pass"}'));
         else response.destroy();
       };
       await withJudge(
@@ -216,7 +216,7 @@ describe("a judge behind an endpoint", () => {
           const failing = Array.from({ length: 10 }, (_, index) =>
             judge
               .ask({ ...plain, user: `${index}` }, { signal })
-              .catch((thrown: unknown) => recordOf(thrown)["code"]),
+              .catch((thrown: unknown) => asRecord(thrown)["code"]),
           );
           assert.deepEqual(new Set(await Promise.all(failing)), new Set(["judge_failed"]));
           assert.equal(asked().length, expected);
@@ -232,7 +232,7 @@ describe("a judge behind an endpoint", () => {
   it("loses no case to a judge that is away for a while", async () => {
     const handler: FakeHandler = ({ index }, response) => {
       if (index < 8) response.destroy();
-      else sendJson(response, 200, completion('{"verdict":"pass"}'));
+      else replyJson(response, 200, chatCompletion('{"verdict":"pass"}'));
     };
     await withJudge(
       handler,
@@ -252,7 +252,7 @@ describe("a judge behind an endpoint", () => {
       most = Math.max(most, running);
       await new Promise((resolve) => setTimeout(resolve, 5));
       running -= 1;
-      sendJson(response, 200, completion('{"verdict":"pass"}'));
+      replyJson(response, 200, chatCompletion('{"verdict":"pass"}'));
     };
     await withJudge(
       handler,

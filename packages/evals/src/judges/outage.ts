@@ -1,6 +1,6 @@
 import type { ServerFailure } from "../http/server-failure.js";
 
-export interface OutagePatience {
+interface OutagePatience {
   /** A judge that has failed for so long, without an answer in between, is given up. */
   readonly patienceMs: number;
   /** How often one that was given up is tried again. */

@@ -6,7 +6,7 @@ import { defineEvaluator } from "../evaluators/registry.js";
 import { fingerprintOf, judgeOf } from "./judge-services.js";
 import type { JudgeModel, JudgeQuestion } from "./judge.js";
 import { judgeRole } from "./rubric-question.js";
-import { showTexts, textOf } from "./sample-texts.js";
+import { showTexts, sampleText } from "./sample-texts.js";
 
 export interface ComparedPair {
   readonly input: string | undefined;
@@ -15,7 +15,7 @@ export interface ComparedPair {
 }
 
 /** Which place a judge preferred in an order. */
-export type Preference = "first" | "second" | "tie";
+type Preference = "first" | "second" | "tie";
 
 export interface Comparison {
   /** Where both orders agree; where they do not, it was the place that decided, and that is a tie. */
@@ -93,9 +93,9 @@ export const pairwiseEvaluator = defineEvaluator({
       fingerprint: fingerprintOf(judge, options.criteria, String(options.with_reason)),
       async score(sample, { signal }) {
         const pair = {
-          input: textOf(sample, "input"),
-          one: textOf(sample, "output") ?? "",
-          other: textOf(sample, "baseline") ?? "",
+          input: sampleText(sample, "input"),
+          one: sampleText(sample, "output") ?? "",
+          other: sampleText(sample, "baseline") ?? "",
         };
         if (pair.one === pair.other)
           return measured(values.tie, { label: winnerLabels.tie, reason: "the answers are the same" });

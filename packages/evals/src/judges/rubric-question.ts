@@ -1,11 +1,11 @@
 import type { Sample } from "../evaluators/evaluator.js";
 import { measured } from "../evaluators/outcomes.js";
-import type { Outcome } from "../evaluators/registry.js";
+import type { ScorerOutcome } from "../evaluators/registry.js";
 import type { JudgeAnswer, JudgeQuestion } from "./judge.js";
 import type { Rubric, RubricLabel } from "./rubrics/rubric.js";
-import { type ShownInput, showTexts, textOf } from "./sample-texts.js";
+import { type ShownInput, showTexts, sampleText } from "./sample-texts.js";
 
-export interface RubricOptions {
+interface RubricOptions {
   readonly withReason: boolean;
   /** What the user adds to the rubric. */
   readonly guidance: string | undefined;
@@ -38,7 +38,7 @@ export function labelsOf(rubric: Rubric): readonly string[] {
 /** The sample has what the rubric reads: the table has seen to that. */
 export function questionOf(rubric: Rubric, sample: Sample, options: RubricOptions): JudgeQuestion {
   const texts = [...rubric.inputs, ...(rubric.alsoShown ?? [])].flatMap((input) => {
-    const text = textOf(sample, input);
+    const text = sampleText(sample, input);
     return text === undefined ? [] : [{ name: shownNames[input], text }];
   });
   const guidance = options.guidance === undefined ? [] : [`Also: ${options.guidance}`];
@@ -66,7 +66,11 @@ export function criterionOf(rubric: Rubric): string {
 }
 
 /** The score that a verdict stands for. Grades are averaged over their probabilities, as G-Eval does (arXiv 2303.16634). */
-export function outcomeOf(rubric: Rubric, answer: JudgeAnswer, labels?: readonly RubricLabel[]): Outcome {
+export function rubricOutcome(
+  rubric: Rubric,
+  answer: JudgeAnswer,
+  labels?: readonly RubricLabel[],
+): ScorerOutcome {
   const { label, probabilities, reason } = answer;
   const extras = {
     label,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { outputOf } from "../checks/support/index.js";
+import { outputOf } from "../checks/collecting/from-answer.js";
 import type { CaseMessage } from "../cases/eval-case.js";
 import type { EvaluatorInput, Sample } from "../evaluators/evaluator.js";
 
@@ -7,13 +7,13 @@ import type { EvaluatorInput, Sample } from "../evaluators/evaluator.js";
 export type ShownInput = Exclude<EvaluatorInput, "serving">;
 
 /** A named text that a judge is shown. */
-export interface ShownText {
+interface ShownText {
   readonly name: string;
   readonly text: string;
 }
 
 /** A sample's part as text; undefined where it has none. */
-export function textOf(sample: Sample, input: ShownInput): string | undefined {
+export function sampleText(sample: Sample, input: ShownInput): string | undefined {
   return readers[input](sample);
 }
 

@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import type { Sample } from "../evaluators/evaluator.js";
-import { type ShownInput, textOf } from "./sample-texts.js";
+import { type ShownInput, sampleText } from "./sample-texts.js";
 
 /** Names that templates may use; `question` and the answers are the names of other tools for the same. */
 const fields: Readonly<Record<string, ShownInput>> = {
@@ -53,7 +53,7 @@ export class SampleTemplate {
   render(sample: Sample): string {
     return this.#text.replace(holes, (_, name: string) => {
       const field = fields[name];
-      if (field !== undefined) return textOf(sample, field) ?? "";
+      if (field !== undefined) return sampleText(sample, field) ?? "";
       const value = sample.case.metadata[name.slice("metadata.".length)];
       return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
     });

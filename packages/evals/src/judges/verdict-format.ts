@@ -1,11 +1,11 @@
-import { parseJson, recordOf, stringOf } from "../http/json.js";
+import { asRecord, asString, parseJson } from "@octavo/protocol";
 import type { JudgeQuestion } from "./judge.js";
 import type { LabelPlace } from "./label-probabilities.js";
 
 /** How a verdict is held to its labels: by a JSON schema, by a choice (vLLM, Octavo), or by asking nicely. */
 export type VerdictFormat = "json_schema" | "choice" | "text";
 
-export interface ReadVerdict {
+interface ReadVerdict {
   readonly label: string;
   readonly reason: string | undefined;
   readonly place: LabelPlace;
@@ -53,11 +53,11 @@ export function readVerdict(content: string, question: JudgeQuestion): ReadVerdi
 
 function readObject(content: string, question: JudgeQuestion): ReadVerdict | undefined {
   const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(content);
-  const fields = recordOf(parseJson(fenced?.[1] ?? content)?.value);
+  const fields = asRecord(parseJson(fenced?.[1] ?? content)?.value);
   const given = fields["verdict"];
   if (typeof given !== "string" && typeof given !== "number") return undefined;
   const label = labelOf(String(given), question.labels);
-  const reason = stringOf(fields["reason"])?.trim();
+  const reason = asString(fields["reason"])?.trim();
   if (label === undefined || (question.withReason && reason === undefined)) return undefined;
   const [last] = [...content.matchAll(/"verdict"\s*:\s*("?)/g)].slice(-1);
   if (last === undefined) return undefined;

@@ -1,5 +1,5 @@
+import { clip } from "@octavo/report";
 import type { CaseRow } from "../run/case-row.js";
-import { clip } from "./html/escape.js";
 import { type CaseState, caseState, caseStates } from "./case-state.js";
 
 /** The cases most worth seeing of a run, in bounded memory: those that got worse before those that stayed as they were. */

@@ -1,7 +1,4 @@
-import { createHash } from "node:crypto";
-import type { CheckName } from "../checks/check.js";
-import { section, verdictBadge } from "./html/elements.js";
-import { escapeHtml } from "./html/escape.js";
+import { escapeHtml, ratingBadge, renderPage, section } from "@octavo/report";
 import { type EvalReport, verdictOf } from "./report.js";
 import { script } from "./script.js";
 import { caseSection } from "./sections/cases.js";
@@ -9,49 +6,42 @@ import { checkSection } from "./sections/check.js";
 import { evaluatorSection, judgeSection } from "./sections/evaluators.js";
 import { gateSection } from "./sections/gate.js";
 import { header, overview } from "./sections/header.js";
-import { styles } from "./styles.js";
+import { reportStyles } from "./styles.js";
 
 export interface PageOptions {
   /** What each check asks, to stand above its result. */
-  readonly questions?: Readonly<Partial<Record<CheckName, string>>>;
+  readonly questions?: Readonly<Record<string, string>>;
   /** For the list of cases, in bytes of HTML. Default 16 MiB. */
   readonly maxCaseBytes?: number;
 }
 
-/**
- * A report as one HTML file that loads nothing: its policy allows this page's own style and script by their hashes and nothing
- * else. Charts are drawn here, as SVG and tables; the script filters cases and switches the theme.
- */
+/** A report as one HTML file that loads nothing. Its script filters cases and switches the theme. */
 export function renderReportHtml(report: EvalReport, options: PageOptions = {}): string {
   const { questions = {}, maxCaseBytes = 16 * 2 ** 20 } = options;
-  const verdict = verdictOf(report);
-  const policy = `default-src 'none'; style-src '${hashOf(styles)}'; script-src '${hashOf(script)}'; img-src data:; base-uri 'none'; form-action 'none'`;
   const checks = report.checks.map((result) => checkSection(result, questions[result.check]));
-  return [
-    "<!doctype html>",
-    '<html lang="en"><head><meta charset="utf-8">',
-    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
-    '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
-    `<title>${escapeHtml(`${verdict ?? "measured"}: ${report.name}`)}</title><link rel="icon" href="data:,"><style>${styles}</style></head><body>`,
-    '<a class="skip" href="#main">Skip to the verdicts</a>',
-    header(report),
-    contents(report),
-    '<main id="main">',
-    warnings(report.warnings),
-    overview(report),
-    report.gate === undefined ? "" : section("gate", "Release gate", gateSection(report.gate)),
-    section("evaluators", "Quality", evaluatorSection(report.evaluators)),
-    section("judges", "Can the judge be believed?", judgeSection(report)),
-    section("checks", "Serving checks", checks.join("")),
-    section("cases", "Cases", caseSection(report.cases, report.numCases, maxCaseBytes)),
-    "</main>",
-    "<footer><p>Verdicts: <b>pass</b> when the interval shows that the effect is within the margin, <b>fail</b> when it shows that it is beyond it, <b>inconclusive</b> otherwise. Margins were fixed before the run.</p></footer>",
-    `<script>${script}</script></body></html>`,
-    "",
-  ].join("\n");
+  return renderPage({
+    title: `${verdictOf(report) ?? "measured"}: ${report.name}`,
+    skip: "Skip to the verdicts",
+    styles: reportStyles,
+    script,
+    body: [
+      header(report),
+      contents(report),
+      '<main id="main">',
+      warnings(report.warnings),
+      overview(report),
+      report.gate === undefined ? "" : section("gate", "Release gate", gateSection(report.gate)),
+      section("evaluators", "Quality", evaluatorSection(report.evaluators)),
+      section("judges", "Can the judge be believed?", judgeSection(report)),
+      section("checks", "Serving checks", checks.join("")),
+      section("cases", "Cases", caseSection(report.cases, report.numCases, maxCaseBytes)),
+      "</main>",
+      "<footer><p>Verdicts: <b>pass</b> when the interval shows that the effect is within the margin, <b>fail</b> when it shows that it is beyond it, <b>inconclusive</b> otherwise. Margins were fixed before the run.</p></footer>",
+    ],
+  });
 }
 
-/** Where to go, with the verdicts on the way. */
+/** Links to the sections, those to checks with their verdicts. */
 function contents(report: EvalReport): string {
   const places: readonly (readonly [string, string, boolean])[] = [
     ["gate", "Release gate", report.gate !== undefined],
@@ -69,7 +59,7 @@ function contents(report: EvalReport): string {
 function checkLinks({ checks }: EvalReport): string {
   const links = checks.map(
     ({ check, verdict }) =>
-      `<li><a href="#check-${escapeHtml(check)}">${escapeHtml(check)}</a> ${verdictBadge(verdict)}</li>`,
+      `<li><a href="#check-${escapeHtml(check)}">${escapeHtml(check)}</a> ${ratingBadge(verdict)}</li>`,
   );
   return `<ul>${links.join("")}</ul>`;
 }
@@ -78,8 +68,4 @@ function warnings(lines: readonly string[]): string {
   return lines.length === 0
     ? ""
     : `<ul class="warnings" aria-label="Warnings">${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul>`;
-}
-
-function hashOf(text: string): string {
-  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
 }

@@ -1,3 +1,4 @@
+import type { ReliabilityCurve } from "@octavo/report";
 import type { Estimate } from "@octavo/statistics";
 import type { CheckResult, Verdict } from "../checks/check.js";
 import type { GateResult } from "../gate/gate-result.js";
@@ -56,13 +57,8 @@ export interface ReportCalibration {
   readonly balancedAccuracy: Estimate | undefined;
   /** The share that people would pass, from the judge's share and its known errors. */
   readonly correctedPassRate: Estimate | undefined;
-  /** Ascending in `predicted`, both 0 to 1; empty where the judge gives no probabilities. */
-  readonly bins: readonly {
-    readonly predicted: number;
-    readonly observed: number;
-    readonly interval: readonly [number, number] | undefined;
-    readonly count: number;
-  }[];
+  /** Ascending in `predicted`; empty where the judge gives no probabilities. */
+  readonly bins: ReliabilityCurve["bins"];
 }
 
 /** How much the order in which two answers were shown decided which was better. */

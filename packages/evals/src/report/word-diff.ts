@@ -1,5 +1,6 @@
+import { clip, escapeHtml } from "@octavo/report";
 /** A run of words that both texts have, that only the first has, or that only the second has. */
-export interface DiffPart {
+interface DiffPart {
   readonly kind: "same" | "removed" | "added";
   readonly text: string;
 }
@@ -126,4 +127,15 @@ function joined(parts: readonly DiffPart[]): readonly DiffPart[] {
   flushEdits();
   if (same !== "") result.push({ kind: "same", text: same });
   return result;
+}
+
+/** Two texts as one, with what was removed and what was added marked as such. */
+export function diffHtml(before: string, after: string, mostCharacters: number): string {
+  const tags = { same: undefined, removed: "del", added: "ins" } as const;
+  return wordDiff(clip(before, mostCharacters), clip(after, mostCharacters))
+    .map(({ kind, text }) => {
+      const tag = tags[kind];
+      return tag === undefined ? escapeHtml(text) : `<${tag}>${escapeHtml(text)}</${tag}>`;
+    })
+    .join("");
 }

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { definedFields, OctavoError } from "@octavo/protocol";
 import { checkNamed } from "../checks/table.js";
 import type { Dataset } from "../datasets/dataset.js";
 import { openDataset } from "../datasets/open-dataset.js";
@@ -86,21 +86,20 @@ export async function planEvaluation(
       ),
     ),
     evaluators,
-    ...(file.judge?.labels === undefined
-      ? {}
-      : { labels: await openNamed(config, "labels", file.judge.labels, ["judge", "labels"], folder) }),
+    ...definedFields({
+      labels:
+        file.judge?.labels &&
+        (await openNamed(config, "labels", file.judge.labels, ["judge", "labels"], folder)),
+    }),
     checks: config.checks.map(({ name, settings }) => ({ name, settings: withPaths(settings, folder) })),
     gate: config,
     scoresCases: Object.keys(file.datasets).length > 0,
     concurrency: file.concurrency,
-    prices:
-      file.prices === undefined
-        ? undefined
-        : {
-            usdPerMillionInputTokens: file.prices.usd_per_million_input_tokens,
-            usdPerMillionOutputTokens: file.prices.usd_per_million_output_tokens,
-            usdPerMillionCachedTokens: file.prices.usd_per_million_cached_tokens,
-          },
+    prices: file.prices && {
+      usdPerMillionInputTokens: file.prices.usd_per_million_input_tokens,
+      usdPerMillionOutputTokens: file.prices.usd_per_million_output_tokens,
+      usdPerMillionCachedTokens: file.prices.usd_per_million_cached_tokens,
+    },
     maxReportedCases: file.max_reported_cases,
     maxCheckCases: file.max_check_cases,
     warnings: [...judges].flatMap(
@@ -129,20 +128,13 @@ function targetOf(
   environment: PlanSurroundings["environment"],
 ): OpenAiTarget {
   const { max_tokens: maxTokens, temperature, seed } = file.parameters;
-  const apiKey = keyOf(written, path, source, environment);
+  const { model, headers, extra_body: extraBody } = written;
   return new OpenAiTarget({
     name,
     baseUrl: written.base_url,
     timeoutMs: file.request_timeout,
-    parameters: {
-      temperature,
-      ...(maxTokens === undefined ? {} : { maxTokens }),
-      ...(seed === undefined ? {} : { seed }),
-      ...(written.extra_body === undefined ? {} : { extraBody: written.extra_body }),
-    },
-    ...(written.model === undefined ? {} : { model: written.model }),
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(written.headers === undefined ? {} : { headers: written.headers }),
+    parameters: { temperature, ...definedFields({ maxTokens, seed, extraBody }) },
+    ...definedFields({ model, apiKey: keyOf(written, path, source, environment), headers }),
   });
 }
 
@@ -153,11 +145,9 @@ async function makeJudge(
 ): Promise<JudgeModel | undefined> {
   const { judge } = file;
   if (judge === undefined) return undefined;
-  const apiKey = keyOf(judge, ["judge"], source, environment);
   const server = {
     baseUrl: judge.base_url,
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(judge.headers === undefined ? {} : { headers: judge.headers }),
+    ...definedFields({ apiKey: keyOf(judge, ["judge"], source, environment), headers: judge.headers }),
   };
   const model = judge.model ?? (await new OpenAiTarget({ name: "judge", ...server }).modelName(signal));
   if (model === undefined)
@@ -167,7 +157,7 @@ async function makeJudge(
     model,
     timeoutMs: file.request_timeout,
     concurrency: file.concurrency,
-    ...(judge.extra_body === undefined ? {} : { extraBody: judge.extra_body }),
+    ...definedFields({ extraBody: judge.extra_body }),
   });
 }
 
@@ -194,16 +184,12 @@ function withPaths(settings: Readonly<Record<string, unknown>>, folder: string):
 async function openNamed(
   { source }: GateConfig,
   name: string,
-  { path, format, limit, columns, delimiter, answers }: GateConfigFile["datasets"][string],
+  { path, answers, ...options }: GateConfigFile["datasets"][string],
   place: readonly PropertyKey[],
   folder: string,
 ): Promise<Dataset> {
   const dataset = await openDataset(resolve(folder, path), {
-    ...(format === undefined ? {} : { format }),
-    ...(limit === undefined ? {} : { limit }),
-    ...(columns === undefined ? {} : { columns }),
-    ...(delimiter === undefined ? {} : { delimiter }),
-    ...(answers === undefined ? {} : { answers: resolve(folder, answers) }),
+    ...definedFields({ ...options, answers: answers && resolve(folder, answers) }),
   }).catch((thrown: unknown) => {
     const error = OctavoError.from(thrown);
     throw error.code === "invalid_option" ? source.problem(place, error.message, error) : error;
@@ -213,6 +199,6 @@ async function openNamed(
     name,
     size: dataset.size,
     cases: () => dataset.cases(),
-    ...(skipped === undefined ? {} : { skipped: () => skipped() }),
+    ...definedFields({ skipped: skipped && (() => skipped()) }),
   };
 }

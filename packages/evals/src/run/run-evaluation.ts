@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
-import { checkNamed } from "../checks/table.js";
-import type { CheckName, CheckResult } from "../checks/check.js";
-import type { TestBed } from "../checks/check-run.js";
+import { checkNamed, type CheckName } from "../checks/table.js";
+import type { CheckResult } from "../checks/check.js";
+import type { TestBed } from "../checks/test-bed.js";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Dataset } from "../datasets/dataset.js";
 import type { Evaluator } from "../evaluators/evaluator.js";
@@ -15,12 +15,12 @@ import type { EvalReport, ReportCalibration, ReportTarget } from "../report/repo
 import { calibrateEvaluator, reportCalibration } from "../judges/calibrate-evaluator.js";
 import type { Runner } from "../runners/runner.js";
 import type { Target } from "../targets/target.js";
-import type { ObservationJournal } from "../checks/collect/observation-journal.js";
+import type { ObservationJournal } from "../checks/collecting/observation-journal.js";
 import type { CaseJournal } from "./case-journal.js";
 import type { CaseRow } from "./case-row.js";
 import { JudgingTally } from "./judging-tally.js";
 import { type CaseProgress, runCases } from "./run-cases.js";
-import { summarise } from "./summarise.js";
+import { summariseEvaluators } from "./summarise.js";
 
 /** What a run does: answers to score, checks to make, and a gate to judge by. */
 export interface EvaluationPlan {
@@ -149,7 +149,7 @@ export async function runEvaluation(
     targets: reportTargets(plan),
     datasets: plan.datasets.map(({ name }) => ({ name })),
     evaluators: plan.scoresCases
-      ? summarise(
+      ? summariseEvaluators(
           measurements,
           plan.evaluators.map(({ name }) => name),
           targets,

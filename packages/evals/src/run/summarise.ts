@@ -6,7 +6,7 @@ import type { EvaluatorSummary } from "../report/report.js";
 const confidence = 0.95;
 
 /** Pass rates and means of every evaluator on every target, with their intervals. */
-export function summarise(
+export function summariseEvaluators(
   measurements: Measurements,
   evaluators: readonly string[],
   targets: readonly string[],

@@ -5,7 +5,7 @@ import type { Sample } from "../evaluators/evaluator.js";
 import { evaluatorTable } from "../evaluators/table.js";
 import { sampleOf } from "../evaluators/testing/sample.js";
 import { ContentKeys } from "./content-key.js";
-import { KeyIndex } from "./key-index.js";
+import { KeyIndex } from "../journal/key-index.js";
 
 const [exact, fuzzy, latency] = evaluatorTable.create([
   "exact_match",

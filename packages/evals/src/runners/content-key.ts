@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { Answer } from "../answers/answer.js";
+import { journalKey } from "../journal/journal.js";
 import type { Evaluator, Sample } from "../evaluators/evaluator.js";
 
 /**
@@ -21,18 +21,14 @@ export class ContentKeys {
     }
     let sampleDigest = this.#samples.get(sample);
     if (sampleDigest === undefined) {
-      sampleDigest = digest(
+      sampleDigest = journalKey(
         JSON.stringify([sample.case, contentOf(sample.answer), contentOf(sample.baseline)]),
       );
       this.#samples.set(sample, sampleDigest);
     }
     const serving = evaluator.inputs.includes("serving") ? JSON.stringify(servingOf(sample.answer)) : "";
-    return digest(`${sampleDigest}\n${evaluatorText}\n${serving}`);
+    return journalKey(`${sampleDigest}\n${evaluatorText}\n${serving}`);
   }
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
 function contentOf(answer: Answer | undefined): unknown {

@@ -7,7 +7,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { Evaluator, Sample } from "../evaluators/evaluator.js";
 import { sampleOf } from "../evaluators/testing/sample.js";
 import { InProcessRunner } from "./in-process.js";
-import { ScoreJournal } from "./journal.js";
+import { ScoreJournal } from "./score-journal.js";
 import { runnerConformance } from "./testing/conformance.js";
 import type { ScoredCase } from "./runner.js";
 
@@ -117,7 +117,8 @@ test("a file that is no journal is refused and left as it is", () =>
       ["my notes\n", /is not a journal of scores/],
       ["no line end", /is not a journal of scores/],
       ['{"journal":"octavo-scores","version":1}\n{"key":"12"}\n', /line 2: not a row of a journal/],
-      ["x".repeat(5 << 20), /over 4 MiB/],
+      ["x".repeat(5 << 20), /is not a journal of scores/],
+      ["x".repeat(65 << 20), /over 64 MiB/],
     ] as const) {
       await writeFile(path, text);
       await assert.rejects(ScoreJournal.open(path), refusal(message));

@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import type { Evaluator, Sample } from "../evaluators/evaluator.js";
 import { concurrently } from "./concurrently.js";
-import type { ScoreJournal } from "./journal.js";
+import type { ScoreJournal } from "./score-journal.js";
 import { ProgressCount } from "./progress-count.js";
 import type { RunOptions, Runner, ScoredCase } from "./runner.js";
 import { pairsOf } from "./sample-streams.js";

@@ -55,7 +55,8 @@ export function parseScoringTask(value: unknown): ScoringTask {
   }
 }
 
-const scoreSchema = z.discriminatedUnion("status", [
+/** A score that journals keep. */
+export const keptScoreSchema = z.discriminatedUnion("status", [
   z.object({
     status: z.literal("scored"),
     value: z.number(),
@@ -65,10 +66,11 @@ const scoreSchema = z.discriminatedUnion("status", [
     details: z.record(z.string(), z.unknown()).optional(),
   }),
   z.object({ status: z.literal("skipped"), reason: z.string() }),
-  z.object({ status: z.literal("failed"), code: z.string(), reason: z.string() }),
 ]);
+
+const failedScore = z.object({ status: z.literal("failed"), code: z.string(), reason: z.string() });
 
 /** Whether a value from another process is a score. */
 export function isScore(value: unknown): boolean {
-  return scoreSchema.safeParse(value).success;
+  return keptScoreSchema.or(failedScore).safeParse(value).success;
 }

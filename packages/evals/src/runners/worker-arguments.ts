@@ -21,7 +21,7 @@ export const workerUsage = `
   --judge-model NAME       its model
   --judge-key-env NAME     environment variable with its key`;
 
-export interface WorkerSetup {
+interface WorkerSetup {
   readonly services: EvaluatorServices;
   readonly modules: readonly string[];
   readonly threads: number | undefined;

@@ -1,8 +1,15 @@
-import { createSseDecoder, type ServingRecordInfo } from "@octavo/protocol";
+import {
+  asArray,
+  asNumber,
+  asRecord,
+  asString,
+  createSseDecoder,
+  parseJson,
+  type ServingRecordInfo,
+} from "@octavo/protocol";
 import type { AnsweredToken, AnsweredToolCall, AnswerUsage } from "../answers/answer.js";
 import type { BodyReader } from "../http/openai-server.js";
-import { listOf, numberOf, parseJson, recordOf, stringOf } from "../http/json.js";
-import { failureOf, failureOfEvent, type ServerFailure } from "../http/server-failure.js";
+import { serverFailure, failureOfEvent, type ServerFailure } from "../http/server-failure.js";
 
 interface CallPieces {
   id: string;
@@ -57,17 +64,17 @@ export class AnswerBuilder implements BodyReader {
   finish(): void {
     if (this.isDone) return;
     if (this.#isStream) {
-      this.failure ??= failureOf("truncated", "the stream ended without [DONE]");
+      this.failure ??= serverFailure("truncated", "the stream ended without [DONE]");
       return;
     }
     const text = Buffer.concat(this.#body).toString("utf8");
     const parsed = parseJson(text);
-    const root = recordOf(parsed?.value);
+    const root = asRecord(parsed?.value);
     this.failure = failureOfEvent(root);
     if (this.failure !== undefined) return;
     if (!Array.isArray(root["choices"])) {
       const message = `the answer is not a chat completion: ${text.slice(0, 100)}`;
-      this.failure = failureOf("invalid_response", message, false);
+      this.failure = serverFailure("invalid_response", message, false);
       return;
     }
     this.#readCompletion(root, "message", 0);
@@ -93,60 +100,60 @@ export class AnswerBuilder implements BodyReader {
     }
     const parsed = parseJson(data);
     if (parsed === undefined)
-      this.failure = failureOf("invalid_response", `an event is not JSON: ${data.slice(0, 100)}`, false);
+      this.failure = serverFailure("invalid_response", `an event is not JSON: ${data.slice(0, 100)}`, false);
     else this.failure = failureOfEvent(parsed.value);
     if (this.failure !== undefined) this.endedMs = nowMs;
-    else this.#readCompletion(recordOf(parsed?.value), "delta", nowMs);
+    else this.#readCompletion(asRecord(parsed?.value), "delta", nowMs);
   }
 
   #readCompletion(root: Readonly<Record<string, unknown>>, part: "delta" | "message", nowMs: number): void {
-    this.model ??= stringOf(root["model"]);
-    this.responseId ??= stringOf(root["id"]);
-    const usage = recordOf(root["usage"]);
-    if (numberOf(usage["completion_tokens"]) !== undefined || numberOf(usage["prompt_tokens"]) !== undefined)
+    this.model ??= asString(root["model"]);
+    this.responseId ??= asString(root["id"]);
+    const usage = asRecord(root["usage"]);
+    if (asNumber(usage["completion_tokens"]) !== undefined || asNumber(usage["prompt_tokens"]) !== undefined)
       this.usage = {
-        promptTokens: numberOf(usage["prompt_tokens"]),
-        completionTokens: numberOf(usage["completion_tokens"]),
-        cachedTokens: numberOf(recordOf(usage["prompt_tokens_details"])["cached_tokens"]),
+        promptTokens: asNumber(usage["prompt_tokens"]),
+        completionTokens: asNumber(usage["completion_tokens"]),
+        cachedTokens: asNumber(asRecord(usage["prompt_tokens_details"])["cached_tokens"]),
       };
-    const [digests] = listOf(recordOf(root["octavo"])["logits_digests"]);
+    const [digests] = asArray(asRecord(root["octavo"])["logits_digests"]);
     if (Array.isArray(digests)) this.logitsDigests = digests.filter((one) => typeof one === "string");
-    const serving = recordOf(root["octavo"])["serving_record"];
+    const serving = asRecord(root["octavo"])["serving_record"];
     if (isServingRecord(serving)) this.serving = serving;
-    for (const choice of listOf(root["choices"]).map(recordOf)) {
-      if ((numberOf(choice["index"]) ?? 0) !== 0) continue;
-      if (this.#readMessage(recordOf(choice[part]))) this.pieceMs.push(nowMs - this.#startMs);
-      this.finishReason = stringOf(choice["finish_reason"]) ?? this.finishReason;
-      for (const token of listOf(recordOf(choice["logprobs"])["content"]).map(recordOf)) {
-        const logprob = numberOf(token["logprob"]);
-        if (logprob !== undefined) this.tokens.push({ text: stringOf(token["token"]) ?? "", logprob });
+    for (const choice of asArray(root["choices"]).map(asRecord)) {
+      if ((asNumber(choice["index"]) ?? 0) !== 0) continue;
+      if (this.#readMessage(asRecord(choice[part]))) this.pieceMs.push(nowMs - this.#startMs);
+      this.finishReason = asString(choice["finish_reason"]) ?? this.finishReason;
+      for (const token of asArray(asRecord(choice["logprobs"])["content"]).map(asRecord)) {
+        const logprob = asNumber(token["logprob"]);
+        if (logprob !== undefined) this.tokens.push({ text: asString(token["token"]) ?? "", logprob });
       }
     }
   }
 
   /** Whether there was any output in it. */
   #readMessage(message: Readonly<Record<string, unknown>>): boolean {
-    const text = stringOf(message["content"]) ?? stringOf(message["refusal"]) ?? "";
-    const reasoning = stringOf(message["reasoning"]) ?? stringOf(message["reasoning_content"]) ?? "";
+    const text = asString(message["content"]) ?? asString(message["refusal"]) ?? "";
+    const reasoning = asString(message["reasoning"]) ?? asString(message["reasoning_content"]) ?? "";
     if (text !== "") this.#text.push(text);
     if (reasoning !== "") this.#reasoning.push(reasoning);
-    const calls = listOf(message["tool_calls"]).map(recordOf);
+    const calls = asArray(message["tool_calls"]).map(asRecord);
     for (const [position, call] of calls.entries()) this.#readCall(call, position);
     return text !== "" || reasoning !== "" || calls.length > 0;
   }
 
   /** Pieces of a call carry its index; servers that leave it out send a call whole, or begin it with its id. */
   #readCall(call: Readonly<Record<string, unknown>>, position: number): void {
-    const func = recordOf(call["function"]);
-    const id = stringOf(call["id"]);
-    const index = numberOf(call["index"]);
+    const func = asRecord(call["function"]);
+    const id = asString(call["id"]);
+    const index = asNumber(call["index"]);
     const isNew = index === undefined && (id !== undefined || this.#calls.length <= position);
     const at = isNew ? this.#calls.length : (index ?? this.#calls.length - 1);
     if (!Number.isInteger(at) || at < 0 || at > 1024) return;
     while (this.#calls.length <= at) this.#calls.push({ id: "", name: "", arguments: [] });
     const own = this.#calls[at]!;
     own.id ||= id ?? "";
-    own.name ||= stringOf(func["name"]) ?? "";
+    own.name ||= asString(func["name"]) ?? "";
     const pieces = func["arguments"];
     if (typeof pieces === "string") own.arguments.push(pieces);
     else if (pieces !== undefined && pieces !== null) own.arguments.push(JSON.stringify(pieces));
@@ -154,7 +161,7 @@ export class AnswerBuilder implements BodyReader {
 }
 
 function isServingRecord(value: unknown): value is ServingRecordInfo {
-  const record = recordOf(value);
+  const record = asRecord(value);
   return (
     typeof record["request_id"] === "string" &&
     ["queue_ms", "e2e_ms", "cached_tokens", "cache_hit_ratio", "preemptions", "recomputed_tokens"].every(

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { recordOf } from "../http/json.js";
-import { completion, type FakeHandler, sendJson, startFakeServer } from "../testing/fake-openai-server.js";
+import { asRecord } from "@octavo/protocol";
+import {
+  chatCompletion,
+  type FakeHandler,
+  replyJson,
+  startFakeOpenAi,
+} from "../testing/fake-openai-server.js";
 import { alignPieces } from "./align-pieces.js";
 import { forcedLogprobs } from "./forced-logprobs.js";
 import { openAiTarget } from "./openai-target.js";
@@ -35,18 +40,18 @@ function logprobsOf(ids: readonly number[]): unknown[] {
 }
 
 const tokenize: FakeHandler = ({ body }, response) =>
-  sendJson(response, 200, {
+  replyJson(response, 200, {
     tokens: body["continue_final_message"] === true ? [...promptIds, ...answerIds] : promptIds,
   });
-const detokenize: FakeHandler = (_, response) => sendJson(response, 200, { prompt: "aé!" });
+const detokenize: FakeHandler = (_, response) => replyJson(response, 200, { prompt: "aé!" });
 
 describe("logprobs of a given answer", () => {
   it("are those of its tokens in one scored prompt", async () => {
-    await using server = await startFakeServer({
+    await using server = await startFakeOpenAi({
       "/tokenize": tokenize,
       "/detokenize": detokenize,
       "/v1/completions": ({ body }, response) =>
-        sendJson(response, 200, { choices: [{ prompt_logprobs: logprobsOf(body["prompt"] as number[]) }] }),
+        replyJson(response, 200, { choices: [{ prompt_logprobs: logprobsOf(body["prompt"] as number[]) }] }),
     });
     const target = openAiTarget({ name: "t", baseUrl: server.baseUrl, model: "m" });
     const scored = await forcedLogprobs(target, question, { signal });
@@ -68,12 +73,12 @@ describe("logprobs of a given answer", () => {
   });
 
   it("are those of a continued message where the server does not tokenize", async () => {
-    await using server = await startFakeServer({
+    await using server = await startFakeOpenAi({
       "/v1/chat/completions": ({ body }, response) => {
         const isWhole = body["continue_final_message"] === true;
         const usage = { prompt_tokens: 3 };
-        sendJson(response, 200, {
-          ...recordOf(completion("x")),
+        replyJson(response, 200, {
+          ...asRecord(chatCompletion("x")),
           usage,
           ...(isWhole ? { prompt_logprobs: logprobsOf([...promptIds, ...answerIds]) } : {}),
         });
@@ -93,13 +98,13 @@ describe("logprobs of a given answer", () => {
   });
 
   it("renders tool calls as a closed message", async () => {
-    await using server = await startFakeServer({
+    await using server = await startFakeOpenAi({
       "/tokenize": ({ body }, response) =>
-        sendJson(response, 200, {
+        replyJson(response, 200, {
           tokens: body["add_generation_prompt"] === false ? [...promptIds, 5, 9, 10] : promptIds,
         }),
       "/v1/completions": ({ body }, response) =>
-        sendJson(response, 200, { choices: [{ prompt_logprobs: logprobsOf(body["prompt"] as number[]) }] }),
+        replyJson(response, 200, { choices: [{ prompt_logprobs: logprobsOf(body["prompt"] as number[]) }] }),
     });
     const target = openAiTarget({ name: "t", baseUrl: server.baseUrl, model: "m" });
     const toolCalls = [{ id: "", name: "f", arguments: "{}" }];
@@ -116,14 +121,14 @@ describe("logprobs of a given answer", () => {
   });
 
   it("are refused by name where the server has none", async () => {
-    await using server = await startFakeServer({
+    await using server = await startFakeOpenAi({
       "/tokenize": tokenize,
-      "/v1/completions": (_, response) => sendJson(response, 200, { choices: [{ text: "" }] }),
+      "/v1/completions": (_, response) => replyJson(response, 200, { choices: [{ text: "" }] }),
     });
     const target = openAiTarget({ name: "t", baseUrl: server.baseUrl, model: "m" });
     await assert.rejects(forcedLogprobs(target, question, { signal }), { code: "unsupported_parameter" });
-    await using broken = await startFakeServer({
-      "/tokenize": (_, response) => sendJson(response, 500, { error: { message: "oops" } }),
+    await using broken = await startFakeOpenAi({
+      "/tokenize": (_, response) => replyJson(response, 500, { error: { message: "oops" } }),
     });
     const other = openAiTarget({ name: "t", baseUrl: broken.baseUrl, model: "m" });
     await assert.rejects(forcedLogprobs(other, question, { signal }), {

@@ -1,7 +1,6 @@
-import { OctavoError } from "@octavo/protocol";
+import { asArray, asNumber, asRecord, asString, OctavoError } from "@octavo/protocol";
 import type { AnsweredToolCall } from "../answers/answer.js";
 import type { CaseMessage, ToolDefinition } from "../cases/eval-case.js";
-import { listOf, numberOf, recordOf, stringOf } from "../http/json.js";
 import type { ServerRequest } from "../http/openai-server.js";
 import { alignPieces } from "./align-pieces.js";
 import type { OpenAiTarget } from "./openai-target.js";
@@ -133,7 +132,7 @@ async function tokenized(client: Client, question: ForcedQuestion): Promise<Toke
       if (httpStatus === 404 || httpStatus === 405 || httpStatus === 501) return undefined;
       throw refused(client, reply.failure);
     }
-    both.push(listOf(recordOf(reply.value)["tokens"]).filter((id) => typeof id === "number"));
+    both.push(asArray(asRecord(reply.value)["tokens"]).filter((id) => typeof id === "number"));
   }
   const [before, ids] = both as [number[], number[]];
   // the last token before the answer may have grown into it
@@ -146,7 +145,7 @@ async function scoreIds(client: Client, { promptTokens, ids }: TokenIds): Promis
   const body = { ...client.fields, prompt: ids, max_tokens: 1, temperature: 0, prompt_logprobs: 1 };
   const reply = await client.ask({ path: "/completions", body });
   if (!reply.ok) throw refused(client, reply.failure);
-  const choice = recordOf(listOf(recordOf(reply.value)["choices"])[0]);
+  const choice = asRecord(asArray(asRecord(reply.value)["choices"])[0]);
   return { promptTokens, positions: positionsOf(client, choice["prompt_logprobs"], ids) };
 }
 
@@ -157,24 +156,24 @@ async function scoreChat(client: Client, question: ForcedQuestion): Promise<Scor
     body: { ...common, ...rendered(question, false) },
   });
   if (!before.ok) throw refused(client, before.failure);
-  const promptTokens = numberOf(recordOf(recordOf(before.value)["usage"])["prompt_tokens"]);
+  const promptTokens = asNumber(asRecord(asRecord(before.value)["usage"])["prompt_tokens"]);
   if (promptTokens === undefined) throw unsupported(client, "says no `usage.prompt_tokens`");
   const whole = await client.ask({
     path: "/chat/completions",
     body: { ...common, ...rendered(question, true), prompt_logprobs: 1, return_token_ids: true },
   });
   if (!whole.ok) throw refused(client, whole.failure);
-  const root = recordOf(whole.value);
-  const ids = listOf(root["prompt_token_ids"]).filter((id) => typeof id === "number");
+  const root = asRecord(whole.value);
+  const ids = asArray(root["prompt_token_ids"]).filter((id) => typeof id === "number");
   return { promptTokens, positions: positionsOf(client, root["prompt_logprobs"], ids) };
 }
 
 /** One for each prompt token; the first has none before it, which makes it certain. */
 function positionsOf(client: Client, logprobs: unknown, ids: readonly number[]): readonly Position[] {
-  const entries = listOf(logprobs);
+  const entries = asArray(logprobs);
   if (entries.length === 0) throw unsupported(client, "gives no `prompt_logprobs`");
   return entries.map((entry, index) => {
-    const alternatives = Object.entries(recordOf(entry)).map(([id, fields]) => alternativeOf(id, fields));
+    const alternatives = Object.entries(asRecord(entry)).map(([id, fields]) => alternativeOf(id, fields));
     const known = ids[index];
     // JSON does not keep the order of ids; of two entries the worse one is the token that stands there
     const own =
@@ -204,12 +203,12 @@ interface Alternative {
 }
 
 function alternativeOf(id: string, value: unknown): Alternative {
-  const fields = recordOf(value);
+  const fields = asRecord(value);
   return {
     id: Number(id),
-    token: readable(stringOf(fields["decoded_token"]) ?? ""),
-    logprob: numberOf(fields["logprob"]) ?? Number.NEGATIVE_INFINITY,
-    rank: numberOf(fields["rank"]) ?? 1,
+    token: readable(asString(fields["decoded_token"]) ?? ""),
+    logprob: asNumber(fields["logprob"]) ?? Number.NEGATIVE_INFINITY,
+    rank: asNumber(fields["rank"]) ?? 1,
   };
 }
 
@@ -230,7 +229,7 @@ async function exactText(client: Client, tokens: readonly Position[]): Promise<s
       atRoot: true,
       body: { ...client.fields, tokens: ids },
     });
-    const text = reply.ok ? stringOf(recordOf(reply.value)["prompt"]) : undefined;
+    const text = reply.ok ? asString(asRecord(reply.value)["prompt"]) : undefined;
     if (text !== undefined) return text;
   }
   return joined;

@@ -5,13 +5,13 @@ import type { EvalCase } from "../cases/eval-case.js";
 import { sampleOf } from "../evaluators/testing/sample.js";
 import {
   beginStream,
-  chunk,
-  completion,
+  completionChunk,
+  chatCompletion,
   type FakeHandler,
-  type FakeServer,
-  sendJson,
+  type FakeOpenAiServer,
+  replyJson,
   sendStream,
-  startFakeServer,
+  startFakeOpenAi,
 } from "../testing/fake-openai-server.js";
 import { functionTarget } from "./function-target.js";
 import { type OpenAiTargetSettings, openAiTarget } from "./openai-target.js";
@@ -23,7 +23,7 @@ function caseOf(id: string, fields: Partial<EvalCase> = {}): EvalCase {
 }
 
 async function answerFrom(handler: FakeHandler, settings: Partial<OpenAiTargetSettings> = {}) {
-  await using server = await startFakeServer({ "/v1/chat/completions": handler });
+  await using server = await startFakeOpenAi({ "/v1/chat/completions": handler });
   const target = openAiTarget({
     name: "candidate",
     baseUrl: server.baseUrl,
@@ -56,14 +56,18 @@ describe("an OpenAI-compatible target", () => {
         sendStream(
           response,
           [
-            chunk({ role: "assistant", content: "" }),
-            chunk({ reasoning: "Hm." }),
-            chunk({ content: "Hé" }),
-            chunk({ content: "llo" }),
-            chunk({ tool_calls: [{ index: 1, id: "b", function: { name: "second", arguments: "" } }] }),
-            chunk({ tool_calls: [{ index: 0, id: "a", function: { name: "first", arguments: '{"x"' } }] }),
-            chunk({ tool_calls: [{ index: 0, function: { arguments: ":1}" } }] }),
-            chunk({}, "tool_calls"),
+            completionChunk({ role: "assistant", content: "" }),
+            completionChunk({ reasoning: "Hm." }),
+            completionChunk({ content: "Hé" }),
+            completionChunk({ content: "llo" }),
+            completionChunk({
+              tool_calls: [{ index: 1, id: "b", function: { name: "second", arguments: "" } }],
+            }),
+            completionChunk({
+              tool_calls: [{ index: 0, id: "a", function: { name: "first", arguments: '{"x"' } }],
+            }),
+            completionChunk({ tool_calls: [{ index: 0, function: { arguments: ":1}" } }] }),
+            completionChunk({}, "tool_calls"),
             {
               choices: [],
               usage: {
@@ -98,10 +102,11 @@ describe("an OpenAI-compatible target", () => {
   });
 
   it("sends what the case, the run and the call decide, the nearest last", async () => {
-    await using server = await startFakeServer({
+    await using server = await startFakeOpenAi({
       "/v1/models": (_, response) =>
-        sendJson(response, 200, { data: [{ id: "octavo-mini", owned_by: "octavo" }] }),
-      "/v1/chat/completions": (_, response) => sendStream(response, [chunk({ content: "ok" }, "stop")]),
+        replyJson(response, 200, { data: [{ id: "octavo-mini", owned_by: "octavo" }] }),
+      "/v1/chat/completions": (_, response) =>
+        sendStream(response, [completionChunk({ content: "ok" }, "stop")]),
     });
     const target = openAiTarget({
       name: "octavo",
@@ -139,8 +144,9 @@ describe("an OpenAI-compatible target", () => {
   });
 
   it("asks another's server for no serving record", async () => {
-    await using server = await startFakeServer({
-      "/v1/chat/completions": (_, response) => sendStream(response, [chunk({ content: "ok" }, "stop")]),
+    await using server = await startFakeOpenAi({
+      "/v1/chat/completions": (_, response) =>
+        sendStream(response, [completionChunk({ content: "ok" }, "stop")]),
     });
     const target = openAiTarget({ name: "other", baseUrl: server.baseUrl });
     await target.answer(caseOf("1"), { signal });
@@ -155,9 +161,10 @@ describe("an OpenAI-compatible target", () => {
 
   it("does not ask a server again that refuses to say what it is", async () => {
     for (const status of [401, 403]) {
-      await using server = await startFakeServer({
-        "/v1/models": (_, response) => sendJson(response, status, { error: { message: "no" } }),
-        "/v1/chat/completions": (_, response) => sendStream(response, [chunk({ content: "ok" }, "stop")]),
+      await using server = await startFakeOpenAi({
+        "/v1/models": (_, response) => replyJson(response, status, { error: { message: "no" } }),
+        "/v1/chat/completions": (_, response) =>
+          sendStream(response, [completionChunk({ content: "ok" }, "stop")]),
       });
       const target = openAiTarget({ name: "gateway", baseUrl: server.baseUrl });
       await target.answer(caseOf("1"), { signal });
@@ -167,11 +174,12 @@ describe("an OpenAI-compatible target", () => {
   });
 
   it("lets no answer wait for a server that failed to say what it is", async () => {
-    const numAsked = (server: FakeServer): number =>
+    const numAsked = (server: FakeOpenAiServer): number =>
       server.requests.filter(({ path }) => path === "/v1/models").length;
-    await using server = await startFakeServer({
-      "/v1/models": (_, response) => sendJson(response, 500, { error: { message: "broken" } }),
-      "/v1/chat/completions": (_, response) => sendStream(response, [chunk({ content: "ok" }, "stop")]),
+    await using server = await startFakeOpenAi({
+      "/v1/models": (_, response) => replyJson(response, 500, { error: { message: "broken" } }),
+      "/v1/chat/completions": (_, response) =>
+        sendStream(response, [completionChunk({ content: "ok" }, "stop")]),
     });
     const target = openAiTarget({ name: "gateway", baseUrl: server.baseUrl, model: "fake" });
     assert.equal(await target.modelName(signal), "fake");
@@ -184,7 +192,7 @@ describe("an OpenAI-compatible target", () => {
   it("takes an answer that is not a stream", async () => {
     for (const stream of [true, false]) {
       const { answer, request } = await answerFrom(
-        (_, response) => sendJson(response, 200, completion("whole")),
+        (_, response) => replyJson(response, 200, chatCompletion("whole")),
         { stream },
       );
       assert.equal(answer.failure, undefined);
@@ -198,9 +206,9 @@ describe("an OpenAI-compatible target", () => {
   it("joins calls of servers that send no index", async () => {
     const { answer } = await answerFrom((_, response) => {
       sendStream(response, [
-        chunk({ tool_calls: [{ id: "a", function: { name: "f", arguments: "{" } }] }),
-        chunk({ tool_calls: [{ function: { arguments: "}" } }] }),
-        chunk({ tool_calls: [{ id: "b", function: { name: "g", arguments: { y: 2 } } }] }),
+        completionChunk({ tool_calls: [{ id: "a", function: { name: "f", arguments: "{" } }] }),
+        completionChunk({ tool_calls: [{ function: { arguments: "}" } }] }),
+        completionChunk({ tool_calls: [{ id: "b", function: { name: "g", arguments: { y: 2 } } }] }),
       ]);
     });
     assert.deepEqual(
@@ -220,7 +228,7 @@ describe("an OpenAI-compatible target", () => {
       name: "a stream without [DONE]",
       handler: (_, response) => {
         beginStream(response);
-        response.end(encodeSseJson(chunk({ content: "half" }, "stop")));
+        response.end(encodeSseJson(completionChunk({ content: "half" }, "stop")));
       },
       code: "truncated",
       text: "half",
@@ -229,7 +237,7 @@ describe("an OpenAI-compatible target", () => {
       name: "a stream that is cut",
       handler: (_, response) => {
         beginStream(response);
-        response.write(encodeSseJson(chunk({ content: "half" })), () => response.destroy());
+        response.write(encodeSseJson(completionChunk({ content: "half" })), () => response.destroy());
       },
       code: "truncated",
       text: "half",
@@ -248,7 +256,7 @@ describe("an OpenAI-compatible target", () => {
       name: "a stream that stops",
       handler: (_, response) => {
         beginStream(response);
-        response.write(encodeSseJson(chunk({ content: "half" })));
+        response.write(encodeSseJson(completionChunk({ content: "half" })));
       },
       code: "timeout",
       text: "half",
@@ -257,7 +265,7 @@ describe("an OpenAI-compatible target", () => {
       name: "garbage among the events",
       handler: (_, response) => {
         beginStream(response);
-        response.write(encodeSseJson(chunk({ content: "half" })));
+        response.write(encodeSseJson(completionChunk({ content: "half" })));
         response.end("data: {oh no\n\ndata: [DONE]\n\n");
       },
       code: "invalid_response",
@@ -280,7 +288,7 @@ describe("an OpenAI-compatible target", () => {
       name: "an error event with vLLM's fields",
       handler: (_, response) => {
         beginStream(response);
-        response.write(encodeSseJson(chunk({ content: "half" })));
+        response.write(encodeSseJson(completionChunk({ content: "half" })));
         response.end(
           encodeSseJson({ error: { message: "out of blocks", type: "ServiceUnavailableError", code: 503 } }),
         );
@@ -291,7 +299,7 @@ describe("an OpenAI-compatible target", () => {
     },
     {
       name: "an error with status 200",
-      handler: (_, response) => sendJson(response, 200, { error: "no model loaded" }),
+      handler: (_, response) => replyJson(response, 200, { error: "no model loaded" }),
       code: "stream_error",
     },
     {
@@ -306,14 +314,14 @@ describe("an OpenAI-compatible target", () => {
     {
       name: "429 in OpenAI's words",
       handler: (_, response) =>
-        sendJson(response, 429, { error: { message: "slow down", code: "rate_limit_exceeded" } }),
+        replyJson(response, 429, { error: { message: "slow down", code: "rate_limit_exceeded" } }),
       code: "rate_limit_exceeded",
       httpStatus: 429,
     },
     {
       name: "Octavo's code",
       handler: (_, response) =>
-        sendJson(
+        replyJson(
           response,
           400,
           { error: { message: "too long", type: "BadRequestError", code: 400 } },
@@ -335,7 +343,7 @@ describe("an OpenAI-compatible target", () => {
       name: "an answer beyond the limit",
       handler: (_, response) => {
         beginStream(response);
-        response.end(encodeSseJson(chunk({ content: "x".repeat(200_000) })));
+        response.end(encodeSseJson(completionChunk({ content: "x".repeat(200_000) })));
       },
       code: "payload_too_large",
     },
@@ -352,14 +360,14 @@ describe("an OpenAI-compatible target", () => {
     });
 
   it("fails with `connection` where nobody listens", async () => {
-    const server = await startFakeServer({});
+    const server = await startFakeOpenAi({});
     await server[Symbol.asyncDispose]();
     const answer = await openAiTarget({ name: "x", baseUrl: server.baseUrl }).answer(caseOf("1"), { signal });
     assert.equal(answer.failure?.code, "connection");
   });
 
   it("rejects when its signal is aborted, before and while it waits", async () => {
-    await using server = await startFakeServer({ "/v1/chat/completions": () => undefined });
+    await using server = await startFakeOpenAi({ "/v1/chat/completions": () => undefined });
     const target = openAiTarget({ name: "x", baseUrl: server.baseUrl, model: "m", servingRecord: "never" });
     const reason = new Error("enough");
     await assert.rejects(target.answer(caseOf("1"), { signal: AbortSignal.abort(reason) }), reason);
@@ -385,14 +393,14 @@ describe("an OpenAI-compatible target", () => {
       );
     });
     const whole = await answerFrom((_, response) =>
-      sendJson(response, 200, completion("Hey", { logprobs: { content } })),
+      replyJson(response, 200, chatCompletion("Hey", { logprobs: { content } })),
     );
     for (const { answer } of [streamed, whole])
       assert.deepEqual(answer.tokens, [
         { text: "He", logprob: -1 / 3 },
         { text: "y", logprob: -2 / 3 },
       ]);
-    const without = await answerFrom((_, response) => sendJson(response, 200, completion("Hey")));
+    const without = await answerFrom((_, response) => replyJson(response, 200, chatCompletion("Hey")));
     assert.equal(without.answer.tokens, undefined);
   });
 
@@ -401,14 +409,14 @@ describe("an OpenAI-compatible target", () => {
       ["octavo", ["0123456789abcdef", "f"]],
       ["vllm", undefined],
     ] as const) {
-      await using server = await startFakeServer({
-        "/v1/models": (_, response) => sendJson(response, 200, { data: [{ id: "m", owned_by: owner }] }),
+      await using server = await startFakeOpenAi({
+        "/v1/models": (_, response) => replyJson(response, 200, { data: [{ id: "m", owned_by: owner }] }),
         "/v1/chat/completions": ({ body }, response) => {
           const isAsked =
             "octavo" in body && JSON.stringify(body["octavo"]).includes("include_logits_digest");
           const octavo = { logits_digests: [["0123456789abcdef", "f"]] };
-          const answer = completion("Hi") as object;
-          sendJson(response, 200, isAsked ? { ...answer, octavo } : answer);
+          const answer = chatCompletion("Hi") as object;
+          replyJson(response, 200, isAsked ? { ...answer, octavo } : answer);
         },
       });
       const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
@@ -419,12 +427,12 @@ describe("an OpenAI-compatible target", () => {
   });
 
   it("reads what the server counts, beside the version segment", async () => {
-    await using server = await startFakeServer({
+    await using server = await startFakeOpenAi({
       "/metrics": (_, response) => void response.end("vllm:kv_cache_usage_perc 0.25\n"),
     });
     const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
     assert.equal(await target.metrics(signal), "vllm:kv_cache_usage_perc 0.25\n");
-    await using silent = await startFakeServer({});
+    await using silent = await startFakeOpenAi({});
     const other = openAiTarget({ name: "candidate", baseUrl: silent.baseUrl });
     assert.equal(await other.metrics(signal), undefined);
   });
@@ -439,10 +447,10 @@ describe("an OpenAI-compatible target", () => {
       output_tokens: [2, 3],
       kernel_ms_meanwhile: 7.5,
     };
-    await using server = await startFakeServer({
+    await using server = await startFakeOpenAi({
       "/v1/requests/a%2F0/neighbours": (_, response) =>
-        sendJson(response, 200, { request: {}, neighbours: [neighbour, { request_id: 3 }], num_omitted: 0 }),
-      "/v1/requests/odd/neighbours": (_, response) => sendJson(response, 200, { neighbours: "none" }),
+        replyJson(response, 200, { request: {}, neighbours: [neighbour, { request_id: 3 }], num_omitted: 0 }),
+      "/v1/requests/odd/neighbours": (_, response) => replyJson(response, 200, { neighbours: "none" }),
     });
     const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
     assert.deepEqual(await target.neighbours("a/0", signal), [

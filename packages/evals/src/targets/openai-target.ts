@@ -1,10 +1,10 @@
+import { asArray, asRecord, asString, definedFields } from "@octavo/protocol";
 import type { Answer } from "../answers/answer.js";
 import type { CaseParameters, EvalCase } from "../cases/eval-case.js";
-import { listOf, recordOf, stringOf } from "../http/json.js";
 import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
 import { AnswerBuilder } from "./answer-builder.js";
-import { neighboursOf } from "./neighbours.js";
+import { neighboursIn } from "./neighbours.js";
 import type { AnswerOptions, Neighbour, Target } from "./target.js";
 
 export interface OpenAiTargetSettings extends ServerSettings {
@@ -110,7 +110,7 @@ export class OpenAiTarget implements Target {
   async neighbours(requestId: string, signal: AbortSignal): Promise<readonly Neighbour[] | undefined> {
     const path = `/requests/${encodeURIComponent(requestId)}/neighbours`;
     const reply = await this.server.json({ path, signal, timeoutMs: 10_000 });
-    return reply.ok ? neighboursOf(reply.value) : undefined;
+    return reply.ok ? neighboursIn(reply.value) : undefined;
   }
 
   /** The model that answers, as far as it is known or the server tells. Asked before, no answer has to wait for what the server is. */
@@ -152,9 +152,9 @@ export class OpenAiTarget implements Target {
       const isFinal = status < 500 && !passingStatuses.includes(status);
       return isFinal ? { model: undefined, isOctavo: false } : undefined;
     }
-    const cards = listOf(recordOf(reply.value)["data"]).map(recordOf);
+    const cards = asArray(asRecord(reply.value)["data"]).map(asRecord);
     return {
-      model: stringOf(cards[0]?.["id"]),
+      model: asString(cards[0]?.["id"]),
       isOctavo: cards.some((card) => card["owned_by"] === "octavo"),
     };
   }
@@ -165,7 +165,7 @@ export class OpenAiTarget implements Target {
     model: string | undefined,
     isOctavo: boolean,
   ): Readonly<Record<string, unknown>> {
-    const parameters = { ...this.#settings.parameters, ...defined(evalCase.parameters) };
+    const parameters = { ...this.#settings.parameters, ...definedFields(evalCase.parameters) };
     const record = this.#settings.servingRecord ?? "auto";
     const wantsRecord = record === "always" || (record === "auto" && isOctavo);
     const extra = {
@@ -176,7 +176,7 @@ export class OpenAiTarget implements Target {
     const octavo = {
       ...(wantsRecord ? { include_serving_record: true } : {}),
       ...(options.wantsDigests === true && isOctavo ? { include_logits_digest: true } : {}),
-      ...recordOf(extra["octavo"]),
+      ...asRecord(extra["octavo"]),
     };
     return {
       ...(model === undefined ? {} : { model }),
@@ -186,9 +186,11 @@ export class OpenAiTarget implements Target {
       ...(parameters.maxTokens === undefined
         ? {}
         : { [this.#settings.maxTokensField ?? "max_tokens"]: parameters.maxTokens }),
-      ...(parameters.temperature === undefined ? {} : { temperature: parameters.temperature }),
-      ...(parameters.seed === undefined ? {} : { seed: parameters.seed }),
-      ...(parameters.responseFormat === undefined ? {} : { response_format: parameters.responseFormat }),
+      ...definedFields({
+        temperature: parameters.temperature,
+        seed: parameters.seed,
+        response_format: parameters.responseFormat,
+      }),
       ...(this.#settings.stream === false ? {} : { stream: true, stream_options: { include_usage: true } }),
       ...extra,
       ...(Object.keys(octavo).length === 0 ? {} : { octavo }),
@@ -206,9 +208,4 @@ export function openAiTarget(settings: OpenAiTargetSettings): OpenAiTarget {
 
 function plainFailure({ code, httpStatus, message }: ServerFailure): Answer["failure"] {
   return { code, httpStatus, message };
-}
-
-/** Fields that are set: a case that says undefined leaves it to the run. */
-function defined(parameters: CaseParameters): CaseParameters {
-  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined));
 }

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { encodeSseJson, sseDone } from "@octavo/protocol";
-import { parseJson, recordOf } from "../http/json.js";
+import { asRecord, encodeSseJson, parseJson, sseDone } from "@octavo/protocol";
 
 export interface FakeRequest {
   readonly path: string;
@@ -14,13 +13,15 @@ export interface FakeRequest {
 
 export type FakeHandler = (request: FakeRequest, response: ServerResponse) => void | Promise<void>;
 
-export interface FakeServer extends AsyncDisposable {
+export interface FakeOpenAiServer extends AsyncDisposable {
   readonly baseUrl: string;
   readonly requests: readonly FakeRequest[];
 }
 
 /** A server on a free port that answers as a test wants, well or badly. Paths without a handler are 404. */
-export async function startFakeServer(handlers: Readonly<Record<string, FakeHandler>>): Promise<FakeServer> {
+export async function startFakeOpenAi(
+  handlers: Readonly<Record<string, FakeHandler>>,
+): Promise<FakeOpenAiServer> {
   const requests: FakeRequest[] = [];
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = [];
@@ -30,12 +31,12 @@ export async function startFakeServer(handlers: Readonly<Record<string, FakeHand
       const request: FakeRequest = {
         path,
         headers: incoming.headers,
-        body: recordOf(parseJson(Buffer.concat(chunks).toString("utf8"))?.value),
+        body: asRecord(parseJson(Buffer.concat(chunks).toString("utf8"))?.value),
         index: requests.filter((earlier) => earlier.path === path).length,
       };
       requests.push(request);
       const handler = handlers[path];
-      if (handler === undefined) sendJson(response, 404, { detail: "Not Found" });
+      if (handler === undefined) replyJson(response, 404, { detail: "Not Found" });
       else void Promise.resolve(handler(request, response)).catch(() => response.destroy());
     });
   });
@@ -53,7 +54,7 @@ export async function startFakeServer(handlers: Readonly<Record<string, FakeHand
   };
 }
 
-export function sendJson(
+export function replyJson(
   response: ServerResponse,
   status: number,
   value: unknown,
@@ -78,7 +79,7 @@ export function sendStream(
 }
 
 /** A chunk of a stream with a delta of the first choice. */
-export function chunk(delta: unknown, finishReason: string | null = null): unknown {
+export function completionChunk(delta: unknown, finishReason: string | null = null): unknown {
   return {
     id: "chatcmpl-1",
     object: "chat.completion.chunk",
@@ -88,7 +89,7 @@ export function chunk(delta: unknown, finishReason: string | null = null): unkno
 }
 
 /** A whole chat completion with this text. */
-export function completion(text: string, more: Readonly<Record<string, unknown>> = {}): unknown {
+export function chatCompletion(text: string, more: Readonly<Record<string, unknown>> = {}): unknown {
   return {
     id: "chatcmpl-1",
     object: "chat.completion",

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <string>
+
 #include "../core/isa.h"
 #include "../core/mapped_file.h"
 #include "../matrix/layout.h"
@@ -10,6 +13,7 @@
 #include "backend_thread.h"
 #include "handles.h"
 #include "node_addon.h"
+#include "output_fields.h"
 #include "packed_binding.h"
 #include "program_binding.h"
 #include "source_binding.h"
@@ -19,9 +23,39 @@ namespace octavo {
 
 namespace {
 
-/// Raised with any change to what is exported here or travels through it, together with `src/native/addon.ts`, so that
+/// Raised with any change to what is exported here or travels through it, together with `src/cpu/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 3;
+constexpr int kInterfaceVersion = 4;
+
+/// Of names with commas between them, their list.
+Napi::Array split(Napi::Env env, const std::string& names) {
+    Napi::Array list = Napi::Array::New(env);
+    for (size_t begin = 0; begin < names.size();) {
+        const size_t end = std::min(names.find(", ", begin), names.size());
+        list.Set(list.Length(), names.substr(begin, end - begin));
+        begin = end + 2;
+    }
+    return list;
+}
+
+/// What travels as an index, to be compared with `enumerations` of `src/cpu/enumerations.ts`.
+Napi::Object enumerations(Napi::Env env) {
+    std::string weight_types;
+    for (const WeightBlock& block : kWeightBlocks) {
+        weight_types += (weight_types.empty() ? "" : ", ") + std::string(block.name) + " " + std::to_string(block.columns) + " " +
+                        std::to_string(block.bytes);
+    }
+    Napi::Object all = Napi::Object::New(env);
+    all.Set("WeightType", split(env, weight_types));
+    all.Set("KvDtype", split(env, kKvDtypeNames));
+    all.Set("Activation", split(env, kActivationNames));
+    all.Set("Packing", split(env, kPackingNames));
+    all.Set("OutputKind", split(env, kOutputKindNames));
+    all.Set("OutputInteger", split(env, kOutputIntegerNames));
+    all.Set("OutputReal", split(env, kOutputRealNames));
+    all.Set("RowError", split(env, kRowErrorNames));
+    return all;
+}
 
 /// (numThreads) -> handle
 Napi::Value create_backend(const Napi::CallbackInfo& info) {
@@ -53,29 +87,31 @@ Napi::Object instruction_set(Napi::Env env) {
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("interfaceVersion", Napi::Number::New(env, kInterfaceVersion));
+    exports.Set("enumerations", enumerations(env));
     exports.Set("instructionSet", instruction_set(env));
-    exports.Set("createBackend", Napi::Function::New(env, create_backend));
-    exports.Set("closeBackend", Napi::Function::New(env, close_backend));
-    exports.Set("mapFile", Napi::Function::New(env, map_file));
-    exports.Set("createMatrix", Napi::Function::New(env, create_matrix));
-    exports.Set("packMore", Napi::Function::New(env, pack_more));
     exports.Set("packedLayoutVersion", Napi::Number::New(env, kPackedLayoutVersion));
-    exports.Set("packedBytes", Napi::Function::New(env, packed_bytes_of));
-    exports.Set("checksumMatrix", Napi::Function::New(env, checksum_matrix));
-    exports.Set("mapMatrix", Napi::Function::New(env, map_matrix));
-    exports.Set("createVector", Napi::Function::New(env, create_vector));
-    exports.Set("createKvCache", Napi::Function::New(env, create_kv_cache));
-    exports.Set("createSamplerState", Napi::Function::New(env, create_sampler_state));
-    exports.Set("compile", Napi::Function::New(env, compile_program));
-    exports.Set("createAdapter", Napi::Function::New(env, create_adapter));
-    exports.Set("execute", Napi::Function::New(env, execute_step));
-    exports.Set("releaseMappedFile", Napi::Function::New(env, release_handle<MappedFile>));
-    exports.Set("releaseMatrix", Napi::Function::New(env, release_handle<Matrix>));
-    exports.Set("releaseVector", Napi::Function::New(env, release_handle<const Vector>));
-    exports.Set("releaseProgram", Napi::Function::New(env, release_handle<Program>));
-    exports.Set("releaseAdapter", Napi::Function::New(env, release_handle<const Adapter>));
-    exports.Set("releaseKvCache", Napi::Function::New(env, release_handle<KvCache>));
-    exports.Set("releaseSamplerState", Napi::Function::New(env, release_handle<SamplerState>));
+    const auto add = [&](const char* name, auto function) { exports.Set(name, Napi::Function::New(env, function)); };
+    add("createBackend", create_backend);
+    add("closeBackend", close_backend);
+    add("mapFile", map_file);
+    add("createMatrix", create_matrix);
+    add("packMore", pack_more);
+    add("packedBytes", packed_bytes_of);
+    add("checksumMatrix", checksum_matrix);
+    add("mapMatrix", map_matrix);
+    add("createVector", create_vector);
+    add("createKvCache", create_kv_cache);
+    add("createSamplerState", create_sampler_state);
+    add("compile", compile_program);
+    add("createAdapter", create_adapter);
+    add("execute", execute_step);
+    add("releaseMappedFile", release_handle<MappedFile>);
+    add("releaseMatrix", release_handle<Matrix>);
+    add("releaseVector", release_handle<const Vector>);
+    add("releaseProgram", release_handle<Program>);
+    add("releaseAdapter", release_handle<const Adapter>);
+    add("releaseKvCache", release_handle<KvCache>);
+    add("releaseSamplerState", release_handle<SamplerState>);
     return exports;
 }
 

@@ -1,6 +1,7 @@
 #include "program_binding.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <string>
@@ -19,7 +20,25 @@ namespace {
 
 int64_t integer(const Napi::Object& object, const char* key) { return object.Get(key).As<Napi::Number>().Int64Value(); }
 
+int64_t integer_or(const Napi::Object& object, const char* key, int64_t otherwise) {
+    return object.Get(key).IsUndefined() ? otherwise : integer(object, key);
+}
+
 float real(const Napi::Object& object, const char* key) { return object.Get(key).As<Napi::Number>().FloatValue(); }
+
+float real_or(const Napi::Object& object, const char* key, float otherwise) {
+    return object.Get(key).IsUndefined() ? otherwise : real(object, key);
+}
+
+std::string text(const Napi::Object& object, const char* key) { return object.Get(key).As<Napi::String>().Utf8Value(); }
+
+Activation activation(const Napi::Object& op) {
+    const std::string name = text(op, "activation");
+    // As many commas stand before a name as enumerators before its own.
+    const std::string names = std::string(kActivationNames) + ",";
+    const auto at = static_cast<std::ptrdiff_t>(names.find(name + ","));
+    return static_cast<Activation>(std::count(names.begin(), names.begin() + at, ','));
+}
 
 std::vector<int32_t> integers(const Napi::Value& value) {
     const Napi::Int32Array array = value.As<Napi::Int32Array>();
@@ -37,19 +56,18 @@ BufferSpan span(const Napi::Object& object, const char* key) {
 class ProgramReader {
 public:
     Op read(const Napi::Object& op) {
-        const std::string name = op.Get("op").As<Napi::String>().Utf8Value();
+        const std::string name = text(op, "op");
         if (name == "embedding") {
-            return EmbeddingOp{unwrap<Matrix>(op.Get("weight")), span(op, "out"), real(op, "scale")};
+            return EmbeddingOp{unwrap<Matrix>(op.Get("weight")), span(op, "out"), real_or(op, "scale", 1.0f)};
         }
         if (name == "rms_norm") {
-            return RmsNormOp{span(op, "in"),     span(op, "out"),
-                             span(op, "residual"), unwrap<const Vector>(op.Get("weight")),
-                             real(op, "eps"),    real(op, "weightOffset"),
-                             integer(op, "groupSize")};
+            const BufferSpan in = span(op, "in");
+            return RmsNormOp{in, span(op, "out"), span(op, "residual"), unwrap<const Vector>(op.Get("weight")), real(op, "eps"),
+                             real_or(op, "weightOffset", 0.0f), integer_or(op, "groupSize", in.width)};
         }
         if (name == "linear") {
             return LinearOp{span(op, "in"), span(op, "out"), unwrap<Matrix>(op.Get("weight")),
-                            unwrap_or_null<const Vector>(op.Get("bias")), static_cast<int32_t>(integer(op, "site"))};
+                            unwrap_or_null<const Vector>(op.Get("bias")), static_cast<int32_t>(integer_or(op, "site", -1))};
         }
         if (name == "rope") return RopeOp{span(op, "on"), integer(op, "headDim"), table(op.Get("rope").As<Napi::Object>())};
         if (name == "attention") {
@@ -59,25 +77,26 @@ public:
                                span(op, "out"),
                                integer(op, "layer"),
                                {integer(op, "numHeads"), integer(op, "numKvHeads"), integer(op, "headDim"),
-                                real(op, "scale"), real(op, "softCap"), integer(op, "slidingWindow")},
+                                real(op, "scale"), real_or(op, "softCap", 0.0f), integer_or(op, "slidingWindow", 0)},
                                unwrap_or_null<const Vector>(op.Get("sinks"))};
         }
         if (name == "gated_activation") {
-            return GatedActivationOp{span(op, "in"), span(op, "out"), static_cast<Activation>(integer(op, "activation"))};
+            return GatedActivationOp{span(op, "in"), span(op, "out"), activation(op)};
         }
         if (name == "experts") return experts(op);
         if (name == "sigmoid_gate") return SigmoidGateOp{span(op, "in"), span(op, "on")};
         if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
         if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor")};
-        return GatherOp{span(op, "in"), span(op, "out")};
+        if (name == "gather") return GatherOp{span(op, "in"), span(op, "out")};
+        throw Napi::Error::New(op.Env(), "the kernels know no op " + name);
     }
 
     std::vector<RopeSpec> take_ropes() { return std::move(ropes_); }
 
 private:
     static ExpertsOp experts(const Napi::Object& op) {
-        ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, integer(op, "topK"), op.Get("amongChosen").ToBoolean(),
-                       static_cast<Activation>(integer(op, "activation"))};
+        ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, integer(op, "topK"), text(op, "softmaxOver") == "chosen",
+                       activation(op)};
         const Napi::Array list = op.Get("experts").As<Napi::Array>();
         for (uint32_t i = 0; i < list.Length(); i++) {
             const Napi::Object expert = list.Get(i).As<Napi::Object>();
@@ -93,7 +112,7 @@ private:
         const Napi::Float32Array frequencies = rope.Get("inverseFrequencies").As<Napi::Float32Array>();
         RopeSpec spec{{frequencies.Data(), frequencies.Data() + frequencies.ElementLength()},
                       real(rope, "attentionFactor"),
-                      static_cast<RopeLayout>(integer(rope, "layout"))};
+                      text(rope, "layout") == "neox" ? RopeLayout::neox : RopeLayout::interleaved};
         const auto known = std::find(ropes_.begin(), ropes_.end(), spec);
         if (known != ropes_.end()) return static_cast<int32_t>(known - ropes_.begin());
         ropes_.push_back(std::move(spec));
@@ -118,7 +137,7 @@ Napi::Value compile_program(const Napi::CallbackInfo& info) {
     for (uint32_t i = 0; i < width_list.Length(); i++) widths.push_back(width_list.Get(i).As<Napi::Number>().Int64Value());
     const Napi::Object head = spec.Get("head").As<Napi::Object>();
     OutputHead output_head{unwrap<Matrix>(head.Get("weight")), unwrap_or_null<const Vector>(head.Get("bias")),
-                           real(head, "scale"), real(head, "softCap")};
+                           real_or(head, "scale", 1.0f), real_or(head, "softCap", 0.0f)};
     try {
         return wrap(env, std::make_shared<Program>(widths, std::move(ops), reader.take_ropes(), span(spec, "hidden"),
                                                    std::move(output_head), integer(spec, "maxTokens")));

@@ -3,7 +3,7 @@
 
 namespace octavo {
 
-// Face: packages/kernels/src/native/addon.ts.
+// Face: packages/kernels/src/cpu/addon.ts.
 Napi::Value compile_program(const Napi::CallbackInfo& info);
 Napi::Value create_kv_cache(const Napi::CallbackInfo& info);
 Napi::Value create_sampler_state(const Napi::CallbackInfo& info);

@@ -45,11 +45,8 @@ Bytes read_bytes(const Napi::Object& source) {
     return bytes;
 }
 
-/// `MatrixOptions` of backend.ts.
-enum class Packing { now, never, later };
-
 std::unique_ptr<Matrix> make_matrix(Packing packing, const std::vector<MatrixSource>& sources, ThreadPool& pool) {
-    if (packing == Packing::never) return Matrix::in_place_or_packed(sources, pool);
+    if (packing == Packing::in_place) return Matrix::in_place_or_packed(sources, pool);
     return packing == Packing::later ? Matrix::pack_later(sources, pool) : Matrix::pack(sources, pool);
 }
 
@@ -149,11 +146,9 @@ private:
     size_t num_packed_ = 0;
 };
 
-enum class VectorType { f32, f16, bf16 };
-
-void append_floats(VectorType type, const uint8_t* data, size_t length, Vector& out) {
+void append_floats(WeightType type, const uint8_t* data, size_t length, Vector& out) {
     for (size_t i = 0; i < length; i++) {
-        if (type == VectorType::f32) {
+        if (type == WeightType::f32) {
             float value;
             std::memcpy(&value, data + 4 * i, sizeof value);
             out.push_back(value);
@@ -161,7 +156,7 @@ void append_floats(VectorType type, const uint8_t* data, size_t length, Vector& 
         }
         uint16_t half;
         std::memcpy(&half, data + 2 * i, sizeof half);
-        out.push_back(type == VectorType::f16 ? f16_to_f32(half) : bf16_to_f32(half));
+        out.push_back(type == WeightType::f16 ? f16_to_f32(half) : bf16_to_f32(half));
     }
 }
 
@@ -207,7 +202,7 @@ Napi::Value create_vector(const Napi::CallbackInfo& info) {
     for (uint32_t i = 0; i < sources.Length(); i++) {
         const Napi::Object source = sources.Get(i).As<Napi::Object>();
         const Bytes bytes = read_bytes(source.Get("bytes").As<Napi::Object>());
-        const auto type = static_cast<VectorType>(source.Get("type").As<Napi::Number>().Int32Value());
+        const auto type = static_cast<WeightType>(source.Get("type").As<Napi::Number>().Int32Value());
         const size_t begin = vector->size();
         append_floats(type, bytes.data, static_cast<size_t>(source.Get("length").As<Napi::Number>().Int64Value()), *vector);
         for (size_t k = begin; k < vector->size(); k++) {

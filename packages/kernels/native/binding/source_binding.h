@@ -1,9 +1,13 @@
 #pragma once
+#include "../core/enumeration.h"
 #include "node_addon.h"
 
 namespace octavo {
 
-// Face: packages/kernels/src/native/addon.ts.
+/// `MatrixOptions` of backend.ts.
+OCTAVO_ENUMERATION(Packing, now, in_place, later);
+
+// Face: packages/kernels/src/cpu/addon.ts.
 Napi::Value map_file(const Napi::CallbackInfo& info);
 Napi::Value create_matrix(const Napi::CallbackInfo& info);
 Napi::Value pack_more(const Napi::CallbackInfo& info);

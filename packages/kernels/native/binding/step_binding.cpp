@@ -11,6 +11,7 @@
 #include "backend_thread.h"
 #include "failure.h"
 #include "handles.h"
+#include "output_fields.h"
 
 namespace octavo {
 
@@ -135,10 +136,6 @@ void copy_integers(const Napi::Object& plan, const char* key, std::vector<int32_
     out.assign(array.Data(), array.Data() + (count < 0 ? static_cast<int64_t>(array.ElementLength()) : count));
 }
 
-// Encoded by packages/kernels/src/native/encode-outputs.ts.
-constexpr size_t integers_per_row = 10;
-constexpr size_t reals_per_row = 3;
-
 /// Copies masks, all of one length, one after another; returns that length.
 size_t copy_masks(const Napi::Array& masks, std::vector<uint32_t>& out) {
     out.clear();
@@ -162,29 +159,31 @@ void read_outputs(const Napi::Object& rows, const std::vector<int32_t>& output_t
     plan.outputs.clear();
     plan.states.clear();
     int32_t first_id = 0;
-    for (size_t i = 0; i < output_tokens.size(); i++, row_integers += integers_per_row, row_reals += reals_per_row) {
+    for (size_t i = 0; i < output_tokens.size(); i++, row_integers += num_output_integers, row_reals += num_output_reals) {
+        const auto integer = [&](OutputInteger field) { return row_integers[static_cast<size_t>(field)]; };
+        const auto real = [&](OutputReal field) { return row_reals[static_cast<size_t>(field)]; };
         OutputRow row{};
-        row.kind = static_cast<OutputRow::Kind>(row_integers[0]);
+        row.kind = static_cast<OutputKind>(integer(OutputInteger::kind));
         row.token = output_tokens[i];
-        row.target = row_integers[1];
-        row.wants_logprobs = row_integers[2] >= 0;
-        row.num_top = row_integers[2] > 0 ? row_integers[2] : 0;
+        row.target = integer(OutputInteger::target);
+        row.wants_logprobs = integer(OutputInteger::numTop) >= 0;
+        row.num_top = integer(OutputInteger::numTop) > 0 ? integer(OutputInteger::numTop) : 0;
         row.first_id = first_id;
-        row.num_ids = row_integers[3];
+        row.num_ids = integer(OutputInteger::numIds);
         first_id += row.num_ids;
-        row.sampling.top_k = row_integers[4];
-        row.sampling.index = static_cast<uint64_t>(static_cast<uint32_t>(row_integers[5]));
-        row.sampling.suppress_stops = row_integers[6] != 0;
-        if (row_integers[7] >= 0) {
-            plan.states.push_back(unwrap<SamplerState>(states.Get(static_cast<uint32_t>(row_integers[7]))));
+        row.sampling.top_k = integer(OutputInteger::topK);
+        row.sampling.index = static_cast<uint64_t>(static_cast<uint32_t>(integer(OutputInteger::index)));
+        row.sampling.suppress_stops = integer(OutputInteger::suppressStops) != 0;
+        if (integer(OutputInteger::state) >= 0) {
+            plan.states.push_back(unwrap<SamplerState>(states.Get(static_cast<uint32_t>(integer(OutputInteger::state)))));
             row.sampling.state = plan.states.back().get();
         }
-        if (row_integers[8] >= 0) row.sampling.mask = plan.masks.data() + static_cast<size_t>(row_integers[8]) * mask_words;
-        row.after_draft = (row_integers[9] & 1) != 0;
-        row.wants_digest = (row_integers[9] & 2) != 0;
-        row.sampling.temperature = row_reals[0];
-        row.sampling.top_p = row_reals[1];
-        row.sampling.min_p = row_reals[2];
+        if (integer(OutputInteger::mask) >= 0) row.sampling.mask = plan.masks.data() + static_cast<size_t>(integer(OutputInteger::mask)) * mask_words;
+        row.after_draft = integer(OutputInteger::afterDraft) != 0;
+        row.wants_digest = integer(OutputInteger::wantDigest) != 0;
+        row.sampling.temperature = real(OutputReal::temperature);
+        row.sampling.top_p = real(OutputReal::topP);
+        row.sampling.min_p = real(OutputReal::minP);
         row.sampling.seed = seeds[i];
         plan.outputs.push_back(row);
     }

@@ -3,7 +3,7 @@
 
 namespace octavo {
 
-// Face: packages/kernels/src/native/addon.ts.
+// Face: packages/kernels/src/cpu/addon.ts.
 Napi::Value execute_step(const Napi::CallbackInfo& info);
 
 }  // namespace octavo

@@ -42,8 +42,8 @@ struct Range {
     int64_t end;
 };
 
-/// What is left of a run of chunks: its owner takes them from the front, others from the back. A quarter of them at a time: taking
-/// waits for the memory that is on its way, so it should be rare, and what is taken last should be small.
+/// What is left of a run of chunks: its owner takes from the front, other threads steal from the back, a quarter at a time. Taking
+/// waits for outstanding memory accesses, so it should be rare; what is taken last should be small.
 class alignas(64) Share {
 public:
     void set(Range range) { left_.store(pack(range), std::memory_order_relaxed); }

@@ -20,7 +20,7 @@ public:
     void run(FunctionRef<void(int, int)> fn);
 
     /// Splits [0, count) into chunks of `grain`; fn(begin, end, thread_index) gets one or several neighbours. Each thread has a run
-    /// of them, so that it reads memory straight on, and takes from the ends of the others' runs when it is through.
+    /// of its own, so that it reads memory in order, and steals from the ends of the others' runs when it has finished.
     /// What is computed for an index may not depend on the chunking.
     void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t, int)> fn);
 

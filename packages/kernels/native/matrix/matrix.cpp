@@ -3,46 +3,18 @@
 #include <algorithm>
 
 #include "../core/isa.h"
-#include "coded_matrix.h"
-#include "float_matrix.h"
-#include "in_place_matrix.h"
+#include "codebook/codebook_matrix.h"
+#include "float/float_matrix.h"
+#include "in_place/in_place_matrix.h"
 #include "layout.h"
 #include "ordered_matrix.h"
-#include "quantised_pack.h"
+#include "quantised/quantised_packer.h"
 
 namespace octavo {
 
-const QuantisedKernelTable& quantised_kernels() {
-    switch (active_isa()) {
-#if defined(__x86_64__)
-        case Isa::avx512:
-            return quantised_kernels_avx512();
-        case Isa::avx2:
-            return quantised_kernels_avx2();
-#elif defined(__aarch64__)
-        case Isa::neon:
-            return quantised_kernels_neon();
-#endif
-        default:
-            return quantised_kernels_scalar();
-    }
-}
+const QuantisedKernelTable& quantised_kernels() { return OCTAVO_ACTIVE_KERNELS(quantised_kernels); }
 
-const FloatKernelTable& float_kernels() {
-    switch (active_isa()) {
-#if defined(__x86_64__)
-        case Isa::avx512:
-            return has_avx512_bf16() ? float_kernels_avx512_bf16() : float_kernels_avx512();
-        case Isa::avx2:
-            return float_kernels_avx2();
-#elif defined(__aarch64__)
-        case Isa::neon:
-            return float_kernels_neon();
-#endif
-        default:
-            return float_kernels_scalar();
-    }
-}
+const FloatKernelTable& float_kernels() { return OCTAVO_ACTIVE_KERNELS(float_kernels); }
 
 bool Matrix::can_gate() const { return rows() % (2 * kPanelRows) == 0; }
 
@@ -76,7 +48,7 @@ namespace {
 
 bool is_quantised(const MatrixSource& source) {
     if (source.type == WeightType::uint8) return is_plain_uint8(source);
-    return !is_float(source.type) && !is_coded(source.type);
+    return !is_float(source.type) && !is_codebook(source.type);
 }
 
 std::unique_ptr<Matrix> pack_quantised(const QuantisedPacker& packer, ThreadPool& pool) {
@@ -107,7 +79,7 @@ std::unique_ptr<Matrix> Matrix::pack(const std::vector<MatrixSource>& sources, T
     if (is_float(stack.type())) return std::make_unique<FloatMatrix>(stack, pool);
     const std::vector<int32_t>& order = sources.front().column_order;
     if (is_quantised(sources.front())) return in_column_order(pack_quantised(QuantisedPacker(sources), pool), order);
-    return in_column_order(std::make_unique<CodedMatrix>(stack, pool), order);
+    return in_column_order(std::make_unique<CodebookMatrix>(stack, pool), order);
 }
 
 }  // namespace octavo

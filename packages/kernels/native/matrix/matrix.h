@@ -9,11 +9,9 @@
 #include "../core/mapped_file.h"
 #include "../core/function_ref.h"
 #include "../core/thread_pool.h"
+#include "weight_types.h"
 
 namespace octavo {
-
-enum class WeightType { f32, f16, bf16, q4_0, q5_0, q8_0, q4_k, q5_k, q6_k, int8, int4, f8_e4m3, uint8, table4,
-                        q4_1, q5_1, q2_k, q3_k, iq4_nl, iq4_xs, mxfp4, int2, int3 };
 
 /// A matrix [rows, cols] as it lies on disk, row-major; `scales`, `zeros` and `group` as backend.ts says.
 /// Pointers need no alignment.
@@ -61,7 +59,7 @@ struct RowEncoding {
     /// `rounded`: f32 that bf16 holds.
     enum class Kind { plain, rounded, bf16, int8 };
     Kind kind;
-    /// int8: tells apart what is kept beside the codes.
+    /// int8: which corrections are kept with the codes.
     int corrections;
     int64_t cols;
     /// The permutation that columns were put through first; null when in order.
@@ -98,20 +96,20 @@ public:
     static std::unique_ptr<Matrix> pack(const std::vector<MatrixSource>& sources, ThreadPool& pool);
     /// As pack, but a matrix that can be multiplied as it lies in its mapped files is left there, see InPlaceMatrix.
     static std::unique_ptr<Matrix> in_place_or_packed(const std::vector<MatrixSource>& sources, ThreadPool& pool);
-    /// As pack, but a matrix that can be multiplied out of its mapped files meanwhile is only checked, and packed by pack_more. Its
-    /// products are the same, bit for bit, before, during and after.
+    /// As pack, but a matrix that can be multiplied out of its mapped files is only checked here and packed later, by pack_more. Its
+    /// products have the same bits before, during and after packing.
     static std::unique_ptr<Matrix> pack_later(const std::vector<MatrixSource>& sources, ThreadPool& pool);
     virtual ~Matrix() = default;
 
     virtual int64_t rows() const = 0;
     virtual int64_t cols() const = 0;
-    /// The packed bytes, of which there are bytes(); null where they alone do not make the matrix, or are not all there yet.
-    /// Any thread may ask.
+    /// The packed bytes, bytes() of them; null when they do not describe the whole matrix or packing is not finished. May be called
+    /// from any thread.
     virtual const uint8_t* packed() const { return nullptr; }
     virtual size_t bytes() const = 0;
     /// Whether the sources' files are still read when the matrix is multiplied.
     virtual bool reads_files() const { return false; }
-    /// Packs about so many bytes more, while nobody multiplies. Returns how many it were; 0: nothing is left to pack.
+    /// Packs about this many more bytes; not to be called during a product. Returns how many were packed, 0 when nothing is left.
     virtual size_t pack_more(size_t, ThreadPool&) { return 0; }
 
     virtual RowEncoding encoding() const = 0;

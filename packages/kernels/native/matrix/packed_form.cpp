@@ -5,23 +5,18 @@
 #include <stdexcept>
 #include <vector>
 
-#include "float_matrix.h"
-#include "float_pack.h"
-#include "quantised_matrix.h"
+#include "float/float_matrix.h"
+#include "float/float_pack.h"
+#include "quantised/quantised_matrix.h"
 #include "source.h"
 
 namespace octavo {
 
 namespace {
 
-bool has_scales_apart(WeightType type) {
-    return type == WeightType::int2 || type == WeightType::int3 || type == WeightType::int4 || type == WeightType::int8 ||
-           type == WeightType::uint8;
-}
-
 bool is_possible(const PackedForm& form) {
-    if (is_coded(form.type) || form.rows < 1 || form.cols < 1 || form.cols % column_unit(form.type) != 0) return false;
-    if (!has_scales_apart(form.type)) return true;
+    if (is_codebook(form.type) || form.rows < 1 || form.cols < 1 || form.cols % block_of(form.type).columns != 0) return false;
+    if (!has_plain_groups(form.type) && form.type != WeightType::uint8) return true;
     return form.group >= kGroup && form.group % kGroup == 0 && form.cols % form.group == 0;
 }
 

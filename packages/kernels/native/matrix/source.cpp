@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "source_blocks.h"
+#include "layout.h"
+
 
 namespace octavo {
 
@@ -16,19 +17,14 @@ constexpr int64_t kCheckBytes = int64_t{2} << 20;
     throw std::runtime_error("tensor " + source.name + ": " + what);
 }
 
-/// Integers with scales of their own beside them, in groups of whole units of packing.
-bool has_plain_groups(WeightType type) {
-    return type == WeightType::int2 || type == WeightType::int3 || type == WeightType::int4 || type == WeightType::int8;
-}
-
 void check(const MatrixSource& source, const MatrixSource& first) {
     if (source.rows < 1 || source.cols < 1 || source.values == nullptr) fail(source, "is empty");
     if (source.type != first.type || source.cols != first.cols || source.group != first.group) {
         fail(source, "cannot be stacked on " + first.name + ": type, columns or group size differ");
     }
-    if (source.cols % column_unit(source.type) != 0) {
-        fail(source, std::string(weight_type_name(source.type)) + " needs columns in multiples of " +
-                         std::to_string(column_unit(source.type)) + ", not " + std::to_string(source.cols));
+    if (source.cols % block_of(source.type).columns != 0) {
+        fail(source, std::string(block_of(source.type).name) + " needs columns in multiples of " +
+                         std::to_string(block_of(source.type).columns) + ", not " + std::to_string(source.cols));
     }
     if (has_plain_groups(source.type)) {
         if (source.scales == nullptr) fail(source, "has no scales");
@@ -48,92 +44,20 @@ void check(const MatrixSource& source, const MatrixSource& first) {
 
 }  // namespace
 
-const char* weight_type_name(WeightType type) {
-    static constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "q4_0", "q5_0", "q8_0",
-                                             "q4_k", "q5_k", "q6_k", "int8", "int4",
-                                             "f8_e4m3", "uint8", "table4", "q4_1", "q5_1", "q2_k",
-                                             "q3_k", "iq4_nl", "iq4_xs", "mxfp4", "int2", "int3"};
-    return kNames[static_cast<int>(type)];
-}
-
-int64_t column_unit(WeightType type) {
-    switch (type) {
-        case WeightType::f32:
-        case WeightType::f16:
-        case WeightType::bf16:
-        case WeightType::f8_e4m3:
-        case WeightType::uint8:
-            return 1;
-        case WeightType::table4:
-            return 2;
-        case WeightType::q4_k:
-        case WeightType::q5_k:
-        case WeightType::q6_k:
-        case WeightType::q2_k:
-        case WeightType::q3_k:
-        case WeightType::iq4_xs:
-            return kSuperColumns;
-        default:
-            return kGroup;
-    }
+bool has_plain_groups(WeightType type) {
+    return type == WeightType::int2 || type == WeightType::int3 || type == WeightType::int4 || type == WeightType::int8;
 }
 
 bool is_float(WeightType type) { return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16; }
 
-bool is_coded(WeightType type) { return type == WeightType::f8_e4m3 || type == WeightType::table4; }
+bool is_codebook(WeightType type) { return type == WeightType::f8_e4m3 || type == WeightType::table4; }
 
 bool is_plain_uint8(const MatrixSource& source) {
     return source.type == WeightType::uint8 && source.scale_rows == 0 && source.group % kGroup == 0 &&
            source.cols % source.group == 0;
 }
 
-int64_t source_row_bytes(WeightType type, int64_t cols) {
-    switch (type) {
-        case WeightType::f32:
-            return cols * 4;
-        case WeightType::f16:
-        case WeightType::bf16:
-            return cols * 2;
-        case WeightType::q4_0:
-            return cols / kGroup * BlocksQ4_0::kBytes;
-        case WeightType::q5_0:
-            return cols / kGroup * BlocksQ5_0::kBytes;
-        case WeightType::q8_0:
-            return cols / kGroup * BlocksQ8_0::kBytes;
-        case WeightType::q4_k:
-            return cols / kSuperColumns * BlocksQ4_K::kBytes;
-        case WeightType::q5_k:
-            return cols / kSuperColumns * BlocksQ5_K::kBytes;
-        case WeightType::q6_k:
-            return cols / kSuperColumns * BlocksQ6_K::kBytes;
-        case WeightType::q4_1:
-            return cols / kGroup * BlocksQ4_1::kBytes;
-        case WeightType::q5_1:
-            return cols / kGroup * BlocksQ5_1::kBytes;
-        case WeightType::q2_k:
-            return cols / kSuperColumns * BlocksQ2_K::kBytes;
-        case WeightType::q3_k:
-            return cols / kSuperColumns * BlocksQ3_K::kBytes;
-        case WeightType::iq4_nl:
-            return cols / kGroup * BlocksQ4_0::kBytes;
-        case WeightType::iq4_xs:
-            return cols / kSuperColumns * BlocksIQ4_XS::kBytes;
-        case WeightType::mxfp4:
-            return cols / kGroup * BlocksMXFP4::kBytes;
-        case WeightType::int2:
-            return cols / kGroup * BlocksInt2::kBytes;
-        case WeightType::int3:
-            return cols / kGroup * BlocksInt3::kBytes;
-        case WeightType::int8:
-        case WeightType::f8_e4m3:
-        case WeightType::uint8:
-            return cols;
-        case WeightType::int4:
-        case WeightType::table4:
-            return cols / 2;
-    }
-    return 0;
-}
+int64_t source_row_bytes(WeightType type, int64_t cols) { return cols / block_of(type).columns * block_of(type).bytes; }
 
 SourceStack::SourceStack(const std::vector<MatrixSource>& sources) : sources_(sources) {
     if (sources.empty()) throw std::runtime_error("a matrix needs at least one source");

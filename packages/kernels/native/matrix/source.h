@@ -8,17 +8,15 @@
 
 namespace octavo {
 
-const char* weight_type_name(WeightType type);
-
-/// Columns come in multiples of this.
-int64_t column_unit(WeightType type);
+/// Integers with scales of their own beside them, in groups of whole units of packing.
+bool has_plain_groups(WeightType type);
 
 bool is_float(WeightType type);
 
-/// Whether CodedMatrix alone takes them: packed bytes do not make such a matrix.
-bool is_coded(WeightType type);
+/// Whether CodebookMatrix alone takes them: packed bytes do not make such a matrix.
+bool is_codebook(WeightType type);
 
-/// Whether these are bytes in groups that the integer kernels take; CodedMatrix takes other groups.
+/// Whether these are bytes in groups that the integer kernels take; CodebookMatrix takes other groups.
 bool is_plain_uint8(const MatrixSource& source);
 
 /// Bytes of one row of `values`.

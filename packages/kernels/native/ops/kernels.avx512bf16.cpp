@@ -1,10 +1,10 @@
-#include "simd_avx512.h"
+#include "../simd/avx512.h"
 
+#include "attention/attention_bf16.h"
 #include "kernel_table.h"
 
-#include "attention_bf16.h"
-
 namespace octavo {
-extern const OpKernels kernels_avx512_bf16;
-const OpKernels kernels_avx512_bf16 = make_kernel_table(attend_pairs, pack_query_pairs, store_kv_pairs);
+
+const OpKernels op_kernels_avx512_bf16 = make_kernel_table(attend_pairs, pack_query_pairs, store_kv_pairs);
+
 }  // namespace octavo

@@ -2,11 +2,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../core/enumeration.h"
+#include "../core/isa.h"
+
 namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
-enum class Activation { silu, gelu, gelu_tanh, clamped_swiglu };
-enum class KvDtype { f32, f16, bf16, int8 };
+OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu);
+OCTAVO_ENUMERATION(KvDtype, f32, f16, bf16, int8);
 
 inline size_t kv_element_bytes(KvDtype dtype) {
     switch (dtype) {
@@ -130,7 +133,8 @@ struct OpKernels {
     int64_t (*collect)(const float* x, int64_t count, float threshold, int32_t* indices, float* values);
 };
 
-/// The table of the active instruction set.
+OCTAVO_DECLARE_KERNELS(OpKernels, op_kernels);
+/// The table for active_isa().
 const OpKernels& op_kernels();
 
 }  // namespace octavo

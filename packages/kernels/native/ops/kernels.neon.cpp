@@ -1,8 +1,9 @@
-#include "simd_neon.h"
+#include "../simd/neon.h"
 
 #include "kernel_table.h"
 
 namespace octavo {
-extern const OpKernels kernels_neon;
-const OpKernels kernels_neon = make_kernel_table();
+
+const OpKernels op_kernels_neon = make_kernel_table();
+
 }  // namespace octavo

@@ -2,9 +2,10 @@
 #include "row_kernels.h"
 
 // Passes over a row of logits.
+namespace octavo {
 namespace {
 
-constexpr int64_t run_length = octavo::logit_run;
+constexpr int64_t run_length = logit_run;
 
 inline Lanes first_lanes_set(int64_t count) {
     return count >= Vec::width ? ~Lanes{0} : (Lanes{1} << count) - 1u;
@@ -108,3 +109,4 @@ int64_t collect(const float* x, int64_t count, float threshold, int32_t* indices
 }
 
 }  // namespace
+}  // namespace octavo

@@ -1,7 +1,8 @@
 #pragma once
 #include "kernels.h"
-#include "vector_math.h"
+#include "../simd/math.h"
 
+namespace octavo {
 namespace {
 
 inline Vec load_up_to(const float* p, int64_t count) {
@@ -78,10 +79,10 @@ void rms_norm(const float* in, const float* weight, float weight_offset, float e
 }
 
 void rope(float* on, int64_t num_heads, int64_t head_dim, const float* cos, const float* sin, int64_t pairs,
-          octavo::RopeLayout layout) {
+          RopeLayout layout) {
     for (int64_t head = 0; head < num_heads; head++) {
         float* x = on + head * head_dim;
-        if (layout == octavo::RopeLayout::neox) {
+        if (layout == RopeLayout::neox) {
             for (int64_t i = 0; i < pairs; i += Vec::width) {
                 const int64_t left = pairs - i;
                 const Vec a = load_up_to(x + i, left);
@@ -136,17 +137,18 @@ void clamped_swiglu(const float* in, const float* up, float* out, int64_t width)
     }
 }
 
-void gated_activation(octavo::Activation activation, const float* in, const float* up, float* out, int64_t width) {
+void gated_activation(Activation activation, const float* in, const float* up, float* out, int64_t width) {
     switch (activation) {
-        case octavo::Activation::silu:
+        case Activation::silu:
             return gate([](Vec x) { return silu(x); }, in, up, out, width);
-        case octavo::Activation::gelu:
+        case Activation::gelu:
             return gate([](Vec x) { return gelu(x); }, in, up, out, width);
-        case octavo::Activation::gelu_tanh:
+        case Activation::gelu_tanh:
             return gate([](Vec x) { return gelu_tanh(x); }, in, up, out, width);
-        case octavo::Activation::clamped_swiglu:
+        case Activation::clamped_swiglu:
             return clamped_swiglu(in, up, out, width);
     }
 }
 
 }  // namespace
+}  // namespace octavo

@@ -5,7 +5,7 @@
 
 #include "../core/thread_pool.h"
 #include "../matrix/matrix.h"
-#include "../ops/attention.h"
+#include "../ops/attention/attention.h"
 #include "step_plan.h"
 
 namespace octavo {
@@ -36,7 +36,7 @@ struct Adapter {
     }
 };
 
-/// Adds to a step's linears what the adapters of its sequences say. Rows of one adapter are multiplied together; what is added
+/// Adds the adapters of a step's sequences to its linears. Rows of one adapter are multiplied together; what is added
 /// to a row depends on that row and its adapter alone, and rows without an adapter are left as they are.
 class AdapterRunner {
 public:

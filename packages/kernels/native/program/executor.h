@@ -30,20 +30,6 @@ private:
     };
     static constexpr BufferSpan kNoSpan{-1, 0, 0};
 
-    /// Room for the step's rows as `matrix` takes them.
-    void* encoded_rows(const Matrix& matrix, const Step& step);
-    void run_op(const EmbeddingOp& op, Step& step);
-    void run_op(const RmsNormOp& op, Step& step);
-    void run_op(const LinearOp& op, Step& step);
-    void run_op(const RopeOp& op, Step& step);
-    void run_op(const AttentionOp& op, Step& step);
-    void run_op(const GatedActivationOp& op, Step& step);
-    void run_op(const ExpertsOp& op, Step& step);
-    void run_op(const SigmoidGateOp& op, Step& step);
-    void run_op(const AddOp& op, Step& step);
-    void run_op(const ScaleOp& op, Step& step);
-    void run_op(const GatherOp& op, Step& step);
-
     ThreadPool& pool_;
     Workspace workspace_;
     EncodedSpan encoded_{kNoSpan, {}};

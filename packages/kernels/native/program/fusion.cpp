@@ -1,43 +1,28 @@
 #include "fusion.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <variant>
 
 namespace octavo {
 
 namespace {
 
-bool among(std::initializer_list<BufferSpan> spans, int32_t buffer) {
+template <class Spans>
+bool has_buffer(const Spans& spans, int32_t buffer) {
     return std::any_of(spans.begin(), spans.end(), [&](const BufferSpan& span) { return span.buffer == buffer; });
 }
 
-struct Reads {
-    int32_t buffer;
-    bool operator()(const EmbeddingOp&) const { return false; }
-    bool operator()(const RmsNormOp& op) const { return among({op.in, op.residual}, buffer); }
-    bool operator()(const LinearOp& op) const { return among({op.in}, buffer); }
-    bool operator()(const RopeOp& op) const { return among({op.on}, buffer); }
-    bool operator()(const AttentionOp& op) const { return among({op.q, op.k, op.v}, buffer); }
-    bool operator()(const GatedActivationOp& op) const { return among({op.in}, buffer); }
-    bool operator()(const ExpertsOp& op) const { return among({op.in, op.scores}, buffer); }
-    bool operator()(const SigmoidGateOp& op) const { return among({op.in, op.on}, buffer); }
-    bool operator()(const AddOp& op) const { return among({op.in, op.out}, buffer); }
-    bool operator()(const ScaleOp& op) const { return among({op.on}, buffer); }
-    bool operator()(const GatherOp& op) const { return among({op.in}, buffer); }
-};
+}  // namespace
 
-struct Writes {
-    int32_t buffer;
-    bool operator()(const RmsNormOp& op) const { return among({op.out, op.residual}, buffer); }
-    bool operator()(const RopeOp& op) const { return among({op.on}, buffer); }
-    bool operator()(const SigmoidGateOp& op) const { return among({op.on}, buffer); }
-    bool operator()(const ScaleOp& op) const { return among({op.on}, buffer); }
-    template <class Other>
-    bool operator()(const Other& op) const {
-        return among({op.out}, buffer);
-    }
-};
+bool reads(const Op& op, int32_t buffer) {
+    return std::visit([&](const auto& specific) { return has_buffer(specific.reads(), buffer); }, op);
+}
+
+bool writes(const Op& op, int32_t buffer) {
+    return std::visit([&](const auto& specific) { return has_buffer(specific.writes(), buffer); }, op);
+}
+
+namespace {
 
 /// The gated activation of all that the linear `ops[index]` gives, when it comes next and is alone in reading that buffer.
 const GatedActivationOp* gate_of(const std::vector<Op>& ops, size_t index, const BufferSpan& hidden) {
@@ -70,10 +55,6 @@ std::shared_ptr<const Matrix> reader_of(const std::vector<Op>& ops, size_t index
 }
 
 }  // namespace
-
-bool reads(const Op& op, int32_t buffer) { return std::visit(Reads{buffer}, op); }
-
-bool writes(const Op& op, int32_t buffer) { return std::visit(Writes{buffer}, op); }
 
 void fuse(std::vector<Op>& ops, const BufferSpan& hidden) {
     std::vector<Op> fused;

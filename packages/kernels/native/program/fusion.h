@@ -10,8 +10,8 @@ namespace octavo {
 bool reads(const Op& op, int32_t buffer);
 bool writes(const Op& op, int32_t buffer);
 
-/// Joins ops whose intermediate values nobody else sees, so that they stay in the nearest cache; results are the same bits.
-/// A linear and the gated activation of its whole output become one op, and a norm learns which matrix its output is for.
+/// Fuses ops whose intermediate values no other op reads, so that they stay in the first-level cache; results are the same bits.
+/// A linear and the gated activation of its whole output become one op; a norm encodes its rows for the matrix that reads them.
 void fuse(std::vector<Op>& ops, const BufferSpan& hidden);
 
 }  // namespace octavo

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../ops/attention.h"
+#include "../ops/attention/attention.h"
 
 namespace octavo {
 

@@ -25,7 +25,7 @@ void HeadRunner::lay_out(const StepPlan& plan, int64_t vocab, int64_t width, Ste
     for (size_t i = 0; i < num_rows; i++) {
         const OutputRow& row = plan.outputs[i];
         places_.push_back(end);
-        if (row.kind == OutputRow::Kind::hidden) {
+        if (row.kind == OutputKind::hidden) {
             end.hidden += width;
             continue;
         }
@@ -55,7 +55,7 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
         return hidden.row(gathered ? output : plan.outputs[static_cast<size_t>(output)].token);
     };
     for (size_t i = 0; i < plan.outputs.size(); i++) {
-        if (plan.outputs[i].kind != OutputRow::Kind::hidden) continue;
+        if (plan.outputs[i].kind != OutputKind::hidden) continue;
         const float* state = source(static_cast<int32_t>(i));
         if (!std::all_of(state, state + width, f32_is_finite)) result.errors[i] = static_cast<uint8_t>(RowError::non_finite_logits);
         std::memcpy(result.hidden.data() + places_[i].hidden, state, static_cast<size_t>(width) * sizeof(float));
@@ -85,7 +85,7 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
         head.weight->linear(inputs_.data(), width, count, logits_.data(), stride, head.bias ? head.bias->data() : nullptr,
                             workspace, pool_);
         pool_.parallel_for(count, 1, [&](int64_t begin, int64_t end, int thread) {
-            // A run of rows after drafts belongs to whoever takes the row that it hangs on, since each needs the one before.
+            // A run of draft tokens is finished by the thread that takes the row before it, since each row needs the one before.
             for (int64_t i = begin; i < end; i++) {
                 if (i > 0 && row_of(first + i).after_draft) continue;
                 for (int64_t j = i; j == i || (j < count && row_of(first + j).after_draft); j++) {
@@ -116,7 +116,7 @@ void HeadRunner::finish_row(const StepPlan& plan, size_t index, float* logits, i
     }
     const bool needs_raw = row.wants_logprobs || row.num_top > 0 || row.num_ids > 0;
     int32_t token = row.target;
-    if (row.kind == OutputRow::Kind::sample) {
+    if (row.kind == OutputKind::sample) {
         const Sampled sampled = state.sampler.sample(logits, vocab, largest, row.sampling, needs_raw);
         if (sampled.error != RowError::none) {
             result.errors[index] = static_cast<uint8_t>(sampled.error);

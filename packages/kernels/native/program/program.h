@@ -1,118 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <variant>
 #include <vector>
 
 #include "../core/aligned_memory.h"
-#include "../matrix/matrix.h"
-#include "../ops/attention.h"
-#include "../ops/kernels.h"
 #include "../ops/rope_table.h"
+#include "ops.h"
 
 namespace octavo {
-
-using Vector = std::vector<float>;
-
-/// Columns [column, column + width) of an activation buffer.
-struct BufferSpan {
-    int32_t buffer;
-    int64_t column;
-    int64_t width;
-
-    bool operator==(const BufferSpan& other) const {
-        return buffer == other.buffer && column == other.column && width == other.width;
-    }
-};
-
-// The ops of backend.ts. Shapes have been checked by the caller; what only `fuse` sets has a default.
-
-struct EmbeddingOp {
-    std::shared_ptr<const Matrix> weight;
-    BufferSpan out;
-    float scale;
-};
-struct RmsNormOp {
-    BufferSpan in;
-    BufferSpan out;
-    BufferSpan residual;  // buffer < 0 when there is none
-    std::shared_ptr<const Vector> weight;
-    float eps;
-    float weight_offset;
-    int64_t group;
-    /// Rows are encoded for this matrix while they are at hand; may be null.
-    std::shared_ptr<const Matrix> reader = nullptr;
-};
-struct LinearOp {
-    BufferSpan in;
-    BufferSpan out;
-    std::shared_ptr<const Matrix> weight;
-    std::shared_ptr<const Vector> bias;  // may be null
-    /// Names the linear to adapters; below 0 they cannot reach it.
-    int32_t site = -1;
-    /// Gate and up are the halves of what the weight gives; `out` has half its rows.
-    std::optional<Activation> gate = std::nullopt;
-    /// With a gate: where all that the weight gives goes when it is wanted as it is.
-    BufferSpan ungated = {-1, 0, 0};
-};
-struct RopeOp {
-    BufferSpan on;
-    int64_t head_dim;
-    int32_t table;  // into Program::ropes
-};
-struct AttentionOp {
-    BufferSpan q;
-    BufferSpan k;
-    BufferSpan v;
-    BufferSpan out;
-    int64_t layer;
-    AttentionSpec spec;
-    std::shared_ptr<const Vector> sinks = nullptr;  // may be null
-};
-struct GatedActivationOp {
-    BufferSpan in;
-    BufferSpan out;
-    Activation activation;
-};
-/// The gated MLP of one expert. Gate and up are two matrices, or one stack of them, gate above up.
-struct ExpertWeights {
-    std::shared_ptr<const Matrix> gate;
-    std::shared_ptr<const Matrix> up;  // null when stacked
-    std::shared_ptr<const Matrix> down;
-    std::shared_ptr<const Vector> gate_bias;  // biases may be null; stacked as the matrices are
-    std::shared_ptr<const Vector> up_bias;
-    std::shared_ptr<const Vector> down_bias;
-};
-struct ExpertsOp {
-    BufferSpan in;
-    BufferSpan scores;
-    BufferSpan out;
-    std::vector<ExpertWeights> experts;
-    int64_t top_k;
-    /// The weights of a row's experts are a softmax over their scores, not over all.
-    bool among_chosen;
-    Activation activation;
-};
-struct SigmoidGateOp {
-    BufferSpan in;  // one column
-    BufferSpan on;
-};
-struct AddOp {
-    BufferSpan in;
-    BufferSpan out;
-};
-struct ScaleOp {
-    BufferSpan on;
-    float factor;
-};
-struct GatherOp {
-    BufferSpan in;
-    BufferSpan out;
-};
-
-using Op = std::variant<EmbeddingOp, RmsNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ExpertsOp, SigmoidGateOp, AddOp,
-                        ScaleOp, GatherOp>;
 
 struct OutputHead {
     std::shared_ptr<const Matrix> weight;

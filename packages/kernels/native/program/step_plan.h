@@ -3,24 +3,26 @@
 #include <memory>
 #include <vector>
 
-#include "../ops/attention.h"
+#include "../core/enumeration.h"
+#include "../ops/attention/attention.h"
 #include "../sampling/row_sampler.h"
 
 namespace octavo {
 
 struct Adapter;
 
+OCTAVO_ENUMERATION(OutputKind, sample, score, hidden);
+
 /// What to do with one output row; see OutputRow in backend.ts.
 struct OutputRow {
-    enum class Kind : uint8_t { sample, score, hidden };
-    Kind kind;
+    OutputKind kind;
     int32_t token;   // index of the row's token in the step
     int32_t target;  // score rows
     bool wants_logprobs;
     int32_t num_top;  // 0..vocab
     int32_t first_id;  // into StepPlan::logprob_ids
     int32_t num_ids;
-    /// Sampled only where the row before gave the very token that stands at `token`.
+    /// The token at `token` is a draft token: the row is sampled only if the row before sampled that token.
     bool after_draft;
     /// Digest of the row's raw logits, by their bits.
     bool wants_digest;

@@ -2,17 +2,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "../core/enumeration.h"
 #include "sampler_state.h"
 
 namespace octavo {
 
-enum class RowError : uint8_t {
-    none = 0,
-    /// A logit is NaN or +infinity, or a hidden state is not finite.
-    non_finite_logits = 1,
-    /// Mask, allowed ids, bad words, stop suppression and bias left no token.
-    no_token_allowed = 2,
-};
+/// non_finite_logits: a logit is NaN or +infinity, or a hidden state is not finite. no_token_allowed: mask, allowed ids, bad words,
+/// stop suppression and bias left no token.
+OCTAVO_ENUMERATION(RowError, none, non_finite_logits, no_token_allowed);
 
 struct RowSampling {
     float temperature;

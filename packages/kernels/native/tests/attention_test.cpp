@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "../core/isa.h"
-#include "../ops/attention.h"
+#include "../ops/attention/attention.h"
 #include "../program/kv_cache.h"
-#include "check.h"
-#include "op_cases.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/op_cases.h"
+#include "support/targets.h"
 
 namespace octavo::test {
 

@@ -16,8 +16,8 @@
 #include "../core/isa.h"
 #include "../core/mapped_file.h"
 #include "../matrix/matrix.h"
-#include "check.h"
-#include "temporary_file.h"
+#include "support/check.h"
+#include "support/temporary_file.h"
 
 namespace octavo::test {
 

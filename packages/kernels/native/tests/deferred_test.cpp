@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../core/isa.h"
-#include "check.h"
-#include "mapped_tensors.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/mapped_tensors.h"
+#include "support/targets.h"
 
 namespace octavo::test {
 
@@ -119,7 +119,7 @@ void check_other_threads(ThreadPool& pool) {
 /// What cannot be checked or multiplied where it lies is packed at once, with the same products.
 void check_others(const Pools& pools) {
     for (const WeightCase& weight : kWeightCases) {
-        if (weight.table != nullptr || weight.rounding > 0 || is_coded(weight.type, weight.group)) continue;
+        if (weight.table != nullptr || weight.rounding > 0 || is_codebook(weight.type, weight.group)) continue;
         const Sample sample = make_sample(weight, 40, 2 * weight.column_unit, 3);
         const std::unique_ptr<Matrix> matrix = Matrix::pack_later({sample.source()}, *pools.back());
         CHECK_MESSAGE(!matrix->reads_files() && matrix->packed() != nullptr, std::string(weight.label) + " waits in memory");

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "check.h"
-#include "samples.h"
+#include "support/check.h"
+#include "support/weight_cases.h"
 
 namespace octavo::test {
 

@@ -8,9 +8,9 @@
 
 #include "../core/isa.h"
 #include "../matrix/matrix.h"
-#include "check.h"
-#include "mapped_tensors.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/mapped_tensors.h"
+#include "support/targets.h"
 
 namespace octavo::test {
 

@@ -8,12 +8,12 @@
 
 #include "../core/half.h"
 #include "../core/isa.h"
-#include "../ops/float_to_f16.h"
+#include "../core/float_to_f16.h"
 #include "../ops/kernels.h"
 #include "../ops/rope_table.h"
-#include "check.h"
-#include "op_cases.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/op_cases.h"
+#include "support/targets.h"
 
 namespace octavo::test {
 

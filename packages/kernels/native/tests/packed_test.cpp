@@ -9,10 +9,10 @@
 #include "../core/isa.h"
 #include "../matrix/layout.h"
 #include "../matrix/packed_form.h"
-#include "check.h"
-#include "samples.h"
-#include "targets.h"
-#include "temporary_file.h"
+#include "support/check.h"
+#include "support/weight_cases.h"
+#include "support/targets.h"
+#include "support/temporary_file.h"
 
 namespace octavo::test {
 
@@ -130,7 +130,7 @@ int main() {
     ThreadPool one(1);
     ThreadPool three(3);
     for (const WeightCase& weight : kWeightCases) {
-        if (is_coded(weight.type, weight.group)) {
+        if (is_codebook(weight.type, weight.group)) {
             const Sample sample = sample_of(weight);
             CHECK(Matrix::pack({sample.source()}, three)->packed() == nullptr);
             CHECK(packed_bytes(form_of(sample, weight)) == 0);

@@ -13,9 +13,9 @@
 #include "../core/isa.h"
 #include "../matrix/matrix.h"
 #include "../program/executor.h"
-#include "check.h"
-#include "samples.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/weight_cases.h"
+#include "support/targets.h"
 
 namespace {
 
@@ -99,7 +99,7 @@ std::unique_ptr<Program> make_program(WeightType type, ThreadPool& pool, bool ap
                                      OutputHead{random_matrix(type, vocab, hidden, 99, pool), nullptr, 1.0f, 25.0f}, max_tokens);
 }
 
-OutputRow output_row(OutputRow::Kind kind, int32_t token) {
+OutputRow output_row(OutputKind kind, int32_t token) {
     OutputRow row{};
     row.kind = kind;
     row.token = token;
@@ -112,7 +112,7 @@ int32_t token_of(int64_t sequence, int64_t position) { return static_cast<int32_
 /// Adds `count` tokens of a sequence to a plan; sequence s owns blocks [8 s, 8 s + 8) of 16, in descending order.
 void add_tokens(StepPlan& plan, int64_t sequence, int64_t from, int64_t count) {
     for (int64_t position = from; position < from + count; ++position) {
-        plan.outputs.push_back(output_row(OutputRow::Kind::score, static_cast<int32_t>(plan.num_tokens++)));
+        plan.outputs.push_back(output_row(OutputKind::score, static_cast<int32_t>(plan.num_tokens++)));
         plan.token_ids.push_back(token_of(sequence, position));
         plan.positions.push_back(static_cast<int32_t>(position));
         plan.slots.push_back(static_cast<int32_t>((8 * sequence + 7 - position / 16) * 16 + position % 16));
@@ -312,7 +312,7 @@ void check_output_rows() {
     spec.frequency_penalty = 1.0f;
     SamplerState state(spec);
     for (int32_t i = 0; i < 90; ++i) {
-        OutputRow row = output_row(static_cast<OutputRow::Kind>(i % 3), i);
+        OutputRow row = output_row(static_cast<OutputKind>(i % 3), i);
         row.target = i % vocab;
         row.wants_logprobs = i % 2 == 0;
         row.num_top = row.wants_logprobs ? i % 5 : 0;
@@ -327,7 +327,7 @@ void check_output_rows() {
     size_t hidden_at = 0;
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
         CHECK(result.errors[i] == 0);
-        if (plan.outputs[i].kind == OutputRow::Kind::hidden) {
+        if (plan.outputs[i].kind == OutputKind::hidden) {
             CHECK(result.tokens[i] == -1 && result.hidden[hidden_at] != 0.0f);
             hidden_at += hidden;
             continue;
@@ -336,7 +336,7 @@ void check_output_rows() {
         logits_at += vocab;
         const int32_t token = result.tokens[i];
         CHECK(token >= 0 && token < vocab);
-        if (plan.outputs[i].kind == OutputRow::Kind::score) CHECK(token == plan.outputs[i].target);
+        if (plan.outputs[i].kind == OutputKind::score) CHECK(token == plan.outputs[i].target);
         if (!plan.outputs[i].wants_logprobs) continue;
         double total = 0;
         for (int64_t k = 0; k < vocab; ++k) total += std::exp(double{logits[k]} - logits[token]);
@@ -366,7 +366,7 @@ void check_allocations() {
         for (int64_t sequence = 0; sequence < 3; ++sequence) {
             add_tokens(plan, sequence, position, 1);
             OutputRow& row = plan.outputs.back();
-            row.kind = OutputRow::Kind::sample;
+            row.kind = OutputKind::sample;
             row.wants_logprobs = sequence == 1;
             row.num_top = sequence == 1 ? 5 : 0;
             row.sampling.temperature = sequence == 0 ? 0.0f : 0.8f;

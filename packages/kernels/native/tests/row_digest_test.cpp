@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../program/row_digest.h"
-#include "check.h"
+#include "support/check.h"
 
 namespace octavo::test {
 

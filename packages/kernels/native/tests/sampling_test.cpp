@@ -13,8 +13,8 @@
 #include "../sampling/logprobs.h"
 #include "../sampling/philox.h"
 #include "../sampling/row_sampler.h"
-#include "check.h"
-#include "targets.h"
+#include "support/check.h"
+#include "support/targets.h"
 
 namespace octavo::test {
 
@@ -156,7 +156,7 @@ void test_draws() {
             return static_cast<float>(*(values.begin() + generator() % values.size()));
         };
         RowSampling s{one_of({0.2, 0.7, 1, 3}), one_of({0.0, 0.3, 0.9, 0.999, 1, 1}), static_cast<int32_t>(one_of({0, 0, 1, 5, 40, 5000})),
-                      one_of({0, 0, 0, 0.01, 0.5}), generator(), generator(), false, nullptr};
+                      one_of({0, 0, 0, 0.01, 0.5}), generator(), generator(), false, nullptr, nullptr};
         const float largest = *std::max_element(logits.begin(), logits.end());
         if (largest == -std::numeric_limits<float>::infinity()) continue;
         double closeness = 1e9;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../core/thread_pool.h"
-#include "check.h"
+#include "support/check.h"
 
 namespace octavo::test {
 

@@ -1,35 +1,11 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { MatrixSource, TensorBytes, VectorSource, WeightType } from "../backend.js";
-
-/** Elements and bytes of a storage type's smallest unit. GGUF's are those of ggml-common.h. */
-const storageUnits: Record<WeightType, { readonly elements: number; readonly bytes: number }> = {
-  f32: { elements: 1, bytes: 4 },
-  f16: { elements: 1, bytes: 2 },
-  bf16: { elements: 1, bytes: 2 },
-  q4_0: { elements: 32, bytes: 18 },
-  q5_0: { elements: 32, bytes: 22 },
-  q8_0: { elements: 32, bytes: 34 },
-  q4_k: { elements: 256, bytes: 144 },
-  q5_k: { elements: 256, bytes: 176 },
-  q6_k: { elements: 256, bytes: 210 },
-  int8: { elements: 1, bytes: 1 },
-  int4: { elements: 2, bytes: 1 },
-  f8_e4m3: { elements: 1, bytes: 1 },
-  uint8: { elements: 1, bytes: 1 },
-  table4: { elements: 2, bytes: 1 },
-  q4_1: { elements: 32, bytes: 20 },
-  q5_1: { elements: 32, bytes: 24 },
-  q2_k: { elements: 256, bytes: 84 },
-  q3_k: { elements: 256, bytes: 110 },
-  iq4_nl: { elements: 32, bytes: 18 },
-  iq4_xs: { elements: 256, bytes: 136 },
-  mxfp4: { elements: 32, bytes: 17 },
-  int2: { elements: 4, bytes: 1 },
-  int3: { elements: 32, bytes: 12 },
-};
-
-/** In the order of the C++ enumeration. */
-export const weightTypes = Object.keys(storageUnits);
+import {
+  type MatrixSource,
+  type TensorBytes,
+  type VectorSource,
+  type WeightType,
+  weightTypes,
+} from "../weights.js";
 
 /** Rows and columns are held in 32-bit integers by token ids and by the kernels' indices. */
 const mostRows = 2 ** 31 - 1;
@@ -76,18 +52,18 @@ export function checkMatrixSources(sources: readonly MatrixSource[]): void {
 
 function checkMatrixSource(source: MatrixSource): void {
   const { name, type, rows, cols } = source;
-  const unit = storageUnits[type];
-  if (unit === undefined)
+  const block = Object.hasOwn(weightTypes, type) ? weightTypes[type] : undefined;
+  if (block === undefined)
     throw new OctavoError("artifact_unsupported", `Tensor ${name} has the unknown type ${type}.`);
   checkCount(name, "rows", rows);
   checkCount(name, "columns", cols);
-  if (cols % unit.elements !== 0) {
+  if (cols % block.columns !== 0) {
     throw invalid(
       name,
-      `${type} stores ${unit.elements} columns at a time, which does not divide its ${cols} columns`,
+      `${type} stores ${block.columns} columns at a time, which does not divide its ${cols} columns`,
     );
   }
-  checkBytes(name, "values", source.bytes, ((rows * cols) / unit.elements) * unit.bytes);
+  checkBytes(name, "values", source.bytes, ((rows * cols) / block.columns) * block.bytes);
   if (!groupedTypes.has(type)) return;
   const { scales, zeros } = source;
   const groupSize = checkGroupSize(source);
@@ -170,7 +146,7 @@ export function checkVectorSources(sources: readonly VectorSource[]): void {
       );
     }
     checkCount(name, "elements", length);
-    checkBytes(name, "values", bytes, length * storageUnits[type].bytes);
+    checkBytes(name, "values", bytes, length * weightTypes[type].bytes);
   }
 }
 

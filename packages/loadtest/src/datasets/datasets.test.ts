@@ -3,7 +3,7 @@ import test from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import type { LoadCase } from "./dataset.js";
 import { fileDataset } from "./file.js";
-import { randomDataset, sharedPrefixDataset } from "./synthetic.js";
+import { syntheticDataset } from "./synthetic.js";
 import { traceDataset } from "./trace.js";
 
 const synthetic = {
@@ -28,8 +28,8 @@ function wordsOf(item: LoadCase | undefined): readonly string[] {
 }
 
 test("random prompts have the wanted lengths, differ, and repeat with the seed", () => {
-  const cases = randomDataset(synthetic).cases(50);
-  assert.deepEqual(cases, randomDataset(synthetic).cases(50));
+  const cases = syntheticDataset(synthetic).cases(50);
+  assert.deepEqual(cases, syntheticDataset(synthetic).cases(50));
   assert.equal(new Set(cases.map((item) => item.prompt)).size, 50);
   for (const item of cases) {
     assert.ok(wordsOf(item).length >= 10 && wordsOf(item).length <= 30, String(wordsOf(item).length));
@@ -38,7 +38,7 @@ test("random prompts have the wanted lengths, differ, and repeat with the seed",
 });
 
 test("shared-prefix prompts begin with one of the prefixes and go on differently", () => {
-  const cases = sharedPrefixDataset({ ...synthetic, prefixTokens: 60, numPrefixes: 2 }).cases(40);
+  const cases = syntheticDataset({ ...synthetic, prefixTokens: 60, numPrefixes: 2 }).cases(40);
   const heads = new Set(cases.map((item) => wordsOf(item).slice(0, 30).join(" ")));
   assert.equal(heads.size, 2);
   assert.equal(new Set(cases.map((item) => item.prompt)).size, 40);

@@ -1,5 +1,5 @@
 import { isRecord, OctavoError } from "@octavo/protocol";
-import type { ChatMessage, Dataset, LoadCase } from "./dataset.js";
+import type { LoadMessage, LoadDataset, LoadCase } from "./dataset.js";
 
 export interface FileOptions {
   readonly path: string;
@@ -12,7 +12,7 @@ export interface FileOptions {
  * Prompts from JSON lines. A line holds `prompt` (text), `messages` (chat) or `conversations` (ShareGPT: the first human
  * turn is the prompt), and optionally `max_tokens` or `output_tokens`. Fewer lines than requests are used again in turn.
  */
-export function fileDataset(content: string, options: FileOptions): Dataset {
+export function fileDataset(content: string, options: FileOptions): LoadDataset {
   const lines = content.split("\n").map((line, index) => ({ line: line.trim(), number: index + 1 }));
   const parsed = lines
     .filter(({ line }) => line !== "")
@@ -20,9 +20,7 @@ export function fileDataset(content: string, options: FileOptions): Dataset {
   if (parsed.length === 0)
     throw new OctavoError("invalid_option", `${options.path} holds no cases`, { param: "dataset" });
   return {
-    name: "file",
-    cases: (count) =>
-      Array.from({ length: count }, (_, index): LoadCase => parsed[index % parsed.length] ?? unreachable()),
+    cases: (count) => Array.from({ length: count }, (_, index): LoadCase => parsed[index % parsed.length]!),
   };
 }
 
@@ -45,7 +43,7 @@ function parseLine(line: string, where: string, options: FileOptions): LoadCase 
   return { prompt, maxTokens, ignoreEos: options.ignoreEos };
 }
 
-function promptOf(record: Readonly<Record<string, unknown>>): string | readonly ChatMessage[] | undefined {
+function promptOf(record: Readonly<Record<string, unknown>>): string | readonly LoadMessage[] | undefined {
   if (typeof record["prompt"] === "string") return record["prompt"];
   const messages = record["messages"];
   if (Array.isArray(messages) && messages.every(isMessage)) return messages;
@@ -56,10 +54,6 @@ function promptOf(record: Readonly<Record<string, unknown>>): string | readonly 
   return typeof said === "string" ? said : undefined;
 }
 
-function isMessage(value: unknown): value is ChatMessage {
+function isMessage(value: unknown): value is LoadMessage {
   return isRecord(value) && typeof value["role"] === "string" && typeof value["content"] === "string";
-}
-
-function unreachable(): never {
-  throw new OctavoError("internal_error", "an index fell outside a non-empty list");
 }

@@ -1,6 +1,6 @@
 import { Random } from "@octavo/statistics";
-import type { Dataset, LoadCase } from "./dataset.js";
-import { text } from "./words.js";
+import type { LoadCase, LoadDataset } from "./dataset.js";
+import { syntheticText } from "./words.js";
 
 export interface SyntheticOptions {
   readonly seed: number;
@@ -10,51 +10,33 @@ export interface SyntheticOptions {
   readonly rangeRatio: number;
   readonly tokensPerWord: number;
   readonly ignoreEos: boolean;
+  /** Length of a common prefix (a system prompt) before `inputTokens`. */
+  readonly prefixTokens?: number;
+  /** Number of distinct prefixes, each prompt begins with one at random; default 0. */
+  readonly numPrefixes?: number;
 }
 
-function around(random: Random, length: number, ratio: number): number {
-  return Math.max(1, random.integer(Math.floor(length * (1 - ratio)), Math.ceil(length * (1 + ratio))));
-}
-
-/** Prompts of random words that share nothing, so that no prefix cache can help. */
-export function randomDataset(options: SyntheticOptions): Dataset {
+/** Prompts of random words. Without prefixes they share nothing, so that no prefix cache can help. */
+export function syntheticDataset(options: SyntheticOptions): LoadDataset {
+  const { seed, rangeRatio, tokensPerWord, ignoreEos, prefixTokens = 0, numPrefixes = 0 } = options;
   return {
-    name: "random",
     cases(count) {
-      const random = new Random(options.seed);
-      return Array.from({ length: count }, (): LoadCase => {
-        const inputTokens = around(random, options.inputTokens, options.rangeRatio);
-        return {
-          prompt: text(random, inputTokens, options.tokensPerWord),
-          maxTokens: around(random, options.outputTokens, options.rangeRatio),
-          ignoreEos: options.ignoreEos,
-        };
-      });
-    },
-  };
-}
-
-export interface SharedPrefixOptions extends SyntheticOptions {
-  readonly prefixTokens: number;
-  /** Number of distinct prefixes, used in turn at random. */
-  readonly numPrefixes: number;
-}
-
-/** Prompts that begin with one of a few common prefixes (system prompts), then go their own way. */
-export function sharedPrefixDataset(options: SharedPrefixOptions): Dataset {
-  return {
-    name: "shared-prefix",
-    cases(count) {
-      const random = new Random(options.seed);
-      const prefixes = Array.from({ length: options.numPrefixes }, () =>
-        text(random, options.prefixTokens, options.tokensPerWord),
+      const random = new Random(seed);
+      const around = (length: number): number => {
+        const [low, high] = [Math.floor(length * (1 - rangeRatio)), Math.ceil(length * (1 + rangeRatio))];
+        return Math.max(1, random.integer(low, high));
+      };
+      const prefixes = Array.from(
+        { length: numPrefixes },
+        () => `${syntheticText(random, prefixTokens, tokensPerWord)} `,
       );
       return Array.from({ length: count }, (): LoadCase => {
-        const inputTokens = around(random, options.inputTokens, options.rangeRatio);
+        const inputTokens = around(options.inputTokens);
+        const prefix = numPrefixes > 0 ? random.pick(prefixes) : "";
         return {
-          prompt: `${random.pick(prefixes)} ${text(random, inputTokens, options.tokensPerWord)}`,
-          maxTokens: around(random, options.outputTokens, options.rangeRatio),
-          ignoreEos: options.ignoreEos,
+          prompt: prefix + syntheticText(random, inputTokens, tokensPerWord),
+          maxTokens: around(options.outputTokens),
+          ignoreEos,
         };
       });
     },

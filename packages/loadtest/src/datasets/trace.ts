@@ -1,7 +1,7 @@
-import { OctavoError } from "@octavo/protocol";
+import { isRecord, OctavoError } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
-import type { Dataset, LoadCase } from "./dataset.js";
-import { text } from "./words.js";
+import type { LoadDataset, LoadCase } from "./dataset.js";
+import { syntheticText } from "./words.js";
 
 export type TraceFormat = "mooncake" | "burstgpt" | "azure";
 
@@ -28,10 +28,13 @@ interface TraceRow {
 const mooncakeBlockTokens = 512;
 
 /**
- * Recorded arrivals and lengths, with text made up to match: Mooncake (JSON lines, FAST'25), BurstGPT (CSV), Azure LLM
+ * Recorded arrivals and lengths, with generated text to match: Mooncake (JSON lines, FAST'25), BurstGPT (CSV), Azure LLM
  * inference traces (CSV). Only lengths, times and sharing come from the trace; none of them carries text.
  */
-export function traceDataset(content: string, options: TraceOptions): Dataset & { readonly clipped: number } {
+export function traceDataset(
+  content: string,
+  options: TraceOptions,
+): LoadDataset & { readonly clipped: number } {
   const lines = content.split(/\r?\n/).filter((line) => line.trim() !== "");
   const rows =
     options.format === "mooncake"
@@ -45,7 +48,6 @@ export function traceDataset(content: string, options: TraceOptions): Dataset & 
     (row) => row.inputTokens > options.maxInputTokens || row.outputTokens > options.maxOutputTokens,
   ).length;
   return {
-    name: `trace:${options.format}`,
     clipped,
     cases: (count) => {
       if (count > ordered.length) {
@@ -75,7 +77,7 @@ function promptFor(row: TraceRow, random: Random, options: TraceOptions): string
   for (const id of row.blockIds) {
     if (left < mooncakeBlockTokens) break;
     parts.push(
-      text(
+      syntheticText(
         new Random(BigInt(options.seed) * 1_000_003n + BigInt(id)),
         mooncakeBlockTokens,
         options.tokensPerWord,
@@ -83,7 +85,7 @@ function promptFor(row: TraceRow, random: Random, options: TraceOptions): string
     );
     left -= mooncakeBlockTokens;
   }
-  if (left > 0) parts.push(text(random, left, options.tokensPerWord));
+  if (left > 0) parts.push(syntheticText(random, left, options.tokensPerWord));
   return parts.join(" ");
 }
 
@@ -94,12 +96,13 @@ function mooncakeRow(line: string, index: number, options: TraceOptions): TraceR
   } catch {
     throw bad(options, index + 1, "not JSON");
   }
-  if (typeof value !== "object" || value === null) throw bad(options, index + 1, "not an object");
-  const row: Readonly<Record<string, unknown>> = { ...value };
-  const [atMs, inputTokens, outputTokens] = [row["timestamp"], row["input_length"], row["output_length"]].map(
-    Number,
-  );
-  const ids = row["hash_ids"];
+  if (!isRecord(value)) throw bad(options, index + 1, "not an object");
+  const [atMs, inputTokens, outputTokens] = [
+    value["timestamp"],
+    value["input_length"],
+    value["output_length"],
+  ].map(Number);
+  const ids = value["hash_ids"];
   return {
     atMs: finite(atMs, options, index + 1, "timestamp"),
     inputTokens: finite(inputTokens, options, index + 1, "input_length"),

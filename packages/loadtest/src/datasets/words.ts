@@ -12,7 +12,7 @@ export function word(random: Random): string {
  * Text of about `tokens` tokens for a tokenizer that needs `tokensPerWord` of them for one of these words.
  * The ratio is measured on the server under load from its own usage counts, see `calibrate`.
  */
-export function text(random: Random, tokens: number, tokensPerWord: number): string {
+export function syntheticText(random: Random, tokens: number, tokensPerWord: number): string {
   const count = Math.max(1, Math.round(tokens / tokensPerWord));
   return Array.from({ length: count }, () => word(random)).join(" ");
 }

@@ -1,7 +1,7 @@
-import { createSseDecoder } from "@octavo/protocol";
+import { createSseDecoder, isRecord } from "@octavo/protocol";
 import { type Dispatcher, errors, request } from "undici";
 import type { LoadCase } from "../datasets/dataset.js";
-import type { Failure, Outcome } from "./outcome.js";
+import type { RequestFailure, RequestOutcome } from "./outcome.js";
 
 export interface TargetSpec {
   /** Up to and including the version segment, e.g. "http://127.0.0.1:8000/v1". */
@@ -22,11 +22,11 @@ export async function send(
   item: LoadCase,
   index: number,
   scheduledMs: number,
-): Promise<Outcome> {
+): Promise<RequestOutcome> {
   const sentMs = performance.now();
   const pieceMs: number[] = [];
   const usage: { prompt?: number; cached?: number; completion?: number } = {};
-  const end = (failure: Failure | undefined): Outcome => ({
+  const end = (failure: RequestFailure | undefined): RequestOutcome => ({
     index,
     scheduledMs,
     sentMs,
@@ -142,14 +142,14 @@ function readPiece(data: string): Piece {
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  return isRecord(value) ? value : {};
 }
 
 function asBytes(chunk: unknown): Uint8Array {
   return chunk instanceof Uint8Array ? chunk : Buffer.from(String(chunk));
 }
 
-function failureOf(thrown: unknown): Failure {
+function failureOf(thrown: unknown): RequestFailure {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const timedOut =
     thrown instanceof errors.HeadersTimeoutError ||

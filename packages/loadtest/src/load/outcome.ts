@@ -1,5 +1,5 @@
 /** How one request ended. Times are `performance.now()` ms. */
-export interface Outcome {
+export interface RequestOutcome {
   readonly index: number;
   /** When the arrival process wanted it sent; equal to `sentMs` in a closed loop. */
   readonly scheduledMs: number;
@@ -11,7 +11,7 @@ export interface Outcome {
   readonly cachedTokens: number | undefined;
   /** From the server's usage; the number of pieces when it sends none. */
   readonly completionTokens: number;
-  readonly failure: Failure | undefined;
+  readonly failure: RequestFailure | undefined;
 }
 
 export type FailureKind =
@@ -27,7 +27,7 @@ export type FailureKind =
   /** The stream ended without `[DONE]`. */
   | "truncated";
 
-export interface Failure {
+export interface RequestFailure {
   readonly kind: FailureKind;
   readonly message: string;
 }

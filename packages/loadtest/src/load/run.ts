@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LoadCase } from "../datasets/dataset.js";
-import type { Outcome } from "./outcome.js";
+import type { RequestOutcome } from "./outcome.js";
 
 export interface RunSpec {
   readonly cases: readonly LoadCase[];
@@ -8,7 +8,7 @@ export interface RunSpec {
   readonly startsMs: readonly number[] | undefined;
   /** Requests in flight at most: the clients of a closed loop, a safety bound on an open one. */
   readonly maxConcurrency: number;
-  readonly send: (item: LoadCase, index: number, scheduledMs: number) => Promise<Outcome>;
+  readonly send: (item: LoadCase, index: number, scheduledMs: number) => Promise<RequestOutcome>;
   readonly onProgress?: (progress: Progress) => void;
   readonly signal?: AbortSignal;
 }
@@ -21,8 +21,8 @@ export interface Progress {
 }
 
 /** Sends every case at its time and collects the outcomes in the cases' order. An abort stops sending, not what is in flight. */
-export async function runLoad(spec: RunSpec): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
+export async function runLoad(spec: RunSpec): Promise<readonly RequestOutcome[]> {
+  const outcomes: RequestOutcome[] = [];
   const inFlight = new Set<Promise<void>>();
   const began = performance.now();
   let sent = 0;

@@ -1,5 +1,5 @@
-import type { FailureKind, Outcome } from "../load/outcome.js";
-import { type Distribution, type Estimate, proportion, summarize } from "../statistics/quantiles.js";
+import type { FailureKind, RequestOutcome } from "../load/outcome.js";
+import { type Distribution, type LoadEstimate, proportion, summarize } from "../statistics/quantiles.js";
 
 /** Bounds a request must meet to count towards goodput, ms. */
 export interface GoodputBounds {
@@ -11,14 +11,14 @@ export interface GoodputBounds {
 }
 
 /** Everything measured in one run. Times in ms, rates per second of the run. */
-export interface Summary {
+export interface LoadSummary {
   readonly durationSeconds: number;
   readonly requests: number;
   readonly completed: number;
   readonly failures: Readonly<Partial<Record<FailureKind, number>>>;
   /** One message of each kind. */
   readonly failureExamples: Readonly<Partial<Record<FailureKind, string>>>;
-  readonly successRate: Estimate;
+  readonly successRate: LoadEstimate;
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly outputTokens: number;
@@ -38,7 +38,7 @@ export interface Summary {
   readonly tpotMs: Distribution | undefined;
   readonly e2eMs: Distribution | undefined;
   readonly goodput:
-    | { readonly bounds: GoodputBounds; readonly requestsPerSecond: number; readonly share: Estimate }
+    | { readonly bounds: GoodputBounds; readonly requestsPerSecond: number; readonly share: LoadEstimate }
     | undefined;
 }
 
@@ -50,13 +50,13 @@ interface Timing {
   readonly e2e: number;
 }
 
-export function summarizeRun(outcomes: readonly Outcome[], bounds?: GoodputBounds): Summary {
+export function summarizeRun(outcomes: readonly RequestOutcome[], bounds?: GoodputBounds): LoadSummary {
   const completed = outcomes.filter((outcome) => outcome.failure === undefined);
   const began = Math.min(...outcomes.map((outcome) => Math.min(outcome.sentMs, outcome.scheduledMs)));
   const ended = Math.max(...outcomes.map((outcome) => outcome.endedMs));
   const seconds = outcomes.length === 0 ? 0 : Math.max(ended - began, 1e-6) / 1000;
   const timings = completed.map(timingOf).filter((timing) => timing !== undefined);
-  const total = (pick: (outcome: Outcome) => number | undefined) =>
+  const total = (pick: (outcome: RequestOutcome) => number | undefined) =>
     completed.reduce((sum, outcome) => sum + (pick(outcome) ?? 0), 0);
   const outputTokens = total((outcome) => outcome.completionTokens);
   const promptTokens = total((outcome) => outcome.promptTokens);
@@ -91,7 +91,7 @@ export function summarizeRun(outcomes: readonly Outcome[], bounds?: GoodputBound
   };
 }
 
-function timingOf(outcome: Outcome): Timing | undefined {
+function timingOf(outcome: RequestOutcome): Timing | undefined {
   const first = outcome.pieceMs[0];
   if (first === undefined) return undefined;
   const last = outcome.pieceMs.at(-1) ?? first;
@@ -114,7 +114,7 @@ function meets(timing: Timing, bounds: GoodputBounds): boolean {
   );
 }
 
-function failuresOf(outcomes: readonly Outcome[]): Pick<Summary, "failures" | "failureExamples"> {
+function failuresOf(outcomes: readonly RequestOutcome[]): Pick<LoadSummary, "failures" | "failureExamples"> {
   const failures: Partial<Record<FailureKind, number>> = {};
   const failureExamples: Partial<Record<FailureKind, string>> = {};
   for (const { failure } of outcomes) {
@@ -125,7 +125,7 @@ function failuresOf(outcomes: readonly Outcome[]): Pick<Summary, "failures" | "f
   return { failures, failureExamples };
 }
 
-function maxConcurrency(outcomes: readonly Outcome[]): number {
+function maxConcurrency(outcomes: readonly RequestOutcome[]): number {
   const edges = outcomes.flatMap((outcome) => [
     { at: outcome.sentMs, change: 1 },
     { at: outcome.endedMs, change: -1 },

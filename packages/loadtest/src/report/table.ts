@@ -1,8 +1,8 @@
-import type { Distribution, Estimate } from "../statistics/quantiles.js";
-import type { Summary } from "./summary.js";
+import type { Distribution, LoadEstimate } from "../statistics/quantiles.js";
+import type { LoadSummary } from "./summary.js";
 
 /** The run as text: totals first, then one line per latency with p50, p90, p95, p99 and their 95 % intervals. */
-export function renderTable(summary: Summary, title: string): string {
+export function renderLoadSummary(summary: LoadSummary, title: string): string {
   const failures = Object.entries(summary.failures).map(([kind, count]) => `${count} ${kind}`);
   const totals: readonly (readonly [string, string])[] = [
     ["requests completed", `${summary.completed} of ${summary.requests} (${percent(summary.successRate)})`],
@@ -75,7 +75,7 @@ function latencies(rows: readonly (readonly [string, Distribution | undefined])[
     .filter((line) => line.trim() !== "");
 }
 
-function interval(estimate: Estimate): string {
+function interval(estimate: LoadEstimate): string {
   return estimate.interval ? `[${number(estimate.interval[0])}, ${number(estimate.interval[1])}]` : "";
 }
 
@@ -84,7 +84,7 @@ function number(value: number): string {
   return value >= 1000 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-function percent(estimate: Estimate): string {
+function percent(estimate: LoadEstimate): string {
   const show = (value: number) => `${(100 * value).toFixed(1)} %`;
   return estimate.interval
     ? `${show(estimate.value)}, 95 % interval ${show(estimate.interval[0])} to ${show(estimate.interval[1])}`

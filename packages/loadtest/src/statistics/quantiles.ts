@@ -1,6 +1,6 @@
 import { type Clusters, minimumClusters, Random, WeightedClusters, wilsonInterval } from "@octavo/statistics";
 
-export interface Estimate {
+export interface LoadEstimate {
   readonly value: number;
   /** 95 % percentile-bootstrap interval over requests; undefined below 8 requests, where it would say nothing. */
   readonly interval: readonly [number, number] | undefined;
@@ -8,11 +8,11 @@ export interface Estimate {
 
 export interface Distribution {
   readonly count: number;
-  readonly mean: Estimate;
-  readonly p50: Estimate;
-  readonly p90: Estimate;
-  readonly p95: Estimate;
-  readonly p99: Estimate;
+  readonly mean: LoadEstimate;
+  readonly p50: LoadEstimate;
+  readonly p90: LoadEstimate;
+  readonly p95: LoadEstimate;
+  readonly p99: LoadEstimate;
   readonly max: number;
 }
 
@@ -48,7 +48,7 @@ export function summarize(clusters: Clusters, seed = 1): Distribution | undefine
       }
     }
   }
-  const estimate = (index: number): Estimate => ({
+  const estimate = (index: number): LoadEstimate => ({
     value: point[index]!,
     interval: intervalOf(draws[index]!),
   });
@@ -72,7 +72,7 @@ function intervalOf(draws: readonly number[]): readonly [number, number] | undef
 }
 
 /** Wilson's 95 % interval for a proportion (Wilson 1927). */
-export function proportion(successes: number, trials: number): Estimate {
+export function proportion(successes: number, trials: number): LoadEstimate {
   if (trials === 0) return { value: Number.NaN, interval: undefined };
   return { value: successes / trials, interval: wilsonInterval(successes, trials) };
 }

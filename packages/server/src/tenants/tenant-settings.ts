@@ -1,4 +1,6 @@
+import { readFileSync, statSync } from "node:fs";
 import { OctavoError, parseWith } from "@octavo/protocol";
+import { formatBinaryBytes, type OptionType } from "@octavo/protocol/options";
 import { z } from "zod";
 
 /** Where a request's tenant is taken from; `none`: all are one. */
@@ -180,6 +182,28 @@ export function parseTenantSettings(
   checkTenantSettings(settings, source);
   return settings;
 }
+
+const mostFileBytes = 4 * 2 ** 20;
+
+/** Tenant settings; as text the name of a file that holds them. */
+export const tenantsFile: OptionType<TenantSettings> = {
+  expects: "tenant settings",
+  accepts: (value) => typeof value === "object" && value !== null,
+  parse(path) {
+    let text: string;
+    try {
+      const { size } = statSync(path);
+      if (size > mostFileBytes) throw invalid(path, `${formatBinaryBytes(size)}, at most 4 MiB are read`);
+      text = readFileSync(path, "utf8");
+    } catch (cause) {
+      if (cause instanceof OctavoError) throw cause;
+      const { code = "unknown" } = cause as NodeJS.ErrnoException;
+      throw invalid(path, code === "ENOENT" ? "there is no such file" : `cannot be read (${code})`, cause);
+    }
+    return parseTenantSettings(text, path);
+  },
+  show: () => "",
+};
 
 /** Throws `invalid_option` where settings contradict themselves. */
 export function checkTenantSettings(settings: TenantSettings, source: string): void {

@@ -10,7 +10,7 @@ import { ServerTracing } from "../account/server-tracing.js";
 
 type TracingConfig = Pick<
   ServerConfig,
-  "otlpEndpoint" | "otlpMetricsEndpoint" | "otlpHeaders" | "traceConventions" | "traceSampleRatio"
+  "otlpEndpoint" | "otlpMetricsEndpoint" | "otlpHeaders" | "traceConventions"
 >;
 
 /** Throws `invalid_option` naming the option. */
@@ -18,15 +18,12 @@ export function checkTracingConfig(config: TracingConfig): void {
   const refuse = (param: string, message: string): never => {
     throw new OctavoError("invalid_option", `${param}: ${message}`, { param });
   };
-  const { otlpEndpoint, otlpMetricsEndpoint, otlpHeaders, traceConventions, traceSampleRatio } = config;
-  if (!(traceSampleRatio >= 0 && traceSampleRatio <= 1))
-    refuse("traceSampleRatio", `expected a share from 0 to 1, got ${traceSampleRatio}`);
-  const unknown = traceConventions.find((name) => !conventionNames.includes(name));
-  if (unknown !== undefined || traceConventions.length === 0)
-    refuse("traceConventions", `expected some of ${conventionNames.join(", ")}, got ${unknown ?? "none"}`);
+  const { otlpEndpoint, otlpMetricsEndpoint, otlpHeaders, traceConventions } = config;
+  if (traceConventions.length === 0)
+    refuse("traceConventions", `expected some of ${conventionNames.join(", ")}, got none`);
   for (const [name, value] of Object.entries(otlpHeaders)) {
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(value))
-      refuse("otlpHeaders", `${JSON.stringify(name.slice(0, 100))} is no header`);
+      refuse("otlpHeaders", `${JSON.stringify(name.slice(0, 100))} is not a header name`);
   }
   if (otlpEndpoint !== "") checkOtlpEndpoint(otlpEndpoint);
   if (otlpMetricsEndpoint !== "") checkOtlpEndpoint(otlpMetricsEndpoint, "otlpMetricsEndpoint");

@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { writeTinyFolder } from "@octavo/artifacts/testing/tiny-checkpoint";
 import { OctavoError } from "@octavo/protocol";
-import { type Comparison, compareModels, renderHtml, renderTable } from "./index.js";
+import { type ModelComparison, compareModels, renderHtml, renderTable } from "./index.js";
 import { writeRoundedModel } from "./testing/rounded-model.js";
 
 const mini = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
@@ -61,7 +61,7 @@ function rounded(bits: 4 | 8, groupSize: number): string {
 const compare = (
   variant: string,
   more: { readonly variantKvCacheDtype?: "int8" } = {},
-): Promise<Comparison> =>
+): Promise<ModelComparison> =>
   compareModels({
     baseline: mini,
     variant,
@@ -101,9 +101,12 @@ test("8 bits are near-lossless; 4 bits diverge far more; both pages stand alone"
   assert.match(renderTable(four), /tool argument/);
   for (const comparison of [eight, four]) {
     const html = renderHtml(comparison);
-    assert.doesNotMatch(html, /https?:|\bsrc\s*=|<link|<script|@import|url\(|<iframe|<img/i);
+    assert.doesNotMatch(
+      html,
+      /https?:|\bsrc\s*=|<link(?! rel="icon" href="data:,")|<script|@import|url\(|<iframe|<img/i,
+    );
     assert.match(html, /^<!doctype html>\n<html lang="en">/);
-    assert.match(html, /prefers-color-scheme: dark/);
+    assert.match(html, /color-scheme:light dark/);
     assert.equal(html.match(/<svg /g)?.length, html.match(/<\/svg>/g)?.length);
     for (const tag of ["table", "section", "g", "main", "header", "footer", "tr"]) {
       assert.equal(
@@ -131,7 +134,7 @@ test("a serving choice can be the variant: the KV cache in int8", async () => {
 
 test("text from the data is escaped in the page", async () => {
   const comparison = await compare(mini);
-  const hostile = '<script>alert("x")</script>\u0000';
+  const hostile = '<script>alert("x")</script>\u0000\u202e\u200b';
   const html = renderHtml({
     ...comparison,
     variant: { ...comparison.variant, model: hostile },
@@ -148,7 +151,8 @@ test("text from the data is escaped in the page", async () => {
       },
     ],
   });
-  assert.ok(!html.includes("<script") && !html.includes("\u0000"));
+  assert.ok(!html.includes("<script"));
+  assert.doesNotMatch(html, /(?![\t\n])\p{Cc}|\p{Cf}/u);
 });
 
 test("what cannot be compared is refused before weights are loaded", async () => {

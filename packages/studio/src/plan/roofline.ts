@@ -1,9 +1,16 @@
 import type { WeightFormat } from "./formats/weight-formats.js";
 import { kvBytes, type KvFormat } from "./formats/kv-formats.js";
 import type { Hardware } from "./hardware/hardware.js";
-import { activeShare, elementsOf, type ModelShape, type WeightMatrix } from "./shape/model-shape.js";
+import {
+  activeShare,
+  elementsOf,
+  embeddingKind,
+  headKind,
+  type ModelShape,
+  type WeightMatrix,
+} from "./shape/model-shape.js";
 
-/** Bytes of weights that steps read, apart by when they do. The embedding is looked up, not read, unless it is the head too. */
+/** Bytes of weights that steps read. The embedding is looked up, not read, unless it is the head too. */
 export interface ReadBytes {
   /** In every step. */
   readonly always: number;
@@ -19,7 +26,7 @@ export interface Roofline {
   readonly limit: "memory" | "compute";
 }
 
-export interface Machine {
+interface DeviceGroup {
   readonly hardware: Hardware;
   /** Devices that share the model; their memory, bandwidth and operations are added up. */
   readonly devices: number;
@@ -53,7 +60,7 @@ export function readBytesOf(shape: ModelShape, format: WeightFormat): ReadBytes 
  */
 export function decodeRoofline(
   workload: Workload,
-  machine: Machine,
+  machine: DeviceGroup,
   batch: number,
   context: number,
 ): Roofline {
@@ -65,9 +72,9 @@ export function decodeRoofline(
 }
 
 /** A prompt of `tokens`, computed at once: each token sees those before it, the head runs for the last one. */
-export function prefillRoofline(workload: Workload, machine: Machine, tokens: number): Roofline {
+export function prefillRoofline(workload: Workload, machine: DeviceGroup, tokens: number): Roofline {
   const { shape, read } = workload;
-  const head = shape.matrices.find(({ part }) => part === (shape.isTied ? "embedding" : "head"));
+  const head = shape.matrices.find(({ kind }) => kind === (shape.isTied ? embeddingKind : headKind));
   let flops = tokens * 2 * activeWeights(shape, false) + 2 * (head === undefined ? 0 : elementsOf(head));
   for (const { flopsPerContextToken, window = Infinity } of shape.attention) {
     flops += flopsPerContextToken * visibleTokens(tokens, window);
@@ -82,15 +89,15 @@ export function expertsHit(shape: ModelShape, tokens: number): number {
   return 1 - (1 - activeShare(shape)) ** tokens;
 }
 
-function isLookedUp({ part }: WeightMatrix, shape: ModelShape): boolean {
-  return part === "embedding" && !shape.isTied;
+function isLookedUp({ kind }: WeightMatrix, shape: ModelShape): boolean {
+  return kind === embeddingKind && !shape.isTied;
 }
 
 function activeWeights(shape: ModelShape, withHead: boolean): number {
   const share = activeShare(shape);
   let sum = 0;
   for (const matrix of shape.matrices) {
-    if (matrix.part === "embedding" || matrix.part === "head") {
+    if (matrix.kind === embeddingKind || matrix.kind === headKind) {
       if (withHead && !isLookedUp(matrix, shape)) sum += elementsOf(matrix);
     } else {
       sum += elementsOf(matrix) * (matrix.isRouted ? share : 1);
@@ -114,7 +121,7 @@ function visibleTokens(tokens: number, window: number): number {
 }
 
 function roofline(
-  { hardware, devices, efficiency }: Machine,
+  { hardware, devices, efficiency }: DeviceGroup,
   compute: WeightFormat["compute"],
   bytes: number,
   flops: number,

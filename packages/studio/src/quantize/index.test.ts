@@ -3,5 +3,5 @@ import { test } from "node:test";
 import * as quantize from "./index.js";
 
 test("exports these values and no others", () => {
-  assert.deepEqual(Object.keys(quantize).toSorted(), ["methodNames", "quantize"]);
+  assert.deepEqual(Object.keys(quantize).toSorted(), ["quantize", "quantizeMethods"]);
 });

@@ -1,4 +1,4 @@
-import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/gguf-mixes";
+import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/mixes";
 import { OctavoError } from "@octavo/protocol";
 
 /** What a user asks for. Absent means the method's default. */
@@ -44,84 +44,7 @@ export type MethodSettings =
   | { readonly kind: "nf4"; readonly blockSize: number; readonly doubleQuant: boolean }
   | { readonly kind: "gguf"; readonly mix: GgufMix };
 
-/** What `--method` takes. */
-export const methodNames: readonly string[] = ["awq", "gptq", "fp8", "int8", "nf4", "gguf:TYPE"];
-
-const groupSizes: readonly number[] = [-1, 32, 64, 128, 256, 512, 1024];
-const blockSizes: readonly number[] = [64, 128, 256, 512, 1024, 2048, 4096];
-
-/** @throws OctavoError `invalid_option` naming the option */
-export function readMethod(options: QuantizeOptions): MethodSettings {
-  const [name, type, ...rest] = options.method.split(":");
-  if (rest.length > 0 || (type !== undefined && name !== "gguf")) throw unknownMethod(options.method);
-  switch (name ?? "") {
-    case "awq":
-      return { kind: "awq", ...awqSettings(options) };
-    case "gptq":
-      return { kind: "gptq", ...gptqSettings(options) };
-    case "fp8":
-    case "int8":
-      refuse(options, ["groupSize", "bits", "actOrder", "doubleQuant", "roundToNearest"]);
-      return { kind: name === "fp8" ? "fp8" : "int8" };
-    case "nf4": {
-      refuse(options, ["bits", "actOrder", "roundToNearest"]);
-      const blockSize = options.groupSize ?? 64;
-      oneOf("group_size", blockSize, blockSizes, "nf4");
-      return { kind: "nf4", blockSize, doubleQuant: options.doubleQuant ?? false };
-    }
-    case "gguf": {
-      refuse(options, [
-        "groupSize",
-        "bits",
-        "actOrder",
-        "doubleQuant",
-        "roundToNearest",
-        "ignore",
-        "calibration",
-      ]);
-      const mix = ggufMixes.get((type ?? "").toUpperCase());
-      if (mix === undefined) {
-        throw invalidOption(
-          "method",
-          `has the GGUF type ${JSON.stringify(type ?? "")}; known are ${[...ggufMixes.keys()].join(", ")}`,
-        );
-      }
-      return { kind: "gguf", mix };
-    }
-    default:
-      throw unknownMethod(options.method);
-  }
-}
-
-/** Whether the method cannot do without texts. */
-export function needsCalibration(settings: MethodSettings): boolean {
-  return (settings.kind === "awq" && settings.search) || (settings.kind === "gptq" && settings.solve);
-}
-
-function awqSettings(options: QuantizeOptions): { groupSize: number; search: boolean } {
-  refuse(options, ["actOrder", "doubleQuant"]);
-  oneOf("bits", options.bits ?? 4, [4], "awq");
-  const groupSize = options.groupSize ?? 128;
-  oneOf("group_size", groupSize, groupSizes, "awq");
-  return { groupSize, search: options.roundToNearest !== true };
-}
-
-function gptqSettings(options: QuantizeOptions): Omit<Extract<MethodSettings, { kind: "gptq" }>, "kind"> {
-  refuse(options, ["doubleQuant"]);
-  const bits = options.bits ?? 4;
-  if (bits !== 2 && bits !== 3 && bits !== 4 && bits !== 8) {
-    throw invalidOption("bits", `must be 2, 3, 4 or 8 for gptq, not ${bits}`);
-  }
-  const groupSize = options.groupSize ?? 128;
-  oneOf("group_size", groupSize, groupSizes, "gptq");
-  const solve = options.roundToNearest !== true;
-  if (!solve && options.actOrder === true) {
-    throw invalidOption("act_order", "needs the inputs' weights, which round_to_nearest does without");
-  }
-  return { bits, groupSize, actOrder: options.actOrder ?? false, solve };
-}
-
-const flagNames = {
+const optionNames = {
   groupSize: "group_size",
   bits: "bits",
   actOrder: "act_order",
@@ -131,26 +54,93 @@ const flagNames = {
   calibration: "calibration",
 } as const;
 
-/** An option that the method would not heed is refused rather than dropped. */
-function refuse(options: QuantizeOptions, keys: readonly (keyof typeof flagNames)[]): void {
-  for (const key of keys) {
-    if (options[key] !== undefined && options[key] !== false) {
-      throw invalidOption(flagNames[key], `means nothing to the method ${options.method}`);
-    }
+/** A value of `--method`. */
+interface QuantizeMethod {
+  /** The options that it heeds; others are refused. */
+  readonly takes: readonly (keyof typeof optionNames)[];
+  /** @param type what follows a colon in the method's name */
+  read(options: QuantizeOptions, type: string | undefined): MethodSettings;
+}
+
+const groupSizes: readonly number[] = [-1, 32, 64, 128, 256, 512, 1024];
+const blockSizes: readonly number[] = [64, 128, 256, 512, 1024, 2048, 4096];
+
+const methods: Readonly<Record<MethodSettings["kind"], QuantizeMethod>> = {
+  awq: {
+    takes: ["bits", "groupSize", "roundToNearest", "ignore", "calibration"],
+    read: ({ bits = 4, groupSize = 128, roundToNearest }) => {
+      oneOf("bits", bits, [4], "awq");
+      oneOf("group_size", groupSize, groupSizes, "awq");
+      return { kind: "awq", groupSize, search: roundToNearest !== true };
+    },
+  },
+  gptq: {
+    takes: ["bits", "groupSize", "actOrder", "roundToNearest", "ignore", "calibration"],
+    read: ({ bits = 4, groupSize = 128, actOrder = false, roundToNearest }) => {
+      if (bits !== 2 && bits !== 3 && bits !== 4 && bits !== 8) {
+        throw invalidOption("bits", `must be 2, 3, 4 or 8 for gptq, not ${bits}`);
+      }
+      oneOf("group_size", groupSize, groupSizes, "gptq");
+      const solve = roundToNearest !== true;
+      if (!solve && actOrder) {
+        throw invalidOption("act_order", "needs the inputs' weights, which round_to_nearest does without");
+      }
+      return { kind: "gptq", bits, groupSize, actOrder, solve };
+    },
+  },
+  fp8: { takes: ["ignore", "calibration"], read: () => ({ kind: "fp8" }) },
+  int8: { takes: ["ignore", "calibration"], read: () => ({ kind: "int8" }) },
+  nf4: {
+    takes: ["groupSize", "doubleQuant", "ignore", "calibration"],
+    read: ({ groupSize: blockSize = 64, doubleQuant = false }) => {
+      oneOf("group_size", blockSize, blockSizes, "nf4");
+      return { kind: "nf4", blockSize, doubleQuant };
+    },
+  },
+  gguf: {
+    takes: [],
+    read: (_, type = "") => {
+      const mix = ggufMixes.get(type.toUpperCase());
+      if (mix !== undefined) return { kind: "gguf", mix };
+      throw invalidOption(
+        "method",
+        `has the GGUF type ${JSON.stringify(type)}; known are ${[...ggufMixes.keys()].join(", ")}`,
+      );
+    },
+  },
+};
+
+/** What `--method` takes. */
+export const quantizeMethods: readonly string[] = Object.keys(methods).map((name) =>
+  name === "gguf" ? "gguf:TYPE" : name,
+);
+
+/** @throws OctavoError `invalid_option` naming the option */
+export function readMethod(options: QuantizeOptions): MethodSettings {
+  const [name = "", type, ...rest] = options.method.split(":");
+  const method = Object.hasOwn(methods, name) ? methods[name as keyof typeof methods] : undefined;
+  if (method === undefined || rest.length > 0 || (type !== undefined && name !== "gguf")) {
+    throw invalidOption(
+      "method",
+      `must be one of ${quantizeMethods.join(", ")}, not ${JSON.stringify(options.method.slice(0, 100))}`,
+    );
   }
+  for (const key of Object.keys(optionNames) as (keyof typeof optionNames)[]) {
+    if (method.takes.includes(key) || options[key] === undefined || options[key] === false) continue;
+    throw invalidOption(optionNames[key], `means nothing to the method ${options.method}`);
+  }
+  return method.read(options, type);
+}
+
+/** Whether the method needs calibration texts. */
+export function needsCalibration(settings: MethodSettings): boolean {
+  return (settings.kind === "awq" && settings.search) || (settings.kind === "gptq" && settings.solve);
 }
 
 function oneOf(name: string, value: number, allowed: readonly number[], method: string): void {
   if (!allowed.includes(value)) {
     throw invalidOption(name, `must be ${allowed.join(", ")} for ${method}, not ${value}`);
   }
-}
-
-function unknownMethod(method: string): OctavoError {
-  return invalidOption(
-    "method",
-    `must be one of ${methodNames.join(", ")}, not ${JSON.stringify(method.slice(0, 100))}`,
-  );
 }
 
 export function invalidOption(param: string, problem: string): OctavoError {

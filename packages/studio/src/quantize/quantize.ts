@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type DownloadProgress, openCheckpoint, resolveModel, supportedArchitectures } from "@octavo/engine";
+import { type DownloadProgress, openCheckpoint, resolveModel } from "@octavo/engine";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { type Backend, createCpuBackend, defaultThreadCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
@@ -22,7 +22,7 @@ import { WorkFolder } from "./output/work-folder.js";
 import { cardJson, cardText, describeModules, type QuantizationCard } from "./report/card.js";
 import { ProgressClock, type QuantizeProgress } from "./report/progress.js";
 import { ignores } from "./source/ignored-modules.js";
-import { moduleOf, openSource, type SourceModel, type Unit } from "./source/source-model.js";
+import { moduleOf, openSource, type SourceModel, type SourceUnit } from "./source/source-model.js";
 
 export interface QuantizeHooks {
   readonly onProgress?: (progress: QuantizeProgress) => void;
@@ -94,9 +94,7 @@ async function openModel(
     ...(signal !== undefined && { signal }),
     ...(options.downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: options.downloadDir } }),
   });
-  return openSource(
-    await openCheckpoint(resolved.path, { name: model, architectures: supportedArchitectures }),
-  );
+  return openSource(await openCheckpoint(resolved.path, { name: model }));
 }
 
 /** Names of the tensors to be quantised; every one of them fits the format, or the first that does not is named. */
@@ -204,7 +202,7 @@ async function convertUnits(
 }
 
 /** Embeddings are copied, which takes a small share of the time per weight. */
-function workOf(unit: Unit): number {
+function workOf(unit: SourceUnit): number {
   const numWeights = unit.tensors.reduce(
     (sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1),
     0,

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { transcripts, transcriptTools, type Outcome, type Transcript } from "./testing/transcripts.js";
+import {
+  transcripts,
+  transcriptTools,
+  type TranscriptResult,
+  type Transcript,
+} from "./testing/transcripts.js";
 import type { OutputEvent } from "./output-events.js";
 import { OutputParser } from "./output-parser.js";
 import { type ReasoningFormat, reasoningFormats } from "./reasoning/reasoning-format.js";
@@ -34,7 +39,7 @@ function joined(events: readonly OutputEvent[]): readonly OutputEvent[] {
   return result;
 }
 
-function outcome(events: readonly OutputEvent[]): Required<Outcome> {
+function outcome(events: readonly OutputEvent[]): Required<TranscriptResult> {
   const calls: { name: string; arguments: string; id?: string; problem?: string }[] = [];
   let content = "";
   let reasoning = "";

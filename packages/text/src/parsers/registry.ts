@@ -1,45 +1,58 @@
 import { OctavoError } from "@octavo/protocol";
-import { deepseekV3, deepseekV31 } from "./formats/deepseek-v3.js";
-import { functionGemma } from "./formats/function-gemma.js";
-import { glm45 } from "./formats/glm45.js";
-import { granite } from "./formats/granite.js";
-import { harmony, harmonyReasoningTags } from "./formats/harmony.js";
-import { hermes } from "./formats/hermes.js";
-import { kimiK2 } from "./formats/kimi-k2.js";
-import { llama3Json } from "./formats/llama3-json.js";
-import { mistral } from "./formats/mistral.js";
-import { phi4MiniJson } from "./formats/phi4-mini.js";
-import { llama4Pythonic, pythonic } from "./formats/pythonic.js";
-import { qwen3Coder } from "./formats/qwen3-coder.js";
+import { deepseekV31Format, deepseekV3Format } from "./formats/deepseek-v3.js";
+import { functionGemmaFormat } from "./formats/function-gemma.js";
+import { glm45Format } from "./formats/glm45.js";
+import { graniteFormat } from "./formats/granite.js";
+import { harmonyFormat, harmonyReasoningTags } from "./formats/harmony.js";
+import { hermesFormat } from "./formats/hermes.js";
+import { kimiK2Format } from "./formats/kimi-k2.js";
+import { llama3JsonFormat } from "./formats/llama3-json.js";
+import { mistralFormat } from "./formats/mistral.js";
+import { phi4MiniJsonFormat } from "./formats/phi4-mini.js";
+import { llama4PythonicFormat, pythonicFormat } from "./formats/pythonic.js";
+import { qwen3CoderFormat } from "./formats/qwen3-coder.js";
 import type { ToolFormat } from "./machine.js";
 import { type ReasoningFormat, reasoningFormats } from "./reasoning/reasoning-format.js";
 
-export const toolFormats: readonly ToolFormat[] = [
-  hermes,
-  llama3Json,
-  { ...llama3Json, name: "llama4_json" },
-  llama4Pythonic,
-  pythonic,
-  mistral,
-  qwen3Coder,
-  { ...qwen3Coder, name: "qwen3_xml" },
-  granite,
-  { ...granite, name: "granite4" },
-  phi4MiniJson,
-  deepseekV3,
-  deepseekV31,
-  kimiK2,
-  glm45,
-  { ...glm45, name: "glm47" },
-  harmony,
-  functionGemma,
+/** A format, its other names, and how chat templates that use it are recognised: by any of these texts or groups of texts. */
+interface FormatRow {
+  readonly format: ToolFormat;
+  readonly aliases?: readonly string[];
+  readonly shownBy?: readonly (string | readonly string[])[];
+}
+
+/** In the order of detection: markup that only one family uses comes first. */
+const rows: readonly FormatRow[] = [
+  { format: harmonyFormat, shownBy: [["<|channel|>", "<|message|>"]] },
+  { format: functionGemmaFormat, shownBy: ["<start_function_call>"] },
+  { format: deepseekV3Format, shownBy: ["<\uff5ctool\u2581call\u2581begin\uff5c>"] },
+  { format: deepseekV31Format },
+  { format: kimiK2Format, shownBy: ["<|tool_call_argument_begin|>"] },
+  { format: glm45Format, aliases: ["glm47"], shownBy: ["<arg_key>"] },
+  { format: qwen3CoderFormat, aliases: ["qwen3_xml"], shownBy: ["<function="] },
+  { format: mistralFormat, shownBy: ["[TOOL_CALLS]"] },
+  { format: graniteFormat, aliases: ["granite4"], shownBy: [["<|start_of_role|>", "tool_call"]] },
+  { format: phi4MiniJsonFormat, shownBy: ["<|/tool_call|>", "functools["] },
+  { format: hermesFormat, shownBy: ["<tool_call>"] },
+  { format: llama4PythonicFormat, shownBy: ["<|python_start|>"] },
+  {
+    format: llama3JsonFormat,
+    aliases: ["llama4_json"],
+    shownBy: ["<|python_tag|>", '{"name": function name, "parameters":'],
+  },
+  { format: pythonicFormat, shownBy: ["[func_name1(params_name1="] },
 ];
 
-/** Reads reasoning and content as well, so that it is needed without tools too. */
-export const harmonyTools: ToolFormat = harmony;
+export const toolFormats: readonly ToolFormat[] = rows.flatMap(({ format, aliases = [] }) => [
+  format,
+  ...aliases.map((name) => ({ ...format, name })),
+]);
 
-/** Reasoning in harmony's channels, which its tool format reads too. */
-export const harmonyReasoning = "openai_gptoss";
+/** It also parses reasoning and content, so it is used without tools too. */
+export const harmonyTools: ToolFormat = harmonyFormat;
+
+/** Name of the reasoning parser for harmony's channels; the tool format does its work. */
+const harmonyReasoning = "openai_gptoss";
 
 const harmonyReasoningFormat: ReasoningFormat = { name: harmonyReasoning, ...harmonyReasoningTags };
 
@@ -51,11 +64,11 @@ export interface OutputFormats {
 
 /** The tags around reasoning; undefined where they are not known. */
 export function reasoningTags({ tools, reasoning }: OutputFormats): ReasoningFormat | undefined {
-  return reasoning ?? (tools === harmony ? harmonyReasoningFormat : undefined);
+  return reasoning ?? (tools === harmonyFormat ? harmonyReasoningFormat : undefined);
 }
 
-/** `auto` goes by the chat template; `none` leaves the output as it is. */
-export interface FormatNames {
+/** `auto` detects the format from the chat template; `none` leaves the output unparsed. */
+interface FormatNames {
   readonly toolCallParser: string;
   readonly reasoningParser: string;
 }
@@ -66,9 +79,9 @@ export function resolveFormats(names: FormatNames, templates: readonly string[])
   const template = templates.join("\n");
   const isHarmony =
     reasoningParser === harmonyReasoning ||
-    (reasoningParser === "auto" && detectToolFormat(template) === harmony);
+    (reasoningParser === "auto" && detectToolFormat(template) === harmonyFormat);
   return {
-    tools: isHarmony && toolCallParser === "auto" ? harmony : resolveTools(toolCallParser, template),
+    tools: isHarmony && toolCallParser === "auto" ? harmonyFormat : resolveTools(toolCallParser, template),
     reasoning: isHarmony ? undefined : resolveReasoning(reasoningParser, template),
   };
 }
@@ -109,31 +122,14 @@ function unknownName(
   );
 }
 
-/** Rules in order: markup that one family alone has comes first. */
-const toolRules: readonly (readonly [(template: string) => boolean, ToolFormat])[] = [
-  [has("<|channel|>", "<|message|>"), harmony],
-  [has("<start_function_call>"), functionGemma],
-  [has("<\uff5ctool\u2581call\u2581begin\uff5c>"), deepseekV3],
-  [has("<|tool_call_argument_begin|>"), kimiK2],
-  [has("<arg_key>"), glm45],
-  [has("<function="), qwen3Coder],
-  [has("[TOOL_CALLS]"), mistral],
-  [has("<|start_of_role|>", "tool_call"), granite],
-  [has("<|/tool_call|>"), phi4MiniJson],
-  [has("functools["), phi4MiniJson],
-  [has("<tool_call>"), hermes],
-  [has("<|python_start|>"), llama4Pythonic],
-  [has("<|python_tag|>"), llama3Json],
-  [has('{"name": function name, "parameters":'), llama3Json],
-  [has("[func_name1(params_name1="), pythonic],
-];
-
-/** The format that a chat template teaches or replays; undefined when it shows none. */
-export function detectToolFormat(template: string): ToolFormat | undefined {
-  return toolRules.find(([applies]) => applies(template))?.[1];
+/** The format that a chat template describes or replays; undefined when it shows none. */
+function detectToolFormat(template: string): ToolFormat | undefined {
+  const has = (texts: string | readonly string[]): boolean =>
+    [texts].flat().every((text) => template.includes(text));
+  return rows.find(({ shownBy = [] }) => shownBy.some(has))?.format;
 }
 
-export function detectReasoningFormat(template: string): ReasoningFormat | undefined {
+function detectReasoningFormat(template: string): ReasoningFormat | undefined {
   const byName = (name: string): ReasoningFormat | undefined =>
     reasoningFormats.find((format) => format.name === name);
   if (template.includes("[THINK]")) return byName("mistral");
@@ -142,8 +138,4 @@ export function detectReasoningFormat(template: string): ReasoningFormat | undef
   // R1's first template leaves the start tag to the model, which leaves it out at times
   const isR1 = template.includes("<\uff5cAssistant\uff5c>") && !template.includes("thinking");
   return byName(isR1 ? "deepseek_r1" : "qwen3");
-}
-
-function has(...texts: readonly string[]): (template: string) => boolean {
-  return (template) => texts.every((text) => template.includes(text));
 }

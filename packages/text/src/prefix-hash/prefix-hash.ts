@@ -1,4 +1,5 @@
 import { randomFillSync } from "node:crypto";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** Lanes (u32) of one prefix hash. */
 export const hashLanes = 4;
@@ -6,11 +7,21 @@ export const hashLanes = 4;
 /**
  * Chained keyed hash of prefixes, 128 bits: a block's hash covers its tokens and its parent's hash, and the first
  * parent covers the salt. Two HalfSipHash-2-4 runs (Aumasson and Bernstein's 32-bit SipHash, 64-bit output) under
- * independent keys; the keys are random per hasher, so nobody outside can aim at a bucket.
+ * independent keys: `key`, four words, or random ones, so that nobody outside can aim at a bucket.
  */
 export class PrefixHasher {
-  readonly #keys = randomFillSync(new Uint32Array(4));
+  readonly #keys: Uint32Array;
   readonly #word = new Int32Array(1);
+
+  /** Throws `invalid_option` for a key that is not four words. */
+  constructor(key: Uint32Array = randomFillSync(new Uint32Array(hashLanes))) {
+    if (key.length !== hashLanes)
+      throw new OctavoError(
+        "invalid_option",
+        `A prefix hash's key has ${hashLanes} words, not ${key.length}.`,
+      );
+    this.#keys = key;
+  }
 
   /** Hash of what precedes the first block. */
   root(salt: string | undefined): Uint32Array {
@@ -40,6 +51,37 @@ export class PrefixHasher {
     halfSipHash(a, b, parent, parentOffset, tokens, start, count, out, outOffset);
     halfSipHash(c, d, parent, parentOffset, tokens, start, count, out, outOffset + 2);
   }
+}
+
+export interface PrefixBlockOptions {
+  /** Tokens per block; whoever compares hashes must cut the same blocks. */
+  readonly blockSize: number;
+  /** Keeps prefixes apart that must not be shared, such as those of two tenants (`cache_salt`). */
+  readonly salt?: string | undefined;
+  /** 128 bits; hashes made under one key can be compared, in whichever process they were made. */
+  readonly key: Uint32Array;
+}
+
+/**
+ * The hash of every full block that begins a prompt, 32 hexadecimal digits each: entry b is equal for two prompts exactly
+ * when their first `(b + 1) * blockSize` tokens and their salts are (up to collisions of 128 bits). Tokens behind the last
+ * full block are left out. Throws `invalid_option` for a block size that is not a positive integer, or a malformed key.
+ */
+export function prefixBlockHashes(
+  tokens: ArrayLike<number>,
+  { blockSize, salt, key }: PrefixBlockOptions,
+): string[] {
+  if (!Number.isSafeInteger(blockSize) || blockSize < 1)
+    throw new OctavoError("invalid_option", `The block size must be a positive integer, not ${blockSize}.`);
+  const hasher = new PrefixHasher(key);
+  const ids = Int32Array.from(tokens);
+  let parent = hasher.root(salt);
+  return Array.from({ length: Math.floor(ids.length / blockSize) }, (_, block) => {
+    const hash = new Uint32Array(hashLanes);
+    hasher.block(parent, 0, ids, block * blockSize, blockSize, hash, 0);
+    parent = hash;
+    return Array.from(hash, (lane) => lane.toString(16).padStart(8, "0")).join("");
+  });
 }
 
 function halfSipHash(

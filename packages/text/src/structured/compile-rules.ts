@@ -7,8 +7,8 @@ import { SchemaCompiler } from "./json-schema/schema-compiler.js";
 import { utf8Encoding } from "./json-schema/json-text.js";
 import { literalNode } from "./literal.js";
 import { choice, type Node, nothing, repeat, type RuleSet, sequence } from "./node.js";
-import { lowerRegex } from "./regex/lower-regex.js";
-import { parseRegex } from "./regex/regex-syntax.js";
+import { lowerRegex } from "./lower-regex.js";
+import { parseRegex } from "../regex/parse-regex.js";
 import { RuleBuilder } from "./rule-builder.js";
 import { taggedText, textUntil } from "./tagged-text.js";
 import { anyOf } from "./text-choice.js";
@@ -84,7 +84,7 @@ class SpecCompiler {
           throw invalid(`needs 1 to ${maxChoices} options, got ${spec.options.length}`);
         return choice(...spec.options.map(inner));
       case "repeat": {
-        const { min = 0, max = Number.POSITIVE_INFINITY, separator = "" } = spec;
+        const { min = 0, max = Infinity, separator = "" } = spec;
         if (!(min >= 0 && min <= max && min <= maxRepeat))
           throw invalid("repeats an item with bounds that do not fit");
         const item = this.#rule("item", inner(spec.item));
@@ -112,7 +112,7 @@ class SpecCompiler {
   }
 }
 
-/** Finds the intersections that nothing matches, and prunes what needs them. */
+/** Finds intersections that match nothing and prunes whatever needs them. */
 function resolveIntersections(set: RuleSet): RuleSet {
   const store = new TermStore(set);
   let found = false;

@@ -1,11 +1,11 @@
 import { Worker } from "node:worker_threads";
 import { type ErrorCode, OctavoError } from "@octavo/protocol/errors";
-import type { Vocabulary } from "./automaton/vocabulary.js";
+import type { GrammarVocabulary } from "./automaton/vocabulary.js";
 import type { RuleSet } from "./node.js";
 
 export interface WorkerStart {
   /** The vocabulary, or what the worker makes it of and sends back first. */
-  readonly source: Vocabulary | { readonly bytes: Uint8Array; readonly starts: Int32Array };
+  readonly source: GrammarVocabulary | { readonly bytes: Uint8Array; readonly starts: Int32Array };
   readonly specialTokens: readonly string[];
 }
 
@@ -16,7 +16,7 @@ export interface CompileTask {
 }
 
 export type CompileReply =
-  | { readonly vocabulary: Vocabulary }
+  | { readonly vocabulary: GrammarVocabulary }
   | { readonly taskId: number; readonly rules: RuleSet }
   | {
       readonly taskId: number;
@@ -30,7 +30,7 @@ interface Running {
 }
 
 interface Preparing {
-  readonly resolve: (vocabulary: Vocabulary) => void;
+  readonly resolve: (vocabulary: GrammarVocabulary) => void;
   readonly reject: (error: OctavoError) => void;
 }
 
@@ -61,7 +61,7 @@ export class CompileThread {
   }
 
   /** Makes the vocabulary of a start that has none. The thread is free. */
-  prepare(): Promise<Vocabulary> {
+  prepare(): Promise<GrammarVocabulary> {
     return new Promise((resolve, reject) => {
       this.#preparing = { resolve, reject };
       this.#open();

@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { OctavoError } from "@octavo/protocol/errors";
 import { MaskCache } from "./automaton/mask-cache.js";
 import { TermGrammar } from "./automaton/matcher.js";
-import { buildVocabulary, type Vocabulary } from "./automaton/vocabulary.js";
+import { buildVocabulary, type GrammarVocabulary } from "./automaton/vocabulary.js";
 import { compileRules } from "./compile-rules.js";
 import type { CompileReply, CompileTask, WorkerStart } from "./compile-thread.js";
 import type { GrammarSpec } from "./grammar.js";
@@ -14,7 +14,7 @@ if (port === null)
   throw new OctavoError("internal_error", "The grammar compiler must run in a worker thread.");
 
 const { source, specialTokens } = workerData as WorkerStart;
-let vocabulary: Vocabulary;
+let vocabulary: GrammarVocabulary;
 if ("trie" in source) vocabulary = source;
 else {
   vocabulary = buildVocabulary(source.bytes, source.starts);

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TermGrammar } from "./automaton/matcher.js";
-import type { TokenSource, Vocabulary } from "./automaton/vocabulary.js";
+import type { TokenSource, GrammarVocabulary } from "./automaton/vocabulary.js";
 import type { CompileQueue } from "./compile-queue.js";
 import { compilingCancelled } from "./compiling-cancelled.js";
 import type { Grammar, GrammarSpec } from "./grammar.js";
@@ -39,10 +39,10 @@ interface Entry {
 /** What the first grammar opens: most of this folder's modules are read for it, and no start waits for them. */
 interface Opened {
   readonly queue: CompileQueue;
-  readonly vocabulary: Promise<Vocabulary>;
+  readonly vocabulary: Promise<GrammarVocabulary>;
   readonly toGrammar: (
     rules: ConstructorParameters<typeof TermGrammar>[0],
-    vocabulary: Vocabulary,
+    vocabulary: GrammarVocabulary,
   ) => TermGrammar;
 }
 
@@ -73,7 +73,7 @@ export class GrammarCompiler {
         () => undefined,
       );
     const entry = known ?? this.#add(key, tenant);
-    // Last used is last to go.
+    // Keeps the map in order of last use: the least recently used entry is evicted first.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     entry.numWaiting += 1;
@@ -98,7 +98,7 @@ export class GrammarCompiler {
     );
   }
 
-  /** Nobody waits for it any more: whoever asks next begins anew. */
+  /** No request waits for it any more: the next request for it starts over. */
   #abandon(entry: Entry): void {
     if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
     entry.abandonment.abort();
@@ -138,7 +138,7 @@ export class GrammarCompiler {
       (id) => this.#tokenizer.idToToken(id) ?? "",
     );
     let queue: CompileQueue | undefined;
-    const vocabulary = new Promise<Vocabulary>((resolve) => {
+    const vocabulary = new Promise<GrammarVocabulary>((resolve) => {
       const start = { source, specialTokens: specialTokens.filter((text) => text !== "") };
       queue = new CompileQueue(start, { timeoutMs }, resolve);
     });

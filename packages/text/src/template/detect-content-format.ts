@@ -1,9 +1,9 @@
 import type { ContentFormat } from "./chat-template.js";
 import { parseTemplate } from "./jinja/parser.js";
-import type { Expression, Statement, Target } from "./jinja/syntax-tree.js";
+import type { Expression, Statement, AssignmentTarget } from "./jinja/syntax-tree.js";
 
 /**
- * Whether a template goes through a message's content part by part, which is how vLLM's
+ * Whether a template iterates over a message's content part by part, which is how vLLM's
  * `--chat-template-content-format auto` decides. Throws `template_error` for a template that does not parse.
  */
 export function detectContentFormat(source: string): ContentFormat {
@@ -65,7 +65,7 @@ class ContentLoopFinder {
     }
   }
 
-  #learn(names: Set<string>, target: Target): void {
+  #learn(names: Set<string>, target: AssignmentTarget): void {
     if (target.kind === "name") names.add(target.name);
     else if (target.kind === "namespace") names.add(`${target.object}.${target.attribute}`);
   }
@@ -89,7 +89,7 @@ class ContentLoopFinder {
   }
 }
 
-/** Without slices and filters, which keep what is gone through. */
+/** Without slices and filters, which iterate over the same items. */
 function unwrapped(expression: Expression): Expression {
   if (expression.kind === "slice") return unwrapped(expression.object);
   return expression.kind === "filter" && expression.operand !== undefined

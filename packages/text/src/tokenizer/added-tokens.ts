@@ -1,5 +1,5 @@
 import { leadingWhitespace, trailingWhitespaceStart } from "./normalizers.js";
-import { rustWordCharacters } from "./pattern/character-set.js";
+import { rustWordCharacters } from "../regex/character-set.js";
 import type { AddedTokenSpecification } from "./specification.js";
 import { UnitTrie } from "./unit-trie.js";
 

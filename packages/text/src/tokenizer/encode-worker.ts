@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { EncodeReply, EncodeTask } from "./encode-worker-client.js";
+import type { EncodeReply, EncodeTextTask } from "./encode-worker-client.js";
 import type { TokenizerSpecification } from "./specification.js";
 import { TextTokenizer } from "./text-tokenizer.js";
 
@@ -10,7 +10,7 @@ if (port === null)
 
 const tokenizer = new TextTokenizer(workerData as TokenizerSpecification);
 
-port.on("message", (task: EncodeTask) => {
+port.on("message", (task: EncodeTextTask) => {
   let reply: EncodeReply;
   try {
     reply = {

@@ -1,4 +1,4 @@
-import { combiningMarks, whitespace } from "./pattern/character-set.js";
+import { combiningMarks, whitespace } from "../regex/character-set.js";
 import { createReplacer } from "./replacer.js";
 import { toByteAlphabet } from "./byte-alphabet.js";
 import { PrecompiledCharsMap } from "./precompiled-chars-map.js";

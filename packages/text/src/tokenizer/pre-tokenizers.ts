@@ -5,13 +5,13 @@ import {
   punctuation,
   rustWordCharacters,
   whitespace,
-} from "./pattern/character-set.js";
-import { Pattern } from "./pattern/pattern.js";
+} from "../regex/character-set.js";
+import { TokenizerPattern } from "./pattern/pattern.js";
 import type { PatternSpecification, PreTokenizerSpecification, SplitBehavior } from "./specification.js";
 
 /** Receives a piece; `atTextStart` says that it begins where the whole input begins. */
-export type EmitPiece = (piece: string, atTextStart: boolean) => void;
-export type PreTokenize = (text: string, atTextStart: boolean, emit: EmitPiece) => void;
+type EmitPiece = (piece: string, atTextStart: boolean) => void;
+type PreTokenize = (text: string, atTextStart: boolean, emit: EmitPiece) => void;
 
 /** GPT-2's pattern, which the ByteLevel pre-tokenizer applies. */
 export const gpt2Pattern =
@@ -19,11 +19,11 @@ export const gpt2Pattern =
 
 export interface PreTokenizerPlan {
   readonly preTokenize: PreTokenize;
-  /** The pieces are plain text that the model must turn into the byte alphabet: the last step, left to its cache. */
+  /** The pieces are plain text: the model maps them to the byte alphabet itself, so that its piece cache covers that step. */
   readonly byteAlphabetPending: boolean;
 }
 
-/** The functions that a pre-tokenizer of tokenizer.json describes, each piece handed on as soon as it is cut. */
+/** The functions that a pre-tokenizer of tokenizer.json describes, each piece emitted as soon as it is cut. */
 export function createPreTokenizer(specification: PreTokenizerSpecification | undefined): PreTokenizerPlan {
   const steps = specification === undefined ? [] : flatten(specification);
   const byteAlphabetPending = steps.at(-1)?.kind === "byte-level";
@@ -67,7 +67,7 @@ function createStep(step: StepSpecification, leaveBytes: boolean): PreTokenize {
       return splitBy(findWordsAndSymbols, "removed", true);
     case "character-delimiter": {
       const code = step.delimiter.codePointAt(0)!;
-      return splitBy(findCharacters(CharacterSet.range(code, code)), "removed", false);
+      return splitBy(findCharacters(CharacterSet.of([code, code])), "removed", false);
     }
   }
 }
@@ -88,7 +88,7 @@ function byteLevel(addPrefixSpace: boolean, useRegex: boolean, leaveBytes: boole
 
 function metaspace(replacement: string, prepend: "always" | "first" | "never", split: boolean): PreTokenize {
   const code = replacement.codePointAt(0)!;
-  const cut = splitBy(findCharacters(CharacterSet.range(code, code)), "merged-with-next", false);
+  const cut = splitBy(findCharacters(CharacterSet.of([code, code])), "merged-with-next", false);
   return (text, atTextStart, emit) => {
     let replaced = text.replaceAll(" ", replacement);
     const prepends = prepend === "always" || (prepend === "first" && atTextStart);
@@ -103,7 +103,7 @@ type Find = (text: string, onMatch: (start: number, end: number) => void) => voi
 
 function findPattern(pattern: PatternSpecification): Find {
   if ("regex" in pattern) {
-    const expression = new Pattern(pattern.regex);
+    const expression = new TokenizerPattern(pattern.regex);
     return (text, onMatch) => expression.forEachMatch(text, onMatch);
   }
   const { literal } = pattern;

@@ -1,4 +1,4 @@
-import { Pattern } from "./pattern/pattern.js";
+import { TokenizerPattern } from "./pattern/pattern.js";
 import type { PatternSpecification } from "./specification.js";
 
 /** Replaces every match with fixed content. */
@@ -7,7 +7,7 @@ export function createReplacer(pattern: PatternSpecification, content: string): 
     const { literal } = pattern;
     return literal === "" ? (text) => text : (text) => text.replaceAll(literal, () => content);
   }
-  const expression = new Pattern(pattern.regex);
+  const expression = new TokenizerPattern(pattern.regex);
   return (text) => {
     let result = "";
     let end = 0;

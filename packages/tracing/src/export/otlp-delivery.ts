@@ -1,5 +1,5 @@
 import { HttpPoster } from "./http-post.js";
-import { reasonOf } from "./problem-report.js";
+import { failureReason } from "./problem-report.js";
 
 export interface OtlpDeliveryOptions {
   /** For one attempt. */
@@ -48,7 +48,7 @@ export class OtlpDelivery {
         if (!retryableStatus.has(status)) break;
         waitMs = retryAfterMs ?? waitMs;
       } catch (thrown) {
-        reason = reasonOf(thrown);
+        reason = failureReason(thrown);
       }
       if (attempt < maxAttempts && !this.#isClosed) await this.#pause(Math.min(waitMs, maxRetryWaitMs));
     }

@@ -21,6 +21,6 @@ export class ProblemReport {
 }
 
 /** What was thrown, in words. */
-export function reasonOf(thrown: unknown): string {
+export function failureReason(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -1,7 +1,7 @@
 import { signalAddress } from "../export/otlp-address.js";
 import { HttpPoster } from "../export/http-post.js";
 import { rejectedItems } from "../export/partial-success.js";
-import { ProblemReport, reasonOf } from "../export/problem-report.js";
+import { ProblemReport, failureReason } from "../export/problem-report.js";
 import { within } from "../export/within.js";
 import type { Attributes } from "../span/llm-span.js";
 import { otlpMetricsBody } from "./otlp-metrics-json.js";
@@ -105,7 +105,7 @@ export class OtlpMetricsExporter {
           ? `the collector rejected ${rejected} points`
           : `the collector answered ${answer.status}`;
     } catch (thrown) {
-      reason = reasonOf(thrown);
+      reason = failureReason(thrown);
     }
     this.#counts.failed += 1;
     this.#problems.tell(reason);

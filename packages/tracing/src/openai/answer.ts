@@ -1,11 +1,19 @@
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asObjects,
+  asString,
+  definedFields,
+  type JsonFields,
+} from "@octavo/protocol";
 import type { CapturedMessage, LlmResponseFacts, SpanOutcome, TokenUsage } from "../span/llm-span.js";
 import type { CallKind } from "./call-kind.js";
-import { chatMessage, responsesItem } from "./captured-request.js";
+import { capturedChatMessage, responsesItem } from "./captured-request.js";
 import type { ContentBudget } from "./content-budget.js";
-import { defined, type Fields, fieldsOf, listOf, numberOf, objectsOf, textOf } from "./fields.js";
 
 /** What an answer says of itself. */
-export interface Answer {
+export interface ObservedAnswer {
   readonly response: LlmResponseFacts;
   readonly usage: TokenUsage;
   readonly outputMessages: readonly CapturedMessage[];
@@ -16,27 +24,35 @@ export interface Answer {
 const maxNames = 64;
 
 /** Reads a whole answer. `budget` undefined: no content is taken. */
-export function readAnswer(kind: CallKind, body: unknown, budget: ContentBudget | undefined): Answer {
-  const fields = fieldsOf(body) ?? {};
+export function observedAnswerOf(
+  kind: CallKind,
+  body: unknown,
+  budget: ContentBudget | undefined,
+): ObservedAnswer {
+  const fields = asObject(body) ?? {};
   return kind === "responses" ? responsesAnswer(fields, budget) : choicesAnswer(kind, fields, budget);
 }
 
-function choicesAnswer(kind: CallKind, fields: Fields, budget: ContentBudget | undefined): Answer {
-  const choices = objectsOf(fields["choices"]);
-  const messages = choices.map((choice) => fieldsOf(choice["message"]));
-  const embedding = kind === "embeddings" ? objectsOf(fields["data"])[0]?.["embedding"] : undefined;
+function choicesAnswer(
+  kind: CallKind,
+  fields: JsonFields,
+  budget: ContentBudget | undefined,
+): ObservedAnswer {
+  const choices = asObjects(fields["choices"]);
+  const messages = choices.map((choice) => asObject(choice["message"]));
+  const embedding = kind === "embeddings" ? asObjects(fields["data"])[0]?.["embedding"] : undefined;
   return {
-    response: defined<LlmResponseFacts>({
+    response: definedFields({
       ...commonFacts(fields),
-      finishReasons: someOf(choices.flatMap((choice) => textOf(choice["finish_reason"]) ?? [])),
+      finishReasons: someOf(choices.flatMap((choice) => asString(choice["finish_reason"]) ?? [])),
       toolNames: someOf(
         messages
-          .flatMap((message) => objectsOf(message?.["tool_calls"]))
-          .flatMap((call) => textOf(fieldsOf(call["function"])?.["name"]) ?? []),
+          .flatMap((message) => asObjects(message?.["tool_calls"]))
+          .flatMap((call) => asString(asObject(call["function"])?.["name"]) ?? []),
       ),
       embeddingDimensions: embedding === undefined ? undefined : dimensions(embedding),
     }),
-    usage: readUsage(fields["usage"]),
+    usage: readTokenUsage(fields["usage"]),
     outputMessages:
       budget === undefined
         ? []
@@ -45,12 +61,16 @@ function choicesAnswer(kind: CallKind, fields: Fields, budget: ContentBudget | u
   };
 }
 
-function outputMessage(choice: Fields, message: Fields | undefined, budget: ContentBudget): CapturedMessage {
-  const finishReason = textOf(choice["finish_reason"]);
+function outputMessage(
+  choice: JsonFields,
+  message: JsonFields | undefined,
+  budget: ContentBudget,
+): CapturedMessage {
+  const finishReason = asString(choice["finish_reason"]);
   const content: CapturedMessage =
     message === undefined
-      ? { role: "assistant", parts: [{ type: "text", content: budget.take(textOf(choice["text"]) ?? "") }] }
-      : chatMessage(message, budget);
+      ? { role: "assistant", parts: [{ type: "text", content: budget.take(asString(choice["text"]) ?? "") }] }
+      : capturedChatMessage(message, budget);
   return finishReason === undefined ? content : { ...content, finishReason };
 }
 
@@ -60,38 +80,38 @@ function dimensions(embedding: unknown): number | undefined {
   return Array.isArray(embedding) ? embedding.length : undefined;
 }
 
-function responsesAnswer(fields: Fields, budget: ContentBudget | undefined): Answer {
-  const output = objectsOf(fields["output"]);
-  const status = textOf(fields["status"]);
-  const error = fieldsOf(fields["error"]);
-  const reason = textOf(fieldsOf(fields["incomplete_details"])?.["reason"]) ?? status;
+function responsesAnswer(fields: JsonFields, budget: ContentBudget | undefined): ObservedAnswer {
+  const output = asObjects(fields["output"]);
+  const status = asString(fields["status"]);
+  const error = asObject(fields["error"]);
+  const reason = asString(asObject(fields["incomplete_details"])?.["reason"]) ?? status;
   return {
-    response: defined<LlmResponseFacts>({
+    response: definedFields({
       ...commonFacts(fields),
       finishReasons: reason === undefined ? undefined : [reason],
       toolNames: someOf(
         output
           .filter((item) => item["type"] === "function_call")
-          .flatMap((item) => textOf(item["name"]) ?? []),
+          .flatMap((item) => asString(item["name"]) ?? []),
       ),
     }),
-    usage: readUsage(fields["usage"]),
+    usage: readTokenUsage(fields["usage"]),
     outputMessages: budget === undefined ? [] : output.map((item) => responsesItem(item, budget)),
-    failure: status === "failed" ? failureOf(error ?? {}) : undefined,
+    failure: status === "failed" ? responsesFailure(error ?? {}) : undefined,
   };
 }
 
 /** Of the Responses API: an answer's `error`, or a stream's event of that type. */
-export function failureOf(error: Fields): SpanOutcome {
+export function responsesFailure(error: JsonFields): SpanOutcome {
   return {
     kind: "error",
     errorType: nameOf(error["code"]) ?? "response_failed",
-    message: textOf(error["message"]),
+    message: asString(error["message"]),
   };
 }
 
-export function commonFacts(fields: Fields): LlmResponseFacts {
-  return defined<LlmResponseFacts>({
+export function commonFacts(fields: JsonFields): LlmResponseFacts {
+  return definedFields({
     id: nameOf(fields["id"]),
     model: nameOf(fields["model"]),
     systemFingerprint: nameOf(fields["system_fingerprint"]),
@@ -101,21 +121,21 @@ export function commonFacts(fields: Fields): LlmResponseFacts {
 
 /** An empty name is none: Azure's streams begin with a chunk of the prompt's filter results whose id and model are empty. */
 function nameOf(value: unknown): string | undefined {
-  const text = textOf(value);
+  const text = asString(value);
   return text === "" ? undefined : text;
 }
 
 /** Both of OpenAI's spellings: chat's and the Responses API's. */
-export function readUsage(value: unknown): TokenUsage {
-  const usage = fieldsOf(value) ?? {};
-  const input = fieldsOf(usage["prompt_tokens_details"]) ?? fieldsOf(usage["input_tokens_details"]);
-  const output = fieldsOf(usage["completion_tokens_details"]) ?? fieldsOf(usage["output_tokens_details"]);
-  return defined<TokenUsage>({
-    inputTokens: numberOf(usage["prompt_tokens"] ?? usage["input_tokens"]),
-    outputTokens: numberOf(usage["completion_tokens"] ?? usage["output_tokens"]),
-    cacheReadInputTokens: numberOf(input?.["cached_tokens"]),
-    cacheWriteInputTokens: numberOf(input?.["cache_write_tokens"]),
-    reasoningOutputTokens: numberOf(output?.["reasoning_tokens"]),
+export function readTokenUsage(value: unknown): TokenUsage {
+  const usage = asObject(value) ?? {};
+  const input = asObject(usage["prompt_tokens_details"]) ?? asObject(usage["input_tokens_details"]);
+  const output = asObject(usage["completion_tokens_details"]) ?? asObject(usage["output_tokens_details"]);
+  return definedFields({
+    inputTokens: asNumber(usage["prompt_tokens"] ?? usage["input_tokens"]),
+    outputTokens: asNumber(usage["completion_tokens"] ?? usage["output_tokens"]),
+    cacheReadInputTokens: asNumber(input?.["cached_tokens"]),
+    cacheWriteInputTokens: asNumber(input?.["cache_write_tokens"]),
+    reasoningOutputTokens: asNumber(output?.["reasoning_tokens"]),
   });
 }
 
@@ -124,6 +144,6 @@ export function someOf(names: readonly string[]): readonly string[] | undefined 
 }
 
 /** Whether a list of that name holds anything. */
-export function hasItems(fields: Fields | undefined, name: string): boolean {
-  return listOf(fields?.[name]).length > 0;
+export function hasItems(fields: JsonFields | undefined, name: string): boolean {
+  return asArray(fields?.[name]).length > 0;
 }

@@ -5,12 +5,12 @@ import OpenAI, { AzureOpenAI } from "openai";
 import { APIPromise } from "openai/core/api-promise";
 import { usingAttributes, usingTraceParent } from "../context/using-attributes.js";
 import { register } from "../register.js";
-import { events, json } from "../testing/mock-openai.js";
+import { events, jsonAnswer } from "../testing/mock-openai.js";
 import {
-  chat,
-  chunk,
+  chatBody,
+  chatChunk,
   chunks,
-  completion,
+  toolCallCompletion,
   drain,
   only,
   scene,
@@ -21,16 +21,16 @@ import { instrumentOpenAI } from "./instrument-openai.js";
 
 describe("what callers get", () => {
   it("withResponse, asResponse, and promises of the same class", async () => {
-    const spans = await scene(json(completion), async ({ client }) => {
-      const promise = client.chat.completions.create(chat);
+    const spans = await scene(jsonAnswer(toolCallCompletion), async ({ client }) => {
+      const promise = client.chat.completions.create(chatBody);
       assert.ok(promise instanceof APIPromise);
       assert.deepEqual(Object.keys(promise), ["responsePromise", "parseResponse"]);
       const { data, response, request_id: id } = await promise.withResponse();
-      assert.deepEqual(data, completion);
+      assert.deepEqual(data, toolCallCompletion);
       assert.equal(response.status, 200);
       assert.equal(id, "req-1");
-      const raw = await client.chat.completions.create(chat).asResponse();
-      assert.deepEqual(await raw.json(), completion, "the body is the caller's to read");
+      const raw = await client.chat.completions.create(chatBody).asResponse();
+      assert.deepEqual(await raw.json(), toolCallCompletion, "the body is the caller's to read");
       const derived = await client.responses.create({ model: "m", input: "x" }).asResponse();
       assert.equal(derived.bodyUsed, false);
       await derived.text();
@@ -79,8 +79,8 @@ describe("what callers get", () => {
     const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
     process.on("unhandledRejection", onUnhandled);
     try {
-      await scene(json({ error: { message: "no" } }, 400), async ({ client }) => {
-        await assert.rejects(client.chat.completions.create(chat));
+      await scene(jsonAnswer({ error: { message: "no" } }, 400), async ({ client }) => {
+        await assert.rejects(client.chat.completions.create(chatBody));
         await new Promise((resolve) => setTimeout(resolve, 10));
         assert.equal(unhandled.length, 0);
       });
@@ -106,7 +106,7 @@ describe("what callers get", () => {
 describe("traces and their contents", () => {
   it("calls carry W3C's headers in every shape of headers, and the caller's own wins", async () => {
     const own = "00-11111111111111111111111111111111-2222222222222222-01";
-    const spans = await scene(json(completion), async ({ client, mock }) => {
+    const spans = await scene(jsonAnswer(toolCallCompletion), async ({ client, mock }) => {
       for (const headers of [
         undefined,
         { "x-a": "1" },
@@ -114,7 +114,7 @@ describe("traces and their contents", () => {
         [["x-a", "1"]],
         { traceparent: own },
       ]) {
-        await client.chat.completions.create(chat, headers === undefined ? {} : { headers });
+        await client.chat.completions.create(chatBody, headers === undefined ? {} : { headers });
       }
       const sent = mock.requests.map(({ headers }) => headers["traceparent"]);
       assert.equal(sent.at(-1), own);
@@ -131,18 +131,18 @@ describe("traces and their contents", () => {
     const traceId = "0af7651916cd43dd8448eb211c80319c";
     let foreign: { traceId: string; spanId: string; traceFlags: number } | undefined;
     const spans = await scene(
-      json(completion),
+      jsonAnswer(toolCallCompletion),
       async ({ client, mock }) => {
         await usingTraceParent({ traceparent: `00-${traceId}-b7ad6b7169203331-01`, tracestate: "a=b" }, () =>
-          client.chat.completions.create(chat),
+          client.chat.completions.create(chatBody),
         );
         assert.equal(mock.requests[0]?.headers["tracestate"], "a=b");
         foreign = { traceId, spanId: "1111111111111111", traceFlags: 1 };
-        await client.chat.completions.create(chat);
+        await client.chat.completions.create(chatBody);
         foreign = { traceId: "garbage", spanId: "", traceFlags: 1 };
-        await client.chat.completions.create(chat);
+        await client.chat.completions.create(chatBody);
         foreign = { traceId, spanId: "1111111111111111", traceFlags: 0 };
-        await client.chat.completions.create(chat);
+        await client.chat.completions.create(chatBody);
         assert.match(String(mock.requests[3]?.headers["traceparent"]), /-00$/);
       },
       { parent: () => foreign },
@@ -159,11 +159,11 @@ describe("traces and their contents", () => {
   });
 
   it("usingAttributes reaches the spans of the calls made in it", async () => {
-    const spans = await scene(json(completion), async ({ client }) => {
+    const spans = await scene(jsonAnswer(toolCallCompletion), async ({ client }) => {
       const calls = ["a", "b"].map((tenantId) =>
         usingAttributes({ tenantId, "cluster.queue_depth": 3 }, async () => {
           await Promise.resolve();
-          return client.chat.completions.create(chat);
+          return client.chat.completions.create(chatBody);
         }),
       );
       await Promise.all(calls);
@@ -174,11 +174,11 @@ describe("traces and their contents", () => {
 
   it("content is kept where asked for, within its bound, and never media", async () => {
     const parts = [
-      chunk({ role: "assistant", content: "" }),
-      chunk({ reasoning_content: "hm" }),
-      chunk({ content: "Hello" }),
-      chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "weather", arguments: '{"ci' } }] }),
-      chunk({ tool_calls: [{ index: 0, function: { arguments: 'ty":1}' } }] }, "tool_calls"),
+      chatChunk({ role: "assistant", content: "" }),
+      chatChunk({ reasoning_content: "hm" }),
+      chatChunk({ content: "Hello" }),
+      chatChunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "weather", arguments: '{"ci' } }] }),
+      chatChunk({ tool_calls: [{ index: 0, function: { arguments: 'ty":1}' } }] }, "tool_calls"),
     ];
     const spans = await scene(
       events(parts),
@@ -222,7 +222,7 @@ describe("traces and their contents", () => {
 
   it("content is cut between characters, never within one", async () => {
     const spans = await scene(
-      json(textCompletion),
+      jsonAnswer(textCompletion),
       async ({ client }) => {
         await client.chat.completions.create({
           model: "m",
@@ -236,12 +236,12 @@ describe("traces and their contents", () => {
 
   it("a body that throws when it is looked at fails as it would have", async () => {
     const body = {
-      ...chat,
+      ...chatBody,
       get temperature(): number {
         throw new RangeError("looked at");
       },
     };
-    await scene(json(completion), async ({ client }) => {
+    await scene(jsonAnswer(toolCallCompletion), async ({ client }) => {
       await assert.rejects(client.chat.completions.create(body), RangeError);
     });
   });

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { events, json } from "../testing/mock-openai.js";
+import { events, jsonAnswer } from "../testing/mock-openai.js";
 import {
-  chat,
+  chatBody,
   chunks,
-  completion,
+  toolCallCompletion,
   drain,
   only,
   scene,
   streamed,
   textCompletion,
-  usage,
+  usageBody,
 } from "../testing/openai-scene.js";
 
 describe("openai calls as spans", () => {
   it("chat.completions.create", async () => {
-    const spans = await scene(json(completion), async ({ client }) => {
+    const spans = await scene(jsonAnswer(toolCallCompletion), async ({ client }) => {
       const answer = await client.chat.completions.create({
-        ...chat,
+        ...chatBody,
         temperature: 0.3,
         max_completion_tokens: 50,
         stop: "END",
@@ -25,7 +25,7 @@ describe("openai calls as spans", () => {
         n: 1,
         response_format: { type: "json_object" },
       });
-      assert.deepEqual(answer, completion);
+      assert.deepEqual(answer, toolCallCompletion);
       assert.equal(Reflect.get(answer, "_request_id"), "req-1");
     });
     const span = only(spans);
@@ -81,16 +81,16 @@ describe("openai calls as spans", () => {
 
   it("chat.completions.stream and its helpers", async () => {
     const spans = await scene(events(chunks), async ({ client }) => {
-      const stream = client.chat.completions.stream(chat);
+      const stream = client.chat.completions.stream(chatBody);
       assert.equal((await stream.finalChatCompletion()).choices[0]?.message.content, "Hello!");
     });
     assert.equal(only(spans).usage.inputTokens, 12);
   });
 
   it("chat.completions.parse", async () => {
-    const spans = await scene(json(textCompletion), async ({ client }) => {
+    const spans = await scene(jsonAnswer(textCompletion), async ({ client }) => {
       const answer = await client.chat.completions.parse({
-        ...chat,
+        ...chatBody,
         response_format: { type: "json_schema", json_schema: { name: "x", schema: { type: "object" } } },
       });
       assert.equal(answer.choices[0]?.message.content, '{"a":1}');
@@ -105,10 +105,11 @@ describe("openai calls as spans", () => {
       created: 1,
       model: "served",
       choices: [{ index: 0, text: "abc", finish_reason: "length", logprobs: null }],
-      usage,
+      usage: usageBody,
     };
     const spans = await scene(
-      (response, seen) => (seen.body["stream"] === true ? events([answer]) : json(answer))(response, seen),
+      (response, seen) =>
+        (seen.body["stream"] === true ? events([answer]) : jsonAnswer(answer))(response, seen),
       async ({ client }) => {
         await client.completions.create({ model: "asked", prompt: "x" });
         await drain(
@@ -137,7 +138,7 @@ describe("openai calls as spans", () => {
       data: [{ object: "embedding", index: 0, embedding: vector }],
       usage: { prompt_tokens: 4, total_tokens: 4 },
     };
-    const spans = await scene(json(answer), async ({ client }) => {
+    const spans = await scene(jsonAnswer(answer), async ({ client }) => {
       const result = await client.embeddings.create({ model: "asked", input: "x" });
       assert.deepEqual(Array.from(result.data[0]?.embedding ?? []), [1, 2, 3]);
     });
@@ -172,8 +173,8 @@ describe("openai calls as spans", () => {
     };
     const spans = await scene(
       (response, seen) => {
-        if (seen.body["input"] === "fail") return json(failed)(response, seen);
-        if (seen.body["stream"] !== true) return json(answer)(response, seen);
+        if (seen.body["input"] === "fail") return jsonAnswer(failed)(response, seen);
+        if (seen.body["stream"] !== true) return jsonAnswer(answer)(response, seen);
         const begun = {
           type: "response.created",
           response: { ...answer, status: "in_progress", output: [] },
@@ -235,7 +236,7 @@ describe("openai calls as spans", () => {
   });
 
   it("other calls make no span", async () => {
-    const spans = await scene(json({ id: "served", object: "model" }), async ({ client }) => {
+    const spans = await scene(jsonAnswer({ id: "served", object: "model" }), async ({ client }) => {
       await client.models.retrieve("served");
     });
     assert.equal(spans.length, 0);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import OpenAI, { APIConnectionError, APIUserAbortError, RateLimitError } from "openai";
-import { events, json } from "../testing/mock-openai.js";
+import { events, jsonAnswer } from "../testing/mock-openai.js";
 import {
-  chat,
+  chatBody,
   chunks,
   collectGarbage,
-  completion,
+  toolCallCompletion,
   drain,
   only,
   scene,
@@ -16,8 +16,8 @@ import {
 describe("a call that goes wrong", () => {
   it("an error of the server is a span with its code and status, and thrown as ever", async () => {
     const error = { error: { message: "the queue is full", type: "RateLimitError", code: "queue_full" } };
-    const spans = await scene(json(error, 429), async ({ client }) => {
-      await assert.rejects(client.chat.completions.create(chat), RateLimitError);
+    const spans = await scene(jsonAnswer(error, 429), async ({ client }) => {
+      await assert.rejects(client.chat.completions.create(chatBody), RateLimitError);
     });
     const { outcome, response } = only(spans);
     assert.deepEqual(outcome, {
@@ -29,9 +29,9 @@ describe("a call that goes wrong", () => {
   });
 
   it("no server at all", async () => {
-    const spans = await scene(json({}), async () => {
+    const spans = await scene(jsonAnswer({}), async () => {
       const client = new OpenAI({ baseURL: "http://127.0.0.1:9/v1", apiKey: "unused", maxRetries: 0 });
-      await assert.rejects(client.chat.completions.create(chat), APIConnectionError);
+      await assert.rejects(client.chat.completions.create(chatBody), APIConnectionError);
     });
     const { outcome, server } = only(spans);
     assert.equal("errorType" in outcome && outcome.errorType, "APIConnectionError");
@@ -42,7 +42,7 @@ describe("a call that goes wrong", () => {
     const spans = await scene(
       (response) => void response.writeHead(200, { "content-type": "application/json" }).end("{"),
       async ({ client }) => {
-        await assert.rejects(client.chat.completions.create(chat), SyntaxError);
+        await assert.rejects(client.chat.completions.create(chatBody), SyntaxError);
       },
     );
     assert.equal(only(spans).outcome.kind, "error");
@@ -51,9 +51,10 @@ describe("a call that goes wrong", () => {
   it("retries are one call, one span", async () => {
     let calls = 0;
     const spans = await scene(
-      (response, seen) => (calls++ === 0 ? json({ error: {} }, 500) : json(completion))(response, seen),
+      (response, seen) =>
+        (calls++ === 0 ? jsonAnswer({ error: {} }, 500) : jsonAnswer(toolCallCompletion))(response, seen),
       async ({ client, mock }) => {
-        await client.chat.completions.create(chat, { maxRetries: 1 });
+        await client.chat.completions.create(chatBody, { maxRetries: 1 });
         const parents = mock.requests.map(({ headers }) => headers["traceparent"]);
         assert.equal(new Set(parents).size, 1);
         assert.equal(parents.length, 2);
@@ -110,7 +111,7 @@ describe("a call that goes wrong", () => {
       },
       async ({ client, tracing }) => {
         const early = new AbortController();
-        const pending = client.chat.completions.create(chat, { signal: early.signal });
+        const pending = client.chat.completions.create(chatBody, { signal: early.signal });
         setTimeout(() => early.abort(), 20);
         await assert.rejects(pending, APIUserAbortError);
 
@@ -135,7 +136,7 @@ describe("a call that goes wrong", () => {
   it("a stream or an answer that nobody reads ends when it is collected", async () => {
     const spans = await scene(
       (response, seen) =>
-        (seen.body["stream"] === true ? events(chunks.slice(0, 3), "open") : json(completion))(
+        (seen.body["stream"] === true ? events(chunks.slice(0, 3), "open") : jsonAnswer(toolCallCompletion))(
           response,
           seen,
         ),
@@ -144,7 +145,7 @@ describe("a call that goes wrong", () => {
           await client.chat.completions.create(streamed);
           const begun = await client.chat.completions.create(streamed);
           await begun[Symbol.asyncIterator]().next();
-          void client.chat.completions.create(chat);
+          void client.chat.completions.create(chatBody);
         };
         await drop();
         while (mock.requests.length < 3) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,7 +1,6 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, asObject, type JsonFields } from "@octavo/protocol";
 import type { Tracing } from "../tracing.js";
 import { callKindOf } from "./call-kind.js";
-import { type Fields, fieldsOf } from "./fields.js";
 import { ObservedCall } from "./observed-call.js";
 import { isStream, observeStream } from "./observed-stream.js";
 import { withTraceHeaders } from "./trace-headers.js";
@@ -73,7 +72,7 @@ function isInstrumented(prototype: object): boolean {
 
 function observedRequest(original: Request, tracing: Tracing): Request {
   return function request(this: unknown, options: unknown, ...rest: readonly unknown[]): unknown {
-    const call = new ObservedCall(tracing, fieldsOf(this)?.["baseURL"]);
+    const call = new ObservedCall(tracing, asObject(this)?.["baseURL"]);
     const observed = isThenable(options)
       ? Promise.resolve(options).then((resolved: unknown) => beginCall(call, resolved))
       : beginCall(call, options);
@@ -92,12 +91,12 @@ function observedRequest(original: Request, tracing: Tracing): Request {
 
 /** The options with the trace's headers, when they run a model. */
 function beginCall(call: ObservedCall, options: unknown): unknown {
-  const fields = fieldsOf(options);
+  const fields = asObject(options);
   const kind = callKindOf(fields?.["method"], fields?.["path"]);
   if (fields === undefined || kind === undefined || call.hasEnded) return options;
   return quietly(options, () => {
-    const context = call.begin(kind, fieldsOf(fields["body"]) ?? {});
-    return { ...fields, headers: withTraceHeaders(fields["headers"], context) } satisfies Fields;
+    const context = call.begin(kind, asObject(fields["body"]) ?? {});
+    return { ...fields, headers: withTraceHeaders(fields["headers"], context) } satisfies JsonFields;
   });
 }
 
@@ -105,7 +104,7 @@ function observeAnswer(answer: AnswerPromise, call: ObservedCall): void {
   const parse = answer.parseResponse;
   answer.responsePromise = answer.responsePromise.then(
     (props) => {
-      quietly(undefined, () => call.responded(fieldsOf(props)?.["response"]));
+      quietly(undefined, () => call.responded(asObject(props)?.["response"]));
       return props;
     },
     (thrown: unknown) => {
@@ -162,7 +161,7 @@ function isAnswerPromise(value: unknown): value is AnswerPromise {
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof fieldsOf(value)?.["then"] === "function";
+  return typeof asObject(value)?.["then"] === "function";
 }
 
 /** Watching must never be why a call fails: bodies with throwing getters or toJSON are the caller's to find out about. */

@@ -1,18 +1,18 @@
+import { asNumber, asObject, asString, type JsonFields } from "@octavo/protocol";
 import { performance } from "node:perf_hooks";
 import { currentScope, type CallScope } from "../context/using-attributes.js";
 import { GapSketch } from "../span/gap-sketch.js";
 import type { LlmRequestFacts, LlmSpan, ServerAddress, SpanOutcome, StreamTimes } from "../span/llm-span.js";
 import { type TraceContext } from "../span/trace-context.js";
 import type { OpenCall, Tracing } from "../tracing.js";
-import { type Answer, readAnswer } from "./answer.js";
+import { type ObservedAnswer, observedAnswerOf } from "./answer.js";
 import { type CallKind, operationOf } from "./call-kind.js";
 import { type CapturedRequest, capturedRequest } from "./captured-request.js";
 import { ContentBudget } from "./content-budget.js";
-import { type Fields, fieldsOf, numberOf, textOf } from "./fields.js";
 import { requestFacts } from "./request-facts.js";
 import { type StreamedAnswer, streamedAnswer } from "./streamed-answer.js";
 
-const nothing: Answer = { response: {}, usage: {}, outputMessages: [], failure: undefined };
+const nothing: ObservedAnswer = { response: {}, usage: {}, outputMessages: [], failure: undefined };
 const maxMessageLength = 1024;
 
 /**
@@ -36,7 +36,7 @@ export class ObservedCall implements OpenCall {
   #request: LlmRequestFacts = {};
   #asked: CapturedRequest | undefined;
   #http: HttpFacts | undefined;
-  #answer: Answer | undefined;
+  #answer: ObservedAnswer | undefined;
   #stream: StreamProgress | undefined;
   #hasEnded = false;
   /** The caller has asked for the parsed answer. */
@@ -60,7 +60,7 @@ export class ObservedCall implements OpenCall {
     return this.#context;
   }
 
-  begin(kind: CallKind, body: Fields): TraceContext {
+  begin(kind: CallKind, body: JsonFields): TraceContext {
     const { captureContent } = this.#tracing.options;
     this.#kind = kind;
     this.#context = this.#tracing.newContext(this.#parent);
@@ -71,10 +71,10 @@ export class ObservedCall implements OpenCall {
   }
 
   responded(response: unknown): void {
-    const fields = fieldsOf(response);
+    const fields = asObject(response);
     const { headers } = fields ?? {};
     this.#http = {
-      status: numberOf(fields?.["status"]),
+      status: asNumber(fields?.["status"]),
       requestId: headers instanceof Headers ? (headers.get("x-request-id") ?? undefined) : undefined,
     };
   }
@@ -82,7 +82,7 @@ export class ObservedCall implements OpenCall {
   /** A whole answer. */
   answered(body: unknown): void {
     if (this.#kind === undefined) return;
-    this.#answer = readAnswer(this.#kind, body, this.#outputBudget());
+    this.#answer = observedAnswerOf(this.#kind, body, this.#outputBudget());
     this.end(this.#answer.failure ?? { kind: "ok" });
   }
 
@@ -239,16 +239,16 @@ type ThrownOutcome = Extract<SpanOutcome, { readonly errorType: string }> & { re
 
 /** `error.type` is the server's code where it gave one, else the class of the error. */
 function outcomeOf(thrown: unknown): SpanOutcome {
-  const fields = fieldsOf(thrown) ?? {};
+  const fields = asObject(thrown) ?? {};
   const name = thrown instanceof Error ? thrown.constructor.name || thrown.name : typeof thrown;
   const isAbort =
-    name === "APIUserAbortError" || name === "AbortError" || textOf(fields["name"]) === "AbortError";
+    name === "APIUserAbortError" || name === "AbortError" || asString(fields["name"]) === "AbortError";
   const message = thrown instanceof Error ? thrown.message.slice(0, maxMessageLength) : undefined;
   const outcome: ThrownOutcome = {
     kind: isAbort ? "aborted" : "error",
-    errorType: textOf(fields["code"]) ?? textOf(fields["type"]) ?? name,
+    errorType: asString(fields["code"]) ?? asString(fields["type"]) ?? name,
     message,
-    http: { status: numberOf(fields["status"]), requestId: textOf(fields["requestID"]) },
+    http: { status: asNumber(fields["status"]), requestId: asString(fields["requestID"]) },
   };
   return outcome;
 }

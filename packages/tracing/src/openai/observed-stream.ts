@@ -1,6 +1,6 @@
+import { asObject } from "@octavo/protocol";
 import type { SpanOutcome } from "../span/llm-span.js";
 import type { ObservedCall } from "./observed-call.js";
-import { fieldsOf } from "./fields.js";
 
 /** The parts of openai's `Stream` that hold what it yields. */
 interface StreamLike {
@@ -9,7 +9,7 @@ interface StreamLike {
 }
 
 export function isStream(value: unknown): value is StreamLike {
-  const fields = fieldsOf(value);
+  const fields = asObject(value);
   return typeof fields?.["iterator"] === "function" && fields["controller"] instanceof AbortController;
 }
 

@@ -1,25 +1,25 @@
+import { asNumber, asObject, asString, definedFields, type JsonFields } from "@octavo/protocol";
 import type { LlmRequestFacts } from "../span/llm-span.js";
 import type { CallKind } from "./call-kind.js";
-import { defined, type Fields, fieldsOf, numberOf, textOf } from "./fields.js";
 
 /** Facts of a request body, as far as it is well-formed. */
-export function requestFacts(kind: CallKind, body: Fields): LlmRequestFacts {
+export function requestFacts(kind: CallKind, body: JsonFields): LlmRequestFacts {
   const { stop } = body;
-  return defined<LlmRequestFacts>({
-    model: textOf(body["model"]),
+  return definedFields({
+    model: asString(body["model"]),
     stream: body["stream"] === true ? true : undefined,
-    temperature: numberOf(body["temperature"]),
-    topP: numberOf(body["top_p"]),
-    topK: numberOf(body["top_k"]),
-    maxTokens: numberOf(body["max_completion_tokens"] ?? body["max_output_tokens"] ?? body["max_tokens"]),
-    frequencyPenalty: numberOf(body["frequency_penalty"]),
-    presencePenalty: numberOf(body["presence_penalty"]),
-    seed: numberOf(body["seed"]),
+    temperature: asNumber(body["temperature"]),
+    topP: asNumber(body["top_p"]),
+    topK: asNumber(body["top_k"]),
+    maxTokens: asNumber(body["max_completion_tokens"] ?? body["max_output_tokens"] ?? body["max_tokens"]),
+    frequencyPenalty: asNumber(body["frequency_penalty"]),
+    presencePenalty: asNumber(body["presence_penalty"]),
+    seed: asNumber(body["seed"]),
     stopSequences: typeof stop === "string" ? [stop] : stringsOf(stop),
-    choiceCount: numberOf(body["n"]),
+    choiceCount: asNumber(body["n"]),
     outputType: outputType(body),
-    encodingFormats: kind === "embeddings" ? wrapped(textOf(body["encoding_format"])) : undefined,
-    conversationId: textOf(body["conversation"]) ?? textOf(fieldsOf(body["conversation"])?.["id"]),
+    encodingFormats: kind === "embeddings" ? wrapped(asString(body["encoding_format"])) : undefined,
+    conversationId: asString(body["conversation"]) ?? asString(asObject(body["conversation"])?.["id"]),
   });
 }
 
@@ -34,9 +34,9 @@ function wrapped(value: string | undefined): readonly string[] | undefined {
 }
 
 /** Only where the request says it. */
-function outputType(body: Fields): "text" | "json" | undefined {
-  const format = fieldsOf(body["response_format"]) ?? fieldsOf(fieldsOf(body["text"])?.["format"]);
-  const type = textOf(format?.["type"]);
+function outputType(body: JsonFields): "text" | "json" | undefined {
+  const format = asObject(body["response_format"]) ?? asObject(asObject(body["text"])?.["format"]);
+  const type = asString(format?.["type"]);
   if (type === "json_object" || type === "json_schema") return "json";
   return type === "text" ? "text" : undefined;
 }

@@ -1,3 +1,4 @@
+import { asNumber, asObject, asObjects, asString, type JsonFields } from "@octavo/protocol";
 import type {
   CapturedMessage,
   LlmResponseFacts,
@@ -5,17 +6,24 @@ import type {
   SpanOutcome,
   TokenUsage,
 } from "../span/llm-span.js";
-import { type Answer, commonFacts, failureOf, hasItems, readAnswer, readUsage, someOf } from "./answer.js";
+import {
+  type ObservedAnswer,
+  commonFacts,
+  responsesFailure,
+  hasItems,
+  observedAnswerOf,
+  readTokenUsage,
+  someOf,
+} from "./answer.js";
 import type { CallKind } from "./call-kind.js";
 import type { ContentBudget } from "./content-budget.js";
-import { type Fields, fieldsOf, numberOf, objectsOf, textOf } from "./fields.js";
 
 /** Puts an answer together from the chunks of its stream. */
 export interface StreamedAnswer {
   /** Whether the chunk brought output: text, reasoning or a part of a tool call. */
   push(chunk: unknown): boolean;
   /** What has come so far. */
-  answer(): Answer;
+  answer(): ObservedAnswer;
 }
 
 export function streamedAnswer(kind: CallKind, budget: ContentBudget | undefined): StreamedAnswer {
@@ -51,18 +59,18 @@ class ChoicesStream implements StreamedAnswer {
   }
 
   push(chunk: unknown): boolean {
-    const fields = fieldsOf(chunk);
+    const fields = asObject(chunk);
     if (fields === undefined) return false;
     if (this.#facts.id === undefined) this.#facts = commonFacts(fields);
-    if (fieldsOf(fields["usage"]) !== undefined) this.#usage = readUsage(fields["usage"]);
+    if (asObject(fields["usage"]) !== undefined) this.#usage = readTokenUsage(fields["usage"]);
     let hasOutput = false;
-    for (const choice of objectsOf(fields["choices"])) {
+    for (const choice of asObjects(fields["choices"])) {
       if (this.#pushChoice(choice)) hasOutput = true;
     }
     return hasOutput;
   }
 
-  answer(): Answer {
+  answer(): ObservedAnswer {
     const choices = [...this.#choices]
       .toSorted(([left], [right]) => left - right)
       .map(([, choice]) => choice);
@@ -80,8 +88,8 @@ class ChoicesStream implements StreamedAnswer {
     };
   }
 
-  #pushChoice(fields: Fields): boolean {
-    const index = numberOf(fields["index"]) ?? 0;
+  #pushChoice(fields: JsonFields): boolean {
+    const index = asNumber(fields["index"]) ?? 0;
     const choice = this.#choices.get(index) ?? {
       text: "",
       reasoning: "",
@@ -89,26 +97,28 @@ class ChoicesStream implements StreamedAnswer {
       calls: new Map<number, StreamedCall>(),
     };
     if (this.#choices.size < maxParts) this.#choices.set(index, choice);
-    choice.finishReason = textOf(fields["finish_reason"]) ?? choice.finishReason;
-    const delta = fieldsOf(fields["delta"]);
-    const text = textOf(fields["text"]) ?? textOf(delta?.["content"]) ?? textOf(delta?.["refusal"]) ?? "";
-    const reasoning = textOf(delta?.["reasoning_content"]) ?? textOf(delta?.["reasoning"]) ?? "";
+    choice.finishReason = asString(fields["finish_reason"]) ?? choice.finishReason;
+    const delta = asObject(fields["delta"]);
+    const text =
+      asString(fields["text"]) ?? asString(delta?.["content"]) ?? asString(delta?.["refusal"]) ?? "";
+    const reasoning = asString(delta?.["reasoning_content"]) ?? asString(delta?.["reasoning"]) ?? "";
     if (this.#budget !== undefined) {
       if (text !== "") choice.text += this.#budget.take(text);
       if (reasoning !== "") choice.reasoning += this.#budget.take(reasoning);
     }
-    for (const call of objectsOf(delta?.["tool_calls"])) this.#pushCall(choice, call);
+    for (const call of asObjects(delta?.["tool_calls"])) this.#pushCall(choice, call);
     return text !== "" || reasoning !== "" || hasItems(delta, "tool_calls");
   }
 
-  #pushCall({ calls }: StreamedChoice, fields: Fields): void {
-    const index = numberOf(fields["index"]) ?? calls.size;
-    const called = fieldsOf(fields["function"]);
+  #pushCall({ calls }: StreamedChoice, fields: JsonFields): void {
+    const index = asNumber(fields["index"]) ?? calls.size;
+    const called = asObject(fields["function"]);
     const call = calls.get(index) ?? { id: undefined, name: "", arguments: "" };
     if (calls.size < maxParts) calls.set(index, call);
-    call.id ??= textOf(fields["id"]);
-    if (call.name.length < maxNameLength) call.name += textOf(called?.["name"]) ?? "";
-    if (this.#budget !== undefined) call.arguments += this.#budget.take(textOf(called?.["arguments"]) ?? "");
+    call.id ??= asString(fields["id"]);
+    if (call.name.length < maxNameLength) call.name += asString(called?.["name"]) ?? "";
+    if (this.#budget !== undefined)
+      call.arguments += this.#budget.take(asString(called?.["arguments"]) ?? "");
   }
 }
 
@@ -131,15 +141,15 @@ class ResponsesStream implements StreamedAnswer {
   }
 
   push(event: unknown): boolean {
-    const fields = fieldsOf(event);
-    const response = fieldsOf(fields?.["response"]);
+    const fields = asObject(event);
+    const response = asObject(fields?.["response"]);
     if (response !== undefined) this.#response = response;
-    if (fields?.["type"] === "error") this.#failure = failureOf(fields);
-    return textOf(fields?.["type"])?.endsWith(".delta") === true;
+    if (fields?.["type"] === "error") this.#failure = responsesFailure(fields);
+    return asString(fields?.["type"])?.endsWith(".delta") === true;
   }
 
-  answer(): Answer {
-    const answer = readAnswer("responses", this.#response, this.#budget);
+  answer(): ObservedAnswer {
+    const answer = observedAnswerOf("responses", this.#response, this.#budget);
     return this.#failure === undefined ? answer : { ...answer, failure: this.#failure };
   }
 }

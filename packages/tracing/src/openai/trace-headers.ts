@@ -1,5 +1,5 @@
+import { asObject } from "@octavo/protocol";
 import { formatTraceParent, type TraceContext } from "../span/trace-context.js";
-import { fieldsOf } from "./fields.js";
 
 /**
  * Request headers with the context added, in whichever of the shapes that openai takes they came: an object, `Headers`,
@@ -18,7 +18,7 @@ export function withTraceHeaders(headers: unknown, context: TraceContext): unkno
     const names = headers.map((pair: unknown) => (Array.isArray(pair) ? String(pair[0]).toLowerCase() : ""));
     return names.includes("traceparent") ? headers : [...headers, ...added];
   }
-  const fields = fieldsOf(headers);
+  const fields = asObject(headers);
   if (fields === undefined) return headers;
   if (fields["values"] instanceof Headers) {
     if (!fields["values"].has("traceparent"))

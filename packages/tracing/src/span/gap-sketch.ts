@@ -1,4 +1,4 @@
-import type { GapSummary } from "./llm-span.js";
+import type { GapStatistics } from "./llm-span.js";
 
 /** Ratio of a bucket's bounds; its middle is within 1 % of everything in it. */
 const growth = 1.02;
@@ -26,7 +26,7 @@ export class GapSketch {
     if (gapMs > this.#maxMs) this.#maxMs = gapMs;
   }
 
-  summary(): GapSummary {
+  summary(): GapStatistics {
     const count = this.#count;
     if (count === 0) {
       return { count, meanMs: undefined, p50Ms: undefined, p99Ms: undefined, maxMs: undefined };

@@ -1,3 +1,5 @@
+import type { Spread } from "@octavo/protocol";
+
 /**
  * One call of a language model as it was seen from one side of the wire. Every convention and every exporter is a
  * rendering of this record; nothing else is kept of a call. Times in ms, on the wall clock where they are points.
@@ -101,13 +103,13 @@ export interface StreamTimes {
   readonly timeToFirstTokenMs: number | undefined;
   readonly chunks: number;
   /** Between outputs, in order of arrival. */
-  readonly gaps: GapSummary;
+  readonly gaps: GapStatistics;
   /** Time that the reader kept the stream waiting: a slow reader's gaps are its own. */
   readonly readerMs: number | undefined;
 }
 
 /** Percentiles are within 1 % of the exact ones; undefined where there were no gaps. */
-export interface GapSummary {
+export interface GapStatistics {
   readonly count: number;
   readonly meanMs: number | undefined;
   readonly p50Ms: number | undefined;
@@ -133,11 +135,11 @@ export interface ServingFacts {
   readonly kernelMs: number | undefined;
   /** Output waited for its reader so long. */
   readonly readerLagMs: number | undefined;
-  readonly gaps: GapSummary | undefined;
+  readonly gaps: GapStatistics | undefined;
   readonly preemptions: number | undefined;
   readonly recomputedTokens: number | undefined;
   readonly blocksEvicted: number | undefined;
-  /** Guesses at the request's tokens that steps checked, and how many of them came true. */
+  /** Draft tokens of the request that steps verified, and how many of them were accepted. */
   readonly draftTokens: number | undefined;
   readonly acceptedDraftTokens: number | undefined;
   /** Prompt tokens that had been cached, and were evicted before the request came. */
@@ -162,11 +164,7 @@ export interface SlowestGap {
   readonly culprit: string | undefined;
 }
 
-export interface Spread {
-  readonly min: number;
-  readonly mean: number;
-  readonly max: number;
-}
+export type { Spread };
 
 /** What the caller said of its calls with `usingAttributes`, and what the transport told. */
 export interface SpanContextAttributes {

@@ -1,28 +1,28 @@
 import { jsonText } from "../conventions/attribute-list.js";
-import type { GapSummary, LlmSpan } from "../span/llm-span.js";
+import type { GapStatistics, LlmSpan } from "../span/llm-span.js";
 import { wellFormed } from "../span/well-formed.js";
 
-export type Cell = string | number | boolean | undefined;
+export type SpanCell = string | number | boolean | undefined;
 
-export interface Column {
+export interface SpanColumn {
   readonly name: string;
   readonly type: "VARCHAR" | "DOUBLE" | "BOOLEAN";
-  readonly of: (span: LlmSpan) => Cell;
+  readonly of: (span: LlmSpan) => SpanCell;
 }
 
-const text = (name: string, of: (span: LlmSpan) => string | undefined): Column => ({
+const text = (name: string, of: (span: LlmSpan) => string | undefined): SpanColumn => ({
   name,
   type: "VARCHAR",
   of,
 });
-const number = (name: string, of: (span: LlmSpan) => number | undefined): Column => ({
+const number = (name: string, of: (span: LlmSpan) => number | undefined): SpanColumn => ({
   name,
   type: "DOUBLE",
   of,
 });
 
 /** A span as a row: what queries filter, group and measure by. Times in ms, `start_ms` since 1970. */
-export const columns: readonly Column[] = [
+export const columns: readonly SpanColumn[] = [
   number("start_ms", (span) => span.startEpochMs),
   number("duration_ms", (span) => span.durationMs),
   text("trace_id", (span) => span.identity.traceId),
@@ -75,7 +75,7 @@ function featureOf({ context }: LlmSpan): string | undefined {
   return context.feature ?? (typeof own === "string" ? own : undefined);
 }
 
-function gapsOf({ stream, serving }: LlmSpan): GapSummary | undefined {
+function gapsOf({ stream, serving }: LlmSpan): GapStatistics | undefined {
   const gaps = stream?.gaps ?? serving?.gaps;
   return gaps === undefined || gaps.count === 0 ? undefined : gaps;
 }
@@ -90,7 +90,7 @@ function ownAttributes({ context, content, request }: LlmSpan): string | undefin
 
 /** A row as a line of JSON; cells that are not there are left out. */
 export function rowLine(span: LlmSpan): string {
-  const row: Record<string, Cell> = {};
+  const row: Record<string, SpanCell> = {};
   for (const { name, of } of columns) {
     const cell = of(span);
     if (cell !== undefined) row[name] = typeof cell === "string" ? wellFormed(cell) : cell;

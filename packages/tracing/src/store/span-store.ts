@@ -2,7 +2,7 @@ import { appendFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { OctavoError } from "@octavo/protocol";
-import { ProblemReport, reasonOf } from "../export/problem-report.js";
+import { ProblemReport, failureReason } from "../export/problem-report.js";
 import type { SinkCounts, SpanSink } from "../export/span-sink.js";
 import { WaitingSpans } from "../export/waiting-spans.js";
 import { within } from "../export/within.js";
@@ -80,7 +80,7 @@ export class SpanStore implements SpanSink {
     try {
       await mkdir(options.folder, { recursive: true });
     } catch (cause) {
-      const message = `traceStore: ${options.folder} cannot be written: ${reasonOf(cause)}`;
+      const message = `traceStore: ${options.folder} cannot be written: ${failureReason(cause)}`;
       throw new OctavoError("invalid_option", message, { param: "traceStore", cause });
     }
     const store = new SpanStore(options);
@@ -143,7 +143,7 @@ export class SpanStore implements SpanSink {
         this.#delivered += spans.length;
       } catch (thrown) {
         this.#droppedFailed += spans.length;
-        this.#problems.tell(reasonOf(thrown));
+        this.#problems.tell(failureReason(thrown));
       }
       this.#spans.settle();
       this.#rows += spans.length;
@@ -173,14 +173,14 @@ export class SpanStore implements SpanSink {
   #tidy(): void {
     this.#converting = this.#converting
       .then(() => removeOld(this.#options.folder, this.#options, Date.now(), this.#stem))
-      .catch((thrown: unknown) => this.#problems.tell(reasonOf(thrown)));
+      .catch((thrown: unknown) => this.#problems.tell(failureReason(thrown)));
   }
 
   #runWorker(stem: string): Promise<void> {
     const worker = new Worker(new URL("segment-worker.js", import.meta.url), { workerData: stem });
     worker.unref();
     return new Promise((resolve) => {
-      worker.on("error", (error) => this.#problems.tell(reasonOf(error)));
+      worker.on("error", (error) => this.#problems.tell(failureReason(error)));
       worker.on("exit", () => resolve());
     });
   }

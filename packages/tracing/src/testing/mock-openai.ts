@@ -46,7 +46,7 @@ export async function startMockOpenAI(answer: MockAnswer = () => {}): Promise<Mo
   return mock;
 }
 
-export function json(value: unknown, status = 200): MockAnswer {
+export function jsonAnswer(value: unknown, status = 200): MockAnswer {
   return (response) => {
     response.writeHead(status, { "content-type": "application/json", "x-request-id": "req-1" });
     response.end(JSON.stringify(value));

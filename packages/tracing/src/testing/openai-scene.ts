@@ -42,7 +42,7 @@ export function only(spans: readonly LlmSpan[]): LlmSpan {
   return spans[0]!;
 }
 
-export const usage = {
+export const usageBody = {
   prompt_tokens: 12,
   completion_tokens: 3,
   total_tokens: 15,
@@ -50,7 +50,7 @@ export const usage = {
   completion_tokens_details: { reasoning_tokens: 1 },
 };
 
-export const completion = {
+export const toolCallCompletion = {
   id: "chatcmpl-1",
   object: "chat.completion",
   created: 1,
@@ -70,11 +70,11 @@ export const completion = {
       },
     },
   ],
-  usage,
+  usage: usageBody,
 };
 
 export const textCompletion = {
-  ...completion,
+  ...toolCallCompletion,
   choices: [
     {
       index: 0,
@@ -85,7 +85,7 @@ export const textCompletion = {
   ],
 };
 
-export const chunk = (delta: object, finish: string | null = null) => ({
+export const chatChunk = (delta: object, finish: string | null = null) => ({
   id: "chatcmpl-2",
   object: "chat.completion.chunk",
   created: 1,
@@ -94,17 +94,17 @@ export const chunk = (delta: object, finish: string | null = null) => ({
 });
 
 export const chunks = [
-  chunk({ role: "assistant", content: "" }),
-  chunk({ content: "Hel" }),
-  chunk({ content: "lo" }),
-  chunk({ content: "!" }),
-  chunk({}, "stop"),
-  { ...chunk({}), choices: [], usage },
+  chatChunk({ role: "assistant", content: "" }),
+  chatChunk({ content: "Hel" }),
+  chatChunk({ content: "lo" }),
+  chatChunk({ content: "!" }),
+  chatChunk({}, "stop"),
+  { ...chatChunk({}), choices: [], usage: usageBody },
 ];
 
 const messages = [{ role: "user" as const, content: "private words" }];
-export const chat = { model: "asked", messages };
-export const streamed = { ...chat, stream: true as const };
+export const chatBody = { model: "asked", messages };
+export const streamed = { ...chatBody, stream: true as const };
 
 export async function collectGarbage(until: () => boolean): Promise<void> {
   setFlagsFromString("--expose_gc");

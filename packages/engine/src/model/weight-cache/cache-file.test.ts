@@ -18,7 +18,7 @@ function bytesOf(byteLength: number, seed: number): Uint8Array {
 }
 
 describe("a file of packed matrices", () => {
-  test("is written in whole pieces, wherever matrices end", () => {
+  test("is written in whole chunks, wherever matrices end", () => {
     for (const lengths of [[3, 10, 0, 1, 25], [8, 8], [7, 1, 8, 9], [1], []]) {
       const parts = lengths.map((length, seed) => bytesOf(length, seed));
       const chunks = [...chunksOf(parts, 8)].map((pieces) => Buffer.concat(pieces));

@@ -26,12 +26,12 @@ const fixedBytes = magic.length + 4 + 32;
 const maxIndexBytes = 16 * 2 ** 20;
 const page = 4096;
 /**
- * Written at a time, at multiples of this: the system keeps in huge pages what comes in whole ones, and maps each at once. Pieces
- * that began elsewhere would leave small pages at every seam, a quarter of the file.
+ * Size and alignment of writes: the system keeps what is written in whole huge pages in huge pages, and maps each at once.
+ * Unaligned writes would leave small pages at every seam, a quarter of the file.
  */
 const writeBytes = 8 * 2 ** 20;
 
-/** Types whose packed bytes alone make the matrix. */
+/** Types whose packed bytes are self-contained. */
 const packableTypes = [
   "f32",
   "f16",
@@ -64,7 +64,7 @@ export function roundToPage(bytes: number): number {
   return Math.ceil(bytes / page) * page;
 }
 
-/** The index of a file written under `key` that is whole as far as its length tells; undefined for any other file. */
+/** The index of a file written under `key` that has its full length; undefined for any other file. */
 export function readCacheIndex(path: string, key: string): CacheIndex | undefined {
   let file: number;
   try {
@@ -90,7 +90,7 @@ export function readCacheIndex(path: string, key: string): CacheIndex | undefine
   }
 }
 
-/** By hand, not by a schema: every start reads it, and most need no other. */
+/** Parsed by hand: every start reads it, and importing the schema library would delay most of them. */
 function parseMatrices(index: unknown, key: string): CachedMatrix[] | undefined {
   if (!isRecord(index) || index["key"] !== key || !Array.isArray(index["matrices"])) return undefined;
   const matrices = index["matrices"].map(parseMatrix);
@@ -123,7 +123,7 @@ function isSize(value: unknown, least: number): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= least;
 }
 
-/** Writes a whole file under a name that nobody reads yet. Fails as `node:fs` does. */
+/** Writes a file under a temporary name. Fails as `node:fs` does. */
 export async function writeCacheFile(
   path: string,
   key: string,
@@ -144,7 +144,7 @@ export async function writeCacheFile(
   const parts: Uint8Array[] = [head, zeros.subarray(0, start - head.length)];
   for (const { bytes } of matrices)
     parts.push(bytes, zeros.subarray(0, roundToPage(bytes.byteLength) - bytes.byteLength));
-  // The file ends with its last matrix.
+  // No padding after the last matrix.
   parts.pop();
   const file = await open(path, "wx", 0o644);
   try {
@@ -155,7 +155,7 @@ export async function writeCacheFile(
   }
 }
 
-/** The same bytes in runs of `byteLength`, of which the last may be shorter. */
+/** The same bytes in chunks of `byteLength`; the last may be shorter. */
 export function* chunksOf(parts: readonly Uint8Array[], byteLength: number): Generator<Uint8Array[]> {
   let chunk: Uint8Array[] = [];
   let room = byteLength;
@@ -178,7 +178,7 @@ async function writeAll(file: FileHandle, pieces: readonly Uint8Array[], positio
   const { bytesWritten } = await file.writev(pieces, position);
   let begin = 0;
   for (const piece of pieces) {
-    // A disk that is nearly full takes a part of it, and says why with the rest.
+    // A nearly full disk may accept a part; writing the rest then gives the error.
     for (let done = Math.max(0, bytesWritten - begin); done < piece.byteLength;)
       done += (await file.write(piece, done, piece.byteLength - done, position + begin + done)).bytesWritten;
     begin += piece.byteLength;

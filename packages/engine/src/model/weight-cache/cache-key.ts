@@ -2,19 +2,19 @@ import { createHash } from "node:crypto";
 import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import type { MatrixPlan } from "@octavo/artifacts/program/model-plan";
 
-/** Enough of a file's beginning to tell another one: headers lie there. */
+/** Bytes hashed at the start of each file, where headers are. */
 const headBytes = 256 * 1024;
 
 export interface CacheKey {
-  /** The same for every state of these files under this layout and type. */
-  readonly place: string;
+  /** The same for every version of these files under this layout and type. */
+  readonly source: string;
   /** Changes with anything that the packed bytes depend on. */
   readonly digest: string;
 }
 
 /**
- * Names what would be packed: the source files by place, size, time of change and head, which of their bytes go into which
- * matrix, the type they are converted to, and the layout of the packed form. Reads at once: nothing can be mapped before.
+ * Identifies what would be packed: path, size, modification time and head of each source file, which of their bytes go into which
+ * matrix, the type they are converted to, and the packed layout. Synchronous, since nothing can be mapped before.
  */
 export function cacheKey(plans: readonly MatrixPlan[], layout: string, dtype: string | undefined): CacheKey {
   const paths = [...new Set(plans.flatMap((plan) => plan.sources.map((tensor) => tensor.path)))];
@@ -24,10 +24,10 @@ export function cacheKey(plans: readonly MatrixPlan[], layout: string, dtype: st
     cols,
     sources.map(({ name, type, shape, path, offset }) => [name, type, shape, paths.indexOf(path), offset]),
   ]);
-  const place = JSON.stringify([layout, dtype ?? "", files.map((file) => file.path)]);
+  const source = JSON.stringify([layout, dtype ?? "", files.map((file) => file.path)]);
   return {
-    place: digestOf(place).slice(0, 16),
-    digest: digestOf(JSON.stringify([place, files, matrices])),
+    source: digestOf(source).slice(0, 16),
+    digest: digestOf(JSON.stringify([source, files, matrices])),
   };
 }
 

@@ -1,21 +1,21 @@
 import { readFileSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 
-/** A file as it is from one write to the next, while the machine runs. */
+/** Identifies a file's state between two writes, within one boot of the machine. */
 export interface FileState {
-  /** Differs from that of every other state. */
+  /** Unique to the state. */
   readonly text: string;
   readonly changedNs: bigint;
 }
 
 export const markSuffix = ".used";
-/** Clocks of file systems tick every few milliseconds: what was written within a tick cannot be told apart. */
+/** File system clocks tick every few milliseconds: two writes within a tick have the same time. */
 export const tickMs = 20;
 const tickNs = BigInt(tickMs) * 1_000_000n;
 const secondNs = 1_000_000_000n;
 const bootIdPath = "/proc/sys/kernel/random/boot_id";
 
-/** Undefined where the system does not tell one of its starts from another, or the file is not there. */
+/** Undefined if the system has no boot id or the file does not exist. */
 export function stateOf(path: string): FileState | undefined {
   try {
     const bootId = readFileSync(bootIdPath, "latin1");
@@ -27,11 +27,11 @@ export function stateOf(path: string): FileState | undefined {
 }
 
 /**
- * Whether `leaveMark` said of this state that its bytes are sound. No write since then, none by others and none that a power failure
- * cut short: the time of change moves with every write and cannot be set back.
+ * Whether `leaveMark` recorded that the bytes of this state are sound. Neither a later write nor one cut short by a power failure
+ * can go unnoticed: the change time moves with every write and cannot be set back.
  */
 export function isKnownSound(path: string, { text, changedNs }: FileState): boolean {
-  // A file system that counts whole seconds says too little.
+  // A file system with whole seconds is too coarse.
   if (changedNs % secondNs === 0n) return false;
   try {
     const mark = path + markSuffix;
@@ -43,7 +43,7 @@ export function isKnownSound(path: string, { text, changedNs }: FileState): bool
   }
 }
 
-/** Notes beside a file that it was used now, and the state in which its bytes were found sound. Never fails. */
+/** Records beside a file that it was used now, and the state in which its bytes were verified. Never fails. */
 export async function leaveMark(path: string, state: FileState | undefined): Promise<void> {
   await writeFile(path + markSuffix, state?.text ?? "").catch(() => undefined);
 }

@@ -161,7 +161,7 @@ describe("weight cache", () => {
     ],
     ["another size", () => writeFileSync(source, Buffer.concat([sourceBytes(), Buffer.of(1)]))],
   ] as const) {
-    test(`a source with ${change} is packed anew, and the stale file goes`, async () => {
+    test(`a source with ${change} is packed again, and the stale file is removed`, async () => {
       utimesSync(source, 5e8, 5e8);
       await start();
       const stale = onlyFile();
@@ -200,7 +200,7 @@ describe("weight cache", () => {
     assert.equal(existsSync(folder), false);
   });
 
-  test("a damaged matrix is noticed, and the file replaced", async () => {
+  test("a damaged matrix is detected, and the file replaced", async () => {
     await start();
     const path = onlyFile();
     const sound = readFileSync(path);
@@ -295,7 +295,7 @@ describe("weight cache", () => {
     },
   );
 
-  test("a model whose marks cannot be written starts all the same", async () => {
+  test("a model whose marks cannot be written still starts", async () => {
     await start();
     rmSync(`${onlyFile()}.used`);
     mkdirSync(`${onlyFile()}.used`);

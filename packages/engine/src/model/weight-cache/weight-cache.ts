@@ -9,34 +9,36 @@ import { type CacheKey, cacheKey } from "./cache-key.js";
 import { isKnownSound, leaveMark, markSuffix, stateOf, tickMs } from "./file-state.js";
 
 export interface WeightCacheOptions {
-  /** Made when it is missing. */
+  /** Created if missing. */
   readonly folder: string;
-  /** Bytes of all files together; beyond, those that were not used for longest go. */
+  /** Bytes of all files together; the least recently used are removed beyond. */
   readonly maxBytes?: number;
   readonly onWarning?: ((message: string) => void) | undefined;
-  /** Bytes that the folder's disk has left; asked of the system when absent. */
+  /** Free bytes of the folder's disk; default as reported by the system. */
   readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
 
 type PackingBackend = Pick<Backend, "packedWeights" | "mapFile">;
 
-/** A matrix as it was packed. */
+/** A packed matrix. */
 export interface KeptMatrix {
   readonly form: PackedForm;
   readonly matrix: Matrix;
 }
 
 const defaultMaxBytes = 64 * 2 ** 30;
-/** A disk is not filled to its last byte. */
+/** Free space required, as a multiple of the file. */
 const spareFactor = 1.1;
 const suffix = ".octavo-weights";
-const draftSuffix = ".octavo-draft";
-/** Drafts this old were left by a process that died. */
+const partialSuffix = ".octavo-draft";
+/** Partial files this old were left by a process that died. */
 const abandonedMs = 3_600_000;
 
 /**
- * Packed weights of earlier starts, one file for each set of source files and layout. Whatever is not exactly what would be
- * packed now is not used; checksums are looked at once for each state of a file and start of the machine; a model of which some matrix has no packed bytes is not kept; whatever goes wrong costs the time of packing and a warning, never the start. For one model's start.
+ * Packed weights of earlier starts, one file for each set of source files and layout. A file is used only if it is exactly what
+ * would be packed now; its checksums are verified once per state of the file and boot of the machine. Models with
+ * matrices that have no packed bytes are not cached. Any failure costs the time of packing and a warning, never the start. One
+ * instance serves one model's start.
  */
 export class WeightCache {
   readonly #folder: string;
@@ -52,7 +54,7 @@ export class WeightCache {
     this.#onWarning = onWarning ?? (() => undefined);
   }
 
-  /** The matrices of `plans`, in their order, mapped and verified; undefined when they have to be packed. */
+  /** The matrices of `plans`, in their order, mapped and verified; undefined if they must be packed. */
   async load(
     backend: PackingBackend,
     plans: readonly MatrixPlan[],
@@ -60,11 +62,11 @@ export class WeightCache {
   ): Promise<Matrix[] | undefined> {
     const packed = backend.packedWeights;
     if (packed === undefined || !isCacheable(plans)) return undefined;
-    // Small reads, made at once: between two turns of the event loop lies all that a start does meanwhile.
+    // Small synchronous reads: a turn of the event loop would wait for everything else that a start does.
     const key = cacheKey(plans, packed.layout, dtype);
     this.#wanted = key;
     const path = this.#pathOf(key);
-    // Taken before anything is read, so that it is not that of later bytes.
+    // Taken before reading, so that it does not describe later bytes.
     const state = stateOf(path);
     const index = readIndex(path, key);
     const isSound = state !== undefined && isKnownSound(path, state);
@@ -72,7 +74,7 @@ export class WeightCache {
     using file = backend.mapFile(path);
     const matrices = await mapAll(packed, file, index.matrices, isSound);
     if (matrices === undefined) {
-      this.#onWarning(`${path} is damaged; the weights are packed anew.`);
+      this.#onWarning(`${path} is damaged; the weights are packed again.`);
       await remove(path);
       return undefined;
     }
@@ -80,7 +82,7 @@ export class WeightCache {
     return matrices;
   }
 
-  /** After `load` had nothing: writes what was packed for the next start. Never fails: what could not be written is a warning. */
+  /** Writes the packed weights for the next start, if `load` found none. Never fails: errors become warnings. */
   async save(
     backend: PackingBackend,
     plans: readonly MatrixPlan[],
@@ -90,7 +92,7 @@ export class WeightCache {
     const packed = backend.packedWeights;
     if (packed === undefined || !isCacheable(plans)) return;
     try {
-      // Taken at once: the arrays keep the bytes when the model is disposed meanwhile.
+      // Taken now: the arrays keep the bytes even if the model is disposed meanwhile.
       const views = kept.flatMap(({ form, matrix }) => {
         const bytes = packed.bytesOf(matrix);
         return bytes === undefined ? [] : [{ form, matrix, bytes }];
@@ -124,12 +126,12 @@ export class WeightCache {
       );
       return;
     }
-    const draft = `${path}.${randomUUID()}${draftSuffix}`;
+    const partial = `${path}.${randomUUID()}${partialSuffix}`;
     try {
-      await writeCacheFile(draft, key.digest, matrices);
-      await rename(draft, path);
+      await writeCacheFile(partial, key.digest, matrices);
+      await rename(partial, path);
     } catch (error) {
-      await unlink(draft).catch(() => undefined);
+      await unlink(partial).catch(() => undefined);
       throw error;
     }
     const state = stateOf(path);
@@ -137,12 +139,12 @@ export class WeightCache {
     await leaveMark(path, state);
   }
 
-  /** Earlier states of the same files, abandoned drafts, and the least recently used until `byteLength` more fit. */
+  /** Removes older versions of the same files, abandoned partial files, and the least recently used until `byteLength` more fit. */
   async #removeOthers(key: CacheKey, byteLength: number): Promise<void> {
     const names = await readdir(this.#folder);
     const files = await Promise.all(
       names
-        .filter((name) => name.endsWith(suffix) || name.endsWith(draftSuffix))
+        .filter((name) => name.endsWith(suffix) || name.endsWith(partialSuffix))
         .map(async (name) => {
           const path = join(this.#folder, name);
           const [facts, mark] = await Promise.all(
@@ -154,21 +156,21 @@ export class WeightCache {
     );
     let total = byteLength;
     for (const file of files.toSorted((a, b) => b.usedMs - a.usedMs)) {
-      const isDraft = file.name.endsWith(draftSuffix);
-      if (!isDraft) total += file.byteLength;
-      const goes = isDraft
+      const isPartial = file.name.endsWith(partialSuffix);
+      if (!isPartial) total += file.byteLength;
+      const isRemoved = isPartial
         ? Date.now() - file.usedMs > abandonedMs
-        : file.name.startsWith(`${key.place}-`) || total > this.#maxBytes;
-      if (goes) await remove(join(this.#folder, file.name));
+        : file.name.startsWith(`${key.source}-`) || total > this.#maxBytes;
+      if (isRemoved) await remove(join(this.#folder, file.name));
     }
   }
 
-  #pathOf({ place, digest }: CacheKey): string {
-    return join(this.#folder, `${place}-${digest.slice(0, 32)}${suffix}`);
+  #pathOf({ source, digest }: CacheKey): string {
+    return join(this.#folder, `${source}-${digest.slice(0, 32)}${suffix}`);
   }
 }
 
-/** Undefined, too, for what cannot be read. */
+/** Also undefined for a file that cannot be read. */
 function readIndex(path: string, { digest }: CacheKey): CacheIndex | undefined {
   try {
     return readCacheIndex(path, digest);
@@ -177,7 +179,7 @@ function readIndex(path: string, { digest }: CacheKey): CacheIndex | undefined {
   }
 }
 
-/** Matrices that are put together from several tensors are not named by the bytes of one range. */
+/** Assembled matrices have no single byte range that could identify them. */
 function isCacheable(plans: readonly MatrixPlan[]): boolean {
   return plans.every((plan) => plan.sources.every((tensor) => tensor.recipe === undefined));
 }
@@ -189,12 +191,12 @@ function fits(matrices: readonly CachedMatrix[], plans: readonly MatrixPlan[]): 
   );
 }
 
-/** A file and the mark beside it. */
+/** Removes a file and the mark beside it. */
 async function remove(path: string): Promise<void> {
   await Promise.all([path, path + markSuffix].map((one) => unlink(one).catch(() => undefined)));
 }
 
-/** All or none; every mapping is awaited, so that none is born after the others were given back. */
+/** Maps all or none; awaits every mapping, so that none is created after the others were disposed. */
 async function mapAll(
   packed: PackedWeights,
   file: MappedFile,

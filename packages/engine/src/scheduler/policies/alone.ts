@@ -1,7 +1,7 @@
 import type { Sequence } from "../sequence.js";
 import type { SchedulingPolicy } from "./scheduling-policy.js";
 
-/** Plans steps of one request's sequences, with everybody else made to wait. */
+/** Plans steps of one request's sequences alone; all others are preempted. */
 export function alone(sequences: readonly Sequence[]): Pick<SchedulingPolicy, "decodes" | "planPrompts"> {
   return {
     decodes: (running) => running.filter((sequence) => sequences.includes(sequence) && sequence.isDecoding),

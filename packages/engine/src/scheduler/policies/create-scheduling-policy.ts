@@ -1,11 +1,10 @@
 import { FairPolicy } from "./fair.js";
-import { FirstComePolicy } from "./first-come.js";
-import { PriorityPolicy } from "./priority.js";
-import type { SchedulingPolicy, SchedulingPolicyName } from "./scheduling-policy.js";
+import { hasPriority, OrderedPolicy } from "./ordered-policy.js";
+import { arrivedBefore, type SchedulingPolicy, type SchedulingPolicyName } from "./scheduling-policy.js";
 
 const policies: Readonly<Record<SchedulingPolicyName, (maxNumSeqs: number) => SchedulingPolicy>> = {
-  fcfs: () => new FirstComePolicy(),
-  priority: () => new PriorityPolicy(),
+  fcfs: () => new OrderedPolicy("fcfs", arrivedBefore),
+  priority: () => new OrderedPolicy("priority", hasPriority),
   fair: (maxNumSeqs) => new FairPolicy(maxNumSeqs),
 };
 

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { BlockPool } from "../../kv-cache/block-pool.js";
 import type { Account } from "../account.js";
-import { type ScheduledStep, Scheduler, type SchedulerOptions } from "../scheduler.js";
+import { Scheduler } from "../scheduler.js";
+import type { SchedulerOptions } from "../scheduler-options.js";
+import type { PlannedStep } from "../step-budget.js";
 import { Sequence, type SequenceGroup } from "../sequence.js";
 
 const defaults: SchedulerOptions = {
@@ -56,13 +58,13 @@ class Bench {
   }
 
   /** Plans a step and carries it out. */
-  carryOut(): ScheduledStep {
+  carryOut(): PlannedStep {
     const step = this.scheduler.schedule();
     this.#carryOut(step);
     return step;
   }
 
-  #carryOut(step: ScheduledStep): void {
+  #carryOut(step: PlannedStep): void {
     for (const sequence of step.sequences) {
       this.scheduler.commit(sequence);
       if (sequence.numComputed === sequence.numTokens) sequence.tokens.push(7);
@@ -145,7 +147,7 @@ describe("the fair policy", () => {
     assert.equal(again.cachedTokens ?? other.cachedTokens, 28);
   });
 
-  test("where no place is left, a tenant below its share takes one from the other, and no more than its share", () => {
+  test("without a free slot, a tenant below its share takes one from the other, up to its share", () => {
     const bench = new Bench();
     const large = bench.crowd("large", 12, 8);
     for (let step = 0; step < 3; step += 1) bench.step();
@@ -162,7 +164,7 @@ describe("the fair policy", () => {
     assert.equal(sum(large.map((sequence) => sequence.numPreemptions)), before, "nobody takes it back");
   });
 
-  test("where no blocks are left, they are taken from who has most, if they will do", () => {
+  test("without free blocks, they are taken from the tenant that holds most, if that is enough", () => {
     const bench = new Bench(64, { maxNumSeqs: 32, maxNumBatchedTokens: 256 });
     const large = bench.crowd("large", 7, 32);
     bench.step();
@@ -177,7 +179,7 @@ describe("the fair policy", () => {
     assert.ok(sum(large.map((sequence) => sequence.numPreemptions)) >= 1);
   });
 
-  test("a more urgent lane goes first, and takes places from a less urgent one of the same tenant too", () => {
+  test("a more urgent lane goes first, and takes slots from a less urgent one, also of the same tenant", () => {
     const bench = new Bench(256, { maxNumSeqs: 2 });
     const batch = bench.crowd({ tenant: "a", lane: 2 }, 3, 8);
     bench.step();
@@ -196,7 +198,7 @@ describe("the fair policy", () => {
     );
   });
 
-  test("inside a tenant, who is due first goes first, those without a due time by arrival", () => {
+  test("within a tenant, the earliest first-token deadline goes first, then arrival", () => {
     const bench = new Bench(256, { maxNumSeqs: 1 });
     const [late, free, soon] = [bench.add("a", 4, 9000), bench.add("a", 4), bench.add("a", 4, 1000)];
     const order: Sequence[] = [];
@@ -232,7 +234,7 @@ describe("the fair policy", () => {
     assert.ok(Math.min(...costs) <= 1.9 * 20.3, `a step takes ${Math.min(...costs)} ms`);
   });
 
-  test("the first step of a tenant that has just come is short, whoever waits there already", () => {
+  test("the first step of a tenant that has just come is short, whatever is waiting", () => {
     const bench = new Bench(4096, { maxNumSeqs: 64, maxNumBatchedTokens: 512 });
     bench.learn("large");
     const large = bench.crowd("large", 40, 300);
@@ -276,7 +278,7 @@ describe("the fair policy", () => {
     assert.ok(Math.max(...long) > 60, "who always streams does not cost everybody else their steps");
   });
 
-  test("a thousand tenants, and one that only comes and goes, leave nothing behind but a bounded memory", () => {
+  test("a thousand tenants, and one that keeps returning, use bounded memory", () => {
     const bench = new Bench(4096, { maxNumSeqs: 16 });
     for (let tenant = 0; tenant < 5000; tenant += 1) {
       const sequence = bench.add(`tenant-${tenant}`, 8);

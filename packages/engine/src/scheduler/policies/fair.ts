@@ -10,21 +10,20 @@ import {
 } from "./scheduling-policy.js";
 import { type TenantShare, TenantShares } from "./tenant-shares.js";
 
-/** Tenants that were served as much but for so many tokens give way to each other by arrival. */
+/** Tenants whose served tokens differ by less than this count as equal and are ordered by arrival. */
 const servedBucket = 2048;
-/** A step's prompt tokens go to contending tenants in pieces; smaller ones are not worth a sequence's place in it. */
-const leastPiece = 32;
-/** Waiting sequences that a step passes over at most, so that its cost does not grow with the queue. */
-const mostPassedOver = 64;
+/** Prompt tokens go to contending tenants in chunks of at least this size. */
+const minPiece = 32;
+/** Waiting sequences that one step may pass over, so that its cost does not grow with the queue. */
+const maxPassedOver = 64;
 
-/** Running prompts of a tenant that want some of the step, next first. */
+/** Running prompts that can use more tokens of the step, by tenant, next first. */
 type Prompts = Map<TenantShare, Sequence[]>;
 
 /**
- * Fair between tenants, whatever each of them asks for: prompt tokens of a step, and places in it, go to whoever was
- * served least of those in the most urgent lane. A tenant below its share takes places and blocks from one above it, whose
- * cheapest sequences are preempted, and is not slowed down by the others' work in its steps (`Isolation`). Work-conserving:
- * where nobody contends, one tenant has everything.
+ * Fair between tenants: prompt tokens and sequence slots of a step go to the least served tenant in the most urgent lane. A
+ * tenant below its share takes slots and blocks from one above it, whose cheapest sequences are preempted, and is not slowed
+ * down by the others' work in its steps (`Isolation`). Work-conserving: without contention, one tenant gets everything.
  */
 export class FairPolicy implements SchedulingPolicy {
   readonly name = "fair";
@@ -32,13 +31,13 @@ export class FairPolicy implements SchedulingPolicy {
   readonly waiting = this.#shares;
   readonly #isolation: Isolation;
   #limit: StepLimit | undefined;
-  /** Of the step's prompt tokens, what is left for tenants that have their share. */
+  /** Prompt tokens left for tenants that have their share. */
   #othersRoom = Number.POSITIVE_INFINITY;
-  /** Whose turn it is of sequences that do not all generate in one step. */
+  /** Index of the next sequence to generate when a step has no room for all. */
   #turn = 0;
   /** Admitted in this step. */
   readonly #admitted = new Set<Sequence>();
-  /** Whoever is next finds no place in this step. */
+  /** The next waiting sequence does not fit into this step. */
   #isFull = false;
 
   constructor(maxNumSeqs: number) {
@@ -86,7 +85,7 @@ export class FairPolicy implements SchedulingPolicy {
   }
 
   planPrompts(step: StepPlanner): void {
-    // A prompt that must be computed whole would be kept out for ever by a limit it does not fit.
+    // Without chunked prefill, a prompt longer than the limit could never run.
     if (!step.isChunked) this.#othersRoom = Number.POSITIVE_INFINITY;
     this.#isFull = false;
     this.#admitted.clear();
@@ -96,7 +95,7 @@ export class FairPolicy implements SchedulingPolicy {
       step.liftLongCap();
       this.#handOut(step, this.#promptsOf(step.running), Number.POSITIVE_INFINITY);
     }
-    // Those whose turn it was to generate may all have been the last in line for blocks.
+    // All sequences chosen to generate may have been preempted for lack of blocks.
     if (step.running.some((sequence) => sequence.numScheduled > 0)) return;
     for (const sequence of step.running.slice()) step.give(sequence, 1);
   }
@@ -117,12 +116,12 @@ export class FairPolicy implements SchedulingPolicy {
     return prompts;
   }
 
-  /** One pass over the step's prompt tokens, in which no prompt gets more than `cap` of them. */
+  /** One pass over the step's prompt tokens; no prompt gets more than `cap` of them. */
   #handOut(step: StepPlanner, prompts: Prompts, cap: number): void {
     const piece = this.#piece(step, prompts);
     const passedOver: Sequence[] = [];
     while (step.promptRoom > 0) {
-      const isOpen = !this.#isFull && !step.isShortOfBlocks && passedOver.length <= mostPassedOver;
+      const isOpen = !this.#isFull && !step.isShortOfBlocks && passedOver.length <= maxPassedOver;
       const waiting = isOpen ? this.#nextWaiting() : undefined;
       const share = this.#nextRunning(prompts, waiting);
       const sequence = share === undefined ? waiting?.waiting.peek() : prompts.get(share)?.[0];
@@ -147,21 +146,21 @@ export class FairPolicy implements SchedulingPolicy {
     for (const sequence of passedOver) this.#shares.add(sequence);
   }
 
-  /** Whom room is made for takes it at once, lest whoever gave it is next. */
+  /** Admits a sequence, by preemption if necessary, at once, so that no preempted sequence takes the room back. */
   #admit(step: StepPlanner, sequence: Sequence, most: number): Admission {
     const admission = step.admit(sequence, most);
     if (admission !== "full" || !makeRoom(step, this.#shares, sequence, this.#admitted)) return admission;
     return step.admit(sequence, Math.min(most, this.#roomFor(sequence)));
   }
 
-  /** Contending tenants take turns at pieces of the budget; one alone takes it whole. */
+  /** The chunk size: contending tenants take turns at parts of the budget, a single one gets it whole. */
   #piece(step: StepPlanner, prompts: Prompts): number {
     const contenders = prompts.size + (this.#isFull ? 0 : this.#shares.numQueuedTenants);
     if (!step.isChunked || contenders < 2) return Number.POSITIVE_INFINITY;
-    return Math.max(leastPiece, Math.ceil(step.promptRoom / 8));
+    return Math.max(minPiece, Math.ceil(step.promptRoom / 8));
   }
 
-  /** The tenant whose waiting sequence is next, of those that the step has room for; of one lane, whom it is kept short for. */
+  /** The tenant whose waiting sequence is next among those with room in the step; within a lane, favoured tenants first. */
   #nextWaiting(): TenantShare | undefined {
     const { next } = this.#shares;
     if (next === undefined || this.#limit === undefined || this.#limit.favoured.has(next)) return next;
@@ -173,7 +172,7 @@ export class FairPolicy implements SchedulingPolicy {
     return this.#othersRoom > 0 && best?.lane !== next.lane ? next : best;
   }
 
-  /** The tenant whose running prompt is next, if it comes before the waiting one's. */
+  /** The tenant whose running prompt is next, if it comes before the waiting tenant. */
   #nextRunning(prompts: Prompts, waiting: TenantShare | undefined): TenantShare | undefined {
     let best: TenantShare | undefined;
     let bestLane = Number.POSITIVE_INFINITY;
@@ -189,7 +188,7 @@ export class FairPolicy implements SchedulingPolicy {
     return givesWay ? undefined : best;
   }
 
-  /** What the step's limit leaves to a sequence. */
+  /** Prompt tokens that the step's limit leaves for a sequence. */
   #roomFor(sequence: Sequence): number {
     const isFavoured = this.#limit?.favoured.has(this.#shares.of(sequence)) ?? true;
     return isFavoured ? Number.POSITIVE_INFINITY : this.#othersRoom;

@@ -3,44 +3,44 @@ import type { StepSize } from "./scheduling-policy.js";
 import { StepCostModel, stepMs } from "./step-cost-model.js";
 import type { TenantShare, TenantShares } from "./tenant-shares.js";
 
-/** A step of a tenant below its share takes this many times what it would take without the others, at most. */
-const mostStretch = 1.5;
-/** A tenant is below its share with so much of the running sequences that are its due: with one beside another's two... */
+/** A step with a favoured tenant takes at most this multiple of what it would take without the others. */
+const maxStretch = 1.5;
+/** A tenant is favoured below this fraction of its due share of the running sequences... */
 const lowShare = 0.7;
-/** ...unless it was served more than the others by so many tokens. */
+/** ...unless it was served this many more tokens than the others. */
 const servedSlack = 2048;
 /**
- * Prompt tokens that a step always leaves to the others, lest they starve: few, since where computing bounds a step, as on
- * CPUs, a dozen of them take as long as all that the tenant generates in it.
+ * Prompt tokens that a step always leaves to the others, so that they do not starve: few, since on CPUs a dozen of them take as
+ * long as all that the favoured tenant generates in the step.
  */
-const leastPromptTokens = 4;
-/** Share of the time that may be lost to steps which are shorter than they could be... */
+const minPromptTokens = 4;
+/** Fraction of all time that short steps may lose... */
 const lossShare = 0.06;
-/** ...saved up for so many steps of the usual length: a mean, of which so much remains after each step. */
+/** ...accumulated over at most this many steps of the usual length, a running mean with this decay per step. */
 const savedSteps = 500;
-const memory = 0.99;
+const decay = 0.99;
 
-/** What a step leaves to those who have their share already. */
+/** What a step leaves to tenants that are not favoured. */
 export interface StepLimit {
   readonly favoured: ReadonlySet<TenantShare>;
-  /** Of the sequences that generate, so many. */
+  /** Generating sequences. */
   readonly decodes: number;
   readonly promptTokens: number;
 }
 
 /**
- * Keeps steps short while a tenant far below its share has something in them: its tokens come once a step, so their pace
- * is the step's length, whoever makes it long. Others' prompts and tokens get what is left of `mostStretch` times the time
- * that the tenant's own work would take; of their sequences that generate, each then gets its turn. Short steps read the
- * weights for fewer tokens: what is lost that way is counted, and no more than `lossShare` of all time is spent on it.
+ * Keeps steps short while a tenant far below its share has work in them: it gets one token per step, so its speed is the
+ * step's length, whoever makes it long. The others' prompts and tokens share what is left of `maxStretch` times the duration
+ * of the tenant's own work; their generating sequences take turns. Short steps read the weights for fewer tokens: that loss is
+ * accounted for and kept below `lossShare` of all time.
  */
 export class Isolation {
   readonly #shares: TenantShares;
   readonly #maxNumSeqs: number;
   readonly #model = new StepCostModel();
-  /** Time that may still be lost, in ms. */
+  /** Milliseconds that may still be lost. */
   #credit = 0;
-  /** What steps without a limit take: those with one are short, and what is saved up must not shrink to a share of them. */
+  /** Mean duration of steps without a limit; limited steps are short and must not shrink the accumulated time. */
   #usualMs = 0;
   #isLimited = false;
 
@@ -51,11 +51,11 @@ export class Isolation {
 
   observe(step: StepSize, wallMs: number): void {
     const ms = this.#model.observe(step, wallMs);
-    if (!this.#isLimited) this.#usualMs += (ms - this.#usualMs) * (this.#usualMs === 0 ? 1 : 1 - memory);
+    if (!this.#isLimited) this.#usualMs += (ms - this.#usualMs) * (this.#usualMs === 0 ? 1 : 1 - decay);
     this.#credit = Math.min(this.#credit + lossShare * ms, lossShare * this.#usualMs * savedSteps);
   }
 
-  /** Undefined where the step needs no limit. */
+  /** The limit of the next step; undefined if it needs none. */
   limit(running: readonly Sequence[], maxPromptTokens: number): StepLimit | undefined {
     const limit = this.#limit(running, maxPromptTokens);
     this.#isLimited = limit !== undefined;
@@ -84,11 +84,11 @@ export class Isolation {
     own.prompts = Math.min(own.prompts, maxPromptTokens);
     others.prompts = Math.min(others.prompts, maxPromptTokens);
 
-    const spare = (mostStretch - 1) * stepMs(cost, own.prompts, own.decodes);
+    const spare = (maxStretch - 1) * stepMs(cost, own.prompts, own.decodes);
     const forDecodes = others.prompts > 0 ? spare / 2 : spare;
     const decodes = limited(others.decodes, forDecodes, cost.perDecode, 1);
     const forPrompts = spare - decodes * cost.perDecode;
-    const promptTokens = limited(others.prompts, forPrompts, cost.perPromptToken, leastPromptTokens);
+    const promptTokens = limited(others.prompts, forPrompts, cost.perPromptToken, minPromptTokens);
     const whole = others.decodes * cost.perDecode + others.prompts * cost.perPromptToken;
     const done = decodes * cost.perDecode + promptTokens * cost.perPromptToken;
     if (done >= whole) return undefined;
@@ -98,33 +98,33 @@ export class Isolation {
     return { favoured, decodes, promptTokens };
   }
 
-  /** Tenants far below their share that have something to compute. */
+  /** Tenants far below their share that have work. */
   #favoured(running: readonly Sequence[]): Set<TenantShare> {
     const numRunning = new Map<TenantShare, number>();
     for (const sequence of running) {
       const share = this.#shares.of(sequence);
       numRunning.set(share, (numRunning.get(share) ?? 0) + 1);
     }
-    // Not only whose turn it is: who has just come stands level with the least served, and behind them by arrival.
+    // Not only the tenant that is next: one that has just come ties with the least served and is behind it by arrival.
     const lane = this.#shares.next?.lane;
     for (const share of this.#shares.active)
       if (share.waiting.size > 0 && share.lane === lane && !numRunning.has(share)) numRunning.set(share, 0);
     const due = running.length / this.#shares.activeWeight;
     const low: TenantShare[] = [];
-    let leastServed = Number.POSITIVE_INFINITY;
+    let minServed = Number.POSITIVE_INFINITY;
     for (const [share, count] of numRunning) {
       if (count <= lowShare * due * share.weight) low.push(share);
-      else leastServed = Math.min(leastServed, share.served);
+      else minServed = Math.min(minServed, share.served);
     }
     const favoured = new Set<TenantShare>();
-    if (leastServed === Number.POSITIVE_INFINITY) return favoured;
-    for (const share of low) if (share.served <= leastServed + servedSlack) favoured.add(share);
+    if (minServed === Number.POSITIVE_INFINITY) return favoured;
+    for (const share of low) if (share.served <= minServed + servedSlack) favoured.add(share);
     return favoured;
   }
 }
 
-/** As many as there is time for, but at least `least`, and no more than there are. */
-function limited(count: number, ms: number, msEach: number, least: number): number {
-  const affordable = msEach > 0 ? Math.floor(ms / msEach) : least;
-  return Math.min(count, Math.max(least, affordable));
+/** How many of `count` fit into `ms`, at least `atLeast`. */
+function limited(count: number, ms: number, msEach: number, atLeast: number): number {
+  const affordable = msEach > 0 ? Math.floor(ms / msEach) : atLeast;
+  return Math.min(count, Math.max(atLeast, affordable));
 }

@@ -2,21 +2,20 @@ import { laneOf, type Sequence } from "../sequence.js";
 import type { StepPlanner } from "./scheduling-policy.js";
 import type { TenantShare, TenantShares } from "./tenant-shares.js";
 
-/** A tenant may have been served more than whom it takes from by so many tokens. */
+/** A tenant may take from another if it was served at most this many tokens more. */
 const servedSlack = 2048;
 
 interface Holding {
-  places: number;
+  slots: number;
   blocks: number;
   readonly sequences: Sequence[];
 }
 
 /**
- * Preempts running sequences for a waiting one that found no place or not enough blocks, and returns whether it has them
- * now. Those of less urgent lanes go first; then it is taken from the tenant that holds most by its weight, its cheapest
- * sequence first, as long as that one still holds no less than the other then does. So each preemption brings the tenants
- * closer together, and none can be turned back: the sum of squares of their holdings falls every time. Nobody is
- * preempted unless enough can be had.
+ * Preempts running sequences for a waiting one that lacks a slot or blocks, and returns whether it has them now. Less urgent
+ * lanes give way first; then the tenant that holds most for its weight, its cheapest sequence first, as long as it still
+ * holds no less than the candidate's tenant then does. Each preemption thus brings the tenants closer together, and none is
+ * reversed: the sum of squares of their holdings falls every time. Nothing is preempted unless enough can be freed.
  */
 export function makeRoom(
   step: StepPlanner,
@@ -31,10 +30,10 @@ export function makeRoom(
     const share = shares.of(sequence);
     let holding = holdings.get(share);
     if (holding === undefined) {
-      holding = { places: 0, blocks: 0, sequences: [] };
+      holding = { slots: 0, blocks: 0, sequences: [] };
       holdings.set(share, holding);
     }
-    holding.places += 1;
+    holding.slots += 1;
     holding.blocks += sequence.blocks.length;
     if (laneOf(sequence) >= lane && !spared.has(sequence)) holding.sequences.push(sequence);
   }
@@ -42,22 +41,22 @@ export function makeRoom(
   const ownHolding = holdings.get(own);
   const missingBlocks = step.missingBlocks(candidate);
   const wants = {
-    places: (ownHolding?.places ?? 0) + 1,
+    slots: (ownHolding?.slots ?? 0) + 1,
     blocks: (ownHolding?.blocks ?? 0) + missingBlocks,
   };
-  let places = step.running.length - step.maxNumSeqs + 1;
+  let slots = step.running.length - step.maxNumSeqs + 1;
   let blocks = missingBlocks;
   const victims: Sequence[] = [];
-  while (places > 0 || blocks > 0) {
-    const resource = places > 0 ? "places" : "blocks";
+  while (slots > 0 || blocks > 0) {
+    const resource = slots > 0 ? "slots" : "blocks";
     const victim = nextVictim(holdings, own, lane, resource, wants[resource] / own.weight);
     if (victim === undefined) return false;
     const holding = holdings.get(shares.of(victim));
     if (holding === undefined) return false;
     holding.sequences.splice(holding.sequences.indexOf(victim), 1);
-    holding.places -= 1;
+    holding.slots -= 1;
     holding.blocks -= victim.blocks.length;
-    places -= 1;
+    slots -= 1;
     blocks -= step.blocksFreedBy(victim);
     victims.push(victim);
   }
@@ -69,7 +68,7 @@ function nextVictim(
   holdings: ReadonlyMap<TenantShare, Holding>,
   own: TenantShare,
   lane: number,
-  resource: "places" | "blocks",
+  resource: "slots" | "blocks",
   wanted: number,
 ): Sequence | undefined {
   let victim: Sequence | undefined;
@@ -82,11 +81,10 @@ function nextVictim(
       const held = holding[resource] / share.weight;
       if (sequenceLane === lane) {
         if (share === own || own.served > share.served + servedSlack) continue;
-        const left =
-          (holding[resource] - (resource === "places" ? 1 : sequence.blocks.length)) / share.weight;
+        const left = (holding[resource] - (resource === "slots" ? 1 : sequence.blocks.length)) / share.weight;
         if (left < wanted) continue;
       }
-      // In one lane the sequences of a tenant come cheapest first.
+      // Within a lane, the sequences of a tenant are sorted cheapest first.
       if (victim !== undefined && sequenceLane === victimLane && held <= most) continue;
       victim = sequence;
       victimLane = sequenceLane;
@@ -96,7 +94,7 @@ function nextVictim(
   return victim;
 }
 
-/** Least urgent first, then what takes least to compute again. */
+/** Least urgent first, then cheapest to recompute. */
 function isCheaper(a: Sequence, b: Sequence): number {
   const lanes = laneOf(b) - laneOf(a);
   return lanes === 0

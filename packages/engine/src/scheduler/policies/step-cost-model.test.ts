@@ -45,7 +45,7 @@ test("knows what small steps cost after a thousand large ones that are nearly al
   assert.ok(largeMs > 13 && largeMs < 19, `${largeMs} ms, not 16.2`);
 });
 
-test("follows a machine that has become slower, and says what it believed of each step", () => {
+test("follows a machine that becomes slower, and returns the clipped duration of each step", () => {
   const model = new StepCostModel();
   const cost = (prefillTokens: number): number => 10 + 0.1 * prefillTokens;
   for (let step = 0; step < 100; step += 1)

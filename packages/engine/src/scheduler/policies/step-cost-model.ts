@@ -1,23 +1,23 @@
 import type { StepSize } from "./scheduling-policy.js";
 
-/** Steps before which nothing is believed. */
-const fewestSteps = 8;
-/** A step that takes longer than this many times what was expected says more of the machine than of the step. */
-const mostSurprise = 3;
-/** Steps of one size that are remembered: of more, the latest count. */
-const mostSteps = 16;
-/** What was last seen so many steps ago counts half. */
+/** Steps before the first estimate. */
+const minSteps = 8;
+/** Steps are clipped to this multiple of the estimate: beyond, the machine was busy with something else. */
+const maxSurprise = 3;
+/** Length of the running mean over steps of one size. */
+const maxSteps = 16;
+/** A size last seen this many steps ago counts half. */
 const halfLife = 8192;
-/** The fit follows what was seen after so many steps at the latest. */
-const mostUnseen = 16;
-/** A little belief that cost is in proportion to size, for loads whose steps are all alike. */
+/** Steps after which the fit is renewed, at the latest. */
+const maxUnseen = 16;
+/** A slight prior for cost proportional to size, for loads whose steps are all alike. */
 const ridge = 1e-3;
-/** Sizes are kept apart by their bits, up to so many: 0, 1, 2 to 3, 4 to 7... */
-const mostBits = 15;
+/** Sizes are bucketed by bit length, up to this: 0, 1, 2 to 3, 4 to 7... */
+const maxBits = 15;
 
 /** The cost of a step by its size, in ms. */
 export interface StepCost {
-  /** Of any step: reading the weights, and what goes on around computing. */
+  /** Of any step: reading the weights, and the work around computing. */
   readonly base: number;
   readonly perPromptToken: number;
   readonly perDecode: number;
@@ -33,10 +33,10 @@ interface Seen {
 }
 
 /**
- * Learns what steps cost: `base + perPromptToken * p + perDecode * d`, by least squares. Steps are remembered by size, and a size
- * counts however rare it was: where a load makes steps that are nearly all alike, the latest of them alone would not say what small
- * ones cost. Errors count in proportion to the cost, so that small steps are told as well as large ones. A part that would come out
- * negative is nothing.
+ * Learns the cost of steps as `base + perPromptToken * p + perDecode * d`, by least squares over means of steps of about one
+ * size. A size counts however rare it is: under a load of nearly equal steps, the latest of them alone would not tell the cost
+ * of small ones. Errors are relative to the cost, so that small steps are estimated as well as large ones. Negative
+ * coefficients are set to 0.
  */
 export class StepCostModel {
   readonly #seen = new Map<number, Seen>();
@@ -45,29 +45,29 @@ export class StepCostModel {
   #fittedSteps = 0;
   #cost: StepCost | undefined;
 
-  /** Undefined until enough was seen. */
+  /** Undefined until enough steps were observed. */
   get cost(): StepCost | undefined {
-    if (this.#numSteps < fewestSteps) return undefined;
+    if (this.#numSteps < minSteps) return undefined;
     const unseen = this.#numSteps - this.#fittedSteps;
-    if (unseen >= Math.min(mostUnseen, this.#fittedSteps / 8)) {
+    if (unseen >= Math.min(maxUnseen, this.#fittedSteps / 8)) {
       this.#cost = this.#fit();
       this.#fittedSteps = this.#numSteps;
     }
     return this.#cost;
   }
 
-  /** Returns what is believed of a step that took `wallMs`. */
+  /** Records a step; returns its duration, clipped if it is implausible. */
   observe({ prefillTokens, decodeTokens }: StepSize, wallMs: number): number {
     this.#numSteps += 1;
-    const key = bits(prefillTokens) * (mostBits + 1) + bits(decodeTokens);
+    const key = bits(prefillTokens) * (maxBits + 1) + bits(decodeTokens);
     let seen = this.#seen.get(key);
     if (seen === undefined) {
       seen = { count: 0, lastStep: 0, promptTokens: 0, decodes: 0, ms: 0 };
       this.#seen.set(key, seen);
     }
     const expected = seen.count > 0 ? seen.ms : this.#cost && stepMs(this.#cost, prefillTokens, decodeTokens);
-    const ms = Math.min(wallMs, mostSurprise * (expected ?? wallMs));
-    seen.count = Math.min(seen.count + 1, mostSteps);
+    const ms = Math.min(wallMs, maxSurprise * (expected ?? wallMs));
+    seen.count = Math.min(seen.count + 1, maxSteps);
     seen.lastStep = this.#numSteps;
     seen.promptTokens += (prefillTokens - seen.promptTokens) / seen.count;
     seen.decodes += (decodeTokens - seen.decodes) / seen.count;
@@ -109,11 +109,11 @@ export class StepCostModel {
   }
 }
 
-/** What a step costs. */
+/** The estimated duration of a step in ms. */
 export function stepMs(cost: StepCost, promptTokens: number, decodes: number): number {
   return cost.base + cost.perPromptToken * promptTokens + cost.perDecode * decodes;
 }
 
 function bits(count: number): number {
-  return Math.min(mostBits, 32 - Math.clz32(count));
+  return Math.min(maxBits, 32 - Math.clz32(count));
 }

@@ -3,40 +3,37 @@ import { IndexedHeap } from "../indexed-heap.js";
 import { accountOf, laneOf, type Sequence } from "../sequence.js";
 import { arrivedBefore, type WaitingLine } from "./scheduling-policy.js";
 
-/** What a token costs its tenant: one of the prompt, and one of the output, which takes a step of its own (VTC's weights). */
+/** Cost of a prompt token and of an output token, which takes a step of its own (VTC's weights). */
 const promptTokenCost = 1;
 const outputTokenCost = 2;
-/** Of what a tenant had while nobody else wanted anything, no more than so many tokens are held against it. */
-const mostDebt = 16_384;
-/** Tenants without requests that are remembered; what the others had is forgiven. */
-const mostIdle = 1024;
+/** At most this many tokens that a tenant got while it was alone are held against it. */
+const maxDebt = 16_384;
+/** Tenants without requests that are kept; the counters of the others are dropped. */
+const maxIdle = 1024;
 
 /** A tenant as the fair policy sees it. */
 export class TenantShare {
   readonly tenant: string;
   weight = 1;
-  /** Its virtual counter: the cost of the tokens it was given, by its weight. */
+  /** Its virtual counter: the cost of the tokens it was given, divided by its weight. */
   served = 0;
   /** Its sequences in the scheduler. */
   numSequences = 0;
-  /** Those of them that wait, next first. */
+  /** Its waiting sequences, next first. */
   readonly waiting = new IndexedHeap<Sequence>(goesBefore);
 
   constructor(tenant: string) {
     this.tenant = tenant;
   }
 
-  /** The lane of the next that waits. */
+  /** The lane of its next waiting sequence. */
   get lane(): number {
     const next = this.waiting.peek();
     return next === undefined ? Number.POSITIVE_INFINITY : laneOf(next);
   }
 }
 
-/**
- * Inside a tenant: the most urgent lane, then who has begun already and was preempted, then the first token that is due
- * first, then by arrival.
- */
+/** The order within a tenant: lane, preempted sequences first, earliest first-token deadline, arrival. */
 function goesBefore(a: Sequence, b: Sequence): boolean {
   const lanes = laneOf(a) - laneOf(b);
   if (lanes !== 0) return lanes < 0;
@@ -50,14 +47,14 @@ function goesBefore(a: Sequence, b: Sequence): boolean {
 /**
  * Tenants and what they were given: the virtual token counters of Sheng et al., "Fairness in Serving Large Language
  * Models" (OSDI 2024). Tokens from the cache cost nothing, as in Cao et al., "Locality-aware Fair Scheduling" (2025). A
- * tenant that had nothing waiting is lifted to the least of those who are there, so that nobody saves up for a burst.
- * The waiting line is kept in the order of the counters.
+ * tenant that becomes active is lifted to the least served active one, so that no tenant saves up for a burst. Waiting
+ * sequences are ordered by these counters.
  */
 export class TenantShares implements WaitingLine {
   readonly #shares = new Map<string, TenantShare>();
   readonly #active = new Set<TenantShare>();
   readonly #queued = new IndexedHeap<TenantShare>(isAheadOf);
-  /** What the least served had when last there was one; never falls. */
+  /** The latest counter of the least served tenant; never falls. */
   #floor = 0;
   #numWaiting = 0;
 
@@ -70,14 +67,14 @@ export class TenantShares implements WaitingLine {
     return this.#active;
   }
 
-  /** Weights of these. */
+  /** The sum of the active tenants' weights. */
   get activeWeight(): number {
     let sum = 0;
     for (const { weight } of this.#active) sum += weight;
     return sum;
   }
 
-  /** Tenants that are remembered. */
+  /** Tenants that are kept. */
   get numTenants(): number {
     return this.#shares.size;
   }
@@ -87,7 +84,7 @@ export class TenantShares implements WaitingLine {
     return this.#queued.size;
   }
 
-  /** The tenant whose turn it is of those with waiting sequences. */
+  /** The tenant that is next among those with waiting sequences. */
   get next(): TenantShare | undefined {
     return this.#queued.peek();
   }
@@ -124,10 +121,10 @@ export class TenantShares implements WaitingLine {
     if (share.numSequences > 0) return;
     this.#active.delete(share);
     if (this.#active.size === 0) this.#floor = Math.max(this.#floor, share.served);
-    // Last to be forgotten.
+    // Moved to the end: dropped last.
     this.#shares.delete(share.tenant);
     this.#shares.set(share.tenant, share);
-    if (this.#shares.size - this.#active.size > mostIdle) this.#forgetIdle();
+    if (this.#shares.size - this.#active.size > maxIdle) this.#forgetIdle();
   }
 
   add(sequence: Sequence): void {
@@ -147,7 +144,7 @@ export class TenantShares implements WaitingLine {
     return true;
   }
 
-  /** Charges a sequence's tenant for what is computed of it for the first time with its next `numTokens` tokens. */
+  /** Charges a tenant for the next `numTokens` tokens of a sequence, except those computed before. */
   charge(sequence: Sequence, numTokens: number): void {
     const end = sequence.numComputed + sequence.numScheduled + numTokens;
     const start = Math.max(sequence.numCharged, 0);
@@ -176,7 +173,7 @@ export class TenantShares implements WaitingLine {
     }
     if (numWaiting !== this.#numWaiting)
       throw new OctavoError("internal_error", "fair policy: waiting sequences are miscounted");
-    if (this.#shares.size - this.#active.size > mostIdle)
+    if (this.#shares.size - this.#active.size > maxIdle)
       throw new OctavoError("internal_error", "fair policy: too many idle tenants are remembered");
   }
 
@@ -185,7 +182,7 @@ export class TenantShares implements WaitingLine {
     for (const other of this.#active) if (other !== share) least = Math.min(least, other.served);
     if (least !== Number.POSITIVE_INFINITY) this.#floor = Math.max(this.#floor, least);
     share.served = Math.max(share.served, this.#floor);
-    if (share.numSequences === 0) share.served = Math.min(share.served, this.#floor + mostDebt);
+    if (share.numSequences === 0) share.served = Math.min(share.served, this.#floor + maxDebt);
   }
 
   #forgetIdle(): void {
@@ -197,7 +194,7 @@ export class TenantShares implements WaitingLine {
   }
 }
 
-/** By the lanes of their next sequences, then by what they had, then by who came first. */
+/** By lane of the next sequence, then by virtual counter, then by arrival. */
 function isAheadOf(a: TenantShare, b: TenantShare): boolean {
   if (a.lane !== b.lane) return a.lane < b.lane;
   if (a.served !== b.served) return a.served < b.served;

@@ -4,7 +4,7 @@ import { linearCosts, recordedCosts, type StepCosts } from "./step-costs.js";
 
 /** Steps of 20 ms, and 0.1 ms more for each prompt token and 0.3 ms for each sequence. */
 const gpu = linearCosts("linear", 20, 0.1, 0.3);
-/** Steps of the real engine, so many times slower that 500 requests a minute keep it busy nine tenths of the time. */
+/** Recorded steps of the real engine, slowed down so that 500 requests a minute keep it busy 90 % of the time. */
 const recorded = recordedCosts(octavoMiniSteps, 8);
 
 function isolationCase(

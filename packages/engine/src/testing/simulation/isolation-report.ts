@@ -1,7 +1,7 @@
 import { requestsOf, type SimulatedRequest, type TenantLoad, together } from "./load.js";
 import { simulate, type SimulatedOutcome, type SimulationOptions } from "./simulate.js";
 
-/** Two tenants of unlike size on one engine. */
+/** A small and a large tenant on one engine. */
 export interface IsolationCase {
   readonly name: string;
   readonly small: TenantLoad;
@@ -11,22 +11,22 @@ export interface IsolationCase {
   readonly engine: Omit<SimulationOptions, "policy">;
 }
 
-/** How the small tenant fared beside the large one; ratios of 99th percentiles, medians over the seeds. */
+/** Latency of the small tenant beside the large one: ratios of 99th percentiles, medians over the seeds. */
 export interface IsolationReport {
   readonly policy: SimulationOptions["policy"];
-  /** To the same requests alone on the engine. */
+  /** Relative to the same requests alone on the engine. */
   readonly firstTokenToSolo: number;
   readonly e2eToSolo: number;
-  /** To all requests, the large tenant's included. */
+  /** Relative to all requests, the large tenant's included. */
   readonly e2eToAggregate: number;
-  /** Time that first-come takes for the load, to the policy's. */
+  /** Relative to first-come, first-served. */
   readonly throughputToFirstCome: number;
-  /** Share of the time that first-come computes. */
+  /** Fraction of time in which first-come, first-served computes. */
   readonly utilization: number;
   readonly preemptions: number;
 }
 
-/** Runs a case under first-come and under another policy. */
+/** Runs a case under each policy, and under first-come for comparison. */
 export function isolationReports(
   { small, large, durationMs, seeds, engine }: IsolationCase,
   policies: readonly SimulationOptions["policy"][],
@@ -66,7 +66,7 @@ export function isolationReports(
   });
 }
 
-/** Tokens asked for, by the ms that computing took. */
+/** Requested tokens per ms of computing. */
 function throughput(requests: readonly SimulatedRequest[], ms: number): number {
   return requests.reduce((sum, { promptTokens, outputTokens }) => sum + promptTokens + outputTokens, 0) / ms;
 }

@@ -9,24 +9,24 @@ export interface SimulatedRequest {
   readonly outputTokens: number;
 }
 
-/** What one tenant asks for. */
+/** The load of one tenant. */
 export interface TenantLoad {
   readonly account: Account;
   readonly requestsPerMinute: number;
   /** Shape of the gamma distribution of the gaps between requests: 1 is Poisson, less is burstier. */
   readonly burstiness: number;
-  /** Means; lengths are between a quarter and three times of them. */
+  /** Mean lengths; each length is between a quarter and three times the mean. */
   readonly promptTokens: number;
   readonly outputTokens: number;
 }
 
-/** A tenant's requests over a time, in order of arrival; the same for the same seed. */
+/** A tenant's requests over a duration, in order of arrival; reproducible by seed. */
 export function requestsOf(load: TenantLoad, durationMs: number, seed: number): readonly SimulatedRequest[] {
   const random = new Random(seed);
   const { account, requestsPerMinute, burstiness, promptTokens, outputTokens } = load;
   const meanGapMs = 60_000 / requestsPerMinute;
   const requests: SimulatedRequest[] = [];
-  // Bursty arrivals that begin with one would say more of the beginning than of the load.
+  // Starting with a request would make the start look like a burst.
   let arrivalMs = random.next() * meanGapMs;
   while (arrivalMs < durationMs) {
     requests.push({
@@ -45,7 +45,7 @@ export function together(...loads: readonly (readonly SimulatedRequest[])[]): re
   return loads.flat().sort((a, b) => a.arrivalMs - b.arrivalMs);
 }
 
-/** Log-normal with the given mean, cut at a quarter and three times of it. */
+/** Log-normal with the given mean, clipped to a quarter and three times it. */
 function lengthAround(mean: number, random: Random): number {
   const sigma = 0.5;
   const length = mean * Math.exp(sigma * normal(random) - (sigma * sigma) / 2);
@@ -56,7 +56,7 @@ function normal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 }
 
-/** Of scale 1, after Marsaglia and Tsang (2000); shapes below 1 by their boost. */
+/** With scale 1, after Marsaglia and Tsang (2000); shapes below 1 by their boost. */
 function gamma(shape: number, random: Random): number {
   if (shape < 1) return gamma(shape + 1, random) * (1 - random.next()) ** (1 / shape);
   const d = shape - 1 / 3;

@@ -13,11 +13,11 @@ export interface SimulationOptions {
   readonly maxNumBatchedTokens: number;
   readonly numBlocks: number;
   readonly maxPrefillStepMs?: number;
-  /** Check the scheduler's integrity after so many steps each; default never. */
+  /** Steps between checks of the scheduler's integrity; default never. */
   readonly checkEvery?: number;
 }
 
-/** How one request fared. */
+/** Latencies of one request. */
 export interface SimulatedOutcome {
   readonly tenant: string;
   readonly firstTokenMs: number;
@@ -27,9 +27,9 @@ export interface SimulatedOutcome {
 export interface SimulationResult {
   /** In order of arrival. */
   readonly outcomes: readonly SimulatedOutcome[];
-  /** Until the last request was done. */
+  /** When the last request completed. */
   readonly endMs: number;
-  /** In which steps were computed. */
+  /** Total duration of steps. */
   readonly busyMs: number;
   readonly numSteps: number;
   readonly numPreemptions: number;
@@ -37,7 +37,7 @@ export interface SimulationResult {
 
 const blockSize = 16;
 
-/** What is left to do for a request. */
+/** A request in progress. */
 interface Progress {
   readonly index: number;
   readonly request: SimulatedRequest;
@@ -45,9 +45,8 @@ interface Progress {
 }
 
 /**
- * Runs a load through the scheduler in virtual time: each step takes what `costs` says, and gives a token to every sequence
- * that it computes to its last one. The same load and options give the same result on every machine. Nothing is found in
- * the prefix cache, so that preempted sequences are computed again in full.
+ * Runs a load through the scheduler in virtual time: each step takes what `costs` says and gives a token to every sequence that it
+ * computes to the end. Deterministic on every machine. Prefix caching is off, so preempted sequences are recomputed in full.
  */
 export function simulate(
   requests: readonly SimulatedRequest[],

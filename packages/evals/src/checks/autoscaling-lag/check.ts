@@ -1,12 +1,15 @@
 import { quantile } from "@octavo/statistics";
-import type { Advice, Check, CheckResult, Figure, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { Advice, CheckResult, Chart, Hypothesis, MovedCase } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectAutoscalingLag } from "./collect.js";
+import { swapConditions } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { oneSidedNotes, scoresOfArrivals } from "../support/arrival-scores.js";
-import { intervalsFigure } from "../support/figures.js";
-import { requestsForTail } from "../support/quantile-ratio.js";
-import { byTime, pairArrivals, thinned } from "../support/time-blocks.js";
-import { adviceAfter } from "../support/undecided.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import { oneSidedNotes, scoresOfArrivals } from "../judging/arrival-scores.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { requestsForTail, tailSampleSize } from "../judging/quantile-ratio.js";
+import { byTime, pairArrivals, thinned, underCondition } from "../judging/time-blocks.js";
+import { adviceAfter } from "../judging/undecided.js";
+import { decide, nearestToMargin, overallVerdict } from "../judging/verdicts.js";
 import { type Lag, lagOf } from "./lag.js";
 import { saturationRule } from "./saturation.js";
 import { type AutoscalingLagSettings, autoscalingLagSettings } from "./settings.js";
@@ -21,27 +24,28 @@ import {
 } from "./state-effects.js";
 
 /** The same cases when idle and while replicas are missing. */
-export const autoscalingLagCheck: Check<AutoscalingLagSettings> = {
+export const autoscalingLagCheck = defineCheck({
   name: "autoscaling-lag",
   question: "What does a burst cost before the replicas that it needs are there?",
-  defaults: autoscalingLagSettings.parse({}),
+  settings: autoscalingLagSettings,
+  needs: ["cases", "startReplica"],
+  collect: collectAutoscalingLag,
+  placebo: ({ idle, scaling }) => swapConditions(idle, scaling),
   judge: judgeLag,
-};
+});
 
-function judgeLag(observations: readonly Observation[], settings: AutoscalingLagSettings): CheckResult {
-  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
-  const idle = of(settings.idle);
-  const scaling = of(settings.scaling);
-  const scaled = of(settings.scaled);
+function judgeLag(observations: readonly Observation[], settings: AutoscalingLagSettings): Judgement {
+  const idle = underCondition(observations, settings.idle);
+  const scaling = underCondition(observations, settings.scaling);
+  const scaled = underCondition(observations, settings.scaled);
   const pairs = pairStates(idle, scaling);
   const hypotheses = decide(stateEffects(pairs, settings), settings.alpha);
   const verdict = pairs.length === 0 ? "inconclusive" : overallVerdict(hypotheses);
   const waits = idle.flatMap(({ firstTokenMs }) => firstTokenMs ?? []);
   const limitMs = waits.length === 0 ? undefined : settings.firstTokenMargin * quantile(waits, 0.9);
-  const size = sampleSize(pairs.length, settings);
+  const size = tailSampleSize(pairs.length, settings, "pairs of the same case, idle and while scaling,");
   const lag = lagOf([...scaling, ...scaled], limitMs);
   return {
-    check: "autoscaling-lag",
     verdict,
     summary: summarise(hypotheses, verdict, lag),
     ruleOfThumb: saturationRule(observations, settings),
@@ -71,26 +75,14 @@ function pairStates(idle: readonly Observation[], scaling: readonly Observation[
   });
 }
 
-function sampleSize(have: number, { alpha, power }: AutoscalingLagSettings): SampleSize {
-  return {
-    have,
-    needed: requestsForTail(0.99, alpha),
-    alpha,
-    power,
-    basis: `pairs of the same case, idle and while scaling, from which a p99 has a finite bound at ${100 * (1 - alpha)} % confidence`,
-  };
-}
-
 function summarise(
   hypotheses: readonly Hypothesis[],
   verdict: CheckResult["verdict"],
   lag: Lag | undefined,
 ): string {
-  const worst = hypotheses
-    .filter(({ estimate, margin }) => estimate !== undefined && margin !== undefined)
-    .toSorted((a, b) => b.estimate! / Math.max(1e-9, b.margin!) - a.estimate! / Math.max(1e-9, a.margin!))[0];
+  const worst = nearestToMargin(hypotheses);
   if (worst === undefined) return "No case was answered both idle and while replicas were missing.";
-  const figures = `${worst.name}: ${worst.estimate!.toFixed(2)} (allowed ${worst.margin})`;
+  const figures = `${worst.name}: ${worst.estimate.toFixed(2)} (allowed ${worst.margin})`;
   const seconds = (ms: number | undefined) =>
     ms === undefined ? "not in the burst" : `after ${(ms / 1000).toFixed(1)} s`;
   const times =
@@ -143,9 +135,9 @@ function adviceOn(scaling: readonly Observation[]): readonly Advice[] {
   ];
 }
 
-/** Cases that failed, were cut off, or said something else, the gravest first. */
+/** Cases that failed, were cut off, or said something else. */
 function movedCases(pairs: readonly StatePair[]): readonly MovedCase[] {
-  const moved = pairs.flatMap(({ caseId, reference, observed }) => {
+  return pairs.flatMap(({ caseId, reference, observed }) => {
     const before = reference.failureCode ?? reference.output;
     const after = observed.failureCode ?? observed.output;
     const what =
@@ -165,7 +157,6 @@ function movedCases(pairs: readonly StatePair[]): readonly MovedCase[] {
     const grave = what === "another answer" ? 0 : 1;
     return what === undefined ? [] : [{ caseId, what, before, after, severity: grave + lost }];
   });
-  return moved.toSorted((a, b) => b.severity - a.severity).slice(0, 50);
 }
 
 function burstSeries(
@@ -173,7 +164,7 @@ function burstSeries(
   burst: readonly Observation[],
   lag: Lag | undefined,
   limitMs: number | undefined,
-): readonly Figure[] {
+): readonly Chart[] {
   if (lag === undefined || burst.length < 2) return [];
   const at = (seen: Observation) => (seen.scheduledEpochMs - lag.beginEpochMs) / 1000;
   const points = (of: (seen: Observation) => number | undefined, seen = burst) =>
@@ -218,36 +209,29 @@ function notesOn(
   scaled: readonly Observation[],
   pairs: readonly StatePair[],
   alpha: number,
-): readonly string[] {
-  const notes: string[] = [];
-  if (idle.length === 0) notes.push("There is no request from when nothing else was to do.");
-  const failures = idleFailures(pairs.map(({ reference }) => reference));
-  if (failures !== undefined) notes.push(failures);
-  if (pairs.length > 0 && pairs.every(({ observed }) => observed.firstTokenMs === undefined))
-    notes.push("No answer of the burst says when its first token came: stream them.");
-  else if (pairs.length < requestsForTail(0.9, alpha))
-    notes.push(
-      `${pairs.length} pairs bound no percentile of waiting, which takes ${requestsForTail(0.9, alpha)}.`,
-    );
-  if (scaling.length === 0) notes.push("There is no request from while replicas were missing.");
-  if (scaled.length === 0)
-    notes.push("No request came after more replicas had joined: how it ends was not seen.");
-  if (pairs.length < scaling.length)
-    notes.push(
-      `${scaling.length - pairs.length} requests of the burst have no idle answer to the same case.`,
-    );
-  const all = [...idle, ...scaling, ...scaled];
-  if (all.some(({ queueDepth, replicaCount }) => queueDepth === undefined || replicaCount === undefined))
-    notes.push(
-      "Some requests do not say the queue's depth and the number of replicas when they came: they are in no bucket.",
-    );
+): Judgement["notes"] {
+  const isSilent = pairs.length > 0 && pairs.every(({ observed }) => observed.firstTokenMs === undefined);
   const answered = pairs.filter(({ reference, observed }) => !isFailed(reference) && !isFailed(observed));
   const changed = answered.filter(({ reference, observed }) => reference.output !== observed.output).length;
-  if (answered.length > 0 && pairs.some(({ observed }) => observed.output !== undefined))
-    notes.push(
-      changed === 0
+  return [
+    idle.length === 0 && "There is no request from when nothing else was to do.",
+    idleFailures(pairs.map(({ reference }) => reference)),
+    isSilent && "No answer of the burst says when its first token came: stream them.",
+    !isSilent &&
+      pairs.length < requestsForTail(0.9, alpha) &&
+      `${pairs.length} pairs bound no percentile of waiting, which takes ${requestsForTail(0.9, alpha)}.`,
+    scaling.length === 0 && "There is no request from while replicas were missing.",
+    scaled.length === 0 && "No request came after more replicas had joined: how it ends was not seen.",
+    pairs.length < scaling.length &&
+      `${scaling.length - pairs.length} requests of the burst have no idle answer to the same case.`,
+    [...idle, ...scaling, ...scaled].some(
+      ({ queueDepth, replicaCount }) => queueDepth === undefined || replicaCount === undefined,
+    ) &&
+      "Some requests do not say the queue's depth and the number of replicas when they came: they are in no bucket.",
+    answered.length > 0 &&
+      pairs.some(({ observed }) => observed.output !== undefined) &&
+      (changed === 0
         ? `All ${answered.length} answers that came are the same as when idle.`
-        : `${changed} of ${answered.length} answers differ from the ones when idle: waiting cannot do that with temperature 0 unless the engine's arithmetic depends on the batch.`,
-    );
-  return notes;
+        : `${changed} of ${answered.length} answers differ from the ones when idle: waiting cannot do that with temperature 0 unless the engine's arithmetic depends on the batch.`),
+  ];
 }

@@ -1,6 +1,6 @@
 import { quantile } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { byTime } from "../support/time-blocks.js";
+import { byTime } from "../judging/time-blocks.js";
 import { isFailed, waitOf } from "./state-effects.js";
 
 /** How the burst went on, in ms from its beginning. */

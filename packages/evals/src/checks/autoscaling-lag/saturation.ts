@@ -1,19 +1,20 @@
 import { quantile } from "@octavo/statistics";
 import type { RuleOfThumb } from "../check.js";
 import type { Observation } from "../observation.js";
-import { evaluatorsOf } from "../support/pairs.js";
+import { evaluatorsOf } from "../judging/pairs.js";
+import { rounded, roundedMean } from "../judging/rounded.js";
 
-export const saturationBuckets = ["idle", "warm", "saturating", "scaling"] as const;
-export type SaturationBucket = (typeof saturationBuckets)[number];
+const saturationBuckets = ["idle", "warm", "saturating", "scaling"] as const;
+type SaturationBucket = (typeof saturationBuckets)[number];
 
-export interface SaturationLimits {
+interface SaturationLimits {
   readonly warmFrom: number;
   readonly saturatingFrom: number;
   readonly scalingFrom: number;
 }
 
 /** The published bucket: queue depth over replicas when the request landed; undefined where a span says neither. */
-export function saturationOf(
+function saturationOf(
   { queueDepth, replicaCount }: Observation,
   limits: SaturationLimits,
 ): SaturationBucket | undefined {
@@ -43,7 +44,9 @@ export function saturationRule(observations: readonly Observation[], limits: Sat
               own.map(({ durationMs }) => durationMs),
               0.99,
             ),
-      scores: evaluators.map((evaluator) => meanOf(own.flatMap(({ scores }) => scores[evaluator] ?? []))),
+      scores: evaluators.map((evaluator) =>
+        roundedMean(own.flatMap(({ scores }) => scores[evaluator] ?? [])),
+      ),
     };
   });
   const [idle, ...busy] = rows;
@@ -60,16 +63,6 @@ export function saturationRule(observations: readonly Observation[], limits: Sat
     rule: `saturation is queue depth over replicas when the request landed: below ${warmFrom} idle, below ${saturatingFrom} warm, below ${scalingFrom} saturating, else scaling; published are Groundedness .88/.86/.79/.71 and a p99 that triples, without a threshold: tripped by a loss of 5 points or three times the p99 of idle`,
     tripped,
     columns: ["saturation", "requests", "p99 ms", ...evaluators],
-    rows: rows.map(({ bucket, count, p99Ms, scores }) => [
-      bucket,
-      count,
-      p99Ms === null ? null : Math.round(p99Ms * 10) / 10,
-      ...scores,
-    ]),
+    rows: rows.map(({ bucket, count, p99Ms, scores }) => [bucket, count, rounded(p99Ms, 1), ...scores]),
   };
-}
-
-function meanOf(scores: readonly number[]): number | null {
-  if (scores.length === 0) return null;
-  return Math.round((1000 * scores.reduce((sum, score) => sum + score, 0)) / scores.length) / 1000;
 }

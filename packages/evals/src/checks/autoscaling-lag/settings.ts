@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { camelKeys, share } from "../support/settings.js";
+import { camelKeys, share } from "../settings.js";
 
 const positive = z.number().gt(0);
 const count = z.number().int().min(1);

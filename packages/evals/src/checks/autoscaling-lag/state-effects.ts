@@ -1,11 +1,11 @@
 import type { Observation } from "../observation.js";
-import { tooManyFailed } from "../support/answered-latencies.js";
-import { scoresOfArrivals } from "../support/arrival-scores.js";
-import { lossEffect, unseenEffect } from "../support/loss-effect.js";
-import { comparePaired } from "../support/paired-comparison.js";
-import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
-import { latencyBlocks, type TimedPair } from "../support/time-blocks.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { tooManyFailed } from "../judging/answered-latencies.js";
+import { scoresOfArrivals } from "../judging/arrival-scores.js";
+import { lossEffect } from "../judging/loss-effect.js";
+import { comparePaired } from "../judging/paired-comparison.js";
+import { levelFor, percentileName, quantileRatio, ratioEffect } from "../judging/quantile-ratio.js";
+import { latencyBlocks, type TimedPair } from "../judging/time-blocks.js";
+import { type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 import type { AutoscalingLagSettings } from "./settings.js";
 
 /** The same case when nothing else was to do, and while replicas were missing. */
@@ -42,7 +42,7 @@ export function stateEffects(
     ...scoresOfArrivals(pairs, settings).flatMap(({ evaluator, compared, oneSided, isWhole }) => {
       const { scoreMargin: margin, alpha } = settings;
       const name = `${evaluator}, less than idle`;
-      if (compared === undefined) return oneSided === 0 ? [] : [unseenEffect(name, margin, alpha)];
+      if (compared === undefined) return oneSided === 0 ? [] : [unseenEffect(name, { margin, alpha })];
       const effect = lossEffect(name, compared, { margin, alpha });
       return [{ ...effect, isWithin: effect.isWithin && isWhole }];
     }),
@@ -63,7 +63,8 @@ export function isFallback({ tags }: Observation): boolean {
 
 function firstTokenEffect(pairs: readonly StatePair[], settings: AutoscalingLagSettings): TestedEffect {
   const { alpha, firstTokenMargin: margin, numBlocks, resamples, seed } = settings;
-  const unseen = unseenEffect("time to the first token, over idle", margin, alpha, "ratio");
+  const limits = { margin, alpha };
+  const unseen = unseenEffect("time to the first token, over idle", limits, "ratio");
   if (idleFailures(pairs.map(({ reference }) => reference)) !== undefined) return unseen;
   // in the order of the burst: neighbours in it share what they waited for
   const { blocks, count } = latencyBlocks(
@@ -78,18 +79,8 @@ function firstTokenEffect(pairs: readonly StatePair[], settings: AutoscalingLagS
   const level = settings.level ?? levelFor(count, alpha);
   if (level === undefined || count === 0) return unseen;
   const ratio = quantileRatio(blocks, { level, resamples, seed, isPaired: true });
-  const interval = ratio?.intervalAt(1 - alpha);
-  return {
-    name: `time to the first token, p${Math.round(1000 * level) / 10}, over idle`,
-    method: "bootstrap over stretches of the burst",
-    estimate: ratio?.estimate,
-    interval,
-    confidence: 1 - alpha,
-    margin,
-    unit: "ratio",
-    pValue: ratio?.pValueBeyond(margin),
-    isWithin: interval !== undefined && interval[1] <= margin,
-  };
+  const name = `time to the first token, ${percentileName(level)}, over idle`;
+  return ratioEffect(name, "bootstrap over stretches of the burst", ratio, limits);
 }
 
 /** Why waiting cannot be held against the requests when idle; undefined where it can. */

@@ -3,7 +3,7 @@ import test, { describe } from "node:test";
 import { Random } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
 import { observation } from "../testing/observation.js";
-import { coin, countVerdicts, mostByChance } from "../testing/simulate.js";
+import { coin, countVerdicts, manyRuns, mostByChance } from "../testing/simulate.js";
 import { evictionBurstCheck } from "./check.js";
 import { evictionBurstSettings } from "./settings.js";
 
@@ -142,12 +142,12 @@ describe("eviction-burst", () => {
   });
 
   describe("over many runs", () => {
-    test("as many preemptions as are accepted, answers alike: at most alpha / 2 of 2,000 runs fail", () => {
-      const counts = countVerdicts(2000, (seed) => {
+    test("as many preemptions as are accepted, answers alike: at most alpha / 2 of many runs fail", () => {
+      const counts = countVerdicts(manyRuns, (seed) => {
         const seen = burst(seed, { count: 30, fillers: 30, disturbed: settings.maxPreemptedShare });
         return evictionBurstCheck.judge(seen, settings).verdict;
       });
-      assert(counts.fail <= mostByChance(2000, settings.alpha / 2), JSON.stringify(counts));
+      assert(counts.fail <= mostByChance(manyRuns, settings.alpha / 2), JSON.stringify(counts));
     });
 
     test("a pool that a quarter of the requests overflow is found in at least 19 of 20 runs", () => {

@@ -1,13 +1,22 @@
 import { binomialTail, clopperPearson } from "@octavo/statistics";
-import type { Advice, Check, Figure, Hypothesis } from "../check.js";
+import type { Advice, Chart, Hypothesis } from "../check.js";
+import { defineCheck } from "../define-check.js";
+import { collectEvictionBurst } from "./collect.js";
+import { disturbNothing } from "../judging/placebos.js";
 import { engineBugAdvice } from "../eviction/check.js";
 import type { Observation } from "../observation.js";
-import { cacheHitCurve } from "../support/cache-buckets.js";
-import { intervalsFigure } from "../support/figures.js";
-import { planPairs, points } from "../support/loss-effect.js";
-import { pairConditions } from "../support/pairs.js";
-import { compareAnswers } from "../support/same-answers.js";
-import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { cacheHitCurve } from "../eviction/cache-buckets.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { planPairs, points } from "../judging/loss-effect.js";
+import { pairConditions } from "../judging/pairs.js";
+import { compareAnswers } from "../eviction/same-answers.js";
+import {
+  decide,
+  type EffectLimits,
+  marginEffect,
+  overallVerdict,
+  type TestedEffect,
+} from "../judging/verdicts.js";
 import { evictionBurstSettings, type EvictionBurstSettings } from "./settings.js";
 import { memoryOf, riseSeconds } from "./memory.js";
 
@@ -16,11 +25,14 @@ import { memoryOf, riseSeconds } from "./memory.js";
  * within the burst. Their answers must be the same; and a pool that is too small for the burst shows in requests that lose
  * their blocks and are computed again, or fail.
  */
-export const evictionBurstCheck: Check<EvictionBurstSettings> = {
+export const evictionBurstCheck = defineCheck({
   name: "eviction-burst",
   question:
     "Does a burst of long prompts push running requests out of the KV cache, and does that change answers?",
-  defaults: evictionBurstSettings.parse({}),
+  settings: evictionBurstSettings,
+  needs: ["cases"],
+  collect: collectEvictionBurst,
+  placebo: ({ quiet, quietAgain, burst }) => disturbNothing(quiet, quietAgain, burst),
   judge(observations, settings) {
     const pairing = pairConditions(observations, settings.quiet, settings.burst);
     const again = pairConditions(observations, settings.quiet, settings.quietAgain);
@@ -32,13 +44,12 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
     const hypotheses = decide([...same.effects, ...pressure.effects], settings.alpha);
     const answersFail = hypotheses.slice(0, same.effects.length).some(({ verdict }) => verdict === "fail");
     const poolFails = hypotheses.slice(same.effects.length).some(({ verdict }) => verdict === "fail");
-    const found = overallVerdict(hypotheses);
-    const isUnseen = same.effects.length === 0 || pairing.missingShare > settings.maxMissingShare;
-    const verdict = found === "pass" && isUnseen ? "inconclusive" : found;
+    const isSeen = same.effects.length > 0 && pairing.missingShare <= settings.maxMissingShare;
+    const verdict = overallVerdict(hypotheses, isSeen);
     const memory = memoryOf(observations, settings);
     const rise = riseSeconds(memory);
+    const mostUsed = Math.max(0, ...memory.map(({ usage }) => usage));
     return {
-      check: "eviction-burst",
       verdict,
       summary: summaryOf(hypotheses, {
         answersFail,
@@ -68,13 +79,15 @@ export const evictionBurstCheck: Check<EvictionBurstSettings> = {
         ...pairing.notes,
         ...same.notes,
         ...pressure.notes,
-        ...(memory.length === 0 ? ["no observation says how full the KV cache was"] : []),
-        ...(rise === undefined ? [] : [`use of the KV cache rose from 40 % to 90 % in ${rise.toFixed(1)} s`]),
-        ...fillNotes(memory),
+        memory.length === 0 && "no observation says how full the KV cache was",
+        rise !== undefined && `use of the KV cache rose from 40 % to 90 % in ${rise.toFixed(1)} s`,
+        memory.length > 0 &&
+          mostUsed < 0.9 &&
+          `the KV cache was at most ${points(mostUsed)} % full: the burst did not press it`,
       ],
     };
   },
-};
+});
 
 interface Seen {
   readonly answersFail: boolean;
@@ -104,20 +117,14 @@ function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSett
   const answered = inBurst.filter(({ failureCode }) => failureCode === undefined);
   const telling = answered.filter(({ preemptions }) => preemptions !== undefined);
   const preempted = telling.filter(({ preemptions = 0 }) => preemptions > 0);
+  const { alpha } = settings;
   const effects = [
-    shareEffect(failedName, failed.length, inBurst.length, settings.maxFailedShare, settings.alpha),
+    shareEffect(failedName, failed.length, inBurst.length, { margin: settings.maxFailedShare, alpha }),
   ];
   const notes: string[] = [];
   if (telling.length > 0) {
-    effects.push(
-      shareEffect(
-        preemptedName,
-        preempted.length,
-        telling.length,
-        settings.maxPreemptedShare,
-        settings.alpha,
-      ),
-    );
+    const limits = { margin: settings.maxPreemptedShare, alpha };
+    effects.push(shareEffect(preemptedName, preempted.length, telling.length, limits));
     const recomputed = telling.reduce((sum, { recomputedTokens = 0 }) => sum + recomputedTokens, 0);
     notes.push(
       `${preempted.length} of ${telling.length} requests were preempted, and ${recomputed} tokens computed again`,
@@ -138,20 +145,17 @@ function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSett
   return { effects, notes };
 }
 
-/** A share held against what is accepted: exact binomial test, Clopper-Pearson interval. */
-function shareEffect(name: string, count: number, of: number, margin: number, alpha: number): TestedEffect {
-  const interval = clopperPearson(count, of, 1 - alpha);
-  return {
-    name,
-    method: "exact binomial test, Clopper-Pearson interval",
-    estimate: count / of,
-    interval,
-    confidence: 1 - alpha,
-    margin,
-    unit: "share",
-    pValue: Math.min(1, 2 * binomialTail(count, of, margin)),
-    isWithin: interval[1] <= margin,
-  };
+function shareEffect(name: string, count: number, of: number, limits: EffectLimits): TestedEffect {
+  return marginEffect(
+    {
+      name,
+      method: "exact binomial test, Clopper-Pearson interval",
+      estimate: count / of,
+      interval: clopperPearson(count, of, 1 - limits.alpha),
+      pValue: Math.min(1, 2 * binomialTail(count, of, limits.margin)),
+    },
+    limits,
+  );
 }
 
 function summaryOf(
@@ -181,7 +185,7 @@ function summaryOf(
 function memoryFigure(
   observations: readonly Observation[],
   settings: EvictionBurstSettings,
-): readonly Figure[] {
+): readonly Chart[] {
   const memory = memoryOf(observations, settings);
   if (memory.length < 2) return [];
   const begin = (seen: readonly Observation[]) =>
@@ -208,13 +212,6 @@ function memoryFigure(
       threshold: 0.9,
     },
   ];
-}
-
-function fillNotes(memory: readonly { readonly usage: number }[]): readonly string[] {
-  const most = Math.max(0, ...memory.map(({ usage }) => usage));
-  return memory.length > 0 && most < 0.9
-    ? [`the KV cache was at most ${points(most)} % full: the burst did not press it`]
-    : [];
 }
 
 const poolAdvice: readonly Advice[] = [

@@ -1,7 +1,7 @@
 import type { Observation } from "../observation.js";
 import type { EvictionBurstSettings } from "./settings.js";
 
-export interface MemoryPoint {
+interface MemoryPoint {
   readonly epochMs: number;
   /** Share of the KV cache in use. */
   readonly usage: number;

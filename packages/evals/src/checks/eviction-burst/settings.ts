@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { evictionFields } from "../eviction/settings.js";
-import { camelKeys, concurrency, share } from "../support/settings.js";
+import { camelKeys, concurrency, share } from "../settings.js";
 
 export const evictionBurstSettings = z
   .strictObject({

@@ -1,33 +1,35 @@
-import type { Advice, Check, Hypothesis } from "../check.js";
-import type { Observation } from "../observation.js";
-import { cacheHitCurve } from "../support/cache-buckets.js";
-import { intervalsFigure } from "../support/figures.js";
-import { planPairs, points } from "../support/loss-effect.js";
-import { type Pair, pairConditions } from "../support/pairs.js";
-import { compareAnswers, type SameAnswers } from "../support/same-answers.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
-import { evictionSettings, type EvictionSettings } from "./settings.js";
+import type { Advice, Hypothesis } from "../check.js";
+import { defineCheck } from "../define-check.js";
+import { collectEviction } from "./collect.js";
+import { disturbNothing } from "../judging/placebos.js";
+import { cacheHitCurve } from "./cache-buckets.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { planPairs, points } from "../judging/loss-effect.js";
+import { type Pair, pairConditions } from "../judging/pairs.js";
+import { compareAnswers, type SameAnswers } from "./same-answers.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
+import { evictionSettings } from "./settings.js";
 
 /**
  * Does losing cached blocks change an answer? In a correct engine it costs time and nothing else, so every case is run with
  * its blocks kept and with its blocks taken away at a chosen token, and the two are compared for equality. The published
  * curve of scores by cache hit ratio is shown beside: long and rare prompts hit less and are harder, whatever the cache does.
  */
-export const evictionCheck: Check<EvictionSettings> = {
+export const evictionCheck = defineCheck({
   name: "eviction",
   question: "Does evicting cached blocks in the middle of an answer change the answer?",
-  defaults: evictionSettings.parse({}),
+  settings: evictionSettings,
+  needs: ["cases"],
+  collect: collectEviction,
+  placebo: ({ kept, keptAgain, evicted }) => disturbNothing(kept, keptAgain, evicted),
   judge(observations, settings) {
     const all = pairConditions(observations, settings.kept, settings.evicted);
     const affected = all.pairs.filter(wasEvicted);
     const again = pairConditions(observations, settings.kept, settings.keptAgain);
     const same = compareAnswers({ ...all, pairs: affected }, again, settings);
     const hypotheses = decide(same.effects, settings.alpha);
-    const found = overallVerdict(hypotheses);
-    const isIncomplete = all.missingShare > settings.maxMissingShare;
-    const verdict = found === "pass" && isIncomplete ? "inconclusive" : found;
+    const verdict = overallVerdict(hypotheses, all.missingShare <= settings.maxMissingShare);
     return {
-      check: "eviction",
       verdict,
       summary: summaryOf(same, hypotheses, all.pairs.length),
       ruleOfThumb: cacheHitCurve(observations, {
@@ -41,10 +43,20 @@ export const evictionCheck: Check<EvictionSettings> = {
         verdict === "fail" ? engineBugAdvice : verdict === "pass" ? [] : moreEvictions(all.pairs.length),
       movedCases: same.moved,
       figures: intervalsFigure("Evicted against kept", "share", hypotheses),
-      notes: [...notesOf(observations, all.pairs, affected.length), ...all.notes, ...same.notes],
+      notes: [
+        !observations.some(({ cacheHitRatio }) => cacheHitRatio !== undefined) &&
+          "no observation says how much of its prompt was cached: the published curve is empty",
+        all.pairs.length > affected.length &&
+          `${all.pairs.length - affected.length} of ${all.pairs.length} cases lost no block and are left out`,
+        all.pairs.length === 0 &&
+          observations.length > 0 &&
+          "recorded traffic alone cannot tell what eviction does: hit ratio goes with length and novelty",
+        ...all.notes,
+        ...same.notes,
+      ],
     };
   },
-};
+});
 
 /** Whether anything was lost under the second condition that was not under the first; true where the server does not say. */
 function wasEvicted({ before, after }: Pair): boolean {
@@ -77,23 +89,6 @@ function summaryOf(
   if (hypotheses.length > 0 && hypotheses.every(({ verdict }) => verdict === "pass"))
     return `${counted}; what eviction may do to answers is shown to be within the margin.`;
   return `${counted}; more cases are needed to exclude that eviction does harm.`;
-}
-
-function notesOf(
-  observations: readonly Observation[],
-  pairs: readonly Pair[],
-  affected: number,
-): readonly string[] {
-  const notes: string[] = [];
-  if (!observations.some(({ cacheHitRatio }) => cacheHitRatio !== undefined))
-    notes.push("no observation says how much of its prompt was cached: the published curve is empty");
-  if (pairs.length > affected)
-    notes.push(`${pairs.length - affected} of ${pairs.length} cases lost no block and are left out`);
-  if (pairs.length === 0 && observations.length > 0)
-    notes.push(
-      "recorded traffic alone cannot tell what eviction does: hit ratio goes with length and novelty",
-    );
-  return notes;
 }
 
 export const engineBugAdvice: readonly Advice[] = [

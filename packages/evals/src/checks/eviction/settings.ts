@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, concurrency, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, share } from "../settings.js";
 
 /** What both checks of eviction are told. */
 export const evictionFields = {

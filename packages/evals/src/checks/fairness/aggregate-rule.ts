@@ -1,9 +1,10 @@
 import { quantile } from "@octavo/statistics";
 import type { RuleOfThumb } from "../check.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
+import { groupBy } from "../judging/group-by.js";
+import { rounded } from "../judging/rounded.js";
 
-export interface AggregateRule {
+interface AggregateRule {
   readonly ruleOfThumb: RuleOfThumb;
   readonly aggregateP99Ms: number | undefined;
 }
@@ -31,8 +32,8 @@ export function aggregateRule(
     return [
       tenant,
       own.length,
-      rounded(p99(own)),
-      rounded(p99(own) / p99(observations)),
+      rounded(p99(own), 2),
+      rounded(p99(own) / p99(observations), 2),
       `${windowsOver} of ${windows.size}`,
     ];
   });
@@ -53,8 +54,4 @@ function windowIndex(observations: readonly Observation[], windowMs: number): (s
     Number.POSITIVE_INFINITY,
   );
   return ({ scheduledEpochMs }) => Math.floor((scheduledEpochMs - beginMs) / windowMs);
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 100) / 100;
 }

@@ -1,11 +1,20 @@
-import type { Check, CheckResult, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { CheckResult, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectTwoTenants } from "./collect.js";
+import { swapSmallTenant } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
-import { intervalsFigure } from "../support/figures.js";
-import { requestsForTail } from "../support/quantile-ratio.js";
-import { pairArrivals } from "../support/time-blocks.js";
-import { adviceAfter } from "../support/undecided.js";
-import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { groupBy } from "../judging/group-by.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { requestsForTail, tailSampleSize } from "../judging/quantile-ratio.js";
+import { pairArrivals } from "../judging/time-blocks.js";
+import { adviceAfter } from "../judging/undecided.js";
+import {
+  decide,
+  marginEffect,
+  nearestToMargin,
+  overallVerdict,
+  type TestedEffect,
+} from "../judging/verdicts.js";
 import { fairnessAdvice } from "./advice.js";
 import { aggregateRule } from "./aggregate-rule.js";
 import { latencySeries, serviceSeries } from "./figures.js";
@@ -14,14 +23,17 @@ import { serviceGap } from "./service-gap.js";
 import { type FairnessSettings, fairnessSettings } from "./settings.js";
 
 /** A small tenant beside a large one, held against itself alone. */
-export const fairnessCheck: Check<FairnessSettings> = {
+export const fairnessCheck = defineCheck({
   name: "fairness",
   question: "Does one tenant's burst make another one wait, while the aggregate stays inside its objective?",
-  defaults: fairnessSettings.parse({}),
+  settings: fairnessSettings,
+  needs: ["cases"],
+  collect: (bed, settings) => collectTwoTenants(bed, bed.candidate, settings),
+  placebo: swapSmallTenant,
   judge: judgeFairness,
-};
+});
 
-function judgeFairness(observations: readonly Observation[], settings: FairnessSettings): CheckResult {
+function judgeFairness(observations: readonly Observation[], settings: FairnessSettings): Judgement {
   const shared = observations.filter(({ condition }) => condition === settings.shared);
   const tenant = smallTenant(shared, settings.smallTenant);
   const own = {
@@ -38,18 +50,8 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
     factor: settings.aggregateFactor,
     windowMs: settings.windowMs,
   });
-  const notes = notesOn(own, shared, settings);
   const sampleSize = sampleSizeOf(own, settings);
-  if (!ruleOfThumb.tripped && verdict === "fail" && aggregateP99Ms !== undefined)
-    notes.push(
-      `The published rule passes: everybody waits (p99 of all ${Math.round(aggregateP99Ms)} ms), so nobody waits much longer than the aggregate. It cannot see overload.`,
-    );
-  if (gap !== undefined)
-    notes.push(
-      `While ${tenant} had a request waiting, ${gap.other} was served ${Math.round(gap.tokens)} tokens more (a prompt token counts 1, one of output 2).`,
-    );
   return {
-    check: "fairness",
     verdict,
     summary: summarise(tenant, hypotheses, verdict),
     ruleOfThumb,
@@ -62,7 +64,15 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
       ...latencySeries(own, shared, tenant),
       ...serviceSeries(shared),
     ],
-    notes,
+    notes: [
+      ...notesOn(own, shared, settings),
+      !ruleOfThumb.tripped &&
+        verdict === "fail" &&
+        aggregateP99Ms !== undefined &&
+        `The published rule passes: everybody waits (p99 of all ${Math.round(aggregateP99Ms)} ms), so nobody waits much longer than the aggregate. It cannot see overload.`,
+      gap !== undefined &&
+        `While ${tenant} had a request waiting, ${gap.other} was served ${Math.round(gap.tokens)} tokens more (a prompt token counts 1, one of output 2).`,
+    ],
   };
 }
 
@@ -81,58 +91,51 @@ function serviceEffect(tokens: number | undefined, settings: FairnessSettings): 
   const { serviceGapTokens: margin, alpha } = settings;
   if (margin === undefined) return [];
   return [
-    {
-      name: "service gap while waiting",
-      method: "counted, not sampled",
-      estimate: tokens,
-      interval: tokens === undefined ? undefined : [tokens, tokens],
-      confidence: 1 - alpha,
-      margin,
-      unit: "tokens",
-      pValue: tokens === undefined ? undefined : tokens > margin ? 0 : 1,
-      isWithin: tokens !== undefined && tokens <= margin,
-    },
+    marginEffect(
+      {
+        name: "service gap while waiting",
+        method: "counted, not sampled",
+        estimate: tokens,
+        interval: tokens === undefined ? undefined : [tokens, tokens],
+        unit: "tokens",
+        pValue: tokens === undefined ? undefined : Number(tokens <= margin),
+      },
+      { margin, alpha },
+    ),
   ];
 }
 
 export function sampleSizeOf(
-  own: OwnTraffic,
-  { alpha, power }: { readonly alpha: number; readonly power: number },
+  { solo, shared }: OwnTraffic,
+  settings: { readonly alpha: number; readonly power: number },
 ): SampleSize {
-  return {
-    have: Math.min(own.solo.length, own.shared.length),
-    needed: requestsForTail(0.99, alpha),
-    alpha,
-    power,
-    basis: `requests of the small tenant under each condition from which a p99 has a finite bound at ${100 * (1 - alpha)} % confidence`,
-  };
+  const have = Math.min(solo.length, shared.length);
+  return tailSampleSize(have, settings, "requests of the small tenant under each condition");
 }
 
-function notesOn(own: OwnTraffic, shared: readonly Observation[], settings: FairnessSettings): string[] {
-  const notes: string[] = [];
+function notesOn(
+  own: OwnTraffic,
+  shared: readonly Observation[],
+  settings: FairnessSettings,
+): Judgement["notes"] {
   const few = requestsForTail(0.99, settings.alpha);
   const have = Math.min(own.solo.length, own.shared.length);
-  if (own.solo.length === 0)
-    notes.push(
+  const isSilent = ({ firstTokenMs, failureCode }: Observation) => firstTokenMs === undefined && !failureCode;
+  const silent = own.shared.filter(isSilent).length;
+  return [
+    own.solo.length === 0 &&
       `There is no request of the small tenant under the condition ${JSON.stringify(settings.solo)}: without its own solo run nothing can be said.`,
-    );
-  const failures = soloFailures(own.solo);
-  if (failures !== undefined) notes.push(failures);
-  if (have > 0 && have < few && settings.level === undefined)
-    notes.push(
+    soloFailures(own.solo),
+    have > 0 &&
+      have < few &&
+      settings.level === undefined &&
       `${have} requests bound no p99, which takes ${few}: ${have < 36 ? "nothing is judged" : "the p90 is judged instead"}.`,
-    );
-  if (shared.some(({ tenant }) => tenant === undefined))
-    notes.push("Some requests do not say whose they are.");
-  const tenants = new Set(shared.map(({ tenant }) => tenant));
-  if (shared.length > 0 && tenants.size < 2)
-    notes.push("There was only one tenant: nobody could be in its way.");
-  const withoutFirst = own.shared.filter(
-    (seen) => seen.firstTokenMs === undefined && !seen.failureCode,
-  ).length;
-  if (withoutFirst > 0)
-    notes.push(`${withoutFirst} requests do not say when their first token came: stream them.`);
-  return notes;
+    shared.some(({ tenant }) => tenant === undefined) && "Some requests do not say whose they are.",
+    shared.length > 0 &&
+      new Set(shared.map(({ tenant }) => tenant)).size < 2 &&
+      "There was only one tenant: nobody could be in its way.",
+    silent > 0 && `${silent} requests do not say when their first token came: stream them.`,
+  ];
 }
 
 function summarise(
@@ -140,19 +143,17 @@ function summarise(
   hypotheses: readonly Hypothesis[],
   verdict: CheckResult["verdict"],
 ): string {
-  const worst = hypotheses
-    .filter(({ estimate, margin }) => estimate !== undefined && margin !== undefined && margin > 0)
-    .toSorted((a, b) => b.estimate! / b.margin! - a.estimate! / a.margin!)[0];
+  const worst = nearestToMargin(hypotheses);
   if (tenant === undefined || worst === undefined)
     return "No tenant's waiting could be compared with its own alone.";
   const range =
     worst.interval === undefined ? "" : ` (${worst.interval.map((end) => end.toFixed(2)).join(" to ")})`;
-  const figures = `${worst.name} ${worst.estimate!.toFixed(2)}${range}, allowed ${worst.margin}`;
+  const figures = `${worst.name} ${worst.estimate.toFixed(2)}${range}, allowed ${worst.margin}`;
   if (verdict === "pass") return `${tenant} is isolated: ${figures}.`;
   return verdict === "fail" ? `${tenant} is starved: ${figures}.` : `Not decided for ${tenant}: ${figures}.`;
 }
 
-/** Requests that took longer beside others than is allowed, the worst first. */
+/** Requests that took longer beside others than is allowed. */
 export function slowedCases(own: OwnTraffic, margin: number): readonly MovedCase[] {
   return pairArrivals(own.solo, own.shared)
     .map(({ caseId, reference, observed }) => ({
@@ -162,7 +163,5 @@ export function slowedCases(own: OwnTraffic, margin: number): readonly MovedCase
       after: observed.failureCode ?? `${observed.durationMs.toFixed(1)} ms`,
       severity: observed.durationMs / Math.max(1e-3, reference.durationMs),
     }))
-    .filter(({ severity }) => severity > margin)
-    .toSorted((a, b) => b.severity - a.severity)
-    .slice(0, 50);
+    .filter(({ severity }) => severity > margin);
 }

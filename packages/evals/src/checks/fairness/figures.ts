@@ -1,7 +1,7 @@
-import type { Figure } from "../check.js";
+import type { Chart } from "../check.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
-import { byTime, thinned } from "../support/time-blocks.js";
+import { groupBy } from "../judging/group-by.js";
+import { byTime, thinned } from "../judging/time-blocks.js";
 import type { OwnTraffic } from "./latency-effects.js";
 import { servicesOf } from "./service-gap.js";
 
@@ -10,7 +10,7 @@ export function latencySeries(
   own: OwnTraffic,
   shared: readonly Observation[],
   tenant: string | undefined,
-): readonly Figure[] {
+): readonly Chart[] {
   if (own.shared.length === 0) return [];
   const beginOf = (seen: readonly Observation[]) => byTime(seen)[0]?.scheduledEpochMs ?? 0;
   const line = (label: string, seen: readonly Observation[], beginMs: number) => ({
@@ -36,7 +36,7 @@ export function latencySeries(
 }
 
 /** Fortieths of the time in which more than twice the mean number of requests came. */
-export function burstSpans(
+function burstSpans(
   others: readonly Observation[],
   beginMs: number,
 ): readonly { readonly label: string; readonly from: number; readonly to: number }[] {
@@ -57,7 +57,7 @@ export function burstSpans(
 }
 
 /** What each tenant was served, added up. */
-export function serviceSeries(shared: readonly Observation[]): readonly Figure[] {
+export function serviceSeries(shared: readonly Observation[]): readonly Chart[] {
   const services = servicesOf(shared);
   const [first] = services;
   if (first === undefined) return [];

@@ -1,13 +1,11 @@
-import { newcombeDifference } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { tooManyFailed } from "../support/answered-latencies.js";
-import { pValueByInversion } from "../support/invert-interval.js";
-import { unseenEffect } from "../support/loss-effect.js";
-import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
-import { latencyBlocks } from "../support/time-blocks.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { type Latency, tooManyFailed } from "../judging/answered-latencies.js";
+import { moreOften } from "../judging/more-often.js";
+import { levelFor, percentileName, quantileRatio, ratioEffect } from "../judging/quantile-ratio.js";
+import { latencyBlocks } from "../judging/time-blocks.js";
+import { type EffectLimits, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 
-export interface LatencyLimits {
+interface LatencyLimits {
   readonly firstTokenMargin: number;
   readonly e2eMargin: number;
   readonly failureMargin: number;
@@ -30,19 +28,14 @@ export function latencyEffects(
   limits: LatencyLimits,
   label = "",
 ): readonly TestedEffect[] {
-  const ratios = [
-    {
-      name: "time to the first token",
-      of: (seen: Observation) => seen.firstTokenMs,
-      margin: limits.firstTokenMargin,
-    },
-    { name: "whole answers", of: (seen: Observation) => seen.durationMs, margin: limits.e2eMargin },
-  ];
+  const own = { solo, shared };
+  const { alpha, firstTokenMargin, e2eMargin, failureMargin } = limits;
+  const wait = (name: string, of: Latency, margin: number): TestedEffect =>
+    waitEffect(own, `${label}${name}`, of, { margin, alpha }, limits);
   return [
-    ...ratios.map(({ name, of, margin }) =>
-      ratioEffect({ solo, shared }, `${label}${name}`, of, margin, limits),
-    ),
-    ...failureEffects({ solo, shared }, `${label}failed requests, more than alone`, limits),
+    wait("time to the first token", ({ firstTokenMs }) => firstTokenMs, firstTokenMargin),
+    wait("whole answers", ({ durationMs }) => durationMs, e2eMargin),
+    ...failureEffects(own, `${label}failed requests, more than alone`, { margin: failureMargin, alpha }),
   ];
 }
 
@@ -51,68 +44,38 @@ export function soloFailures(solo: readonly Observation[]): string | undefined {
   return tooManyFailed(solo, `of ${solo[0]?.tenant ?? "the tenant"} alone`);
 }
 
-function ratioEffect(
+function waitEffect(
   { solo, shared }: OwnTraffic,
   name: string,
-  of: (seen: Observation) => number | undefined,
-  margin: number,
-  limits: LatencyLimits,
+  of: Latency,
+  limits: EffectLimits,
+  { level: wanted, numBlocks, resamples, seed }: LatencyLimits,
 ): TestedEffect {
-  if (soloFailures(solo) !== undefined)
-    return unseenEffect(`${name}, over solo`, margin, limits.alpha, "ratio");
-  const { blocks, isPaired, count } = latencyBlocks(solo, shared, { of, numBlocks: limits.numBlocks });
-  const level = limits.level ?? levelFor(count, limits.alpha);
-  const base = { confidence: 1 - limits.alpha, margin, unit: "ratio" } as const;
-  const ratio =
-    level === undefined
-      ? undefined
-      : quantileRatio(blocks, { level, isPaired, resamples: limits.resamples, seed: limits.seed });
+  if (soloFailures(solo) !== undefined) return unseenEffect(`${name}, over solo`, limits, "ratio");
+  const { blocks, isPaired, count } = latencyBlocks(solo, shared, { of, numBlocks });
+  const level = wanted ?? levelFor(count, limits.alpha);
+  const ratio = level === undefined ? undefined : quantileRatio(blocks, { level, isPaired, resamples, seed });
   if (level === undefined || ratio === undefined)
-    return {
-      ...base,
-      name: `${name}, over solo`,
-      method: `none: ${count} requests bound no percentile`,
-      estimate: undefined,
-      interval: undefined,
-      pValue: undefined,
-      isWithin: false,
-    };
-  const interval = ratio.intervalAt(1 - limits.alpha);
-  return {
-    ...base,
-    name: `${name}, p${Math.round(1000 * level) / 10}, over solo`,
-    method: `bootstrap over ${blocks.length} stretches of ${isPaired ? "the same arrivals" : "arrivals"}`,
-    estimate: ratio.estimate,
-    interval,
-    pValue: ratio.pValueBeyond(margin),
-    isWithin: interval !== undefined && interval[1] <= margin,
-  };
+    return unseenEffect(`${name}, over solo`, limits, "ratio", `none: ${count} requests bound no percentile`);
+  const arrivals = isPaired ? "the same arrivals" : "arrivals";
+  return ratioEffect(
+    `${name}, ${percentileName(level)}, over solo`,
+    `bootstrap over ${blocks.length} stretches of ${arrivals}`,
+    ratio,
+    limits,
+  );
 }
 
 /** Where none failed there is nothing to judge: that a rare failure does not exist takes more requests than latencies do. */
 function failureEffects(
   { solo, shared }: OwnTraffic,
   name: string,
-  { failureMargin, alpha }: LatencyLimits,
+  limits: EffectLimits,
 ): readonly TestedEffect[] {
   const failed = (seen: readonly Observation[]) => ({
     successes: seen.filter(({ failureCode }) => failureCode !== undefined).length,
     trials: seen.length,
   });
   if (solo.length === 0 || failed(shared).successes === 0) return [];
-  const at = (confidence: number) => newcombeDifference(failed(shared), failed(solo), confidence);
-  const { estimate, interval } = at(1 - alpha);
-  return [
-    {
-      name,
-      method: "Newcombe's interval for two proportions",
-      estimate,
-      interval,
-      confidence: 1 - alpha,
-      margin: failureMargin,
-      unit: "share",
-      pValue: pValueByInversion((confidence) => at(confidence).interval, failureMargin),
-      isWithin: interval[1] <= failureMargin,
-    },
-  ];
+  return [moreOften(name, failed(shared), failed(solo), limits)];
 }

@@ -7,7 +7,7 @@ interface Service {
   readonly tokens: number;
 }
 
-export interface ServiceGap {
+interface ServiceGap {
   /** Most that another tenant was served, beyond what this one was, while this one had a request waiting. */
   readonly tokens: number;
   readonly other: string;

@@ -1,8 +1,8 @@
 import { mean, studentTQuantile } from "@octavo/statistics";
-import type { Advice, Figure } from "../check.js";
-import type { Observation, SlowGap } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
-import { byTime } from "../support/time-blocks.js";
+import type { Advice, Chart } from "../check.js";
+import type { Observation, ObservedSlowGap } from "../observation.js";
+import { groupBy } from "../judging/group-by.js";
+import { byTime } from "../judging/time-blocks.js";
 
 export interface CauseShare {
   readonly cause: string;
@@ -75,9 +75,9 @@ function longestOf(gapsMs: readonly number[]): number {
 }
 
 /** The gaps around the slowest one, each the step that ended it, with the slowest lit. */
-export function stepsAround(observations: readonly Observation[]): readonly Figure[] {
+export function stepsAround(observations: readonly Observation[]): readonly Chart[] {
   let worst:
-    | { readonly seen: Observation; readonly index: number; readonly slow: SlowGap | undefined }
+    | { readonly seen: Observation; readonly index: number; readonly slow: ObservedSlowGap | undefined }
     | undefined;
   let greatest = 0;
   for (const seen of observations) {

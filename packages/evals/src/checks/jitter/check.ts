@@ -1,10 +1,13 @@
-import type { Check, CheckResult, Figure, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import type { CheckResult, Chart, Hypothesis, MovedCase, RuleOfThumb } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectJitter } from "./collect.js";
+import { quietPlacebo } from "./placebo.js";
 import type { Observation } from "../observation.js";
-import { intervalsFigure } from "../support/figures.js";
-import { requestsForTail } from "../support/quantile-ratio.js";
-import { byTime, thinned } from "../support/time-blocks.js";
-import { adviceAfter } from "../support/undecided.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { tailSampleSize } from "../judging/quantile-ratio.js";
+import { byTime, thinned, underCondition } from "../judging/time-blocks.js";
+import { adviceAfter } from "../judging/undecided.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
 import {
   causesOf,
   type CauseShare,
@@ -20,14 +23,17 @@ import { type JitterSettings, jitterSettings } from "./settings.js";
 import { windowRule } from "./windows.js";
 
 /** The time between tokens under a burst, against what is usual. */
-export const jitterCheck: Check<JitterSettings> = {
+export const jitterCheck = defineCheck({
   name: "jitter",
   question: "Do tokens come late when prompts of others are computed beside them?",
-  defaults: jitterSettings.parse({}),
+  settings: jitterSettings,
+  needs: ["cases"],
+  collect: collectJitter,
+  placebo: quietPlacebo,
   judge: judgeJitter,
-};
+});
 
-function judgeJitter(observations: readonly Observation[], settings: JitterSettings): CheckResult {
+function judgeJitter(observations: readonly Observation[], settings: JitterSettings): Judgement {
   const { recorded, current } = sidesOf(observations, settings);
   const { baseline, isSameHour } = sameHours(recorded, current);
   const slices = {
@@ -37,10 +43,14 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
   const { effects, longFromMs, usualP99Ms } = judgeGaps(slices, settings);
   const hypotheses = decide(effects, settings.alpha);
   const verdict = overallVerdict(hypotheses);
-  const size = sampleSize(slices, settings);
+  const have = Math.min(slices.baseline.flat().length, slices.current.flat().length);
+  const size = tailSampleSize(
+    have,
+    settings,
+    `gaps on each side, in at least 8 slices of time (there are ${slices.baseline.length} and ${slices.current.length}),`,
+  );
   const causes = longFromMs === undefined || verdict === "pass" ? [] : causesOf(current, longFromMs);
   return {
-    check: "jitter",
     verdict,
     summary: summarise(hypotheses, verdict, usualP99Ms, causes),
     ruleOfThumb: publishedRule(observations, settings),
@@ -55,20 +65,20 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
     ],
     notes: [
       ...notesOn(observations, recorded, current, settings),
-      ...(isSameHour ? ["The baseline is of the same hours of the day."] : []),
+      isSameHour && "The baseline is of the same hours of the day.",
       ...causes.map(
         ({ cause, share, gaps }) =>
           `${Math.round(100 * share)} % of the time lost in long gaps is ${cause} (${gaps} gaps).`,
       ),
-      ...replayNote(observations, settings.alpha),
+      ...replayNotes(observations, settings.alpha),
     ],
   };
 }
 
 /** On everything that was judged, in its windows: the rule has a baseline of its own where none is named. */
 function publishedRule(observations: readonly Observation[], settings: JitterSettings): RuleOfThumb {
-  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
-  const [baseline, current] = [of(settings.baseline), of(settings.current)];
+  const baseline = underCondition(observations, settings.baseline);
+  const current = underCondition(observations, settings.current);
   const all = baseline.length + current.length > 0 ? current : byTime(observations);
   return windowRule(baseline, all, settings);
 }
@@ -86,8 +96,8 @@ function sidesOf(
   observations: readonly Observation[],
   { baseline, current, windowMs, baselineMs }: JitterSettings,
 ): Sides {
-  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
-  const [recorded, judged] = [of(baseline), of(current)];
+  const recorded = underCondition(observations, baseline);
+  const judged = underCondition(observations, current);
   if (recorded.length > 0) return { recorded, current: judged };
   const all = judged.length > 0 ? judged : byTime(observations);
   const endOf = (seen: Observation) => seen.scheduledEpochMs + seen.durationMs;
@@ -98,20 +108,14 @@ function sidesOf(
   };
 }
 
-function replayNote(observations: readonly Observation[], alpha: number): readonly string[] {
+function replayNotes(observations: readonly Observation[], alpha: number): Judgement["notes"] {
   const all = recoveredByReplay(observations, 1 - alpha);
   const one = recoveredByReplay(observations, 1 - alpha, "withoutOne");
   return [
-    ...(all === undefined
-      ? []
-      : [
-          `Run again without its neighbours, the turn with the longest gap got ${gotBack(all)}: ${isProof(all) ? "the neighbours are to blame" : "not shown that they are to blame"}.`,
-        ]),
-    ...(one === undefined
-      ? []
-      : [
-          `Without the one neighbour that was computed most it got ${gotBack(one)}: ${isProof(one) ? "that one is to blame" : "the others would have done as much, or nobody did"}.`,
-        ]),
+    all &&
+      `Run again without its neighbours, the turn with the longest gap got ${gotBack(all)}: ${isProof(all) ? "the neighbours are to blame" : "not shown that they are to blame"}.`,
+    one &&
+      `Without the one neighbour that was computed most it got ${gotBack(one)}: ${isProof(one) ? "that one is to blame" : "the others would have done as much, or nobody did"}.`,
   ];
 }
 
@@ -122,23 +126,6 @@ function gotBack({ ms, interval, repetitions }: Recovered): string {
 
 function isProof({ interval }: Recovered): boolean {
   return interval !== undefined && interval[0] > 0;
-}
-
-/** A percentile of gaps needs gaps; that they depend on each other is why slices are counted too. */
-function sampleSize(
-  {
-    baseline,
-    current,
-  }: { readonly baseline: readonly (readonly number[])[]; readonly current: readonly (readonly number[])[] },
-  { alpha, power }: JitterSettings,
-): SampleSize {
-  return {
-    have: Math.min(baseline.flat().length, current.flat().length),
-    needed: requestsForTail(0.99, alpha),
-    alpha,
-    power,
-    basis: `gaps on each side from which a p99 has a finite bound at ${100 * (1 - alpha)} % confidence, in at least 8 slices of time (${baseline.length} and ${current.length} there are)`,
-  };
 }
 
 function summarise(
@@ -159,25 +146,22 @@ function summarise(
     : `Not decided: ${figures}${times}.`;
 }
 
-/** Requests whose longest gap is long, the longest first. */
+/** Requests whose longest gap is long. */
 function stalled(current: readonly Observation[], longFromMs: number): readonly MovedCase[] {
-  return current
-    .flatMap((seen) => {
-      const longest = gapsOf(seen).reduce((most, { ms }) => Math.max(most, ms), 0);
-      if (longest <= longFromMs) return [];
-      const cause = seen.slowGaps?.toSorted((a, b) => b.ms - a.ms)[0]?.cause;
-      return [
-        {
-          caseId: seen.caseId,
-          what: cause ?? "longest gap",
-          before: `up to ${longFromMs.toFixed(1)} ms`,
-          after: `${longest.toFixed(1)} ms`,
-          severity: longest / longFromMs,
-        },
-      ];
-    })
-    .toSorted((a, b) => b.severity - a.severity)
-    .slice(0, 50);
+  return current.flatMap((seen) => {
+    const longest = gapsOf(seen).reduce((most, { ms }) => Math.max(most, ms), 0);
+    if (longest <= longFromMs) return [];
+    const cause = seen.slowGaps?.toSorted((a, b) => b.ms - a.ms)[0]?.cause;
+    return [
+      {
+        caseId: seen.caseId,
+        what: cause ?? "longest gap",
+        before: `up to ${longFromMs.toFixed(1)} ms`,
+        after: `${longest.toFixed(1)} ms`,
+        severity: longest / longFromMs,
+      },
+    ];
+  });
 }
 
 function gapSeries(
@@ -185,7 +169,7 @@ function gapSeries(
   current: readonly Observation[],
   longFromMs: number | undefined,
   prefillTokens: number,
-): readonly Figure[] {
+): readonly Chart[] {
   if (current.length === 0) return [];
   const beginMs = [...baseline, ...current].reduce(
     (least, { scheduledEpochMs }) => Math.min(least, scheduledEpochMs),
@@ -223,37 +207,25 @@ function notesOn(
   baseline: readonly Observation[],
   current: readonly Observation[],
   settings: JitterSettings,
-): readonly string[] {
-  const notes: string[] = [];
-  if (baseline.length === 0)
-    notes.push(
+): Judgement["notes"] {
+  const withoutGaps = [...baseline, ...current].filter(({ gapsMs }) => gapsMs.length === 0);
+  const summaries = withoutGaps.filter(({ gapSummary }) => gapSummary !== undefined).length;
+  const silent = withoutGaps.filter(
+    ({ gapSummary, failureCode }) => gapSummary === undefined && failureCode === undefined,
+  ).length;
+  return [
+    baseline.length === 0 &&
       `There is no request under the condition ${JSON.stringify(settings.baseline)}, nor one before the last ${settings.windowMs / 1000} s: what is usual is not known.`,
-    );
-  if (current.length === 0)
-    notes.push(`There is no request under the condition ${JSON.stringify(settings.current)}.`);
-  const seen = [...baseline, ...current];
-  const summaries = seen.filter(({ gapsMs, gapSummary }) => gapsMs.length === 0 && gapSummary !== undefined);
-  if (summaries.length > 0)
-    notes.push(
-      `${summaries.length} requests were recorded with a summary of their gaps alone: each counts with its longest.`,
-    );
-  const without = seen.filter(
-    ({ gapsMs, gapSummary, failureCode }) =>
-      gapsMs.length === 0 && gapSummary === undefined && failureCode === undefined,
-  );
-  if (without.length > 0)
-    notes.push(
-      `${without.length} requests say nothing of the time between tokens, and duration over tokens would hide a stall: stream them.`,
-    );
-  const hasRecords = current.some(({ slowGaps }) => slowGaps !== undefined);
-  if (current.length > 0 && !hasRecords)
-    notes.push(
+    current.length === 0 && `There is no request under the condition ${JSON.stringify(settings.current)}.`,
+    summaries > 0 &&
+      `${summaries} requests were recorded with a summary of their gaps alone: each counts with its longest.`,
+    silent > 0 &&
+      `${silent} requests say nothing of the time between tokens, and duration over tokens would hide a stall: stream them.`,
+    current.length > 0 &&
+      !current.some(({ slowGaps }) => slowGaps !== undefined) &&
       "No request says why its tokens were late (Octavo's serving record does): the cause is a guess.",
-    );
-  if (
     observations.some(({ condition }) => condition === replayConditions.beside) &&
-    recoveredByReplay(observations, 0.95) === undefined
-  )
-    notes.push("The slowest stream was sent again, but not both with and without its neighbours.");
-  return notes;
+      recoveredByReplay(observations, 0.95) === undefined &&
+      "The slowest stream was sent again, but not both with and without its neighbours.",
+  ];
 }

@@ -1,15 +1,14 @@
 import { EProcess, exceedanceRateBound, quantile } from "@octavo/statistics";
-import { unseenEffect } from "../support/loss-effect.js";
-import { levelFor, quantileRatio } from "../support/quantile-ratio.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { levelFor, percentileName, quantileRatio, ratioEffect } from "../judging/quantile-ratio.js";
+import { marginEffect, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 import type { JitterSettings } from "./settings.js";
 
-export interface GapSlices {
+interface GapSlices {
   readonly baseline: readonly (readonly number[])[];
   readonly current: readonly (readonly number[])[];
 }
 
-export interface GapJudgement {
+interface GapJudgement {
   readonly effects: readonly TestedEffect[];
   /** Gaps longer than this are long; undefined without a baseline. */
   readonly longFromMs: number | undefined;
@@ -32,7 +31,7 @@ export function judgeGaps(slices: GapSlices, settings: JitterSettings): GapJudge
   const usualP99Ms = quantile(baseline, 0.99);
   const longFromMs = settings.factor * usualP99Ms;
   return {
-    effects: [sequentialEffect(slices, longFromMs, settings), ratioEffect(slices, settings)],
+    effects: [sequentialEffect(slices, longFromMs, settings), percentileEffect(slices, settings)],
     longFromMs,
     usualP99Ms,
   };
@@ -60,43 +59,34 @@ function sequentialEffect(
   }
   const count = current.reduce((sum, slice) => sum + slice.length, 0);
   const share = long / count;
-  return {
-    name: `gaps over ${factor} times the usual p99`,
-    method: isBoundable
-      ? "betting e-process on the share in each slice of time"
-      : "none: the baseline is too small to bound its p99",
-    estimate: share,
-    interval: undefined,
-    confidence: 1 - alpha,
-    margin: allowed,
-    unit: "share",
-    pValue: test && Math.min(1, test.pValue / (1 - boundShare)),
-    isWithin: isBoundable && share <= allowed,
-  };
+  return marginEffect(
+    {
+      name: `gaps over ${factor} times the usual p99`,
+      method: isBoundable
+        ? "betting e-process on the share in each slice of time"
+        : "none: the baseline is too small to bound its p99",
+      estimate: share,
+      interval: undefined,
+      pValue: test && Math.min(1, test.pValue / (1 - boundShare)),
+      isWithin: isBoundable && share <= allowed,
+    },
+    { margin: allowed, alpha },
+  );
 }
 
-function ratioEffect(
+function percentileEffect(
   { baseline, current }: GapSlices,
   { factor, alpha, resamples, seed }: JitterSettings,
 ): TestedEffect {
   const numGaps = Math.min(baseline.flat().length, current.flat().length);
   const level = levelFor(numGaps, alpha);
-  if (level === undefined) return unseenEffect("p90 of gaps, over the usual", factor, alpha, "ratio");
+  const limits = { margin: factor, alpha };
+  if (level === undefined) return unseenEffect("p90 of gaps, over the usual", limits, "ratio");
   const blocks = Array.from({ length: Math.max(baseline.length, current.length) }, (_, index) => ({
     reference: baseline[index] ?? [],
     observed: current[index] ?? [],
   }));
   const ratio = quantileRatio(blocks, { level, resamples, seed, isPaired: false });
-  const interval = ratio?.intervalAt(1 - alpha);
-  return {
-    name: `p${Math.round(1000 * level) / 10} of gaps, over the usual`,
-    method: "bootstrap over slices of time",
-    estimate: ratio?.estimate,
-    interval,
-    confidence: 1 - alpha,
-    margin: factor,
-    unit: "ratio",
-    pValue: ratio?.pValueBeyond(factor),
-    isWithin: interval !== undefined && interval[1] <= factor,
-  };
+  const name = `${percentileName(level)} of gaps, over the usual`;
+  return ratioEffect(name, "bootstrap over slices of time", ratio, limits);
 }

@@ -1,7 +1,7 @@
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
+import { groupBy } from "../judging/group-by.js";
 
-export interface TimedGap {
+interface TimedGap {
   /** When it ended, ms since 1970. */
   readonly atMs: number;
   readonly ms: number;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { camelKeys } from "../support/settings.js";
+import { camelKeys } from "../settings.js";
 
 const positive = z.number().gt(0);
 const count = z.number().int().min(1);

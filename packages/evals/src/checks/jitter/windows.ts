@@ -1,9 +1,10 @@
 import { mean, quantile } from "@octavo/statistics";
 import type { RuleOfThumb } from "../check.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
+import { groupBy } from "../judging/group-by.js";
+import { rounded } from "../judging/rounded.js";
 
-export interface WindowRule {
+interface WindowRule {
   readonly factor: number;
   readonly windowMs: number;
   readonly baselineMs: number;
@@ -11,7 +12,7 @@ export interface WindowRule {
 }
 
 /** The published per-token latency: duration over tokens of each completed call. */
-export function perTokenMs({ durationMs, completionTokens, failureCode }: Observation): number | undefined {
+function perTokenMs({ durationMs, completionTokens, failureCode }: Observation): number | undefined {
   return failureCode !== undefined || !completionTokens ? undefined : durationMs / completionTokens;
 }
 
@@ -78,11 +79,6 @@ export function windowRule(
 function p99(seen: readonly Observation[]): number | null {
   const values = seen.flatMap((one) => perTokenMs(one) ?? []);
   return values.length === 0 ? null : quantile(values, 0.99);
-}
-
-/** Shown so, compared as they are. */
-function rounded(value: number | null): number | null {
-  return value === null ? null : Math.round(1000 * value) / 1000;
 }
 
 /** How far the mean hit ratio of the prefix cache fell; null where spans do not say, 0 where it did not. */

@@ -1,6 +1,6 @@
-import { comparePaired, type PairedComparison } from "../support/paired-comparison.js";
-import { evaluatorsOf, type Pair, type ScorePair, scorePairs } from "../support/pairs.js";
-import { marginOf, type QuantizationSettings } from "./settings.js";
+import { comparePaired, type PairedComparison } from "../judging/paired-comparison.js";
+import { evaluatorsOf, type Pair, type ScorePair, scorePairs } from "../judging/pairs.js";
+import { marginOf, type QuantizationCheckSettings } from "./settings.js";
 
 /** One evaluator on one slice of the cases. */
 export interface Axis {
@@ -20,7 +20,7 @@ export interface Axis {
 const structured = /tool|function|json|schema|extraction/i;
 
 /** Every evaluator that scored something, for every slice that it scored something of. */
-export function axesOf(pairs: readonly Pair[], settings: QuantizationSettings): readonly Axis[] {
+export function axesOf(pairs: readonly Pair[], settings: QuantizationCheckSettings): readonly Axis[] {
   const evaluators = evaluatorsOf(pairs.flatMap(({ before, after }) => [before, after])).filter(
     (name) => name !== settings.preservationEvaluator,
   );

@@ -3,7 +3,7 @@ import test, { describe } from "node:test";
 import { Random } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
 import { observation } from "../testing/observation.js";
-import { coin, countVerdicts, mostByChance } from "../testing/simulate.js";
+import { coin, countVerdicts, manyRuns, mostByChance } from "../testing/simulate.js";
 import { quantizationCheck } from "./check.js";
 import { quantizationSettings } from "./settings.js";
 
@@ -196,15 +196,16 @@ describe("quantization", () => {
       );
     };
 
-    test("nothing lost: at most alpha of 2,000 runs fail, whatever the margin", () => {
+    test("nothing lost: at most alpha of many runs fail, whatever the margin", () => {
       const margins = [0, 0.02].map((margin) => quantizationSettings.parse({ margin }));
       const failed = [0, 0];
-      for (let seed = 0; seed < 2000; seed++) {
+      for (let seed = 0; seed < manyRuns; seed++) {
         const cases = seed % 2 === 0 ? run(seed, 80, 1, 0) : run(seed, 25, 4, 0);
         for (const [index, limits] of margins.entries())
           if (quantizationCheck.judge(cases, limits).verdict === "fail") failed[index]! += 1;
       }
-      for (const count of failed) assert(count <= mostByChance(2000, settings.alpha / 2), failed.join(", "));
+      for (const count of failed)
+        assert(count <= mostByChance(manyRuns, settings.alpha / 2), failed.join(", "));
     });
 
     test("a loss on the margin is decided either way at most alpha of the time", () => {
@@ -212,11 +213,11 @@ describe("quantization", () => {
       const loss = 0.05 / 0.725;
       const limits = quantizationSettings.parse({ margin: 0.05 });
       const counts = countVerdicts(
-        2000,
+        manyRuns,
         (seed) => quantizationCheck.judge(run(seed, 120, 1, loss), limits).verdict,
       );
-      assert(counts.pass <= mostByChance(2000, limits.alpha / 2), JSON.stringify(counts));
-      assert(counts.pass + counts.fail <= mostByChance(2000, limits.alpha), JSON.stringify(counts));
+      assert(counts.pass <= mostByChance(manyRuns, limits.alpha / 2), JSON.stringify(counts));
+      assert(counts.pass + counts.fail <= mostByChance(manyRuns, limits.alpha), JSON.stringify(counts));
     });
 
     test("a loss of ten points is found in at least 19 of 20 runs", () => {
@@ -241,8 +242,8 @@ describe("quantization", () => {
         );
       };
       const none = quantizationSettings.parse({ margin: 0 });
-      const same = countVerdicts(2000, (seed) => quantizationCheck.judge(graded(seed, 0), none).verdict);
-      assert(same.fail <= mostByChance(2000, none.alpha / 2), JSON.stringify(same));
+      const same = countVerdicts(manyRuns, (seed) => quantizationCheck.judge(graded(seed, 0), none).verdict);
+      assert(same.fail <= mostByChance(manyRuns, none.alpha / 2), JSON.stringify(same));
       const worse = countVerdicts(
         100,
         (seed) => quantizationCheck.judge(graded(seed, 0.3), settings).verdict,

@@ -1,24 +1,32 @@
-import type { Advice, Check, Hypothesis, RuleOfThumb, Verdict } from "../check.js";
+import type { Advice, Hypothesis, RuleOfThumb, Verdict } from "../check.js";
+import { defineCheck } from "../define-check.js";
+import { collectQuantization } from "./collect.js";
+import { swapConditions } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { compareForced } from "../support/forced-tokens.js";
-import { intervalsFigure } from "../support/figures.js";
-import { lossEffect, planPairs, points, unseenEffect } from "../support/loss-effect.js";
-import { movedCases } from "../support/moved-cases.js";
-import { pairConditions } from "../support/pairs.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import { compareForced } from "./forced-tokens.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { lossEffect, planPairs, points } from "../judging/loss-effect.js";
+import { movedCases } from "./moved-cases.js";
+import { pairConditions } from "../judging/pairs.js";
+import { rounded, roundedMean } from "../judging/rounded.js";
+import { decide, overallVerdict, unseenEffect } from "../judging/verdicts.js";
 import { type Axis, axesOf } from "./axes.js";
-import { quantizationSettings, type QuantizationSettings } from "./settings.js";
+import { quantizationSettings, type QuantizationCheckSettings } from "./settings.js";
 
 /**
  * Does the variant that ships lose answers that the unquantised model gets right? Each axis is paired by case and held
  * against its margin. The divergence of forced tokens, where observations carry them, says where to look and decides
  * nothing: near-lossless variants of equal divergence differ in what they break (arXiv 2606.19558).
  */
-export const quantizationCheck: Check<QuantizationSettings> = {
+export const quantizationCheck = defineCheck({
   name: "quantization",
   question:
     "Does the quantised variant lose tool calls, JSON or facts that the unquantised model gets right?",
-  defaults: quantizationSettings.parse({}),
+  settings: quantizationSettings,
+  needs: ["baseline", "cases", "evaluators"],
+  sequence: ({ sequential, lookEvery: every, axisTags }) => (sequential ? { every, axisTags } : undefined),
+  collect: collectQuantization,
+  placebo: ({ baseline, candidate }) => swapConditions(baseline, candidate),
   judge(observations, settings) {
     const { alpha } = settings;
     const pairing = pairConditions(observations, settings.baseline, settings.candidate);
@@ -26,18 +34,16 @@ export const quantizationCheck: Check<QuantizationSettings> = {
     const hypotheses = decide(
       axes.map((axis) => {
         const { name, compared, margin } = axis;
-        if (compared === undefined) return unseenEffect(name, margin, alpha);
+        if (compared === undefined) return unseenEffect(name, { margin, alpha });
         const effect = lossEffect(name, compared, { margin, alpha });
         return { ...effect, isWithin: effect.isWithin && missingShareOf(axis) <= settings.maxMissingShare };
       }),
       alpha,
     );
-    const found = overallVerdict(hypotheses);
     const isIncomplete = pairing.missingShare > settings.maxMissingShare;
-    const verdict = found === "pass" && isIncomplete ? "inconclusive" : found;
+    const verdict = overallVerdict(hypotheses, !isIncomplete);
     const forced = compareForced(pairing.pairs, 1 - alpha);
     return {
-      check: "quantization",
       verdict,
       summary: summaryOf(verdict, axes, hypotheses),
       ruleOfThumb: ruleOfThumb(axes, observations, settings),
@@ -56,22 +62,20 @@ export const quantizationCheck: Check<QuantizationSettings> = {
       ],
       notes: [
         ...pairing.notes,
-        ...(axes.length === 0 ? ["no evaluator scored a case under both conditions"] : []),
+        axes.length === 0 && "no evaluator scored a case under both conditions",
         ...axes.flatMap((axis) => notesOf(axis, settings)),
-        ...(isIncomplete
-          ? [`${points(pairing.missingShare)} % of cases lack an answer: nothing can pass`]
-          : []),
+        isIncomplete && `${points(pairing.missingShare)} % of cases lack an answer: nothing can pass`,
         ...forced.notes,
       ],
     };
   },
-};
+});
 
 function missingShareOf({ scored, oneSided }: Axis): number {
   return oneSided / Math.max(1, scored.length + oneSided);
 }
 
-function notesOf(axis: Axis, settings: QuantizationSettings): readonly string[] {
+function notesOf(axis: Axis, settings: QuantizationCheckSettings): readonly string[] {
   const { name, compared, oneSided } = axis;
   const notes: string[] = [];
   if (compared !== undefined) {
@@ -113,7 +117,7 @@ function excess({ estimate = 0, margin = 0 }: Hypothesis): number {
 function ruleOfThumb(
   axes: readonly Axis[],
   observations: readonly Observation[],
-  settings: QuantizationSettings,
+  settings: QuantizationCheckSettings,
 ): RuleOfThumb {
   let tripped = false;
   const rows: (string | number | null)[][] = [];
@@ -137,8 +141,8 @@ function ruleOfThumb(
     return condition === settings.candidate && value !== undefined ? [value] : [];
   });
   if (preserved.length > 0) {
-    const mean = preserved.reduce((sum, value) => sum + value, 0) / preserved.length;
-    rows.push(["meaning preserved, case by case", preserved.length, null, rounded(mean), null, ""]);
+    const mean = roundedMean(preserved);
+    rows.push(["meaning preserved, case by case", preserved.length, null, mean, null, ""]);
   }
   return {
     rule: "A drop of 2 points on tool calls or strict JSON blocks a tool-using agent; the same drop is accepted for chat. Free-form answers are expected within 1 point.",
@@ -146,10 +150,6 @@ function ruleOfThumb(
     columns: ["axis", "cases", settings.baseline, settings.candidate, "delta (points)", ""],
     rows,
   };
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 1000) / 1000;
 }
 
 function adviceFor(axes: readonly Axis[], hypotheses: readonly Hypothesis[]): readonly Advice[] {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, concurrency, sequentialFields, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, sequentialFields, share } from "../settings.js";
 
 export const quantizationSettings = z
   .strictObject({
@@ -26,7 +26,7 @@ export const quantizationSettings = z
   })
   .transform(camelKeys);
 
-export type QuantizationSettings = z.output<typeof quantizationSettings>;
+export type QuantizationCheckSettings = z.output<typeof quantizationSettings>;
 
 const defaultMargins = { agent: 0.02, chat: 0.05 } as const;
 
@@ -36,7 +36,7 @@ export function marginOf(
     evaluator,
     tag,
   }: { readonly name: string; readonly evaluator: string; readonly tag: string | undefined },
-  { margins, margin, workload }: QuantizationSettings,
+  { margins, margin, workload }: QuantizationCheckSettings,
 ): number {
   return (
     margins[name] ??

@@ -1,4 +1,4 @@
-import { comparePaired, type PairedComparison, type PairedScore } from "../support/paired-comparison.js";
+import { comparePaired, type PairedComparison, type PairedScore } from "../judging/paired-comparison.js";
 import type { Fleet } from "./fleet.js";
 
 /** One replica's scores of one evaluator against those of the others on the same cases. */
@@ -12,7 +12,7 @@ export interface AgainstFleet {
   readonly lostCases: readonly LostCase[];
 }
 
-export interface LostCase {
+interface LostCase {
   readonly caseId: string;
   readonly own: number;
   readonly others: number;

@@ -1,9 +1,12 @@
-import type { Advice, Check, Figure, Hypothesis, MovedCase, RuleOfThumb, Verdict } from "../check.js";
-import { clusterMean, type ClusterMean, meanIntervalOver } from "../support/cluster-mean.js";
-import { intervalsFigure } from "../support/figures.js";
-import { lossEffect, planPairs, points } from "../support/loss-effect.js";
-import { evaluatorsOf } from "../support/pairs.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import type { Advice, Chart, Hypothesis, MovedCase, RuleOfThumb, Verdict } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectReplicaSkew } from "./collect.js";
+import { shuffleReplicas } from "../judging/placebos.js";
+import { clusterMean, type ClusterMean, meanIntervalOver } from "../judging/cluster-mean.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { lossEffect, planPairs, points } from "../judging/loss-effect.js";
+import { evaluatorsOf } from "../judging/pairs.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
 import { type AgainstFleet, compareAgainstFleet } from "./against-fleet.js";
 import { compareFingerprints, type Fingerprints, noMajority } from "./fingerprints.js";
 import { type Fleet, fleetOf } from "./fleet.js";
@@ -14,10 +17,15 @@ import { replicaSkewSettings, type ReplicaSkewSettings } from "./settings.js";
  * Is every replica of a deployment the same model? The same cases go to each of them. Equal machines with equal weights give
  * equal logits, so equality comes first; after that each replica's scores are held against the others' on the same cases.
  */
-export const replicaSkewCheck: Check<ReplicaSkewSettings> = {
+export const replicaSkewCheck = defineCheck({
   name: "replica-skew",
   question: "Does one replica answer worse than the others, hidden in their average?",
-  defaults: replicaSkewSettings.parse({}),
+  settings: replicaSkewSettings,
+  needs: ["replicas", "cases"],
+  sequence: ({ sequential, lookEvery: every }) => (sequential ? { every, axisTags: [] } : undefined),
+  sideOf: ({ replica, condition }) => replica ?? condition,
+  collect: collectReplicaSkew,
+  placebo: () => shuffleReplicas,
   judge(observations, settings) {
     const { alpha, margin } = settings;
     const fleet = fleetOf(observations, settings);
@@ -42,14 +50,11 @@ export const replicaSkewCheck: Check<ReplicaSkewSettings> = {
       fleet.incomplete / Math.max(1, total),
       failures / Math.max(1, failures + answers.length),
     );
-    const found = overallVerdict(hypotheses);
-    const verdict = found === "pass" && missingShare > settings.maxMissingShare ? "inconclusive" : found;
-    const rule = ruleOfThumb(fleet, evaluators, settings);
+    const verdict = overallVerdict(hypotheses, missingShare <= settings.maxMissingShare);
     return {
-      check: "replica-skew",
       verdict,
       summary: summaryOf(fleet, hypotheses, prints, verdict),
-      ruleOfThumb: rule,
+      ruleOfThumb: ruleOfThumb(fleet, evaluators, settings),
       hypotheses,
       sampleSize: planPairs(
         [
@@ -71,12 +76,18 @@ export const replicaSkewCheck: Check<ReplicaSkewSettings> = {
       notes: [
         ...fleetNotes(fleet),
         ...printNotes(fleet, prints, settings),
-        ...compared.flatMap(exactNote),
+        ...compared.map(
+          ({ replica, evaluator, exactPValue: p, compared: { loss } }) =>
+            p !== undefined &&
+            p <= 0.05 &&
+            loss > 0 &&
+            `${replica}: ${evaluator} is below the others (exact test, p = ${p.toPrecision(2)}), whether or not beyond the margin`,
+        ),
         ...heterogeneityNotes(compared, evaluators),
       ],
     };
   },
-};
+});
 
 function summaryOf(
   { replicas, cases }: Fleet,
@@ -140,7 +151,7 @@ function meanOf(fleet: Fleet, replica: string, evaluator: string): ClusterMean |
   );
 }
 
-function heatmap(fleet: Fleet, evaluators: readonly string[], confidence: number): readonly Figure[] {
+function heatmap(fleet: Fleet, evaluators: readonly string[], confidence: number): readonly Chart[] {
   if (evaluators.length === 0 || fleet.replicas.length === 0) return [];
   return [
     {
@@ -162,13 +173,13 @@ function heatmap(fleet: Fleet, evaluators: readonly string[], confidence: number
   ];
 }
 
-function fleetNotes({ replicas, failures, incomplete, unnamed, cases }: Fleet): readonly string[] {
+function fleetNotes({ replicas, failures, incomplete, unnamed, cases }: Fleet): Judgement["notes"] {
   return [
-    ...(unnamed > 0 ? [`${unnamed} observations do not say which replica answered: left out`] : []),
+    unnamed > 0 && `${unnamed} observations do not say which replica answered: left out`,
     ...[...failures].map(([replica, count]) => `${replica}: ${count} requests failed`),
-    ...(incomplete > 0 && replicas.length > 1
-      ? [`${incomplete} of ${Math.max(cases.length, incomplete)} cases were not answered by every replica`]
-      : []),
+    incomplete > 0 &&
+      replicas.length > 1 &&
+      `${incomplete} of ${Math.max(cases.length, incomplete)} cases were not answered by every replica`,
   ];
 }
 
@@ -176,36 +187,24 @@ function printNotes(
   { cases, replicas }: Fleet,
   { kind, differing, undecided, effects }: Fingerprints,
   { isHomogeneous }: ReplicaSkewSettings,
-): readonly string[] {
+): Judgement["notes"] {
   if (kind === undefined)
-    return cases.length === 0
-      ? []
-      : ["neither outputs nor digests were recorded: equality was not looked at"];
+    return [cases.length > 0 && "neither outputs nor digests were recorded: equality was not looked at"];
   const what = kind === "digest" ? "logits" : "output";
   return [
-    ...(kind === "output"
-      ? ["answers carry no digests of logits: outputs were compared instead, and scores decide"]
-      : []),
-    ...(kind === "digest" && !isHomogeneous && effects.length === 0
-      ? ["the machines differ, so unequal logits were expected and decide nothing"]
-      : []),
-    ...[...differing].flatMap(([replica, { differs, of, first }]) =>
-      differs === 0
-        ? []
-        : [`${replica}: ${what} unlike the majority's on ${differs} of ${of} cases, ${first} first`],
+    kind === "output" &&
+      "answers carry no digests of logits: outputs were compared instead, and scores decide",
+    kind === "digest" &&
+      !isHomogeneous &&
+      effects.length === 0 &&
+      "the machines differ, so unequal logits were expected and decide nothing",
+    ...[...differing].map(
+      ([replica, { differs, of, first }]) =>
+        differs > 0 &&
+        `${replica}: ${what} unlike the majority's on ${differs} of ${of} cases, ${first} first`,
     ),
-    ...(undecided > 0
-      ? [
-          `${undecided} cases have no majority: ${replicas.length > 2 ? "they count for no replica" : "both replicas count as different there"}`,
-        ]
-      : []),
-  ];
-}
-
-function exactNote({ replica, evaluator, exactPValue, compared }: AgainstFleet): readonly string[] {
-  if (exactPValue === undefined || exactPValue > 0.05 || compared.loss <= 0) return [];
-  return [
-    `${replica}: ${evaluator} is below the others (exact test, p = ${exactPValue.toPrecision(2)}), whether or not beyond the margin`,
+    undecided > 0 &&
+      `${undecided} cases have no majority: ${replicas.length > 2 ? "they count for no replica" : "both replicas count as different there"}`,
   ];
 }
 
@@ -216,23 +215,20 @@ function movedCases(
   prints: Fingerprints,
 ): readonly MovedCase[] {
   const offset = prints.effects.length;
-  return compared
-    .flatMap(({ replica, evaluator, lostCases }, index) =>
-      lostCases.map(({ caseId, own, others }) => {
-        const one = fleet.cases.find((candidate) => candidate.caseId === caseId);
-        const other = [...(one?.answers ?? [])].find(([name]) => name !== replica)?.[1];
-        return {
-          caseId,
-          what: `${replica}: ${evaluator} ${own}, the others ${Math.round(others * 100) / 100}`,
-          before: other?.output,
-          after: one?.answers.get(replica)?.output,
-          // those of a replica that failed come first
-          severity: others - own + (hypotheses[offset + index]?.verdict === "fail" ? 1 : 0),
-        };
-      }),
-    )
-    .toSorted((a, b) => b.severity - a.severity)
-    .slice(0, 50);
+  return compared.flatMap(({ replica, evaluator, lostCases }, index) =>
+    lostCases.map(({ caseId, own, others }) => {
+      const one = fleet.cases.find((candidate) => candidate.caseId === caseId);
+      const other = [...(one?.answers ?? [])].find(([name]) => name !== replica)?.[1];
+      return {
+        caseId,
+        what: `${replica}: ${evaluator} ${own}, the others ${Math.round(others * 100) / 100}`,
+        before: other?.output,
+        after: one?.answers.get(replica)?.output,
+        // those of a replica that failed come first
+        severity: others - own + (hypotheses[offset + index]?.verdict === "fail" ? 1 : 0),
+      };
+    }),
+  );
 }
 
 function adviceFor(

@@ -1,12 +1,14 @@
 import { clopperPearson } from "@octavo/statistics";
-import { comparePaired } from "../support/paired-comparison.js";
-import { type Planned, unseenEffect } from "../support/loss-effect.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { comparePaired } from "../judging/paired-comparison.js";
+import type { Planned } from "../judging/loss-effect.js";
+import { marginEffect, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 import type { Fleet, FleetCase } from "./fleet.js";
 import type { ReplicaSkewSettings } from "./settings.js";
 
 /** Names what fails where at least three replicas answered and no majority of them agrees. */
 export const noMajority = "no majority agrees on logits";
+
+const equalityMethod = "equality of logits; Clopper-Pearson";
 
 export interface Fingerprints {
   /** One for each replica; none where answers carry no digests of logits, or the machines differ. */
@@ -57,30 +59,31 @@ export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings)
       own.first ??= one.caseId;
     }
   }
+  const { alpha, differenceMargin } = settings;
   const isDecisive = hasDigests && settings.isHomogeneous;
   const isSeen = fleet.replicas.length === 2 || undecided <= settings.maxMissingShare * fleet.cases.length;
   const effects: TestedEffect[] = [];
   const planned: Planned[] = [];
   for (const [replica, { differs, of }] of isDecisive ? counts : []) {
+    const name = `${replica}: logits unlike the fleet's`;
     if (of === 0) {
-      if (undecided > 0)
-        effects.push(
-          unseenEffect(`${replica}: logits unlike the fleet's`, settings.differenceMargin, settings.alpha),
-        );
+      if (undecided > 0) effects.push(unseenEffect(name, { margin: differenceMargin, alpha }));
       continue;
     }
-    const interval = clopperPearson(differs, of, 1 - settings.alpha);
-    effects.push({
-      name: `${replica}: logits unlike the fleet's`,
-      method: "equality of logits; Clopper-Pearson",
-      estimate: differs / of,
-      interval,
-      confidence: 1 - settings.alpha,
-      margin: differs > 0 ? 0 : settings.differenceMargin,
-      unit: "share",
-      pValue: differs > 0 ? 0 : 1,
-      isWithin: interval[1] <= settings.differenceMargin && isSeen,
-    });
+    const interval = clopperPearson(differs, of, 1 - alpha);
+    effects.push(
+      marginEffect(
+        {
+          name,
+          method: equalityMethod,
+          estimate: differs / of,
+          interval,
+          pValue: differs > 0 ? 0 : 1,
+          isWithin: interval[1] <= differenceMargin && isSeen,
+        },
+        { margin: differs > 0 ? 0 : differenceMargin, alpha },
+      ),
+    );
     const scores = Array.from({ length: of }, (_, index) => ({
       cluster: String(index),
       before: 1,
@@ -89,27 +92,26 @@ export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings)
     planned.push({
       name: `${replica}: equality`,
       compared: comparePaired(scores)!,
-      margin: settings.differenceMargin,
+      margin: differenceMargin,
       isEquality: true,
     });
   }
-  if (isDecisive && split > 0) effects.push(splitEffect(split, fleet.cases.length, settings.alpha));
+  // three or more do not agree: one of them is wrong, and nothing says which
+  if (isDecisive && split > 0)
+    effects.push(
+      marginEffect(
+        {
+          name: noMajority,
+          method: equalityMethod,
+          estimate: split / fleet.cases.length,
+          interval: clopperPearson(split, fleet.cases.length, 1 - alpha),
+          pValue: 0,
+          isWithin: false,
+        },
+        { margin: 0, alpha },
+      ),
+    );
   return { effects, planned, differing: counts, kind, undecided };
-}
-
-/** Three or more that do not agree: somebody is wrong, and nothing says who. */
-function splitEffect(split: number, of: number, alpha: number): TestedEffect {
-  return {
-    name: noMajority,
-    method: "equality of logits; Clopper-Pearson",
-    estimate: split / of,
-    interval: clopperPearson(split, of, 1 - alpha),
-    confidence: 1 - alpha,
-    margin: 0,
-    unit: "share",
-    pValue: 0,
-    isWithin: false,
-  };
 }
 
 function printsOf({ answers }: FleetCase, byDigest: boolean): ReadonlyMap<string, string> {

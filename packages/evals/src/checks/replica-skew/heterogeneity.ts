@@ -1,5 +1,5 @@
 import { normalQuantile, randomEffects } from "@octavo/statistics";
-import { points } from "../support/loss-effect.js";
+import { points } from "../judging/loss-effect.js";
 import type { AgainstFleet } from "./against-fleet.js";
 
 const confidence = 0.95;

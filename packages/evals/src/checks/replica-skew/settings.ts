@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, concurrency, sequentialFields, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, sequentialFields, share } from "../settings.js";
 
 export const replicaSkewSettings = z
   .strictObject({

@@ -1,7 +1,5 @@
-/** Where a fact is found: names in order of trust, with what a number is multiplied by. */
-export type FactNames = readonly (readonly [name: string, scale: number])[];
-
-const seconds = 1000;
+/** Where a fact is found: names in order of trust. Numbers under a name in `seconds` become milliseconds. */
+export type FactNames = readonly (string | { readonly seconds: string })[];
 
 /**
  * The names under which spans hold what checks read. Dots: attributes, of OpenTelemetry's generative AI conventions with
@@ -9,121 +7,45 @@ const seconds = 1000;
  * Ray Serve (`llm.vllm.*`, `ray.serve.*`, `cluster.*`, `tenant_id`). Without dots: columns of Octavo's local store.
  */
 export const factNames = {
-  caseId: [["octavo.case.id", 1]],
-  condition: [["octavo.condition", 1]],
-  cluster: [
-    ["gen_ai.conversation.id", 1],
-    ["session.id", 1],
-    ["session_id", 1],
-  ],
-  tenant: [
-    ["octavo.tenant.id", 1],
-    ["tenant_id", 1],
-    ["tenant", 1],
-  ],
-  replica: [
-    ["octavo.replica.id", 1],
-    ["ray.serve.replica_id", 1],
-    ["replica", 1],
-    ["service.instance.id", 1],
-  ],
-  tags: [
-    ["octavo.tags", 1],
-    ["tag.tags", 1],
-    ["tags", 1],
-  ],
+  caseId: ["octavo.case.id"],
+  condition: ["octavo.condition"],
+  cluster: ["gen_ai.conversation.id", "session.id", "session_id"],
+  tenant: ["octavo.tenant.id", "tenant_id", "tenant"],
+  replica: ["octavo.replica.id", "ray.serve.replica_id", "replica", "service.instance.id"],
+  tags: ["octavo.tags", "tag.tags", "tags"],
   firstTokenMs: [
-    ["octavo.stream.time_to_first_token", seconds],
-    ["gen_ai.latency.time_to_first_token", seconds],
-    ["gen_ai.response.time_to_first_chunk", seconds],
-    ["ttft_ms", 1],
+    { seconds: "octavo.stream.time_to_first_token" },
+    { seconds: "gen_ai.latency.time_to_first_token" },
+    { seconds: "gen_ai.response.time_to_first_chunk" },
+    "ttft_ms",
   ],
-  promptTokens: [
-    ["gen_ai.usage.input_tokens", 1],
-    ["llm.token_count.prompt", 1],
-    ["input_tokens", 1],
-  ],
-  completionTokens: [
-    ["gen_ai.usage.output_tokens", 1],
-    ["llm.token_count.completion", 1],
-    ["output_tokens", 1],
-  ],
+  promptTokens: ["gen_ai.usage.input_tokens", "llm.token_count.prompt", "input_tokens"],
+  completionTokens: ["gen_ai.usage.output_tokens", "llm.token_count.completion", "output_tokens"],
   cachedTokens: [
-    ["gen_ai.usage.cache_read.input_tokens", 1],
-    ["llm.token_count.prompt_details.cache_read", 1],
-    ["cached_tokens", 1],
+    "gen_ai.usage.cache_read.input_tokens",
+    "llm.token_count.prompt_details.cache_read",
+    "cached_tokens",
   ],
-  cacheHitRatio: [
-    ["octavo.cache_hit_ratio", 1],
-    ["llm.vllm.cache_hit_ratio", 1],
-    ["cache_hit_ratio", 1],
-  ],
-  preemptions: [
-    ["octavo.preemptions", 1],
-    ["preemptions", 1],
-  ],
-  recomputedTokens: [["octavo.recomputed_tokens", 1]],
-  evictedPrefixTokens: [["octavo.evicted_prefix_tokens", 1]],
-  batchSize: [
-    ["octavo.batch_size.mean", 1],
-    ["llm.vllm.batch_size", 1],
-    ["batch_size", 1],
-  ],
-  prefillTokensInBatch: [
-    ["octavo.prefill_in_batch.max", 1],
-    ["llm.vllm.prefill_in_batch", 1],
-    ["prefill_in_batch", 1],
-  ],
-  queueDepth: [
-    ["cluster.queue_depth", 1],
-    ["octavo.queue_depth", 1],
-    ["queue_depth", 1],
-  ],
-  replicaCount: [
-    ["cluster.replica_count", 1],
-    ["octavo.replica_count", 1],
-    ["replica_count", 1],
-  ],
-  queueMs: [
-    ["gen_ai.latency.time_in_queue", seconds],
-    ["queue_ms", 1],
-  ],
-  failure: [
-    ["error.type", 1],
-    ["error_type", 1],
-  ],
-  finishReason: [
-    ["gen_ai.response.finish_reasons", 1],
-    ["llm.finish_reason", 1],
-    ["finish_reason", 1],
-  ],
-  responseId: [
-    ["gen_ai.response.id", 1],
-    ["response_id", 1],
-  ],
-  output: [
-    ["gen_ai.output.messages", 1],
-    ["output.value", 1],
-  ],
-  gapCount: [["octavo.gap.count", 1]],
-  gapP99Ms: [
-    ["octavo.gap.p99", seconds],
-    ["gap_p99_ms", 1],
-  ],
-  gapMaxMs: [
-    ["octavo.gap.max", seconds],
-    ["gap_max_ms", 1],
-  ],
-  slowGapCause: [
-    ["octavo.slowest_gap.cause", 1],
-    ["slowest_gap_cause", 1],
-  ],
-  slowGapMs: [["octavo.slowest_gap.duration", seconds]],
-  slowGapUsualMs: [["octavo.slowest_gap.usual", seconds]],
-  slowGapCulprit: [
-    ["octavo.slowest_gap.culprit", 1],
-    ["slowest_gap_culprit", 1],
-  ],
+  cacheHitRatio: ["octavo.cache_hit_ratio", "llm.vllm.cache_hit_ratio", "cache_hit_ratio"],
+  preemptions: ["octavo.preemptions", "preemptions"],
+  recomputedTokens: ["octavo.recomputed_tokens"],
+  evictedPrefixTokens: ["octavo.evicted_prefix_tokens"],
+  batchSize: ["octavo.batch_size.mean", "llm.vllm.batch_size", "batch_size"],
+  prefillTokensInBatch: ["octavo.prefill_in_batch.max", "llm.vllm.prefill_in_batch", "prefill_in_batch"],
+  queueDepth: ["cluster.queue_depth", "octavo.queue_depth", "queue_depth"],
+  replicaCount: ["cluster.replica_count", "octavo.replica_count", "replica_count"],
+  queueMs: [{ seconds: "gen_ai.latency.time_in_queue" }, "queue_ms"],
+  failure: ["error.type", "error_type"],
+  finishReason: ["gen_ai.response.finish_reasons", "llm.finish_reason", "finish_reason"],
+  responseId: ["gen_ai.response.id", "response_id"],
+  output: ["gen_ai.output.messages", "output.value"],
+  gapCount: ["octavo.gap.count"],
+  gapP99Ms: [{ seconds: "octavo.gap.p99" }, "gap_p99_ms"],
+  gapMaxMs: [{ seconds: "octavo.gap.max" }, "gap_max_ms"],
+  slowGapCause: ["octavo.slowest_gap.cause", "slowest_gap_cause"],
+  slowGapMs: [{ seconds: "octavo.slowest_gap.duration" }],
+  slowGapUsualMs: [{ seconds: "octavo.slowest_gap.usual" }],
+  slowGapCulprit: ["octavo.slowest_gap.culprit", "slowest_gap_culprit"],
 } as const satisfies Readonly<Record<string, FactNames>>;
 
 export type Fact = keyof typeof factNames;

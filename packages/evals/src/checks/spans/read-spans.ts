@@ -1,10 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, parseJson } from "@octavo/protocol";
 import { fileSource } from "../../datasets/byte-source.js";
 import { readLines } from "../../datasets/lines.js";
 import { readParquetRows } from "../../datasets/parquet.js";
-import { parseJson } from "../../http/json.js";
-import { observationsFromSpans, type SpanReading } from "../from-spans.js";
+import { observationsFromSpans, type SpanReading } from "./from-spans.js";
 import type { Observation } from "../observation.js";
 
 /** A file that is one JSON value is read whole, as lines are: longer ones are written a value per line. */

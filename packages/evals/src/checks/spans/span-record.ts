@@ -1,3 +1,4 @@
+import { asArray, asObject, asRecord, parseJson } from "@octavo/protocol";
 /** A span in whichever JSON it was written: what is needed of it, under one set of names. */
 export interface SpanRecord {
   readonly spanId: string | undefined;
@@ -32,7 +33,7 @@ const failedStatus: ReadonlySet<string> = new Set(["2", "STATUS_CODE_ERROR", "ER
  */
 export function spanRecords(value: unknown): readonly SpanRecord[] {
   if (Array.isArray(value)) return value.flatMap((item) => spanRecords(item));
-  const object = objectOf(value);
+  const object = asObject(value);
   if (object === undefined) return [];
   if (Array.isArray(object["resourceSpans"]))
     return object["resourceSpans"].flatMap((resource) => ofResource(resource));
@@ -41,12 +42,12 @@ export function spanRecords(value: unknown): readonly SpanRecord[] {
 }
 
 function ofResource(value: unknown): readonly SpanRecord[] {
-  const resource = objectOf(value) ?? {};
-  const shared = attributesOf(objectOf(resource["resource"])?.["attributes"]);
-  const scopes = listOf(resource["scopeSpans"] ?? resource["instrumentationLibrarySpans"]);
+  const resource = asRecord(value);
+  const shared = attributesOf(asObject(resource["resource"])?.["attributes"]);
+  const scopes = asArray(resource["scopeSpans"] ?? resource["instrumentationLibrarySpans"]);
   return scopes.flatMap((scope) =>
-    listOf(objectOf(scope)?.["spans"]).flatMap((span) => {
-      const record = ofSpan(objectOf(span) ?? {}, shared);
+    asArray(asObject(scope)?.["spans"]).flatMap((span) => {
+      const record = ofSpan(asRecord(span), shared);
       return record === undefined ? [] : [record];
     }),
   );
@@ -77,8 +78,8 @@ function ofSpan(
   const startEpochMs = epochMs(span["startTimeUnixNano"], "ns") ?? epochMs(span["start_time"], "ms");
   const endEpochMs = epochMs(span["endTimeUnixNano"], "ns") ?? epochMs(span["end_time"], "ms");
   if (startEpochMs === undefined || endEpochMs === undefined) return undefined;
-  const context = objectOf(span["context"]) ?? {};
-  const status = objectOf(span["status"]) ?? {};
+  const context = asRecord(span["context"]);
+  const status = asRecord(span["status"]);
   return {
     spanId: textOf(span["spanId"] ?? span["span_id"] ?? context["span_id"]),
     traceId: textOf(span["traceId"] ?? span["trace_id"] ?? context["trace_id"]),
@@ -93,28 +94,28 @@ function ofSpan(
 
 /** A map, or OTLP's list of keys with typed values. */
 function attributesOf(value: unknown): ReadonlyMap<string, unknown> {
-  if (!Array.isArray(value)) return new Map(Object.entries(objectOf(value) ?? {}));
+  if (!Array.isArray(value)) return new Map(Object.entries(asRecord(value)));
   return new Map(
     value.flatMap((item): [string, unknown][] => {
-      const { key, value: typed } = objectOf(item) ?? {};
+      const { key, value: typed } = asRecord(item);
       return typeof key === "string" ? [[key, otlpValue(typed)]] : [];
     }),
   );
 }
 
 function otlpValue(value: unknown): unknown {
-  const typed = objectOf(value) ?? {};
+  const typed = asRecord(value);
   if ("intValue" in typed) return Number(typed["intValue"]);
   if ("doubleValue" in typed) return Number(typed["doubleValue"]);
-  const list = objectOf(typed["arrayValue"])?.["values"];
-  if (list !== undefined) return listOf(list).map((item) => otlpValue(item));
+  const list = asObject(typed["arrayValue"])?.["values"];
+  if (list !== undefined) return asArray(list).map((item) => otlpValue(item));
   return typed["stringValue"] ?? typed["boolValue"];
 }
 
 function scoresOf(events: unknown): Readonly<Record<string, number>> {
   const scores: Record<string, number> = {};
-  for (const item of listOf(events)) {
-    const event = objectOf(item) ?? {};
+  for (const item of asArray(events)) {
+    const event = asRecord(item);
     if (event["name"] !== evaluationEvent) continue;
     const attributes = attributesOf(event["attributes"]);
     const name = attributes.get("gen_ai.evaluation.name");
@@ -136,20 +137,8 @@ function epochMs(value: unknown, unit: "ns" | "ms"): number | undefined {
 }
 
 function parsedObject(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value !== "string") return objectOf(value) ?? {};
-  try {
-    return objectOf(JSON.parse(value)) ?? {};
-  } catch {
-    return {};
-  }
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+  if (typeof value !== "string") return asRecord(value);
+  return asRecord(parseJson(value)?.value);
 }
 
 function textOf(value: unknown): string | undefined {

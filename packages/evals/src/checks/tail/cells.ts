@@ -1,6 +1,6 @@
 import type { Observation } from "../observation.js";
-import { clusterMean, type ClusteredScore, type ClusterMean } from "../support/cluster-mean.js";
-import { evaluatorsOf } from "../support/pairs.js";
+import { clusterMean, type ClusteredScore, type ClusterMean } from "../judging/cluster-mean.js";
+import { evaluatorsOf } from "../judging/pairs.js";
 import type { TailSettings } from "./settings.js";
 
 /** A score with its place: how long the prompt was and where in the answer it was earned. Tokens. */

@@ -3,7 +3,7 @@ import test, { describe } from "node:test";
 import { Random } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
 import { observation } from "../testing/observation.js";
-import { coin, countVerdicts, mostByChance } from "../testing/simulate.js";
+import { coin, countVerdicts, manyRuns, mostByChance } from "../testing/simulate.js";
 import { tailCheck } from "./check.js";
 import { tailSettings } from "./settings.js";
 
@@ -205,10 +205,10 @@ describe("tail", () => {
   });
 
   describe("over many runs", () => {
-    test("the same everywhere: at most alpha / 2 of 2,000 runs fail", () => {
+    test("the same everywhere: at most alpha / 2 of many runs fail", () => {
       const strict = tailSettings.parse({ margin: 0, prompt_edges: [8_000], output_edges: [500, 2_000] });
       let shift = 0;
-      const counts = countVerdicts(2000, (seed) => {
+      const counts = countVerdicts(manyRuns, (seed) => {
         const random = new Random(seed);
         shift = 0.5 + 0.45 * random.uniform();
         return tailCheck.judge(
@@ -216,7 +216,7 @@ describe("tail", () => {
           strict,
         ).verdict;
       });
-      assert(counts.fail <= mostByChance(2000, strict.alpha / 2), JSON.stringify(counts));
+      assert(counts.fail <= mostByChance(manyRuns, strict.alpha / 2), JSON.stringify(counts));
     });
 
     test("a cliff of 25 points is found in at least 19 of 20 runs", () => {

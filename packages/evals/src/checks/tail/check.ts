@@ -1,8 +1,12 @@
-import type { Advice, Check, Figure, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import type { Advice, Chart, Hypothesis, MovedCase, RuleOfThumb, SampleSize } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectTail } from "./collect.js";
+import { shufflePlaces } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { type ClusterMean, dropBelow, meanIntervalOver } from "../support/cluster-mean.js";
-import { points } from "../support/loss-effect.js";
-import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { type ClusterMean, dropBelow, meanIntervalOver } from "../judging/cluster-mean.js";
+import { points } from "../judging/loss-effect.js";
+import { rounded } from "../judging/rounded.js";
+import { decide, marginEffect, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { type CellTable, placeScores, shorterThan, tabulate } from "./cells.js";
 import { tailSettings, type TailSettings } from "./settings.js";
 import { slopes } from "./slopes.js";
@@ -23,10 +27,13 @@ interface TestedCell {
  * place in the answer is held against all cells that are shorter. Cells differ in their cases: use cases that differ in
  * length alone, such as RULER's, or what looks like length is difficulty.
  */
-export const tailCheck: Check<TailSettings> = {
+export const tailCheck = defineCheck({
   name: "tail",
   question: "Do long prompts and late parts of long answers score worse than the average lets see?",
-  defaults: tailSettings.parse({}),
+  settings: tailSettings,
+  needs: ["cases"],
+  collect: collectTail,
+  placebo: () => shufflePlaces,
   judge(observations, settings) {
     const seen = observations.filter(({ condition }) => condition === settings.condition);
     const placed = placeScores(seen);
@@ -38,12 +45,11 @@ export const tailCheck: Check<TailSettings> = {
     );
     const failures = seen.filter(({ failureCode }) => failureCode !== undefined).length;
     const isIncomplete = failures > settings.maxMissingShare * seen.length;
-    const found = overallVerdict(hypotheses);
     const untested = tables.flatMap((table) => untestedCells(table, settings));
-    const verdict = found === "pass" && (isIncomplete || untested.length > 0) ? "inconclusive" : found;
+    const verdict = overallVerdict(hypotheses, !isIncomplete && untested.length === 0);
+    const cut = seen.filter(({ finishReason }) => finishReason === "length").length;
     const fitted = slopes(placed.scores, 1 - settings.alpha);
     return {
-      check: "tail",
       verdict,
       summary: summaryOf(hypotheses, tables, untested),
       ruleOfThumb: ruleOfThumb(seen, settings),
@@ -53,17 +59,19 @@ export const tailCheck: Check<TailSettings> = {
       movedCases: worstParts(tested, hypotheses),
       figures: [...tables.map((table) => heatmap(table, settings)), ...fitted.figures],
       notes: [
-        ...(seen.length === 0
-          ? [`there is no answer under the condition ${JSON.stringify(settings.condition)}`]
-          : []),
-        ...notesOf(seen, placed.wholeAnswers, placed.withoutLengths),
-        ...(failures > 0 ? [`${failures} requests failed: they have no scores`] : []),
+        seen.length === 0 && `there is no answer under the condition ${JSON.stringify(settings.condition)}`,
+        placed.wholeAnswers > 0 &&
+          `${placed.wholeAnswers} answers were scored as a whole: their score stands at their last token`,
+        placed.withoutLengths > 0 &&
+          `${placed.withoutLengths} answers do not say how long they are: left out`,
+        cut > 0 && `${cut} answers were cut at max_tokens: their last parts are unfinished`,
+        failures > 0 && `${failures} requests failed: they have no scores`,
         ...tables.flatMap((table) => emptyCells(table, settings)),
         ...fitted.notes,
       ],
     };
   },
-};
+});
 
 function testCells(table: CellTable, settings: TailSettings): readonly TestedCell[] {
   const { margin, alpha, minClusters } = settings;
@@ -73,17 +81,16 @@ function testCells(table: CellTable, settings: TailSettings): readonly TestedCel
       if (cell === undefined || reference === undefined) return [];
       if (Math.min(cell.clusters.size, reference.clusters.size) < minClusters) return [];
       const { drop, interval, pValue } = dropBelow(reference, cell, margin, 1 - alpha);
-      const effect: TestedEffect = {
-        name: `${table.evaluator}: ${nameOf(table, row, column)}`,
-        method: "difference from the shorter cells, cluster-robust",
-        estimate: drop,
-        interval,
-        confidence: 1 - alpha,
-        margin,
-        unit: "share",
-        pValue,
-        isWithin: interval !== undefined && interval[1] <= margin,
-      };
+      const effect = marginEffect(
+        {
+          name: `${table.evaluator}: ${nameOf(table, row, column)}`,
+          method: "difference from the shorter cells, cluster-robust",
+          estimate: drop,
+          interval,
+          pValue,
+        },
+        settings,
+      );
       return [{ table, row, column, cell, reference, effect }];
     }),
   );
@@ -140,11 +147,7 @@ function ruleOfThumb(seen: readonly Observation[], settings: TailSettings): Rule
     const all = table.cells.flat().filter((cell) => cell !== undefined);
     for (const [row, cells] of table.cells.entries()) {
       if (cells.every((cell) => cell === undefined)) continue;
-      rows.push([
-        table.evaluator,
-        table.rows[row]!,
-        ...cells.map((cell) => (cell === undefined ? null : Math.round(cell.mean * 1000) / 1000)),
-      ]);
+      rows.push([table.evaluator, table.rows[row]!, ...cells.map((cell) => rounded(cell?.mean ?? null))]);
     }
     for (const cell of all) {
       const rest = all.filter((other) => other !== cell);
@@ -161,7 +164,7 @@ function ruleOfThumb(seen: readonly Observation[], settings: TailSettings): Rule
   };
 }
 
-function heatmap(table: CellTable, { alpha }: TailSettings): Figure {
+function heatmap(table: CellTable, { alpha }: TailSettings): Chart {
   return {
     kind: "heatmap",
     title: `${table.evaluator} by prompt length and place in the answer`,
@@ -195,22 +198,7 @@ function sampleSizeOf(tested: readonly TestedCell[], settings: TailSettings): Sa
   };
 }
 
-function notesOf(
-  seen: readonly Observation[],
-  wholeAnswers: number,
-  withoutLengths: number,
-): readonly string[] {
-  const cut = seen.filter(({ finishReason }) => finishReason === "length").length;
-  return [
-    ...(wholeAnswers > 0
-      ? [`${wholeAnswers} answers were scored as a whole: their score stands at their last token`]
-      : []),
-    ...(withoutLengths > 0 ? [`${withoutLengths} answers do not say how long they are: left out`] : []),
-    ...(cut > 0 ? [`${cut} answers were cut at max_tokens: their last parts are unfinished`] : []),
-  ];
-}
-
-function emptyCells(table: CellTable, { minClusters }: TailSettings): readonly string[] {
+function emptyCells(table: CellTable, { minClusters }: TailSettings): Judgement["notes"] {
   const thin: string[] = [];
   const empty: string[] = [];
   for (const [row, cells] of table.cells.entries()) {
@@ -220,10 +208,9 @@ function emptyCells(table: CellTable, { minClusters }: TailSettings): readonly s
     }
   }
   return [
-    ...(empty.length > 0 ? [`${table.evaluator}: nothing in ${empty.join(", ")}`] : []),
-    ...(thin.length > 0
-      ? [`${table.evaluator}: fewer than ${minClusters} independent cases in ${thin.join(", ")}: not tested`]
-      : []),
+    empty.length > 0 && `${table.evaluator}: nothing in ${empty.join(", ")}`,
+    thin.length > 0 &&
+      `${table.evaluator}: fewer than ${minClusters} independent cases in ${thin.join(", ")}: not tested`,
   ];
 }
 
@@ -240,9 +227,7 @@ function worstParts(tested: readonly TestedCell[], hypotheses: readonly Hypothes
             severity: reference.mean - score.value,
           })),
     )
-    .filter(({ severity }) => severity > 0)
-    .toSorted((a, b) => b.severity - a.severity)
-    .slice(0, 50);
+    .filter(({ severity }) => severity > 0);
 }
 
 function adviceFor(

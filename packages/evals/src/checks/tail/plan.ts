@@ -1,5 +1,5 @@
 import { normalQuantile } from "@octavo/statistics";
-import type { ClusterMean } from "../support/cluster-mean.js";
+import type { ClusterMean } from "../judging/cluster-mean.js";
 
 /**
  * Independent cases that a cell needs for an interval that stays within the margin where there is no drop, if the shorter

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { camelKeys, comparisonFields, concurrency, share } from "../support/settings.js";
+import { camelKeys, comparisonFields, concurrency, share } from "../settings.js";
 
 /** Rising numbers of tokens: a bucket ends before each, the last one is open. */
 const edges = z

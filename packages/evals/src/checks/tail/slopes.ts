@@ -1,6 +1,6 @@
 import { clusterRobustRegression } from "@octavo/statistics";
-import type { Figure } from "../check.js";
-import { points } from "../support/loss-effect.js";
+import type { Chart } from "../check.js";
+import { points } from "../judging/loss-effect.js";
 import type { PlacedScore } from "./cells.js";
 
 const predictors = [
@@ -15,7 +15,7 @@ const predictors = [
 export function slopes(
   scores: readonly PlacedScore[],
   confidence: number,
-): { readonly figures: readonly Figure[]; readonly notes: readonly string[] } {
+): { readonly figures: readonly Chart[]; readonly notes: readonly string[] } {
   const rows: { label: string; estimate: number; interval: readonly [number, number] }[] = [];
   const notes: string[] = [];
   for (const evaluator of new Set(scores.map((score) => score.evaluator))) {
@@ -46,7 +46,7 @@ export function slopes(
       );
     }
   }
-  const figures: Figure[] =
+  const figures: Chart[] =
     rows.length === 0
       ? []
       : [
@@ -54,7 +54,7 @@ export function slopes(
             kind: "intervals",
             title: "Change of the score with each doubling",
             unit: "share",
-            rows: rows.map((row) => ({ ...row, margin: undefined, verdict: "inconclusive" as const })),
+            rows,
           },
         ];
   return { figures, notes };

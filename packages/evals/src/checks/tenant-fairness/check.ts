@@ -1,27 +1,39 @@
 import { quantile } from "@octavo/statistics";
-import type { Check, CheckResult, Figure, Hypothesis, RuleOfThumb } from "../check.js";
+import type { CheckResult, Chart, Hypothesis, RuleOfThumb } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectTwoTenants } from "../fairness/collect.js";
+import { swapSmallTenant } from "../judging/placebos.js";
+import { LeastQueueRouter } from "../collecting/least-queue-router.js";
 import { fairnessAdvice } from "../fairness/advice.js";
 import { sampleSizeOf, slowedCases } from "../fairness/check.js";
 import { latencySeries } from "../fairness/figures.js";
 import { latencyEffects, soloFailures } from "../fairness/latency-effects.js";
 import type { Observation } from "../observation.js";
-import { type ArrivalScores, oneSidedNotes, scoresOfArrivals } from "../support/arrival-scores.js";
-import { intervalsFigure } from "../support/figures.js";
-import { groupBy } from "../support/group-by.js";
-import { evaluatorsOf } from "../support/pairs.js";
-import { pairArrivals } from "../support/time-blocks.js";
-import { adviceAfter } from "../support/undecided.js";
-import { decide, overallVerdict, type TestedEffect } from "../support/verdicts.js";
+import { type ArrivalScores, oneSidedNotes, scoresOfArrivals } from "../judging/arrival-scores.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { groupBy } from "../judging/group-by.js";
+import { evaluatorsOf } from "../judging/pairs.js";
+import { rounded } from "../judging/rounded.js";
+import { pairArrivals } from "../judging/time-blocks.js";
+import { adviceAfter } from "../judging/undecided.js";
+import { decide, nearestToMargin, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { lossFromOthers, lossFromSolo } from "./score-effects.js";
 import { type TenantFairnessSettings, tenantFairnessSettings } from "./settings.js";
 
 /** Tenants of a cluster: what each waits for, and what its answers are worth. */
-export const tenantFairnessCheck: Check<TenantFairnessSettings> = {
+export const tenantFairnessCheck = defineCheck({
   name: "tenant-fairness",
   question: "Does any tenant of the cluster wait longer or get worse answers because of the others?",
-  defaults: tenantFairnessSettings.parse({}),
+  settings: tenantFairnessSettings,
+  needs: ["cases"],
+  collect: (bed, settings) => {
+    // a cluster with a router of its own is the candidate; replicas without one get one
+    const target = bed.replicas.length > 1 ? new LeastQueueRouter("deployment", bed.replicas) : bed.candidate;
+    return collectTwoTenants(bed, target, settings);
+  },
+  placebo: swapSmallTenant,
   judge: judgeTenants,
-};
+});
 
 /** Each tenant is a family of hypotheses: beyond this many, those with fewest requests are the ones to look at. */
 const mostTenants = 16;
@@ -33,7 +45,7 @@ interface TenantTraffic {
   readonly others: readonly Observation[];
 }
 
-function judgeTenants(observations: readonly Observation[], settings: TenantFairnessSettings): CheckResult {
+function judgeTenants(observations: readonly Observation[], settings: TenantFairnessSettings): Judgement {
   const shared = observations.filter(({ condition }) => condition === settings.shared);
   const all = tenantsOf(observations, shared, settings.solo);
   const hasSolo = all.some(({ solo }) => solo.length > 0);
@@ -44,22 +56,18 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
     judged.flatMap((tenant) => effectsOf(tenant, settings)),
     settings.alpha,
   );
-  const isWhole = hasSolo && judged.length === judgeable.length;
-  const verdict = isWhole ? overallVerdict(hypotheses) : withoutAll(overallVerdict(hypotheses));
+  // where waiting was not judged, or not of every tenant, nothing can pass
+  const verdict = overallVerdict(hypotheses, hasSolo && judged.length === judgeable.length);
   const [first] = judged;
   const sampleSize = sampleSizeOf(first ?? { solo: [], shared: [] }, settings);
   return {
-    check: "tenant-fairness",
     verdict,
     summary: summarise(hypotheses, verdict),
     ruleOfThumb: publishedRule(shared, settings),
     hypotheses,
     sampleSize,
     advice: adviceAfter(verdict, () => fairnessAdvice(first?.shared ?? []), sampleSize),
-    movedCases: judged
-      .flatMap((tenant) => slowedCases(tenant, settings.e2eMargin))
-      .toSorted((a, b) => b.severity - a.severity)
-      .slice(0, 50),
+    movedCases: judged.flatMap((tenant) => slowedCases(tenant, settings.e2eMargin)),
     figures: [
       ...intervalsFigure("Each tenant beside the others, against itself alone", "", hypotheses),
       ...replicaHeatmap(shared),
@@ -67,12 +75,9 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
     ],
     notes: [
       ...notesOn(observations, shared, all, hasSolo),
-      ...(judgeable.length > judged.length
-        ? [
-            `${judgeable.length} tenants could be judged, and the ${mostTenants} with fewest requests were: nothing is said of ${named(judgeable.slice(mostTenants))}, so the check cannot pass. Judge them in groups.`,
-          ]
-        : []),
-      ...judged.flatMap(({ solo }) => soloFailures(solo) ?? []),
+      judgeable.length > judged.length &&
+        `${judgeable.length} tenants could be judged, and the ${mostTenants} with fewest requests were: nothing is said of ${named(judgeable.slice(mostTenants))}, so the check cannot pass. Judge them in groups.`,
+      ...judged.map(({ solo }) => soloFailures(solo)),
       ...judged.flatMap((tenant) => oneSidedNotes(labelOf(tenant), soloScores(tenant, settings))),
     ],
   };
@@ -123,11 +128,6 @@ function soloScores(
   return scoresOfArrivals(pairArrivals(solo, shared), settings);
 }
 
-/** Waiting was not judged, or not every tenant, so nothing can pass. */
-function withoutAll(verdict: CheckResult["verdict"]): CheckResult["verdict"] {
-  return verdict === "pass" ? "inconclusive" : verdict;
-}
-
 /** As published: a p99 of latency over 1.5 times the aggregate's, a "p99 score" more than 5 points below it. */
 function publishedRule(shared: readonly Observation[], settings: TenantFairnessSettings): RuleOfThumb {
   const evaluators = evaluatorsOf(shared);
@@ -145,7 +145,8 @@ function publishedRule(shared: readonly Observation[], settings: TenantFairnessS
       if (mine !== null && aggregate !== null && mine < aggregate - settings.scoreDrop) tripped = true;
       return mine;
     });
-    return [tenant, own.length, rounded(ms), aggregateMs === 0 ? null : rounded(ms / aggregateMs), ...scores];
+    const overAggregate = aggregateMs === 0 ? null : rounded(ms / aggregateMs, 2);
+    return [tenant, own.length, rounded(ms, 2), overAggregate, ...scores];
   });
   return {
     rule: `alert when a tenant's p99 score drops below the aggregate's less ${Math.round(100 * settings.scoreDrop)} points, or its p99 latency exceeds ${settings.aggregateFactor} times the aggregate's`,
@@ -161,7 +162,7 @@ function publishedRule(shared: readonly Observation[], settings: TenantFairnessS
   };
 }
 
-function replicaHeatmap(shared: readonly Observation[]): readonly Figure[] {
+function replicaHeatmap(shared: readonly Observation[]): readonly Chart[] {
   const replicas = [...new Set(shared.map(({ replica }) => replica ?? "unknown"))].toSorted().slice(0, 32);
   const tenants = [...new Set(shared.map(({ tenant }) => tenant ?? "unknown"))].slice(0, 32);
   if (replicas.length < 2) return [];
@@ -196,25 +197,22 @@ function notesOn(
   shared: readonly Observation[],
   all: readonly TenantTraffic[],
   hasSolo: boolean,
-): readonly string[] {
-  const notes: string[] = [];
-  if (evaluatorsOf(observations).length > 0)
-    notes.push(
-      "The published rule looks at the 99th percentile of a score, which is its best tail: a tenant with half its answers wrong has a p99 of 1. Judged are the mean, and of graded scores the mean of the worst.",
-    );
-  else notes.push("No answer was scored: only waiting was judged.");
-  if (!hasSolo && shared.length > 0)
-    notes.push(
-      "No tenant has a solo run: how much of its waiting is due to others cannot be told, and its scores are held against the other tenants', whose cases may be other ones.",
-    );
-  if (shared.some(({ tenant }) => tenant === undefined))
-    notes.push("Some requests do not say whose they are (tenant_id, octavo.tenant.id, x-tenant-id).");
+): Judgement["notes"] {
   const withoutSolo = all.filter(({ solo }) => solo.length === 0);
-  if (hasSolo && withoutSolo.length > 0)
-    notes.push(`Not judged, for want of a solo run: ${named(withoutSolo)}.`);
-  if (shared.length > 0 && shared.every(({ replica }) => replica === undefined))
-    notes.push("No request says which replica answered it.");
-  return notes;
+  return [
+    evaluatorsOf(observations).length > 0
+      ? "The published rule looks at the 99th percentile of a score, which is its best tail: a tenant with half its answers wrong has a p99 of 1. Judged are the mean, and of graded scores the mean of the worst."
+      : "No answer was scored: only waiting was judged.",
+    !hasSolo &&
+      shared.length > 0 &&
+      "No tenant has a solo run: how much of its waiting is due to others cannot be told, and its scores are held against the other tenants', whose cases may be other ones.",
+    shared.some(({ tenant }) => tenant === undefined) &&
+      "Some requests do not say whose they are (tenant_id, octavo.tenant.id, x-tenant-id).",
+    hasSolo && withoutSolo.length > 0 && `Not judged, for want of a solo run: ${named(withoutSolo)}.`,
+    shared.length > 0 &&
+      shared.every(({ replica }) => replica === undefined) &&
+      "No request says which replica answered it.",
+  ];
 }
 
 const mostNamed = 8;
@@ -226,15 +224,9 @@ function named(tenants: readonly TenantTraffic[]): string {
 }
 
 function summarise(hypotheses: readonly Hypothesis[], verdict: CheckResult["verdict"]): string {
-  const worst = hypotheses
-    .filter(({ estimate, margin }) => estimate !== undefined && margin !== undefined && margin > 0)
-    .toSorted((a, b) => b.estimate! / b.margin! - a.estimate! / a.margin!)[0];
+  const worst = nearestToMargin(hypotheses);
   if (worst === undefined) return "No tenant could be judged.";
-  const figures = `${worst.name}: ${worst.estimate!.toFixed(2)} (allowed ${worst.margin})`;
+  const figures = `${worst.name}: ${worst.estimate.toFixed(2)} (allowed ${worst.margin})`;
   if (verdict === "pass") return `No tenant suffers from the others; nearest ${figures}.`;
   return verdict === "fail" ? `A tenant suffers from the others: ${figures}.` : `Not decided: ${figures}.`;
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 100) / 100;
 }

@@ -1,16 +1,16 @@
-import { newcombeDifference, Random, tailMean } from "@octavo/statistics";
+import { Random, tailMean } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../support/group-by.js";
-import { clusterMean, dropBelow } from "../support/cluster-mean.js";
-import { pValueByInversion } from "../support/invert-interval.js";
-import { lossEffect, unseenEffect } from "../support/loss-effect.js";
-import type { PairedScore } from "../support/paired-comparison.js";
-import type { ArrivalScores } from "../support/arrival-scores.js";
-import { BlockDraws } from "../support/block-draws.js";
-import { fewestBlocks } from "../support/quantile-ratio.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { groupBy } from "../judging/group-by.js";
+import { clusterMean, dropBelow } from "../judging/cluster-mean.js";
+import { lossEffect } from "../judging/loss-effect.js";
+import { moreOften } from "../judging/more-often.js";
+import type { PairedScore } from "../judging/paired-comparison.js";
+import type { ArrivalScores } from "../judging/arrival-scores.js";
+import { BlockDraws } from "../judging/block-draws.js";
+import { fewestBlocks } from "../judging/quantile-ratio.js";
+import { marginEffect, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 
-export interface ScoreLimits {
+interface ScoreLimits {
   readonly scoreMargin: number;
   readonly worstShare: number;
   readonly alpha: number;
@@ -26,7 +26,7 @@ export function lossFromSolo(
 ): readonly TestedEffect[] {
   const { scoreMargin: margin, alpha } = limits;
   const name = `${label}${evaluator}, less than alone`;
-  if (compared === undefined) return oneSided === 0 ? [] : [unseenEffect(name, margin, alpha)];
+  if (compared === undefined) return oneSided === 0 ? [] : [unseenEffect(name, { margin, alpha })];
   const mean = lossEffect(name, compared, { margin, alpha });
   const isGraded = scores.some(({ before, after }) => !isPassOrFail(before) || !isPassOrFail(after));
   const effects = isGraded ? [mean, worstEffect(label, evaluator, scores, limits)] : [mean];
@@ -45,7 +45,7 @@ export function lossFromOthers(
   const [mine, theirs] = [scores(own), scores(others)];
   if (mine.length === 0 || theirs.length === 0) return [];
   const name = `${label}${evaluator}, less than the other tenants'`;
-  const base = { name, confidence: 1 - alpha, margin, unit: "share" } as const;
+  const limits = { margin, alpha };
   const clustered = (seen: readonly Observation[]) =>
     clusterMean(
       seen.flatMap((one) => scores([one]).map((value) => ({ cluster: one.cluster ?? one.caseId, value }))),
@@ -57,30 +57,11 @@ export function lossFromOthers(
       successes: values.filter((value) => value === 1).length,
       trials: values.length,
     });
-    const at = (confidence: number) => newcombeDifference(passed(theirs), passed(mine), confidence);
-    const { estimate, interval } = at(1 - alpha);
-    return [
-      {
-        ...base,
-        method: "Newcombe's interval for two proportions",
-        estimate,
-        interval,
-        pValue: pValueByInversion((confidence) => at(confidence).interval, margin),
-        isWithin: interval[1] <= margin,
-      },
-    ];
+    return [moreOften(name, passed(theirs), passed(mine), limits)];
   }
   const { drop, interval, pValue } = dropBelow(reference, cell, margin, 1 - alpha);
-  return [
-    {
-      ...base,
-      method: "difference of means, cluster-robust",
-      estimate: drop,
-      interval,
-      pValue,
-      isWithin: interval !== undefined && interval[1] <= margin,
-    },
-  ];
+  const method = "difference of means, cluster-robust";
+  return [marginEffect({ name, method, estimate: drop, interval, pValue }, limits)];
 }
 
 /** Loss of the mean of the worst scores (conditional value at risk), with a bootstrap over cases. */
@@ -91,35 +72,25 @@ function worstEffect(
   { scoreMargin: margin, worstShare, alpha, resamples, seed }: ScoreLimits,
 ): TestedEffect {
   const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()];
+  const worst = (values: readonly number[]) => tailMean(values, 1 - worstShare, "lower");
   const loss = (drawn: readonly PairedScore[]) =>
-    tailMean(
-      drawn.map(({ before }) => before),
-      1 - worstShare,
-      "lower",
-    ) -
-    tailMean(
-      drawn.map(({ after }) => after),
-      1 - worstShare,
-      "lower",
-    );
+    worst(drawn.map(({ before }) => before)) - worst(drawn.map(({ after }) => after));
   const random = new Random(seed);
   const drawn =
     clusters.length < fewestBlocks
       ? []
       : Array.from({ length: resamples }, () => loss(clusters.flatMap(() => random.pick(clusters))));
   const draws = new BlockDraws(drawn, clusters.length);
-  const interval = draws.interval(1 - alpha);
-  return {
-    name: `${label}worst ${Math.round(100 * worstShare)} % of ${evaluator}, less than alone`,
-    method: "mean of the worst scores, bootstrap over cases",
-    estimate: loss(pairs),
-    interval,
-    confidence: 1 - alpha,
-    margin,
-    unit: "share",
-    pValue: draws.pValueBeyond(margin),
-    isWithin: interval !== undefined && interval[1] <= margin,
-  };
+  return marginEffect(
+    {
+      name: `${label}worst ${Math.round(100 * worstShare)} % of ${evaluator}, less than alone`,
+      method: "mean of the worst scores, bootstrap over cases",
+      estimate: loss(pairs),
+      interval: draws.interval(1 - alpha),
+      pValue: draws.pValueBeyond(margin),
+    },
+    { margin, alpha },
+  );
 }
 
 function isPassOrFail(value: number): boolean {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { latencyMarginFields, twoTenantFields } from "../fairness/settings.js";
-import { camelKeys, share } from "../support/settings.js";
+import { camelKeys, share } from "../settings.js";
 
 const positive = z.number().gt(0);
 

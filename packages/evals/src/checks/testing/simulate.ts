@@ -7,6 +7,9 @@ export interface VerdictCounts {
   readonly inconclusive: number;
 }
 
+/** Runs of a simulation of error rates; as many again and more where OCTAVO_TEST_FULL asks for all (`npm run test:all -- --full`). */
+export const manyRuns = process.env["OCTAVO_TEST_FULL"] === undefined ? 500 : 2000;
+
 export function countVerdicts(runs: number, run: (seed: number) => Verdict): VerdictCounts {
   const counts = { pass: 0, fail: 0, inconclusive: 0 };
   for (let seed = 0; seed < runs; seed++) counts[run(seed)] += 1;

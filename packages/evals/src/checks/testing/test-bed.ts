@@ -3,7 +3,7 @@ import type { Evaluator } from "../../evaluators/evaluator.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { type FunctionAnswer, functionTarget } from "../../targets/function-target.js";
 import type { AnswerOptions, Target } from "../../targets/target.js";
-import type { TestBed } from "../check-run.js";
+import type { TestBed } from "../test-bed.js";
 
 export type Body = Readonly<Record<string, unknown>>;
 
@@ -20,7 +20,7 @@ export const exact: Evaluator = {
 };
 
 /** Of each, the right answer is `rightFor` it. */
-export function casesOf(count: number): readonly EvalCase[] {
+export function testCases(count: number): readonly EvalCase[] {
   return Array.from({ length: count }, (_, index) => {
     const id = `case-${index}`;
     return { ...sampleOf({ case: { id } }).case, expected: { outputs: [`right ${index}`] } };
@@ -33,7 +33,7 @@ export function bedOf(candidate: Target, parts: Partial<TestBed> = {}): TestBed 
     baseline: undefined,
     replicas: [],
     startReplica: undefined,
-    cases: casesOf(6),
+    cases: testCases(6),
     evaluators: [exact],
     seed: 7,
     signal: new AbortController().signal,

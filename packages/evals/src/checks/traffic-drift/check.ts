@@ -1,10 +1,14 @@
 import { kolmogorovSmirnov } from "@octavo/statistics";
-import type { Check, CheckResult, Figure, Hypothesis, RuleOfThumb, SampleSize } from "../check.js";
+import type { CheckResult, Chart, Hypothesis, RuleOfThumb, SampleSize } from "../check.js";
+import { defineCheck, type Judgement } from "../define-check.js";
+import { collectTrafficDrift } from "./collect.js";
+import { driftPlacebo } from "./placebo.js";
 import type { Observation } from "../observation.js";
-import { intervalsFigure } from "../support/figures.js";
-import { evaluatorsOf } from "../support/pairs.js";
-import { byTime } from "../support/time-blocks.js";
-import { decide, overallVerdict } from "../support/verdicts.js";
+import { intervalsFigure } from "../judging/figures.js";
+import { evaluatorsOf } from "../judging/pairs.js";
+import { roundedMean } from "../judging/rounded.js";
+import { underCondition } from "../judging/time-blocks.js";
+import { decide, overallVerdict } from "../judging/verdicts.js";
 import { driftAdvice } from "./advice.js";
 import { dispersionOf, driftEffect, driftMeasures, ones, rateOf, type Sides } from "./drift-effects.js";
 import { type Labelled, labelPatterns, patterns } from "./patterns.js";
@@ -14,17 +18,20 @@ import { type TrafficDriftSettings, trafficDriftSettings } from "./settings.js";
 import { type Grid, lengthGrid, nameGrid, trafficBlocks } from "./traffic-blocks.js";
 
 /** What production sends against what the evaluation sent: where they differ, the evaluation is of something else. */
-export const trafficDriftCheck: Check<TrafficDriftSettings> = {
+export const trafficDriftCheck = defineCheck({
   name: "traffic-drift",
   question: "Does the evaluation run under the traffic that production has?",
-  defaults: trafficDriftSettings.parse({}),
+  settings: trafficDriftSettings,
+  needs: ["cases"],
+  neededSettings: ["recording"],
+  collect: collectTrafficDrift,
+  placebo: driftPlacebo,
   judge: judgeDrift,
-};
+});
 
-function judgeDrift(observations: readonly Observation[], settings: TrafficDriftSettings): CheckResult {
-  const of = (name: string) => byTime(observations.filter(({ condition }) => condition === name));
-  const production = of(settings.production);
-  const evaluation = of(settings.evaluation);
+function judgeDrift(observations: readonly Observation[], settings: TrafficDriftSettings): Judgement {
+  const production = underCondition(observations, settings.production);
+  const evaluation = underCondition(observations, settings.evaluation);
   const both = [...production, ...evaluation];
   const grids = gridsOf(both);
   const laidOut = { numBlocks: settings.numBlocks, windowMs: settings.dispersionWindowMs, grids };
@@ -48,7 +55,6 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
   );
   const verdict = overallVerdict(hypotheses);
   return {
-    check: "traffic-drift",
     verdict,
     summary: summarise(hypotheses, verdict, replayed),
     ruleOfThumb: ruleOfThumb(labelled, settings),
@@ -60,7 +66,7 @@ function judgeDrift(observations: readonly Observation[], settings: TrafficDrift
       ...intervalsFigure("Distance of the evaluation's traffic from production's", "", hypotheses),
       ...arrivalSeries(production, evaluation),
     ],
-    notes: [...(replayed ? [replayNote] : []), ...notesOn(production, evaluation, sides, labelled)],
+    notes: [replayed && replayNote, ...notesOn(production, evaluation, sides, labelled)],
   };
 }
 
@@ -110,9 +116,7 @@ function ruleOfThumb(labelled: PatternSides, settings: TrafficDriftSettings): Ru
 }
 
 function meanScore(side: readonly Labelled[], evaluator: string): number | null {
-  const scores = side.flatMap(({ seen }) => seen.scores[evaluator] ?? []);
-  if (scores.length === 0) return null;
-  return Math.round((1000 * scores.reduce((sum, score) => sum + score, 0)) / scores.length) / 1000;
+  return roundedMean(side.flatMap(({ seen }) => seen.scores[evaluator] ?? []));
 }
 
 function sampleSize(
@@ -196,7 +200,7 @@ function summarise(
 function arrivalSeries(
   production: readonly Observation[],
   evaluation: readonly Observation[],
-): readonly Figure[] {
+): readonly Chart[] {
   const line = (label: string, seen: readonly Observation[]) => {
     const beginMs = seen[0]!.scheduledEpochMs;
     const lengthMs = Math.max(1, seen.at(-1)!.scheduledEpochMs - beginMs);

@@ -1,9 +1,8 @@
-import { jensenShannon, Random, wassersteinOfCounts } from "@octavo/statistics";
+import { jensenShannon, mean, Random, wassersteinOfCounts } from "@octavo/statistics";
 import type { Hypothesis } from "../check.js";
-import { BlockDraws } from "../support/block-draws.js";
-import { drawWeights, fewestBlocks } from "../support/quantile-ratio.js";
-import { unseenEffect } from "../support/loss-effect.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { BlockDraws } from "../judging/block-draws.js";
+import { drawWeights, fewestBlocks } from "../judging/quantile-ratio.js";
+import { marginEffect, type TestedEffect, unseenEffect } from "../judging/verdicts.js";
 import type { Grid, TrafficBlock } from "./traffic-blocks.js";
 
 export interface Sides {
@@ -31,7 +30,7 @@ interface Measure {
   readonly isRatio: boolean;
 }
 
-export interface DriftMargins {
+interface DriftMargins {
   readonly rateMargin: number;
   readonly dispersionMargin: number;
   readonly lengthMargin: number;
@@ -86,10 +85,10 @@ export function driftEffect(measure: Measure, sides: Sides, options: ResamplingO
   const { alpha, resamples, seed } = options;
   const blocks = Math.min(filled(sides.production), filled(sides.evaluation));
   const seen = distance(ones(sides.production), ones(sides.evaluation), sides);
-  if (seen === undefined || blocks < fewestBlocks) return unseenEffect(name, margin, alpha, unit);
+  if (seen === undefined || blocks < fewestBlocks) return unseenEffect(name, { margin, alpha }, unit);
   const random = new Random(seed);
   const drawn = resampled(distance, sides, resamples, random);
-  const middle = meanOf(drawn);
+  const middle = mean(drawn);
   // resampling adds as much to the distance again as sampling did
   const corrected = Math.max(0, 2 * seen - middle);
   const centred = drawn.map((value) => value - middle + corrected);
@@ -103,17 +102,18 @@ export function driftEffect(measure: Measure, sides: Sides, options: ResamplingO
   // dealing anew can only raise it
   const chance = beyond > alpha ? 0 : dealt(distance, sides, seen, resamples, random);
   const shown = (value: number) => (isRatio ? Math.exp(value) : value);
-  return {
-    name,
-    method: "bootstrap and permutation of stretches of time",
-    estimate: shown(corrected),
-    interval: interval && [shown(interval[0]), shown(interval[1])],
-    confidence: 1 - alpha,
-    margin,
-    unit,
-    pValue: Math.max(chance, beyond),
-    isWithin: interval !== undefined && interval[1] <= limit,
-  };
+  return marginEffect(
+    {
+      name,
+      method: "bootstrap and permutation of stretches of time",
+      estimate: shown(corrected),
+      interval: interval && [shown(interval[0]), shown(interval[1])],
+      unit,
+      pValue: Math.max(chance, beyond),
+      isWithin: interval !== undefined && interval[1] <= limit,
+    },
+    { margin, alpha },
+  );
 }
 
 function resampled(distance: Distance, sides: Sides, resamples: number, random: Random): readonly number[] {
@@ -166,9 +166,9 @@ export function dispersionOf(blocks: readonly TrafficBlock[], weights: Float64Ar
   const arrivals = total(blocks, weights, (block) => block.counted);
   const squares = total(blocks, weights, (block) => block.squares);
   if (windows < 2 || arrivals === 0) return undefined;
-  const mean = arrivals / windows;
-  const variance = (squares - windows * mean ** 2) / (windows - 1);
-  return variance > 0 ? variance / mean : undefined;
+  const perWindow = arrivals / windows;
+  const variance = (squares - windows * perWindow ** 2) / (windows - 1);
+  return variance > 0 ? variance / perWindow : undefined;
 }
 
 /** Counts by bin; undefined where there is none. */
@@ -195,15 +195,15 @@ function summed(
 /** In standard deviations of the first. */
 function normedWasserstein(p: Float64Array, q: Float64Array, values: Float64Array): number {
   const area = wassersteinOfCounts([...values], [...p], [...q]);
-  const pTotal = sum(p);
-  let [mean, squares] = [0, 0];
+  const pTotal = p.reduce((all, value) => all + value, 0);
+  let [center, squares] = [0, 0];
   for (let bin = 0; bin < values.length; bin++) {
-    mean += (p[bin]! / pTotal) * values[bin]!;
+    center += (p[bin]! / pTotal) * values[bin]!;
     squares += (p[bin]! / pTotal) * values[bin]! ** 2;
   }
-  const deviation = Math.sqrt(Math.max(0, squares - mean ** 2));
+  const deviation = Math.sqrt(Math.max(0, squares - center ** 2));
   // lengths that hardly vary are not a yardstick: a tenth of their mean is one at least
-  return area === 0 ? 0 : area / Math.max(deviation, Math.abs(mean) / 10, Number.MIN_VALUE);
+  return area === 0 ? 0 : area / Math.max(deviation, Math.abs(center) / 10, Number.MIN_VALUE);
 }
 
 export function ones(blocks: readonly TrafficBlock[]): Float64Array {
@@ -222,12 +222,4 @@ function total(
   let all = 0;
   for (const [index, block] of blocks.entries()) all += weights[index]! * of(block);
   return all;
-}
-
-function sum(values: Float64Array): number {
-  return values.reduce((all, value) => all + value, 0);
-}
-
-function meanOf(values: readonly number[]): number {
-  return values.reduce((all, value) => all + value, 0) / values.length;
 }

@@ -1,18 +1,18 @@
 import { Random } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { BlockDraws } from "../support/block-draws.js";
-import { drawWeights, fewestBlocks } from "../support/quantile-ratio.js";
-import { consecutive, byTime } from "../support/time-blocks.js";
-import type { TestedEffect } from "../support/verdicts.js";
+import { BlockDraws } from "../judging/block-draws.js";
+import { drawWeights, fewestBlocks } from "../judging/quantile-ratio.js";
+import { consecutive, byTime } from "../judging/time-blocks.js";
+import { marginEffect, type TestedEffect } from "../judging/verdicts.js";
 import type { ResamplingOptions } from "./drift-effects.js";
-import { type Labelled, type Pattern, patterns } from "./patterns.js";
+import { type Labelled, type TrafficPattern, patterns } from "./patterns.js";
 
 export interface PatternSides {
   readonly production: readonly Labelled[];
   readonly evaluation: readonly Labelled[];
 }
 
-export interface PatternMargins extends ResamplingOptions {
+interface PatternMargins extends ResamplingOptions {
   readonly numBlocks: number;
   /** In which labels look around a request: requests of one such window share their labels. */
   readonly windowMs: number;
@@ -113,18 +113,16 @@ function effect(
     if (value !== undefined) drawn.push(value);
   }
   const draws = new BlockDraws(drawn, Math.min(production.length, evaluation.length));
-  const interval = draws.interval(1 - alpha);
-  return {
-    name,
-    method: "bootstrap of stretches of neighbouring requests",
-    estimate: seen,
-    interval,
-    confidence: 1 - alpha,
-    margin,
-    unit: "share",
-    pValue: draws.pValueBeyond(margin),
-    isWithin: interval !== undefined && interval[1] <= margin,
-  };
+  return marginEffect(
+    {
+      name,
+      method: "bootstrap of stretches of neighbouring requests",
+      estimate: seen,
+      interval: draws.interval(1 - alpha),
+      pValue: draws.pValueBeyond(margin),
+    },
+    { margin, alpha },
+  );
 }
 
 /** As many stretches as are wanted, of a window's length or longer on average. */
@@ -136,7 +134,7 @@ function blocksOf(
   const sorted = byTime(labelled.map(({ seen }) => seen));
   const lengthMs = (sorted.at(-1)?.scheduledEpochMs ?? 0) - (sorted[0]?.scheduledEpochMs ?? 0);
   const most = windowMs === 0 ? numBlocks : Math.max(1, Math.round(lengthMs / windowMs));
-  const labels = new Map<Observation, Pattern>(labelled.map(({ seen, pattern }) => [seen, pattern]));
+  const labels = new Map<Observation, TrafficPattern>(labelled.map(({ seen, pattern }) => [seen, pattern]));
   return consecutive(sorted, Math.min(numBlocks, most)).map((block) => {
     const sums = empty();
     for (const seen of block) {

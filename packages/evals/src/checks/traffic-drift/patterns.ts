@@ -1,10 +1,10 @@
 import type { Observation } from "../observation.js";
-import { byTime } from "../support/time-blocks.js";
+import { byTime } from "../judging/time-blocks.js";
 
-export type Pattern = "burst" | "sustained" | "steady";
-export const patterns: readonly Pattern[] = ["steady", "sustained", "burst"];
+export type TrafficPattern = "burst" | "sustained" | "steady";
+export const patterns: readonly TrafficPattern[] = ["steady", "sustained", "burst"];
 
-export interface PatternRule {
+interface PatternRule {
   readonly windowMs: number;
   readonly burstFactor: number;
   readonly sustainedShare: number;
@@ -13,7 +13,7 @@ export interface PatternRule {
 
 export interface Labelled {
   readonly seen: Observation;
-  readonly pattern: Pattern;
+  readonly pattern: TrafficPattern;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Observation } from "../observation.js";
-import type { Placebo } from "../support/false-alarms.js";
-import { byTime } from "../support/time-blocks.js";
+import type { Placebo } from "../judging/false-alarms.js";
+import { byTime } from "../judging/time-blocks.js";
 import type { TrafficDriftSettings } from "./settings.js";
 
 /** Stretches of production's time, each dealt to one of the sides, where they follow each other without a break. */

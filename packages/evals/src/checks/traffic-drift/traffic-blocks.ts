@@ -1,5 +1,5 @@
 import type { Observation } from "../observation.js";
-import { byTime } from "../support/time-blocks.js";
+import { byTime } from "../judging/time-blocks.js";
 
 /** What is counted of a stretch of time: sums that add up over stretches. */
 export interface TrafficBlock {

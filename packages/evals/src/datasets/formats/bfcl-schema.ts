@@ -3,29 +3,22 @@ import type { JsonSchema, ToolDefinition } from "../../cases/eval-case.js";
 import { invalidRecord, type Place, quoted } from "../place.js";
 
 /** The leaderboard writes Python's, Java's and JavaScript's names of types; values of the latter two are passed as text. */
-const jsonTypes: Readonly<Record<string, string | undefined>> = {
-  dict: "object",
-  HashMap: "object",
-  Hashtable: "object",
-  float: "number",
-  double: "number",
-  long: "integer",
-  short: "integer",
-  byte: "integer",
-  bigint: "integer",
-  Bigint: "integer",
-  tuple: "array",
-  list: "array",
-  Array: "array",
-  ArrayList: "array",
-  Queue: "array",
-  Stack: "array",
-  Set: "array",
-  String: "string",
-  char: "string",
-  Boolean: "boolean",
-  any: undefined,
-};
+const foreignTypes = {
+  object: "dict HashMap Hashtable",
+  number: "float double",
+  integer: "long short byte bigint Bigint",
+  array: "tuple list Array ArrayList Queue Stack Set",
+  string: "String char",
+  boolean: "Boolean",
+} as const;
+
+/** `any` is no restriction. */
+const jsonTypes: ReadonlyMap<string, string | undefined> = new Map([
+  ["any", undefined],
+  ...Object.entries(foreignTypes).flatMap(([type, names]) =>
+    names.split(" ").map((name) => [name, type] as const),
+  ),
+]);
 
 /** Names as OpenAI's API takes them: the leaderboard's dots become underscores, in tools and golds alike. */
 export function wireName(name: string): string {
@@ -54,10 +47,10 @@ export function bfclTools(value: unknown, place: Place): ToolDefinition[] {
 }
 
 /** A schema in the leaderboard's names of types as a JSON schema. */
-export function jsonSchema(schema: JsonSchema): JsonSchema {
+function jsonSchema(schema: JsonSchema): JsonSchema {
   const entries = Object.entries(schema).flatMap(([key, value]): [string, unknown][] => {
     if (key === "type" && typeof value === "string") {
-      const type = Object.hasOwn(jsonTypes, value) ? jsonTypes[value] : value;
+      const type = jsonTypes.has(value) ? jsonTypes.get(value) : value;
       return type === undefined ? [] : [[key, type]];
     }
     if (key === "properties" && isRecord(value)) {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { parquetWriteFile } from "hyparquet-writer";
-import { collect, textSource } from "../testing/sources.js";
+import { collected, textSource } from "../testing/sources.js";
 import { bfclDataset } from "./bfcl.js";
 import { hleDataset } from "./hle.js";
 import { longBenchDataset } from "./longbench-v2.js";
@@ -62,7 +62,7 @@ async function writeMmluPro(
 test("MMLU-Pro: options are lettered, the letter is the gold", async () => {
   const dataset = await mmluProDataset(await writeMmluPro("mmlu.parquet", ["A", "H"], [0, 7]));
   assert.equal(dataset.size, 2);
-  const [first, second] = await collect(dataset);
+  const [first, second] = await collected(dataset);
   assert.equal(first?.id, "mmlu-pro-70");
   assert.match(
     first?.messages[0]?.content ?? "",
@@ -77,11 +77,11 @@ test("MMLU-Pro: options are lettered, the letter is the gold", async () => {
 
 test("MMLU-Pro: rows whose letter, index and options disagree are refused", async () => {
   await assert.rejects(
-    collect(await mmluProDataset(await writeMmluPro("index.parquet", ["A", "H"], [0, 6]))),
+    collected(await mmluProDataset(await writeMmluPro("index.parquet", ["A", "H"], [0, 6]))),
     /index\.parquet row 2: field "answer_index" is 6, but the answer H is option 7/,
   );
   await assert.rejects(
-    collect(await mmluProDataset(await writeMmluPro("letter.parquet", ["D", "H"], [3, 7]))),
+    collected(await mmluProDataset(await writeMmluPro("letter.parquet", ["D", "H"], [3, 7]))),
     /row 1: field "answer" must be the letter of one of the 3 options/,
   );
 });
@@ -108,7 +108,7 @@ test("LongBench v2: one array, questions about one document are a cluster", asyn
     longBenchRow("67a", { answer: "A" }),
     longBenchRow("68", { context: "Else." }),
   ]);
-  const cases = await collect(longBenchDataset(textSource(text, [50], "data.json")));
+  const cases = await collected(longBenchDataset(textSource(text, [50], "data.json")));
   assert.deepEqual(
     cases.map(({ id, expected }) => [id, expected.outputs?.[0]]),
     [
@@ -123,7 +123,7 @@ test("LongBench v2: one array, questions about one document are a cluster", asyn
   assert.ok(cases[0]?.messages[0]?.content?.includes("D. nobody"));
   assert.deepEqual(cases[0]?.tags, ["Single-Document QA", "difficulty:hard", "length:short"]);
   await assert.rejects(
-    collect(
+    collected(
       longBenchDataset(
         textSource(
           JSON.stringify([longBenchRow("1"), longBenchRow("2", { answer: "E" })]),
@@ -155,7 +155,7 @@ test("HLE: questions with images are skipped and counted, the canary and rationa
     }),
   );
   const dataset = await hleDataset(filename);
-  const cases = await collect(dataset);
+  const cases = await collected(dataset);
   assert.deepEqual(
     cases.map(({ id, tags }) => [id, tags]),
     [
@@ -214,7 +214,7 @@ test("BFCL: function documents become tools, ground truths keep their accepted v
       },
     ],
   );
-  const [both, none, any] = await collect(bfclDataset(path));
+  const [both, none, any] = await collected(bfclDataset(path));
   assert.deepEqual(both?.tools[0], {
     type: "function",
     function: {
@@ -270,10 +270,10 @@ test("BFCL: of several turns the first is asked and the others are counted; its 
     ],
   );
   const dataset = bfclDataset(path);
-  const [only] = await collect(dataset);
+  const [only] = await collected(dataset);
   const skipped = { "a later turn, which needs what the calls before it gave": 2 };
   assert.deepEqual(dataset.skipped?.(), skipped);
-  await collect(dataset);
+  await collected(dataset);
   assert.deepEqual(dataset.skipped?.(), skipped, "counted anew each time");
   assert.deepEqual(
     only?.tools.map((tool) => tool.function.name),
@@ -292,15 +292,17 @@ test("BFCL: of several turns the first is asked and the others are counted; its 
 test("BFCL: missing golds, unknown classes and calls that are no literals are named", async () => {
   const simple = { id: "simple_0", question: [[ask("x")]], function: [play] };
   await assert.rejects(
-    collect(bfclDataset(await writeBfcl("BFCL_v4_a.json", [simple]))),
+    collected(bfclDataset(await writeBfcl("BFCL_v4_a.json", [simple]))),
     /BFCL_v4_a\.json line 1: field "ground_truth" is missing, and there is no .*possible_answer/,
   );
   await assert.rejects(
-    collect(bfclDataset(await writeBfcl("BFCL_v4_b.json", [simple], [{ id: "simple_9", ground_truth: [] }]))),
+    collected(
+      bfclDataset(await writeBfcl("BFCL_v4_b.json", [simple], [{ id: "simple_9", ground_truth: [] }])),
+    ),
     /has none for "simple_0"/,
   );
   await assert.rejects(
-    collect(
+    collected(
       bfclDataset(
         await writeBfcl("BFCL_v4_c.json", [{ ...simple, ground_truth: [["open(__import__('os'))"]] }]),
       ),
@@ -308,7 +310,7 @@ test("BFCL: missing golds, unknown classes and calls that are no literals are na
     /field "ground_truth\[0\]\[0\]" must be a call with literal arguments/,
   );
   await assert.rejects(
-    collect(
+    collected(
       bfclDataset(
         await writeBfcl("BFCL_v4_d.json", [
           { id: "multi_turn_base_1", question: [[ask("x")]], involved_classes: ["Nope"] },

@@ -1,5 +1,5 @@
 /** A call with literal arguments, as Python writes it. */
-export interface PythonCall {
+interface PythonCall {
   readonly name: string;
   readonly positional: readonly unknown[];
   readonly named: Readonly<Record<string, unknown>>;

@@ -11,7 +11,7 @@ export interface UnsupportedAssertion {
   readonly reason: string;
 }
 
-export interface CaseAssertions {
+interface CaseAssertions {
   /** One for each evaluator that scores the case. */
   readonly tags: readonly string[];
   readonly outputs: readonly string[] | undefined;

@@ -1,7 +1,7 @@
 import { isRecord } from "@octavo/protocol";
 
 /** An assertion as promptfoo writes it, with its texts filled in. */
-export interface PromptfooAssertion {
+interface PromptfooAssertion {
   /** Without `not-`. */
   readonly type: string;
   readonly value: unknown;

@@ -7,7 +7,7 @@ import { quoted } from "../place.js";
 import { AssertionCollector, type UnsupportedAssertion } from "./assertion-collector.js";
 import { ConfigFiles } from "./config-files.js";
 import { combinations, fillTemplate, TemplateProblem, type Variables } from "./fill-template.js";
-import { promptMessages, type PromptTemplate, readPrompts } from "./read-prompts.js";
+import { promptMessages, type PromptfooPrompt, readPrompts } from "./read-prompts.js";
 import { type PromptfooTest, readTests } from "./read-tests.js";
 
 /** A promptfoo configuration as cases and evaluators. */
@@ -77,7 +77,7 @@ interface Surroundings {
 
 function testCases(
   id: string,
-  prompt: PromptTemplate,
+  prompt: PromptfooPrompt,
   test: PromptfooTest,
   { files, collector, warnings }: Surroundings,
 ): EvalCase[] {

@@ -7,7 +7,7 @@ import type { EvalCase } from "../../cases/eval-case.js";
 import { evaluatorTable } from "../../evaluators/table.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { FakeJudge } from "../../judges/testing/fake-judge.js";
-import { collect } from "../testing/sources.js";
+import { collected } from "../testing/sources.js";
 import { importPromptfoo, type PromptfooImport } from "./import-promptfoo.js";
 
 let folder = "";
@@ -45,7 +45,7 @@ tests:
     vars: {question: "Where is \\"Paris\\"?", language: [French, German]}
   - vars: {question: "In {{language}}?"}
 `);
-  const cases = await collect(dataset);
+  const cases = await collected(dataset);
   assert.deepEqual(providers, ["openai:gpt-5-mini", "vertex:gemini"]);
   assert.equal(description, "Capitals");
   assert.equal(dataset.size, 6);
@@ -88,7 +88,7 @@ tests:
       - {type: is-json, value: {type: object}}
       - {type: is-refusal}
 `);
-  const [first, second] = await collect(imported.dataset);
+  const [first, second] = await collected(imported.dataset);
   assert.deepEqual(first?.expected.outputs, ["one"], "what must not be said is not expected");
   assert.deepEqual(imported.unsupported, []);
   assert.deepEqual(imported.weights, { "llm-rubric": 3 });
@@ -144,7 +144,7 @@ test("a thousand tests with texts of their own share one evaluator", async () =>
     imported.evaluators.map(({ name, as }) => [name, as]),
     [["contains", "contains"]],
   );
-  const cases = await collect(imported.dataset);
+  const cases = await collected(imported.dataset);
   assert.deepEqual(cases[999]?.expected.outputs, ["999"]);
 });
 
@@ -204,7 +204,7 @@ scenarios:
   - config: [{vars: {tone: loudly}}, {vars: {tone: softly}}]
     tests: [{vars: {word: three}, assert: [{type: contains, value: "{{tone}}"}]}]
 `);
-  const cases = await collect(imported.dataset);
+  const cases = await collected(imported.dataset);
   assert.deepEqual(
     cases.map(({ messages }) => messages[0]?.content),
     ["Say one ", "Say two ", "Say three loudly", "Say three softly"],
@@ -246,7 +246,7 @@ test("files outside the folder, links out of it, code, patterns and templates th
     await assert.rejects(read(`prompts: [${JSON.stringify(prompt)}]\ntests: [{vars: {x: 1}}]\n`), says);
   }
   const reached = await read('prompts: ["{{x.constructor}}{{x.__proto__}}"]\ntests: [{vars: {x: {a: 1}}}]\n');
-  assert.equal((await collect(reached.dataset))[0]?.messages[0]?.content, "", "own parts only");
+  assert.equal((await collected(reached.dataset))[0]?.messages[0]?.content, "", "own parts only");
   await assert.rejects(read("tests: []\n"), /prompts is missing/);
   await assert.rejects(read("prompts: [\n"), /promptfooconfig\.yaml cannot be parsed/);
   await assert.rejects(read("just text\n"), /the configuration must be an object/);

@@ -7,17 +7,17 @@ import { fillDeep } from "./fill-template.js";
 import { isReference } from "./read-tests.js";
 
 /** A prompt's template: a text, or the messages of a chat. */
-export interface PromptTemplate {
+export interface PromptfooPrompt {
   readonly label: string;
   /** Text that is one message of the user, or what messages are made of: a value whose texts are filled in. */
   readonly content: unknown;
 }
 
-export async function readPrompts(value: unknown, files: ConfigFiles): Promise<PromptTemplate[]> {
+export async function readPrompts(value: unknown, files: ConfigFiles): Promise<PromptfooPrompt[]> {
   const given = isReference(value) && !isText(value) ? await files.readReference(value, "prompts") : value;
   const list = Array.isArray(given) ? given : given === undefined ? [] : [given];
   if (list.length === 0) throw files.fail("prompts", "is missing; a configuration needs a prompt");
-  const prompts: PromptTemplate[] = [];
+  const prompts: PromptfooPrompt[] = [];
   for (const [index, prompt] of list.entries()) {
     prompts.push(...(await readPrompt(prompt, `prompts[${index}]`, files)));
   }
@@ -29,7 +29,7 @@ function isText(reference: string): boolean {
   return /\.(txt|md|j2)$/i.test(reference);
 }
 
-async function readPrompt(value: unknown, at: string, files: ConfigFiles): Promise<PromptTemplate[]> {
+async function readPrompt(value: unknown, at: string, files: ConfigFiles): Promise<PromptfooPrompt[]> {
   if (isRecord(value)) {
     const { raw, id, label } = value;
     const inner = raw ?? id;
@@ -63,7 +63,7 @@ function parseChat(text: string): unknown {
 
 /** The messages of a prompt with its texts filled in. */
 export function promptMessages(
-  { content }: PromptTemplate,
+  { content }: PromptfooPrompt,
   fill: (text: string) => string,
   around: { readonly prefix: string; readonly suffix: string },
   files: ConfigFiles,

@@ -19,7 +19,7 @@ export function textSource(text: string, pieceSizes: readonly number[], path = "
   };
 }
 
-export async function collect(dataset: Dataset): Promise<EvalCase[]> {
+export async function collected(dataset: Dataset): Promise<EvalCase[]> {
   const cases: EvalCase[] = [];
   for await (const evalCase of dataset.cases()) cases.push(evalCase);
   return cases;

@@ -32,19 +32,16 @@ export const multipleChoiceEvaluator: EvaluatorEntry = defineEvaluator({
   name: "multiple_choice",
   description: "The output settles on the letter of the right choice.",
   inputs: ["output", "expectedOutput"],
-  output: "pass_fail",
   options: z.strictObject({ choices: z.int().min(2).max(26).default(10) }),
-  create: ({ choices }) => ({
-    score({ case: { expected }, answer }) {
-      const wanted = (expected.outputs ?? []).flatMap(
-        (text) => chosenLetter(text.toUpperCase(), choices) ?? [],
-      );
-      if (wanted.length === 0) return skipped("the expected output is no letter of a choice");
-      const letter = chosenLetter(answer.text, choices);
-      if (letter === undefined) return verdict(false, "the output settles on no letter", { letter: null });
-      return verdict(wanted.includes(letter), `it settles on ${letter}, not ${wanted.join(" or ")}`, {
-        letter,
-      });
-    },
-  }),
+  score({ case: { expected }, answer }, { choices }) {
+    const wanted = (expected.outputs ?? []).flatMap(
+      (text) => chosenLetter(text.toUpperCase(), choices) ?? [],
+    );
+    if (wanted.length === 0) return skipped("the expected output is no letter of a choice");
+    const letter = chosenLetter(answer.text, choices);
+    if (letter === undefined) return verdict(false, "the output settles on no letter", { letter: null });
+    return verdict(wanted.includes(letter), `it settles on ${letter}, not ${wanted.join(" or ")}`, {
+      letter,
+    });
+  },
 });

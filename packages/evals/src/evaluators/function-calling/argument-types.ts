@@ -1,7 +1,7 @@
 import { isRecord } from "@octavo/protocol";
 import type { JsonSchema } from "../../cases/eval-case.js";
 
-export type TypeProblem = { readonly isNested: boolean; readonly message: string };
+type TypeProblem = { readonly isNested: boolean; readonly message: string };
 
 /** The names that function descriptions use for JSON's types, Python's and Java's among them. */
 const typeNames: Readonly<Record<string, (value: unknown) => boolean>> = {

@@ -4,7 +4,7 @@ import { isAccepted, isExactly, isOptional } from "./accepted-values.js";
 import { typeProblem } from "./argument-types.js";
 import { type MadeCall, sameFunction } from "./made-call.js";
 
-export type CallErrorCode =
+type CallErrorCode =
   | "wrong_count"
   | "missing_call"
   | "wrong_function"

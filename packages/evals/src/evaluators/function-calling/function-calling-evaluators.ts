@@ -1,5 +1,5 @@
 import { measured, skipped, verdict } from "../outcomes.js";
-import { defineEvaluator, noOptions, type EvaluatorEntry, type Measured } from "../registry.js";
+import { defineEvaluator, type EvaluatorEntry, type Measured } from "../registry.js";
 import { schemaCheck } from "../json/schema-validator.js";
 import type { CallCheck } from "./check-call.js";
 import { type CallsCheck, checkCalls } from "./check-calls.js";
@@ -21,15 +21,12 @@ function callEvaluator(
     inputs: ["toolCalls", "expectedToolCalls"],
     output,
     passThreshold: 1,
-    options: noOptions,
-    create: () => ({
-      score({ case: { expected, tools }, answer }) {
-        const wanted = expected.toolCalls ?? [];
-        const check = checkCalls(wanted, answer.toolCalls, tools, expected.isOrderFree ?? true);
-        const value = valueOf(check);
-        return value === undefined ? skipped("no call is expected") : measured(value, explained(check));
-      },
-    }),
+    score({ case: { expected, tools }, answer }) {
+      const wanted = expected.toolCalls ?? [];
+      const check = checkCalls(wanted, answer.toolCalls, tools, expected.isOrderFree ?? true);
+      const value = valueOf(check);
+      return value === undefined ? skipped("no call is expected") : measured(value, explained(check));
+    },
   });
 }
 
@@ -108,21 +105,17 @@ export const functionCallingEvaluators: readonly EvaluatorEntry[] = [
     description:
       "Every call is of a tool that was offered, with arguments that its schema allows; no gold is needed.",
     inputs: ["tools", "toolCalls"],
-    output: "pass_fail",
-    options: noOptions,
-    create: () => ({
-      score({ case: { tools }, answer }) {
-        if (answer.toolCalls.length === 0) return skipped("the answer has no tool calls");
-        for (const call of answer.toolCalls) {
-          const made = readCall(call);
-          const tool = tools.find((candidate) => sameFunction(candidate.function.name, made.name));
-          if (tool === undefined) return verdict(false, `there is no tool ${made.name.slice(0, 80)}`);
-          if (made.arguments === undefined) return verdict(false, `${made.name}: ${made.problem}`);
-          const problem = schemaCheck(tool.function.parameters ?? {})(made.arguments);
-          if (problem !== undefined) return verdict(false, `${made.name}: ${problem}`);
-        }
-        return verdict(true);
-      },
-    }),
+    score({ case: { tools }, answer }) {
+      if (answer.toolCalls.length === 0) return skipped("the answer has no tool calls");
+      for (const call of answer.toolCalls) {
+        const made = readCall(call);
+        const tool = tools.find((candidate) => sameFunction(candidate.function.name, made.name));
+        if (tool === undefined) return verdict(false, `there is no tool ${made.name.slice(0, 80)}`);
+        if (made.arguments === undefined) return verdict(false, `${made.name}: ${made.problem}`);
+        const problem = schemaCheck(tool.function.parameters ?? {})(made.arguments);
+        if (problem !== undefined) return verdict(false, `${made.name}: ${problem}`);
+      }
+      return verdict(true);
+    },
   }),
 ];

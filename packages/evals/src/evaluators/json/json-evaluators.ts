@@ -12,22 +12,16 @@ export const jsonEvaluators: readonly EvaluatorEntry[] = [
   defineEvaluator({
     name: "is_json",
     description: "The whole output is one JSON value.",
-    inputs: ["output"],
-    output: "pass_fail",
     options: z.strictObject({ fenced }),
-    create: (options) => ({
-      score({ answer }) {
-        const read = options.fenced ? readFencedJson(answer.text) : readJson(answer.text);
-        return "value" in read ? verdict(true) : verdict(false, `not JSON: ${read.problem}`);
-      },
-    }),
+    score({ answer }, options) {
+      const read = options.fenced ? readFencedJson(answer.text) : readJson(answer.text);
+      return "value" in read ? verdict(true) : verdict(false, `not JSON: ${read.problem}`);
+    },
   }),
   defineEvaluator({
     name: "contains_json",
     description:
       "A JSON object or array stands somewhere in the output, one that a schema allows where it is given.",
-    inputs: ["output"],
-    output: "pass_fail",
     options: z.strictObject({ schema: schemaOption }),
     create({ schema }) {
       const check = schema === undefined ? undefined : schemaCheck(schema);
@@ -45,7 +39,6 @@ export const jsonEvaluators: readonly EvaluatorEntry[] = [
     name: "json_schema",
     description: "The output is JSON that the case's schema, or one given as an option, allows.",
     inputs: ["output", "schema"],
-    output: "pass_fail",
     options: z.strictObject({ schema: schemaOption, fenced }),
     create(options) {
       if (options.schema !== undefined) schemaCheck(options.schema);

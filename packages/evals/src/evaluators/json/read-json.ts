@@ -5,7 +5,7 @@ const maxDepth = 256;
 /** Places at which an output is tried for JSON. */
 const maxAttempts = 64;
 
-export type JsonRead = { readonly value: unknown } | { readonly problem: string };
+type JsonRead = { readonly value: unknown } | { readonly problem: string };
 
 /** A whole text as JSON, with why it is none. */
 export function readJson(text: string): JsonRead {

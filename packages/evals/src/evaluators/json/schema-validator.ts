@@ -12,7 +12,7 @@ const validateTimeoutMs = 500;
 const maxKept = 256;
 
 /** Why a value is not as a schema wants it, or undefined. */
-export type SchemaCheck = (value: unknown) => string | undefined;
+type SchemaCheck = (value: unknown) => string | undefined;
 
 type Compiler = Ajv | Ajv2020;
 type Draft = "2020-12" | "draft-07";

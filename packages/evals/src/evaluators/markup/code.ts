@@ -1,37 +1,28 @@
-/** Names of languages as code blocks write them. */
-const aliases: Readonly<Record<string, string>> = {
-  js: "javascript",
-  mjs: "javascript",
-  jsx: "javascript",
-  node: "javascript",
-  ts: "typescript",
-  tsx: "typescript",
-  py: "python",
-  python3: "python",
-  rb: "ruby",
-  rs: "rust",
-  sh: "bash",
-  shell: "bash",
-  zsh: "bash",
-  console: "bash",
-  yml: "yaml",
-  "c++": "cpp",
-  cxx: "cpp",
-  "c#": "csharp",
-  cs: "csharp",
-  golang: "go",
-  kt: "kotlin",
-  md: "markdown",
-  postgres: "sql",
-  postgresql: "sql",
-  mysql: "sql",
-};
+/** Languages by the other names that code blocks give them. */
+const aliases = {
+  javascript: "js mjs jsx node",
+  typescript: "ts tsx",
+  python: "py python3",
+  ruby: "rb",
+  rust: "rs",
+  bash: "sh shell zsh console",
+  yaml: "yml",
+  cpp: "c++ cxx",
+  csharp: "c# cs",
+  go: "golang",
+  kotlin: "kt",
+  markdown: "md",
+  sql: "postgres postgresql mysql",
+} as const;
+
+const languageOf: ReadonlyMap<string, string> = new Map(
+  Object.entries(aliases).flatMap(([language, names]) =>
+    names.split(" ").map((name) => [name, language] as const),
+  ),
+);
 
 export function sameLanguage(a: string, b: string): boolean {
-  const name = (language: string): string => {
-    const lower = language.toLowerCase();
-    return Object.hasOwn(aliases, lower) ? aliases[lower]! : lower;
-  };
+  const name = (language: string): string => languageOf.get(language.toLowerCase()) ?? language.toLowerCase();
   return name(a) === name(b);
 }
 

@@ -26,7 +26,6 @@ export const numericEvaluators: readonly EvaluatorEntry[] = [
     name: "numeric_match",
     description: "A number of the output is the expected one within a tolerance; units are converted.",
     inputs: ["output", "expectedOutput"],
-    output: "pass_fail",
     options,
     create: ({ value, absolute, relative, pick, decimal, requireUnit }) => ({
       inputs: value === undefined ? ["output", "expectedOutput"] : ["output"],

@@ -1,4 +1,4 @@
-export interface Unit {
+interface Unit {
   readonly dimension: string;
   /** How many of the dimension's base unit one of it is. */
   readonly factor: number;

@@ -3,7 +3,7 @@ import { countNgrams, splitAtSpace } from "./ngrams.js";
 const maxOrder = 4;
 
 /** Sums over segments, of which BLEU is a function: of each order the clipped matches and all n-grams, and the lengths. */
-export interface BleuCounts {
+interface BleuCounts {
   readonly matched: readonly number[];
   readonly total: readonly number[];
   readonly outputLength: number;

@@ -14,7 +14,7 @@ const punctuation = new Set("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
 type OrderCounts = readonly [output: number, reference: number, matched: number];
 
 /** Of each order, characters first. */
-export type ChrfCounts = readonly OrderCounts[];
+type ChrfCounts = readonly OrderCounts[];
 
 /** Words with a leading or trailing mark apart from them. */
 function words(text: string): string[] {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Sample } from "../evaluator.js";
 import { measured } from "../outcomes.js";
-import { defineEvaluator, noOptions, type EvaluatorEntry } from "../registry.js";
+import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
 import { bleu, bleuCounts } from "./bleu.js";
 import { chrf, chrfCounts } from "./chrf.js";
 import { type Rouge, rougeL, rougeLsum, rougeN } from "./rouge.js";
@@ -21,13 +21,11 @@ function rougeEvaluator(
     inputs,
     output: "score",
     options: z.strictObject({ measure: z.enum(["f", "precision", "recall"]).default("f") }),
-    create: ({ measure }) => ({
-      score(sample) {
-        const all = referencesOf(sample).map((reference) => rouge(sample.answer.text, reference));
-        const best = all.reduce((a, b) => (b.f > a.f ? b : a));
-        return measured(best[measure], { details: { ...best } });
-      },
-    }),
+    score(sample, { measure }) {
+      const all = referencesOf(sample).map((reference) => rouge(sample.answer.text, reference));
+      const best = all.reduce((a, b) => (b.f > a.f ? b : a));
+      return measured(best[measure], { details: { ...best } });
+    },
   });
 }
 
@@ -40,13 +38,11 @@ export const overlapEvaluators: readonly EvaluatorEntry[] = [
     inputs,
     output: "score",
     options: z.strictObject({ ignoreCase: z.boolean().default(false) }),
-    create: ({ ignoreCase }) => ({
-      score(sample) {
-        const counts = bleuCounts(sample.answer.text, referencesOf(sample), ignoreCase);
-        // sums of these give the corpus's BLEU, which is no mean of sentences
-        return measured(bleu(counts, true), { details: { ...counts } });
-      },
-    }),
+    score(sample, { ignoreCase }) {
+      const counts = bleuCounts(sample.answer.text, referencesOf(sample), ignoreCase);
+      // sums of these give the corpus's BLEU, which is no mean of sentences
+      return measured(bleu(counts, true), { details: { ...counts } });
+    },
   }),
   rougeEvaluator(
     "rouge_1",
@@ -74,10 +70,7 @@ export const overlapEvaluators: readonly EvaluatorEntry[] = [
       "Runs of one to six characters in common with the nearest expected output: chrF as sacreBLEU computes it.",
     inputs,
     output: "score",
-    options: noOptions,
-    create: () => ({
-      score: (sample) => measured(chrf(chrfCounts(sample.answer.text, referencesOf(sample), 0))),
-    }),
+    score: (sample) => measured(chrf(chrfCounts(sample.answer.text, referencesOf(sample), 0))),
   }),
   defineEvaluator({
     name: "chrf_plus_plus_score",
@@ -85,9 +78,6 @@ export const overlapEvaluators: readonly EvaluatorEntry[] = [
       "Characters, words and pairs of words in common with the nearest expected output: chrF++ as sacreBLEU computes it.",
     inputs,
     output: "score",
-    options: noOptions,
-    create: () => ({
-      score: (sample) => measured(chrf(chrfCounts(sample.answer.text, referencesOf(sample), 2))),
-    }),
+    score: (sample) => measured(chrf(chrfCounts(sample.answer.text, referencesOf(sample), 2))),
   }),
 ];

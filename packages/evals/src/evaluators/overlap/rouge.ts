@@ -13,7 +13,7 @@ export interface Rouge {
 }
 
 /** Runs of a to z and digits in lower case: rouge-score's tokens, without its stemmer. */
-export function rougeTokens(text: string): string[] {
+function rougeTokens(text: string): string[] {
   return text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
 }
 

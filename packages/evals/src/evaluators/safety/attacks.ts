@@ -1,4 +1,4 @@
-import type { Detector } from "./detector.js";
+import type { PatternDetector } from "./detector.js";
 
 /**
  * Text as patterns of attacks read it: compatibility forms and look-alike spaces folded, invisible characters gone, since
@@ -12,7 +12,7 @@ export function unmasked(text: string): string {
 }
 
 /** Ways in which a text tries to give a model orders. A list of patterns finds what is known: it does not protect. */
-export const promptInjectionDetectors: readonly Detector[] = [
+export const promptInjectionDetectors: readonly PatternDetector[] = [
   {
     kind: "override",
     pattern:
@@ -61,7 +61,7 @@ export const promptInjectionDetectors: readonly Detector[] = [
 ];
 
 /** Commands and queries that end another's string, and scripts, in what a model writes for a database, a shell or a page. */
-export const codeInjectionDetectors: readonly Detector[] = [
+export const codeInjectionDetectors: readonly PatternDetector[] = [
   {
     kind: "sql",
     pattern:

@@ -7,7 +7,7 @@ import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
  * Something that a pattern finds and a check confirms. Patterns are global and bounded on every side, so that a scan takes
  * time linear in the text: no quantifier without an upper limit where a match can begin anywhere.
  */
-export interface Detector {
+export interface PatternDetector {
   /** Of the kind of thing, in snake_case. */
   readonly kind: string;
   readonly pattern: RegExp;
@@ -15,7 +15,7 @@ export interface Detector {
   readonly confirms?: (match: string, around: string) => boolean;
 }
 
-export interface Finding {
+interface Finding {
   readonly kind: string;
   readonly start: number;
   readonly end: number;
@@ -27,7 +27,7 @@ const aroundCharacters = 48;
 const maxFindings = 1000;
 
 /** What the detectors find, first detectors first; what overlaps an earlier finding is the same thing. */
-export function detect(text: string, detectors: readonly Detector[]): Finding[] {
+function detect(text: string, detectors: readonly PatternDetector[]): Finding[] {
   const findings: Finding[] = [];
   const isTaken = new Uint8Array(text.length);
   for (const { kind, pattern, confirms } of detectors) {
@@ -45,7 +45,7 @@ export function detect(text: string, detectors: readonly Detector[]): Finding[] 
   return findings;
 }
 
-export type TextKind = "output" | "input" | "context";
+type TextKind = "output" | "input" | "context";
 
 const textsOf: Readonly<Record<TextKind, (sample: Sample) => string>> = {
   output: ({ answer }) => [answer.text, ...answer.toolCalls.map((call) => call.arguments)].join("\n"),
@@ -61,7 +61,7 @@ const textsOf: Readonly<Record<TextKind, (sample: Sample) => string>> = {
 export function detectorEvaluator(
   name: string,
   description: string,
-  detectors: readonly Detector[],
+  detectors: readonly PatternDetector[],
   readDefault: TextKind = "output",
   prepare: (text: string) => string = (text) => text,
 ): EvaluatorEntry {
@@ -71,7 +71,6 @@ export function detectorEvaluator(
     name,
     description,
     inputs: inputsOf(readDefault),
-    output: "pass_fail",
     options: z.strictObject({
       read: z.enum(["output", "input", "context"]).default(readDefault),
       kinds: z.array(z.enum(kinds)).min(1).default(kinds),

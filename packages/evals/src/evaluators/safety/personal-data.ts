@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { isGermanTaxId, isIban, isLuhn, isRoutingNumber, isSocialSecurityNumber } from "./checksums.js";
-import type { Detector } from "./detector.js";
+import type { PatternDetector } from "./detector.js";
 
 const digitsOf = (text: string): string => text.replaceAll(/\D/g, "");
 
@@ -16,7 +16,7 @@ const saysBirth = says(/\b(?:born|birth|dob|geboren|geburts)/i);
 const saysRouting = says(/\b(?:routing|aba|rtn)\b/i);
 
 /** Personal data that can be told by its form, most specific first. Names and addresses need a judge or a model. */
-export const personalDataDetectors: readonly Detector[] = [
+export const personalDataDetectors: readonly PatternDetector[] = [
   {
     kind: "email",
     pattern:

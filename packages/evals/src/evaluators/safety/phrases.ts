@@ -1,4 +1,4 @@
-import type { Detector } from "./detector.js";
+import type { PatternDetector } from "./detector.js";
 
 const cannot =
   "(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|will not|(?:am|are) (?:unable|not able|not allowed|not permitted) to|must decline to|have to decline to|refuse to|am not going to)";
@@ -7,7 +7,7 @@ const cannot =
  * Openings and phrases of refusals. Patterns agree with people on plain refusals and little beyond them: what a text
  * gives away after a refusal, or withholds without one, is a judge's to say.
  */
-export const refusalDetectors: readonly Detector[] = [
+export const refusalDetectors: readonly PatternDetector[] = [
   {
     kind: "refusal",
     pattern: new RegExp(
@@ -32,7 +32,7 @@ export const refusalDetectors: readonly Detector[] = [
   },
 ];
 
-export const apologyDetectors: readonly Detector[] = [
+export const apologyDetectors: readonly PatternDetector[] = [
   {
     kind: "apology",
     pattern:
@@ -45,7 +45,7 @@ export const apologyDetectors: readonly Detector[] = [
   },
 ];
 
-export const selfReferenceDetectors: readonly Detector[] = [
+export const selfReferenceDetectors: readonly PatternDetector[] = [
   {
     kind: "self_reference",
     pattern:

@@ -1,4 +1,4 @@
-import type { Detector } from "./detector.js";
+import type { PatternDetector } from "./detector.js";
 
 /** Values that stand for a secret in examples. */
 const placeholder =
@@ -7,7 +7,7 @@ const placeholder =
 const isReal = (match: string): boolean => !placeholder.test(match);
 
 /** Shannon's entropy of the characters, in bits each. */
-export function bitsPerCharacter(text: string): number {
+function bitsPerCharacter(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
   let bits = 0;
@@ -16,7 +16,7 @@ export function bitsPerCharacter(text: string): number {
 }
 
 /** Keys and tokens by the prefixes that their issuers give them so that they can be found, then by what is said of them. */
-export const secretDetectors: readonly Detector[] = [
+export const secretDetectors: readonly PatternDetector[] = [
   {
     kind: "private_key",
     pattern: /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { skipped, verdict } from "../outcomes.js";
-import { defineEvaluator, noOptions, type EvaluatorEntry } from "../registry.js";
+import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
 
 const inputs = ["serving"] as const;
 const maxMs = z.number().positive();
@@ -11,58 +11,45 @@ export const servingEvaluators: readonly EvaluatorEntry[] = [
     name: "latency_below",
     description: "The whole answer came within so many milliseconds of when it was due.",
     inputs,
-    output: "pass_fail",
     options: z.strictObject({ maxMs }),
-    create: (options) => ({
-      score({ answer: { timing } }) {
-        const waitedMs = timing.sentEpochMs - timing.scheduledEpochMs;
-        const totalMs = waitedMs + timing.durationMs;
-        return verdict(totalMs <= options.maxMs, `it took ${Math.round(totalMs)} ms`, { totalMs });
-      },
-    }),
+    score({ answer: { timing } }, options) {
+      const waitedMs = timing.sentEpochMs - timing.scheduledEpochMs;
+      const totalMs = waitedMs + timing.durationMs;
+      return verdict(totalMs <= options.maxMs, `it took ${Math.round(totalMs)} ms`, { totalMs });
+    },
   }),
   defineEvaluator({
     name: "first_token_below",
     description: "The first piece of a streamed answer came within so many milliseconds of when it was due.",
     inputs,
-    output: "pass_fail",
     options: z.strictObject({ maxMs }),
-    create: (options) => ({
-      score({ answer: { timing } }) {
-        const [firstMs] = timing.pieceMs;
-        if (firstMs === undefined) return skipped("the answer was not streamed");
-        const totalMs = timing.sentEpochMs - timing.scheduledEpochMs + firstMs;
-        return verdict(totalMs <= options.maxMs, `it took ${Math.round(totalMs)} ms`, { totalMs });
-      },
-    }),
+    score({ answer: { timing } }, options) {
+      const [firstMs] = timing.pieceMs;
+      if (firstMs === undefined) return skipped("the answer was not streamed");
+      const totalMs = timing.sentEpochMs - timing.scheduledEpochMs + firstMs;
+      return verdict(totalMs <= options.maxMs, `it took ${Math.round(totalMs)} ms`, { totalMs });
+    },
   }),
   defineEvaluator({
     name: "completion_tokens_below",
     description: "The answer has at most so many tokens.",
     inputs,
-    output: "pass_fail",
     options: z.strictObject({ maxTokens: z.int().positive() }),
-    create: ({ maxTokens }) => ({
-      score({ answer: { usage } }) {
-        const { completionTokens } = usage;
-        if (completionTokens === undefined) return skipped("the server gave no token counts");
-        return verdict(completionTokens <= maxTokens, `it has ${completionTokens} tokens`, {
-          completionTokens,
-        });
-      },
-    }),
+    score({ answer: { usage } }, { maxTokens }) {
+      const { completionTokens } = usage;
+      if (completionTokens === undefined) return skipped("the server gave no token counts");
+      return verdict(completionTokens <= maxTokens, `it has ${completionTokens} tokens`, {
+        completionTokens,
+      });
+    },
   }),
   defineEvaluator({
     name: "not_truncated",
     description: "The answer ended by itself, not at its token limit.",
     inputs,
-    output: "pass_fail",
-    options: noOptions,
-    create: () => ({
-      score({ answer: { finishReason } }) {
-        if (finishReason === undefined) return skipped("the server gave no finish reason");
-        return verdict(finishReason !== "length", "it was cut off at its token limit", { finishReason });
-      },
-    }),
+    score({ answer: { finishReason } }) {
+      if (finishReason === undefined) return skipped("the server gave no finish reason");
+      return verdict(finishReason !== "length", "it was cut off at its token limit", { finishReason });
+    },
   }),
 ];

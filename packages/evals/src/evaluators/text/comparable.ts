@@ -9,14 +9,14 @@ export const comparisonOptions = {
   ignorePunctuation: z.boolean().default(false),
 };
 
-export interface Comparison {
+export interface TextComparison {
   readonly ignoreCase: boolean;
   readonly collapseSpace: boolean;
   readonly ignorePunctuation: boolean;
 }
 
 /** NFC first: two spellings of one character are one character. */
-export function comparable(text: string, how: Comparison): string {
+export function comparable(text: string, how: TextComparison): string {
   let result = text.normalize("NFC");
   if (how.ignoreCase) result = result.toLowerCase();
   if (how.ignorePunctuation) result = result.replaceAll(/\p{P}/gu, "");

@@ -1,4 +1,4 @@
-export interface FencedBlock {
+interface FencedBlock {
   /** In lower case; empty where none is given. */
   readonly language: string;
   readonly code: string;

@@ -16,7 +16,6 @@ function matcher(
     name,
     description,
     inputs: ["output", "expectedOutput"],
-    output: "pass_fail",
     options: z.strictObject({ ...comparisonOptions, ...wantedOptions }),
     create(options) {
       const wanted = wantedTexts(options);

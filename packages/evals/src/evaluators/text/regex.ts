@@ -23,8 +23,6 @@ const options = z.strictObject({
 export const regexEvaluator: EvaluatorEntry = defineEvaluator({
   name: "regex",
   description: "A regular expression matches the output.",
-  inputs: ["output"],
-  output: "pass_fail",
   options,
   create({ pattern, flags, full, timeoutMs }) {
     const expression = compile(full ? `^(?:${pattern})$` : pattern, flags);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { measured, verdict } from "../outcomes.js";
-import { defineEvaluator, noOptions, type EvaluatorEntry } from "../registry.js";
+import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
 import { comparable, comparisonOptions, quote, wantedOptions, wantedTexts } from "./comparable.js";
 import { similarity } from "./edit-distance.js";
 import { sentencesOf } from "./sentences.js";
@@ -39,21 +39,14 @@ export const shapeEvaluators: readonly EvaluatorEntry[] = [
   defineEvaluator({
     name: "one_line",
     description: "The output is a single line, not empty.",
-    inputs: ["output"],
-    output: "pass_fail",
-    options: noOptions,
-    create: () => ({
-      score({ answer }) {
-        const lines = counts.lines(answer.text);
-        return verdict(lines === 1, `it has ${lines} lines`);
-      },
-    }),
+    score({ answer }) {
+      const lines = counts.lines(answer.text);
+      return verdict(lines === 1, `it has ${lines} lines`);
+    },
   }),
   defineEvaluator({
     name: "length_between",
     description: "The output's length in characters, words, sentences or lines is within bounds.",
-    inputs: ["output"],
-    output: "pass_fail",
     options: z
       .strictObject({
         unit: z.enum(["characters", "words", "sentences", "lines"]).default("characters"),
@@ -61,28 +54,18 @@ export const shapeEvaluators: readonly EvaluatorEntry[] = [
         max: z.int().nonnegative().optional(),
       })
       .refine(({ min, max }) => max === undefined || max >= min, "max: expected at least `min`"),
-    create: ({ unit, min, max = Infinity }) => ({
-      score({ answer }) {
-        const length = counts[unit](answer.text);
-        const reason = `it has ${length} ${unit}, not ${max === Infinity ? `at least ${min}` : `${min} to ${max}`}`;
-        return verdict(length >= min && length <= max, reason, { length });
-      },
-    }),
+    score({ answer }, { unit, min, max = Infinity }) {
+      const length = counts[unit](answer.text);
+      const reason = `it has ${length} ${unit}, not ${max === Infinity ? `at least ${min}` : `${min} to ${max}`}`;
+      return verdict(length >= min && length <= max, reason, { length });
+    },
   }),
   defineEvaluator({
     name: "is_email",
     description: "The output is one email address.",
-    inputs: ["output"],
-    output: "pass_fail",
-    options: noOptions,
-    create: () => ({
-      score({ answer }) {
-        const text = answer.text.trim();
-        return verdict(
-          text.length <= 254 && emailPattern.test(text),
-          `${quote(text)} is not an email address`,
-        );
-      },
-    }),
+    score({ answer }) {
+      const text = answer.text.trim();
+      return verdict(text.length <= 254 && emailPattern.test(text), `${quote(text)} is not an email address`);
+    },
   }),
 ];

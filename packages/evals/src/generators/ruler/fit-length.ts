@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 /** Tokens of a text, as the model under test counts them. */
 export type CountTokens = (text: string) => number | Promise<number>;
 
-export interface Fitted {
+interface Fitted {
   readonly size: number;
   readonly prompt: string;
   readonly promptTokens: number;

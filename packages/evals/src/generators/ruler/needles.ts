@@ -27,51 +27,18 @@ interface Needle {
   readonly value: string;
 }
 
+const one = { key: "word", value: "number", numKeys: 1, numValues: 1, numQueries: 1 } as const;
+
 /** RULER's `niah` configurations: what is hidden, in what, and how much of it is asked for. */
 const settings = {
-  niah_single_1: { haystack: "noise", key: "word", value: "number", numKeys: 1, numValues: 1, numQueries: 1 },
-  niah_single_2: { haystack: "text", key: "word", value: "number", numKeys: 1, numValues: 1, numQueries: 1 },
-  niah_single_3: { haystack: "text", key: "word", value: "uuid", numKeys: 1, numValues: 1, numQueries: 1 },
-  niah_multikey_1: {
-    haystack: "text",
-    key: "word",
-    value: "number",
-    numKeys: 4,
-    numValues: 1,
-    numQueries: 1,
-  },
-  niah_multikey_2: {
-    haystack: "needles",
-    key: "word",
-    value: "number",
-    numKeys: 1,
-    numValues: 1,
-    numQueries: 1,
-  },
-  niah_multikey_3: {
-    haystack: "needles",
-    key: "uuid",
-    value: "uuid",
-    numKeys: 1,
-    numValues: 1,
-    numQueries: 1,
-  },
-  niah_multivalue: {
-    haystack: "text",
-    key: "word",
-    value: "number",
-    numKeys: 1,
-    numValues: 4,
-    numQueries: 1,
-  },
-  niah_multiquery: {
-    haystack: "text",
-    key: "word",
-    value: "number",
-    numKeys: 4,
-    numValues: 1,
-    numQueries: 4,
-  },
+  niah_single_1: { ...one, haystack: "noise" },
+  niah_single_2: { ...one, haystack: "text" },
+  niah_single_3: { ...one, haystack: "text", value: "uuid" },
+  niah_multikey_1: { ...one, haystack: "text", numKeys: 4 },
+  niah_multikey_2: { ...one, haystack: "needles" },
+  niah_multikey_3: { ...one, haystack: "needles", key: "uuid", value: "uuid" },
+  niah_multivalue: { ...one, haystack: "text", numValues: 4 },
+  niah_multiquery: { ...one, haystack: "text", numKeys: 4, numQueries: 4 },
 } as const satisfies Partial<Record<RulerTask["name"], NeedleSettings>>;
 
 export const needleTasks: readonly RulerTask[] = (Object.keys(settings) as (keyof typeof settings)[]).map(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
 import type { EvalCase } from "../../cases/eval-case.js";
-import { collect } from "../../datasets/testing/sources.js";
+import { collected } from "../../datasets/testing/sources.js";
 import { evaluatorTable } from "../../evaluators/table.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { fitLength } from "./fit-length.js";
@@ -23,7 +23,7 @@ const questions = Array.from({ length: 60 }, (_, index) => ({
 }));
 
 const read = (options: Partial<RulerOptions>): Promise<EvalCase[]> =>
-  collect(
+  collected(
     rulerDataset({ lengthsTokens: [2048], count: 2, seed: 1, countTokens, text, questions, ...options }),
   );
 const only = async (task: RulerTaskName, lengthTokens = 2048): Promise<EvalCase> => {
@@ -189,7 +189,7 @@ test("lengths that are too short, unknown tasks and missing texts are refused", 
   );
   const plain = rulerDataset({ lengthsTokens: [4096], count: 1, seed: 1, countTokens });
   assert.deepEqual(
-    new Set((await collect(plain)).map(({ tags }) => tags[1])),
+    new Set((await collected(plain)).map(({ tags }) => tags[1])),
     new Set(["niah_single_1", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe"]),
   );
   assert.equal(rulerTaskNames.length, 13);

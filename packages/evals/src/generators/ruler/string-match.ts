@@ -20,14 +20,12 @@ export const stringMatchEvaluator: EvaluatorEntry = defineEvaluator({
   output: "score",
   passThreshold: 1,
   options: z.strictObject({ match: z.enum(["all", "part"]).optional() }),
-  create: (options) => ({
-    score({ case: { expected, metadata }, answer }) {
-      const references = generatedReferences(metadata["references"]) ?? expected.outputs ?? [];
-      const match = options.match ?? (metadata["match"] === "all" ? "all" : "part");
-      const value = stringMatch(answer.text, references, match);
-      return { status: "scored", value, details: { references: references.length, match } };
-    },
-  }),
+  score({ case: { expected, metadata }, answer }, options) {
+    const references = generatedReferences(metadata["references"]) ?? expected.outputs ?? [];
+    const match = options.match ?? (metadata["match"] === "all" ? "all" : "part");
+    const value = stringMatch(answer.text, references, match);
+    return { status: "scored", value, details: { references: references.length, match } };
+  },
 });
 
 function generatedReferences(value: unknown): readonly string[] | undefined {

@@ -14,21 +14,21 @@ interface RubricBase {
 }
 
 /** A question with two answers. */
-export interface PassFailRubric extends RubricBase {
+interface PassFailRubric extends RubricBase {
   readonly output: "pass_fail";
   readonly pass: string;
   readonly fail: string;
 }
 
 /** A quality in five grades: 1 stands for 0, 5 for 1. With probabilities of grades the score is their mean. */
-export interface ScaleRubric extends RubricBase {
+interface ScaleRubric extends RubricBase {
   readonly output: "score";
   readonly best: string;
   readonly worst: string;
 }
 
 /** One of several labels. */
-export interface ChoiceRubric extends RubricBase {
+interface ChoiceRubric extends RubricBase {
   readonly output: "choice";
   readonly question: string;
   readonly labels: readonly RubricLabel[];
@@ -53,4 +53,34 @@ export function frequencies(meanings: {
     { label: "rarely", meaning: "hardly ever", value: 0.25 },
     { label: "never", meaning: meanings.never, value: 0 },
   ];
+}
+
+/** What rows show; a `?` marks what is shown where the sample has it. */
+type Shown = readonly (ShownInput | `${ShownInput}?`)[];
+type Rows<Row extends Rubric> = Readonly<
+  Record<string, Omit<Row, "name" | "output" | "inputs" | "alsoShown">>
+>;
+
+function rowsOf<Row extends Rubric>(output: Row["output"], shown: Shown, rows: Rows<Row>): readonly Row[] {
+  const inputs = shown.filter((input) => !input.endsWith("?"));
+  const alsoShown = shown.filter((input) => input.endsWith("?")).map((input) => input.slice(0, -1));
+  return Object.entries(rows).map(
+    ([name, row]) =>
+      ({ name, inputs, ...(alsoShown.length > 0 && { alsoShown }), output, ...row }) as unknown as Row,
+  );
+}
+
+/** Rubrics of two answers over the same inputs, by name. */
+export function passFail(shown: Shown, rows: Rows<PassFailRubric>): readonly Rubric[] {
+  return rowsOf<PassFailRubric>("pass_fail", shown, rows);
+}
+
+/** Rubrics in five grades. */
+export function graded(shown: Shown, rows: Rows<ScaleRubric>): readonly Rubric[] {
+  return rowsOf<ScaleRubric>("score", shown, rows);
+}
+
+/** Rubrics with labels of their own. */
+export function labelled(shown: Shown, rows: Rows<ChoiceRubric>): readonly Rubric[] {
+  return rowsOf<ChoiceRubric>("choice", shown, rows);
 }

@@ -1,9 +1,8 @@
+import { clip, escapeHtml, formatDuration, formatValue, shorten, significant } from "@octavo/report";
 import type { Score } from "../../evaluators/evaluator.js";
 import type { CaseRow, ScoredAnswer } from "../../run/case-row.js";
-import { formatDuration, formatValue, significant } from "../format.js";
 import { answerText, type CaseState, caseState, caseStates } from "../case-state.js";
-import { diffHtml } from "../html/diff.js";
-import { clip, escapeHtml, shorten } from "../html/escape.js";
+import { diffHtml } from "../word-diff.js";
 
 const mostCharacters = 4000;
 

@@ -1,3 +1,16 @@
+import {
+  clip,
+  drawChart,
+  escapeHtml,
+  formatInterval,
+  formatP,
+  formatValue,
+  intervalChart,
+  shorten,
+  significant,
+  table,
+  ratingBadge,
+} from "@octavo/report";
 import type {
   Advice,
   CheckResult,
@@ -6,12 +19,7 @@ import type {
   RuleOfThumb,
   SampleSize,
 } from "../../checks/check.js";
-import { drawFigure } from "../charts/figure.js";
-import { intervalChart } from "../charts/interval-chart.js";
-import { formatInterval, formatP, formatValue, significant } from "../format.js";
-import { diffHtml } from "../html/diff.js";
-import { table, verdictBadge } from "../html/elements.js";
-import { clip, escapeHtml, shorten } from "../html/escape.js";
+import { diffHtml } from "../word-diff.js";
 
 const mostHypotheses = 100;
 const mostMoved = 50;
@@ -21,10 +29,10 @@ const mostCharacters = 2000;
 export function checkSection(result: CheckResult, question: string | undefined): string {
   const id = `check-${result.check}`;
   return (
-    `<section class="check" id="${escapeHtml(id)}" aria-labelledby="${escapeHtml(id)}-title"><div class="heading"><h3 id="${escapeHtml(id)}-title">${escapeHtml(result.check)}</h3>${verdictBadge(result.verdict)}</div>` +
+    `<section class="check" id="${escapeHtml(id)}" aria-labelledby="${escapeHtml(id)}-title"><div class="heading"><h3 id="${escapeHtml(id)}-title">${escapeHtml(result.check)}</h3>${ratingBadge(result.verdict)}</div>` +
     (question === undefined ? "" : `<p class="question">${escapeHtml(question)}</p>`) +
     `<p class="summary">${escapeHtml(result.summary)}</p>${adviceList(result.advice)}` +
-    `<div class="charts">${hypothesisCharts(result.hypotheses)}${result.figures.map(drawFigure).join("")}</div>` +
+    `<div class="charts">${hypothesisCharts(result.hypotheses)}${result.figures.map(drawChart).join("")}</div>` +
     `${hypothesisTable(result.hypotheses)}${sampleSize(result.sampleSize)}${ruleOfThumb(result.ruleOfThumb)}${movedCases(result.movedCases)}${notes(result.notes)}</section>`
   );
 }
@@ -47,7 +55,7 @@ function hypothesisCharts(hypotheses: readonly Hypothesis[]): string {
               },
             ],
       );
-      return rows.length === 0 ? "" : intervalChart({ kind: "intervals", title: "What decides", unit, rows });
+      return rows.length === 0 ? "" : intervalChart({ title: "What decides", unit, rows });
     })
     .join("");
 }
@@ -61,7 +69,7 @@ function hypothesisTable(hypotheses: readonly Hypothesis[]): string {
       .slice(0, mostHypotheses)
       .map((row) => [
         row.name,
-        { html: verdictBadge(row.verdict) },
+        { html: ratingBadge(row.verdict) },
         formatValue(row.estimate, row.unit),
         formatInterval(row.interval, row.unit),
         formatValue(row.confidence, "share"),

@@ -1,8 +1,12 @@
+import {
+  formatInterval,
+  formatValue,
+  intervalChart,
+  reliabilityCurve,
+  significant,
+  table,
+} from "@octavo/report";
 import type { Estimate } from "@octavo/statistics";
-import { intervalChart } from "../charts/interval-chart.js";
-import { reliabilityCurve } from "../charts/reliability-curve.js";
-import { formatInterval, formatValue, significant } from "../format.js";
-import { table } from "../html/elements.js";
 import type { EvalReport, EvaluatorSummary, ReportCalibration } from "../report.js";
 
 /** Pass rates by evaluator and target. */
@@ -17,15 +21,11 @@ export function evaluatorSection(evaluators: readonly EvaluatorSummary[]): strin
             label: targets.size > 1 ? `${evaluator} \u00b7 ${target}` : evaluator,
             estimate: passRate.estimate,
             interval: passRate.interval,
-            margin: undefined,
-            verdict: "inconclusive" as const,
           },
         ],
   );
   return (
-    (rows.length === 0
-      ? ""
-      : `<div class="neutral">${intervalChart({ kind: "intervals", title: "Pass rates", unit: "share", rows })}</div>`) +
+    (rows.length === 0 ? "" : intervalChart({ title: "Pass rates", unit: "share", rows })) +
     table(
       "Scores by evaluator; the judged ones count what the judge could not tell apart",
       ["evaluator", "target", "pass rate", "interval", "mean score", "scored", "skipped", "could not tell"],
@@ -95,7 +95,11 @@ function cascadeTable(cascades: EvalReport["cascades"] = []): string {
 
 function calibrationTables(calibrations: readonly ReportCalibration[]): string {
   if (calibrations.length === 0) return "";
-  const curves = calibrations.filter(({ bins }) => bins.length > 0).map(reliabilityCurve);
+  const curves = calibrations
+    .filter(({ bins }) => bins.length > 0)
+    .map(({ evaluator, judge, bins }) =>
+      reliabilityCurve({ title: `${evaluator}, judged by ${judge}`, xLabel: "the judge's P(pass)", bins }),
+    );
   return (
     `<div class="curves">${curves.join("")}</div>` +
     table(

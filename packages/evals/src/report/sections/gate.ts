@@ -1,7 +1,5 @@
+import { escapeHtml, formatInterval, formatValue, table, ratingBadge } from "@octavo/report";
 import type { GateItem, GateResult } from "../../gate/gate-result.js";
-import { formatInterval, formatValue } from "../format.js";
-import { table, verdictBadge } from "../html/elements.js";
-import { escapeHtml } from "../html/escape.js";
 
 const dimensionNames: Readonly<Record<GateItem["dimension"], string>> = {
   latency: "Latency",
@@ -23,7 +21,7 @@ export function gateSection(gate: GateResult): string {
         {
           html: `<code>${escapeHtml(item.expectation)}</code><small>${escapeHtml(dimensionNames[item.dimension])}</small>`,
         },
-        { html: verdictBadge(item.verdict) },
+        { html: ratingBadge(item.verdict) },
         formatValue(item.estimate, item.unit),
         formatInterval(item.interval, item.unit),
         String(item.numObservations),
@@ -36,6 +34,6 @@ export function gateSection(gate: GateResult): string {
   const list =
     checks.length === 0
       ? ""
-      : `<p>Serving checks: ${checks.map(({ expectation, verdict, onFail }) => `<a href="#check-${escapeHtml(expectation)}">${escapeHtml(expectation)}</a> ${verdictBadge(verdict)}${onFail === "warn" ? " (warns)" : ""}`).join(", ")}</p>`;
+      : `<p>Serving checks: ${checks.map(({ expectation, verdict, onFail }) => `<a href="#check-${escapeHtml(expectation)}">${escapeHtml(expectation)}</a> ${ratingBadge(verdict)}${onFail === "warn" ? " (warns)" : ""}`).join(", ")}</p>`;
   return `<p>${escapeHtml(gate.summary)} Exit code ${gate.exitCode}.</p>${gate.items.length > checks.length ? assertions : ""}${list}`;
 }

@@ -1,6 +1,4 @@
-import { formatDuration, significant } from "../format.js";
-import { verdictBadge } from "../html/elements.js";
-import { escapeHtml } from "../html/escape.js";
+import { escapeHtml, formatDuration, significant, ratingBadge } from "@octavo/report";
 import { type EvalReport, verdictOf } from "../report.js";
 
 const headlines = {
@@ -56,7 +54,7 @@ function facts(report: EvalReport): string {
 export function overview({ checks }: EvalReport): string {
   const cards = checks.map(
     ({ check, verdict, summary }) =>
-      `<li class="card ${verdict}"><a href="#check-${escapeHtml(check)}"><b>${escapeHtml(check)}</b>${verdictBadge(verdict)}<span>${escapeHtml(summary)}</span></a></li>`,
+      `<li class="card ${verdict}"><a href="#check-${escapeHtml(check)}"><b>${escapeHtml(check)}</b>${ratingBadge(verdict)}<span>${escapeHtml(summary)}</span></a></li>`,
   );
   return cards.length === 0 ? "" : `<ul class="cards">${cards.join("")}</ul>`;
 }

@@ -1,11 +1,6 @@
 import type { Answer } from "../../answers/answer.js";
-import {
-  type CheckName,
-  type CheckResult,
-  checkNames,
-  type Figure,
-  type Verdict,
-} from "../../checks/check.js";
+import { type CheckResult, type Chart, type Verdict } from "../../checks/check.js";
+import { type CheckName, checkNames } from "../../checks/table.js";
 import type { CaseRow, ScoredAnswer } from "../../run/case-row.js";
 import type { EvalReport } from "../report.js";
 
@@ -15,7 +10,7 @@ export const hostileText =
 
 const verdicts: readonly Verdict[] = ["pass", "fail", "inconclusive"];
 
-const intervals: Figure = {
+const intervals: Chart = {
   kind: "intervals",
   title: "Change of pass rates by axis",
   unit: "share",
@@ -28,7 +23,7 @@ const intervals: Figure = {
   })),
 };
 
-const heatmap: Figure = {
+const heatmap: Chart = {
   kind: "heatmap",
   title: "Groundedness by prompt length and place in the output",
   xLabel: "output tokens",
@@ -47,7 +42,7 @@ const heatmap: Figure = {
   ),
 };
 
-const replicas: Figure = {
+const replicas: Chart = {
   kind: "heatmap",
   title: "Latency by replica",
   xLabel: "percentile",
@@ -66,7 +61,7 @@ const replicas: Figure = {
   ],
 };
 
-const series: Figure = {
+const series: Chart = {
   kind: "series",
   title: "Gaps between tokens, p99 of 10 s",
   xLabel: "seconds",
@@ -92,7 +87,7 @@ const series: Figure = {
   threshold: 50,
 };
 
-const steps: Figure = {
+const steps: Chart = {
   kind: "steps",
   title: "Steps around the slowest gap",
   steps: Array.from({ length: 24 }, (_, index) => ({

@@ -44,7 +44,7 @@ export class JobFiles {
   async readScores(): Promise<ReadonlyMap<number, Score>> {
     const path = (await this.isFinished()) ? this.scores : this.partialScores;
     const scores = new Map<number, Score>();
-    for await (const line of linesOf(path)) {
+    for await (const line of fileLines(path)) {
       const row = parseRow(line);
       if (row !== undefined && !scores.has(row.index)) scores.set(row.index, row.score);
     }
@@ -57,7 +57,7 @@ export class JobFiles {
 }
 
 /** The lines of a file; none of one that is not there. */
-export async function* linesOf(path: string): AsyncGenerator<string, void, undefined> {
+export async function* fileLines(path: string): AsyncGenerator<string, void, undefined> {
   const stream = createReadStream(path, "utf8");
   try {
     yield* createInterface({ input: stream, crlfDelay: Infinity });

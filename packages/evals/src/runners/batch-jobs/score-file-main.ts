@@ -8,7 +8,7 @@ import { concurrently } from "../concurrently.js";
 import { TaskScorer } from "../task-scorer.js";
 import { runScript, workerOptions, workerSetup } from "../worker-arguments.js";
 import { WorkerThreadsRunner } from "../worker-threads/worker-threads.js";
-import { JobFiles, linesOf } from "./job-files.js";
+import { JobFiles, fileLines } from "./job-files.js";
 
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { folder: { type: "string" }, ...workerOptions } });
@@ -45,7 +45,7 @@ async function* unscored(
   known: ReadonlyMap<number, Score>,
 ): AsyncGenerator<{ readonly index: number; readonly line: string }, void, undefined> {
   let index = 0;
-  for await (const line of linesOf(path)) {
+  for await (const line of fileLines(path)) {
     if (!known.has(index)) yield { index, line };
     index++;
   }

@@ -10,7 +10,7 @@ import { defineEvaluator, EvaluatorTable, noOptions } from "../../evaluators/reg
 import { evaluatorTable } from "../../evaluators/table.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { openAiJudge } from "../../judges/openai-judge.js";
-import { completion, sendJson, startFakeServer } from "../../testing/fake-openai-server.js";
+import { chatCompletion, replyJson, startFakeOpenAi } from "../../testing/fake-openai-server.js";
 import { InProcessRunner } from "../in-process.js";
 import type { ScoredCase } from "../runner.js";
 import { conformanceModule, runnerConformance } from "../testing/conformance.js";
@@ -111,13 +111,13 @@ describe("evaluation on a queue", { skip }, () => {
 
   test("two thousand judged cases on two workers, one of which is killed: each scored exactly once, nothing left behind", async () => {
     let asked = 0;
-    await using server = await startFakeServer({
+    await using server = await startFakeOpenAi({
       "/v1/chat/completions": ({ body }, response) => {
         asked++;
         const text = JSON.stringify(body["messages"]);
         const number = Number(/answer (\d+)/.exec(text)?.[1]);
         const verdict = number % 3 === 0 ? "fail" : "pass";
-        sendJson(response, 200, completion(JSON.stringify({ reason: `of ${number}`, verdict })));
+        replyJson(response, 200, chatCompletion(JSON.stringify({ reason: `of ${number}`, verdict })));
       },
     });
     const judgeOptions = ["--judge", server.baseUrl, "--judge-model", "small-judge"];

@@ -6,7 +6,7 @@ import type { Score } from "../../evaluators/evaluator.js";
 import { isScore, type ScoringTask } from "../scoring-task.js";
 import { type BullMqConnection, connectRedis, defaultQueueName, loadBullMq } from "./connection.js";
 
-export interface JobBoardOptions extends BullMqConnection {
+interface JobBoardOptions extends BullMqConnection {
   readonly keepResultsSeconds: number;
   readonly lookUpMs: number;
   readonly noWorkerTimeoutMs: number;

@@ -1,6 +1,6 @@
 // A worker as a process of its own: takes jobs until it is told to stop, then finishes those it has.
 import { parseArgs } from "node:util";
-import { OctavoError } from "@octavo/protocol";
+import { definedFields, OctavoError } from "@octavo/protocol";
 import { runScript, wholeNumber, workerOptions, workerSetup, workerUsage } from "../worker-arguments.js";
 import { serveQueue } from "./serve-queue.js";
 
@@ -41,12 +41,14 @@ async function main(): Promise<void> {
       services,
       modules,
       onReady: () => process.stdout.write("ready\n"),
-      ...(threads !== undefined && { threads }),
-      ...(values.queue !== undefined && { queueName: values.queue }),
-      ...(values.prefix !== undefined && { prefix: values.prefix }),
-      ...(concurrency !== undefined && { concurrency }),
-      ...(lockDurationMs !== undefined && { lockDurationMs }),
-      ...(stalledIntervalMs !== undefined && { stalledIntervalMs }),
+      ...definedFields({
+        threads,
+        queueName: values.queue,
+        prefix: values.prefix,
+        concurrency,
+        lockDurationMs,
+        stalledIntervalMs,
+      }),
     },
     stop.signal,
   );

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, parseJson } from "@octavo/protocol";
 import { request } from "undici";
 import { z } from "zod";
 import type { BatchCluster, JobStatus } from "../batch-jobs/batch-cluster.js";
@@ -60,7 +60,7 @@ export class RayCluster implements BatchCluster {
   async status(jobId: string): Promise<JobStatus> {
     const { status, text } = await this.#request("GET", `api/jobs/${jobId}`);
     if (status === 404) return { state: "unknown" };
-    const parsed = status < 300 ? jobDetails.safeParse(parseJson(text)) : undefined;
+    const parsed = status < 300 ? jobDetails.safeParse(parseJson(text)?.value) : undefined;
     if (parsed?.success !== true) throw refused("say how a job is", status, text);
     const message = parsed.data.message ?? "no reason given";
     switch (parsed.data.status) {
@@ -125,14 +125,6 @@ function refused(what: string, status: number, text: string): OctavoError {
     "runner_unavailable",
     `Ray would not ${what}: status ${status}, ${text.trim().slice(-400)}`,
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A word as a POSIX shell reads it: Ray gives entrypoints to one. */

@@ -1,6 +1,13 @@
-import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/gguf-mixes";
+import { type GgufMix, ggufMixes } from "@octavo/artifacts/gguf/mixes";
 import type { ComputeType } from "../hardware/hardware.js";
-import { elementsOf, type ModelShape, type WeightMatrix } from "../shape/model-shape.js";
+import {
+  elementsOf,
+  embeddingKind,
+  headKind,
+  type ModelShape,
+  routerKind,
+  type WeightMatrix,
+} from "../shape/model-shape.js";
 import { ggufBytes } from "./gguf-bytes.js";
 
 /** How weights are stored, and in what type their products are computed. */
@@ -8,7 +15,7 @@ export interface WeightFormat {
   readonly name: string;
   /** What the products run in where the hardware has it; otherwise bf16. */
   readonly compute: ComputeType;
-  /** What the bytes are made of, for the reader of a plan. */
+  /** What the bytes consist of, shown in the plan. */
   readonly note: string;
   bytesOf(matrix: WeightMatrix, shape: ModelShape): number;
   /** Bytes of one element of norms and biases. */
@@ -24,8 +31,8 @@ function linear(
   note: string,
   bytes: (matrix: WeightMatrix) => number,
 ): WeightFormat {
-  const isKept = ({ part }: WeightMatrix): boolean =>
-    part === "embedding" || part === "head" || part === "router";
+  const isKept = ({ kind }: WeightMatrix): boolean =>
+    kind === embeddingKind || kind === headKind || kind === routerKind;
   return {
     name,
     compute,
@@ -51,7 +58,7 @@ function gguf(mix: GgufMix): WeightFormat {
   };
 }
 
-/** Of the mixes, those that people take most. */
+/** The most common mixes. */
 const plannedMixes = ["Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q4_0"];
 
 /** Every format a plan is made for, largest first. */

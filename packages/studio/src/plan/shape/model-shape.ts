@@ -1,21 +1,7 @@
-/** What a weight matrix is for; decides its type in each format and when it is read. */
-export type Part =
-  | "embedding"
-  | "head"
-  | "q"
-  | "k"
-  | "v"
-  | "o"
-  /** Multi-head latent attention's projections into and out of the latent. */
-  | "latent"
-  | "gate"
-  | "up"
-  | "down"
-  | "router";
-
 /** `copies` matrices of `[rows, cols]` (outputs, inputs). */
 export interface WeightMatrix {
-  readonly part: Part;
+  /** GGUF's name without the layer, e.g. "attn_q.weight"; decides its type in each format and when it is read. */
+  readonly kind: string;
   /** Undefined for the embedding and the head. */
   readonly layer: number | undefined;
   readonly rows: number;
@@ -25,8 +11,12 @@ export interface WeightMatrix {
   readonly isRouted: boolean;
 }
 
+export const embeddingKind = "token_embd.weight";
+export const headKind = "output.weight";
+export const routerKind = "ffn_gate_inp.weight";
+
 /** One layer's attention as the KV cache and the roofline see it. */
-export interface AttentionShape {
+export interface LayerAttention {
   /** Elements kept per token: keys and values of all KV heads, or one latent. */
   readonly kvElements: number;
   /** Vectors that an int8 cache keeps a scale for. */
@@ -39,7 +29,7 @@ export interface AttentionShape {
 
 /** A model as far as its memory and speed go. Sizes count elements. */
 export interface ModelShape {
-  /** transformers' model_type or GGUF's general.architecture. */
+  /** transformers' model_type. */
   readonly family: string;
   readonly hiddenSize: number;
   readonly numLayers: number;
@@ -56,7 +46,7 @@ export interface ModelShape {
   readonly matrices: readonly WeightMatrix[];
   /** Norms and biases, which no format quantises. */
   readonly vectorElements: number;
-  readonly attention: readonly AttentionShape[];
+  readonly attention: readonly LayerAttention[];
 }
 
 export function elementsOf(matrix: WeightMatrix): number {

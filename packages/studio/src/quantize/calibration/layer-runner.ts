@@ -1,8 +1,13 @@
 import type { Backend, KvCache, Matrix, Op, Vector } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import type { MatrixPlan, PlannedOp, VectorPlan } from "@octavo/artifacts/program/model-plan";
+import {
+  type MatrixPlan,
+  type PlannedOp,
+  type VectorPlan,
+  weightsIn,
+} from "@octavo/artifacts/program/model-plan";
 import type { ModelConfig } from "@octavo/engine";
-import { bytesOf } from "../output/output-tensor.js";
+import { viewBytes } from "../output/output-tensor.js";
 import type { SequenceState } from "./hidden-states.js";
 import type { ExpertsOp, LayerStage } from "./layer-stages.js";
 import { floatMatrix, hiddenOf, rowPlan, timesMatrix } from "./matrix-products.js";
@@ -56,8 +61,10 @@ export class LayerRunner implements Disposable {
     const runner = new LayerRunner(backend, stages, matrices, vectors, cache);
     try {
       for (const op of stages.flatMap((stage) => stage.ops)) {
-        for (const plan of matricesOf(op)) matrices.set(plan, await createMatrix(backend, plan, weights));
-        for (const vector of vectorsOf(op)) vectors.set(vector, createVector(backend, vector, weights));
+        for (const weight of weightsIn(op)) {
+          if (weight.kind === "matrix") matrices.set(weight, await createMatrix(backend, weight, weights));
+          else vectors.set(weight, createVector(backend, weight, weights));
+        }
       }
       return runner;
     } catch (error) {
@@ -66,7 +73,7 @@ export class LayerRunner implements Disposable {
     }
   }
 
-  /** One sequence through the layer: what flows in, to what flows out. */
+  /** Runs one sequence through the layer: hidden states in, hidden states out. */
   async run(state: SequenceState, observe: InputObserver): Promise<SequenceState> {
     const flowing = new Map(state);
     for (const stage of this.#stages) {
@@ -206,18 +213,6 @@ function highest(values: Float32Array, count: number): number[] {
     .slice(0, count);
 }
 
-function matricesOf(op: PlannedOp): MatrixPlan[] {
-  if (op.op === "linear") return [op.weight];
-  if (op.op !== "experts") return [];
-  return op.experts.flatMap(({ gate, up, down }) => [gate, ...(up === undefined ? [] : [up]), down]);
-}
-
-function vectorsOf(op: PlannedOp): VectorPlan[] {
-  if (op.op === "rms_norm") return [op.weight];
-  if (op.op === "attention") return op.sinks === undefined ? [] : [op.sinks];
-  return op.op === "linear" && op.bias !== undefined ? [op.bias] : [];
-}
-
 function createMatrix(
   backend: Backend,
   { cols, sources }: MatrixPlan,
@@ -228,7 +223,7 @@ function createMatrix(
       type: "f32",
       rows: shape[0] ?? 0,
       cols,
-      bytes: { data: bytesOf(expectMade(weights.get(name))) },
+      bytes: { data: viewBytes(expectMade(weights.get(name))) },
       name,
     })),
   );
@@ -243,7 +238,7 @@ function createVector(
     sources.map(({ name, shape }) => ({
       type: "f32",
       length: shape[0] ?? 0,
-      bytes: { data: bytesOf(expectMade(weights.get(name))) },
+      bytes: { data: viewBytes(expectMade(weights.get(name))) },
       name,
     })),
   );

@@ -8,8 +8,8 @@ import { editSafetensors } from "@octavo/artifacts/testing/edit-safetensors";
 import { ModelRunner } from "@octavo/engine/testing";
 import { createCpuBackend } from "@octavo/kernels";
 import { quantize } from "../quantize.js";
-import { type GgufFamily, ggufFamilies, writeFamily } from "../testing/gguf-families.js";
-import { writtenArchitecture } from "./written-architectures.js";
+import { type FamilyCheckpoint, ggufFamilies, writeFamily } from "../testing/gguf-families.js";
+import { writtenForm } from "./model-metadata.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-families-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
@@ -141,14 +141,14 @@ describe("what a GGUF file cannot say is refused", () => {
   test("a family that has no such files", async () => {
     const checkpoint = await openCheckpoint(writeFamily(familyOf("llama3"), fresh()));
     const config = { ...checkpoint.config, architecture: "GptOssForCausalLM" };
-    assert.throws(() => writtenArchitecture({ ...checkpoint, config }), {
+    assert.throws(() => writtenForm({ ...checkpoint, config }), {
       code: "artifact_unsupported",
       message: /is a GptOssForCausalLM; GGUF files are written for LlamaForCausalLM, .*SmolLM3ForCausalLM/,
     });
   });
 });
 
-function familyOf(checkpoint: string): GgufFamily {
+function familyOf(checkpoint: string): FamilyCheckpoint {
   const found = ggufFamilies.find((family) => family.checkpoint === checkpoint);
   assert.ok(found, checkpoint);
   return found;

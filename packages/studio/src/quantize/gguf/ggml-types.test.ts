@@ -6,7 +6,7 @@ import { after, describe, test } from "node:test";
 import { Random } from "@octavo/text/testing/random";
 import { writeTinyFolder } from "@octavo/artifacts/testing/tiny-checkpoint";
 import { openCheckpoint } from "@octavo/engine";
-import { ggufMixes } from "@octavo/artifacts/gguf/gguf-mixes";
+import { ggufMixes } from "@octavo/artifacts/gguf/mixes";
 import { weightError } from "../report/errors.js";
 import { quantize } from "../quantize.js";
 import { artifactValues } from "../testing/artifact-values.js";

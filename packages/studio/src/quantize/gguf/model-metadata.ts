@@ -1,11 +1,13 @@
-import { type GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
-import { type LayerNames } from "@octavo/artifacts/gguf/gguf-names";
-import { readGgufToBe } from "@octavo/artifacts/gguf/gguf-reading";
-import { type RopeFactors } from "@octavo/artifacts/gguf/gguf-config";
-import { type Checkpoint, type ModelConfig, supportedArchitectures } from "@octavo/engine";
+import { f32, type GgufValue, ggufText, u32 } from "@octavo/artifacts/gguf/write-header";
+import { type LayerNames } from "@octavo/artifacts/gguf/names";
+import { readGgufToBe } from "@octavo/artifacts/gguf/read-planned-file";
+import { type RopeFactors } from "@octavo/artifacts/gguf/config";
+import type { GgufFamily } from "@octavo/artifacts/program/model-family";
+import { modelFamilies, modelFamily } from "@octavo/artifacts/program/registry";
+import type { Checkpoint, ModelConfig } from "@octavo/engine";
+import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { refuseWhatIsLost } from "./read-back.js";
 import { ropeMetadata } from "./rope-metadata.js";
-import { writtenArchitecture } from "./written-architectures.js";
 
 /** A GGUF file as far as it follows from the configuration. */
 export interface GgufModel {
@@ -13,19 +15,13 @@ export interface GgufModel {
   readonly layerNames: LayerNames;
   /** Rows of q and k are stored so that rotary pairs are neighbours (LlamaModel.permute). */
   readonly interleavesRotary: boolean;
-  /** Added to the weights of norms. */
-  readonly normOffset: number;
   /** Of the inverse rotary frequencies, in tensors of their own. */
   readonly ropeFactors: RopeFactors;
 }
 
-const u32 = (value: number): GgufValue => ({ type: "u32", value });
-const f32 = (value: number): GgufValue => ({ type: "f32", value });
-const text = (value: string): GgufValue => ({ type: "string", value });
-
 /**
- * What llama.cpp's loader asks of a model (conversion/*.py, gguf-py/gguf/constants.py). It is read again as the engine reads such
- * files: a setting that the architecture has no key for, and takes another value of, is refused instead of lost.
+ * The metadata that llama.cpp's loader needs (conversion/*.py, gguf-py/gguf/constants.py). It is read back as the engine reads such
+ * files: a setting that GGUF has no key for, and whose assumed value differs, is refused instead of lost.
  * @throws OctavoError `artifact_unsupported`
  */
 export function describeGguf(
@@ -34,13 +30,18 @@ export function describeGguf(
   tokenizer: Readonly<Record<string, GgufValue>>,
 ): GgufModel {
   const { config, name, path } = checkpoint;
-  const architecture = writtenArchitecture(checkpoint);
-  const { kind } = architecture;
-  const rope = ropeMetadata(checkpoint, architecture);
+  const family = writtenForm(checkpoint);
+  const { architecture: kind, writing } = family;
+  const rope = ropeMetadata(checkpoint, family);
+  const ofArchitecture = {
+    ...windowMetadata(config),
+    ...expertMetadata(config),
+    ...writing?.metadata?.(config),
+  };
   const metadata: Record<string, GgufValue> = {
-    "general.architecture": text(kind),
-    "general.type": text("model"),
-    "general.name": text(name.split(/[\\/]/).findLast((part) => part !== "") ?? "model"),
+    "general.architecture": ggufText(kind),
+    "general.type": ggufText("model"),
+    "general.name": ggufText(name.split(/[\\/]/).findLast((part) => part !== "") ?? "model"),
     "general.file_type": u32(fileType),
     "general.quantization_version": u32(2),
     [`${kind}.block_count`]: u32(config.numLayers),
@@ -52,7 +53,7 @@ export function describeGguf(
     [`${kind}.attention.key_length`]: u32(config.headDim),
     [`${kind}.attention.value_length`]: u32(config.headDim),
     [`${kind}.attention.layer_norm_rms_epsilon`]: f32(config.rmsNormEps),
-    ...familyMetadata(kind, config),
+    ...Object.fromEntries(Object.entries(ofArchitecture).map(([key, value]) => [`${kind}.${key}`, value])),
     ...rope.metadata,
     [`${kind}.vocab_size`]: u32(config.vocabSize),
     ...tokenizer,
@@ -60,48 +61,58 @@ export function describeGguf(
   const tensors = new Map(checkpoint.tensors);
   if (config.tieWordEmbeddings) tensors.delete("lm_head.weight");
   const { factors: ropeFactors } = rope;
-  const read = readGgufToBe({ path, metadata, tensors, ropeFactors }, supportedArchitectures);
+  const read = readGgufToBe({ path, metadata, tensors, ropeFactors });
   refuseWhatIsLost(path, kind, config, read.config);
-  const { layerNames, ropeLayout } = read.architecture;
-  const { normOffset } = architecture;
-  return { metadata, layerNames, interleavesRotary: ropeLayout === "interleaved", normOffset, ropeFactors };
+  const { layerNames, ropeLayout } = read.family.gguf;
+  return { metadata, layerNames, interleavesRotary: ropeLayout === "interleaved", ropeFactors };
 }
 
-/** Linear scaling stretches the length that the file names. */
+/** `context_length` as stored: readers multiply it by a linear scaling factor. */
 function storedPositions({ maxPositionEmbeddings, rope: { scaling } }: ModelConfig): number {
   return scaling.kind === "linear" && scaling.factor > 1
     ? Math.round(maxPositionEmbeddings / scaling.factor)
     : maxPositionEmbeddings;
 }
 
-/** Settings that only some architectures have. */
-function familyMetadata(kind: string, config: ModelConfig): Record<string, GgufValue> {
-  const { experts, logitScale, embeddingScale, residualScale, attentionScale } = config;
-  const metadata: Record<string, GgufValue> = {};
-  const add = (key: string, value: GgufValue): void => {
-    metadata[`${kind}.${key}`] = value;
+function windowMetadata({ slidingWindows }: ModelConfig): Record<string, GgufValue> {
+  const window = slidingWindows.find((size) => size !== undefined);
+  return window === undefined ? {} : { "attention.sliding_window": u32(window) };
+}
+
+function expertMetadata({ experts }: ModelConfig): Record<string, GgufValue> {
+  if (experts === undefined) return {};
+  const { count, perToken, sharedIntermediateSize: shared } = experts;
+  return {
+    expert_count: u32(count),
+    expert_used_count: u32(perToken),
+    ...(shared !== undefined && { expert_shared_feed_forward_length: u32(shared) }),
   };
-  const window = config.slidingWindows.find((size) => size !== undefined);
-  if (window !== undefined) add("attention.sliding_window", u32(window));
-  // By the 0, llama.cpp tells Phi-4 from older models of the architecture.
-  else if (kind === "phi3") add("attention.sliding_window", u32(0));
-  if (kind.startsWith("gemma")) {
-    if (config.attentionSoftCap !== undefined) add("attn_logit_softcapping", f32(config.attentionSoftCap));
-    if (config.logitSoftCap !== undefined) add("final_logit_softcapping", f32(config.logitSoftCap));
+}
+
+/**
+ * The family's GGUF description, if llama.cpp can load this model.
+ * @throws OctavoError `artifact_unsupported` for models that llama.cpp has no such architecture for
+ */
+export function writtenForm({ path, config, tensors }: Checkpoint): GgufFamily {
+  const { gguf } = modelFamily(config.architecture);
+  const { architecture, writing } = gguf;
+  if (writing === undefined) {
+    const known = modelFamilies.flatMap((family) => (family.gguf.writing ? [family.architecture] : []));
+    throw artifactUnsupported(
+      path,
+      `is a ${config.architecture}; GGUF files are written for ${known.join(", ")}`,
+    );
   }
-  if (kind.startsWith("granite")) {
-    add("attention.scale", f32(attentionScale ?? config.headDim ** -0.5));
-    add("embedding_scale", f32(embeddingScale ?? 1));
-    add("residual_scale", f32(residualScale ?? 1));
-    add("logit_scale", f32(1 / (logitScale ?? 1)));
+  const refuse = (problem: string): never => {
+    throw artifactUnsupported(path, `${problem}, which llama.cpp's ${architecture} models cannot have`);
+  };
+  if (writing.head === "own" && config.tieWordEmbeddings) refuse("has the embedding for an output head");
+  if (writing.head === "embedding" && !config.tieWordEmbeddings) refuse("has an output head of its own");
+  if (writing.hasWholeHeads === true && config.numHeads * config.headDim !== config.hiddenSize) {
+    refuse(`has ${config.numHeads} heads of ${config.headDim} beside a hidden size of ${config.hiddenSize}`);
   }
-  if (experts !== undefined) {
-    add("expert_count", u32(experts.count));
-    add("expert_used_count", u32(experts.perToken));
-    if (kind.startsWith("qwen")) add("expert_feed_forward_length", u32(experts.intermediateSize));
-    if (experts.sharedIntermediateSize !== undefined) {
-      add("expert_shared_feed_forward_length", u32(experts.sharedIntermediateSize));
-    }
-  }
-  return metadata;
+  const bias = [...tensors.keys()].find((name) => /\.(?:o_proj|mlp\..+)\.bias$/.test(name));
+  if (writing.takesOutputBiases !== true && bias !== undefined)
+    refuse(`has the bias ${JSON.stringify(bias)}`);
+  return gguf;
 }

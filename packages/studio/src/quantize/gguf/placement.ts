@@ -1,7 +1,9 @@
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
-import { ggufPlace, type LayerNames } from "@octavo/artifacts/gguf/gguf-names";
+import { ggufPlace, type LayerNames } from "@octavo/artifacts/gguf/names";
+import type { ExpertNames } from "@octavo/artifacts/program/mixture-of-experts";
+import { modelFamily } from "@octavo/artifacts/program/registry";
 import type { TensorInfo } from "@octavo/engine";
-import { moduleOf, type SourceModel, type Unit } from "../source/source-model.js";
+import { moduleOf, type SourceModel, type SourceUnit } from "../source/source-model.js";
 
 /** Rows of a stored tensor, seen as a matrix of as many columns as its last dimension has; a vector is a column. */
 export interface RowRange {
@@ -20,28 +22,21 @@ export interface GgufTensor {
   readonly module: string;
 }
 
-/** Tensors that hold the experts of a layer one after another, and what they are in GGUF: gate's rows stand before up's. */
-const stacked: readonly { readonly suffix: string; readonly parts: readonly string[] }[] = [
-  { suffix: ".mlp.experts.gate_up_proj", parts: ["ffn_gate_exps", "ffn_up_exps"] },
-  { suffix: ".mlp.experts.down_proj", parts: ["ffn_down_exps"] },
-  { suffix: ".block_sparse_moe.input_linear.weight", parts: ["ffn_gate_exps", "ffn_up_exps"] },
-  { suffix: ".block_sparse_moe.output_linear.weight", parts: ["ffn_down_exps"] },
-];
-
 /**
  * What a unit's tensors become. What the model does not read is left out: a head beside a tied embedding, stored rotary frequencies,
- * layers for guessing ahead.
+ * multi-token-prediction layers.
  * @throws OctavoError `artifact_unsupported` naming a weight that the architecture has no place for
  */
-export function placeTensors(source: SourceModel, unit: Unit, layerNames: LayerNames): GgufTensor[] {
+export function placeTensors(source: SourceModel, unit: SourceUnit, layerNames: LayerNames): GgufTensor[] {
   const { path, config } = source.checkpoint;
+  const { expertNames } = modelFamily(config.architecture);
   const unused = new Set(source.plan.unusedTensors);
   if (config.tieWordEmbeddings) unused.add("lm_head.weight");
   const placed: GgufTensor[] = [];
   const experts = new Map<string, { readonly index: number; readonly tensor: TensorInfo }[]>();
   for (const tensor of unit.tensors) {
     if (unused.has(tensor.name) || tensor.name.endsWith(".rotary_emb.inv_freq")) continue;
-    const parts = stackedParts(tensor, layerNames);
+    const parts = expertNames && stackedParts(tensor, layerNames, expertNames);
     if (parts !== undefined) {
       placed.push(...parts);
       continue;
@@ -84,13 +79,18 @@ function joined(
   };
 }
 
-function stackedParts(tensor: TensorInfo, layerNames: LayerNames): GgufTensor[] | undefined {
-  const form = stacked.find(({ suffix }) => tensor.name.endsWith(suffix));
-  const layer = /^model\.layers\.(\d+)\./.exec(tensor.name)?.[1];
+/** A tensor that holds the experts of a layer one after another, as GGUF's; gate's rows stand before up's. */
+function stackedParts(
+  tensor: TensorInfo,
+  layerNames: LayerNames,
+  { fused }: ExpertNames,
+): GgufTensor[] | undefined {
+  const [, layer, name] = /^model\.layers\.(\d+)\.(.+)$/.exec(tensor.name) ?? [];
   const [count = 0, numRows = 0, cols = 0] = tensor.shape;
-  if (form === undefined || layer === undefined || tensor.shape.length !== 3) return undefined;
-  const each = numRows / form.parts.length;
-  return form.parts.map((part, index) => ({
+  if (layer === undefined || (name !== fused.gateUp && name !== fused.down)) return undefined;
+  const parts = name === fused.down ? ["ffn_down_exps"] : ["ffn_gate_exps", "ffn_up_exps"];
+  const each = numRows / parts.length;
+  return parts.map((part, index) => ({
     name: `blk.${layer}.${part}.weight`,
     shape: [count, each, cols],
     rows: Array.from({ length: count }, (_, expert) => ({

@@ -1,30 +1,26 @@
 import { join } from "node:path";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
-import { type GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
+import { f32, type GgufValue, ggufText, u32 } from "@octavo/artifacts/gguf/write-header";
 import { readJsonFile } from "@octavo/text/files/bounded-json";
-import { type RopeFactors } from "@octavo/artifacts/gguf/gguf-config";
+import { type RopeFactors } from "@octavo/artifacts/gguf/config";
 import type { Checkpoint, ModelConfig } from "@octavo/engine";
-import type { WrittenArchitecture } from "./written-architectures.js";
+import type { GgufFamily } from "@octavo/artifacts/program/model-family";
 
-export interface RopeMetadata {
+interface RopeMetadata {
   readonly metadata: Readonly<Record<string, GgufValue>>;
   readonly factors: RopeFactors;
 }
 
-const u32 = (value: number): GgufValue => ({ type: "u32", value });
-const f32 = (value: number): GgufValue => ({ type: "f32", value });
-const text = (value: string): GgufValue => ({ type: "string", value });
-
 /** @throws OctavoError `artifact_unsupported` for a scaling that GGUF, or this architecture of llama.cpp, does not know */
 export function ropeMetadata(
   checkpoint: Checkpoint,
-  { kind, takesRopeFactors }: WrittenArchitecture,
+  { architecture: kind, writing }: GgufFamily,
 ): RopeMetadata {
   const { path, config } = checkpoint;
   const { rotaryDim, theta, scaling } = config.rope;
   const key = `${kind}.rope.scaling`;
   const base = { [`${kind}.rope.dimension_count`]: u32(rotaryDim), [`${kind}.rope.freq_base`]: f32(theta) };
-  if (!takesRopeFactors && (scaling.kind === "llama3" || scaling.kind === "factors")) {
+  if (writing?.takesRopeFactors !== true && (scaling.kind === "llama3" || scaling.kind === "factors")) {
     throw artifactUnsupported(
       path,
       `scales its rotary frequencies one by one, which llama.cpp's ${kind} models cannot`,
@@ -37,7 +33,7 @@ export function ropeMetadata(
       return { metadata: base, factors: { always: llama3Factors(config) } };
     case "linear":
       return {
-        metadata: { ...base, [`${key}.type`]: text("linear"), [`${key}.factor`]: f32(scaling.factor) },
+        metadata: { ...base, [`${key}.type`]: ggufText("linear"), [`${key}.factor`]: f32(scaling.factor) },
         factors: {},
       };
     case "yarn": {
@@ -47,7 +43,7 @@ export function ropeMetadata(
       return {
         metadata: {
           ...base,
-          [`${key}.type`]: text("yarn"),
+          [`${key}.type`]: ggufText("yarn"),
           [`${key}.factor`]: f32(factor),
           [`${key}.original_context_length`]: u32(originalMaxPositions),
           ...(attentionFactor !== undefined && { [`${key}.attn_factor`]: f32(attentionFactor / own) }),

@@ -1,6 +1,6 @@
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { ggufPreTokenizerName } from "@octavo/text/tokenizer/read/gguf-pre-tokenizers";
-import { type GgufValue } from "@octavo/artifacts/gguf/write-gguf-header";
+import { type GgufValue } from "@octavo/artifacts/gguf/write-header";
 import type { Checkpoint } from "@octavo/engine";
 import { createTokenizer } from "@octavo/engine/parts";
 
@@ -36,7 +36,7 @@ interface Part {
   readonly individual_digits?: boolean;
 }
 
-/** GPT-2's cut, which ByteLevel makes on its own unless told otherwise. */
+/** GPT-2's pre-tokenizer pattern, ByteLevel's default. */
 const byteLevelPattern = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 /**

@@ -1,13 +1,13 @@
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { convertFloats } from "@octavo/artifacts/program/float-conversion";
 import { isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
-import { type MatrixPlan, type ModelPlan } from "@octavo/artifacts/program/model-plan";
-import { planModel } from "@octavo/artifacts/program/registry";
+import { type MatrixPlan, type ModelPlan, weightsIn } from "@octavo/artifacts/program/model-plan";
+import { modelFamily, planModel } from "@octavo/artifacts/program/registry";
 import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import type { Checkpoint, TensorInfo } from "@octavo/engine";
 
 /** Tensors converted and written together: what comes before the layers, each layer, what comes after. */
-export interface Unit {
+export interface SourceUnit {
   readonly name: string;
   readonly layer: number | undefined;
   readonly tensors: readonly TensorInfo[];
@@ -17,7 +17,7 @@ export interface Unit {
 export interface SourceModel {
   readonly checkpoint: Checkpoint;
   readonly plan: ModelPlan;
-  readonly units: readonly Unit[];
+  readonly units: readonly SourceUnit[];
   /** Names of the tensors that multiply activations and may be quantised, the output head included. */
   readonly linears: ReadonlySet<string>;
   /** Names of the matrices that choose experts. */
@@ -38,7 +38,7 @@ export function openSource(checkpoint: Checkpoint): SourceModel {
     );
   }
   const plan = planModel(config, tensors);
-  return { checkpoint, plan, units: cutIntoUnits(tensors), ...matrixNames(plan, tensors) };
+  return { checkpoint, plan, units: cutIntoUnits(tensors), ...matrixNames(plan, checkpoint) };
 }
 
 /** The module that a weight belongs to: its name without `.weight`. */
@@ -55,12 +55,16 @@ export function layerOf(tensorName: string): number | undefined {
  * A tensor's values in single precision.
  * @throws OctavoError `artifact_invalid` for values that are not finite
  */
-export function readFloats(tensor: TensorInfo): Promise<Float32Array> {
-  return readRows(tensor, 0, tensor.shape[0] ?? 1);
+export function readTensorFloats(tensor: TensorInfo): Promise<Float32Array> {
+  return readTensorRows(tensor, 0, tensor.shape[0] ?? 1);
 }
 
-/** Of those, `count` rows from `first` on: a large tensor need not be in memory as a whole. */
-export async function readRows(tensor: TensorInfo, first: number, count: number): Promise<Float32Array> {
+/** `count` rows of a tensor from `first` on, so that a large one need not be in memory as a whole. */
+export async function readTensorRows(
+  tensor: TensorInfo,
+  first: number,
+  count: number,
+): Promise<Float32Array> {
   const [numRows = 1] = tensor.shape;
   const rowBytes = numRows === 0 ? 0 : tensor.byteLength / numRows;
   const range = { offset: tensor.offset + first * rowBytes, byteLength: count * rowBytes };
@@ -79,7 +83,7 @@ export function floatType(tensor: TensorInfo): "f32" | "f16" | "bf16" {
   throw artifactUnsupported(tensor.path, `tensor ${JSON.stringify(tensor.name)} is ${tensor.type}`);
 }
 
-function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): Unit[] {
+function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): SourceUnit[] {
   const before: TensorInfo[] = [];
   const after: TensorInfo[] = [];
   const layers = new Map<number, TensorInfo[]>();
@@ -100,38 +104,27 @@ function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): Unit[] {
   ].filter((unit) => unit.tensors.length > 0);
 }
 
-/** Routers of mixtures of experts decide by small differences and are kept; so does everyone else. */
-const routerModule = /\.(?:gate|router|shared_expert_gate)(?:\.[a-z_]+)?$/;
-
 function matrixNames(
   plan: ModelPlan,
-  tensors: ReadonlyMap<string, TensorInfo>,
+  { config, tensors }: Checkpoint,
 ): Pick<SourceModel, "linears" | "routers"> {
+  const { expertNames } = modelFamily(config.architecture);
+  // Routers decide by small differences; no tool quantises them.
+  const kept = expertNames ? [expertNames.router, expertNames.shared?.gate ?? expertNames.router] : [];
   const linears = new Set<string>();
   const routers = new Set<string>();
   const add = (matrix: MatrixPlan): void => {
     for (const { name } of matrix.sources) {
-      // Experts that are stacked in one tensor are no matrix of any format.
+      // No format quantises experts that are stacked in one tensor.
       if (tensors.get(name)?.shape.length !== 2) continue;
-      (routerModule.test(moduleOf(name)) ? routers : linears).add(name);
+      (kept.some((module) => name.endsWith(`.${module}.weight`)) ? routers : linears).add(name);
     }
   };
   const embeddings = new Set<MatrixPlan>();
   for (const op of plan.ops) {
     if (op.op === "embedding") embeddings.add(op.weight);
-    else for (const field of Object.values(op)) for (const matrix of matricesIn(field)) add(matrix);
+    else for (const weight of weightsIn(op)) if (weight.kind === "matrix") add(weight);
   }
   if (!embeddings.has(plan.head.weight)) add(plan.head.weight);
   return { linears, routers };
-}
-
-/** Also those of an op's experts. */
-function matricesIn(field: unknown): MatrixPlan[] {
-  if (typeof field !== "object" || field === null || ArrayBuffer.isView(field)) return [];
-  if (isMatrixPlan(field)) return [field];
-  return "kind" in field ? [] : Object.values(field).flatMap(matricesIn);
-}
-
-function isMatrixPlan(value: object): value is MatrixPlan {
-  return "kind" in value && value.kind === "matrix";
 }

@@ -1,3 +1,4 @@
+import { literalSpec } from "../../structured/grammar-specs.js";
 import type { MachineContext, ToolFormat } from "../machine.js";
 import { readCallArguments } from "../shared/call-arguments.js";
 import type { Waiting } from "../shared/input.js";
@@ -50,25 +51,25 @@ const markers = [sectionStart, sectionEnd, callStart, callEnd, separator];
 
 const section = { open: sectionStart, close: sectionEnd, trigger: sectionStart } as const;
 
-export const deepseekV3: ToolFormat = {
+export const deepseekV3Format: ToolFormat = {
   name: "deepseek_v3",
   markers,
   machine,
   layout: {
     ...section,
-    begin: (name) => [{ kind: "literal", text: `${callStart}function${separator}${name}\n\`\`\`json\n` }],
+    begin: (name) => [literalSpec(`${callStart}function${separator}${name}\n\`\`\`json\n`)],
     end: `\n\`\`\`${callEnd}`,
     separator: "\n",
   },
 };
 
-export const deepseekV31: ToolFormat = {
+export const deepseekV31Format: ToolFormat = {
   name: "deepseek_v31",
   markers,
   machine,
   layout: {
     ...section,
-    begin: (name) => [{ kind: "literal", text: callStart + name + separator }],
+    begin: (name) => [literalSpec(callStart + name + separator)],
     end: callEnd,
     separator: "",
   },

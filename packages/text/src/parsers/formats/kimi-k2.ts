@@ -1,3 +1,4 @@
+import { literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { MachineContext, ToolFormat } from "../machine.js";
 import { readCallArguments } from "../shared/call-arguments.js";
 import type { Waiting } from "../shared/input.js";
@@ -31,7 +32,7 @@ function* readCall({ input, sink }: MachineContext): Waiting {
     yield* closeMarkup({ input, sink }, [callEnd], [callEnd]);
 }
 
-export const kimiK2: ToolFormat = {
+export const kimiK2Format: ToolFormat = {
   name: "kimi_k2",
   markers: [sectionStart, sectionEnd, callStart, argumentsStart, callEnd],
   machine,
@@ -39,9 +40,9 @@ export const kimiK2: ToolFormat = {
     open: sectionStart,
     close: sectionEnd,
     begin: (name) => [
-      { kind: "literal", text: `${callStart}functions.${name}:` },
-      { kind: "regex", pattern: "[0-9]{1,3}" },
-      { kind: "literal", text: argumentsStart },
+      literalSpec(`${callStart}functions.${name}:`),
+      regexSpec("[0-9]{1,3}"),
+      literalSpec(argumentsStart),
     ],
     end: callEnd,
     separator: "",

@@ -1,4 +1,5 @@
-import type { Machine, ToolFormat } from "../machine.js";
+import { literalSpec } from "../../structured/grammar-specs.js";
+import type { OutputMachine, ToolFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { readJsonCall } from "../shared/json-call.js";
 import { takeText, untilTag } from "../shared/tags.js";
@@ -9,7 +10,7 @@ const pythonTag = "<|python_tag|>";
  * `{"name": ..., "parameters": {...}}` as the whole answer, or behind `<|python_tag|>`; several are separated by `;`. Format:
  * Meta's Llama 3.1 prompt format ("JSON based tool calling"). Any other JSON is content, as is an object in the middle of text.
  */
-const machine: Machine = function* ({ input, sink }) {
+const machine: OutputMachine = function* ({ input, sink }) {
   const toContent = (text: string): void => sink.content(text);
   let lead = yield* takeSpace(input);
   for (;;) {
@@ -33,18 +34,18 @@ const machine: Machine = function* ({ input, sink }) {
   }
 };
 
-function* takeSeparators(input: Parameters<Machine>[0]["input"]): Waiting<string> {
+function* takeSeparators(input: Parameters<OutputMachine>[0]["input"]): Waiting<string> {
   const before = yield* takeSpace(input);
   if (!(yield* takeText(input, ";"))) return before;
   return yield* takeSpace(input);
 }
 
-export const llama3Json: ToolFormat = {
+export const llama3JsonFormat: ToolFormat = {
   name: "llama3_json",
   markers: [pythonTag],
   machine,
   layout: {
-    begin: (name) => [{ kind: "literal", text: `{"name": ${JSON.stringify(name)}, "parameters": ` }],
+    begin: (name) => [literalSpec(`{"name": ${JSON.stringify(name)}, "parameters": `)],
     end: "}",
     separator: "; ",
     beginsAnswer: "(?:\\{|<\\|python_tag\\|>)",

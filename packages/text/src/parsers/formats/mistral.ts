@@ -1,4 +1,4 @@
-import type { Machine, MachineContext, ToolFormat } from "../machine.js";
+import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { readCallArguments } from "../shared/call-arguments.js";
 import { jsonArrayLayout, readJsonCalls } from "../shared/json-calls.js";
@@ -13,7 +13,7 @@ const argumentsTag = "[ARGS]";
  * (v11), with `[CALL_ID]id` and `[ARGS]` before the arguments (v13). Format: mistral-common's documentation of instruct
  * tokenizers.
  */
-const machine: Machine = function* (context) {
+const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
   const toContent = (text: string): void => sink.content(text);
   let tag = yield* untilTag(input, [start], toContent);
@@ -52,7 +52,7 @@ function* readNamedCall({ input, sink }: MachineContext, opening: string): Waiti
   return undefined;
 }
 
-export const mistral: ToolFormat = {
+export const mistralFormat: ToolFormat = {
   name: "mistral",
   markers: [start, idTag, argumentsTag],
   machine,

@@ -1,45 +1,46 @@
 import type { EventSink } from "../output-events.js";
-import type { Input, Waiting } from "./input.js";
-import { takeSpace } from "./input.js";
+import { type Input, takeSpace, type Waiting } from "./input.js";
 import { JsonScanner } from "./json-scanner.js";
 import { nextPiece } from "./tags.js";
 
-export interface ArgumentsResult {
+interface ArgumentsResult {
   /** Why the text is not a JSON object. */
   readonly problem: string | undefined;
-  /** The end tag that was taken; undefined when the value ended by itself or the output did. */
+  /** The end tag that was read; undefined when the JSON value or the output ended first. */
   readonly tag: string | undefined;
 }
 
 /**
- * Hands a call's arguments on as they are written, to the end of the JSON value or to an end tag. A tag inside a string
- * is text, unless the JSON is broken already: an unclosed quote must not swallow what follows the call.
+ * Streams one JSON value up to its end or to an end tag. A tag inside a string is text, unless the JSON is already invalid:
+ * an unclosed quote must not swallow the text after the call. `tag` is "" at the end of the output.
  */
+export function* scanValue(
+  input: Input,
+  endTags: readonly string[],
+  onText: (text: string) => void,
+): Waiting<{ readonly scanner: JsonScanner; readonly tag: string | undefined }> {
+  const scanner = new JsonScanner();
+  for (;;) {
+    const isText = scanner.isInString && scanner.problem === undefined;
+    const piece = isText ? yield* input.next() : yield* nextPiece(input, endTags);
+    if (piece.length !== 1) return { scanner, tag: piece };
+    const step = scanner.push(piece);
+    if (step === "after") input.unread(piece);
+    else onText(piece);
+    if (step !== "inside") return { scanner, tag: undefined };
+  }
+}
+
+/** Streams a call's arguments. */
 export function* readArguments(
   input: Input,
   endTags: readonly string[],
   onText: (text: string) => void,
 ): Waiting<ArgumentsResult> {
   yield* takeSpace(input);
-  const scanner = new JsonScanner();
-  let tag: string | undefined;
-  for (;;) {
-    const isText = scanner.isInString && scanner.problem === undefined;
-    const piece = isText ? yield* input.next() : yield* nextPiece(input, endTags);
-    if (piece === "" || piece.length > 1) {
-      tag = piece === "" ? undefined : piece;
-      break;
-    }
-    const step = scanner.push(piece);
-    if (step === "after") {
-      input.unread(piece);
-      break;
-    }
-    onText(piece);
-    if (step === "last") break;
-  }
+  const { scanner, tag } = yield* scanValue(input, endTags, onText);
   scanner.end();
-  return { problem: problemOf(scanner), tag };
+  return { problem: problemOf(scanner), tag: tag === "" ? undefined : tag };
 }
 
 function problemOf(scanner: JsonScanner): string | undefined {
@@ -47,7 +48,7 @@ function problemOf(scanner: JsonScanner): string | undefined {
   return scanner.first === "{" ? undefined : "the arguments are not a JSON object";
 }
 
-/** Arguments straight into the sink, for formats whose name stands before them. */
+/** Streams arguments into the sink, for formats that write the name first. */
 export function* readCallArguments(
   input: Input,
   sink: EventSink,

@@ -1,28 +1,27 @@
 import type { EventSink } from "../output-events.js";
-import { readArguments } from "./call-arguments.js";
+import { readArguments, scanValue } from "./call-arguments.js";
 import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
-import { JsonScanner } from "./json-scanner.js";
 import { nextPiece } from "./tags.js";
 
-export interface JsonCallOptions {
+interface JsonCallOptions {
   /** Tags that end the call's markup, wherever they stand outside strings. */
   readonly endTags: readonly string[];
-  /** Without tags around it, an object is a call only if it has a name and arguments; others are content. */
+  /** No tags surround it: an object is a call only if it has a name and arguments; other objects are content. */
   readonly isBare: boolean;
 }
 
-/** `raw`: no call after all, the text as it was read. `tag`: the end tag that was taken, if one was. */
-export type JsonCallResult =
+/** `raw`: the text, if it is not a call. `tag`: the end tag that was read, if any. */
+type JsonCallResult =
   | { readonly isCall: true; readonly tag: string | undefined }
   | { readonly isCall: false; readonly raw: string; readonly tag: string | undefined };
 
-/** A call whose name is not known by then is taken for text. */
+/** If no name was found within so many characters, it is text. */
 const maxHeldLength = 2 ** 20;
 const knownKeys = new Set(["name", "arguments", "parameters", "id", "type"]);
 
 /**
  * Reads `{"name": ..., "arguments": {...}}`, with `parameters` for `arguments`, keys in any order and others ignored. The
- * arguments are handed on as they come once the name is known.
+ * arguments are streamed once the name is known.
  */
 export function* readJsonCall(
   input: Input,
@@ -36,7 +35,7 @@ class JsonCallReader {
   readonly #input: Input;
   readonly #sink: EventSink;
   readonly #options: JsonCallOptions;
-  /** Everything read while it may still turn out not to be a call. */
+  /** Everything read so far, while it may still not be a call. */
   #raw = "";
   #name: string | undefined;
   #id: string | undefined;
@@ -105,21 +104,12 @@ class JsonCallReader {
   }
 
   *#plainValue(): Waiting<{ readonly text: string; readonly tag: string | undefined }> {
-    const scanner = new JsonScanner();
     let text = "";
-    for (;;) {
-      const isText = scanner.isInString && scanner.problem === undefined;
-      const piece = isText ? yield* this.#input.next() : yield* nextPiece(this.#input, this.#options.endTags);
-      if (piece.length !== 1) return { text, tag: piece };
-      const step = scanner.push(piece);
-      if (step === "after") {
-        this.#input.unread(piece);
-        return { text, tag: undefined };
-      }
-      this.#keep(piece);
-      if (text.length < maxHeldLength) text += piece;
-      if (step === "last") return { text, tag: undefined };
-    }
+    const { tag } = yield* scanValue(this.#input, this.#options.endTags, (unit) => {
+      this.#keep(unit);
+      if (text.length < maxHeldLength) text += unit;
+    });
+    return { text, tag };
   }
 
   *#string(): Waiting<string | undefined> {

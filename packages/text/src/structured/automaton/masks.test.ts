@@ -9,10 +9,10 @@ import { compileRules } from "../compile-rules.js";
 import type { Grammar, GrammarSpec } from "../grammar.js";
 import { byteGrammar } from "../testing/byte-grammar.js";
 import { syntheticVocabulary } from "../testing/synthetic-vocabulary.js";
-import { acceptedTokens, allowedTokens, bytesOf } from "../testing/walk.js";
+import { acceptedTokens, allowedTokens, bytesOfToken } from "../testing/walk.js";
 import { MaskCache } from "./mask-cache.js";
 import { TermGrammar } from "./matcher.js";
-import { buildVocabulary, collectTokenBytes, type Vocabulary } from "./vocabulary.js";
+import { buildVocabulary, collectTokenBytes, type GrammarVocabulary } from "./vocabulary.js";
 
 const person = {
   type: "object",
@@ -52,14 +52,14 @@ const specs: readonly (readonly [string, GrammarSpec])[] = [
   ],
 ];
 
-async function octavoMini(): Promise<Vocabulary> {
+async function octavoMini(): Promise<GrammarVocabulary> {
   const folder = fileURLToPath(new URL("../../../../../models/octavo-mini", import.meta.url));
   const tokenizer = createTokenizer(readTokenizerFolder(folder));
   const { bytes, starts } = await collectTokenBytes(tokenizer, tokenizer.vocabSize, () => nextTurn());
   return buildVocabulary(bytes, starts);
 }
 
-const vocabularies: readonly (readonly [string, () => Promise<Vocabulary>, number])[] = [
+const vocabularies: readonly (readonly [string, () => Promise<GrammarVocabulary>, number])[] = [
   ["octavo-mini's vocabulary", octavoMini, 10],
   ["a synthetic vocabulary", () => Promise.resolve(syntheticVocabulary(20_000)), 6],
 ];
@@ -90,7 +90,7 @@ for (const [name, open, numSteps] of vocabularies) {
           if (allowed.length === 1 && !matcher.isComplete) assert.equal(matcher.forcedToken(), allowed[0]);
           else assert.equal(matcher.forcedToken(), undefined);
           // Long tokens show more than the bytes that begin most lists.
-          const long = allowed.filter((token) => bytesOf(vocabulary, token).length > 1);
+          const long = allowed.filter((token) => bytesOfToken(vocabulary, token).length > 1);
           const choices = long.length > 0 && random.next() < 0.8 ? long : allowed;
           assert.ok(matcher.accept(choices[random.below(choices.length)]!));
         }

@@ -4,12 +4,12 @@ import { MaskBuilder } from "./mask-builder.js";
 import type { MaskCache } from "./mask-cache.js";
 import type { Term } from "./term.js";
 import { TermStore } from "./term-store.js";
-import { maskWordsOf, type Vocabulary } from "./vocabulary.js";
+import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
-/** Terms after which new sequences begin on a new store, so that the old one can go with the sequences it has. */
+/** Terms after which new sequences start on a new store; the old one is freed with its last sequence. */
 const enoughTerms = 200_000;
 
-/** The part of the automaton that is known so far, made state by state as sequences come to them. */
+/** The automaton as far as it is known: states are made when a sequence first reaches them. */
 interface Automaton {
   readonly store: TermStore;
   readonly masks: MaskBuilder;
@@ -20,11 +20,11 @@ interface Automaton {
 export class TermGrammar implements Grammar {
   readonly maskWords: number;
   readonly #rules: RuleSet;
-  readonly #vocabulary: Vocabulary;
+  readonly #vocabulary: GrammarVocabulary;
   readonly #cache: MaskCache;
   #automaton: Automaton;
 
-  constructor(rules: RuleSet, vocabulary: Vocabulary, cache: MaskCache) {
+  constructor(rules: RuleSet, vocabulary: GrammarVocabulary, cache: MaskCache) {
     this.#rules = rules;
     this.#vocabulary = vocabulary;
     this.#cache = cache;
@@ -32,17 +32,17 @@ export class TermGrammar implements Grammar {
     this.#automaton = this.#begin();
   }
 
-  /** States known, a measure of the memory that the grammar takes. */
+  /** Known states: a measure of the memory that the grammar occupies. */
   get numTerms(): number {
     return this.#automaton.store.numTerms;
   }
 
-  /** States of the automata that it is made of, of a KiB each. */
+  /** States of its table automata, one KiB each. */
   get numTableStates(): number {
     return this.#rules.analysis?.numTableStates ?? 0;
   }
 
-  /** Makes what the first token needs in parts, between which a caller can pause. */
+  /** Prepares the first mask in parts, between which a caller can pause. */
   *warm(): Generator<void, void> {
     const { store, masks, root } = this.#automaton;
     yield* store.building(this.#rules.root);
@@ -66,12 +66,12 @@ export class TermGrammar implements Grammar {
 
 class TermMatcher implements Matcher {
   readonly #automaton: Automaton;
-  readonly #vocabulary: Vocabulary;
+  readonly #vocabulary: GrammarVocabulary;
   /** The state before each accepted token. */
   readonly #history: Term[];
   #term: Term;
 
-  constructor(automaton: Automaton, vocabulary: Vocabulary, term: Term, history: readonly Term[]) {
+  constructor(automaton: Automaton, vocabulary: GrammarVocabulary, term: Term, history: readonly Term[]) {
     this.#automaton = automaton;
     this.#vocabulary = vocabulary;
     this.#term = term;

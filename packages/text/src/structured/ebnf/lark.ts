@@ -1,6 +1,8 @@
-import { parseRegex } from "../regex/regex-syntax.js";
-import { type Expression, grammarError, maxNesting, type ParsedGrammar } from "./expression.js";
-import { Scanner } from "./scanner.js";
+import { anything } from "../../regex/character-set.js";
+import { ecmaScript } from "../../regex/dialects.js";
+import { parseRegex } from "../../regex/parse-regex.js";
+import { type GrammarExpression, grammarError, type ParsedGrammar } from "./expression.js";
+import { NotationParser } from "./notation-parser.js";
 
 /** Terminals of Lark's `common` library. */
 const common: Readonly<Record<string, string>> = {
@@ -37,20 +39,18 @@ export function parseLark(source: string): ParsedGrammar {
 
 const statementStart = /(?:[?!]{0,2}[A-Za-z_]\w*(?:\.-?\d+)?[ \t]*:)|%/y;
 
-class LarkParser {
-  readonly #scanner: Scanner;
-  readonly #rules = new Map<string, Expression>();
+class LarkParser extends NotationParser {
+  readonly #rules = new Map<string, GrammarExpression>();
   readonly #terminals = new Set<string>();
-  readonly #ignored: Expression[] = [];
-  #nesting = 0;
+  readonly #ignored: GrammarExpression[] = [];
 
   constructor(source: string) {
-    this.#scanner = new Scanner(source);
+    super(source, /[ \t]+|\/\/[^\n]*|#[^\n]*/y, statementStart);
   }
 
   parse(): ParsedGrammar {
-    const scanner = this.#scanner;
-    this.#space(true);
+    const { scanner } = this;
+    this.space(true);
     while (!scanner.isAtEnd) {
       if (scanner.accept("%")) this.#directive();
       else {
@@ -60,24 +60,24 @@ class LarkParser {
             throw scanner.fail("has a rule template, which is not supported");
           throw scanner.fail("expected a rule such as start: ... (or, in GBNF, root ::= ...)");
         }
-        this.#define(name, this.#alternatives());
+        this.#define(name, this.alternatives());
       }
-      this.#space(true);
+      this.space(true);
     }
     if (!this.#rules.has("start")) throw grammarError(1, 'there is no rule "start", where a grammar starts');
     return { rules: this.#rules, start: "start", ignored: this.#ignored, terminals: this.#terminals };
   }
 
-  #define(name: string, expression: Expression): void {
-    if (this.#rules.has(name)) throw this.#scanner.fail(`defines ${JSON.stringify(name)} twice`);
+  #define(name: string, expression: GrammarExpression): void {
+    if (this.#rules.has(name)) throw this.scanner.fail(`defines ${JSON.stringify(name)} twice`);
     this.#rules.set(name, expression);
     if (/^_*[A-Z]/.test(name)) this.#terminals.add(name);
   }
 
   #directive(): void {
-    const scanner = this.#scanner;
+    const { scanner } = this;
     if (scanner.match(/ignore\b/y) !== undefined) {
-      this.#ignored.push(this.#alternatives());
+      this.#ignored.push(this.alternatives());
       return;
     }
     const many = scanner.match(/import[ \t]+common[ \t]*\(([\w\s,]*)\)/y);
@@ -97,71 +97,31 @@ class LarkParser {
   #import(name: string, alias: string): void {
     const pattern = Object.hasOwn(common, name) ? common[name] : undefined;
     if (pattern === undefined)
-      throw this.#scanner.fail(`imports common.${name.slice(0, 40)}, which is not known`);
+      throw this.scanner.fail(`imports common.${name.slice(0, 40)}, which is not known`);
     this.#define(alias, { kind: "regex", regex: parseRegex(pattern) });
     this.#terminals.add(alias);
   }
 
-  #space(overLines: boolean): void {
-    const scanner = this.#scanner;
-    for (;;) {
-      if (scanner.match(/[ \t]+|\/\/[^\n]*|#[^\n]*/y) !== undefined) continue;
-      const before = scanner.index;
-      if (scanner.match(/[\r\n]+/y) === undefined) return;
-      if (overLines) continue;
-      while (scanner.match(/\s+|\/\/[^\n]*|#[^\n]*/y) !== undefined);
-      if (!scanner.isAtEnd && (this.#nesting > 1 || !scanner.sees(statementStart))) continue;
-      scanner.index = before;
-      return;
-    }
+  protected override alternatives(): GrammarExpression {
+    this.space(false);
+    this.scanner.accept("|");
+    return super.alternatives();
   }
 
-  #alternatives(): Expression {
-    if (++this.#nesting > maxNesting) throw this.#scanner.fail(`nests groups more than ${maxNesting} deep`);
-    this.#space(false);
-    this.#scanner.accept("|");
-    const items = [this.#sequence()];
-    while (this.#scanner.accept("|")) items.push(this.#sequence());
-    this.#nesting -= 1;
-    return items.length === 1 ? items[0]! : { kind: "choice", items };
-  }
-
-  #sequence(): Expression {
-    const scanner = this.#scanner;
-    const items: Expression[] = [];
-    for (;;) {
-      this.#space(false);
-      if (scanner.match(/->[ \t]*\w+/y) !== undefined) continue;
-      const item = this.#item();
-      if (item === undefined) return items.length === 1 ? items[0]! : { kind: "sequence", items };
-      let repeated = item;
-      for (let bounds = this.#bounds(); bounds !== undefined; bounds = this.#bounds())
-        repeated = { kind: "repeat", item: repeated, ...bounds };
-      items.push(repeated);
-    }
-  }
-
-  #bounds(): { readonly min: number; readonly max: number } | undefined {
-    const scanner = this.#scanner;
+  protected bounds(): { readonly min: number; readonly max: number } | undefined {
+    const { scanner } = this;
     const tilde = scanner.match(/[ \t]*~[ \t]*(\d{1,9})(?:\.\.(\d{1,9}))?/y);
     if (tilde !== undefined) return scanner.checkBounds(Number(tilde[1]), Number(tilde[2] ?? tilde[1]));
     return scanner.sees(/[*+?]/y) ? scanner.bounds() : undefined;
   }
 
-  #item(): Expression | undefined {
-    const scanner = this.#scanner;
+  protected item(): GrammarExpression | undefined {
+    const { scanner } = this;
+    while (scanner.match(/->[ \t]*\w+/y) !== undefined) this.space(false);
     if (scanner.accept('"')) return this.#text();
     if (scanner.next === "/" && scanner.source[scanner.index + 1] !== "/") return this.#regex();
-    for (const [open, close] of [
-      ["(", ")"],
-      ["[", "]"],
-    ] as const) {
-      if (!scanner.accept(open)) continue;
-      const item = this.#alternatives();
-      this.#space(true);
-      if (!scanner.accept(close)) throw scanner.fail(`has a ${open} without its ${close}`);
-      return open === "(" ? item : { kind: "repeat", item, min: 0, max: 1 };
-    }
+    if (scanner.accept("(")) return this.group("(", ")");
+    if (scanner.accept("[")) return { kind: "repeat", item: this.group("[", "]"), min: 0, max: 1 };
     if (scanner.isAtEnd || scanner.sees(/[|)\]\r\n%]/y) || scanner.sees(statementStart)) return undefined;
     const name = scanner.match(/[A-Za-z_]\w*/y)?.[0];
     if (name === undefined) throw scanner.fail(`has an unexpected ${JSON.stringify(scanner.next)}`);
@@ -169,12 +129,12 @@ class LarkParser {
     return { kind: "rule", name, line: scanner.line };
   }
 
-  #text(): Expression {
-    const scanner = this.#scanner;
-    const text = this.#literal();
+  #text(): GrammarExpression {
+    const { scanner } = this;
+    const text = this.literal();
     if (scanner.match(/[ \t]*\.\.[ \t]*"/y) === undefined)
       return { kind: "text", text, ignoreCase: this.#ignoresCase() };
-    const last = this.#literal();
+    const last = this.literal();
     const [from, to] = [text.codePointAt(0), last.codePointAt(0)];
     if (from === undefined || to === undefined || Array.from(text + last).length !== 2 || to < from)
       throw scanner.fail("has a range that is not of two characters in order");
@@ -182,32 +142,17 @@ class LarkParser {
   }
 
   #ignoresCase(): boolean {
-    return this.#scanner.match(/i(?!\w)/y) !== undefined;
+    return this.scanner.match(/i(?!\w)/y) !== undefined;
   }
 
-  #literal(): string {
-    const scanner = this.#scanner;
-    let text = "";
-    while (!scanner.accept('"')) {
-      if (scanner.isAtEnd || scanner.next === "\n") throw scanner.fail('has a " without its end');
-      text += String.fromCodePoint(scanner.accept("\\") ? scanner.escape() : scanner.codePoint());
-    }
-    return text;
-  }
-
-  #regex(): Expression {
-    const scanner = this.#scanner;
+  #regex(): GrammarExpression {
+    const { scanner } = this;
     const found = scanner.match(/\/((?:[^/\\\n]|\\.)+)\/([imslux]*)/y);
     if (found === undefined) throw scanner.fail("has a / without its end");
     const flags = found[2]!;
     if (/[mlx]/.test(flags))
       throw scanner.fail(`has a regular expression with the flags ${flags}; only i, s and u are supported`);
-    const source = flags.includes("s") ? dotAll(found[1]!) : found[1]!;
-    return { kind: "regex", regex: parseRegex(source), ignoreCase: flags.includes("i") };
+    const dialect = flags.includes("s") ? { ...ecmaScript, dot: anything } : ecmaScript;
+    return { kind: "regex", regex: parseRegex(found[1]!, dialect), ignoreCase: flags.includes("i") };
   }
-}
-
-/** With the flag `s` a dot takes line ends too. */
-function dotAll(source: string): string {
-  return source.replace(/\\.|\[(?:[^\]\\]|\\.)*\]|\./gs, (part) => (part === "." ? "[^]" : part));
 }

@@ -1,12 +1,14 @@
-import { type CodeSet, intersect, pairs, unite, utf8Node } from "../code-points.js";
+import { CharacterSet } from "../../regex/character-set.js";
+import { type CodeSet, intersect, pairs, unite } from "../../regex/code-points.js";
+import type { Regex } from "../../regex/syntax-tree.js";
+import { utf8Node } from "../utf8-node.js";
 import { utf8Encoding } from "../json-schema/json-text.js";
 import { literalNode } from "../literal.js";
 import { choice, type Node, repeat, sequence } from "../node.js";
-import { lowerRegex } from "../regex/lower-regex.js";
-import type { Regex } from "../regex/regex-syntax.js";
+import { lowerRegex } from "../lower-regex.js";
 import type { RuleBuilder } from "../rule-builder.js";
 import { anyOf } from "../text-choice.js";
-import { type Expression, grammarError, type ParsedGrammar } from "./expression.js";
+import { type GrammarExpression, grammarError, type ParsedGrammar } from "./expression.js";
 
 /** The rules of a written grammar; a rule that directly begins with itself becomes a repetition. */
 export function lowerExpressions(
@@ -19,7 +21,7 @@ export function lowerExpressions(
   for (const name of grammar.rules.keys()) references.set(name, { op: "rule", rule: rules.reserve(name) });
   const plain = new Lowering(references, special, undefined);
   const ignored = (grammar.ignored ?? []).map((expression) => plain.node(expression));
-  const between = ignored.length === 0 ? undefined : repeat(choice(...ignored), 0, Number.POSITIVE_INFINITY);
+  const between = ignored.length === 0 ? undefined : repeat(choice(...ignored), 0, Infinity);
   const spaced = new Lowering(references, special, between, terminals);
   for (const [name, expression] of grammar.rules) {
     const lowering = terminals?.has(name) === true ? plain : spaced;
@@ -52,7 +54,7 @@ class Lowering {
     this.#terminals = terminals;
   }
 
-  node(expression: Expression): Node {
+  node(expression: GrammarExpression): Node {
     switch (expression.kind) {
       case "text":
         return this.#terminal(
@@ -94,9 +96,9 @@ class Lowering {
 }
 
 /** `a: a x | y` is `a: y x*`. */
-function withoutLeftRecursion(name: string, expression: Expression): Expression {
-  const starts: Expression[] = [];
-  const continuations: Expression[] = [];
+function withoutLeftRecursion(name: string, expression: GrammarExpression): GrammarExpression {
+  const starts: GrammarExpression[] = [];
+  const continuations: GrammarExpression[] = [];
   for (const alternative of alternativesOf(expression)) {
     const items = itemsOf(alternative);
     const [first, ...rest] = items;
@@ -105,20 +107,20 @@ function withoutLeftRecursion(name: string, expression: Expression): Expression 
     } else starts.push(alternative);
   }
   if (continuations.length === 0) return expression;
-  const more: Expression = {
+  const more: GrammarExpression = {
     kind: "repeat",
     item: { kind: "choice", items: continuations },
     min: 0,
-    max: Number.POSITIVE_INFINITY,
+    max: Infinity,
   };
   return { kind: "sequence", items: [{ kind: "choice", items: starts }, more] };
 }
 
-function alternativesOf(expression: Expression): readonly Expression[] {
+function alternativesOf(expression: GrammarExpression): readonly GrammarExpression[] {
   return expression.kind === "choice" ? expression.items.flatMap(alternativesOf) : [expression];
 }
 
-function itemsOf(expression: Expression): readonly Expression[] {
+function itemsOf(expression: GrammarExpression): readonly GrammarExpression[] {
   return expression.kind === "sequence" ? expression.items.flatMap(itemsOf) : [expression];
 }
 
@@ -149,15 +151,15 @@ function anyCase(set: CodeSet): CodeSet {
 function foldRegex(regex: Regex): Regex {
   switch (regex.kind) {
     case "set":
-      return { ...regex, set: anyCase(regex.set) };
+      return { ...regex, set: CharacterSet.of(anyCase(regex.set.ranges)) };
     case "sequence":
     case "choice":
       return { ...regex, items: regex.items.map(foldRegex) };
     case "repeat":
     case "look":
+    case "atomic":
       return { ...regex, item: foldRegex(regex.item) };
-    case "start":
-    case "end":
+    case "anchor":
       return regex;
   }
 }

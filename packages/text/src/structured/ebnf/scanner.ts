@@ -74,7 +74,7 @@ export class Scanner {
     if (hex !== undefined) {
       const value = Number.parseInt(hex[1] ?? hex[2] ?? hex[3] ?? hex[4]!, 16);
       if (value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff))
-        throw this.fail("has an escape that is no character");
+        throw this.fail("has an escape that is not a character");
       return value;
     }
     if (/[A-Za-z0-9]/.test(letter) || letter === "")
@@ -84,20 +84,19 @@ export class Scanner {
 
   /** `* + ?` or `{m,n}` after an item. */
   bounds(): { readonly min: number; readonly max: number } | undefined {
-    if (this.accept("*")) return { min: 0, max: Number.POSITIVE_INFINITY };
-    if (this.accept("+")) return { min: 1, max: Number.POSITIVE_INFINITY };
+    if (this.accept("*")) return { min: 0, max: Infinity };
+    if (this.accept("+")) return { min: 1, max: Infinity };
     if (this.accept("?")) return { min: 0, max: 1 };
     const interval = this.match(/\{\s*(\d{0,9})\s*(,?)\s*(\d{0,9})\s*\}/y);
     if (interval === undefined) return undefined;
     const min = Number(interval[1]);
-    const max =
-      interval[2] === "" ? min : interval[3] === "" ? Number.POSITIVE_INFINITY : Number(interval[3]);
+    const max = interval[2] === "" ? min : interval[3] === "" ? Infinity : Number(interval[3]);
     return this.checkBounds(min, max);
   }
 
   checkBounds(min: number, max: number): { readonly min: number; readonly max: number } {
     if (max < min) throw this.fail("has a repetition with its bounds reversed");
-    if (min > maxRepeat || (max !== Number.POSITIVE_INFINITY && max > maxRepeat))
+    if (min > maxRepeat || (max !== Infinity && max > maxRepeat))
       throw this.fail(`repeats more than ${maxRepeat} times`);
     return { min, max };
   }

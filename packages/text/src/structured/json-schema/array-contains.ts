@@ -2,16 +2,16 @@ import type { JsonValue } from "../grammar.js";
 import { choice, type Node, nothing, sequence, text } from "../node.js";
 import type { ArrayShape } from "./array-node.js";
 import type { Conjunction } from "./combine.js";
-import { countOf } from "./keywords.js";
+import { countKeyword } from "./keywords.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
-/** `contains` that one array may be under, and states that counting may take: places times counts. */
+/** Most `contains` of one array, and most states for counting (positions times counts). */
 const maxContains = 3;
 const maxStates = 4096;
 
-/** How many items have to be good under a schema. */
-export interface ContainsCount {
+/** How many items must satisfy a schema. */
+interface ContainsCount {
   readonly schema: JsonValue;
   readonly path: string;
   readonly least: number;
@@ -24,9 +24,9 @@ export function containsCounts(conjunction: Conjunction): ContainsCount[] {
     const { schema, path } = located;
     const { contains } = schema;
     if (contains === undefined) continue;
-    const least = countOf(located, "minContains") ?? 1;
-    const most = countOf(located, "maxContains") ?? Number.POSITIVE_INFINITY;
-    if (least === 0 && most === Number.POSITIVE_INFINITY) continue;
+    const least = countKeyword(located, "minContains") ?? 1;
+    const most = countKeyword(located, "maxContains") ?? Infinity;
+    if (least === 0 && most === Infinity) continue;
     counts.push({ schema: contains, path: pathOf(path, "contains"), least, most });
     if (counts.length > maxContains)
       throw schemaError(pathOf(path, "contains"), `stands beside more than ${maxContains - 1} others`);
@@ -35,8 +35,8 @@ export function containsCounts(conjunction: Conjunction): ContainsCount[] {
 }
 
 /**
- * Items of which some are good under the schemas of `contains`. Each item is taken either as one that is counted, and is
- * good under the schema, or as one that is not: which it then may be as well, unless there is an upper bound to count for.
+ * Items some of which satisfy the schemas of `contains`. Each item is taken either as one that is counted, and is
+ * satisfies the schema, or as one that is not counted: an uncounted item may satisfy it too, unless there is an upper bound.
  */
 export function countedItems(
   counts: readonly ContainsCount[],
@@ -44,8 +44,8 @@ export function countedItems(
   compiler: SchemaCompiler,
 ): Node {
   const { spaces, rules } = compiler;
-  const lastPlace = most === Number.POSITIVE_INFINITY ? Math.max(numPrefix, least, 1) : most;
-  const hasUpper = counts.map((count) => count.most !== Number.POSITIVE_INFINITY);
+  const lastPlace = most === Infinity ? Math.max(numPrefix, least, 1) : most;
+  const hasUpper = counts.map((count) => count.most !== Infinity);
   const highest = counts.map((count, index) => (hasUpper[index] ? count.most : count.least));
   if (counts.some((count) => count.most < count.least)) return nothing;
   const numStates = highest.reduce((product, value) => product * (value + 1), lastPlace + 1);
@@ -55,21 +55,9 @@ export function countedItems(
       `needs ${numStates} states with these counts; at most ${maxStates} are made`,
     );
   const comma = sequence(text(","), spaces.afterComma);
-  const known = new Map<string, Node>();
-  const from = (place: number, seen: readonly number[]): Node => {
-    const key = `${place}:${seen.join()}`;
-    let node = known.get(key);
-    if (node === undefined) {
-      const rule = rules.reserve("contains");
-      node = { op: "rule", rule };
-      known.set(key, node);
-      rules.define(rule, make(place, seen));
-    }
-    return node;
-  };
   const isEnough = (place: number, seen: readonly number[]): boolean =>
     place >= least && counts.every((count, index) => seen[index]! >= count.least);
-  const make = (place: number, seen: readonly number[]): Node => {
+  const from = rules.family("contains", (place: number, seen: readonly number[]): Node => {
     const options: Node[] = [];
     if (place > 0 && isEnough(place, seen)) options.push(sequence(spaces.inside, text("]")));
     if (place >= most) return choice(...options);
@@ -84,7 +72,7 @@ export function countedItems(
           isPossible &&= seen[index]! < highest[index]!;
           next[index]! += 1;
           schemas.push([count.schema, count.path]);
-        } else if (hasUpper[index]) schemas.push([opposite(count.schema), count.path]);
+        } else if (hasUpper[index]) schemas.push([compiler.combinations.not(count.schema), count.path]);
       }
       if (!isPossible) continue;
       const own = schemasAt(place);
@@ -94,23 +82,8 @@ export function countedItems(
       options.push(sequence(lead, compiler.value([...own, ...counted]), following));
     }
     return choice(...options);
-  };
-  const filled = sequence(
-    text("["),
-    spaces.inside,
-    from(
-      0,
-      counts.map(() => 0),
-    ),
-  );
-  return isEnough(
-    0,
-    counts.map(() => 0),
-  )
-    ? choice(text("[]"), filled)
-    : filled;
-
-  function opposite(schema: JsonValue): JsonValue {
-    return compiler.combinations.not(schema);
-  }
+  });
+  const none = counts.map(() => 0);
+  const filled = sequence(text("["), spaces.inside, from(0, none));
+  return isEnough(0, none) ? choice(text("[]"), filled) : filled;
 }

@@ -4,19 +4,19 @@ import { containsCounts, countedItems } from "./array-contains.js";
 import { type Conjunction, isVisible, kindsIn } from "./combine.js";
 import { allowedValues, canonical } from "./enumerated.js";
 import { valueNode } from "./json-text.js";
-import { booleanOf, countOf, kinds, type Located, schemaList } from "./keywords.js";
+import { booleanKeyword, countKeyword, kinds, type Located, schemaList } from "./keywords.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
 const maxPrefix = 1024;
-/** Values that a list without repetitions may be drawn from: there is a rule for each set of those left. */
+/** Most values for items of a list with `uniqueItems`: there is a rule for each subset of unused values. */
 const maxUniqueValues = 10;
 
-/** What may stand at each place of an array, and how many places it may have. */
+/** What each position of an array allows, and how many positions it has. */
 export interface ArrayShape {
   readonly least: number;
   readonly most: number;
-  /** Places with schemas of their own. */
+  /** Positions with schemas of their own. */
   readonly numPrefix: number;
   readonly schemasAt: (index: number) => Conjunction | undefined;
 }
@@ -24,16 +24,16 @@ export interface ArrayShape {
 /** An array under all of the schemas. */
 export function arrayNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
   let least = 0;
-  let most = Number.POSITIVE_INFINITY;
+  let most = Infinity;
   let unique: Located | undefined;
   const shapes = [
     ...conjunction.map(itemSchemas),
     ...conjunction.flatMap((located) => unevaluated(located, conjunction)),
   ];
   for (const located of conjunction) {
-    least = Math.max(least, countOf(located, "minItems") ?? 0);
-    most = Math.min(most, countOf(located, "maxItems") ?? most);
-    if (booleanOf(located, "uniqueItems") === true) unique = located;
+    least = Math.max(least, countKeyword(located, "minItems") ?? 0);
+    most = Math.min(most, countKeyword(located, "maxItems") ?? most);
+    if (booleanKeyword(located, "uniqueItems") === true) unique = located;
   }
   const numPrefix = Math.max(0, ...shapes.map(({ prefix }) => prefix.length));
   const schemasAt = (index: number): Conjunction | undefined =>
@@ -101,7 +101,7 @@ function itemSchemas(located: Located): ItemSchemas {
   };
 }
 
-/** What `unevaluatedItems` says of the places that no schema it can see speaks of. */
+/** The schema that `unevaluatedItems` gives positions which no schema visible to it covers. */
 function unevaluated(holder: Located, conjunction: Conjunction): ItemSchemas[] {
   const { schema, path } = holder;
   const rest = schema["unevaluatedItems"];
@@ -114,10 +114,10 @@ function unevaluated(holder: Located, conjunction: Conjunction): ItemSchemas[] {
     const own = itemSchemas(located);
     const goesOn =
       own.rest !== undefined || (located !== holder && located.schema["unevaluatedItems"] !== undefined);
-    numEvaluated = goesOn ? Number.POSITIVE_INFINITY : Math.max(numEvaluated, own.prefix.length);
+    numEvaluated = goesOn ? Infinity : Math.max(numEvaluated, own.prefix.length);
     if (goesOn) break;
   }
-  if (numEvaluated === Number.POSITIVE_INFINITY) return [];
+  if (numEvaluated === Infinity) return [];
   return [
     {
       prefix: Array.from({ length: numEvaluated }, () => undefined),

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../grammar.js";
 import { nodeMatcher } from "../automaton/node-matcher.js";
 import { formatPatterns } from "./formats.js";
-import { isObject, kindOf, type Located, numberOf } from "./keywords.js";
+import { containerWords, isObject, kindOf, type Located, numberKeyword } from "./keywords.js";
 import { stringContent } from "./string-node.js";
 import { allKindsIn, type Conjunction } from "./combine.js";
 import { restrictionOf } from "./restriction.js";
@@ -54,24 +54,6 @@ export function canonical(value: JsonValue): string {
   return `{${members.join()}}`;
 }
 
-const structural = [
-  "properties",
-  "required",
-  "additionalProperties",
-  "patternProperties",
-  "propertyNames",
-  "minProperties",
-  "maxProperties",
-  "items",
-  "prefixItems",
-  "minItems",
-  "maxItems",
-  "uniqueItems",
-  "contains",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-];
-
 /** Checks a listed value against the keywords beside it. */
 function satisfies(value: JsonValue, located: Located, isText: (text: string) => boolean): boolean {
   const { schema, path } = located;
@@ -91,18 +73,18 @@ function satisfies(value: JsonValue, located: Located, isText: (text: string) =>
       ["multipleOf", (bound) => Number.isInteger(value / bound)],
     ];
     return checks.every(([keyword, check]) => {
-      const bound = typeof schema[keyword] === "boolean" ? undefined : numberOf(located, keyword);
+      const bound = typeof schema[keyword] === "boolean" ? undefined : numberKeyword(located, keyword);
       return bound === undefined || check(bound);
     });
   }
   if (typeof value !== "object" || value === null) return true;
-  const beside = structural.find((keyword) => schema[keyword] !== undefined);
+  const beside = containerWords.find((keyword) => schema[keyword] !== undefined);
   if (beside !== undefined)
     throw schemaError(pathOf(path, beside), "is not supported beside an enum or const of objects or arrays");
   return true;
 }
 
-/** Tells which strings are good under the keywords for strings. A format that is not known says nothing of listed values. */
+/** Tests strings against the keywords for strings. An unknown format does not restrict listed values. */
 function textCheck(located: Located): (text: string) => boolean {
   const { schema } = located;
   const { format, ...others } = schema;

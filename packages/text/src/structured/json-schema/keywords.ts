@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "../grammar.js";
 import { restrictionOf } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
-/** A schema and where it stands. Objects keep their identity, by which rules are shared. */
+/** A schema and its path. Schema objects keep their identity, by which rules are shared. */
 export interface Located {
   readonly schema: JsonObject;
   readonly path: string;
@@ -25,7 +25,7 @@ export const kinds = {
 } as const;
 export const anyKind = 127;
 
-/** Checks keywords that are read where it would be too late to say what is wrong with them. */
+/** Checks keywords whose errors could not be reported where they are used. */
 export function checkKeywords({ schema, path }: Located): void {
   for (const keyword of ["if", "then", "else"]) {
     const value = schema[keyword];
@@ -38,35 +38,27 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function countOf({ schema, path }: Located, keyword: string): number | undefined {
-  const value = schema[keyword];
-  if (value === undefined) return undefined;
-  if (typeof value !== "number" || !Number.isInteger(value) || value < 0)
-    throw schemaError(pathOf(path, keyword), "must be an integer of at least 0");
-  return value;
+/** Reads keywords of one type; undefined where the schema lacks them. */
+function keywordReader<Type extends JsonValue>(
+  isGood: (value: JsonValue) => value is Type,
+  must: string,
+): (located: Located, keyword: string) => Type | undefined {
+  return ({ schema, path }, keyword) => {
+    const value = schema[keyword];
+    if (value === undefined || isGood(value)) return value;
+    throw schemaError(pathOf(path, keyword), `must be ${must}`);
+  };
 }
 
-export function numberOf({ schema, path }: Located, keyword: string): number | undefined {
-  const value = schema[keyword];
-  if (value === undefined) return undefined;
-  if (typeof value !== "number" || !Number.isFinite(value))
-    throw schemaError(pathOf(path, keyword), "must be a number");
-  return value;
-}
+const isNumber = (value: JsonValue): value is number => typeof value === "number" && Number.isFinite(value);
 
-export function stringOf({ schema, path }: Located, keyword: string): string | undefined {
-  const value = schema[keyword];
-  if (value === undefined) return undefined;
-  if (typeof value !== "string") throw schemaError(pathOf(path, keyword), "must be a string");
-  return value;
-}
-
-export function booleanOf({ schema, path }: Located, keyword: string): boolean | undefined {
-  const value = schema[keyword];
-  if (value === undefined) return undefined;
-  if (typeof value !== "boolean") throw schemaError(pathOf(path, keyword), "must be true or false");
-  return value;
-}
+export const countKeyword = keywordReader(
+  (value): value is number => isNumber(value) && Number.isInteger(value) && value >= 0,
+  "an integer of at least 0",
+);
+export const numberKeyword = keywordReader(isNumber, "a number");
+export const stringKeyword = keywordReader((value) => typeof value === "string", "a string");
+export const booleanKeyword = keywordReader((value) => typeof value === "boolean", "true or false");
 
 /** A non-empty list of schemas, with its paths. */
 export function schemaList({ schema, path }: Located, keyword: string): [JsonValue, string][] | undefined {
@@ -86,7 +78,7 @@ export function schemaMap({ schema, path }: Located, keyword: string): [string, 
   return Object.entries(value).map(([name, item]) => [name, item, pathOf(at, name)]);
 }
 
-/** Bits of the kinds that `type` allows; without `type`, those that the other keywords speak of. */
+/** Bits of the kinds that `type` allows; without `type`, those that the other keywords imply. */
 export function kindsOf(located: Located): number {
   const { schema, path } = located;
   const { type } = schema;
@@ -104,27 +96,19 @@ export function kindsOf(located: Located): number {
     }
     bits |= kinds[name as keyof typeof kinds];
   }
-  return booleanOf(located, "nullable") === true ? bits | kinds.null : bits;
+  return booleanKeyword(located, "nullable") === true ? bits | kinds.null : bits;
 }
 
+const memberWords =
+  "properties required additionalProperties patternProperties propertyNames minProperties maxProperties unevaluatedProperties";
+const itemWords = "items prefixItems minItems maxItems uniqueItems contains unevaluatedItems";
+
+/** Keywords that apply to objects or arrays. */
+export const containerWords: readonly string[] = `${memberWords} ${itemWords}`.split(" ");
+
 const wordsOfKind: readonly (readonly [number, readonly string[]])[] = [
-  [
-    kinds.object,
-    [
-      "properties",
-      "required",
-      "additionalProperties",
-      "patternProperties",
-      "propertyNames",
-      "minProperties",
-      "maxProperties",
-      "unevaluatedProperties",
-    ],
-  ],
-  [
-    kinds.array,
-    ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"],
-  ],
+  [kinds.object, memberWords.split(" ")],
+  [kinds.array, itemWords.split(" ")],
   [kinds.string, ["minLength", "maxLength", "pattern"]],
   [kinds.number, ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]],
 ];

@@ -2,37 +2,31 @@ import type { JsonObject, JsonValue } from "../grammar.js";
 import { freeFormats } from "./formats.js";
 import {
   anyKind,
-  countOf,
+  countKeyword,
   isObject,
   kindOf,
   kinds,
   kindsOf,
   type Located,
-  numberOf,
+  numberKeyword,
   schemaList,
   schemaMap,
-  stringOf,
+  stringKeyword,
 } from "./keywords.js";
 import { restricted } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
-/** Numbers that a value may have to differ from: each splits the line once more. */
+/** Most numbers that a value must differ from: each adds one more range. */
 const maxNumbers = 256;
 const maxOneOf = 8;
 
-/** Keywords whose opposite would need to look at members or items that no automaton of bounded size can tell. */
-const withoutOpposite: readonly string[] = [
-  "additionalProperties",
-  "patternProperties",
-  "propertyNames",
-  "unevaluatedProperties",
-  "unevaluatedItems",
-];
+/** Keywords whose negation no automaton of bounded size can check. */
+const withoutOpposite: readonly string[] =
+  "additionalProperties patternProperties propertyNames unevaluatedProperties unevaluatedItems".split(" ");
 
 /**
- * Schemas' opposites. What a schema does not allow is what at least one of its keywords does not: a list of
- * alternatives, in which nested schemas are negated in turn when they are looked at, so that a schema that refers to
- * itself gives finitely many of them.
+ * Negated schemas. A value violates a schema when it violates at least one keyword: a list of alternatives. Nested schemas
+ * are negated only when they are reached, so a recursive schema gives finitely many alternatives.
  */
 export class Negation {
   readonly #opposites = new Map<JsonObject, JsonValue>();
@@ -43,7 +37,7 @@ export class Negation {
     this.#references = references;
   }
 
-  /** The opposite by one step. Throws `invalid_request` naming a keyword that has none. */
+  /** The negation, one level deep. Throws `invalid_request` naming a keyword that cannot be negated. */
   opposite(schema: JsonValue, path: string): JsonValue {
     if (typeof schema === "boolean") return !schema;
     if (!isObject(schema)) throw schemaError(path, "must be an object, true or false");
@@ -56,7 +50,7 @@ export class Negation {
     return known;
   }
 
-  /** The opposite to be found when it is needed. */
+  /** The negation as a `not` schema, to be expanded when it is reached. */
   not(schema: JsonValue): JsonValue {
     if (typeof schema === "boolean") return !schema;
     if (!isObject(schema)) return { not: schema };
@@ -169,8 +163,8 @@ export class Negation {
   #notObjects(located: Located): JsonValue[] {
     const { schema } = located;
     const { required } = schema;
-    const least = countOf(located, "minProperties") ?? 0;
-    const most = countOf(located, "maxProperties");
+    const least = countKeyword(located, "minProperties") ?? 0;
+    const most = countKeyword(located, "maxProperties");
     const kind = { kinds: kinds.object };
     const dependent = dependencies(located).map(([name, need]) => ({
       allOf: [restricted(kind, { required: [name] }), this.not(need)],
@@ -190,8 +184,8 @@ export class Negation {
     const { schema, path } = located;
     if (schema["uniqueItems"] === true) throw withoutOppositeError(path, "uniqueItems");
     const kind = { kinds: kinds.array };
-    const least = countOf(located, "minItems") ?? 0;
-    const most = countOf(located, "maxItems");
+    const least = countKeyword(located, "minItems") ?? 0;
+    const most = countKeyword(located, "maxItems");
     const result: JsonValue[] = [];
     if (least > 0) result.push(restricted(kind, { maxItems: least - 1 }));
     if (most !== undefined) result.push(restricted(kind, { minItems: most + 1 }));
@@ -209,8 +203,8 @@ export class Negation {
     }
     const { contains } = schema;
     if (contains !== undefined) {
-      const atLeast = countOf(located, "minContains") ?? 1;
-      const atMost = countOf(located, "maxContains");
+      const atLeast = countKeyword(located, "minContains") ?? 1;
+      const atMost = countKeyword(located, "maxContains");
       if (atLeast > 0) result.push(restricted(kind, { contains, minContains: 0, maxContains: atLeast - 1 }));
       if (atMost !== undefined) result.push(restricted(kind, { contains, minContains: atMost + 1 }));
     }
@@ -244,7 +238,7 @@ export class Negation {
   }
 }
 
-/** What each member asks for when it is there: `dependentRequired`, `dependentSchemas`, and drafts' `dependencies`. */
+/** What the presence of each member requires: `dependentRequired`, `dependentSchemas`, and drafts' `dependencies`. */
 export function dependencies(located: Located): [string, JsonValue][] {
   const { schema, path } = located;
   const result: [string, JsonValue][] = [];
@@ -275,7 +269,7 @@ function withMember(name: string, value: JsonValue): JsonObject {
   return restricted({ kinds: kinds.object }, { required: [name], properties: membersOf([[name, value]]) });
 }
 
-/** Without inherited names, so that a member may be called anything. */
+/** An object without inherited names, so that members may have any name. */
 function membersOf(entries: readonly (readonly [string, JsonValue])[]): JsonObject {
   return Object.fromEntries(entries);
 }
@@ -289,8 +283,8 @@ function notNumbers(located: Located, bits: number): JsonObject[] {
   const { schema, path } = located;
   const result: JsonObject[] = [];
   const kind = { kinds: bits };
-  const minimum = numberOf(located, "minimum");
-  const maximum = numberOf(located, "maximum");
+  const minimum = numberKeyword(located, "minimum");
+  const maximum = numberKeyword(located, "maximum");
   if (minimum !== undefined)
     result.push(
       restricted(kind, { [schema["exclusiveMinimum"] === true ? "maximum" : "exclusiveMaximum"]: minimum }),
@@ -303,10 +297,10 @@ function notNumbers(located: Located, bits: number): JsonObject[] {
     result.push(restricted(kind, { maximum: schema["exclusiveMinimum"] }));
   if (typeof schema["exclusiveMaximum"] === "number")
     result.push(restricted(kind, { minimum: schema["exclusiveMaximum"] }));
-  const divisor = numberOf(located, "multipleOf");
+  const divisor = numberKeyword(located, "multipleOf");
   if (divisor !== undefined)
     result.push(restricted({ ...kind, divisor: { value: divisor, path: pathOf(path, "multipleOf") } }));
-  const format = stringOf(located, "format");
+  const format = stringKeyword(located, "format");
   if (format !== undefined && !freeFormats.has(format)) throw withoutOppositeError(path, "format");
   return result;
 }
@@ -315,14 +309,14 @@ function notStrings(located: Located): JsonObject[] {
   const { path } = located;
   const result: JsonObject[] = [];
   const kind = { kinds: kinds.string };
-  const least = countOf(located, "minLength") ?? 0;
-  const most = countOf(located, "maxLength");
+  const least = countKeyword(located, "minLength") ?? 0;
+  const most = countKeyword(located, "maxLength");
   if (least > 0) result.push(restricted(kind, { maxLength: least - 1 }));
   if (most !== undefined) result.push(restricted(kind, { minLength: most + 1 }));
-  const pattern = stringOf(located, "pattern");
+  const pattern = stringKeyword(located, "pattern");
   if (pattern !== undefined)
     result.push(restricted({ ...kind, pattern: { pattern, path: pathOf(path, "pattern") } }));
-  const format = stringOf(located, "format");
+  const format = stringKeyword(located, "format");
   if (format !== undefined && !freeFormats.has(format)) throw withoutOppositeError(path, "format");
   return result;
 }

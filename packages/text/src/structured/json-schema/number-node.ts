@@ -20,7 +20,7 @@ export const exactDigits = 15;
 const maxExponentDigits = 2;
 
 const digit = byteRange(0x30, 0x39);
-export const nonZero = byteRange(0x31, 0x39);
+export const nonZeroDigits = byteRange(0x31, 0x39);
 
 export interface NumberBounds {
   readonly minimum?: number | undefined;
@@ -40,7 +40,7 @@ function digitRange(first: number, last: number): Node {
 /** Any integer (without fraction and exponent). */
 export const anyInteger: Node = sequence(
   optional(text("-")),
-  choice(text("0"), sequence(nonZero, digits(0, maxIntegerDigits - 1))),
+  choice(text("0"), sequence(nonZeroDigits, digits(0, maxIntegerDigits - 1))),
 );
 
 export const anyNumber: Node = sequence(
@@ -113,7 +113,7 @@ function between(lower: Bound, upper: Bound | undefined, isInteger: boolean): No
   const boundDigits = Math.max(least.integer.length, most?.integer.length ?? 0);
   const boundFraction = Math.max(least.fraction.length, most?.fraction.length ?? 0);
   const fractionDigits = isInteger ? 0 : Math.max(boundFraction, exactDigits - boundDigits, 0);
-  const integer = choice(text("0"), sequence(nonZero, digits(0, integerDigits - 1)));
+  const integer = choice(text("0"), sequence(nonZeroDigits, digits(0, integerDigits - 1)));
   const fraction = fractionDigits === 0 ? empty : optional(sequence(text("."), digits(1, fractionDigits)));
   const conditions = [sequence(integer, fraction)];
   if (lower.value > 0 || lower.isStrict) conditions.push(atLeast(least, lower.isStrict));
@@ -121,11 +121,11 @@ function between(lower: Bound, upper: Bound | undefined, isInteger: boolean): No
   return all(...conditions);
 }
 
-const anyDigits = digits(0, Number.POSITIVE_INFINITY);
-const anyFraction = optional(sequence(text("."), digits(1, Number.POSITIVE_INFINITY)));
+const anyDigits = digits(0, Infinity);
+const anyFraction = optional(sequence(text("."), digits(1, Infinity)));
 
 function atLeast({ integer, fraction }: Decimal, isStrict: boolean): Node {
-  const longer = sequence(nonZero, digits(integer.length, Number.POSITIVE_INFINITY));
+  const longer = sequence(nonZeroDigits, digits(integer.length, Infinity));
   const same = isStrict || fraction !== "" ? fractionAbove(fraction, isStrict) : anyFraction;
   return choice(sequence(choice(longer, above(integer)), anyFraction), sequence(text(integer), same));
 }
@@ -153,7 +153,7 @@ function below(value: string, isFirst = true): Node {
 
 function fractionAbove(value: string, isStrict: boolean): Node {
   const rest = (left: string): Node => {
-    if (left === "") return isStrict ? sequence(anyDigits, nonZero, anyDigits) : anyDigits;
+    if (left === "") return isStrict ? sequence(anyDigits, nonZeroDigits, anyDigits) : anyDigits;
     const first = Number(left[0]);
     return choice(
       sequence(digitRange(first + 1, 9), anyDigits),
@@ -165,10 +165,10 @@ function fractionAbove(value: string, isStrict: boolean): Node {
 
 function atMost({ integer, fraction }: Decimal, isStrict: boolean): Node {
   const shorter =
-    integer.length > 1 ? choice(text("0"), sequence(nonZero, digits(0, integer.length - 2))) : nothing;
+    integer.length > 1 ? choice(text("0"), sequence(nonZeroDigits, digits(0, integer.length - 2))) : nothing;
   const less = sequence(choice(shorter, below(integer)), anyFraction);
   const rest = (left: string): Node => {
-    if (left === "") return isStrict ? nothing : repeat(text("0"), 0, Number.POSITIVE_INFINITY);
+    if (left === "") return isStrict ? nothing : repeat(text("0"), 0, Infinity);
     const first = Number(left[0]);
     const stop = left.length > 1 || !isStrict ? empty : nothing;
     return choice(
@@ -180,10 +180,7 @@ function atMost({ integer, fraction }: Decimal, isStrict: boolean): Node {
     fraction === ""
       ? isStrict
         ? nothing
-        : sequence(
-            text(integer),
-            optional(sequence(text("."), repeat(text("0"), 1, Number.POSITIVE_INFINITY))),
-          )
+        : sequence(text(integer), optional(sequence(text("."), repeat(text("0"), 1, Infinity))))
       : sequence(text(integer), optional(sequence(text("."), rest(fraction))));
   return choice(less, equal);
 }

@@ -1,7 +1,7 @@
 import { all, choice, type Node, nothing } from "../node.js";
 import type { Conjunction } from "./combine.js";
 import { numberFormats } from "./formats.js";
-import { kinds, numberOf, stringOf } from "./keywords.js";
+import { kinds, numberKeyword, stringKeyword } from "./keywords.js";
 import { type Divisor, fractional, multipleNode } from "./multiple-of.js";
 import { anyInteger, anyNumber, boundedNumber, hasBounds, type NumberBounds } from "./number-node.js";
 import { restrictionOf } from "./restriction.js";
@@ -22,18 +22,18 @@ export function numberNode(conjunction: Conjunction, bits: number, compiler: Sch
   for (const located of conjunction) {
     const { schema, path } = located;
     const isDraft4 = (keyword: string): boolean => typeof schema[keyword] === "boolean";
-    const minimum = numberOf(located, "minimum");
-    const maximum = numberOf(located, "maximum");
+    const minimum = numberKeyword(located, "minimum");
+    const maximum = numberKeyword(located, "maximum");
     // Draft 4: the exclusive keywords are flags of the plain ones.
     raise(schema["exclusiveMinimum"] === true ? "exclusiveMinimum" : "minimum", minimum);
     lower(schema["exclusiveMaximum"] === true ? "exclusiveMaximum" : "maximum", maximum);
-    if (!isDraft4("exclusiveMinimum")) raise("exclusiveMinimum", numberOf(located, "exclusiveMinimum"));
-    if (!isDraft4("exclusiveMaximum")) lower("exclusiveMaximum", numberOf(located, "exclusiveMaximum"));
-    const format = stringOf(located, "format");
+    if (!isDraft4("exclusiveMinimum")) raise("exclusiveMinimum", numberKeyword(located, "exclusiveMinimum"));
+    if (!isDraft4("exclusiveMaximum")) lower("exclusiveMaximum", numberKeyword(located, "exclusiveMaximum"));
+    const format = stringKeyword(located, "format");
     const range = format === undefined ? undefined : numberFormats.get(format);
     raise("minimum", range?.minimum);
     lower("maximum", range?.maximum);
-    const value = numberOf(located, "multipleOf");
+    const value = numberKeyword(located, "multipleOf");
     if (value !== undefined) divisors.push({ value, path: pathOf(path, "multipleOf") });
     const absent = restrictionOf(schema)?.divisor;
     if (absent !== undefined) nonDivisors.push(absent);

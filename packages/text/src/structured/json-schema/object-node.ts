@@ -4,14 +4,14 @@ import { all, choice, type Node, not, nothing, repeat, sequence, text } from "..
 import { anyOf } from "../text-choice.js";
 import { type Conjunction, isVisible, kindsIn } from "./combine.js";
 import { allowedValues } from "./enumerated.js";
-import { countOf, kinds, type Located, schemaMap } from "./keywords.js";
+import { countKeyword, kinds, type Located, schemaMap } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 import { patternNode, stringContent } from "./string-node.js";
 
 const maxProperties = 1024;
-/** Patterns of `patternProperties` on one object: keys are told apart by each set of them. */
+/** Patterns of `patternProperties` on one object: each subset of them needs a kind of member of its own. */
 const maxPatterns = 3;
 
 interface Property {
@@ -33,7 +33,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
     new Set(part.flatMap((located) => schemaMap(located, "properties").map(([name]) => name)));
   const required = new Map<string, Located>();
   for (const located of conjunction) for (const name of requiredNames(located)) required.set(name, located);
-  // A property that may not be there declares nothing.
+  // A property with the schema `false` is not a declaration.
   const isDeclared =
     own.some((located) => schemaMap(located, "properties").some(([, schema]) => schema !== false)) ||
     conjunction.some(({ schema }) => schema["unevaluatedProperties"] === false);
@@ -44,7 +44,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
         schema["additionalProperties"] === undefined && (schema["unevaluatedProperties"] ?? false) === false,
     );
   const patterns = patternsOf(conjunction, compiler);
-  // What conditions speak of is a member of a closed object only where a schema of its own allows it.
+  // A property named only by a condition is a member of a closed object only if another schema allows it.
   const declared = [...namesIn(own)];
   for (const name of namesIn(conjunction)) {
     if (declared.includes(name)) continue;
@@ -65,7 +65,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
     const origin = required.get(name);
     if (good === undefined) {
       if (origin === undefined) continue;
-      // One of several ways that turns out to be none, or a schema at odds with itself.
+      // One of several branches that cannot be satisfied, or a schema that contradicts itself.
       if (conjunction.length > 1) return nothing;
       throw schemaError(
         pathOf(origin.path, "required"),
@@ -82,8 +82,8 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
 }
 
 /**
- * What all schemas say of a member. `say` tells what one says of it, undefined for nothing: `unevaluatedProperties` speaks
- * of members of which none that it can see has anything to say.
+ * What all schemas say of a member. `say` tells what one says of it, undefined for nothing: `unevaluatedProperties` applies
+ * to members that no schema visible to it mentions.
  */
 function schemasOf(
   conjunction: Conjunction,
@@ -112,7 +112,7 @@ function requiredNames({ schema, path }: Located): readonly string[] {
   return required;
 }
 
-/** What one schema says of a member: its property's schema, those of patterns, or that of additional ones. */
+/** The schemas that one schema gives a member: from `properties`, `patternProperties` or `additionalProperties`. */
 function schemasOfMember(
   located: Located,
   name: string,
@@ -152,7 +152,7 @@ function patternsOf(conjunction: Conjunction, { writing }: SchemaCompiler): read
   return [...found.values()];
 }
 
-/** What `propertyNames` asks of every key. */
+/** The condition of `propertyNames` on every key. */
 function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler): Node[] {
   const { propertyNames } = schema;
   if (propertyNames === undefined || propertyNames === true) return [];
@@ -169,7 +169,7 @@ function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler)
   return [all(compiler.writing.anything, choice(...options))];
 }
 
-/** One kind of other member for each set of patterns that a key may match. */
+/** One kind of additional member for each subset of the patterns that a key may match. */
 function otherMembers(
   conjunction: Conjunction,
   names: readonly string[],
@@ -213,17 +213,17 @@ function countBounds(
   others: readonly OtherMembers[],
 ): CountBounds {
   let least = 0;
-  let most = Number.POSITIVE_INFINITY;
+  let most = Infinity;
   for (const located of conjunction) {
-    const atLeast = countOf(located, "minProperties") ?? 0;
-    // Other members may repeat a key, which a reader counts once, so no more than one of them counts here.
+    const atLeast = countKeyword(located, "minProperties") ?? 0;
+    // Other members may repeat a key, which a parser counts once, so at most one of them counts here.
     if (others.length > 0 && atLeast > properties.filter(({ isRequired }) => isRequired).length + 1)
       throw schemaError(
         pathOf(located.path, "minProperties"),
         "above 1 is supported for declared properties alone, not for additional ones",
       );
     least = Math.max(least, atLeast);
-    most = Math.min(most, countOf(located, "maxProperties") ?? most);
+    most = Math.min(most, countKeyword(located, "maxProperties") ?? most);
   }
   return { least, most };
 }
@@ -235,27 +235,15 @@ function members(
   compiler: SchemaCompiler,
 ): Node {
   const { spaces, rules } = compiler;
-  const hasBounds = least > 0 || most !== Number.POSITIVE_INFINITY;
+  const hasBounds = least > 0 || most !== Infinity;
   const close = sequence(spaces.inside, text("}"));
   const comma = sequence(text(","), spaces.afterComma);
   const other = choice(
     ...others.map(({ key, value }) => sequence(text('"'), key, text('":'), spaces.afterColon, value)),
   );
-  const known = new Map<string, Node>();
-  /** What may follow once the properties before `index` are decided; `count` members are written (0, or counted if bounded). */
-  const from = (index: number, count: number): Node => {
-    const key = `${index},${count}`;
-    let node = known.get(key);
-    if (node === undefined) {
-      const rule = rules.reserve("object");
-      node = { op: "rule", rule };
-      known.set(key, node);
-      rules.define(rule, make(index, count));
-    }
-    return node;
-  };
   const counted = (count: number): number => (hasBounds ? count : Math.min(count, 1));
-  const make = (index: number, count: number): Node => {
+  /** What may follow once the properties before `index` are decided; `count` members are written (0, or counted if bounded). */
+  const from = rules.family("object", (index: number, count: number): Node => {
     const lead = count === 0 ? sequence() : comma;
     const property = properties[index];
     if (property === undefined) return end(count, lead);
@@ -267,13 +255,13 @@ function members(
     }
     if (!isRequired) options.push(from(index + 1, count));
     return choice(...options);
-  };
+  });
   const end = (count: number, lead: Node): Node => {
     const options: Node[] = [];
     if (count >= least) options.push(count === 0 ? text("}") : close);
     const room = most - count;
     if (others.length > 0 && room > 0) {
-      const more = repeat(sequence(comma, other), 0, hasBounds ? room - 1 : Number.POSITIVE_INFINITY);
+      const more = repeat(sequence(comma, other), 0, hasBounds ? room - 1 : Infinity);
       if (count + 1 >= least) options.push(sequence(lead, other, more, close));
     }
     return choice(...options);

@@ -3,32 +3,15 @@ import { isObject, type Located } from "./keywords.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
 /** Keywords that hold schemas by names of the author's. */
-const schemaMaps: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-  "dependencies",
-]);
-/** Keywords that hold a schema or a list of them; what stands in others is no schema until it is referred to. */
+const schemaMaps: ReadonlySet<string> = new Set(
+  "properties patternProperties $defs definitions dependentSchemas dependencies".split(" "),
+);
+/** Keywords that hold a schema or a list of them; the value of any other keyword is a schema only where a reference points to it. */
 const schemaHolders: ReadonlySet<string> = new Set([
-  "additionalItems",
-  "additionalProperties",
-  "allOf",
-  "anyOf",
-  "contains",
-  "contentSchema",
-  "else",
-  "if",
-  "items",
-  "not",
-  "oneOf",
-  "prefixItems",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties",
+  ..."additionalItems additionalProperties allOf anyOf contains contentSchema else if items not oneOf".split(
+    " ",
+  ),
+  ..."prefixItems propertyNames then unevaluatedItems unevaluatedProperties".split(" "),
 ]);
 /** The document's own address, where it gives none. */
 const here = "schema://document/";

@@ -1,17 +1,17 @@
 import { all, type Node, not, repeat, sequence, text } from "../node.js";
-import { lowerRegex } from "../regex/lower-regex.js";
-import { parseRegex } from "../regex/regex-syntax.js";
+import { lowerRegex } from "../lower-regex.js";
+import { parseRegex } from "../../regex/parse-regex.js";
 import { anyOf } from "../text-choice.js";
 import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
 import { jsonWriting, type StringWriting } from "./json-text.js";
 import type { Conjunction } from "./combine.js";
-import { countOf, type Located, stringOf } from "./keywords.js";
+import { countKeyword, type Located, stringKeyword } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 import { OctavoError } from "@octavo/protocol/errors";
 
-/** Counted states are made one by one as they are reached; beyond this a bound is no use to anyone. */
+/** Counted states are made one by one as they are reached; longer bounds are refused. */
 const maxStringLength = 1_000_000;
 
 /** A string, quotes included, under all of the schemas. */
@@ -33,24 +33,24 @@ export function stringNode(conjunction: Conjunction, compiler: SchemaCompiler): 
 /** The content of a string under all of the schemas. */
 export function stringContent(conjunction: Conjunction, writing = jsonWriting): Node {
   let least = 0;
-  let most = Number.POSITIVE_INFINITY;
+  let most = Infinity;
   const conditions: Node[] = [];
   for (const located of conjunction) {
-    least = Math.max(least, countOf(located, "minLength") ?? 0);
-    most = Math.min(most, countOf(located, "maxLength") ?? most);
+    least = Math.max(least, countKeyword(located, "minLength") ?? 0);
+    most = Math.min(most, countKeyword(located, "maxLength") ?? most);
     if (least > maxStringLength)
       throw schemaError(pathOf(located.path, "minLength"), `must be at most ${maxStringLength}`);
-    const pattern = stringOf(located, "pattern");
+    const pattern = stringKeyword(located, "pattern");
     if (pattern !== undefined)
       conditions.push(patternNode(pattern, pathOf(located.path, "pattern"), true, writing));
-    const format = stringOf(located, "format");
+    const format = stringKeyword(located, "format");
     if (format !== undefined) conditions.push(...formatNode(format, located, writing));
     const { strings = [], pattern: absent } = restrictionOf(located.schema) ?? {};
     if (strings.length > 0) conditions.push(not(anyOf(strings.map((item) => text(writing.write(item))))));
     if (absent !== undefined) conditions.push(not(patternNode(absent.pattern, absent.path, true, writing)));
   }
-  if (most > maxStringLength) most = Number.POSITIVE_INFINITY;
-  const hasLength = least > 0 || most !== Number.POSITIVE_INFINITY;
+  if (most > maxStringLength) most = Infinity;
+  const hasLength = least > 0 || most !== Infinity;
   if (conditions.length === 0) return repeat(writing.anyCharacter, least, most);
   const lengths = hasLength ? repeat(writing.character, least, most) : writing.anything;
   return all(lengths, ...conditions);

@@ -1,5 +1,5 @@
 import { Random } from "../../testing/random.js";
-import { buildVocabulary, specialMark, type Vocabulary } from "../automaton/vocabulary.js";
+import { buildVocabulary, specialMark, type GrammarVocabulary } from "../automaton/vocabulary.js";
 
 const consonants = "bcdfghjklmnprstvwz";
 const vowels = "aeiouy";
@@ -49,7 +49,7 @@ const marks = [
  * without a space before them, words of other scripts (some cut within a character), and JSON's and code's punctuation
  * joined to words. The last token is special.
  */
-export function syntheticVocabulary(size: number, seed = 1): Vocabulary {
+export function syntheticVocabulary(size: number, seed = 1): GrammarVocabulary {
   const random = new Random(seed);
   const seen = new Set<string>();
   const tokens: Buffer[] = [];

@@ -1,9 +1,9 @@
 import type { Random } from "../../testing/random.js";
 import type { Matcher } from "../grammar.js";
-import type { Vocabulary } from "../automaton/vocabulary.js";
+import type { GrammarVocabulary } from "../automaton/vocabulary.js";
 
 /** Tokens allowed by a matcher, ascending. */
-export function allowedTokens(matcher: Matcher, vocabulary: Vocabulary): number[] {
+export function allowedTokens(matcher: Matcher, vocabulary: GrammarVocabulary): number[] {
   const mask = new Uint32Array(Math.ceil(vocabulary.size / 32));
   matcher.fillMask(mask);
   const allowed: number[] = [];
@@ -13,7 +13,7 @@ export function allowedTokens(matcher: Matcher, vocabulary: Vocabulary): number[
 }
 
 /** Tokens that a matcher accepts when each is tried. */
-export function acceptedTokens(matcher: Matcher, vocabulary: Vocabulary): number[] {
+export function acceptedTokens(matcher: Matcher, vocabulary: GrammarVocabulary): number[] {
   const accepted: number[] = [];
   for (let token = 0; token < vocabulary.size; token += 1) {
     if (!matcher.accept(token)) continue;
@@ -23,7 +23,7 @@ export function acceptedTokens(matcher: Matcher, vocabulary: Vocabulary): number
   return accepted;
 }
 
-export function bytesOf(vocabulary: Vocabulary, token: number): Uint8Array {
+export function bytesOfToken(vocabulary: GrammarVocabulary, token: number): Uint8Array {
   return vocabulary.bytes.subarray(vocabulary.starts[token], vocabulary.starts[token + 1]);
 }
 
@@ -36,7 +36,7 @@ const closing = ['"', "}", "]", "0", "\\"].map((text) => text.charCodeAt(0));
  */
 export function randomWalk(
   matcher: Matcher,
-  vocabulary: Vocabulary,
+  vocabulary: GrammarVocabulary,
   random: Random,
   { patience = 60, maxTokens = 400 } = {},
 ): string | undefined {
@@ -47,11 +47,13 @@ export function randomWalk(
     const allowed = allowedTokens(matcher, vocabulary);
     if (allowed.length === 0) return undefined;
     const closes =
-      count < patience ? [] : allowed.filter((token) => closing.includes(bytesOf(vocabulary, token)[0]!));
+      count < patience
+        ? []
+        : allowed.filter((token) => closing.includes(bytesOfToken(vocabulary, token)[0]!));
     const choices = closes.length > 0 ? closes : allowed;
     const token = choices[random.below(choices.length)]!;
     if (!matcher.accept(token)) return undefined;
-    text.push(bytesOf(vocabulary, token));
+    text.push(bytesOfToken(vocabulary, token));
   }
   return matcher.isComplete ? Buffer.concat(text).toString() : undefined;
 }

@@ -1,16 +1,21 @@
 import { templateError } from "./template-error.js";
-import { Float, Undefined, typeName, type NamedValues, type Value } from "./values.js";
+import { Callable, Float, Undefined, typeName, type NamedValues, type Value } from "./values.js";
+
+/** A function that templates call by this name. */
+export function callable(name: string, call: (args: Arguments) => Value): Callable {
+  return new Callable(name, (positional, named) => call(new Arguments(name, positional, named)));
+}
 
 /** The arguments of one call, looked up by place or name as Python does. */
 export class Arguments {
   readonly #callee: string;
-  readonly positional: readonly Value[];
-  readonly named: NamedValues;
 
-  constructor(callee: string, positional: readonly Value[], named: NamedValues) {
+  constructor(
+    callee: string,
+    readonly positional: readonly Value[],
+    readonly named: NamedValues,
+  ) {
     this.#callee = callee;
-    this.positional = positional;
-    this.named = named;
   }
 
   /** Refuses arguments beyond the named parameters. */

@@ -1,10 +1,9 @@
-import { Arguments } from "./arguments.js";
+import { type Arguments, callable } from "./arguments.js";
 import { represent } from "./printing.js";
 import { stringMethod } from "./string-methods.js";
 import { templateError } from "./template-error.js";
 import {
-  Callable,
-  defined,
+  needDefined,
   dictGet,
   equals,
   itemsOf,
@@ -14,30 +13,19 @@ import {
   typeName,
   Undefined,
   valueOr,
+  type Callable,
   type Dict,
   type Value,
 } from "./values.js";
 
 /** Methods that would change a value, which Jinja's immutable sandbox refuses. */
-const mutating = new Set([
-  "append",
-  "clear",
-  "extend",
-  "insert",
-  "pop",
-  "popitem",
-  "remove",
-  "reverse",
-  "setdefault",
-  "sort",
-  "update",
-  "add",
-  "discard",
-]);
+const mutating = new Set(
+  "append clear extend insert pop popitem remove reverse setdefault sort update add discard".split(" "),
+);
 
 /** `object.name`: an attribute or method, else an item of that key. Underscored names are refused. */
 export function getAttribute(object: Value, name: string): Value {
-  defined(object);
+  needDefined(object);
   if (name.startsWith("_")) return unsafe(object, name);
   const attribute = attributeOf(object, name);
   if (attribute !== undefined) return attribute;
@@ -46,7 +34,7 @@ export function getAttribute(object: Value, name: string): Value {
 
 /** `object[key]`: an item, else an attribute of that name. */
 export function getItem(object: Value, key: Value): Value {
-  defined(object);
+  needDefined(object);
   const items = itemsOf(object);
   if (object instanceof Map) {
     const found = dictGet(object, key);
@@ -80,48 +68,36 @@ function attributeOf(object: Value, name: string): Value | undefined {
   const items = itemsOf(object);
   if (object instanceof Map || items !== undefined) {
     if (mutating.has(name)) return unsafe(object, name);
-    return object instanceof Map ? dictMethod(object, name) : listMethod(items!, name);
+    return object instanceof Map ? method(dictMethods, object, name) : method(listMethods, items!, name);
   }
   return undefined;
 }
 
-function dictMethod(dict: Dict, name: string): Callable | undefined {
-  switch (name) {
-    case "items":
-      return new Callable(name, () => [...dict].map(([key, value]) => new Tuple([key, value])));
-    case "keys":
-      return new Callable(name, () => [...dict.keys()]);
-    case "values":
-      return new Callable(name, () => [...dict.values()]);
-    case "copy":
-      return new Callable(name, () => new Map(dict));
-    case "get":
-      return new Callable(name, (positional, named) => {
-        const args = new Arguments(name, positional, named);
-        return valueOr(dictGet(dict, args.need(0, "key")), valueOr(args.get(1, "default"), null));
-      });
-    default:
-      return undefined;
-  }
-}
+type Methods<Self> = Readonly<Record<string, (self: Self, args: Arguments) => Value>>;
 
-function listMethod(items: readonly Value[], name: string): Callable | undefined {
-  switch (name) {
-    case "index":
-      return new Callable(name, (positional, named) => {
-        const wanted = new Arguments(name, positional, named).need(0, "value");
-        const at = items.findIndex((item) => equals(item, wanted));
-        if (at < 0) throw templateError(`${represent(wanted)} is not in list`);
-        return at;
-      });
-    case "count":
-      return new Callable(name, (positional, named) => {
-        const wanted = new Arguments(name, positional, named).need(0, "value");
-        return items.filter((item) => equals(item, wanted)).length;
-      });
-    case "copy":
-      return new Callable(name, () => [...items]);
-    default:
-      return undefined;
-  }
+const dictMethods: Methods<Dict> = {
+  items: (dict) => [...dict].map(([key, value]) => new Tuple([key, value])),
+  keys: (dict) => [...dict.keys()],
+  values: (dict) => [...dict.values()],
+  copy: (dict) => new Map(dict),
+  get: (dict, args) => valueOr(dictGet(dict, args.need(0, "key")), valueOr(args.get(1, "default"), null)),
+};
+
+const listMethods: Methods<readonly Value[]> = {
+  index: (items, args) => {
+    const wanted = args.need(0, "value");
+    const at = items.findIndex((item) => equals(item, wanted));
+    if (at < 0) throw templateError(`${represent(wanted)} is not in list`);
+    return at;
+  },
+  count: (items, args) => {
+    const wanted = args.need(0, "value");
+    return items.filter((item) => equals(item, wanted)).length;
+  },
+  copy: (items) => [...items],
+};
+
+function method<Self>(methods: Methods<Self>, self: Self, name: string): Callable | undefined {
+  const call = Object.hasOwn(methods, name) ? methods[name] : undefined;
+  return call === undefined ? undefined : callable(name, (args) => call(self, args));
 }

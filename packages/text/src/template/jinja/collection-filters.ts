@@ -2,11 +2,11 @@ import type { Arguments } from "./arguments.js";
 import { getAttribute, getItem } from "./attributes.js";
 import type { Filter, FilterContext } from "./filters.js";
 import { applyBinary } from "./operators.js";
-import { boundedText, textOf } from "./printing.js";
+import { boundedText, printed } from "./printing.js";
 import { templateError } from "./template-error.js";
 import {
   compare,
-  defined,
+  needDefined,
   equals,
   isTrue,
   iterate,
@@ -20,19 +20,17 @@ import {
 
 /** Jinja's filters over sequences and mappings. */
 export const collectionFilters: Readonly<Record<string, Filter>> = {
-  length: (value) => lengthOf(value),
-  count: (value) => lengthOf(value),
+  length: lengthOf,
+  count: lengthOf,
   list: (value) => [...iterate(value)],
   first: (value) => valueOr(iterate(value)[0], new Undefined("No first item, sequence was empty.")),
   last: (value) => valueOr(iterate(value).at(-1), new Undefined("No last item, sequence was empty.")),
   reverse: (value) =>
     typeof value === "string" ? Array.from(value).toReversed().join("") : iterate(value).toReversed(),
   join: (value, args) => {
-    const attribute = args.allow("d", "attribute").get(1, "attribute");
-    const parts = iterate(value).map((item) =>
-      textOf(attribute === undefined ? item : attributePath(item, attribute)),
-    );
-    return boundedText(parts.join(textOf(valueOr(args.get(0, "d"), ""))));
+    const partOf = picker(args.allow("d", "attribute").get(1, "attribute"));
+    const parts = iterate(value).map((item) => printed(partOf(item)));
+    return boundedText(parts.join(printed(valueOr(args.get(0, "d"), ""))));
   },
   items: (value) => {
     if (value instanceof Undefined) return [];
@@ -41,17 +39,18 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
   },
   dictsort: (value, args) => dictSort(value, args.allow("case_sensitive", "by", "reverse")),
   sort: (value, args) => {
-    const sorted = sortBy(iterate(value), args.get(2, "attribute"), args.boolean(1, "case_sensitive", false));
-    return args.boolean(0, "reverse", false) ? reverseStable(iterate(value), args) : sorted;
+    const [attribute, caseSensitive] = [args.get(2, "attribute"), args.boolean(1, "case_sensitive", false)];
+    const items = iterate(value);
+    // Python keeps equal items in their order when it sorts in reverse.
+    return args.boolean(0, "reverse", false)
+      ? sortBy(items.toReversed(), attribute, caseSensitive).toReversed()
+      : sortBy(items, attribute, caseSensitive);
   },
   unique: (value, args) => {
-    const attribute = args.get(1, "attribute");
+    const keyOf = sortKeyOf(args.get(1, "attribute"), args.boolean(0, "case_sensitive", false));
     const seen: Value[] = [];
     return iterate(value).filter((item) => {
-      const key = sortKey(
-        attribute === undefined ? item : attributePath(item, attribute),
-        args.boolean(0, "case_sensitive", false),
-      );
+      const key = keyOf(item);
       if (seen.some((other) => equals(other, key))) return false;
       seen.push(key);
       return true;
@@ -60,19 +59,11 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
   min: (value, args) => extreme(value, args, -1),
   max: (value, args) => extreme(value, args, 1),
   sum: (value, args) => {
-    const attribute = args.get(0, "attribute");
+    const partOf = picker(args.get(0, "attribute"));
     const start = valueOr(args.get(1, "start"), 0);
-    return iterate(value).reduce<Value>(
-      (total, item) =>
-        applyBinary(
-          "+",
-          total,
-          attribute === undefined || attribute === null ? item : attributePath(item, attribute),
-        ),
-      start,
-    );
+    return iterate(value).reduce<Value>((total, item) => applyBinary("+", total, partOf(item)), start);
   },
-  map: (value, args, context) => mapItems(value, args, context),
+  map: mapItems,
   select: (value, args, context) => iterate(value).filter((item) => passes(item, args.positional, context)),
   reject: (value, args, context) => iterate(value).filter((item) => !passes(item, args.positional, context)),
   selectattr: (value, args, context) => iterate(value).filter((item) => attributePasses(item, args, context)),
@@ -135,20 +126,24 @@ function sortKey(value: Value, caseSensitive: boolean): Value {
   return typeof value === "string" && !caseSensitive ? value.toLowerCase() : value;
 }
 
+/** What a filter looks at in an item: the item, or what lies at the path; `fallback` where nothing does. */
+function picker(attribute: Value | undefined, fallback?: Value): (item: Value) => Value {
+  if (attribute === undefined || attribute === null) return (item) => item;
+  return (item) => {
+    const found = attributePath(item, attribute);
+    return found instanceof Undefined && fallback !== undefined ? fallback : found;
+  };
+}
+
+function sortKeyOf(attribute: Value | undefined, caseSensitive: boolean): (item: Value) => Value {
+  const partOf = picker(attribute);
+  return (item) => sortKey(partOf(item), caseSensitive);
+}
+
 function sortBy(items: readonly Value[], attribute: Value | undefined, caseSensitive: boolean): Value[] {
-  const paths =
-    typeof attribute === "string"
-      ? attribute.split(",")
-      : attribute === undefined || attribute === null
-        ? []
-        : [attribute];
-  const keyed = items.map((item) => ({
-    item,
-    keys:
-      paths.length === 0
-        ? [sortKey(item, caseSensitive)]
-        : paths.map((path) => sortKey(attributePath(item, path), caseSensitive)),
-  }));
+  const paths = typeof attribute === "string" ? attribute.split(",") : [attribute];
+  const keysOf = paths.map((path) => sortKeyOf(path, caseSensitive));
+  const keyed = items.map((item) => ({ item, keys: keysOf.map((keyOf) => keyOf(item)) }));
   keyed.sort((left, right) => {
     for (const [index, key] of left.keys.entries()) {
       const order = compare(key, right.keys[index]!);
@@ -157,15 +152,6 @@ function sortBy(items: readonly Value[], attribute: Value | undefined, caseSensi
     return 0;
   });
   return keyed.map(({ item }) => item);
-}
-
-/** Python keeps equal items in their order when it sorts in reverse. */
-function reverseStable(items: readonly Value[], args: Arguments): Value[] {
-  return sortBy(
-    items.toReversed(),
-    args.get(2, "attribute"),
-    args.boolean(1, "case_sensitive", false),
-  ).toReversed();
 }
 
 function dictSort(value: Value, args: Arguments): Value {
@@ -178,10 +164,7 @@ function dictSort(value: Value, args: Arguments): Value {
 }
 
 function extreme(value: Value, args: Arguments, sign: number): Value {
-  const attribute = args.get(1, "attribute");
-  const caseSensitive = args.boolean(0, "case_sensitive", false);
-  const keyOf = (item: Value): Value =>
-    sortKey(attribute === undefined ? item : attributePath(item, attribute), caseSensitive);
+  const keyOf = sortKeyOf(args.get(1, "attribute"), args.boolean(0, "case_sensitive", false));
   const items = iterate(value);
   if (items.length === 0) return new Undefined("No aggregated item, sequence was empty.");
   return items.reduce((best, item) => (compare(keyOf(item), keyOf(best)) * sign > 0 ? item : best));
@@ -189,13 +172,7 @@ function extreme(value: Value, args: Arguments, sign: number): Value {
 
 function mapItems(value: Value, args: Arguments, context: FilterContext): Value {
   const attribute = args.named.get("attribute");
-  if (attribute !== undefined) {
-    const fallback = args.named.get("default");
-    return iterate(value).map((item) => {
-      const found = attributePath(item, attribute);
-      return found instanceof Undefined && fallback !== undefined ? fallback : found;
-    });
-  }
+  if (attribute !== undefined) return iterate(value).map(picker(attribute, args.named.get("default")));
   const name = args.string(0, "filter");
   return iterate(value).map((item) => context.filter(name, item, args.positional.slice(1)));
 }
@@ -208,14 +185,15 @@ function passes(item: Value, args: readonly Value[], context: FilterContext): bo
 }
 
 function attributePasses(item: Value, args: Arguments, context: FilterContext): boolean {
-  return passes(attributePath(defined(item), args.need(0, "attribute")), args.positional.slice(1), context);
+  return passes(
+    attributePath(needDefined(item), args.need(0, "attribute")),
+    args.positional.slice(1),
+    context,
+  );
 }
 
 function groupBy(value: Value, attribute: Value, fallback: Value | undefined): Value {
-  const keyOf = (item: Value): Value => {
-    const key = attributePath(item, attribute);
-    return key instanceof Undefined && fallback !== undefined ? fallback : key;
-  };
+  const keyOf = picker(attribute, fallback);
   const groups: { key: Value; items: Value[] }[] = [];
   const sorted = iterate(value)
     .map((item) => ({ key: keyOf(item), item }))

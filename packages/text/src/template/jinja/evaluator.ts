@@ -3,8 +3,15 @@ import { Arguments } from "./arguments.js";
 import { getAttribute, getItem } from "./attributes.js";
 import { filterNamed, type FilterContext } from "./filters.js";
 import { applyBinary, applyComparison, applyUnary, slice } from "./operators.js";
-import { boundedText, maxTextLength, textOf } from "./printing.js";
-import type { CallArguments, Expression, Parameter, Statement, Target } from "./syntax-tree.js";
+import { boundedText, maxTextLength, printed } from "./printing.js";
+import type {
+  CallArguments,
+  Expression,
+  FilterExpression,
+  Parameter,
+  Statement,
+  AssignmentTarget,
+} from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { loopAttribute } from "./loop.js";
 import { bindMacroArguments, macroSignature } from "./macro.js";
@@ -12,7 +19,7 @@ import { Scope } from "./scope.js";
 import { testNamed } from "./tests.js";
 import {
   Callable,
-  defined,
+  needDefined,
   dictSet,
   Float,
   isTrue,
@@ -36,7 +43,7 @@ const maxCallDepth = 200;
 type Signal = "break" | "continue" | undefined;
 
 /** Runs one template once, with Python's semantics, within bounds of work, depth and size. */
-export class Evaluator implements FilterContext {
+export class TemplateEvaluator implements FilterContext {
   readonly #global: Scope;
   #output: string[] = [];
   #outputLength = 0;
@@ -108,7 +115,7 @@ export class Evaluator implements FilterContext {
         this.#write(statement.text);
         return undefined;
       case "output":
-        this.#write(textOf(this.#evaluate(statement.expression, scope)));
+        this.#write(printed(this.#evaluate(statement.expression, scope)));
         return undefined;
       case "if": {
         const branch = statement.branches.find(({ test }) => isTrue(this.#evaluate(test, scope)));
@@ -132,12 +139,12 @@ export class Evaluator implements FilterContext {
         const caller = this.#macro("caller", statement.parameters, statement.body, scope);
         const { args } = statement.call;
         const callee = this.#evaluate(statement.call.callee, scope);
-        this.#write(textOf(this.#call(callee, args, scope, new Map([["caller", caller]]))));
+        this.#write(printed(this.#call(callee, args, scope, new Map([["caller", caller]]))));
         return undefined;
       }
       case "filter-block":
         this.#write(
-          textOf(
+          printed(
             this.#applyFilters(statement.filters, this.#capture(statement.body, new Scope(scope)), scope),
           ),
         );
@@ -201,7 +208,7 @@ export class Evaluator implements FilterContext {
     if (items.length === 0) this.#run(statement.otherwise, new Scope(scope));
   }
 
-  #assign(target: Target, value: Value, scope: Scope): void {
+  #assign(target: AssignmentTarget, value: Value, scope: Scope): void {
     switch (target.kind) {
       case "name":
         scope.set(target.name, value);
@@ -264,7 +271,7 @@ export class Evaluator implements FilterContext {
         return dict;
       }
       case "concatenation":
-        return boundedText(expression.items.map((item) => textOf(this.#evaluate(item, scope))).join(""));
+        return boundedText(expression.items.map((item) => printed(this.#evaluate(item, scope))).join(""));
       case "attribute":
         return this.#at(
           expression.line,
@@ -352,19 +359,15 @@ export class Evaluator implements FilterContext {
     if (callee instanceof Callable) return callee.call(positional, named);
     if (callee instanceof Loop && callee.recurse !== undefined)
       return callee.recurse(valueOr(positional[0], []));
-    throw templateError(`'${typeName(defined(callee))}' object is not callable`);
+    throw templateError(`'${typeName(needDefined(callee))}' object is not callable`);
   }
 
-  #filter(expression: Extract<Expression, { kind: "filter" }>, operand: Value, scope: Scope): Value {
+  #filter(expression: FilterExpression, operand: Value, scope: Scope): Value {
     const [positional, named] = this.#arguments(expression.args, scope);
     return filterNamed(expression.name)(operand, new Arguments(expression.name, positional, named), this);
   }
 
-  #applyFilters(
-    filters: readonly Extract<Expression, { kind: "filter" }>[],
-    text: string,
-    scope: Scope,
-  ): Value {
+  #applyFilters(filters: readonly FilterExpression[], text: string, scope: Scope): Value {
     return filters.reduce<Value>((value, filter) => this.#filter(filter, value, scope), text);
   }
 

@@ -2,15 +2,15 @@ import type { Arguments } from "./arguments.js";
 import { getItem } from "./attributes.js";
 import { formatPercent } from "./formatting.js";
 import { collectionFilters } from "./collection-filters.js";
-import { boundedText, textOf, toJson } from "./printing.js";
+import { boundedText, printed, toJson } from "./printing.js";
 import { capitalize, replace, repeatText, strip, titleCase } from "./string-methods.js";
 import { templateError } from "./template-error.js";
 import {
-  defined,
+  needDefined,
   Float,
   isTrue,
   itemsOf,
-  numberOf,
+  numericValue,
   Tuple,
   typeName,
   Undefined,
@@ -30,42 +30,48 @@ export type Filter = (operand: Value, args: Arguments, context: FilterContext) =
 const textAndNumberFilters: Readonly<Record<string, Filter>> = {
   tojson: (value, args) =>
     toJson(value, jsonOptions(args.allow("ensure_ascii", "indent", "separators", "sort_keys"))),
-  safe: (value) => textOf(value),
-  string: (value) => textOf(value),
-  escape: (value) => escapeHtml(textOf(value)),
-  e: (value) => escapeHtml(textOf(value)),
-  forceescape: (value) => escapeHtml(textOf(value)),
-  default: (value, args) => withDefault(value, args),
-  d: (value, args) => withDefault(value, args),
-  upper: (value) => textOf(value).toUpperCase(),
-  lower: (value) => textOf(value).toLowerCase(),
-  title: (value) => titleCase(textOf(value)),
-  capitalize: (value) => capitalize(textOf(value)),
-  trim: (value, args) => strip(textOf(value), args.optionalString(0, "chars"), true, true),
+  safe: (value) => printed(value),
+  string: (value) => printed(value),
+  escape: escapeHtml,
+  e: escapeHtml,
+  forceescape: escapeHtml,
+  default: withDefault,
+  d: withDefault,
+  upper: (value) => printed(value).toUpperCase(),
+  lower: (value) => printed(value).toLowerCase(),
+  title: (value) => titleCase(printed(value)),
+  capitalize: (value) => capitalize(printed(value)),
+  trim: (value, args) => strip(printed(value), args.optionalString(0, "chars"), true, true),
   replace: (value, args) => {
     const count = args.get(2, "count");
     return replace(
-      textOf(value),
-      textOf(args.need(0, "old")),
-      textOf(args.need(1, "new")),
+      printed(value),
+      printed(args.need(0, "old")),
+      printed(args.need(1, "new")),
       typeof count === "number" ? count : -1,
     );
   },
-  indent: (value, args) => indent(textOf(value), args.allow("width", "first", "blank")),
+  indent: (value, args) => indent(printed(value), args.allow("width", "first", "blank")),
   center: (value, args) => {
-    const text = textOf(value);
+    const text = printed(value);
     const missing = args.integer(0, "width", 80) - Array.from(text).length;
     return missing <= 0
       ? text
       : repeatText(" ", Math.floor(missing / 2)) + text + repeatText(" ", Math.ceil(missing / 2));
   },
-  truncate: (value, args) => truncate(textOf(value), args),
-  wordcount: (value) => textOf(value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0,
-  urlencode: (value) => encodeURIComponent(textOf(value)).replaceAll("%2F", "/"),
+  truncate: (value, args) => truncate(printed(value), args),
+  wordcount: (value) => printed(value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0,
+  urlencode: (value) => encodeURIComponent(printed(value)).replaceAll("%2F", "/"),
   format: (value, args) =>
-    formatPercent(textOf(value), args.named.size > 0 ? new Map(args.named) : new Tuple(args.positional)),
-  int: (value, args) => toInteger(value, valueOr(args.get(0, "default"), 0)),
-  float: (value, args) => toFloat(value, valueOr(args.get(0, "default"), new Float(0))),
+    formatPercent(printed(value), args.named.size > 0 ? new Map(args.named) : new Tuple(args.positional)),
+  int: (value, args) => {
+    const number = parsedNumber(typeof value === "string" ? value.replaceAll("_", "") : value);
+    return number === undefined ? valueOr(args.get(0, "default"), 0) : Math.trunc(number);
+  },
+  float: (value, args) => {
+    const number = parsedNumber(value);
+    return number === undefined ? valueOr(args.get(0, "default"), new Float(0)) : new Float(number);
+  },
   abs: (value) => {
     const number = needNumber(value, "abs");
     return value instanceof Float ? new Float(Math.abs(number)) : Math.abs(number);
@@ -117,18 +123,21 @@ function withDefault(value: Value, args: Arguments): Value {
   return value instanceof Undefined || (alsoFalse && !isTrue(value)) ? fallback : value;
 }
 
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&#34;")
-    .replaceAll("'", "&#39;");
+const htmlEscapes: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&#34;",
+  "'": "&#39;",
+};
+
+function escapeHtml(value: Value): string {
+  return printed(value).replace(/[&<>"']/g, (character) => htmlEscapes[character]!);
 }
 
 function indent(text: string, args: Arguments): string {
   const width = valueOr(args.get(0, "width"), 4);
-  const prefix = typeof width === "string" ? width : repeatText(" ", numberOf(width) ?? 4);
+  const prefix = typeof width === "string" ? width : repeatText(" ", numericValue(width) ?? 4);
   const indentFirst = args.boolean(1, "first", false);
   const indentBlank = args.boolean(2, "blank", false);
   const lines = text.split("\n");
@@ -151,24 +160,14 @@ function truncate(text: string, args: Arguments): string {
   return (space < 0 ? kept : kept.slice(0, space)) + end;
 }
 
-function toInteger(value: Value, fallback: Value): Value {
-  const number = numberOf(value);
-  if (number !== undefined) return Math.trunc(number);
-  if (typeof value !== "string") return fallback;
-  const text = value.trim().replaceAll("_", "");
-  return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? Math.trunc(Number(text)) : fallback;
-}
-
-function toFloat(value: Value, fallback: Value): Value {
-  const number = numberOf(value);
-  if (number !== undefined) return new Float(number);
-  if (typeof value !== "string" || !/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(value))
-    return fallback;
-  return new Float(Number(value));
+/** A number, or a text that is one as Python's `float` reads it. */
+function parsedNumber(value: Value): number | undefined {
+  if (typeof value !== "string") return numericValue(value);
+  return /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(value) ? Number(value) : undefined;
 }
 
 function needNumber(value: Value, filter: string): number {
-  const number = numberOf(defined(value));
+  const number = numericValue(needDefined(value));
   if (number === undefined) throw templateError(`${filter}: a number is required, not ${typeName(value)}`);
   return number;
 }

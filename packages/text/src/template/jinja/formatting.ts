@@ -1,6 +1,6 @@
-import { boundedText, represent, textOf } from "./printing.js";
+import { boundedText, represent, printed } from "./printing.js";
 import { templateError } from "./template-error.js";
-import { Float, Namespace, numberOf, Tuple, typeName, type NamedValues, type Value } from "./values.js";
+import { Float, Namespace, numericValue, Tuple, typeName, type NamedValues, type Value } from "./values.js";
 
 const maxWidth = 10_000;
 
@@ -52,11 +52,11 @@ function bounded(digits: string): number {
 
 function formatOne(value: Value, kind: string, precision: number | undefined, signed: boolean): string {
   if (kind === "s" || kind === "r") {
-    const text = kind === "s" ? textOf(value) : represent(value);
+    const text = kind === "s" ? printed(value) : represent(value);
     return precision === undefined ? text : Array.from(text).slice(0, precision).join("");
   }
-  if (kind === "c") return typeof value === "number" ? String.fromCodePoint(value) : textOf(value);
-  const number = numberOf(value);
+  if (kind === "c") return typeof value === "number" ? String.fromCodePoint(value) : printed(value);
+  const number = numericValue(value);
   if (number === undefined)
     throw templateError(`%${kind} format: a real number is required, not ${typeName(value)}`);
   const sign = number < 0 ? "-" : signed ? "+" : "";
@@ -135,7 +135,7 @@ export function formatBraces(format: string, positional: readonly Value[], named
         root,
       );
       return formatSpec(
-        conversion === "r" ? represent(value) : conversion === "s" ? textOf(value) : value,
+        conversion === "r" ? represent(value) : conversion === "s" ? printed(value) : value,
         spec ?? "",
       );
     },
@@ -158,11 +158,11 @@ function member(object: Value, key: string): Value {
 }
 
 function formatSpec(value: Value, spec: string): string {
-  if (spec === "") return textOf(value);
+  if (spec === "") return printed(value);
   const parts = /^(?:(.)?([<>^]))?([+])?(0)?(\d+)?(,)?(?:\.(\d+))?([a-zA-Z%])?$/su.exec(spec);
   if (parts === null) throw templateError(`Invalid format specifier '${spec}'`);
   const [, fill, align, plus, zero, width, comma, precision, kind] = parts;
-  const number = numberOf(value);
+  const number = numericValue(value);
   const digits = precision === undefined ? undefined : bounded(precision);
   let body: string;
   if (kind === "%") body = `${formatOne(new Float((number ?? NaN) * 100), "f", digits, plus !== undefined)}%`;
@@ -172,7 +172,7 @@ function formatSpec(value: Value, spec: string): string {
   else
     body =
       (plus !== undefined && number !== undefined && number >= 0 ? "+" : "") +
-      (digits === undefined ? textOf(value) : Array.from(textOf(value)).slice(0, digits).join(""));
+      (digits === undefined ? printed(value) : Array.from(printed(value)).slice(0, digits).join(""));
   if (comma !== undefined)
     body = body.replace(
       /^([+-]?)(\d+)/,

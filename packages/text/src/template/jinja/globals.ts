@@ -1,15 +1,15 @@
-import { Arguments } from "./arguments.js";
-import { textOf } from "./printing.js";
+import { type Arguments, callable } from "./arguments.js";
+import { printed } from "./printing.js";
 import { strftime } from "./strftime.js";
 import { templateError } from "./template-error.js";
 import {
   Callable,
-  defined,
+  needDefined,
   dictSet,
   iterate,
   itemsOf,
   Namespace,
-  numberOf,
+  numericValue,
   typeName,
   type Dict,
   type NamedValues,
@@ -26,23 +26,18 @@ export function createGlobals(now: () => Date): Map<string, Value> {
     dict: (args) => dict(args.positional, args.named),
     namespace: (args) => namespace(args.positional, args.named),
     raise_exception: (args) => {
-      throw templateError(textOf(args.need(0, "message")));
+      throw templateError(printed(args.need(0, "message")));
     },
     strftime_now: (args) => strftime(now(), args.string(0, "format")),
     joiner: (args) => joiner(args.string(0, "sep", ", ")),
     cycler: (args) => cycler(args.positional),
   };
-  return new Map(
-    Object.entries(functions).map(([name, call]) => [
-      name,
-      new Callable(name, (positional, named) => call(new Arguments(name, positional, named))),
-    ]),
-  );
+  return new Map(Object.entries(functions).map(([name, call]) => [name, callable(name, call)]));
 }
 
 function range(args: Arguments): Value {
   const numbers = args.positional.map((value) => {
-    const number = numberOf(defined(value));
+    const number = numericValue(needDefined(value));
     if (number === undefined || !Number.isInteger(number))
       throw templateError(`'${typeName(value)}' object cannot be interpreted as an integer`);
     return number;
@@ -104,20 +99,15 @@ function cycler(items: readonly Value[]): Namespace {
     at = index % items.length;
     attributes.set("current", items[at]!);
   };
-  attributes.set(
-    "next",
-    new Callable("next", () => {
-      const value = items[at]!;
-      move(at + 1);
-      return value;
-    }),
-  );
-  attributes.set(
-    "reset",
-    new Callable("reset", () => {
-      move(0);
-      return null;
-    }),
-  );
+  const next = new Callable("next", () => {
+    const value = items[at]!;
+    move(at + 1);
+    return value;
+  });
+  const reset = new Callable("reset", () => {
+    move(0);
+    return null;
+  });
+  attributes.set("next", next).set("reset", reset);
   return new Namespace(attributes);
 }

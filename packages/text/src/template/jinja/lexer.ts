@@ -21,34 +21,7 @@ export interface Token {
   readonly line: number;
 }
 
-const operators = [
-  "//",
-  "**",
-  "==",
-  "!=",
-  ">=",
-  "<=",
-  "+",
-  "-",
-  "*",
-  "/",
-  "%",
-  "~",
-  "[",
-  "]",
-  "(",
-  ")",
-  "{",
-  "}",
-  "<",
-  ">",
-  "=",
-  ".",
-  ":",
-  "|",
-  ",",
-  ";",
-];
+const operators = "// ** == != >= <= + - * / % ~ [ ] ( ) { } < > = . : | , ;".split(" ");
 const closers: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
 const numberPattern =
   /0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d[\d_]*)?/y;

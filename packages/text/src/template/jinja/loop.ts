@@ -1,6 +1,27 @@
 import { templateError } from "./template-error.js";
 import { Callable, Undefined, valueOr, type Value } from "./values.js";
 
+type LoopAttribute = (index: number, items: readonly Value[], depth: number) => Value;
+
+const attributes: Readonly<Record<string, LoopAttribute>> = {
+  index: (index) => index + 1,
+  index0: (index) => index,
+  revindex: (index, items) => items.length - index,
+  revindex0: (index, items) => items.length - index - 1,
+  first: (index) => index === 0,
+  last: (index, items) => index === items.length - 1,
+  length: (_, items) => items.length,
+  depth: (_, __, depth) => depth,
+  depth0: (_, __, depth) => depth - 1,
+  previtem: (index, items) => valueOr(items[index - 1], new Undefined("there is no previous item")),
+  nextitem: (index, items) => valueOr(items[index + 1], new Undefined("there is no next item")),
+  cycle: (index) =>
+    new Callable("cycle", (values) => {
+      if (values.length === 0) throw templateError("no items for cycling given");
+      return values[index % values.length]!;
+    }),
+};
+
 /** What a for statement's `loop` variable says of the item at `index`. */
 export function loopAttribute(
   name: string,
@@ -8,35 +29,5 @@ export function loopAttribute(
   items: readonly Value[],
   depth: number,
 ): Value | undefined {
-  switch (name) {
-    case "index":
-      return index + 1;
-    case "index0":
-      return index;
-    case "revindex":
-      return items.length - index;
-    case "revindex0":
-      return items.length - index - 1;
-    case "first":
-      return index === 0;
-    case "last":
-      return index === items.length - 1;
-    case "length":
-      return items.length;
-    case "depth":
-      return depth;
-    case "depth0":
-      return depth - 1;
-    case "previtem":
-      return valueOr(items[index - 1], new Undefined("there is no previous item"));
-    case "nextitem":
-      return valueOr(items[index + 1], new Undefined("there is no next item"));
-    case "cycle":
-      return new Callable("cycle", (values) => {
-        if (values.length === 0) throw templateError("no items for cycling given");
-        return values[index % values.length]!;
-      });
-    default:
-      return undefined;
-  }
+  return Object.hasOwn(attributes, name) ? attributes[name]!(index, items, depth) : undefined;
 }

@@ -6,12 +6,12 @@ import { templateError } from "./template-error.js";
 import {
   compare,
   contains,
-  defined,
+  needDefined,
   equals,
   Float,
   isTrue,
   itemsOf,
-  numberOf,
+  numericValue,
   Tuple,
   typeName,
   type Value,
@@ -21,10 +21,10 @@ const maxItems = 1_000_000;
 
 /** Python's arithmetic on template values. */
 export function applyBinary(operator: BinaryOperator, left: Value, right: Value): Value {
-  defined(left);
-  defined(right);
-  const leftNumber = numberOf(left);
-  const rightNumber = numberOf(right);
+  needDefined(left);
+  needDefined(right);
+  const leftNumber = numericValue(left);
+  const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) {
     return arithmetic(operator, leftNumber, rightNumber, left instanceof Float || right instanceof Float);
   }
@@ -98,30 +98,24 @@ function unsupported(operator: string, left: Value, right: Value): ReturnType<ty
   );
 }
 
+const comparisons: Readonly<Record<ComparisonOperator, (left: Value, right: Value) => boolean>> = {
+  "==": equals,
+  "!=": (left, right) => !equals(left, right),
+  "<": (left, right) => compare(left, right) < 0,
+  "<=": (left, right) => compare(left, right) <= 0,
+  ">": (left, right) => compare(left, right) > 0,
+  ">=": (left, right) => compare(left, right) >= 0,
+  in: (left, right) => contains(right, left),
+  "not in": (left, right) => !contains(right, left),
+};
+
 export function applyComparison(operator: ComparisonOperator, left: Value, right: Value): boolean {
-  switch (operator) {
-    case "==":
-      return equals(left, right);
-    case "!=":
-      return !equals(left, right);
-    case "<":
-      return compare(left, right) < 0;
-    case "<=":
-      return compare(left, right) <= 0;
-    case ">":
-      return compare(left, right) > 0;
-    case ">=":
-      return compare(left, right) >= 0;
-    case "in":
-      return contains(right, left);
-    case "not in":
-      return !contains(right, left);
-  }
+  return comparisons[operator](left, right);
 }
 
 /** `value[start:stop:step]` of a string, list or tuple. */
 export function slice(value: Value, start: Value, stop: Value, step: Value): Value {
-  const length = typeof value === "string" ? Array.from(value).length : itemsOf(defined(value))?.length;
+  const length = typeof value === "string" ? Array.from(value).length : itemsOf(needDefined(value))?.length;
   if (length === undefined)
     throw templateError(`'${typeName(value)}' object is not subscriptable by a slice`);
   const bound = (part: Value): number | undefined => {
@@ -154,7 +148,7 @@ export function slice(value: Value, start: Value, stop: Value, step: Value): Val
 /** `not`, `-` and `+` before a value. */
 export function applyUnary(operator: "not" | "-" | "+", operand: Value): Value {
   if (operator === "not") return !isTrue(operand);
-  const number = numberOf(defined(operand));
+  const number = numericValue(needDefined(operand));
   if (number === undefined)
     throw templateError(`bad operand type for unary ${operator}: '${typeName(operand)}'`);
   const signed = operator === "-" ? -number : number;

@@ -1,6 +1,6 @@
 import { tokenize } from "./lexer.js";
 import { parseExpression, parseTuple, parseCallArguments } from "./expression-parser.js";
-import type { Expression, Parameter, Statement, Target } from "./syntax-tree.js";
+import type { Expression, FilterExpression, Parameter, Statement, AssignmentTarget } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { TokenStream } from "./token-stream.js";
 
@@ -33,10 +33,15 @@ function parseBody(stream: TokenStream, ends: readonly string[]): Statement[] {
   });
 }
 
-function closeBlock(stream: TokenStream, name: string): void {
-  stream.expect("block-begin");
-  stream.expect("name", name);
+/** The rest of an opening tag, what it encloses, and the closing tag; `name` may stand in the latter, as macros have it. */
+function parseBlock(stream: TokenStream, end: string, name?: string): Statement[] {
   stream.expect("block-end");
+  const body = parseBody(stream, [end]);
+  stream.expect("block-begin");
+  stream.expect("name", end);
+  if (name !== undefined) stream.accept("name", name);
+  stream.expect("block-end");
+  return body;
 }
 
 function parseStatement(stream: TokenStream): Statement {
@@ -56,12 +61,8 @@ function parseStatement(stream: TokenStream): Statement {
       return parseFilterBlock(stream, line);
     case "with":
       return parseWith(stream, line);
-    case "generation": {
-      stream.expect("block-end");
-      const body = parseBody(stream, ["endgeneration"]);
-      closeBlock(stream, "endgeneration");
-      return { kind: "generation", line, body };
-    }
+    case "generation":
+      return { kind: "generation", line, body: parseBlock(stream, "endgeneration") };
     case "break":
     case "continue":
       stream.expect("block-end");
@@ -80,14 +81,9 @@ function parseIf(stream: TokenStream, line: number): Statement {
     stream.expect("block-begin");
     const { text: name } = stream.expect("name");
     if (name === "elif") continue;
-    if (name === "endif") {
-      stream.expect("block-end");
-      return { kind: "if", line, branches, otherwise: [] };
-    }
+    if (name === "else") return { kind: "if", line, branches, otherwise: parseBlock(stream, "endif") };
     stream.expect("block-end");
-    const otherwise = parseBody(stream, ["endif"]);
-    closeBlock(stream, "endif");
-    return { kind: "if", line, branches, otherwise };
+    return { kind: "if", line, branches, otherwise: [] };
   }
 }
 
@@ -101,13 +97,8 @@ function parseFor(stream: TokenStream, line: number): Statement {
   const body = parseBody(stream, ["else", "endfor"]);
   stream.expect("block-begin");
   let otherwise: Statement[] = [];
-  if (stream.expect("name").text === "else") {
-    stream.expect("block-end");
-    otherwise = parseBody(stream, ["endfor"]);
-    stream.expect("block-begin");
-    stream.expect("name", "endfor");
-  }
-  stream.expect("block-end");
+  if (stream.expect("name").text === "else") otherwise = parseBlock(stream, "endfor");
+  else stream.expect("block-end");
   return { kind: "for", line, target, iterable, test, recursive, body, otherwise };
 }
 
@@ -119,13 +110,11 @@ function parseSet(stream: TokenStream, line: number): Statement {
     return { kind: "set", line, target, value };
   }
   const filters = stream.accept("operator", "|") ? parseFilterChain(stream) : [];
-  stream.expect("block-end");
-  const body = parseBody(stream, ["endset"]);
-  closeBlock(stream, "endset");
+  const body = parseBlock(stream, "endset");
   return { kind: "set-block", line, target, filters, body };
 }
 
-function parseTarget(stream: TokenStream, allowNamespace: boolean): Target {
+function parseTarget(stream: TokenStream, allowNamespace: boolean): AssignmentTarget {
   const first = parseSingleTarget(stream, allowNamespace);
   if (!stream.is("operator", ",")) return first;
   const items = [first];
@@ -137,7 +126,7 @@ function parseTarget(stream: TokenStream, allowNamespace: boolean): Target {
   return { kind: "tuple", items };
 }
 
-function parseSingleTarget(stream: TokenStream, allowNamespace: boolean): Target {
+function parseSingleTarget(stream: TokenStream, allowNamespace: boolean): AssignmentTarget {
   if (stream.accept("operator", "(")) {
     const inner = stream.nested(() => parseTarget(stream, false));
     stream.expect("operator", ")");
@@ -166,12 +155,7 @@ function parseParameters(stream: TokenStream): Parameter[] {
 function parseMacro(stream: TokenStream, line: number): Statement {
   const { text: name } = stream.expect("name");
   const parameters = parseParameters(stream);
-  stream.expect("block-end");
-  const body = parseBody(stream, ["endmacro"]);
-  stream.expect("block-begin");
-  stream.expect("name", "endmacro");
-  stream.accept("name", name);
-  stream.expect("block-end");
+  const body = parseBlock(stream, "endmacro", name);
   return { kind: "macro", line, name, parameters, body };
 }
 
@@ -179,17 +163,13 @@ function parseCallBlock(stream: TokenStream, line: number): Statement {
   const parameters = stream.is("operator", "(") ? parseParameters(stream) : [];
   const call = parseExpression(stream);
   if (call.kind !== "call") throw templateError("The template does not parse: {% call %} needs a call", line);
-  stream.expect("block-end");
-  const body = parseBody(stream, ["endcall"]);
-  closeBlock(stream, "endcall");
+  const body = parseBlock(stream, "endcall");
   return { kind: "call-block", line, call, parameters, body };
 }
 
-type Filter = Extract<Expression, { kind: "filter" }>;
-
 /** `name(args) | name | ...` with no operand. */
-function parseFilterChain(stream: TokenStream): Filter[] {
-  const filters: Filter[] = [];
+function parseFilterChain(stream: TokenStream): FilterExpression[] {
+  const filters: FilterExpression[] = [];
   do {
     const { text: name, line } = stream.expect("name");
     filters.push({ kind: "filter", line, operand: undefined, name, args: parseCallArguments(stream) });
@@ -199,22 +179,18 @@ function parseFilterChain(stream: TokenStream): Filter[] {
 
 function parseFilterBlock(stream: TokenStream, line: number): Statement {
   const filters = parseFilterChain(stream);
-  stream.expect("block-end");
-  const body = parseBody(stream, ["endfilter"]);
-  closeBlock(stream, "endfilter");
+  const body = parseBlock(stream, "endfilter");
   return { kind: "filter-block", line, filters, body };
 }
 
 function parseWith(stream: TokenStream, line: number): Statement {
-  const assignments: [Target, Expression][] = [];
+  const assignments: [AssignmentTarget, Expression][] = [];
   while (!stream.is("block-end")) {
     if (assignments.length > 0) stream.expect("operator", ",");
     const target = parseSingleTarget(stream, false);
     stream.expect("operator", "=");
     assignments.push([target, parseExpression(stream)]);
   }
-  stream.expect("block-end");
-  const body = parseBody(stream, ["endwith"]);
-  closeBlock(stream, "endwith");
+  const body = parseBlock(stream, "endwith");
   return { kind: "with", line, assignments, body };
 }

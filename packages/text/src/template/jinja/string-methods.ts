@@ -1,9 +1,9 @@
-import { Arguments } from "./arguments.js";
+import { type Arguments, callable } from "./arguments.js";
 import { formatBraces } from "./formatting.js";
 import { boundedText } from "./printing.js";
 import { templateError } from "./template-error.js";
-import { endWithoutSpace, isAllSpace, isSpaceAt, linesOf, skipSpace } from "./white-space.js";
-import { Callable, iterate, itemsOf, Tuple, typeName, type Value } from "./values.js";
+import { endWithoutSpace, isAllSpace, isSpaceAt, splitLines, skipSpace } from "./white-space.js";
+import { type Callable, iterate, itemsOf, Tuple, typeName, type Value } from "./values.js";
 
 type Method = (text: string, args: Arguments) => Value;
 
@@ -16,7 +16,7 @@ const methods: Readonly<Record<string, Method>> = {
   rsplit: (text, args) => splitFromRight(text, args.allow("sep", "maxsplit")),
   splitlines: (text, args) => {
     const keepEnds = args.allow("keepends").boolean(0, "keepends", false);
-    return linesOf(text).map(({ line, end }) => (keepEnds ? line + end : line));
+    return splitLines(text).map(({ line, end }) => (keepEnds ? line + end : line));
   },
   partition: (text, args) =>
     partition(text, args.string(0, "sep"), text.indexOf(args.string(0, "sep")), true),
@@ -84,8 +84,8 @@ const methods: Readonly<Record<string, Method>> = {
 export function stringMethod(text: string, name: string): Callable | undefined {
   const method = Object.hasOwn(methods, name) ? methods[name] : undefined;
   if (method === undefined) return undefined;
-  return new Callable(name, (positional, named) => {
-    const result = method(text, new Arguments(name, positional, named));
+  return callable(name, (args) => {
+    const result = method(text, args);
     return typeof result === "string" ? boundedText(result) : result;
   });
 }
@@ -182,7 +182,7 @@ export function replace(text: string, from: string, to: string, count: number): 
   return tail.length === 0 ? head : head + (from === "" ? tail.join("") : from + tail.join(from));
 }
 
-export function joinTexts(separator: string, value: Value): string {
+function joinTexts(separator: string, value: Value): string {
   const parts = (itemsOf(value) ?? iterate(value)).map((item, index) => {
     if (typeof item !== "string")
       throw templateError(`sequence item ${index}: expected str instance, ${typeName(item)} found`);

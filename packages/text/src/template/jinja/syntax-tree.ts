@@ -1,37 +1,22 @@
-/** Expressions and statements carry the template line they start at. */
-export type Expression =
-  | { readonly kind: "constant"; readonly line: number; readonly value: null | boolean | number | string }
-  | { readonly kind: "float"; readonly line: number; readonly value: number }
-  | { readonly kind: "name"; readonly line: number; readonly name: string }
-  | {
-      readonly kind: "list" | "tuple" | "concatenation";
-      readonly line: number;
-      readonly items: readonly Expression[];
-    }
-  | {
-      readonly kind: "dict";
-      readonly line: number;
-      readonly entries: readonly (readonly [Expression, Expression])[];
-    }
-  | { readonly kind: "attribute"; readonly line: number; readonly object: Expression; readonly name: string }
-  | { readonly kind: "item"; readonly line: number; readonly object: Expression; readonly key: Expression }
+/** An expression and the template line it starts at. */
+export type Expression = { readonly line: number } & (
+  | { readonly kind: "constant"; readonly value: null | boolean | number | string }
+  | { readonly kind: "float"; readonly value: number }
+  | { readonly kind: "name"; readonly name: string }
+  | { readonly kind: "list" | "tuple" | "concatenation"; readonly items: readonly Expression[] }
+  | { readonly kind: "dict"; readonly entries: readonly (readonly [Expression, Expression])[] }
+  | { readonly kind: "attribute"; readonly object: Expression; readonly name: string }
+  | { readonly kind: "item"; readonly object: Expression; readonly key: Expression }
   | {
       readonly kind: "slice";
-      readonly line: number;
       readonly object: Expression;
       readonly start: Expression | undefined;
       readonly stop: Expression | undefined;
       readonly step: Expression | undefined;
     }
-  | {
-      readonly kind: "call";
-      readonly line: number;
-      readonly callee: Expression;
-      readonly args: CallArguments;
-    }
+  | { readonly kind: "call"; readonly callee: Expression; readonly args: CallArguments }
   | {
       readonly kind: "filter";
-      readonly line: number;
       /** undefined inside a filter block, where the block's text is the operand. */
       readonly operand: Expression | undefined;
       readonly name: string;
@@ -39,44 +24,38 @@ export type Expression =
     }
   | {
       readonly kind: "test";
-      readonly line: number;
       readonly operand: Expression;
       readonly name: string;
       readonly args: CallArguments;
     }
-  | {
-      readonly kind: "unary";
-      readonly line: number;
-      readonly operator: "not" | "-" | "+";
-      readonly operand: Expression;
-    }
+  | { readonly kind: "unary"; readonly operator: "not" | "-" | "+"; readonly operand: Expression }
   | {
       readonly kind: "binary";
-      readonly line: number;
       readonly operator: BinaryOperator;
       readonly left: Expression;
       readonly right: Expression;
     }
   | {
       readonly kind: "logical";
-      readonly line: number;
       readonly operator: "and" | "or";
       readonly left: Expression;
       readonly right: Expression;
     }
   | {
       readonly kind: "comparison";
-      readonly line: number;
       readonly first: Expression;
       readonly rest: readonly (readonly [ComparisonOperator, Expression])[];
     }
   | {
       readonly kind: "conditional";
-      readonly line: number;
       readonly test: Expression;
       readonly whenTrue: Expression;
       readonly otherwise: Expression | undefined;
-    };
+    }
+);
+
+export type CallExpression = Extract<Expression, { kind: "call" }>;
+export type FilterExpression = Extract<Expression, { kind: "filter" }>;
 
 export type BinaryOperator = "+" | "-" | "*" | "/" | "//" | "%" | "**";
 export type ComparisonOperator = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in";
@@ -89,68 +68,61 @@ export interface CallArguments {
 }
 
 /** What can be assigned to. */
-export type Target =
+export type AssignmentTarget =
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "namespace"; readonly object: string; readonly attribute: string }
-  | { readonly kind: "tuple"; readonly items: readonly Target[] };
+  | { readonly kind: "tuple"; readonly items: readonly AssignmentTarget[] };
 
 export interface Parameter {
   readonly name: string;
   readonly fallback: Expression | undefined;
 }
 
-export type Statement =
-  | { readonly kind: "text"; readonly line: number; readonly text: string }
-  | { readonly kind: "output"; readonly line: number; readonly expression: Expression }
+type Body = readonly Statement[];
+
+/** A statement and the template line it starts at. */
+export type Statement = { readonly line: number } & (
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "output"; readonly expression: Expression }
   | {
       readonly kind: "if";
-      readonly line: number;
-      readonly branches: readonly { readonly test: Expression; readonly body: readonly Statement[] }[];
-      readonly otherwise: readonly Statement[];
+      readonly branches: readonly { readonly test: Expression; readonly body: Body }[];
+      readonly otherwise: Body;
     }
   | {
       readonly kind: "for";
-      readonly line: number;
-      readonly target: Target;
+      readonly target: AssignmentTarget;
       readonly iterable: Expression;
       readonly test: Expression | undefined;
       readonly recursive: boolean;
-      readonly body: readonly Statement[];
-      readonly otherwise: readonly Statement[];
+      readonly body: Body;
+      readonly otherwise: Body;
     }
-  | { readonly kind: "set"; readonly line: number; readonly target: Target; readonly value: Expression }
+  | { readonly kind: "set"; readonly target: AssignmentTarget; readonly value: Expression }
   | {
       readonly kind: "set-block";
-      readonly line: number;
-      readonly target: Target;
-      readonly filters: readonly Extract<Expression, { kind: "filter" }>[];
-      readonly body: readonly Statement[];
+      readonly target: AssignmentTarget;
+      readonly filters: readonly FilterExpression[];
+      readonly body: Body;
     }
   | {
       readonly kind: "macro";
-      readonly line: number;
       readonly name: string;
       readonly parameters: readonly Parameter[];
-      readonly body: readonly Statement[];
+      readonly body: Body;
     }
   | {
       readonly kind: "call-block";
-      readonly line: number;
-      readonly call: Extract<Expression, { kind: "call" }>;
+      readonly call: CallExpression;
       readonly parameters: readonly Parameter[];
-      readonly body: readonly Statement[];
+      readonly body: Body;
     }
-  | {
-      readonly kind: "filter-block";
-      readonly line: number;
-      readonly filters: readonly Extract<Expression, { kind: "filter" }>[];
-      readonly body: readonly Statement[];
-    }
+  | { readonly kind: "filter-block"; readonly filters: readonly FilterExpression[]; readonly body: Body }
   | {
       readonly kind: "with";
-      readonly line: number;
-      readonly assignments: readonly (readonly [Target, Expression])[];
-      readonly body: readonly Statement[];
+      readonly assignments: readonly (readonly [AssignmentTarget, Expression])[];
+      readonly body: Body;
     }
-  | { readonly kind: "generation"; readonly line: number; readonly body: readonly Statement[] }
-  | { readonly kind: "break" | "continue"; readonly line: number };
+  | { readonly kind: "generation"; readonly body: Body }
+  | { readonly kind: "break" | "continue" }
+);

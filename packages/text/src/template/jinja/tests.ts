@@ -1,10 +1,19 @@
 import type { Arguments } from "./arguments.js";
 import { hasFilter } from "./filters.js";
 import { applyComparison } from "./operators.js";
-import { textOf } from "./printing.js";
+import { printed } from "./printing.js";
 import type { ComparisonOperator } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
-import { Callable, defined, Float, itemsOf, numberOf, typeName, Undefined, type Value } from "./values.js";
+import {
+  Callable,
+  needDefined,
+  Float,
+  itemsOf,
+  numericValue,
+  typeName,
+  Undefined,
+  type Value,
+} from "./values.js";
 
 type Test = (value: Value, args: Arguments) => boolean;
 
@@ -13,7 +22,7 @@ function comparison(operator: ComparisonOperator): Test {
 }
 
 function integer(value: Value): number {
-  const number = numberOf(defined(value));
+  const number = numericValue(needDefined(value));
   if (number === undefined) throw templateError(`a number is required, not ${typeName(value)}`);
   return number;
 }
@@ -31,7 +40,7 @@ const tests: ReadonlyMap<string, Test> = new Map(
     // Python's bool is an int, but Jinja's integer test leaves it out and its number test does not
     integer: (value) => typeof value === "number",
     float: (value) => value instanceof Float,
-    number: (value) => numberOf(value) !== undefined,
+    number: (value) => numericValue(value) !== undefined,
     mapping: (value) => value instanceof Map,
     iterable: (value) =>
       itemsOf(value) !== undefined ||
@@ -47,8 +56,8 @@ const tests: ReadonlyMap<string, Test> = new Map(
     odd: (value) => Math.abs(integer(value) % 2) === 1,
     even: (value) => integer(value) % 2 === 0,
     divisibleby: (value, args) => integer(value) % integer(args.need(0, "num")) === 0,
-    lower: (value) => textOf(value) === textOf(value).toLowerCase() && /\p{L}/u.test(textOf(value)),
-    upper: (value) => textOf(value) === textOf(value).toUpperCase() && /\p{L}/u.test(textOf(value)),
+    lower: (value) => printed(value) === printed(value).toLowerCase() && /\p{L}/u.test(printed(value)),
+    upper: (value) => printed(value) === printed(value).toUpperCase() && /\p{L}/u.test(printed(value)),
     sameas: (value, args) => value === args.need(0, "other"),
     in: (value, args) => applyComparison("in", value, args.need(0, "seq")),
     filter: (value) => typeof value === "string" && hasFilter(value),

@@ -17,62 +17,43 @@ export type Value =
   | Namespace
   | Callable
   | Loop;
-export type DictKey = null | boolean | number | string;
+type DictKey = null | boolean | number | string;
 export type Dict = Map<DictKey, Value>;
 
 export class Float {
-  readonly value: number;
-  constructor(value: number) {
-    this.value = value;
-  }
+  constructor(readonly value: number) {}
 }
 
 /** A missing name or attribute: prints as nothing, is false, and fails when used otherwise. */
 export class Undefined {
-  readonly reason: string;
-  constructor(reason: string) {
-    this.reason = reason;
-  }
+  constructor(readonly reason: string) {}
 }
 
 export class Tuple {
-  readonly items: readonly Value[];
-  constructor(items: readonly Value[]) {
-    this.items = items;
-  }
+  constructor(readonly items: readonly Value[]) {}
 }
 
 /** `namespace(...)`: the one object whose attributes a template may set. */
 export class Namespace {
-  readonly attributes: Map<string, Value>;
-  constructor(attributes: Map<string, Value>) {
-    this.attributes = attributes;
-  }
+  constructor(readonly attributes: Map<string, Value>) {}
 }
 
 export type NamedValues = ReadonlyMap<string, Value>;
 
 export class Callable {
-  readonly name: string;
-  readonly call: (args: readonly Value[], named: NamedValues) => Value;
-  constructor(name: string, call: (args: readonly Value[], named: NamedValues) => Value) {
-    this.name = name;
-    this.call = call;
-  }
+  constructor(
+    readonly name: string,
+    readonly call: (args: readonly Value[], named: NamedValues) => Value,
+  ) {}
 }
 
 /** The `loop` variable of a for statement. */
 export class Loop {
-  readonly attributes: (name: string) => Value | undefined;
-  /** Renders the loop's body again over other items, in a recursive loop. */
-  readonly recurse: ((items: Value) => Value) | undefined;
   constructor(
-    attributes: (name: string) => Value | undefined,
-    recurse: ((items: Value) => Value) | undefined,
-  ) {
-    this.attributes = attributes;
-    this.recurse = recurse;
-  }
+    readonly attributes: (name: string) => Value | undefined,
+    /** Renders the loop's body again over other items, in a recursive loop. */
+    readonly recurse: ((items: Value) => Value) | undefined,
+  ) {}
 }
 
 /** A value that may be missing, or another. `??` will not do: None is null. */
@@ -123,7 +104,7 @@ export function typeName(value: Value): string {
 }
 
 /** Fails for an undefined value, as any use but printing and testing does in Python. */
-export function defined<Kind extends Value>(value: Kind): Exclude<Kind, Undefined> {
+export function needDefined<Kind extends Value>(value: Kind): Exclude<Kind, Undefined> {
   if (value instanceof Undefined) throw templateError(value.reason);
   return value as Exclude<Kind, Undefined>;
 }
@@ -141,7 +122,7 @@ export function isTrue(value: Value): boolean {
 }
 
 /** The number a value is in arithmetic (bools count), undefined for others. */
-export function numberOf(value: Value): number | undefined {
+export function numericValue(value: Value): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value === "boolean") return value ? 1 : 0;
   return value instanceof Float ? value.value : undefined;
@@ -163,8 +144,8 @@ export function iterate(value: Value): readonly Value[] {
 }
 
 export function equals(left: Value, right: Value): boolean {
-  const leftNumber = numberOf(left);
-  const rightNumber = numberOf(right);
+  const leftNumber = numericValue(left);
+  const rightNumber = numericValue(right);
   if (leftNumber !== undefined || rightNumber !== undefined) return leftNumber === rightNumber;
   if (left instanceof Undefined && right instanceof Undefined) return true;
   if (Array.isArray(left) && Array.isArray(right)) return sameItems(left, right);
@@ -184,8 +165,8 @@ function sameItems(left: readonly Value[], right: readonly Value[]): boolean {
 
 /** Negative, zero or positive, for values that Python orders. */
 export function compare(left: Value, right: Value): number {
-  const leftNumber = numberOf(left);
-  const rightNumber = numberOf(right);
+  const leftNumber = numericValue(left);
+  const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) return leftNumber - rightNumber;
   if (typeof left === "string" && typeof right === "string") return compareCodePoints(left, right);
   if ((Array.isArray(left) && Array.isArray(right)) || (left instanceof Tuple && right instanceof Tuple)) {
@@ -195,8 +176,8 @@ export function compare(left: Value, right: Value): number {
     }
     return first.length - second.length;
   }
-  defined(left);
-  defined(right);
+  needDefined(left);
+  needDefined(right);
   throw templateError(`'<' not supported between instances of '${typeName(left)}' and '${typeName(right)}'`);
 }
 
@@ -223,7 +204,7 @@ function keyIn(dict: Dict, value: Value): DictKey {
   if (value instanceof Float) return keyIn(dict, value.value);
   if (value === null || typeof value === "string") return value;
   if (typeof value === "boolean") return dict.has(Number(value)) ? Number(value) : value;
-  if (typeof value !== "number") throw templateError(`unhashable type: '${typeName(defined(value))}'`);
+  if (typeof value !== "number") throw templateError(`unhashable type: '${typeName(needDefined(value))}'`);
   return (value === 0 || value === 1) && dict.has(value === 1) ? value === 1 : value;
 }
 

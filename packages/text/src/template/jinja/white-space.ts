@@ -43,7 +43,7 @@ export function endWithoutSpace(text: string): number {
 }
 
 /** Lines with the characters that end them; CR LF is one end. */
-export function linesOf(text: string): { readonly line: string; readonly end: string }[] {
+export function splitLines(text: string): { readonly line: string; readonly end: string }[] {
   const lines: { line: string; end: string }[] = [];
   let start = 0;
   for (let index = 0; index < text.length; index++) {

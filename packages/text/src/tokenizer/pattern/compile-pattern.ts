@@ -1,15 +1,15 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import { CharacterSet, wordCharacters } from "./character-set.js";
-import type { Assertion, PatternNode } from "./parse-pattern.js";
+import { CharacterSet, wordCharacters } from "../../regex/character-set.js";
+import type { Anchor, Regex, RegexLook, RegexRepeat } from "../../regex/syntax-tree.js";
 
 /** Tries to match from an offset; the end of the whole match, or -1. */
-export type Step = (index: number) => number;
+export type MatchStep = (index: number) => number;
 
 /** Shared by the steps of one pattern. `steps` counts down; a RangeError ends the match at zero. */
 export interface MatchState {
   text: string;
   steps: number;
-  /** Counts the texts gone through, so that a step can tell what it remembers of an earlier one. */
+  /** Counts the texts matched so far, so that a step discards what it remembers of an earlier text. */
   pass: number;
 }
 
@@ -25,17 +25,17 @@ function spend(state: MatchState, count: number): void {
  * Compiles a node into a step that goes on with `next`; backtracking is the return of -1. `isFixed` says that what
  * `next` answers depends on the offset alone, not on a loop around it.
  */
-export function compileNode(node: PatternNode, next: Step, state: MatchState, isFixed: boolean): Step {
+export function compileNode(node: Regex, next: MatchStep, state: MatchState, isFixed: boolean): MatchStep {
   switch (node.kind) {
     case "set":
       return compileSet(node.set, next, state);
     case "sequence":
-      return node.items.reduceRight<Step>(
+      return node.items.reduceRight<MatchStep>(
         (following, item) => compileNode(item, following, state, isFixed),
         next,
       );
-    case "alternation":
-      return compileAlternation(node.branches, next, state, isFixed);
+    case "choice":
+      return compileAlternation(node.items, next, state, isFixed);
     case "repeat":
       if (node.item.kind === "set") return compileSetRepeat(node.item.set, node, next, state, isFixed);
       if (node.mode === "possessive") return compilePossessive(node, next, state);
@@ -49,15 +49,15 @@ export function compileNode(node: PatternNode, next: Step, state: MatchState, is
     }
     case "look":
       return node.behind ? compileLookbehind(node, next, state) : compileLookahead(node, next, state);
-    case "assertion":
-      return compileAssertion(node.at, next, state);
+    case "anchor":
+      return compileAnchor(node.at, next, state);
   }
 }
 
 /**
- * The code points a match of the node can start with; undefined when it may match nothing or look elsewhere first.
+ * The code points a match of the node can start with; undefined when it may match the empty text or begins with a lookaround.
  */
-export function firstSet(node: PatternNode): CharacterSet | undefined {
+export function firstSet(node: Regex): CharacterSet | undefined {
   switch (node.kind) {
     case "set":
       return node.set;
@@ -65,8 +65,8 @@ export function firstSet(node: PatternNode): CharacterSet | undefined {
       return firstSet(node.item);
     case "repeat":
       return node.min > 0 ? firstSet(node.item) : undefined;
-    case "alternation": {
-      const sets = node.branches.map(firstSet);
+    case "choice": {
+      const sets = node.items.map(firstSet);
       return sets.some((set) => set === undefined) ? undefined : CharacterSet.union(sets as CharacterSet[]);
     }
     case "sequence": {
@@ -82,12 +82,12 @@ export function firstSet(node: PatternNode): CharacterSet | undefined {
       return undefined;
     }
     case "look":
-    case "assertion":
+    case "anchor":
       return undefined;
   }
 }
 
-function compileSet(set: CharacterSet, next: Step, state: MatchState): Step {
+function compileSet(set: CharacterSet, next: MatchStep, state: MatchState): MatchStep {
   return (index) => {
     const codePoint = state.text.codePointAt(index);
     if (codePoint === undefined || !set.has(codePoint)) return -1;
@@ -97,21 +97,21 @@ function compileSet(set: CharacterSet, next: Step, state: MatchState): Step {
 
 /** Tries only the branches whose first character can match; which ones is remembered per code point. */
 function compileAlternation(
-  branches: readonly PatternNode[],
-  next: Step,
+  branches: readonly Regex[],
+  next: MatchStep,
   state: MatchState,
   isFixed: boolean,
-): Step {
+): MatchStep {
   const steps = branches.map((branch) => compileNode(branch, next, state, isFixed));
   const firsts = branches.map(firstSet);
-  const viable = new Map<number, readonly Step[]>();
-  const ascii: (readonly Step[] | undefined)[] = Array.from({ length: 128 });
-  const choose = (codePoint: number): readonly Step[] =>
+  const viable = new Map<number, readonly MatchStep[]>();
+  const ascii: (readonly MatchStep[] | undefined)[] = Array.from({ length: 128 });
+  const choose = (codePoint: number): readonly MatchStep[] =>
     steps.filter(
       (_, branch) => firsts[branch] === undefined || (codePoint >= 0 && firsts[branch].has(codePoint)),
     );
   const atEnd = choose(-1);
-  const lookup = (codePoint: number): readonly Step[] => {
+  const lookup = (codePoint: number): readonly MatchStep[] => {
     if (codePoint < 128) return (ascii[codePoint] ??= choose(codePoint));
     let chosen = viable.get(codePoint);
     if (chosen === undefined) {
@@ -133,12 +133,6 @@ function compileAlternation(
   };
 }
 
-interface Bounds {
-  readonly min: number;
-  readonly max: number;
-  readonly mode: "greedy" | "lazy" | "possessive";
-}
-
 /**
  * Repeats one character class: a scan forward, then steps back one character at a time, with no stack. A start inside
  * a run that failed from an earlier start has only ends that were tried then, so it fails at once: a search over a
@@ -146,11 +140,11 @@ interface Bounds {
  */
 function compileSetRepeat(
   set: CharacterSet,
-  bounds: Bounds,
-  next: Step,
+  bounds: RegexRepeat,
+  next: MatchStep,
   state: MatchState,
   isFixed: boolean,
-): Step {
+): MatchStep {
   const { min, max, mode } = bounds;
   const takeOne = (index: number): number => {
     const codePoint = state.text.codePointAt(index);
@@ -208,11 +202,7 @@ function compileSetRepeat(
   };
 }
 
-function compilePossessive(
-  node: Bounds & { readonly item: PatternNode },
-  next: Step,
-  state: MatchState,
-): Step {
+function compilePossessive(node: RegexRepeat, next: MatchStep, state: MatchState): MatchStep {
   const body = compileNode(node.item, (index) => index, state, true);
   return (start) => {
     let index = start;
@@ -230,12 +220,7 @@ function compilePossessive(
   };
 }
 
-function compileOptional(
-  node: Bounds & { readonly item: PatternNode },
-  next: Step,
-  state: MatchState,
-  isFixed: boolean,
-): Step {
+function compileOptional(node: RegexRepeat, next: MatchStep, state: MatchState, isFixed: boolean): MatchStep {
   const present = compileNode(node.item, next, state, isFixed);
   if (node.min === 1) return present;
   const [first, second] = node.mode === "lazy" ? [next, present] : [present, next];
@@ -249,11 +234,11 @@ function compileOptional(
  * Repeats a group. `count` and `start` describe the loop being tried; every call leaves them as it found them,
  * so that backtracking into an earlier turn sees that turn's values.
  */
-function compileRepeat(node: Bounds & { readonly item: PatternNode }, next: Step, state: MatchState): Step {
+function compileRepeat(node: RegexRepeat, next: MatchStep, state: MatchState): MatchStep {
   const { min, max, mode } = node;
   let count = 0;
   let start = -1;
-  const iterate: Step = (index) => {
+  const iterate: MatchStep = (index) => {
     const turns = count;
     const previous = start;
     spend(state, 1);
@@ -289,16 +274,14 @@ function compileRepeat(node: Bounds & { readonly item: PatternNode }, next: Step
   };
 }
 
-type Look = Extract<PatternNode, { kind: "look" }>;
-
-function compileLookahead(node: Look, next: Step, state: MatchState): Step {
+function compileLookahead(node: RegexLook, next: MatchStep, state: MatchState): MatchStep {
   const body = compileNode(node.item, (index) => index, state, true);
   return (index) => (body(index) >= 0 === node.negative ? -1 : next(index));
 }
 
 /** Each alternative of a lookbehind must have one fixed length in code points. */
-function compileLookbehind(node: Look, next: Step, state: MatchState): Step {
-  const branches = node.item.kind === "alternation" ? node.item.branches : [node.item];
+function compileLookbehind(node: RegexLook, next: MatchStep, state: MatchState): MatchStep {
+  const branches = node.item.kind === "choice" ? node.item.items : [node.item];
   let target = -1;
   const tries = branches.map((branch) => ({
     width: fixedWidth(branch),
@@ -320,7 +303,7 @@ function compileLookbehind(node: Look, next: Step, state: MatchState): Step {
   return (index) => (matches(index) === node.negative ? -1 : next(index));
 }
 
-function fixedWidth(node: PatternNode): number {
+function fixedWidth(node: Regex): number {
   const varying = new OctavoError(
     "artifact_unsupported",
     "A tokenizer pattern has a lookbehind of varying length, which is not supported.",
@@ -330,8 +313,8 @@ function fixedWidth(node: PatternNode): number {
       return 1;
     case "sequence":
       return node.items.reduce((width, item) => width + fixedWidth(item), 0);
-    case "alternation": {
-      const widths = node.branches.map(fixedWidth);
+    case "choice": {
+      const widths = node.items.map(fixedWidth);
       if (widths.some((width) => width !== widths[0])) throw varying;
       return widths[0] ?? 0;
     }
@@ -341,12 +324,12 @@ function fixedWidth(node: PatternNode): number {
     case "atomic":
       return fixedWidth(node.item);
     case "look":
-    case "assertion":
+    case "anchor":
       return 0;
   }
 }
 
-function compileAssertion(at: Assertion, next: Step, state: MatchState): Step {
+function compileAnchor(at: Anchor, next: MatchStep, state: MatchState): MatchStep {
   const isWordAt = (index: number): boolean => {
     const codePoint = state.text.codePointAt(index);
     return codePoint !== undefined && wordCharacters.has(codePoint);
@@ -356,7 +339,7 @@ function compileAssertion(at: Assertion, next: Step, state: MatchState): Step {
     const isPair = index > 1 && (state.text.charCodeAt(index - 1) & 0xfc00) === 0xdc00;
     return isWordAt(index - (isPair ? 2 : 1));
   };
-  const holds: Record<Assertion, (index: number) => boolean> = {
+  const holds: Record<Anchor, (index: number) => boolean> = {
     lineStart: (index) => index === 0 || (state.text[index - 1] === "\n" && index < state.text.length),
     lineEnd: (index) => index === state.text.length || state.text[index] === "\n",
     textStart: (index) => index === 0,

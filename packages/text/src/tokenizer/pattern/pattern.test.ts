@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
 import { ggufPreTokenizer } from "../read/gguf-pre-tokenizers.js";
-import { Pattern } from "./pattern.js";
+import { TokenizerPattern } from "./pattern.js";
 
 function matches(source: string, text: string): string[] {
   const found: string[] = [];
-  new Pattern(source).forEachMatch(text, (start, end) => found.push(text.slice(start, end)));
+  new TokenizerPattern(source).forEachMatch(text, (start, end) => found.push(text.slice(start, end)));
   return found;
 }
 
-describe("Pattern", () => {
+describe("TokenizerPattern", () => {
   it("reads Oniguruma's syntax", () => {
     const cases: readonly [string, string, readonly string[]][] = [
       ["a|ab|abc", "abc", ["a"]],
@@ -61,7 +61,7 @@ describe("Pattern", () => {
       assert.throws(() => matches(source, `${"a".repeat(60)}!`), isTooMuch, source);
     }
     assert.throws(() => matches("(?:ab?)*c", "a".repeat(2_000_000)), isTooMuch);
-    const pattern = new Pattern("(?:a+)+b|c");
+    const pattern = new TokenizerPattern("(?:a+)+b|c");
     assert.throws(() => pattern.forEachMatch("a".repeat(60), () => {}), isTooMuch);
     const found: number[] = [];
     pattern.forEachMatch("cac", (start) => found.push(start));
@@ -110,7 +110,7 @@ describe("Pattern", () => {
     ];
     for (const name of names) {
       for (const source of ggufPreTokenizer(name)!.patterns) {
-        const pattern = new Pattern(source);
+        const pattern = new TokenizerPattern(source);
         for (const run of runs) {
           const text = `${run.repeat(20_000)}x`;
           let end = 0;

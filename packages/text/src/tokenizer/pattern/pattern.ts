@@ -1,8 +1,9 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import { compileNode, firstSet, type MatchState, type Step } from "./compile-pattern.js";
-import { parsePattern } from "./parse-pattern.js";
+import { compileNode, firstSet, type MatchState, type MatchStep } from "./compile-pattern.js";
+import { oniguruma } from "../../regex/dialects.js";
+import { parseRegex } from "../../regex/parse-regex.js";
 
-/** Work allowed in one pass over a text: far above what real patterns need, and still bounded. */
+/** Step limit for one pass over a text, far above what real patterns need. */
 const baseSteps = 10_000_000;
 const stepsPerCharacter = 400;
 
@@ -10,16 +11,16 @@ const stepsPerCharacter = 400;
  * A tokenizer's regular expression: Oniguruma's syntax and meaning, matched by a backtracking machine whose work is
  * bounded, so that no text can stall it. Not reentrant: a pass must end before the same pattern starts another.
  */
-export class Pattern {
+export class TokenizerPattern {
   readonly source: string;
   readonly #state: MatchState = { text: "", steps: 0, pass: 0 };
-  readonly #match: Step;
+  readonly #match: MatchStep;
   readonly #canStart: ((codePoint: number) => boolean) | undefined;
 
   /** Throws `artifact_unsupported` for syntax outside the supported part. */
   constructor(source: string) {
     this.source = source;
-    const node = parsePattern(source);
+    const node = parseRegex(source, oniguruma);
     this.#match = compileNode(node, (index) => index, this.#state, true);
     const first = firstSet(node);
     this.#canStart = first === undefined ? undefined : (codePoint) => first.has(codePoint);

@@ -1,5 +1,6 @@
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { Tokenizer as ReferenceTokenizer } from "tokenizers";
+import type { Tokenizer as ReferenceTokenizer } from "tokenizers";
 import type { TokenizerFileConfig } from "../source.js";
 import { createTokenizer } from "../create-tokenizer.js";
 import type { Tokenizer } from "../tokenizer.js";
@@ -36,19 +37,31 @@ export function readFixture(name: FixtureName): string {
   return readFileSync(new URL(`../../../fixtures/tokenizers/${name}.json`, import.meta.url), "utf8");
 }
 
+/** Hugging Face's tokenizers, a native package: tests against it are skipped where it is not installed. */
+const reference = await import("tokenizers").catch(() => undefined);
+
+export const skipWithoutReference =
+  reference === undefined && "Hugging Face's tokenizers are not installed (npm install tokenizers)";
+
 export interface Contenders {
   readonly ours: Tokenizer;
   readonly reference: ReferenceTokenizer;
 }
 
-/** Our tokenizer and Hugging Face's over the same content. */
+/** Our tokenizer and Hugging Face's over the same content; reading the latter fails where it is not installed. */
 export function contenders(content: string): Contenders {
   const ours = createTokenizer({
     kind: "tokenizer.json",
     json: JSON.parse(content) as unknown,
     config: plainConfig,
   });
-  return { ours, reference: ReferenceTokenizer.fromString(content) };
+  return {
+    ours,
+    get reference() {
+      assert.ok(reference !== undefined, "the package tokenizers is not installed");
+      return reference.Tokenizer.fromString(content);
+    },
+  };
 }
 
 /** Texts that tokenizers are known to get wrong. */

@@ -1,0 +1,90 @@
+import { z } from "zod";
+
+/**
+ * `rope_scaling` (before transformers 5, with the base beside it) and `rope_parameters` (since, with the base inside).
+ * Source: transformers' modeling_rope_utils.py.
+ */
+const ropeParametersSchema = z.looseObject({
+  rope_type: z.string().nullish(),
+  type: z.string().nullish(),
+  rope_theta: z.number().nullish(),
+  partial_rotary_factor: z.number().nullish(),
+  factor: z.number().nullish(),
+  original_max_position_embeddings: z.number().nullish(),
+  low_freq_factor: z.number().nullish(),
+  high_freq_factor: z.number().nullish(),
+  attention_factor: z.number().nullish(),
+  beta_fast: z.number().nullish(),
+  beta_slow: z.number().nullish(),
+  mscale: z.number().nullish(),
+  mscale_all_dim: z.number().nullish(),
+  truncate: z.boolean().nullish(),
+  short_factor: z.array(z.number()).max(4096).nullish(),
+  long_factor: z.array(z.number()).max(4096).nullish(),
+});
+
+export type RopeParameters = z.infer<typeof ropeParametersSchema>;
+
+const tokenIds = z.union([z.number().int(), z.array(z.number().int()).max(1024)]);
+
+/** Of one kind, or since transformers 5 of each kind of layer. */
+const layeredRopeSchema = ropeParametersSchema.extend({
+  full_attention: ropeParametersSchema.nullish(),
+  sliding_attention: ropeParametersSchema.nullish(),
+});
+
+/** config.json as far as some family reads it. */
+export const configSchema = z.looseObject({
+  architectures: z.array(z.string()).nullish(),
+  model_type: z.string().nullish(),
+  vocab_size: z.number().nullish(),
+  hidden_size: z.number().nullish(),
+  intermediate_size: z.number().nullish(),
+  num_hidden_layers: z.number().nullish(),
+  num_attention_heads: z.number().nullish(),
+  num_key_value_heads: z.number().nullish(),
+  head_dim: z.number().nullish(),
+  rms_norm_eps: z.number().nullish(),
+  max_position_embeddings: z.number().nullish(),
+  tie_word_embeddings: z.boolean().nullish(),
+  attention_bias: z.boolean().nullish(),
+  mlp_bias: z.boolean().nullish(),
+  hidden_act: z.string().nullish(),
+  hidden_activation: z.string().nullish(),
+  rope_theta: z.number().nullish(),
+  rope_scaling: ropeParametersSchema.nullish(),
+  rope_parameters: layeredRopeSchema.nullish(),
+  original_max_position_embeddings: z.number().nullish(),
+  partial_rotary_factor: z.number().nullish(),
+  use_sliding_window: z.boolean().nullish(),
+  sliding_window: z.number().nullish(),
+  max_window_layers: z.number().nullish(),
+  sliding_window_pattern: z.number().nullish(),
+  rope_local_base_freq: z.number().nullish(),
+  query_pre_attn_scalar: z.number().nullish(),
+  attn_logit_softcapping: z.number().nullish(),
+  final_logit_softcapping: z.number().nullish(),
+  embedding_multiplier: z.number().nullish(),
+  residual_multiplier: z.number().nullish(),
+  attention_multiplier: z.number().nullish(),
+  logits_scaling: z.number().nullish(),
+  no_rope_layers: z.array(z.number()).max(1024).nullish(),
+  no_rope_layer_interval: z.number().nullish(),
+  qkv_bias: z.boolean().nullish(),
+  clip_qkv: z.number().nullish(),
+  swiglu_limit: z.number().nullish(),
+  swiglu_alpha: z.number().nullish(),
+  num_local_experts: z.number().optional(),
+  num_experts: z.number().nullish(),
+  num_experts_per_tok: z.number().nullish(),
+  moe_intermediate_size: z.number().nullish(),
+  shared_expert_intermediate_size: z.number().nullish(),
+  norm_topk_prob: z.boolean().nullish(),
+  decoder_sparse_step: z.number().nullish(),
+  mlp_only_layers: z.array(z.number()).max(1024).nullish(),
+  layer_types: z.array(z.string()).max(1024).nullish(),
+  bos_token_id: tokenIds.nullish(),
+  eos_token_id: tokenIds.nullish(),
+});
+
+export type ConfigJson = z.infer<typeof configSchema>;

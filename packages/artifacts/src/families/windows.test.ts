@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readConfigJson } from "../config/config-json.js";
+import { modelFamilies } from "../program/registry.js";
+
+const used = { use_sliding_window: true };
+const late = { ...used, max_window_layers: 4 };
+const pattern = { sliding_window_pattern: 3 };
+
+/**
+ * Layers with a window ("s") and with full attention ("f") of eight, as transformers 5.23 has them: config.layer_types, or
+ * config.sliding_window for all layers where a family's modeling file reads that.
+ */
+const expected: readonly (readonly [modelType: string, config: object, layers: string])[] = [
+  ["llama", used, "ffffffff"],
+  ["granite", used, "ffffffff"],
+  ["granitemoe", used, "ffffffff"],
+  ["olmo2", used, "ffffffff"],
+  ["olmoe", used, "ffffffff"],
+  ["smollm3", {}, "ffffffff"],
+  ["smollm3", late, "fffsfffs"],
+  ["mistral", {}, "ssssssss"],
+  ["mistral", { sliding_window: null }, "ffffffff"],
+  ["mixtral", {}, "ssssssss"],
+  ["phi3", {}, "ssssssss"],
+  ["qwen2", {}, "ffffffff"],
+  ["qwen2", used, "ffffffff"],
+  ["qwen2", late, "ffffssss"],
+  ["qwen3", late, "ffffssss"],
+  ["qwen2_moe", { sliding_window: 0 }, "ffffffff"],
+  ["qwen2_moe", used, "sfsfsfsf"],
+  ["qwen2_moe", late, "sfsfffff"],
+  ["qwen3_moe", {}, "ffffffff"],
+  ["qwen3_moe", late, "ssssssss"],
+  ["gemma", used, "ffffffff"],
+  ["gemma2", {}, "sfsfsfsf"],
+  ["gemma2", pattern, "sfsfsfsf"],
+  ["gemma3_text", {}, "sssssfss"],
+  ["gemma3_text", pattern, "ssfssfss"],
+  ["gpt_oss", pattern, "sfsfsfsf"],
+];
+const base = {
+  num_hidden_layers: 8,
+  sliding_window: 16,
+  hidden_size: 64,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+};
+
+for (const [modelType, config, layers] of expected) {
+  test(`sliding windows of ${modelType} with ${JSON.stringify(config)}`, () => {
+    const { slidingWindows } = readConfigJson(
+      "config.json",
+      { ...base, model_type: modelType, ...config },
+      "bf16",
+    );
+    assert.equal(slidingWindows.map((window) => (window === 16 ? "s" : "f")).join(""), layers);
+  });
+}
+
+test("every family is in the table", () => {
+  const named = new Set(expected.map(([modelType]) => modelType));
+  assert.deepEqual(
+    modelFamilies.filter(({ modelType }) => !named.has(modelType)),
+    [],
+  );
+});

@@ -1,0 +1,107 @@
+import type { Backend, Program } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
+import { type OptionsOf, type ResolvedOptions, resolveOptions } from "@octavo/protocol/options";
+import type { Engine } from "./api.js";
+import type { KvShape } from "./kv-cache/plan-kv-cache.js";
+import type { SpeculationOptions } from "./speculation/speculation.js";
+import { paramOf, schedulingOptions } from "./options/scheduling-options.js";
+import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
+
+export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {
+  /** Neither is disposed by the engine. */
+  readonly backend: Backend;
+  /** Compiled for at least `maxNumBatchedTokens` tokens. */
+  readonly program: Program;
+  readonly tokenizer: Tokenizer;
+  /** Rows of the output head: the token ids that the model reads and samples. */
+  readonly vocabSize: number;
+  readonly hiddenSize: number;
+  /** Each ends a sequence, unless it ignores EOS. */
+  readonly eosTokenIds: readonly number[];
+  /** Of the cache, which the engine creates and owns. */
+  readonly kv: KvShape;
+  /** See `planKvCache`; must hold `maxModelLen` tokens. */
+  readonly numBlocks: number;
+  readonly blockSize: number;
+  /** Prompt and output tokens of a sequence together. */
+  readonly maxModelLen: number;
+  /** Called when the crash journal can no longer be written. */
+  readonly onWarning?: ((message: string) => void) | undefined;
+  /** LoRA adapters in one step; undefined where none are served. */
+  readonly maxLoras?: number | undefined;
+  /** Proposes draft tokens and verifies several in one step; default off. Changes speed, never tokens. */
+  readonly speculation?: SpeculationOptions | undefined;
+  readonly hooks?: EngineHooks | undefined;
+}
+
+/** A running sequence as hooks see it. */
+export interface SequenceView {
+  readonly requestId: string;
+  readonly index: number;
+  readonly numTokens: number;
+  readonly numComputed: number;
+}
+
+/** For tests and comparisons; a hook that throws stops the engine. */
+export interface EngineHooks {
+  /** Before a step is planned: indices into `running` of sequences to preempt. */
+  choosePreemptions?(running: readonly SequenceView[]): Iterable<number>;
+  /** Raw logits of every sampled and scored token; setting this hook makes the backend return them. */
+  onLogits?(requestId: string, sequenceIndex: number, position: number, logits: Float32Array): void;
+  /** After a step's results were applied, with nothing in flight; the next step waits for the returned promise. */
+  afterStep?(engine: RunningEngine): void | Promise<void>;
+}
+
+export interface RunningEngine extends Engine {
+  /** Throws `internal_error` unless blocks, block tables and queues agree: free + cached + used = total. */
+  checkIntegrity(): void;
+}
+
+export interface ResolvedEngineOptions
+  extends Omit<EngineOptions, keyof typeof schedulingOptions>, ResolvedOptions<typeof schedulingOptions> {
+  readonly longPrefillTokenThreshold: number;
+  readonly maxLongPartialPrefills: number;
+  readonly hooks: EngineHooks;
+}
+
+/** Fills in defaults. Throws `invalid_option`. */
+export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOptions {
+  const scheduling = resolveOptions(schedulingOptions, options, paramOf);
+  const { maxNumBatchedTokens, schedulingPolicy } = scheduling;
+  const resolved: ResolvedEngineOptions = {
+    ...options,
+    ...scheduling,
+    longPrefillTokenThreshold: scheduling.longPrefillTokenThreshold ?? Math.ceil(maxNumBatchedTokens / 4),
+    maxLongPartialPrefills: scheduling.maxLongPartialPrefills ?? (schedulingPolicy === "fair" ? 2 : 0),
+    hooks: options.hooks ?? {},
+  };
+  integer("max_model_len", resolved.maxModelLen, 1);
+  if (resolved.maxLoras !== undefined) integer("max_loras", resolved.maxLoras, 1);
+  if (resolved.speculation !== undefined)
+    integer("num_speculative_tokens", resolved.speculation.numSpeculativeTokens, 1);
+  const { maxModelLen, numBlocks, blockSize, enableChunkedPrefill } = resolved;
+  if (numBlocks * blockSize < maxModelLen) {
+    throw new OctavoError(
+      "invalid_option",
+      `the KV cache holds ${numBlocks} blocks of ${blockSize} tokens (${numBlocks * blockSize}), less than one sequence of ` +
+        `max_model_len = ${maxModelLen}. Give it more memory or set max_model_len to at most ${numBlocks * blockSize}.`,
+      { param: "max_model_len" },
+    );
+  }
+  if (!enableChunkedPrefill && maxNumBatchedTokens < maxModelLen) {
+    throw new OctavoError(
+      "invalid_option",
+      `without chunked prefill a step must hold a whole prompt: set max_num_batched_tokens (${maxNumBatchedTokens}) to at ` +
+        `least max_model_len (${maxModelLen}), or enable chunked prefill.`,
+      { param: "max_num_batched_tokens" },
+    );
+  }
+  return resolved;
+}
+
+function integer(param: string, value: number, min: number): void {
+  if (Number.isSafeInteger(value) && value >= min) return;
+  throw new OctavoError("invalid_option", `${param} must be an integer of at least ${min}, not ${value}`, {
+    param,
+  });
+}

@@ -1,0 +1,144 @@
+import { inGroup, option, valueType } from "@octavo/protocol/options";
+import { quantizationNames } from "@octavo/artifacts/quantization/quantization-names";
+import { adapterSpec, speculativeConfig, templateSource, weightCorruption } from "./option-values.js";
+
+export { isNgram } from "./option-values.js";
+export { schedulingOptions } from "./scheduling-options.js";
+
+const floatTypes = ["auto", "f32", "f16", "bf16"] as const;
+
+/** Options of loading a model. */
+export const loadingOptions = {
+  ...inGroup("Model", {
+    /** Branch, tag or commit of a hub model. */
+    revision: option.text("--revision <name>", "branch, tag or commit of a Hugging Face id"),
+    /** Cache of downloaded models. */
+    downloadDir: option.text("--download-dir <folder>", "cache of downloaded models", {
+      defaultText: "Hugging Face's own",
+    }),
+    /**
+     * Keeps packed weights on disk, so that later starts map them and processes share them: a folder, `auto` for `octavo-weights` in
+     * Hugging Face's cache, or `off`. Takes as much disk space as the model.
+     */
+    weightCache: option.of(
+      valueType.nonEmpty(),
+      "--weight-cache <folder>",
+      "keep packed weights for faster starts: a folder, auto or off",
+      { default: "off" },
+    ),
+    /**
+     * Reads bf16 weights where they lie in the model's files instead of repacking them, on CPUs with AVX512-BF16: starts copy nothing
+     * and processes that serve the same files share them, but many streams are slower. The files must not change meanwhile.
+     */
+    weightsInPlace: option.toggle(
+      "--weights-in-place",
+      "read bf16 weights in place: faster starts and shared memory, slower with many streams",
+    ),
+    /** Threads of the native backend. */
+    numThreads: option.integer("--threads <n>", "compute threads", {
+      min: 1,
+      max: 1024,
+      defaultText: "the machine's cores",
+    }),
+    /** Type of unquantised weights; `auto` keeps each as the checkpoint has it. */
+    dtype: option.choice(floatTypes, "--dtype <type>", "type of unquantised weights", {
+      default: "auto",
+      defaultText: "auto, the checkpoint's",
+    }),
+    /** Quantisation scheme of a safetensors checkpoint; `auto` takes the one that its configuration names. */
+    quantization: option.choice(
+      ["auto", ...quantizationNames],
+      "--quantization <scheme>",
+      "scheme of a quantised safetensors model",
+      { default: "auto", defaultText: "auto, what the checkpoint says" },
+    ),
+  }),
+  ...inGroup("Engine", {
+    /** Prompt and output tokens of a sequence together; by default what the model and the memory allow. */
+    maxModelLen: option.integer("--max-model-len <tokens>", "longest context", {
+      min: 1,
+      defaultText: "the model's, or what fits the KV cache",
+    }),
+    /** Bytes of the KV cache. */
+    kvCacheMemoryBytes: option.bytes("--kv-cache-memory <size>", "memory of the KV cache, e.g. 2GiB", {
+      defaultText: "40 % of the free memory, at most 4 GiB",
+    }),
+    /** Instead: the share of the memory free after loading, above 0 and at most 1. */
+    memoryUtilization: option.number(
+      "--gpu-memory-utilization <share>",
+      "instead: the share of the memory free after loading",
+      { above: 0, max: 1 },
+    ),
+    /** Type of cached keys and values; `auto` follows the weights (f16 for quantised ones); int8 keeps a scale per token and head. */
+    kvCacheDtype: option.choice(
+      [...floatTypes, "int8"],
+      "--kv-cache-dtype <type>",
+      "type of cached keys and values",
+      { default: "auto", defaultText: "auto, that of the weights, f16 if they are quantised" },
+    ),
+    /** Tokens in a block of the KV cache. */
+    blockSize: option.integer("--block-size <tokens>", "tokens in a block of KV cache", {
+      min: 1,
+      max: 256,
+      default: 16,
+    }),
+  }),
+  ...inGroup("Speculation", {
+    /** Propose draft tokens and verify several in one step: changes speed, never tokens. */
+    speculativeConfig: option.of(
+      speculativeConfig,
+      "--speculative-config <json>",
+      `verify several draft tokens per step, e.g. '{"method": "ngram", "num_speculative_tokens": 5}'; methods: ngram, suffix, draft_model`,
+      { defaultText: "off" },
+    ),
+  }),
+  ...inGroup("LoRA", {
+    /** Serve LoRA adapters beside the model: those of `loraModules`, and those loaded later. */
+    enableLora: option.toggle("--enable-lora", "serve LoRA adapters beside the model"),
+    /** Adapters to load at the start. */
+    loraModules: option.of(
+      valueType.list(adapterSpec),
+      "--lora-modules <adapter...>",
+      "adapters to load: NAME=PATH, or JSON with name, path and base_model_name",
+      { default: [] },
+    ),
+    /** Adapters in one step. */
+    maxLoras: option.integer("--max-loras <n>", "adapters in one batch", { min: 1, max: 1024, default: 8 }),
+    /** Adapters in memory. */
+    maxCpuLoras: option.integer("--max-cpu-loras <n>", "adapters in memory", {
+      min: 1,
+      max: 65_536,
+      defaultText: "64, or as many as --lora-modules names",
+    }),
+    /** Largest rank of an adapter. */
+    maxLoraRank: option.integer("--max-lora-rank <r>", "largest rank of an adapter", {
+      min: 1,
+      max: 4096,
+      default: 64,
+    }),
+  }),
+  ...inGroup("Requests", {
+    /** A Jinja template that replaces the checkpoint's. */
+    chatTemplate: option.of(
+      templateSource,
+      "--chat-template <file>",
+      "chat template: a file, or the text itself",
+      { defaultText: "the model's" },
+    ),
+    /** Sampling defaults: `auto` takes generation_config.json's, `vllm` takes OpenAI's. */
+    generationConfig: option.choice(
+      ["auto", "vllm"],
+      "--generation-config <source>",
+      "sampling defaults: the model's (auto) or OpenAI's (vllm)",
+      { default: "auto" },
+    ),
+  }),
+  ...inGroup("Faults", {
+    /** Make a replica whose weights drifted; needs `enableFaultInjection` and bypasses the weight cache. */
+    corruptWeights: option.of(
+      weightCorruption,
+      "--fault-corrupt-weights <seed:scale[:pattern]>",
+      "with --enable-fault-injection: add noise of this relative size to the weights, or to those whose names match the pattern",
+    ),
+  }),
+};

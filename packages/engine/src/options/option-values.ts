@@ -1,0 +1,142 @@
+import { existsSync, readFileSync } from "node:fs";
+import { OctavoError } from "@octavo/protocol/errors";
+import { type OptionType, parseJsonObject } from "@octavo/protocol/options";
+import type { AdapterSpec } from "../adapters/adapter.js";
+import type { WeightCorruption } from "../faults/corrupt-weights.js";
+import type { SpeculativeConfig } from "../speculation/speculative-config.js";
+
+/** SEED:SCALE or SEED:SCALE:PATTERN. */
+export const weightCorruption: OptionType<WeightCorruption> = {
+  expects: "an object with seed and scale",
+  accepts: isObject,
+  parse(text) {
+    const [, seed, scale, pattern] = /^(\d{1,15}):([^:]+)(?::(.+))?$/s.exec(text) ?? [];
+    const size = scale?.trim() === "" ? Number.NaN : Number(scale);
+    if (seed === undefined || !Number.isFinite(size)) {
+      const example = "such as 1:0.05 or 1:0.05:*.mlp.*";
+      throw invalid(`expected SEED:SCALE or SEED:SCALE:PATTERN, ${example}, not "${text}"`);
+    }
+    return { seed: Number(seed), scale: size, ...(pattern !== undefined && { pattern }) };
+  },
+  show: JSON.stringify,
+};
+
+/** vLLM's two ways to name an adapter: NAME=PATH, or a JSON object with `name`, `path` and perhaps `base_model_name`. */
+export const adapterSpec: OptionType<AdapterSpec> = {
+  expects: "an object with name and path",
+  accepts: isObject,
+  parse: (text) => (text.trimStart().startsWith("{") ? adapterFromJson(text) : adapterFromPair(text)),
+  show: ({ name, path }) => `${name}=${path}`,
+};
+
+function adapterFromPair(text: string): AdapterSpec {
+  const [, name, path] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  if (name === undefined || path === undefined)
+    throw invalid(`expected NAME=PATH or a JSON object, not "${text}"`);
+  return { name, path };
+}
+
+function adapterFromJson(text: string): AdapterSpec {
+  const { name, path, base_model_name: baseModelName, ...rest } = parseJsonObject(text);
+  if (typeof name !== "string" || name === "" || typeof path !== "string" || path === "")
+    throw invalid("the JSON object needs `name` and `path`, both strings");
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) throw invalid(`the JSON object has an unknown field ${unknown}`);
+  if (baseModelName === undefined || baseModelName === null) return { name, path };
+  if (typeof baseModelName === "string") return { name, path, baseModelName };
+  throw invalid("base_model_name must be a string");
+}
+
+/** vLLM's rule: the name of a file that exists is read, anything else is the template itself. */
+export const templateSource: OptionType<string> = {
+  expects: "a template",
+  accepts: (value) => typeof value === "string",
+  parse(text) {
+    if (existsSync(text)) return readFileSync(text, "utf8");
+    if (/[{}\n]/.test(text)) return text;
+    throw invalid(`there is no file ${text}`);
+  },
+  show: (template) => template,
+};
+
+/** vLLM's JSON object. What the fields may be is checked by `resolveSpeculativeConfig`. */
+export const speculativeConfig: OptionType<SpeculativeConfig> = {
+  expects: "an object with method",
+  accepts: isObject,
+  parse: parseSpeculativeConfig,
+  show: JSON.stringify,
+};
+
+type FieldType = "string" | "number";
+
+const numSpeculativeTokens = { num_speculative_tokens: "number" } as const;
+const fields: Readonly<Record<SpeculativeConfig["method"], Readonly<Record<string, FieldType>>>> = {
+  ngram: { ...numSpeculativeTokens, prompt_lookup_min: "number", prompt_lookup_max: "number" },
+  suffix: {
+    ...numSpeculativeTokens,
+    suffix_decoding_max_tree_depth: "number",
+    suffix_decoding_max_cached_requests: "number",
+    suffix_decoding_max_spec_factor: "number",
+    suffix_decoding_min_token_prob: "number",
+  },
+  draft_model: { ...numSpeculativeTokens, model: "string", revision: "string", quantization: "string" },
+};
+
+/** vLLM's names of methods whose drafting heads are trained for one model; nothing here runs them. */
+const otherMethods =
+  /^(eagle|medusa|mlp_speculator|mtp|.*_mtp|ngram_gpu|draft_tensor_parallel|dflash|dspark|custom_class)/;
+
+function parseSpeculativeConfig(text: string): SpeculativeConfig {
+  const given = parseJsonObject(text);
+  const method = methodOf(given);
+  const known = fields[method];
+  const config: Record<string, string | number> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (name === "method" || value === null || isRedundant(name, value, method)) continue;
+    const type = known[name];
+    if (type === undefined)
+      throw invalid(`${method} has no field ${name}; it has ${Object.keys(known).join(", ")}`);
+    if (typeof value !== type) throw invalid(`${name} must be a ${type}`);
+    config[camelCase(name)] = value as string | number;
+  }
+  if (method !== "draft_model") return { ...config, method };
+  const { model } = config;
+  if (typeof model === "string") return { ...config, method, model };
+  throw invalid("draft_model needs `model`: a folder, a .gguf file or a Hugging Face id");
+}
+
+/** vLLM's rule: without a method, `model` is a draft model, unless it is written [ngram]. */
+function methodOf({ method, model }: Readonly<Record<string, unknown>>): SpeculativeConfig["method"] {
+  if (method === "ngram" || method === "suffix" || method === "draft_model") return method;
+  if (method === undefined || method === null) {
+    if (typeof model === "string") return isNgram(model) ? "ngram" : "draft_model";
+    throw invalid("the JSON object needs `method`: ngram, suffix or draft_model");
+  }
+  const isKnown = typeof method === "string" && otherMethods.test(method);
+  throw invalid(
+    `method must be ngram, suffix or draft_model, not ${JSON.stringify(method).slice(0, 100)}` +
+      (isKnown ? ", which vLLM has and Octavo does not" : ""),
+  );
+}
+
+/** A field of vLLM's that states what always holds here. */
+function isRedundant(name: string, value: unknown, method: SpeculativeConfig["method"]): boolean {
+  if (name === "draft_tensor_parallel_size") return value === 1;
+  return name === "model" && method === "ngram" && typeof value === "string" && isNgram(value);
+}
+
+export function isNgram(model: string): boolean {
+  return model === "[ngram]" || model === "ngram";
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function invalid(message: string): OctavoError {
+  return new OctavoError("invalid_option", message);
+}

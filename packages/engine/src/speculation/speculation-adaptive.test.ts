@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { StepPlan } from "@octavo/kernels";
+import { NgramDrafter } from "./ngram-drafter.js";
+import type { SpeculationOptions } from "./speculation.js";
+import { SuffixDrafter } from "./suffix-drafter.js";
+import { collect, createFakeEngine, generationRequest } from "../testing/fakes/engine-fixture.js";
+import { Random } from "@octavo/text/testing/random";
+
+const ngram = (min: number): SpeculationOptions => ({
+  createDrafter: () => new NgramDrafter({ promptLookupMin: min, promptLookupMax: 4 }),
+  numSpeculativeTokens: 8,
+});
+
+const suffix: SpeculationOptions = {
+  createDrafter: () =>
+    new SuffixDrafter({ maxTreeDepth: 24, maxCachedRequests: 100, maxSpecFactor: 1, minTokenProb: 0.1 }),
+  numSpeculativeTokens: 16,
+};
+
+/** Milliseconds that a step says it took: beside them the time that it really takes is nothing. */
+const stepMs = 10_000;
+
+/** A step reads the weights, whatever it computes; each token costs this share of that. */
+const costOf =
+  (share: number) =>
+  ({ numTokens }: StepPlan): number =>
+    stepMs * (1 + share * (numTokens - 1));
+
+interface Counts {
+  numSteps: number;
+  draftTokens: number;
+  acceptedTokens: number;
+  computeMs: number;
+}
+
+/** One request whose output is `text`, after a prompt of `prompt`. */
+async function generate(
+  prompt: readonly number[],
+  text: readonly number[],
+  tokenShare: number,
+  speculation: SpeculationOptions | undefined,
+): Promise<Counts> {
+  const { engine } = createFakeEngine({
+    backend: {
+      script: (context) => text[context.length - prompt.length],
+      computeMs: costOf(tokenShare),
+    },
+    maxModelLen: 2048,
+    numBlocks: 512,
+    speculation,
+  });
+  const counts: Counts = { numSteps: 0, draftTokens: 0, acceptedTokens: 0, computeMs: 0 };
+  engine.observe({
+    onStep: ({ computeMs, draftTokens = 0 }) => {
+      counts.numSteps += 1;
+      counts.computeMs += computeMs;
+      counts.draftTokens += draftTokens;
+    },
+    onDraft: (_, acceptedTokens) => void (counts.acceptedTokens += acceptedTokens),
+  });
+  const { sequences } = await collect(engine.generate(generationRequest(prompt, { maxTokens: text.length })));
+  assert.deepEqual(sequences[0]?.tokens, [...text]);
+  await engine[Symbol.asyncDispose]();
+  return counts;
+}
+
+function randomText(length: number, numTokens: number, seed: number): number[] {
+  const random = new Random(seed);
+  return Array.from({ length }, () => random.below(numTokens));
+}
+
+describe("adaptive speculation", () => {
+  it("makes answers that quote their prompt several times as fast", async () => {
+    const prompt = randomText(400, 60, 1);
+    const answer = [...prompt.slice(100, 220), ...prompt.slice(30, 90), ...prompt.slice(300, 390)];
+    const plain = await generate(prompt, answer, 0.1, undefined);
+    for (const speculation of [ngram(2), suffix]) {
+      const drafted = await generate(prompt, answer, 0.1, speculation);
+      assert.ok(
+        plain.computeMs / drafted.computeMs > 2.2,
+        `${plain.computeMs} to ${drafted.computeMs} ms with ${drafted.acceptedTokens}/${drafted.draftTokens}`,
+      );
+    }
+  });
+
+  it("stops drafting where drafts are rejected", async () => {
+    // Every token has stood before, and what follows it is anything.
+    const prompt = randomText(400, 12, 2);
+    const answer = randomText(1200, 12, 3);
+    for (const share of [0.2, 0.5, 1]) {
+      const plain = await generate(prompt, answer, share, undefined);
+      for (const speculation of [ngram(1), suffix]) {
+        const drafted = await generate(prompt, answer, share, speculation);
+        assert.ok(
+          drafted.computeMs < plain.computeMs * 1.03,
+          `${plain.computeMs} to ${drafted.computeMs} ms at ${share}`,
+        );
+      }
+    }
+  });
+
+  it("stops drafting where a draft token costs as much as a step, even if it is accepted", async () => {
+    const prompt = randomText(300, 60, 4);
+    const answer = Array.from({ length: 4 }, () => prompt).flat();
+    const plain = await generate(prompt, answer, 1, undefined);
+    const drafted = await generate(prompt, answer, 1, ngram(3));
+    assert.ok(
+      drafted.computeMs < plain.computeMs * 1.03,
+      `${plain.computeMs} to ${drafted.computeMs} ms, ${drafted.draftTokens} draft tokens`,
+    );
+  });
+
+  it("resumes drafting when it begins to pay", async () => {
+    const prompt = randomText(300, 8, 5);
+    const failing = randomText(500, 8, 6);
+    const quoting = Array.from({ length: 3 }, () => prompt).flat();
+    const before = await generate(prompt, failing, 0.3, ngram(1));
+    const whole = await generate(prompt, [...failing, ...quoting], 0.3, ngram(1));
+    const stepsToQuote = whole.numSteps - before.numSteps;
+    assert.ok(stepsToQuote < quoting.length * 0.75, `${stepsToQuote} steps for ${quoting.length} tokens`);
+  });
+
+  it("learns from finished requests", async () => {
+    const answer = randomText(200, 60, 7);
+    const prompts = [randomText(20, 60, 8), randomText(20, 60, 9)];
+    const { engine } = createFakeEngine({
+      backend: { script: (context) => answer[context.length - 20], computeMs: costOf(0.05) },
+      maxModelLen: 512,
+      numBlocks: 256,
+      speculation: suffix,
+    });
+    const steps: number[] = [];
+    let numSteps = 0;
+    engine.observe({ onStep: () => void (numSteps += 1) });
+    for (const prompt of prompts) {
+      numSteps = 0;
+      await collect(engine.generate(generationRequest(prompt, { maxTokens: answer.length })));
+      steps.push(numSteps);
+    }
+    assert.ok(steps[1]! < steps[0]! / 3, `${steps.join(" then ")} steps`);
+    await engine[Symbol.asyncDispose]();
+  });
+});

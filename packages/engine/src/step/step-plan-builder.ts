@@ -1,0 +1,131 @@
+import type { Adapter, OutputRow, StepPlan } from "@octavo/kernels";
+import type { IntList } from "../kv-cache/int-list.js";
+import type { RowSink } from "../requests/active-request.js";
+
+/** What a step computes of a sequence: its next `numScheduled` tokens and the draft behind them. */
+export interface PlannedSequence {
+  readonly tokens: IntList;
+  readonly draft: IntList;
+  readonly blocks: IntList;
+  readonly numComputed: number;
+  readonly numScheduled: number;
+}
+
+/** The request of a planned sequence. */
+export interface PlannedRequest<S> {
+  readonly adapter?: { readonly handle: Adapter } | undefined;
+  addRows(sequence: S, rows: RowSink): void;
+}
+
+/** Builds the plan of each step in the same arrays, which only grow for longer block tables. */
+export class StepPlanBuilder implements RowSink {
+  readonly #blockSize: number;
+  readonly #wantLogits: boolean;
+  readonly #tokenIds: Int32Array;
+  readonly #positions: Int32Array;
+  readonly #slots: Int32Array;
+  readonly #queryStarts: Int32Array;
+  readonly #contextLengths: Int32Array;
+  readonly #blockTableStarts: Int32Array;
+  readonly #outputTokens: Int32Array;
+  readonly #outputs: OutputRow[] = [];
+  readonly #adapters: (Adapter | undefined)[] = [];
+  /** Index of each sequence's first output row, and the number of rows at the end. */
+  readonly rowStarts: number[] = [];
+  #blockTables: Int32Array;
+  #tokenOfPosition = 0;
+
+  constructor(maxNumSeqs: number, maxNumBatchedTokens: number, blockSize: number, wantLogits: boolean) {
+    this.#blockSize = blockSize;
+    this.#wantLogits = wantLogits;
+    this.#tokenIds = new Int32Array(maxNumBatchedTokens);
+    this.#positions = new Int32Array(maxNumBatchedTokens);
+    this.#slots = new Int32Array(maxNumBatchedTokens);
+    this.#outputTokens = new Int32Array(maxNumBatchedTokens);
+    this.#queryStarts = new Int32Array(maxNumSeqs + 1);
+    this.#contextLengths = new Int32Array(maxNumSeqs);
+    this.#blockTableStarts = new Int32Array(maxNumSeqs + 1);
+    this.#blockTables = new Int32Array(1024);
+  }
+
+  /** The plan is valid until the next call. */
+  build<S extends PlannedSequence>(
+    sequences: readonly S[],
+    requestOf: (sequence: S) => PlannedRequest<S>,
+  ): StepPlan {
+    this.#outputs.length = 0;
+    this.#adapters.length = 0;
+    let isAdapted = false;
+    this.rowStarts.length = 0;
+    let numTokens = 0;
+    let numBlocks = 0;
+    for (let index = 0; index < sequences.length; index += 1) {
+      const sequence = sequences[index]!;
+      const { numComputed, numScheduled, draft } = sequence;
+      const tokens = sequence.tokens.values;
+      const blocks = sequence.blocks.values;
+      const endOfTokens = numComputed + numScheduled;
+      const end = endOfTokens + draft.length;
+      const numSequenceBlocks = Math.ceil(end / this.#blockSize);
+      this.#queryStarts[index] = numTokens;
+      this.#contextLengths[index] = end;
+      this.#blockTableStarts[index] = numBlocks;
+      this.#reserveBlocks(numBlocks + numSequenceBlocks);
+      for (let block = 0; block < numSequenceBlocks; block += 1) {
+        this.#blockTables[numBlocks + block] = blocks[block] ?? 0;
+      }
+      numBlocks += numSequenceBlocks;
+
+      this.#tokenOfPosition = numTokens - numComputed;
+      this.rowStarts.push(this.#outputs.length);
+      const request = requestOf(sequence);
+      request.addRows(sequence, this);
+      this.#adapters.push(request.adapter?.handle);
+      isAdapted ||= request.adapter !== undefined;
+
+      for (let position = numComputed; position < end; position += 1) {
+        const block = blocks[Math.floor(position / this.#blockSize)] ?? 0;
+        const token = position < endOfTokens ? tokens[position] : draft.values[position - endOfTokens];
+        this.#tokenIds[numTokens] = token ?? 0;
+        this.#positions[numTokens] = position;
+        this.#slots[numTokens] = block * this.#blockSize + (position % this.#blockSize);
+        numTokens += 1;
+      }
+    }
+    this.rowStarts.push(this.#outputs.length);
+    this.#queryStarts[sequences.length] = numTokens;
+    this.#blockTableStarts[sequences.length] = numBlocks;
+    return {
+      numTokens,
+      numSequences: sequences.length,
+      tokenIds: this.#tokenIds,
+      positions: this.#positions,
+      slots: this.#slots,
+      queryStarts: this.#queryStarts,
+      contextLengths: this.#contextLengths,
+      blockTables: this.#blockTables,
+      blockTableStarts: this.#blockTableStarts,
+      outputTokens: this.#outputTokens,
+      outputs: this.#outputs,
+      ...(isAdapted && { adapters: this.#adapters }),
+      wantLogits: this.#wantLogits,
+    };
+  }
+
+  addRow(position: number, row: OutputRow): void {
+    this.#outputTokens[this.#outputs.length] = this.#tokenOfPosition + position;
+    this.#outputs.push(row);
+  }
+
+  /** Position, in its sequence, of the token of an output row of the latest plan. */
+  positionOfRow(row: number): number {
+    return this.#positions[this.#outputTokens[row] ?? 0] ?? 0;
+  }
+
+  #reserveBlocks(numBlocks: number): void {
+    if (numBlocks <= this.#blockTables.length) return;
+    const grown = new Int32Array(Math.max(numBlocks, this.#blockTables.length * 2));
+    grown.set(this.#blockTables);
+    this.#blockTables = grown;
+  }
+}

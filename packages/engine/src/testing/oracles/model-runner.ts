@@ -1,0 +1,144 @@
+import type { Adapter, Backend, KvCache, KvDtype, OutputRow, RowResult, RowSampling } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
+import { interleavedHeadDimOf, packAdapter } from "../../adapters/pack-adapter.js";
+import { readAdapter } from "@octavo/artifacts/adapters/read-adapter";
+import { IntList } from "../../kv-cache/int-list.js";
+import { type LoadedModel, loadModel } from "../../model/load-model.js";
+import type { PackingOptions } from "../../model/weight-packer.js";
+import { StepPlanBuilder } from "../../step/step-plan-builder.js";
+import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
+
+const BLOCK_SIZE = 4;
+
+/** One sequence run straight on a backend, without scheduler or sampling: what oracle tests compare. */
+export class ModelRunner implements Disposable {
+  readonly #backend: Backend;
+  readonly #model: LoadedModel;
+  readonly #cache: KvCache;
+  readonly #plans: StepPlanBuilder;
+  readonly #blocks: IntList;
+  readonly #tokens = new IntList();
+  readonly #checkpoint: Checkpoint;
+  #adapter: Adapter | undefined;
+
+  private constructor(backend: Backend, checkpoint: Checkpoint, model: LoadedModel, cache: KvCache) {
+    this.#backend = backend;
+    this.#checkpoint = checkpoint;
+    this.#model = model;
+    this.#cache = cache;
+    // In reverse, so that a program that ignores the block table fails.
+    this.#blocks = IntList.from(
+      Array.from({ length: cache.numBlocks }, (_, index) => cache.numBlocks - 1 - index),
+    );
+    this.#plans = new StepPlanBuilder(1, cache.numBlocks * BLOCK_SIZE, BLOCK_SIZE, true);
+  }
+
+  static async load(
+    backend: Backend,
+    checkpoint: Checkpoint,
+    maxTokens: number,
+    kvDtype: KvDtype,
+    packing: PackingOptions = {},
+  ): Promise<ModelRunner> {
+    const { numLayers, numKvHeads, headDim } = checkpoint.config;
+    const model = await loadModel(backend, checkpoint, { ...packing, maxTokens });
+    const numBlocks = Math.ceil(maxTokens / BLOCK_SIZE);
+    const cache = backend.createKvCache({
+      numLayers,
+      numBlocks,
+      blockSize: BLOCK_SIZE,
+      numKvHeads,
+      headDim,
+      dtype: kvDtype,
+    });
+    return new ModelRunner(backend, checkpoint, model, cache);
+  }
+
+  get weightBytes(): number {
+    return this.#model.weightBytes;
+  }
+
+  get packed(): Promise<void> {
+    return this.#model.packed;
+  }
+
+  get saved(): Promise<void> {
+    return this.#model.saved;
+  }
+
+  /** Uses the adapter in `folder`, or none, from now on. */
+  async adapt(folder: string | undefined): Promise<void> {
+    this.#adapter?.[Symbol.dispose]();
+    this.#adapter = undefined;
+    if (folder === undefined) return;
+    const modules = readAdapter(folder, this.#model.adaptable, 64);
+    const target = {
+      backend: this.#backend,
+      program: this.#model.program,
+      interleavedHeadDim: interleavedHeadDimOf(this.#checkpoint),
+    };
+    this.#adapter = (await packAdapter(target, modules)).handle;
+  }
+
+  /** Starts a new sequence. */
+  reset(): void {
+    this.#tokens.truncate(0);
+  }
+
+  /** Appends tokens in one step and returns the logits of each. */
+  async logits(tokens: readonly number[]): Promise<Float32Array[]> {
+    const rows = await this.#step(tokens, { kind: "sample", sampling: greedy, numLogprobs: undefined });
+    return rows.map((row) => row.logits ?? missing("logits"));
+  }
+
+  /** Appends tokens in one step and returns the normalised hidden state of each. */
+  async hidden(tokens: readonly number[]): Promise<Float32Array[]> {
+    const rows = await this.#step(tokens, { kind: "hidden" });
+    return rows.map((row) => row.hidden ?? missing("a hidden state"));
+  }
+
+  /** Appends a prompt, then decodes greedily, one token a step. */
+  async greedy(prompt: readonly number[], numTokens: number): Promise<number[]> {
+    const tokens: number[] = [];
+    let input = prompt;
+    while (tokens.length < numTokens) {
+      const rows = await this.#step(input, { kind: "sample", sampling: greedy, numLogprobs: undefined });
+      const token = rows.at(-1)?.token ?? missing("a token");
+      tokens.push(token);
+      input = [token];
+    }
+    return tokens;
+  }
+
+  async #step(tokens: readonly number[], output: OutputRow): Promise<readonly RowResult[]> {
+    const numComputed = this.#tokens.length;
+    for (const token of tokens) this.#tokens.push(token);
+    const sequence = {
+      tokens: this.#tokens,
+      draft: noDraft,
+      blocks: this.#blocks,
+      numComputed,
+      numScheduled: tokens.length,
+    };
+    const plan = this.#plans.build([sequence], () => ({
+      ...(this.#adapter !== undefined && { adapter: { handle: this.#adapter } }),
+      addRows: (_, rows) => tokens.forEach((_token, index) => rows.addRow(numComputed + index, output)),
+    }));
+    const wantLogits = output.kind !== "hidden";
+    const result = await this.#backend.execute(this.#model.program, this.#cache, { ...plan, wantLogits });
+    return result.rows;
+  }
+
+  [Symbol.dispose](): void {
+    this.#adapter?.[Symbol.dispose]();
+    this.#cache[Symbol.dispose]();
+    this.#model[Symbol.dispose]();
+  }
+}
+
+const noDraft = new IntList(0);
+const greedy: RowSampling = { temperature: 0, topP: 1, topK: 0, minP: 0, seed: 0n, index: 0 };
+
+function missing(what: string): never {
+  throw new OctavoError("internal_error", `The backend returned a row without ${what}.`);
+}

@@ -1,0 +1,52 @@
+import { createCpuBackend, type KvDtype } from "@octavo/kernels";
+import { AdapterSet } from "../../adapters/adapter-set.js";
+import { interleavedHeadDimOf } from "../../adapters/pack-adapter.js";
+import { loadModel } from "../../model/load-model.js";
+import type { PackingOptions } from "../../model/weight-packer.js";
+import { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
+import type { ModelUnderTest } from "../schedules/schedule-properties.js";
+
+const MAX_MODEL_LEN = 64;
+
+/** A fixture checkpoint on the native backend with adapters loaded from folders, for suites that run their own engines. */
+export async function openNativeModel(
+  path: string,
+  kvDtype: KvDtype,
+  adapterFolders: readonly string[] = [],
+  { packLaterFrom }: Pick<PackingOptions, "packLaterFrom"> = {},
+): Promise<ModelUnderTest> {
+  const checkpoint = await openCheckpoint(path);
+  const { vocabSize, hiddenSize, eosTokenIds, numLayers, numKvHeads, headDim } = checkpoint.config;
+  const backend = createCpuBackend({ numThreads: 2 });
+  const maxStepTokens = 2 * MAX_MODEL_LEN;
+  const model = await loadModel(backend, checkpoint, { maxTokens: maxStepTokens, packLaterFrom });
+  const adapters = new AdapterSet({
+    target: { backend, program: model.program, interleavedHeadDim: interleavedHeadDimOf(checkpoint) },
+    adaptable: model.adaptable,
+    maxLoras: adapterFolders.length,
+    maxLoaded: adapterFolders.length,
+    maxRank: 64,
+    resolve: (folder) => Promise.resolve(folder),
+  });
+  for (const folder of adapterFolders) await adapters.load({ name: folder, path: folder });
+  return {
+    parts: {
+      ...(adapterFolders.length > 0 && { adapters: adapters.list() }),
+      backend,
+      program: model.program,
+      tokenizer: createTokenizer(checkpoint.tokenizer),
+      vocabSize,
+      hiddenSize,
+      eosTokenIds,
+      kv: { numLayers, numKvHeads, headDim, dtype: kvDtype },
+      maxModelLen: MAX_MODEL_LEN,
+    },
+    maxStepTokens,
+    dispose: () => {
+      adapters[Symbol.dispose]();
+      model[Symbol.dispose]();
+      backend[Symbol.dispose]();
+    },
+  };
+}

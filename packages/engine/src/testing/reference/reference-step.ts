@@ -1,0 +1,291 @@
+import type {
+  Activation,
+  BufferRef,
+  ExpertWeights,
+  Op,
+  ProgramSpec,
+  RowResult,
+  StepPlan,
+} from "@octavo/kernels";
+import { activateGated, rmsNorm, rope } from "@octavo/kernels/testing/reference-ops";
+import { OctavoError } from "@octavo/protocol/errors";
+import {
+  ReferenceAdapter,
+  type ReferenceKvCache,
+  ReferenceMatrix,
+  ReferenceVector,
+} from "./reference-handles.js";
+
+/** An activation buffer: `rows` of `width` f32 columns. */
+interface Buffer {
+  readonly width: number;
+  readonly data: Float32Array;
+}
+
+/** Runs a program op by op over one step, as specified in the docstrings of `Op`. */
+export function runReferenceStep(spec: ProgramSpec, cache: ReferenceKvCache, plan: StepPlan): RowResult[] {
+  const step = new ReferenceStep(spec, cache, plan);
+  for (const op of spec.ops) step.run(op);
+  return step.outputs();
+}
+
+class ReferenceStep {
+  readonly #spec: ProgramSpec;
+  readonly #cache: ReferenceKvCache;
+  readonly #plan: StepPlan;
+  readonly #buffers: readonly Buffer[];
+  #numRows: number;
+
+  constructor(spec: ProgramSpec, cache: ReferenceKvCache, plan: StepPlan) {
+    this.#spec = spec;
+    this.#cache = cache;
+    this.#plan = plan;
+    this.#numRows = plan.numTokens;
+    this.#buffers = spec.buffers.map((width) => ({ width, data: new Float32Array(width * plan.numTokens) }));
+  }
+
+  run(op: Op): void {
+    switch (op.op) {
+      case "embedding":
+        return this.#embedding(op);
+      case "rms_norm":
+        return this.#eachRow((row) => this.#rmsNorm(op, row));
+      case "linear":
+        return this.#eachRow((row) => {
+          multiply(matrixOf(op.weight), this.#row(op.in, row), this.#row(op.out, row));
+          if (op.bias !== undefined) addInto(this.#row(op.out, row), vectorOf(op.bias));
+          this.#adapt(op, row);
+        });
+      case "rope":
+        return this.#eachRow((row) => {
+          const position = this.#plan.positions[row] ?? 0;
+          const heads = this.#row(op.on, row);
+          heads.set(rope(heads, op.headDim, position, op.rope));
+        });
+      case "attention":
+        return this.#attention(op);
+      case "gated_activation":
+        return this.#eachRow((row) => {
+          const input = this.#row(op.in, row);
+          const half = input.length / 2;
+          this.#row(op.out, row).set(
+            Array.from({ length: half }, (_, i) =>
+              activateGated(op.activation, input[i] ?? 0, input[half + i] ?? 0),
+            ),
+          );
+        });
+      case "experts":
+        return this.#eachRow((row) => this.#experts(op, row));
+      case "sigmoid_gate":
+        return this.#eachRow((row) => {
+          const values = this.#row(op.on, row);
+          const factor = 1 / (1 + Math.exp(-(this.#row(op.in, row)[0] ?? 0)));
+          values.set(values.map((value) => value * factor));
+        });
+      case "add":
+        return this.#eachRow((row) => addInto(this.#row(op.out, row), this.#row(op.in, row)));
+      case "scale":
+        return this.#eachRow((row) => {
+          const values = this.#row(op.on, row);
+          values.set(values.map((value) => value * op.factor));
+        });
+      case "gather": {
+        const kept = this.#plan.outputs.map((_, output) =>
+          this.#row(op.in, this.#plan.outputTokens[output] ?? 0).slice(),
+        );
+        this.#numRows = kept.length;
+        return kept.forEach((values, row) => this.#row(op.out, row).set(values));
+      }
+    }
+  }
+
+  outputs(): RowResult[] {
+    const { head, hidden } = this.#spec;
+    let before = -1;
+    return this.#plan.outputs.map((output, row) => {
+      const isMet = before === this.#plan.tokenIds[this.#plan.outputTokens[row] ?? 0];
+      before = -1;
+      if (output.kind === "sample" && output.afterDraft === true && !isMet) return { token: -1 };
+      const state = this.#row(hidden, row);
+      if (output.kind === "hidden") return { token: -1, hidden: state.slice() };
+      const logits = new Float32Array(head.weight.rows);
+      multiply(matrixOf(head.weight), state, logits);
+      const { scale = 1, softCap } = head;
+      for (const [id, logit] of logits.entries()) {
+        logits[id] = softCap === undefined ? logit * scale : softCap * Math.tanh((logit * scale) / softCap);
+      }
+      const token =
+        output.kind === "score" ? output.target : logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
+      before = token;
+      return this.#plan.wantLogits === true ? { token, logits } : { token };
+    });
+  }
+
+  #eachRow(work: (row: number) => void): void {
+    for (let row = 0; row < this.#numRows; row++) work(row);
+  }
+
+  #row(ref: BufferRef, row: number): Float32Array {
+    const buffer = this.#buffers[ref.buffer];
+    if (buffer === undefined)
+      throw new OctavoError("internal_error", `The program has no buffer ${ref.buffer}.`);
+    const start = row * buffer.width + (ref.column ?? 0);
+    return buffer.data.subarray(start, start + (ref.width ?? buffer.width - (ref.column ?? 0)));
+  }
+
+  #embedding(op: Extract<Op, { op: "embedding" }>): void {
+    const { values, cols } = matrixOf(op.weight);
+    this.#eachRow((row) => {
+      const token = this.#plan.tokenIds[row] ?? 0;
+      const embedded = values.subarray(token * cols, (token + 1) * cols);
+      this.#row(op.out, row).set(embedded.map((value) => value * (op.scale ?? 1)));
+    });
+  }
+
+  #rmsNorm(op: Extract<Op, { op: "rms_norm" }>, row: number): void {
+    let input = this.#row(op.in, row);
+    if (op.residual !== undefined) {
+      const sum = this.#row(op.residual, row);
+      addInto(sum, input);
+      input = sum;
+    }
+    this.#row(op.out, row).set(rmsNorm(input, vectorOf(op.weight), op));
+  }
+
+  #experts(op: Extract<Op, { op: "experts" }>, row: number): void {
+    const scores = Array.from(this.#row(op.scores, row));
+    const ranked = scores.map((_, index) => index).toSorted((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0));
+    const chosen = ranked.slice(0, op.topK).toSorted((a, b) => a - b);
+    const weightOf = (index: number): number => Math.exp((scores[index] ?? 0) - Math.max(...scores));
+    const total = (op.softmaxOver === "chosen" ? chosen : ranked).reduce(
+      (sum, index) => sum + weightOf(index),
+      0,
+    );
+    const input = this.#row(op.in, row);
+    const sum = new Float64Array(this.#row(op.out, row).length);
+    for (const index of chosen) {
+      const expert = op.experts[index];
+      if (expert === undefined)
+        throw new OctavoError("internal_error", `The mixture has no expert ${index}.`);
+      const output = runExpert(expert, input, op.activation);
+      output.forEach(
+        (value, column) => (sum[column] = (sum[column] ?? 0) + (weightOf(index) / total) * value),
+      );
+    }
+    this.#row(op.out, row).set(sum);
+  }
+
+  /** For linears before `gather`, whose rows are the step's tokens. */
+  #adapt(op: Extract<Op, { op: "linear" }>, row: number): void {
+    const { adapters, queryStarts } = this.#plan;
+    const sequence = adapters?.findIndex((_, index) => row < (queryStarts[index + 1] ?? 0)) ?? -1;
+    const adapter = adapters?.[sequence];
+    const site = adapter instanceof ReferenceAdapter ? adapter.sites.get(op.site ?? -1) : undefined;
+    if (site === undefined) return;
+    const low = new Float32Array(site.down.rows);
+    multiply(matrixOf(site.down), this.#row(op.in, row), low);
+    let rank = 0;
+    for (const { column, up, scale } of site.parts) {
+      const added = new Float32Array(up.rows);
+      multiply(matrixOf(up), low.subarray(rank, rank + up.cols), added);
+      rank += up.cols;
+      addInto(
+        this.#row(op.out, row).subarray(column),
+        added.map((value) => value * scale),
+      );
+    }
+  }
+
+  #attention(op: Extract<Op, { op: "attention" }>): void {
+    const { headDim, numKvHeads } = op;
+    const kvWidth = numKvHeads * headDim;
+    const keys = this.#cache.keys[op.layer] ?? new Float32Array();
+    const values = this.#cache.values[op.layer] ?? new Float32Array();
+    this.#eachRow((row) => {
+      const slot = this.#plan.slots[row] ?? 0;
+      keys.set(this.#row(op.k, row), slot * kvWidth);
+      values.set(this.#row(op.v, row), slot * kvWidth);
+    });
+    for (let sequence = 0; sequence < this.#plan.numSequences; sequence++) {
+      const [start = 0, end = 0] = this.#plan.queryStarts.subarray(sequence, sequence + 2);
+      for (let row = start; row < end; row++) {
+        const last = this.#plan.positions[row] ?? 0;
+        const first = op.slidingWindow === undefined ? 0 : Math.max(0, last - op.slidingWindow + 1);
+        const slots = Array.from({ length: last - first + 1 }, (_, i) => this.#slotOf(sequence, first + i));
+        for (let head = 0; head < op.numHeads; head++) {
+          const kvOffset = Math.floor(head / (op.numHeads / numKvHeads)) * headDim;
+          const query = this.#row(op.q, row).subarray(head * headDim, (head + 1) * headDim);
+          const offsets = slots.map((slot) => slot * kvWidth + kvOffset);
+          const scores = offsets.map((offset) => {
+            const score = dot(query, keys, offset) * op.scale;
+            return op.softCap === undefined ? score : op.softCap * Math.tanh(score / op.softCap);
+          });
+          const sink = op.sinks === undefined ? -Infinity : (vectorOf(op.sinks)[head] ?? 0);
+          const most = Math.max(sink, ...scores);
+          const weights = scores.map((score) => Math.exp(score - most));
+          const total = weights.reduce((sum, weight) => sum + weight, Math.exp(sink - most));
+          const attended = new Float64Array(headDim);
+          for (const [i, weight] of weights.entries()) {
+            const offset = offsets[i] ?? 0;
+            for (let column = 0; column < headDim; column++) {
+              attended[column] = (attended[column] ?? 0) + (weight / total) * (values[offset + column] ?? 0);
+            }
+          }
+          this.#row(op.out, row).set(attended, head * headDim);
+        }
+      }
+    }
+  }
+
+  #slotOf(sequence: number, position: number): number {
+    const { blockSize } = this.#cache;
+    const table = this.#plan.blockTableStarts[sequence] ?? 0;
+    const block = this.#plan.blockTables[table + Math.floor(position / blockSize)] ?? 0;
+    return block * blockSize + (position % blockSize);
+  }
+}
+
+function matrixOf(handle: unknown): ReferenceMatrix {
+  if (handle instanceof ReferenceMatrix) return handle;
+  throw new OctavoError("internal_error", "The matrix belongs to another backend.");
+}
+
+function vectorOf(handle: unknown): Float32Array {
+  if (handle instanceof ReferenceVector) return handle.values;
+  throw new OctavoError("internal_error", "The vector belongs to another backend.");
+}
+
+function dot(left: Float32Array, right: Float32Array, offset: number): number {
+  let sum = 0;
+  for (let i = 0; i < left.length; i++) sum += (left[i] ?? 0) * (right[offset + i] ?? 0);
+  return sum;
+}
+
+function multiply(matrix: ReferenceMatrix, input: Float32Array, out: Float32Array): void {
+  for (let row = 0; row < out.length; row++) out[row] = dot(input, matrix.values, row * matrix.cols);
+}
+
+function runExpert(expert: ExpertWeights, input: Float32Array, activation: Activation): Float32Array {
+  const inner = expert.down.cols;
+  const gateUp = new Float32Array(2 * inner);
+  for (const [matrix, bias, at] of [
+    [expert.gate, expert.gateBias, 0],
+    [expert.up, expert.upBias, inner],
+  ] as const) {
+    if (matrix === undefined) continue;
+    const part = gateUp.subarray(at, at + matrix.rows);
+    multiply(matrixOf(matrix), input, part);
+    if (bias !== undefined) addInto(part, vectorOf(bias));
+  }
+  const activated = gateUp
+    .slice(0, inner)
+    .map((gate, i) => activateGated(activation, gate, gateUp[inner + i] ?? 0));
+  const output = new Float32Array(expert.down.rows);
+  multiply(matrixOf(expert.down), activated, output);
+  if (expert.downBias !== undefined) addInto(output, vectorOf(expert.downBias));
+  return output;
+}
+
+function addInto(target: Float32Array, values: Float32Array): void {
+  for (let i = 0; i < target.length; i++) target[i] = (target[i] ?? 0) + (values[i] ?? 0);
+}

@@ -1,0 +1,27 @@
+import { activations } from "../checks/program.js";
+import { kvDtypes } from "../kv-bytes.js";
+import { type WeightType, weightTypes } from "../weights.js";
+import { rowErrors } from "./decode-results.js";
+import { outputIntegers, outputKinds, outputReals } from "./encode-outputs.js";
+
+const weightTypeNames = Object.keys(weightTypes) as WeightType[];
+/** When a matrix is packed: see `MatrixOptions`. */
+const packings = ["now", "in_place", "later"] as const;
+
+/** What travels as an index, by its name in C++. `checkInterface` refuses an addon that lists anything else. */
+export const enumerations: Readonly<Record<string, readonly string[]>> = {
+  WeightType: weightTypeNames.map(
+    (name) => `${name} ${weightTypes[name].columns} ${weightTypes[name].bytes}`,
+  ),
+  KvDtype: kvDtypes,
+  Activation: activations,
+  Packing: packings,
+  OutputKind: outputKinds,
+  OutputInteger: outputIntegers,
+  OutputReal: outputReals,
+  RowError: rowErrors,
+};
+
+export const weightTypeIndex = (type: WeightType): number => weightTypeNames.indexOf(type);
+export const kvDtypeIndex = (dtype: (typeof kvDtypes)[number]): number => kvDtypes.indexOf(dtype);
+export const packingIndex = (packing: (typeof packings)[number]): number => packings.indexOf(packing);

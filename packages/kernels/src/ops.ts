@@ -1,0 +1,151 @@
+import type { Matrix, Vector } from "./handles.js";
+
+/** An activation buffer of a program: f32, one row per token of the step, `width` columns. */
+export interface BufferRef {
+  readonly buffer: number;
+  /** First column; default 0. */
+  readonly column?: number;
+  /** Columns addressed; default the rest of the row. */
+  readonly width?: number;
+}
+
+export interface RopeSpec {
+  /** One per rotated pair; checkpoint scalings are already folded in. */
+  readonly inverseFrequencies: Float32Array;
+  /** Multiplies cos and sin (YaRN, longrope); 1 otherwise. */
+  readonly attentionFactor: number;
+  /** `neox` rotates (i, i + d/2), `interleaved` rotates (2i, 2i + 1). */
+  readonly layout: "neox" | "interleaved";
+}
+
+/**
+ * Of the gate, which then multiplies up. `clamped_swiglu` is GPT-OSS's: g sigmoid(1.702 g) (u + 1) with g = min(gate, 7) and u = up
+ * within [-7, 7].
+ */
+export type Activation = "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
+
+/** One expert's gated MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
+export interface ExpertWeights {
+  readonly gate: Matrix;
+  readonly up?: Matrix;
+  /** `[hidden, inner]` */
+  readonly down: Matrix;
+  readonly gateBias?: Vector;
+  readonly upBias?: Vector;
+  readonly downBias?: Vector;
+}
+
+/** One instruction. Rows run over the step's tokens until `gather`, then over its output rows. */
+export type Op =
+  | { readonly op: "embedding"; readonly weight: Matrix; readonly out: BufferRef; readonly scale?: number }
+  | {
+      readonly op: "rms_norm";
+      readonly in: BufferRef;
+      readonly weight: Vector;
+      readonly out: BufferRef;
+      readonly eps: number;
+      /** Normalise each run of this many columns on its own (per-head q/k norm); default the whole width. */
+      readonly groupSize?: number;
+      /** First add `in` into this buffer, then normalise the sum (the residual stream). */
+      readonly residual?: BufferRef;
+      /** Gemma's (1 + weight). */
+      readonly weightOffset?: number;
+    }
+  | {
+      readonly op: "linear";
+      readonly in: BufferRef;
+      readonly weight: Matrix;
+      readonly bias?: Vector;
+      readonly out: BufferRef;
+      /** Number by which adapters name this linear, small and its own; without one they cannot reach it. */
+      readonly site?: number;
+    }
+  | { readonly op: "rope"; readonly on: BufferRef; readonly headDim: number; readonly rope: RopeSpec }
+  | {
+      /** Writes k and v of the step's tokens to their slots, then attends. */
+      readonly op: "attention";
+      readonly q: BufferRef;
+      readonly k: BufferRef;
+      readonly v: BufferRef;
+      readonly out: BufferRef;
+      readonly layer: number;
+      readonly numHeads: number;
+      readonly numKvHeads: number;
+      readonly headDim: number;
+      readonly scale: number;
+      /** A token sees itself and the `slidingWindow - 1` before it. */
+      readonly slidingWindow?: number;
+      /** cap * tanh(score / cap). */
+      readonly softCap?: number;
+      /** One per head: a score that joins each row's softmax and takes nothing from any value (attention sinks). */
+      readonly sinks?: Vector;
+    }
+  | {
+      /** out = activation(gate) * up; gate and up are the two halves of `in`. */
+      readonly op: "gated_activation";
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+      readonly activation: Activation;
+    }
+  | {
+      /**
+       * A mixture of experts. A row goes to the `topK` experts with the highest scores (the lower index where scores are equal);
+       * out = sum over them, in ascending order, of weight * down(activation(gate(in)) * up(in)).
+       */
+      readonly op: "experts";
+      readonly in: BufferRef;
+      /** One column per expert. */
+      readonly scores: BufferRef;
+      readonly out: BufferRef;
+      readonly experts: readonly ExpertWeights[];
+      readonly topK: number;
+      /** What the softmax that gives the weights runs over: the chosen experts' scores, so that the weights add up to 1, or all. */
+      readonly softmaxOver: "chosen" | "all";
+      readonly activation: Activation;
+    }
+  /** Multiplies `on` by the logistic sigmoid of `in`, which is one column wide. */
+  | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }
+  | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
+  | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
+  | {
+      /** Keeps the rows named by the plan's `outputTokens`; later ops run on those alone. */
+      readonly op: "gather";
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+    };
+
+export interface ProgramSpec {
+  /** Widths of the activation buffers. */
+  readonly buffers: readonly number[];
+  readonly ops: readonly Op[];
+  /** Normalised hidden state of the output rows; what embeddings pool and the head multiplies. */
+  readonly hidden: BufferRef;
+  /** Output head `[vocab, hidden]`. */
+  readonly head: {
+    readonly weight: Matrix;
+    readonly bias?: Vector;
+    readonly scale?: number;
+    readonly softCap?: number;
+  };
+  readonly maxTokens: number;
+}
+
+/**
+ * What an adapter adds to one linear of a program (LoRA, arXiv 2106.09685): part p, of rank r, adds
+ * scale * up * (its r rows of down) * x to the outputs from `column` on. Parts add to different outputs.
+ */
+export interface AdapterSite {
+  /** The linear's `site`. */
+  readonly site: number;
+  /** f32, f16 or bf16 `[sum of the parts' ranks, the linear's columns]`: the parts' rows one after the other. */
+  readonly down: Matrix;
+  readonly parts: readonly AdapterPart[];
+}
+
+export interface AdapterPart {
+  /** First of the linear's outputs that the part adds to. */
+  readonly column: number;
+  /** `[outputs, rank]` */
+  readonly up: Matrix;
+  readonly scale: number;
+}

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { readConfigJson } from "@octavo/artifacts/config/config-json";
+import { modelFamilies, planModel } from "@octavo/artifacts/program/registry";
+import { openCheckpoint } from "@octavo/engine";
+import { kvBytesPerToken } from "../formats/kv-formats.js";
+import { totalParameters } from "./model-shape.js";
+import { readConfigShape, shapeOfConfig } from "./read-shape.js";
+
+const small = {
+  hidden_size: 64,
+  intermediate_size: 96,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  num_hidden_layers: 8,
+  vocab_size: 128,
+  sliding_window: 16,
+};
+
+/** Settings that families read in ways of their own. */
+const variants: readonly object[] = [
+  {},
+  { use_sliding_window: true },
+  { use_sliding_window: true, max_window_layers: 4 },
+  { sliding_window: null },
+  { sliding_window_pattern: 3 },
+  { layer_types: Array.from({ length: 8 }, (_, layer) => `${layer < 3 ? "full" : "sliding"}_attention`) },
+  { attention_bias: true, mlp_bias: true, tie_word_embeddings: false },
+  { head_dim: 32, num_key_value_heads: 4 },
+  { num_experts: 6, num_local_experts: 6, num_experts_per_tok: 3, moe_intermediate_size: 32 },
+  { decoder_sparse_step: 2, mlp_only_layers: [1], shared_expert_intermediate_size: 48 },
+];
+
+for (const { modelType } of modelFamilies) {
+  test(`a plan reads a ${modelType} config as the engine does`, () => {
+    for (const variant of variants) {
+      const json = { ...small, model_type: modelType, ...variant };
+      const config = readConfigJson("config.json", json, "bf16");
+      const shape = readConfigShape("config.json", json);
+      const { numLayers, numHeads, numKvHeads, headDim, vocabSize } = config;
+      assert.deepEqual(
+        shape.attention.map(({ window }) => window),
+        config.slidingWindows,
+      );
+      assert.deepEqual(
+        [shape.numLayers, shape.numHeads, shape.numKvHeads, shape.headDim, shape.vocabSize, shape.isTied],
+        [numLayers, numHeads, numKvHeads, headDim, vocabSize, config.tieWordEmbeddings],
+      );
+      const { count, perToken } = config.experts ?? {};
+      assert.deepEqual([shape.experts?.count, shape.experts?.perToken], [count, perToken]);
+      assert.equal(kvBytesPerToken(shape, "bf16"), numLayers * 2 * numKvHeads * headDim * 2);
+    }
+  });
+}
+
+const checkpoints = fileURLToPath(
+  new URL("../../../../artifacts/fixtures/models/checkpoints/", import.meta.url),
+);
+
+test("a plan counts the parameters that a checkpoint of each family has", async () => {
+  const seen = new Set<string>();
+  for (const folder of readdirSync(checkpoints)) {
+    const { config, tensors } = await openCheckpoint(`${checkpoints}${folder}`);
+    const unused = new Set(planModel(config, tensors).unusedTensors);
+    const elements = [...tensors.values()].reduce(
+      (sum, { name, shape }) =>
+        unused.has(name) ? sum : sum + shape.reduce((product, size) => product * size, 1),
+      0,
+    );
+    assert.equal(totalParameters(shapeOfConfig(config)), elements, folder);
+    seen.add(config.architecture);
+  }
+  assert.deepEqual(
+    modelFamilies.filter(({ architecture }) => !seen.has(architecture)).map(({ modelType }) => modelType),
+    [],
+  );
+});
+
+test("a config of images and text leaves out what its text's class assumes", () => {
+  // As published with gemma-3-4b-it.
+  const shape = readConfigShape("config.json", {
+    architectures: ["Gemma3ForConditionalGeneration"],
+    model_type: "gemma3",
+    text_config: {
+      hidden_size: 2560,
+      intermediate_size: 10240,
+      model_type: "gemma3_text",
+      num_hidden_layers: 34,
+      rope_scaling: { factor: 8, rope_type: "linear" },
+      sliding_window: 1024,
+    },
+    vision_config: { hidden_size: 1152, model_type: "siglip_vision_model" },
+  });
+  assert.deepEqual([shape.numHeads, shape.numKvHeads, shape.headDim], [8, 4, 256]);
+  // 3.88 B parameters of text, of which 0.67 B are the embedding.
+  assert.equal(totalParameters(shape), 3_880_263_168);
+  assert.equal(shape.attention.filter(({ window }) => window === 1024).length, 29);
+});

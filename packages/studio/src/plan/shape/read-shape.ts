@@ -1,0 +1,129 @@
+import { findGgufFamily, readGgufConfig } from "@octavo/artifacts/gguf/config";
+import { ggufPlace, huggingFaceName } from "@octavo/artifacts/gguf/names";
+import { readConfigJson } from "@octavo/artifacts/config/config-json";
+import type { ModelConfig } from "@octavo/artifacts/program/model-config";
+import { weightsIn } from "@octavo/artifacts/program/model-plan";
+import { modelFamilies, modelFamily, planModel } from "@octavo/artifacts/program/registry";
+import type { ModelDescription, TensorInfo, TensorSize } from "@octavo/engine";
+import { isRecord, OctavoError } from "@octavo/protocol";
+import { GgufStrings } from "@octavo/text/files/gguf-strings";
+import {
+  latentFamilies,
+  latentGgufArchitecture,
+  readLatentConfig,
+  readLatentGguf,
+} from "./latent-attention.js";
+import type { LayerAttention, ModelShape, WeightMatrix } from "./model-shape.js";
+
+/** @throws OctavoError `artifact_invalid`, `artifact_unsupported` */
+export function shapeOf({ source, tensors }: ModelDescription): ModelShape {
+  return source.kind === "config"
+    ? readConfigShape(source.path, source.json)
+    : readGgufShape(source.path, source.metadata, tensors);
+}
+
+/** A config.json (its `text_config` where the model takes more than text), read as the engine reads it. */
+export function readConfigShape(path: string, json: unknown): ModelShape {
+  if (!isRecord(json)) throw new OctavoError("artifact_invalid", `${path}: is not a JSON object`);
+  const { model_type: outerType, text_config: text } = json;
+  const config = isRecord(text) ? { model_type: outerType, ...text } : json;
+  const type = config["model_type"];
+  if (typeof type !== "string") throw unplanned(path, "names no model_type");
+  if (latentFamilies.includes(type)) return readLatentConfig(path, config);
+  if (!modelFamilies.some(({ modelType }) => modelType === type)) {
+    throw unplanned(path, `is of the family ${JSON.stringify(type.slice(0, 60))}`);
+  }
+  // The sizes of a model with another head than a text's are those of its family all the same.
+  return shapeOfConfig(readConfigJson(path, { ...config, architectures: undefined }, "bf16"));
+}
+
+function unplanned(path: string, problem: string): OctavoError {
+  const known = [...modelFamilies.map(({ modelType }) => modelType), ...latentFamilies];
+  return new OctavoError(
+    "artifact_unsupported",
+    `${path}: ${problem}; plans are made for ${known.join(", ")}`,
+  );
+}
+
+/** A GGUF header, read as the engine reads it. */
+export function readGgufShape(
+  path: string,
+  metadata: ReadonlyMap<string, unknown>,
+  tensors: readonly TensorSize[] | undefined,
+): ModelShape {
+  const architecture = metadata.get("general.architecture");
+  if (architecture === latentGgufArchitecture) return readLatentGguf(path, metadata, tensors);
+  const family = findGgufFamily(path, metadata);
+  const known = new Map<string, TensorInfo>();
+  const add = (name: string, shape: readonly number[]): void => {
+    known.set(name, { name, shape, type: "bf16", path, offset: 0, byteLength: 0 });
+  };
+  const tokens = metadata.get("tokenizer.ggml.tokens");
+  const vocabSize =
+    metadata.get(`${family.gguf.architecture}.vocab_size`) ??
+    (tokens instanceof GgufStrings ? tokens.length : undefined);
+  if (typeof vocabSize === "number") add("model.embed_tokens.weight", [vocabSize, 0]);
+  // A split file's first part does not list its tensors; its head counts as one of its own.
+  if (tensors === undefined) add("lm_head.weight", []);
+  for (const { name, shape } of tensors ?? []) {
+    const elsewhere = huggingFaceName(name, family.gguf.layerNames);
+    if (elsewhere !== undefined) add(elsewhere, shape);
+  }
+  return shapeOfConfig(
+    readGgufConfig({ path, metadata, tensors: known, ropeFactors: {}, family, dtype: "bf16" }),
+  );
+}
+
+/** The shape that the family's program has under this configuration. */
+export function shapeOfConfig(config: ModelConfig): ModelShape {
+  const { numLayers, numHeads, numKvHeads, headDim, hiddenSize, vocabSize, experts } = config;
+  const family = modelFamily(config.architecture);
+  const program = planModel(config);
+  const matrices: WeightMatrix[] = [];
+  const attention: LayerAttention[] = [];
+  let vectorElements = 0;
+  const add = (owner: unknown, copies: number, isRouted: boolean): void => {
+    for (const weight of weightsIn(owner)) {
+      for (const { name, shape } of weight.sources) {
+        const [rows = 0, cols = 1] = shape;
+        if (weight.kind === "vector" || rows === 1) {
+          vectorElements += rows * cols * copies;
+          continue;
+        }
+        const place = ggufPlace(name, family.gguf.layerNames)?.name ?? name;
+        const [, layer, kind = place] = /^blk\.(\d+)\.(.+)$/.exec(place) ?? [];
+        const number = layer === undefined ? undefined : Number(layer);
+        matrices.push({ kind, layer: number, rows, cols, copies, isRouted });
+      }
+    }
+  };
+  for (const op of program.ops) {
+    // All experts of a layer have one shape.
+    if (op.op === "experts") add(op.experts[0], op.experts.length, true);
+    else add(op, 1, false);
+    if (op.op !== "attention") continue;
+    attention.push({
+      kvElements: 2 * op.numKvHeads * op.headDim,
+      kvVectors: 2 * op.numKvHeads,
+      flopsPerContextToken: 4 * op.numHeads * op.headDim,
+      window: op.slidingWindow,
+    });
+  }
+  if (!config.tieWordEmbeddings) add(program.head.weight, 1, false);
+  return {
+    family: family.modelType,
+    hiddenSize,
+    numLayers,
+    numHeads,
+    numKvHeads,
+    headDim,
+    vocabSize,
+    maxPositions: config.maxPositionEmbeddings,
+    isTied: config.tieWordEmbeddings,
+    experts: experts && { count: experts.count, perToken: experts.perToken },
+    isLatent: false,
+    matrices,
+    vectorElements,
+    attention,
+  };
+}

@@ -1,0 +1,80 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { filesBelow, root } from "./steps.mjs";
+
+/**
+ * Tests that take more than seven seconds of processor time, slowest first: what `npm test` leaves out and `npm run test:all` begins
+ * with, so that no core is left with one of them at the end.
+ */
+export const slowTests = [
+  "bench/dist/planted-load/plants",
+  "bench/dist/planted-faults/plants",
+  "packages/cli/dist/commands/eval.test",
+  "packages/engine/dist/model/native-schedules",
+  "packages/evals/dist/checks/traffic-drift/check",
+  "packages/evals/dist/runners/batch-jobs/batch-jobs",
+  "packages/evals/dist/checks/tail/check",
+  "packages/kernels/dist/native/cpu-backend",
+  "packages/server/dist/real-world-schemas",
+  "packages/engine/dist/model/reference-oracle",
+  "packages/cli/dist/program",
+  "packages/server/dist/detectors/detectors",
+  "packages/text/dist/structured/json-schema/schema-walks",
+  "packages/evals/dist/datasets/jsonl",
+  "packages/cli/dist/commands/compare",
+  "packages/engine/dist/testing/simulation/simulation",
+  "packages/evals/dist/checks/replica-skew/check",
+  "packages/engine/dist/step/schedule",
+  "packages/evals/dist/checks/jitter/check",
+  "packages/evals/dist/checks/quantization/check",
+];
+
+/** Tests of what differs between Nodes: sockets, streams, threads, processes, native code, modules, the text engine. */
+export const runtimeTests = [
+  "packages/artifacts/dist/hub/",
+  "packages/cli/dist/program",
+  "packages/engine/dist/admission/crash-journal",
+  "packages/engine/dist/engine-abort",
+  "packages/engine/dist/constraints/",
+  "packages/engine/dist/index",
+  "packages/engine/dist/llm/",
+  "packages/engine/dist/model/native-oracle",
+  "packages/evals/dist/runners/worker-threads/",
+  "packages/evals/dist/targets/",
+  "packages/kernels/dist/machine/",
+  "packages/kernels/dist/native/lifecycle",
+  "packages/loadtest/",
+  "packages/protocol/",
+  "packages/server/dist/drain",
+  "packages/server/dist/http/",
+  "packages/server/dist/routes/",
+  "packages/text/dist/template/",
+  "packages/text/dist/tokenizer/",
+  "packages/tracing/",
+];
+
+/** Paths of all tests as they run, from the root: compiled, slow ones first. */
+export function testFiles() {
+  const compiled = ["packages", "models", "bench"]
+    .flatMap((folder) => filesBelow(folder, (path) => path.endsWith(".test.ts")))
+    .map(compiledPath);
+  const all = [...compiled, ...filesBelow("tools", (path) => path.endsWith(".test.mjs"))];
+  return all.toSorted((one, other) => rank(one) - rank(other));
+}
+
+export const isSlow = (path) => slowTests.some((slow) => path.startsWith(slow));
+
+function rank(path) {
+  const index = slowTests.findIndex((slow) => path.startsWith(slow));
+  return index < 0 ? slowTests.length : index;
+}
+
+/** Where tsc puts a source: `src` is the root of a package, the folder itself that of a model. */
+function compiledPath(source) {
+  const moved = source.startsWith("models/")
+    ? source.replace(/^(models\/[^/]+)\//, "$1/dist/")
+    : source.replace("/src/", "/dist/");
+  return moved.replace(/\.ts$/, ".js");
+}
+
+export const isCompiled = (path) => existsSync(join(root, path));
