@@ -177,7 +177,7 @@ describe("a server over a real engine", () => {
     assert.deepEqual(await post("/detokenize", { tokens }), { prompt: text });
   });
 
-  it("refuses what does not fit, with the counts, and goes on", async () => {
+  it("rejects requests that do not fit, with the counts, and keeps serving", async () => {
     const long = client.completions.create({ model: "tiny", prompt: Array.from({ length: 300 }, () => 65) });
     await assert.rejects(
       long,
@@ -282,7 +282,7 @@ describe("a server over a real engine", () => {
     assert.equal((await counted()) - countedBefore, generated);
   });
 
-  it("takes more prompts in one request than may wait, and refuses more choices than it keeps", async () => {
+  it("accepts more prompts in one request than the queue holds, and rejects too many choices", async () => {
     const prompts = Array.from({ length: 200 }, (_, index) => [1 + (index % 64), 7]);
     const answer = await complete({ prompt: prompts, max_tokens: 1 });
     assert.deepEqual(
@@ -300,7 +300,7 @@ describe("a server over a real engine", () => {
     });
   });
 
-  it("counts no prompt tokens of a request that left before its turn", async () => {
+  it("counts no prompt tokens of a request that was cancelled while waiting", async () => {
     const promptTokens = async (): Promise<number> => {
       await untilIdle();
       const families = parseExposition(await (await fetch(`${url}/metrics`)).text());

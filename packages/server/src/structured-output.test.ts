@@ -136,7 +136,7 @@ describe("octavo-mini under constraints, over HTTP", () => {
     }
   });
 
-  it("keeps structural tags to their schemas and lets other text be", async () => {
+  it("constrains structural tags to their schemas and leaves other text free", async () => {
     const structures = [{ begin: "<n>", schema: { type: "integer", minimum: 10, maximum: 99 }, end: "</n>" }];
     const { text } = await complete({
       prompt: "<n>",
@@ -191,7 +191,7 @@ describe("octavo-mini under constraints, over HTTP", () => {
       assert.ok(error === undefined || error instanceof BadRequestError, String(error));
   });
 
-  it("counts what it compiled and what it knew", async () => {
+  it("counts compiled and cached grammars", async () => {
     const read = async (): Promise<{ known: number; made: number; compiled: number }> => {
       const samples = parseExposition(await (await fetch(`${url}/metrics`)).text());
       const value = (name: string, cached?: string): number =>

@@ -106,7 +106,7 @@ describe("the Vercel AI SDK", () => {
     });
   }
 
-  it("makes the model call a tool that it has to call", async () => {
+  it("calls a required tool", async () => {
     const { toolCalls } = await generateText({
       ...settings,
       model: provider("octavo-mini"),
@@ -149,7 +149,7 @@ describe("the Vercel AI SDK", () => {
     assert.ok(embeddings.every(({ length }) => length === embeddings[0]?.length));
   });
 
-  it("tells what the server refuses", async () => {
+  it("reports the server's errors", async () => {
     const request = { ...settings, model: provider("octavo-mini"), prompt: "x ".repeat(4000) };
     await assert.rejects(generateText(request), (error) => {
       assert.ok(APICallError.isInstance(error));

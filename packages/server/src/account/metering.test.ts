@@ -86,7 +86,7 @@ function sumOf(family: ParsedFamily | undefined): number {
 }
 
 describe("metering", () => {
-  it("writes the record that costs are attributed by, for every way of asking", async () => {
+  it("writes a cost record for every endpoint", async () => {
     const ask = { max_tokens: 3 };
     const messages = [{ role: "user", content: "hi" }];
     const { requests, machine } = await metered(
@@ -131,7 +131,7 @@ describe("metering", () => {
     assert.ok(idle_seconds >= 0 && overhead_seconds >= 0);
   });
 
-  it("charges a request whose client left for what was computed, and one that was refused for nothing", async () => {
+  it("charges a cancelled request for what was computed, and a refused one nothing", async () => {
     const model = new FakeLanguageModel({ stepDelayMs: 5, reply: () => "x".repeat(2000) });
     const { requests } = await metered(
       async ({ url, post }) => {
@@ -156,7 +156,7 @@ describe("metering", () => {
     assert.ok((requests[0]?.gpu_seconds ?? 0) > 0);
   });
 
-  it("bounds what callers' names can do to the metrics, and loses no number", async () => {
+  it("bounds the series that callers can create, and loses no counts", async () => {
     await metered(
       async ({ post, metrics }) => {
         for (let index = 0; index < 40; index += 1) {
@@ -185,7 +185,7 @@ describe("metering", () => {
     assert.equal(seen.size, 3 * (3 + 1));
   });
 
-  it("shares a real engine's time out to the last millisecond", async () => {
+  it("attributes all of a real engine's time", async () => {
     const model = await LLM.load(octavoMiniPath, { numThreads: 1 });
     const steps: StepRecord[] = [];
     using _ = model.engine.observe({ onStep: (step) => void steps.push(step) });
@@ -255,7 +255,7 @@ describe("the metering log", () => {
     );
   });
 
-  it("drops and counts what a full disk or buffer does not take", async () => {
+  it("drops and counts records that a full disk or buffer cannot take", async () => {
     const folder = await mkdtemp(join(tmpdir(), "octavo-metering-"));
     const problems: string[] = [];
     const log = await MeteringLog.open({

@@ -23,7 +23,7 @@ describe("the account of an HTTP request", () => {
     assert.equal(numCalls, 2);
   });
 
-  it("has no work where all was refused", () => {
+  it("has no work if all its engine requests were refused", () => {
     const account = new RequestAccount({}, tenants);
     account.queued();
     account.refused();
@@ -37,7 +37,7 @@ describe("the account of an HTTP request", () => {
     assert.equal(account.computeMs, 0);
   });
 
-  it("takes tenant and feature from the headers, and from key and body what they say more", () => {
+  it("takes tenant and feature from headers, key and body", () => {
     const headers = { "x-tenant-id": "acme", "x-octavo-feature": "search" };
     const account = new RequestAccount(headers, tenants);
     account.describe({ model: "m", metadata: { feature: "other" } });
@@ -51,7 +51,7 @@ describe("the account of an HTTP request", () => {
     assert.equal(byUser.tenant, "erin");
   });
 
-  it("believes no header before the key is known where keys name the tenants", () => {
+  it("ignores the tenant header if keys decide the tenant", () => {
     const settings = { ...defaultTenantSettings, keys: [{ key: "k", tenant: "acme" }] };
     const account = new RequestAccount({ "x-tenant-id": "forged" }, new TenantResolver(settings));
     assert.equal(account.tenant, undefined);
@@ -59,7 +59,7 @@ describe("the account of an HTTP request", () => {
     assert.equal(account.tenant, "acme");
   });
 
-  it("reads request fields for a span only where the trace is sampled", () => {
+  it("reads request fields for a span only if the trace is sampled", () => {
     const body = { model: "m", temperature: 0.5, user: "erin" };
     const plain = new RequestAccount({}, tenants);
     plain.describe(body);

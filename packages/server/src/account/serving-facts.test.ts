@@ -49,8 +49,8 @@ function identity() {
   return { asked, engine, engineVersion: "1", quantization: undefined, replicaId: "r1" };
 }
 
-describe("what a span says of the serving", () => {
-  it("names the cause of a slow gap and who had the greatest hand in it", () => {
+describe("serving facts of a span", () => {
+  it("name the cause of a slow gap and its main culprit", () => {
     const exchange = { requestId: "x", computeMs: 7 };
     const facts = servingFacts([finished("a", { gaps })], identity(), exchange);
     assert.deepEqual(facts.slowestGap, { ms: 45, usualMs: 10, cause: "prefill_burst", culprit: "other" });
@@ -59,7 +59,7 @@ describe("what a span says of the serving", () => {
     assert.equal(facts.readerLagMs, 3);
   });
 
-  it("does not have explained what is not slow", () => {
+  it("are not explained for fast requests", () => {
     for (const record of [
       {},
       { timeToFirstTokenMs: 49 },
@@ -75,7 +75,7 @@ describe("what a span says of the serving", () => {
     assert.deepEqual(engine.asked, ["a"]);
   });
 
-  it("of several requests of the engine takes the times of the slowest and the tokens of all", () => {
+  it("take times from the slowest engine request, and tokens from all", () => {
     const requests = [finished("a", { e2eMs: 5 }), finished("b", { e2eMs: 9, queueMs: 4 })];
     assert.equal(servingFacts(requests, identity()).queueMs, 4);
     assert.deepEqual(requestUsage(requests), { inputTokens: 20, outputTokens: 8, cacheReadInputTokens: 4 });
@@ -83,7 +83,7 @@ describe("what a span says of the serving", () => {
     assert.equal(servingFacts([], identity()).queueMs, undefined);
   });
 
-  it("counts draft tokens and accepted ones over all requests", () => {
+  it("count draft tokens and accepted ones of all engine requests", () => {
     const requests = [
       finished("a", { draftTokens: 8, acceptedDraftTokens: 5, e2eMs: 9 }),
       finished("b", { draftTokens: 4, acceptedDraftTokens: 0 }),

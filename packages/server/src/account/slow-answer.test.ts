@@ -60,7 +60,7 @@ describe("why an answer was slow, in the log", () => {
     });
   });
 
-  it("says nothing of what was not slow, and of what nobody did no culprit", () => {
+  it("is absent for fast answers, and has no culprit if there is none", () => {
     const firstToken = { ms: 61, cause: "prefill" as const, parts: [{ cause: "prefill" as const, ms: 61 }] };
     const engine = engineThatSays({ firstToken, slowGaps: [] });
     assert.equal(slowAnswer(engine, undefined), undefined);
@@ -71,7 +71,7 @@ describe("why an answer was slow, in the log", () => {
     });
   });
 
-  it("stands in the line of a request that waited behind another one, and names it", async () => {
+  it("is logged for a request that waited behind another one, and names it", async () => {
     const lines: Readonly<Record<string, unknown>>[] = [];
     const write = (line: string): void => void lines.push(JSON.parse(line) as (typeof lines)[number]);
     await using llm = await LLM.load(octavoMiniPath, {

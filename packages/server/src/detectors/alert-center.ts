@@ -1,7 +1,7 @@
 import { defaultTenant, type Evidence } from "@octavo/engine";
 import type { AlertExample, AlertIdentity, Finding } from "./alert.js";
 
-/** An alert as it is told: when it begins to fire, and when it has resolved. */
+/** An alert as reported, when it starts firing and when it resolves. */
 export interface Alert extends Finding {
   readonly status: "firing" | "resolved";
   /** Ms since 1970. */
@@ -19,7 +19,7 @@ export interface AlertCenterOptions {
 
 const mostCulprits = 4;
 
-/** Turns what detectors find, again and again, into alerts that begin once and end once. */
+/** Turns repeated findings of detectors into alerts that start once and resolve once. */
 export class AlertCenter {
   readonly #options: AlertCenterOptions;
   readonly #active = new Map<string, Alert>();
@@ -32,7 +32,7 @@ export class AlertCenter {
     return [...this.#active.values()];
   }
 
-  /** Takes all that holds now; what held before and is not among it has resolved. */
+  /** Takes all current findings; alerts that are not among them resolve. */
   update(findings: readonly Finding[]): void {
     const nowMs = (this.#options.epochNow ?? Date.now)();
     const seen = new Set<string>();
@@ -81,7 +81,7 @@ function keyOf({ detector, form, tenant }: AlertIdentity): string {
   return JSON.stringify([detector, form, tenant ?? null]);
 }
 
-/** One line for people. */
+/** A one-line summary. */
 export function alertText(alert: Alert): string {
   const { detector, form, tenant, reason, value, baseline, threshold, unit, status } = alert;
   const shown = (amount: number): string =>

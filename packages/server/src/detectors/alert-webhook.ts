@@ -6,9 +6,9 @@ export interface AlertWebhookOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly modelName: string;
   readonly onProblem?: (message: string) => void;
-  /** Alerts that may wait; more are dropped and counted. Default 100. */
+  /** Most alerts waiting; more are dropped and counted. Default 100. */
   readonly maxWaiting?: number;
-  /** The first wait before another try, doubled with each. Default 1000. */
+  /** The first wait before a retry, doubled each time. Default 1000. */
   readonly retryMs?: number;
 }
 
@@ -16,8 +16,8 @@ const tries = 5;
 const timeoutMs = 5000;
 
 /**
- * Posts alerts in the form of Alertmanager's webhook, version 4, one at a time and in order. A receiver that is down or slow
- * costs alerts, counted, and nothing else.
+ * Posts alerts in the format of Alertmanager's webhook, version 4, one at a time and in order. A receiver that is down or slow only
+ * loses alerts, which are counted.
  */
 export class AlertWebhook {
   readonly #options: AlertWebhookOptions;
@@ -46,7 +46,7 @@ export class AlertWebhook {
     if (!this.#isSending) void this.#send();
   }
 
-  /** Gives what waits up to `deadlineMs` to be delivered. */
+  /** Gives waiting alerts up to `deadlineMs` to be delivered. */
   async close(deadlineMs: number): Promise<void> {
     if (this.#isSending) {
       let timer: NodeJS.Timeout | undefined;
@@ -80,7 +80,7 @@ export class AlertWebhook {
         const { status } = await this.#poster.post(body, timeoutMs);
         if (status >= 200 && status < 300) return true;
         problem = `it answered ${status}`;
-        // what is refused once is refused again, except by those who are busy
+        // a refusal is final, except from a busy receiver
         if (status >= 400 && status < 500 && status !== 408 && status !== 429) break;
       } catch (thrown) {
         problem = thrown instanceof Error ? thrown.message : String(thrown);

@@ -8,24 +8,13 @@ export type DetectorName =
   | "tenant_latency";
 
 /**
- * `sequential`: a test that may be looked at all the time and raises false alarms as seldom as configured. `rule`: a ratio or
- * a level that was crossed.
+ * `sequential`: a test that is valid under continuous monitoring, at the configured false alarm rate. `rule`: a ratio or level
+ * that was crossed.
  */
 export type DetectorForm = "sequential" | "rule";
 
-/** What it was due to, by the records of the steps and requests that it was found in. */
-export type AlertReason =
-  | "prefill-burst"
-  | "kv-eviction"
-  | "kv-pressure"
-  | "scheduler-starve"
-  | "batch-growth"
-  | "slow-compute"
-  | "host-stall"
-  | "traffic-change"
-  | "unknown";
-
-export const alertReasons: readonly AlertReason[] = [
+/** Causes, from the records of the affected steps and requests. */
+export const alertReasons = [
   "prefill-burst",
   "kv-eviction",
   "kv-pressure",
@@ -35,9 +24,10 @@ export const alertReasons: readonly AlertReason[] = [
   "host-stall",
   "traffic-change",
   "unknown",
-];
+] as const;
+export type AlertReason = (typeof alertReasons)[number];
 
-/** What tells alerts apart: at most one of each fires at a time. */
+/** The identity of an alert: at most one of each fires at a time. */
 export interface AlertIdentity {
   readonly detector: DetectorName;
   readonly form: DetectorForm;
@@ -47,17 +37,17 @@ export interface AlertIdentity {
 /** What a detector found. */
 export interface Finding extends AlertIdentity {
   readonly reason: AlertReason;
-  /** Other reasons had a part as well: shares of the whole, greatest first. */
+  /** All reasons and their shares, greatest first. */
   readonly reasons: readonly ReasonShare[];
-  /** What was measured, what is usual and what would have been allowed, in `unit`. */
+  /** Measured, usual and allowed value, in `unit`. */
   readonly value: number;
   readonly baseline: number | undefined;
   readonly threshold: number;
   readonly unit: "seconds" | "ratio";
   readonly samples: number;
-  /** Of a sequential test: how many times likelier than without a change what was seen has become to see. */
+  /** Only of a sequential test: the e-value against "no change". */
   readonly evidence: number | undefined;
-  /** The engine's id of the request in which it showed most. */
+  /** The engine's id of the most affected request. */
   readonly exampleRequestId: string | undefined;
 }
 
@@ -68,11 +58,11 @@ export interface ReasonShare {
 
 export interface AlertExample {
   readonly requestId: string;
-  /** Who had a hand in it, as the engine's evidence names them. */
+  /** Requests that contributed, by the engine's evidence. */
   readonly culprits: readonly { readonly requestId: string; readonly tenant: string | undefined }[];
 }
 
-/** Causes that a request has of its own are nobody's fault, and give no reason. */
+/** Undefined for causes within the request itself. */
 const reasonsByCause: Readonly<Record<Cause, AlertReason | undefined>> = {
   preparation: undefined,
   grammar: undefined,
@@ -89,6 +79,6 @@ const reasonsByCause: Readonly<Record<Cause, AlertReason | undefined>> = {
   forgotten: "unknown",
 };
 
-export function reasonOf(cause: Cause): AlertReason | undefined {
+export function alertReasonOf(cause: Cause): AlertReason | undefined {
   return reasonsByCause[cause];
 }

@@ -68,7 +68,7 @@ async function startReceiver(statuses: readonly number[]): Promise<Receiver> {
 }
 
 describe("alerts", () => {
-  it("begin once and end once, with who had a hand in them", () => {
+  it("start once and resolve once, with the culprits", () => {
     const told: Alert[] = [];
     const center = new AlertCenter({
       evidence: {
@@ -127,7 +127,7 @@ describe("alerts", () => {
     );
   });
 
-  it("are posted in order, in Alertmanager's form, again where the receiver is busy", async () => {
+  it("are posted in order, in Alertmanager's format, and retried if the receiver is busy", async () => {
     await using receiver = await startReceiver([503, 200, 429, 200]);
     const webhook = new AlertWebhook({
       url: receiver.url,
@@ -154,7 +154,7 @@ describe("alerts", () => {
     assert.equal(webhook.delivered, 2);
   });
 
-  it("that cannot be delivered are counted, and wait for nobody", async () => {
+  it("that cannot be delivered are counted, and block nothing", async () => {
     await using receiver = await startReceiver([400, 500, 500, 500, 500, 500]);
     const problems: string[] = [];
     const webhook = new AlertWebhook({
@@ -203,7 +203,7 @@ describe("the configuration of detectors", () => {
     }
   });
 
-  it("turns them off whole, and leaves their metrics", async () => {
+  it("turns detectors off, and keeps their metrics", async () => {
     await using server = await startTestServer({ enableDetectors: false });
     await (await server.post("/v1/completions", { prompt: "a", max_tokens: 3 })).text();
     const text = await (await fetch(`${server.url}/metrics`)).text();

@@ -12,13 +12,13 @@ const baselineBlocks = 96;
 const slicesPerBlock = 30;
 const leastForRule = 50;
 const leastForBaseline = 200;
-/** Nearly nothing is found as it is: there is nothing to lose. */
+/** With more misses than this usually, there are too few hits to lose. */
 const mostMisses = 0.98;
-/** Evictions explain a drop from this share of it on. */
+/** Evictions explain a drop if they cause at least this share of it. */
 const explainingShare = 0.5;
 const quarantineMs = 6 * 3_600_000;
 
-/** Places of the sums. */
+/** Indices into the sums. */
 const requestsAt = 0;
 const promptAt = 1;
 const hitAt = 2;
@@ -26,9 +26,9 @@ const evictedAt = 3;
 const width = 4;
 
 /**
- * The prefix cache's hit ratio of the last five minutes against that of the 24 hours before. The sequential test is whether
- * more of half a minute's prompt tokens miss than usual and `cacheHitRatioDrop` together. Requests' records say how many of their
- * tokens had been cached and were evicted: that tells a cache that is too small from prompts that are new.
+ * Compares the prefix cache's hit ratio of the last five minutes with the 24 hours before. The sequential test asks whether the
+ * share of misses in half a minute exceeds the usual share plus `cacheHitRatioDrop`. Request records count tokens that had been
+ * cached but were evicted, which distinguishes a cache that is too small from new prompts.
  */
 export class CacheHitRatioDetector implements Detector {
   readonly #context: DetectorContext;
@@ -37,7 +37,7 @@ export class CacheHitRatioDetector implements Detector {
   readonly #baseline = new RollingSums(width, baselineBlocks);
   readonly #test = new EDetector();
   readonly #alarmAt: number;
-  /** Of the slice that runs. */
+  /** In the current slice. */
   #prompt = 0;
   #hit = 0;
   #slicesInBlock = 0;
@@ -72,7 +72,7 @@ export class CacheHitRatioDetector implements Detector {
     return this.#findings();
   }
 
-  /** What may miss. */
+  /** The allowed share of misses. */
   get #allowedMisses(): number | undefined {
     if (this.#usualRatio === undefined) return undefined;
     const allowed = 1 - this.#usualRatio + this.#context.thresholds.cacheHitRatioDrop;

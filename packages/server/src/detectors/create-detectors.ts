@@ -38,7 +38,7 @@ export function checkDetectorConfig(config: DetectorConfig): void {
   }).close(0);
 }
 
-/** Watches an engine, and tells of alerts in metrics, the log and by webhook. Undefined where detectors are off. */
+/** Monitors an engine and reports alerts to metrics, the log and the webhook. Undefined if detectors are off. */
 export function createDetectors(
   model: LanguageModel,
   config: ServerConfig,

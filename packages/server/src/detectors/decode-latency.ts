@@ -12,18 +12,18 @@ const windowSlices = 30;
 const baselineBlocks = 96;
 const slicesPerBlock = 90;
 const quantile = 0.99;
-/** A percentile from fewer is the largest of them. */
+/** With fewer samples the percentile has no upper confidence bound. */
 const leastForRule = 368;
 const leastForBaseline = 1000;
-/** A slice with fewer gaps counts as if it had so many. */
+/** A slice with fewer gaps counts as if it had this many. */
 const fullSlice = 32;
-/** What fires is not what is usual, unless it lasts so long. */
+/** Data of a firing alert stays out of the baseline for this long. */
 const quarantineMs = 6 * 3_600_000;
 
 /**
- * The time between tokens: the 99th percentile of the last five minutes against that of the 24 hours before. The sequential
- * test is of the same statement: no more than 1 % of gaps are longer than `decodeLatencyFactor` times the usual 99th
- * percentile. A slice's share of such gaps is one observation, since gaps of one step are one event.
+ * Compares the 99th percentile of the time between tokens of the last five minutes with the 24 hours before. The sequential
+ * test is of the same hypothesis: at most 1 % of gaps exceed `decodeLatencyFactor` times the usual 99th percentile. A slice's
+ * share of such gaps is one observation, since the gaps of one step are one event.
  */
 export class DecodeLatencyDetector implements Detector {
   readonly #context: DetectorContext;
@@ -37,7 +37,7 @@ export class DecodeLatencyDetector implements Detector {
   readonly #onSlowGap: (reason: AlertReason, excessMs: number) => void;
   #startMs: number | undefined;
   #slicesInBlock = 0;
-  /** Longer gaps are slow; undefined while what is usual is not known. */
+  /** Longer gaps are slow; undefined without a baseline. */
   #slowFromMs: number | undefined;
   #numGaps = 0;
   #numSlow = 0;
@@ -51,7 +51,7 @@ export class DecodeLatencyDetector implements Detector {
     this.#alarmAt = alarmThreshold(context.thresholds.falseAlarmYears, sliceMs, 1);
   }
 
-  /** Of the last five minutes, and of the 24 hours before; undefined while too little was seen. */
+  /** Of the last five minutes, and of the 24 hours before; undefined with too few samples. */
   get p99Ms(): { readonly now: number | undefined; readonly usual: number | undefined } {
     return { now: this.#p99Ms, usual: this.#usualP99Ms };
   }
@@ -69,7 +69,7 @@ export class DecodeLatencyDetector implements Detector {
     this.#onSlowGap(reason, excessMs);
   }
 
-  /** What a gap has more of than is usual. */
+  /** What makes a gap longer than usual. */
   explain(gap: ObservedGap): ReturnType<GapReasons["explain"]> {
     return this.#reasons.explain(gap);
   }

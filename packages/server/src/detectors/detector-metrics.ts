@@ -5,10 +5,10 @@ import type { Alert } from "./alert-center.js";
 import type { AlertWebhook } from "./alert-webhook.js";
 import type { DetectorSuite } from "./detector-suite.js";
 
-/** Of the others the largest ratio is shown. */
+/** Beyond these tenants, the largest ratio of the others is shown. */
 const mostTenantSeries = 128;
 
-/** What detectors see and say. All are there when detectors are off, and then show nothing. */
+/** Metrics of the detectors. They exist, empty or 0, even if detectors are off. */
 export class DetectorMetrics {
   readonly #counters;
   readonly #gauges;

@@ -12,16 +12,16 @@ import type { DetectorThresholds } from "./thresholds.js";
 
 export interface DetectorSuiteOptions {
   readonly thresholds: DetectorThresholds;
-  /** Ratios and levels raise alerts too, beside the sequential tests. */
+  /** Also raise alerts by ratios and levels, in addition to the sequential tests. */
   readonly hasRules: boolean;
   readonly engine: Pick<Engine, "stats"> & { readonly evidence: Pick<Evidence, "request"> };
-  /** Told of every slow gap, and what of it is more than usual. */
+  /** Called for every slow gap, with the time beyond the usual. */
   readonly onSlowGap?: (reason: AlertReason, excessMs: number) => void;
   /** Default `performance.now`. */
   readonly now?: () => number;
 }
 
-/** All detectors, fed by one engine. What they hold is bounded: counts in buckets of slices of time, never samples. */
+/** All detectors of one engine. Their memory is bounded: bucketed counts per time slice, never samples. */
 export class DetectorSuite {
   readonly decodeLatency: DecodeLatencyDetector;
   readonly cacheHitRatio: CacheHitRatioDetector;
@@ -72,7 +72,7 @@ export class DetectorSuite {
     };
   }
 
-  /** What is to be alerted of now; asked for every second or so. */
+  /** Current findings; called about every second. */
   evaluate(): readonly Finding[] {
     const nowMs = this.#now();
     const detectors = [

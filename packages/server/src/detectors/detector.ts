@@ -2,22 +2,22 @@ import type { Explanation } from "@octavo/engine";
 import type { Finding } from "./alert.js";
 import type { DetectorThresholds } from "./thresholds.js";
 
-/** What detectors are told beside what they observe. */
+/** Settings and evidence for detectors. */
 export interface DetectorContext {
   readonly thresholds: DetectorThresholds;
-  /** Whether ratios and levels raise alerts too, beside the sequential tests. */
+  /** Whether ratios and levels raise alerts too, in addition to the sequential tests. */
   readonly hasRules: boolean;
-  /** Where a request's time to the first token went, by the engine's records. */
+  /** Where a request's time to first token went, by the engine's records. */
   explainFirstToken(requestId: string): Explanation | undefined;
 }
 
-/** Watches one thing. Times on `performance.now()`'s clock. */
+/** Monitors one quantity. Times are on `performance.now()`'s clock. */
 export interface Detector {
-  /** What holds now, asked for every second; one finding for each alert that is to fire or go on firing. */
+  /** Called every second; one finding per alert that should fire or keep firing. */
   evaluate(nowMs: number): readonly Finding[];
 }
 
-/** Calls back once for every slice of time that has passed, however seldom it is asked. */
+/** Calls back once for each time slice that has passed, however rarely it is polled. */
 export class SliceClock {
   readonly #sliceMs: number;
   #nextMs: number | undefined;
@@ -26,7 +26,7 @@ export class SliceClock {
     this.#sliceMs = sliceMs;
   }
 
-  /** At most `most` times: after a long silence older slices are all empty. */
+  /** At most `most` times: after a long idle period older slices are all empty. */
   pass(nowMs: number, most: number, onSlice: () => void): boolean {
     this.#nextMs ??= nowMs + this.#sliceMs;
     let passed = 0;

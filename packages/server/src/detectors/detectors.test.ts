@@ -30,7 +30,7 @@ function alertsOf(trouble: Trouble, lastsMs = 20 * minuteMs, thresholds: Partial
 }
 
 describe("detectors in simulated time", () => {
-  it("raise no alert in 100 days in which nothing happened", () => {
+  it("raise no alert in 100 uneventful days", () => {
     const traffic = new SimulatedTraffic(1);
     traffic.run(100 * dayMs);
     assert.deepEqual(
@@ -66,7 +66,7 @@ describe("detectors in simulated time", () => {
     });
   }
 
-  it("keep what fires out of what is usual, so that an alert lasts as long as its cause", () => {
+  it("keep data of a firing alert out of the baseline, so that it lasts as long as its cause", () => {
     const alerts = alertsOf({ prefillMs: 600 }, 3 * hourMs).filter(
       ({ detector }) => detector === "decode_latency",
     );
@@ -77,7 +77,7 @@ describe("detectors in simulated time", () => {
     assert.ok((alerts[1]?.afterMs ?? 0) > 3 * hourMs);
   });
 
-  it("tell a cache that is too small from prompts that are new", () => {
+  it("distinguish a cache that is too small from new prompts", () => {
     for (const [reason, evictedShare] of [
       ["kv-eviction", 1],
       ["traffic-change", 0],
@@ -94,7 +94,7 @@ describe("detectors in simulated time", () => {
     }
   });
 
-  it("find the small tenant that waits for others, and name whom", () => {
+  it("find a small tenant that waits for others, and name the others", () => {
     const alerts = alertsOf({ slowTenant: { name: "small", ms: 5000, cause: "queue" } }, 4 * hourMs);
     const tenants = alerts.filter(({ detector }) => detector === "tenant_latency");
     assert.deepEqual(
@@ -106,7 +106,7 @@ describe("detectors in simulated time", () => {
     );
   });
 
-  it("do not call it unfair when a tenant's own prompts are long, or everybody waits", () => {
+  it("do not report a tenant with long prompts, or a slowdown of all", () => {
     const own = alertsOf({ slowTenant: { name: "small", ms: 5000, cause: "prefill" } }, 4 * hourMs);
     const all = alertsOf({ slowForAllMs: 5000 }, 4 * hourMs);
     for (const alerts of [own, all])
@@ -116,7 +116,7 @@ describe("detectors in simulated time", () => {
       );
   });
 
-  it("see a KV cache that is nearly full, and whether it costs something", () => {
+  it("report a nearly full KV cache, and whether it causes evictions", () => {
     for (const [preemptions, reason] of [
       [0, "kv-pressure"],
       [2, "kv-eviction"],
@@ -155,7 +155,7 @@ describe("detectors in simulated time", () => {
     }
   });
 
-  it("see a request that was overtaken for too long, waiting or served, but no queue in which all wait", () => {
+  it("report a request that was overtaken for too long, but not a queue in which all wait", () => {
     const traffic = new SimulatedTraffic(5);
     traffic.run(hourMs);
     const queued = (waitedMs: number): void => {
@@ -186,7 +186,7 @@ describe("detectors in simulated time", () => {
     assert.equal(traffic.alerts.length, before + 1);
   });
 
-  it("alert by plain ratios as well where that is asked for", () => {
+  it("also alert by plain rules if enabled", () => {
     const traffic = new SimulatedTraffic(11, {}, true);
     traffic.run(dayMs);
     for (let index = 0; index < 120; index += 1) {
@@ -200,7 +200,7 @@ describe("detectors in simulated time", () => {
     );
   });
 
-  it("watch any number of tenants in bounded memory", () => {
+  it("monitor any number of tenants in bounded memory", () => {
     const traffic = new SimulatedTraffic(13);
     for (let index = 0; index < 5000; index += 1) {
       traffic.nowMs += 10;

@@ -2,7 +2,7 @@ import type { StepRecord } from "@octavo/engine";
 import type { AlertReason } from "./alert.js";
 import { RollingSums } from "./rolling-sums.js";
 
-/** A batch has grown from this multiple of the usual one on. */
+/** A batch counts as grown above this multiple of the usual size. */
 const growthFactor = 1.25;
 
 /** A gap between two tokens of a sequence, in the step that ended it. */
@@ -11,13 +11,13 @@ export interface ObservedGap {
   readonly tenant: string;
   readonly gapMs: number;
   readonly step: StepRecord;
-  /** It was left out of the step before, or got no output of it. */
+  /** The sequence had no output in the step before. */
   readonly wasSkipped: boolean;
-  /** It gave its blocks back since its output before. */
+  /** The sequence was preempted since its previous output. */
   readonly wasPreempted: boolean;
 }
 
-/** Places of the sums. */
+/** Indices into the sums. */
 const tokensAt = 0;
 const prefillAt = 1;
 const decodeAt = 2;
@@ -32,7 +32,7 @@ interface UsualGap {
   readonly sequences: number;
 }
 
-/** Knows what a token's gap is usually made of, and says what a longer one has more of. */
+/** Tracks the usual composition of gaps between tokens, and explains longer ones by comparison. */
 export class GapReasons {
   readonly #usual: RollingSums;
   #means: UsualGap | undefined;
@@ -41,7 +41,7 @@ export class GapReasons {
     this.#usual = new RollingSums(width, numSlices);
   }
 
-  /** Takes note of a gap as usual. */
+  /** Adds a gap to the baseline. */
   note({ gapMs, step, wasSkipped }: ObservedGap): void {
     if (wasSkipped) return;
     this.#usual.add(tokensAt, 1);
@@ -56,7 +56,7 @@ export class GapReasons {
     this.#means = undefined;
   }
 
-  /** What the gap has more of than is usual, and how much in ms. */
+  /** Why the gap is longer than usual, and by how many ms. */
   explain(gap: ObservedGap): { readonly reason: AlertReason; readonly excessMs: number } {
     const { prefillMs, decodeMs, hostMs, sequences } = this.#usualMeans();
     const { gapMs, step } = gap;
@@ -72,7 +72,7 @@ export class GapReasons {
     return { reason: hasGrown ? "batch-growth" : "slow-compute", excessMs };
   }
 
-  /** Made once a slice: a mean over hours does not change within seconds. */
+  /** Computed once per slice: a mean over hours does not change within seconds. */
   #usualMeans(): UsualGap {
     if (this.#means !== undefined) return this.#means;
     const tokens = Math.max(1, this.#usual.total(tokensAt));

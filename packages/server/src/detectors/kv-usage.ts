@@ -2,14 +2,14 @@ import type { StepRecord } from "@octavo/engine";
 import type { Finding } from "./alert.js";
 import type { Detector, DetectorContext } from "./detector.js";
 
-/** Usage must hold for so long to fire, and be away for so long to resolve. */
+/** How long usage must be above the threshold to fire, and below it to resolve. */
 const sustainMs = 30_000;
-/** It resolves this far below the threshold, so that it does not flutter. */
+/** Hysteresis: the alert resolves this far below the threshold. */
 const slack = 0.05;
 
 /**
- * The share of the KV cache's blocks in use. That is a level, and known exactly: it needs no test. Preemptions and evictions in
- * the steps since it rose say whether it has begun to cost something.
+ * The share of KV cache blocks in use. It is known exactly and needs no test. Preemptions and evictions since it rose show whether it
+ * costs anything.
  */
 export class KvUsageDetector implements Detector {
   readonly #context: DetectorContext;

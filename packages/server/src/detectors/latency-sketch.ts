@@ -2,7 +2,7 @@
 const growth = 1.05;
 const logGrowth = Math.log(growth);
 const shortestMs = 0.05;
-/** The last one holds everything from 35 minutes on. */
+/** The last bucket holds everything from 35 minutes on. */
 const numBuckets = 361;
 
 /** Counts of times in buckets that grow geometrically: quantiles of any number of them in fixed memory. */
@@ -40,7 +40,7 @@ export class LatencySketch {
     this.decay(0);
   }
 
-  /** Undefined of nothing. */
+  /** Undefined if empty. */
   quantile(share: number): number | undefined {
     return this.#count === 0 ? undefined : this.#at(Math.max(1, Math.ceil(share * this.#count)));
   }
@@ -81,7 +81,7 @@ export class RollingSketch {
     this.total.addAll(sketch);
   }
 
-  /** Begins a slice; `onLeaving` sees the one that makes room for it. */
+  /** Begins a slice; `onLeaving` gets the oldest, which is dropped. */
   rotate(onLeaving?: (slice: LatencySketch) => void): void {
     this.#current = (this.#current + 1) % this.#slices.length;
     const leaving = this.#slices[this.#current]!;

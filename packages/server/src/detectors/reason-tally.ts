@@ -5,10 +5,10 @@ const indexOf: Readonly<Record<AlertReason, number>> = Object.fromEntries(
   alertReasons.map((reason, index) => [reason, index]),
 ) as Record<AlertReason, number>;
 
-/** What slow things were due to in the latest slices of time, weighted by what they cost. */
+/** Reasons for slowness in the latest time slices, weighted by cost. */
 export class ReasonTally {
   readonly #sums: RollingSums;
-  /** The costliest of the current and the last slices. */
+  /** The costliest request of the latest slices. */
   #worst: { readonly requestId: string; readonly weight: number } | undefined;
   #worstAge = 0;
   readonly #numSlices: number;
@@ -32,7 +32,7 @@ export class ReasonTally {
     if (this.#worstAge >= this.#numSlices) this.#worst = undefined;
   }
 
-  /** Greatest first; empty where nothing was added. */
+  /** Greatest first; empty if nothing was added. */
   shares(): readonly ReasonShare[] {
     const sums = alertReasons.map((reason) => ({ reason, weight: this.#sums.total(indexOf[reason]) }));
     const whole = sums.reduce((sum, { weight }) => sum + weight, 0);

@@ -15,7 +15,7 @@ export class RollingSums {
     this.#sums[this.#current * this.#width + index]! += amount;
   }
 
-  /** Begins a slice; returns the sums of the one that makes room for it. */
+  /** Begins a slice; returns the sums of the oldest, which is dropped. */
   rotate(): Float64Array {
     this.#current = (this.#current + 1) % this.#numSlices;
     const start = this.#current * this.#width;
@@ -24,7 +24,7 @@ export class RollingSums {
     return leaving;
   }
 
-  /** Over all slices; added up anew, since differences of large sums drift. */
+  /** Over all slices; recomputed, since differences of large sums drift. */
   total(index: number): number {
     let sum = 0;
     for (let slice = 0; slice < this.#numSlices; slice += 1) sum += this.#sums[slice * this.#width + index]!;

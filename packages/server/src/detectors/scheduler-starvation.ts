@@ -3,11 +3,11 @@ import type { Finding } from "./alert.js";
 import type { Detector, DetectorContext } from "./detector.js";
 import type { ObservedGap } from "./gap-reasons.js";
 
-/** The latest admissions, in which overtakers are looked for. */
+/** The number of latest admissions searched for overtaking requests. */
 const mostAdmissions = 1024;
-/** An alert holds for so long after the last request that was starved. */
+/** How long an alert fires after the last starved request. */
 const holdMs = 60_000;
-/** Requests of one arrival are admitted in some order; only what came so much later has overtaken. */
+/** Requests that arrive together are admitted in any order; only a request that arrived this much later has overtaken. */
 const leastLaterMs = 10;
 
 interface Starved {
@@ -17,13 +17,13 @@ interface Starved {
 }
 
 /**
- * Requests that waited while later ones were served: in the queue, or running and left out of steps. Both are read off the
- * records exactly, so one is enough. A long queue in which everybody waits is none.
+ * Requests that waited while later ones were served, in the queue or running but not scheduled. Both are known exactly from the
+ * records, so one such request is enough. A long queue in which all requests wait is not starvation.
  */
 export class SchedulerStarvationDetector implements Detector {
   readonly #context: DetectorContext;
   readonly #stats: () => Pick<EngineStats, "waiting" | "oldestWaitingMs">;
-  /** When requests came and were admitted; a ring. */
+  /** Ring buffers of arrival and admission times. */
   readonly #arrivalMs = new Float64Array(mostAdmissions).fill(Number.NEGATIVE_INFINITY);
   readonly #admittedMs = new Float64Array(mostAdmissions).fill(Number.POSITIVE_INFINITY);
   #numAdmissions = 0;
@@ -36,7 +36,7 @@ export class SchedulerStarvationDetector implements Detector {
     this.#stats = stats;
   }
 
-  /** Requests that were starved in the alert that fires, or since the last one. */
+  /** Starved requests in the firing alert, or since the last one. */
   get count(): number {
     return this.#count;
   }

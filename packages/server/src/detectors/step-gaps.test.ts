@@ -39,7 +39,7 @@ test("a sequence that generates is in every step, whatever prompts run beside it
   assert.deepEqual(counts, { all: 5 * 59, skipped: 0, preempted: 0, preemptions: 0 });
 });
 
-test("one that gave its blocks back was left out, and it is known why", async () => {
+test("a preempted sequence skips steps, and is known to be preempted", async () => {
   const crowded: FixtureOptions = {
     numBlocks: 40,
     maxModelLen: 100,

@@ -1,15 +1,15 @@
 import type { RequestName, StepRecord } from "@octavo/engine";
 import type { ObservedGap } from "./gap-reasons.js";
 
-/** Gaps of one step that are looked at; a batch is seldom larger, and what is beyond counts for nothing. */
+/** Most gaps per step; batches are seldom larger, and the rest is ignored. */
 const mostGaps = 4096;
 const mostPreempted = 16_384;
 
-/** Brings the gaps that the engine tells of during a step together with the step's record, which follows them. */
+/** Joins the gaps that the engine reports during a step with the step's record, which follows them. */
 export class StepGaps {
   readonly #requests: RequestName[] = [];
   readonly #gapsMs: number[] = [];
-  /** Requests that gave their blocks back and have had no output since. */
+  /** Preempted requests without output since. */
   readonly #preempted = new Set<string>();
   /** Requests with output in this step, and in the one before. */
   #outputs = new Set<string>();
@@ -34,11 +34,11 @@ export class StepGaps {
     this.#gapsMs.push(gapMs);
   }
 
-  /** Hands out the gaps that the step ended. */
+  /** Passes on the gaps that the step ended. */
   end(step: StepRecord, take: (gap: ObservedGap) => void): void {
     for (const [index, gapMs] of this.#gapsMs.entries()) {
       const { requestId, tenant } = this.#requests[index]!;
-      // Every step gives whoever generates in it output.
+      // every step gives output to each sequence that generates in it
       const wasSkipped = !this.#previousOutputs.has(requestId);
       const wasPreempted = this.#preempted.delete(requestId);
       take({ requestId, tenant, gapMs, step, wasSkipped, wasPreempted });

@@ -1,6 +1,6 @@
 import { defaultTenant, type FinishedRequest, type RequestName } from "@octavo/engine";
 import { noLabel, otherLabel } from "../metrics/bounded-labels.js";
-import { type Finding, reasonOf } from "./alert.js";
+import { type Finding, alertReasonOf } from "./alert.js";
 import type { DecodeLatencyDetector } from "./decode-latency.js";
 import { type Detector, type DetectorContext, SliceClock } from "./detector.js";
 import { alarmThreshold } from "./e-detector.js";
@@ -9,9 +9,9 @@ import { LatencySketch, RollingSketch } from "./latency-sketch.js";
 import { TenantState, type WaitKind, waitKinds } from "./tenant-state.js";
 
 const sliceMs = 15_000;
-/** After a long silence older slices are all empty. */
+/** After a long idle period older slices are all empty. */
 const mostSlices = 240;
-/** What is usual counts half after an hour. */
+/** The baseline decays by half in an hour. */
 const decayPerMinute = 0.5 ** (1 / 60);
 /** Four slices make a minute, five minutes the window of the rule. */
 const slicesPerMinute = 4;
@@ -19,19 +19,19 @@ const windowMinutes = 5;
 const leastForRule = 368;
 const leastForUsual = 200;
 const quantile = 0.99;
-/** Tenants that are watched at a time; one that was silent for an hour makes room. */
+/** Tenants monitored at a time; one that was idle for an hour is dropped. */
 const mostTenants = 128;
 const silentSlices = 240;
-/** First tokens that are explained per slice: explaining costs as much as answering does in overhead. */
+/** First tokens explained per slice: explaining one costs as much as the overhead of a request. */
 const mostExplained = 16;
-/** What is this little over the allowed is no harm to anyone. */
+/** Smaller excesses over the limit are ignored. */
 const leastExcessMs: Readonly<Record<WaitKind, number>> = { first_token: 50, inter_token: 5 };
 
 /**
- * Each tenant against the others: `tenantLatencyFactor` times their 99th percentile of the last hours may be exceeded by 1 %
- * of what it waits for. Compared is how often that happens to it with how often it happens to the others in the same
- * fifteen seconds, so that what hits everybody is nobody's unfairness, and a tenant with few requests can be watched at all:
- * of 25 in five minutes, the 99th percentile is the largest. What a request owes to its own long prompt does not count.
+ * Compares each tenant with the others: at most 1 % of its waits may exceed `tenantLatencyFactor` times the others' 99th percentile of
+ * the last hours. The test compares how often this happens to the tenant and to the others in the same fifteen seconds, so that a
+ * slowdown of all is not unfairness. It works for a tenant with few requests too, where the 99th percentile of 25 is their maximum.
+ * Time spent on a request's own long prompt does not count.
  */
 export class TenantLatencyDetector implements Detector {
   readonly #context: DetectorContext;
@@ -52,7 +52,7 @@ export class TenantLatencyDetector implements Detector {
     this.#explainGap = explainGap;
   }
 
-  /** The tenants' 99th percentile of whole requests over everybody's, in the last five minutes. */
+  /** Each tenant's 99th percentile of whole requests over that of all, in the last five minutes. */
   ratios(): ReadonlyMap<string, number> {
     const ratios = new Map<string, number>();
     const all = this.#all.total.quantile(quantile);
@@ -88,7 +88,7 @@ export class TenantLatencyDetector implements Detector {
     }
     this.#numExplained += 1;
     const explanation = this.#context.explainFirstToken(requestId);
-    const reason = explanation === undefined ? "unknown" : reasonOf(explanation.cause);
+    const reason = explanation === undefined ? "unknown" : alertReasonOf(explanation.cause);
     tenant.waits.first_token.add(true, reason === undefined ? 1 : 0);
     if (reason !== undefined) tenant.tally.add(reason, waitedMs, requestId);
   }
@@ -104,7 +104,7 @@ export class TenantLatencyDetector implements Detector {
     return this.#findings();
   }
 
-  /** Those for whom there is no room are watched as one. */
+  /** Tenants beyond the limit are monitored as one. */
   #tenant(engineTenant: string): TenantState {
     const given = engineTenant === defaultTenant ? noLabel : engineTenant;
     const isKnown = this.#tenants.has(given) || this.#tenants.size < mostTenants;
@@ -139,7 +139,7 @@ export class TenantLatencyDetector implements Detector {
     for (const kind of waitKinds) this.#measure(kind);
   }
 
-  /** A tenant's limit is by what the others wait for: its own waits would raise it. */
+  /** A tenant's limit depends on the others' waits: its own would raise it. */
   #measure(kind: WaitKind): void {
     const { tenantLatencyFactor } = this.#context.thresholds;
     const all = this.#usual[kind];

@@ -6,16 +6,16 @@ import { LatencySketch, RollingSketch } from "./latency-sketch.js";
 export type WaitKind = "first_token" | "inter_token";
 export const waitKinds: readonly WaitKind[] = ["first_token", "inter_token"];
 
-/** Slices with something to compare and nothing too long after which an alert resolves: five minutes at least. */
+/** An alert resolves after this many comparable slices without an excess: at least five minutes. */
 const quietSlices = 20;
-/** A slice with fewer gaps counts as if it had so many; a first token counts whole. */
+/** A slice with fewer waits counts as if it had this many. */
 const fullSlice: Readonly<Record<WaitKind, number>> = { first_token: 1, inter_token: 16 };
 
-/** How often a tenant waited in the slice that runs, and how often too long. */
+/** A tenant's waits in the current slice, and how many were too long. */
 class WaitCounts {
   count = 0;
   long = 0;
-  /** Of `long`, by its own doing. */
+  /** The part of `long` caused by the request itself. */
   own = 0;
 
   add(isLong: boolean, own: number): void {
@@ -31,23 +31,23 @@ class WaitCounts {
   }
 }
 
-/** What is remembered of a tenant: counts of a slice, two tests, and whole requests of a few minutes. */
+/** State of one tenant: counts of a slice, two tests, and latencies of a few minutes. */
 export class TenantState {
   readonly waits: Readonly<Record<WaitKind, WaitCounts>> = {
     first_token: new WaitCounts(),
     inter_token: new WaitCounts(),
   };
-  /** What it waited for lately; a part of everybody's. */
+  /** Its recent waits, a subset of those of all tenants. */
   readonly usual: Readonly<Record<WaitKind, LatencySketch>> = {
     first_token: new LatencySketch(),
     inter_token: new LatencySketch(),
   };
-  /** Longer waits are too long; undefined while too little is known. */
+  /** Longer waits are too long; undefined with too few samples. */
   readonly limitMs: Record<WaitKind, number | undefined> = {
     first_token: undefined,
     inter_token: undefined,
   };
-  /** The limit is by what others wait for, of whom enough is known. */
+  /** The limit comes from the other tenants, with enough samples. */
   readonly isComparable: Record<WaitKind, boolean> = { first_token: false, inter_token: false };
   readonly requests: RollingSketch;
   readonly tally = new ReasonTally(quietSlices);
@@ -71,7 +71,7 @@ export class TenantState {
     return Math.max(this.#tests.first_token.value, this.#tests.inter_token.value);
   }
 
-  /** Compares the slice with that of all tenants, its own included; `allowed` of its waits may be too long beside theirs. */
+  /** Compares the slice with all tenants', its own included; `allowed` is the tolerated difference in the share of long waits. */
   test(
     kind: WaitKind,
     all: { readonly count: number; readonly long: number },

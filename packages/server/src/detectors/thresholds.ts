@@ -8,13 +8,13 @@ export interface DetectorThresholds {
   readonly cacheHitRatioDrop: number;
   /** Share of the KV cache's blocks in use, for half a minute. */
   readonly kvUsage: number;
-  /** A request that waited so long, while later ones were served, was starved. */
+  /** A request that waited this long while later ones were served was starved. */
   readonly starvationMs: number;
   /** A tenant's 99th percentile over that of all. */
   readonly tenantLatencyFactor: number;
-  /** Each sequential test raises at most one false alarm in so many years. */
+  /** Each sequential test raises at most one false alarm in this many years. */
   readonly falseAlarmYears: number;
-  /** What is usual must have been seen for so long. */
+  /** Least age of a baseline. */
   readonly minBaselineMs: number;
 }
 
@@ -40,7 +40,7 @@ const ranges: Readonly<Record<keyof DetectorThresholds, readonly [number, number
 
 export const thresholdNames: readonly string[] = Object.keys(ranges);
 
-/** Fills defaults in and checks every value; throws `invalid_option` naming the threshold. */
+/** Fills in defaults and checks every value; throws `invalid_option` naming the threshold. */
 export function resolveThresholds(given: Readonly<Record<string, number>>): DetectorThresholds {
   for (const [name, value] of Object.entries(given)) {
     const range = Object.entries(ranges).find(([known]) => known === name)?.[1];

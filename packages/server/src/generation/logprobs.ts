@@ -93,6 +93,16 @@ export class CompletionLogprobsBuilder {
   }
 }
 
+/** Concatenates parts of one choice's logprobs. */
+export function joinLogprobs(parts: readonly CompletionLogprobs[]): CompletionLogprobs {
+  return {
+    tokens: parts.flatMap((part) => part.tokens),
+    token_logprobs: parts.flatMap((part) => part.token_logprobs),
+    top_logprobs: parts.flatMap((part) => part.top_logprobs),
+    text_offset: parts.flatMap((part) => part.text_offset),
+  };
+}
+
 function countCodePoints(text: string): number {
   let count = 0;
   for (let i = 0; i < text.length; i++) {

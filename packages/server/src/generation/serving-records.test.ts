@@ -47,7 +47,7 @@ function serving(tenants: Partial<typeof defaultTenantSettings>): Pick<Service, 
   return { config: resolveServerConfig({ tenants: { ...defaultTenantSettings, ...tenants } }) };
 }
 
-it("a record names other tenants, but where keys are tenants' own it names none", () => {
+it("a record names other tenants, unless keys belong to tenants", () => {
   const open = servingRecordInfo(serving({}), evidence);
   assert.deepEqual(open.first_token?.parts[0]?.tenants, firstToken.parts[0]?.tenants);
   const closed = servingRecordInfo(serving({ keys }), evidence);
@@ -69,7 +69,7 @@ it("a record names other tenants, but where keys are tenants' own it names none"
   }
 });
 
-it("tenants' keys open no records of each other", async () => {
+it("a tenant's key cannot read another tenant's records", async () => {
   const tenants = { ...defaultTenantSettings, keys };
   await using server = await startTestServer({ tenants }, { reply: () => "x" });
   const made = await server.post("/v1/completions", { prompt: "a" }, { authorization: "Bearer ours" });

@@ -26,7 +26,7 @@ async function deltasOf(events: AsyncIterable<GenerationEvent>): Promise<Sequenc
   return deltas;
 }
 
-it("nothing is lost or reordered within a sequence, and no piece but the first and last is short", async () => {
+it("keeps order and loses nothing within a sequence; only its first and last chunk may be short", async () => {
   const property = fc.asyncProperty(
     fc.array(fc.array(fc.nat(2), { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 40 }),
     fc.integer({ min: 1, max: 9 }),

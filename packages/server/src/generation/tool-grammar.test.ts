@@ -266,7 +266,7 @@ describe("a strict tool that is left to the model", () => {
       assert.ok(!allows(grammar, "<|channel|>commentary to=python <|constrain|>code<|message|>1"));
     });
 
-    it("lets an answer that must call reason first and say nothing else", async () => {
+    it("allows reasoning before a required call, and no other text", async () => {
       const grammar = await compile(toolGrammar({ tools }, { named: "get_time" }, harmony));
       assert.ok(allows(grammar, reasoning + behind("get_time", "Oslo")));
       assert.ok(allows(grammar, before("get_time", "Bergen")));
@@ -275,7 +275,7 @@ describe("a strict tool that is left to the model", () => {
       assert.ok(!allows(grammar, "No."));
     });
 
-    it("holds content to a request's own constraint where content stands", async () => {
+    it("applies a request's own constraint to content only", async () => {
       const own = { spec: { kind: "json_object" }, param: "response_format" } as const;
       const content = '{"a": 1}';
       const free = await compile(withTools(own, {}, "none", harmony)?.spec);
@@ -292,7 +292,7 @@ describe("a strict tool that is left to the model", () => {
     });
   });
 
-  it("says which schemas cannot be held where arguments are listed", () => {
+  it("names schemas that formats with listed arguments cannot enforce", () => {
     const format = toolFormats.find(({ name }) => name === "glm45");
     const withParameters = (parameters: object): never[] =>
       [{ type: "function", function: { name: "f", strict: true, parameters } }] as never[];
@@ -308,7 +308,7 @@ describe("a strict tool that is left to the model", () => {
       });
   });
 
-  it("lets a request's own constraint and calls stand beside each other", async () => {
+  it("combines a request's own constraint with calls", async () => {
     const hermes = toolFormats.find(({ name }) => name === "hermes");
     const own = { spec: { kind: "json_object" }, param: "response_format" } as const;
     const both = await compile(withTools(own, { tools }, "auto", hermes)?.spec);
@@ -320,7 +320,7 @@ describe("a strict tool that is left to the model", () => {
     assert.ok(!allows(forced, '{"a": 1}'));
   });
 
-  it("needs nothing where no tool is strict", () => {
+  it("adds no constraint if no tool is strict", () => {
     assert.equal(toolGrammar({ tools: tools.slice(1) }, "auto", toolFormats[0]), undefined);
     assert.equal(toolGrammar({ tools }, "none", toolFormats[0]), undefined);
   });

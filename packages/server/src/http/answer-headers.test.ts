@@ -17,8 +17,8 @@ const blindSink: SpanSink = {
 };
 const chat = { messages: [{ role: "user", content: "hi" }] };
 
-describe("what every answer says of the server", () => {
-  it("is which replica it is, on errors and probes too, and nothing where it has no name", async () => {
+describe("headers of every answer", () => {
+  it("name the replica, on errors and probes too, if it has a name", async () => {
     await using server = await startTestServer({ replicaId: "eu-1/replica:2" });
     for (const path of ["/v1/models", "/v1/nowhere", "/health", "/metrics"]) {
       const response = await fetch(server.url + path);
@@ -30,7 +30,7 @@ describe("what every answer says of the server", () => {
     assert.equal(response.headers.get("x-octavo-replica"), null);
   });
 
-  it("is how many requests were waiting when it arrived: in answers, in streams and when it is refused", async () => {
+  it("carry the queue depth at arrival: in answers, streams and refusals", async () => {
     await using server = await startTestServer({ apiKeys: ["key"] });
     const authorization = "Bearer key";
     server.model.engine.queueDepth = 7;
@@ -48,7 +48,7 @@ describe("what every answer says of the server", () => {
     assert.equal(stranger.headers.get("x-octavo-queue-depth"), null);
   });
 
-  it("can be read by browsers that may read answers", async () => {
+  it("are exposed to allowed browser origins", async () => {
     const model = new FakeLanguageModel();
     const server = createServer({
       model,
@@ -71,7 +71,7 @@ describe("what every answer says of the server", () => {
     assert.deepEqual(own.toSorted(), [...exposed].toSorted());
   });
 
-  it("holds no name that would not go into a header or a label", () => {
+  it("reject replica names that are no valid header or label", () => {
     for (const replicaId of ["two words", "a\r\nx: y", "ü", "x".repeat(129)])
       assert.throws(() => resolveServerConfig({ replicaId }), { code: "invalid_option", param: "replicaId" });
   });

@@ -6,7 +6,7 @@ import { startTestServer } from "../testing/test-server.js";
 describe("API keys", () => {
   const apiKeys = ["first-key", "second-key"];
 
-  it("open the protected paths with any of them, and nothing else does", async () => {
+  it("are required on protected paths; any of them works", async () => {
     await using server = await startTestServer({ apiKeys });
     const paths = [
       "/v1/chat/completions",
@@ -37,7 +37,7 @@ describe("API keys", () => {
     await assert.rejects(wrong.models.list(), AuthenticationError);
   });
 
-  it("are not asked for by probes and scrapes", async () => {
+  it("are not needed for probes and scrapes", async () => {
     await using server = await startTestServer({ apiKeys });
     for (const path of ["/health", "/ping", "/version", "/load", "/metrics"]) {
       const response = await fetch(server.url + path);

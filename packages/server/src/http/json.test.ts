@@ -36,7 +36,7 @@ describe("the position of a JSON error", () => {
     );
   });
 
-  it("lies behind a prefix that some JSON text begins with", () => {
+  it("comes after a valid prefix of JSON", () => {
     const problem = findJsonProblem('{"a": [1, 2,, 3]}');
     assert.deepEqual(problem, { offset: 12, line: 1, column: 13, message: 'expected a value, found ","' });
     assert.deepEqual(findJsonProblem('"abc\n"')?.offset, 4);
@@ -77,7 +77,7 @@ describe("the nesting guard", () => {
     new JsonDepthGuard().push(Buffer.from(JSON.stringify("[".repeat(1000) + '\\"{')));
   });
 
-  it("lets the limit pass and not one more", () => {
+  it("allows depth up to the limit", () => {
     const nested = (depth: number): Buffer => Buffer.from("[".repeat(depth) + "]".repeat(depth));
     new JsonDepthGuard().push(nested(maxJsonDepth));
     assert.throws(() => new JsonDepthGuard().push(nested(maxJsonDepth + 1)), /nests deeper than 128 levels/);

@@ -184,7 +184,7 @@ describe("hostile HTTP", () => {
     assert.equal(server.model.engine.aborted.length, 1);
   });
 
-  it("cuts off who never reads an answer that is complete", async () => {
+  it("disconnects a client that never reads a complete answer", async () => {
     const reply = (): string => "x".repeat(40_000);
     await using server = await startTestServer(
       { stallTimeoutMs: 50 },
@@ -224,7 +224,7 @@ describe("hostile HTTP", () => {
     assert.deepEqual(warnings, []);
   });
 
-  it("takes no notice of expectations that it does not know", async () => {
+  it("ignores unknown expectations", async () => {
     await using server = await startTestServer();
     const answer = await exchange(
       server,

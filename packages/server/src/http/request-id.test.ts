@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { startTestServer } from "../testing/test-server.js";
 
 describe("request ids", () => {
-  it("are echoed when plain, made when not, and never meet inside the engine", async () => {
+  it("are echoed if valid, otherwise generated, and never used inside the engine", async () => {
     await using server = await startTestServer();
     const first = await server.post("/v1/completions", { prompt: "a" }, { "x-request-id": "abc-1" });
     const second = await server.post("/v1/completions", { prompt: "a" }, { "x-request-id": "abc-1" });

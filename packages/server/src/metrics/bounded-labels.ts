@@ -1,16 +1,16 @@
-/** Parentheses are in no name that a caller may give, so these cannot be taken for one, nor forged. */
+/** Names given by callers cannot contain parentheses, so these cannot be forged. */
 export const noLabel = "(none)";
 export const otherLabel = "(other)";
 
 export interface BoundedLabelsOptions {
   readonly maxTenants: number;
-  /** Of one tenant, so that none uses up the others' room. */
+  /** Per tenant, so that none uses up the others' share. */
   readonly maxFeatures: number;
 }
 
 /**
- * Tenants and features as label values. Whoever sends ever new names makes no more series than the bounds allow: names
- * that come when there is no room are counted together under `(other)`.
+ * Tenants and features as label values. Callers who send ever new names create no more series than the limits allow: later names
+ * are counted together under `(other)`.
  */
 export class BoundedLabels {
   readonly #options: BoundedLabelsOptions;

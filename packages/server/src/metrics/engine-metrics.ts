@@ -81,7 +81,7 @@ export function registerEngineMetrics(
     onFinished(request) {
       const { usage } = request;
       for (const reason of request.reasons) counters.success.add(1, { finished_reason: reason });
-      // a request that left before its prompt was computed is not work that was done
+      // a request that ended before its prompt was computed did no prompt work
       if (request.record.timeToFirstTokenMs !== undefined) countPrompt(counters, usage);
       tokens.endRequest(request);
       observeLatencies(latencies, request);

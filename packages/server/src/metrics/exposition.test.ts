@@ -36,7 +36,7 @@ describe("the text format", () => {
     );
   });
 
-  it("refuses what would break a scrape", () => {
+  it("rejects what would break a scrape", () => {
     const registry = Registry.create();
     registry.counter("c_total", "help");
     assert.throws(() => registry.gauge("c_total", "again"), /registered twice/);

@@ -3,7 +3,7 @@ import type { Registry } from "./registry.js";
 
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-/** What the HTTP layer counts of itself. Handlers are route patterns, so that paths cannot make endless series. */
+/** Metrics of the HTTP layer. Handlers are route patterns: raw paths would create unbounded series. */
 export class HttpMetrics {
   readonly #counters;
   readonly #gauges;

@@ -1,12 +1,12 @@
 import { OctavoError } from "@octavo/protocol";
 
 export type Labels = Readonly<Record<string, string>>;
-/** What samples of families without labels are recorded with; told apart by identity, as this runs for every token. */
+/** The labels of families without labels; compared by identity, as this runs for every token. */
 export const noLabels: Labels = {};
 
 export type MetricKind = "counter" | "gauge" | "histogram";
 
-/** The head of a family and its label rules; the kinds differ in the samples. Source: Prometheus' exposition formats page. */
+/** A metric family: its header and label rules; subclasses add the samples. Source: Prometheus' exposition formats page. */
 export abstract class Family {
   readonly name: string;
   readonly #help: string;
@@ -37,7 +37,7 @@ export abstract class Family {
 
   protected abstract exposeSamples(): string;
 
-  /** Labels in declared order after the constant ones, as they stand between the braces; one key per series. */
+  /** The text between the braces: constant labels, then the others in declared order. It is the key of a series. */
   protected series(labels: Labels): string {
     if (labels === noLabels && this.#labelNames.length === 0) return this.#constantLabels;
     const given = Object.keys(labels);
@@ -63,7 +63,7 @@ export abstract class Family {
   }
 }
 
-/** Values per label set. Families without labels show 0 from the start, so that rates have a first point. */
+/** Values per label set. Families without labels start at 0, so that rates have a first point. */
 abstract class ValueFamily extends Family {
   protected readonly values = new Map<string, number>();
 
@@ -124,7 +124,7 @@ export class Gauge extends ValueFamily {
     this.values.set(series, (this.values.get(series) ?? 0) + amount);
   }
 
-  /** Forgets every series, for a family whose labels are what it tells. */
+  /** Drops every series, for a family whose labels carry the information. */
   clear(): void {
     this.values.clear();
   }

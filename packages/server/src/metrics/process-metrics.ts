@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import type { Registry } from "./registry.js";
 
-/** Memory, CPU and event loop of this process under the names that Prometheus' clients agree on. Disposing stops the sampling. */
+/** Memory, CPU and event loop of this process under the usual names of Prometheus clients. Disposing stops the sampling. */
 export function registerProcessMetrics(registry: Registry): Disposable {
   const cpu = registry.counter("process_cpu_seconds_total", "User and system CPU time, in seconds.");
   const { start, resident, heapUsed, heapTotal, external, lag, lagMax, files } = registry.gauges({

@@ -61,7 +61,7 @@ export class Registry {
     return mapRows(rows, ([name, help, ...labels]) => this.histogram(name, help, bounds, labels));
   }
 
-  /** Runs before every exposition; for gauges that are read rather than kept. */
+  /** Runs before every exposition, for values that are read on demand. */
   onCollect(collector: () => void): void {
     this.#collectors.push(collector);
   }

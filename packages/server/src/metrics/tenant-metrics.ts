@@ -4,33 +4,37 @@ import type { TenantResolver } from "../tenants/tenant-resolver.js";
 import { timeToFirstTokenBuckets } from "./buckets.js";
 import type { Registry } from "./registry.js";
 
-/** What each tenant has, waits for and is refused. Labels are bounded by `labels`. */
+/** Load, usage and refusals by tenant, with bounded labels. */
 export function registerTenantMetrics(
   registry: Registry,
   engine: Engine,
   tenants: TenantResolver,
   labels: TenantLabels,
 ): EngineObserver {
-  const sequences = registry.gauge(
-    "octavo:tenant_sequences",
-    "Sequences that run and that wait, by tenant.",
-    ["tenant", "state"],
-  );
-  const tokens = registry.counter(
-    "octavo:tenant_tokens_total",
-    "Tokens of finished requests by tenant: of prompts, computed and from the cache, and generated.",
-    ["tenant", "kind"],
-  );
+  const sequences = registry.gauge("octavo:tenant_sequences", "Running and waiting sequences by tenant.", [
+    "tenant",
+    "state",
+  ]);
+  const { tokens, refused } = registry.counters({
+    tokens: [
+      "octavo:tenant_tokens_total",
+      "Tokens of finished requests by tenant and kind: prompt (computed), cached, output.",
+      "tenant",
+      "kind",
+    ],
+    refused: [
+      "octavo:requests_refused_total",
+      "Requests rejected or ended because of overload, quarantine or a deadline.",
+      "tenant",
+      "lane",
+      "reason",
+    ],
+  });
   const firstToken = registry.histogram(
     "octavo:tenant_time_to_first_token_seconds",
     "Time to first token by tenant, in seconds.",
     timeToFirstTokenBuckets,
     ["tenant"],
-  );
-  const refused = registry.counter(
-    "octavo:requests_refused_total",
-    "Requests that were refused or ended because there was too much to do.",
-    ["tenant", "lane", "reason"],
   );
   registry.onCollect(() => {
     sequences.clear();

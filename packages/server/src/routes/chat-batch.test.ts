@@ -73,7 +73,7 @@ describe("POST /v1/chat/completions/batch", () => {
     assert.equal(server.model.engine.requests.length, 0);
   });
 
-  it("lets others have their turn between conversations", async () => {
+  it("yields to the event loop between conversations", async () => {
     await using server = await startTestServer();
     const turns: number[] = [];
     let isOver = false;

@@ -1,6 +1,6 @@
 import type { SequenceDelta, TokenLogprob, Tokenizer, Usage } from "@octavo/engine";
 import { usageInfo, type Completion, type CompletionChoice, type OctavoNotes } from "@octavo/protocol";
-import type { CompletionLogprobsBuilder } from "../generation/logprobs.js";
+import { type CompletionLogprobsBuilder, joinLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { type GenerationEnd, readGeneration } from "../generation/run.js";
 import { completionNotes } from "../generation/serving-records.js";
@@ -8,8 +8,12 @@ import { totalUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
-import { completionUsage, logprobsBuilder, type CompletionJob, type PromptJob } from "./completions.js";
-import { joinLogprobs } from "./join-logprobs.js";
+import {
+  type CompletionJob,
+  completionUsage,
+  logprobsBuilder,
+  type PromptJob,
+} from "../generation/completion-job.js";
 
 /** Streams all prompts of the request at once; chunks of different choices interleave as the engine produces them. */
 export async function streamCompletions(

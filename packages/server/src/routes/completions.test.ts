@@ -172,7 +172,7 @@ describe("completions", () => {
     assert.equal(engine.aborted.length, 2);
   });
 
-  it("gives the event loop back between the texts of a request", async () => {
+  it("yields to the event loop between the texts of a request", async () => {
     await using server = await startTestServer();
     const prompt = Array.from({ length: 64 }, () => "x".repeat(4000));
     let longestRun = 0;

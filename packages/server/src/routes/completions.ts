@@ -1,15 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type { GenerationEvent, SamplingParams, Usage } from "@octavo/engine";
+import type { SamplingParams } from "@octavo/engine";
 import {
   defaultCompletionTokens,
   requestLimits,
   type Completion,
   type CompletionChoice,
   type CompletionRequest,
-  type UsageInfo,
 } from "@octavo/protocol";
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
-import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
+import { joinLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { checkStreamFields, inIntervals } from "../generation/stream-interval.js";
 import { tokenizePrompts } from "../generation/tokenize-prompts.js";
@@ -17,35 +16,18 @@ import { compileConstraint, outputConstraint } from "../generation/output-constr
 import { collectGeneration, startGenerations, type CollectedGeneration } from "../generation/run.js";
 import { completionNotes, engineRequestId } from "../generation/serving-records.js";
 import { toSamplingParams } from "../generation/sampling.js";
-import { totalUsage, wireUsage } from "../account/usage.js";
+import { totalUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
-import { joinLogprobs } from "./join-logprobs.js";
+import {
+  type CompletionJob,
+  completionUsage,
+  logprobsBuilder,
+  type PromptJob,
+} from "../generation/completion-job.js";
 import { streamCompletions } from "./completions-stream.js";
 import { invalidField } from "../generation/refusal.js";
-
-/** One prompt of the request, queued in the engine as a request of its own. */
-export interface PromptJob {
-  readonly promptTokens: Int32Array;
-  /** Text for `echo`; empty without it. */
-  readonly echoText: string;
-  readonly params: SamplingParams;
-  readonly events: AsyncIterable<GenerationEvent>;
-  /** Index of this prompt's first choice. */
-  readonly firstIndex: number;
-}
-
-export interface CompletionJob {
-  readonly id: string;
-  readonly requestId: string;
-  readonly created: number;
-  readonly model: string;
-  readonly request: CompletionRequest;
-  readonly prompts: readonly PromptJob[];
-  /** `echo` with `max_tokens` 0: the one token that the engine must sample is not returned. */
-  readonly promptOnly: boolean;
-}
 
 export async function handleCompletions(
   service: Service,
@@ -185,10 +167,6 @@ function completionPieces(
   return jsonWithLists(head, { choices: made(makers) }, tail);
 }
 
-export function completionUsage({ promptOnly }: CompletionJob, usage: Usage): UsageInfo {
-  return wireUsage(promptOnly ? { ...usage, completionTokens: 0 } : usage);
-}
-
 function choiceMakers(
   service: Service,
   job: CompletionJob,
@@ -225,22 +203,6 @@ function choiceLogprobs(
   if (job.request.echo === true) parts.push(builder.append(prompt.promptTokens, result.promptLogprobs ?? []));
   if (!job.promptOnly) parts.push(builder.append(sequence.tokens, sequence.logprobs));
   return joinLogprobs(parts);
-}
-
-export function logprobsBuilder(
-  service: Service,
-  job: CompletionJob,
-  prompt: PromptJob,
-): CompletionLogprobsBuilder {
-  return new CompletionLogprobsBuilder(
-    service.model.tokenizer,
-    service.tokenTexts,
-    job.request.return_tokens_as_token_ids === true,
-    {
-      skipSpecialTokens: prompt.params.skipSpecialTokens,
-      ...(job.request.echo === true ? {} : { promptTokens: prompt.promptTokens }),
-    },
-  );
 }
 
 function promptField(request: CompletionRequest, index: number): string {

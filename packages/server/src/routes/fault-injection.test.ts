@@ -19,7 +19,7 @@ async function errorOf(response: Response): Promise<readonly [number, string | n
 }
 
 describe("fault injection that was not enabled", () => {
-  it("is not there: no route, no field, no metric, whatever the engine could do", async () => {
+  it("does not exist: no route, no field, no metric", async () => {
     await using server = await startTestServer({ apiKeys: ["key"] }, { takesFaults: true });
     const headers = { authorization: "Bearer key" };
     for (const method of ["GET", "POST", "DELETE", "OPTIONS"]) {
@@ -75,7 +75,7 @@ describe("fault injection", () => {
     assert.match(lines.join(""), /fault injection is enabled/);
   });
 
-  it("adds faults, lists them and takes them back", async () => {
+  it("adds, lists and removes faults", async () => {
     await using server = await startFaulty();
     const asked = [
       { kind: "delay", delay_ms: 5, probability: 0.0001, seed: 3, duration_ms: 1000 },
@@ -165,7 +165,7 @@ describe("fault injection", () => {
     assert.deepEqual((await errorOf(refused)).slice(0, 2), [400, "invalid_request"]);
   });
 
-  it("wants the operator's key: neither none nor a tenant's", async () => {
+  it("needs the operator's key, not a tenant's", async () => {
     const tenants = { keys: [{ key: "acmes", tenant: "acme" }] };
     await using server = await startFaulty({
       apiKeys: ["operators"],

@@ -79,7 +79,7 @@ describe("LoRA adapters over HTTP", () => {
     assert.equal((await client.models.retrieve("first")).id, "first");
   });
 
-  it("requests choose an adapter by model, beside those that choose none", async () => {
+  it("requests select an adapter by model, next to requests for the model itself", async () => {
     const [plain, adapted, again] = await Promise.all([
       complete("tiny", all.prompt),
       complete("first", all.prompt),
@@ -125,7 +125,7 @@ describe("LoRA adapters over HTTP", () => {
     );
   });
 
-  it("an adapter that is unloaded ends the answers it has begun", async () => {
+  it("an unloaded adapter finishes the answers it has begun", async () => {
     await post("load_lora_adapter", { lora_name: "leaving", lora_path: pathOf("llama3-all") });
     const stream = await client.completions.create({
       model: "leaving",

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { endpointsWith } from "./endpoints.js";
 import { startTestServer } from "../testing/test-server.js";
 
 interface Document {
@@ -9,6 +10,8 @@ interface Document {
 }
 
 interface Operation {
+  readonly security?: readonly object[];
+  readonly responses: { readonly 200: { readonly content: object } };
   readonly requestBody?: { readonly content: { readonly "application/json": { readonly schema: object } } };
 }
 
@@ -80,6 +83,19 @@ describe("the OpenAPI document", () => {
         assert.ok(!validate(body), `${path} ${JSON.stringify(body)}`);
         assert.equal((await server.post(path, body)).status, 400, JSON.stringify(body));
       }
+    }
+  });
+
+  it("declares keys and the types of answers as the rows do", async () => {
+    await using server = await startTestServer();
+    const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as Document;
+    for (const { method, path, access, answer } of endpointsWith({ enableFaultInjection: false })) {
+      const operation = document.paths[path.replace("/*", "/{rest}")]?.[method.toLowerCase()];
+      assert.equal(operation?.security !== undefined, access !== "public", path);
+      assert.equal(
+        "text/event-stream" in (operation?.responses[200].content ?? {}),
+        answer === "json or events",
+      );
     }
   });
 });

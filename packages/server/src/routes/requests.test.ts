@@ -89,7 +89,7 @@ describe("serving records", () => {
     assert.equal((await fetch(`${server.url}/v1/requests/${own}`)).status, 200);
   });
 
-  it("are found with who was there beside them, whom a tenant's key does not name", async () => {
+  it("are returned with neighbours, whose tenants a tenant's key does not see", async () => {
     const recorded = {
       requestId: "x",
       tenant: "acme",
@@ -139,7 +139,7 @@ describe("serving records", () => {
     }
   });
 
-  it("are given only under the key that their request was made with", async () => {
+  it("are returned only to the key that made the request", async () => {
     await using server = await startTestServer({ apiKeys: ["ours", "theirs"] }, { reply: () => "x" });
     const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
     const made = await server.post("/v1/completions", { prompt: ["a", "b"] }, bearer("ours"));
@@ -160,7 +160,7 @@ describe("serving records", () => {
       assert.equal(await ask(encodeURIComponent(odd), bearer("ours")), 404);
   });
 
-  it("want the key, and say so when nothing is known", async () => {
+  it("need the key, and report unknown ids", async () => {
     await using server = await startTestServer({ apiKeys: ["secret"] });
     assert.equal((await fetch(`${server.url}/v1/requests/x`)).status, 401);
     const unknown = await fetch(`${server.url}/v1/requests/${"x".repeat(500)}`, {

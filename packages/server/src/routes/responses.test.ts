@@ -218,7 +218,7 @@ describe("the store of responses", () => {
     text,
   });
 
-  it("lets the oldest go when there are too many, or they are too long", () => {
+  it("drops the oldest beyond the limits", () => {
     const store = new ResponseStore({ maxResponses: 3, maxLength: 2000 });
     for (const id of ["a", "b", "c", "d"]) store.set(id, { response: response(id), conversation: [] });
     assert.equal(store.size, 3);

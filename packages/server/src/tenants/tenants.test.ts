@@ -25,8 +25,8 @@ async function ask(
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-describe("whose a request is", () => {
-  it("is said by the header where no key says it, and names that are none are nobody's", async () => {
+describe("the tenant of a request", () => {
+  it("comes from the header if no key decides; invalid names count as none", async () => {
     await using server = await startTestServer();
     await ask(server, { "x-tenant-id": "acme" });
     assert.deepEqual(lastAccount(server), { tenant: "acme", lane: 1 });
@@ -36,7 +36,7 @@ describe("whose a request is", () => {
     }
   });
 
-  it("is said by the key alone where keys have tenants: a forged header counts for nothing", async () => {
+  it("comes only from the key if keys have tenants: a forged header is ignored", async () => {
     const tenants = settings({
       tenants: { acme: { weight: 3, lane: "interactive", maxQueuedRequests: 7 } },
       keys: [
@@ -64,7 +64,7 @@ describe("whose a request is", () => {
     assert.equal(server.model.engine.requests.length, before);
   });
 
-  it("is said by the field user where that is asked for, on every endpoint", async () => {
+  it("comes from the field user if configured, on every endpoint", async () => {
     await using server = await startTestServer({ tenants: settings({ tenantFrom: "user" }) });
     const tenantOf = (request: Pick<GenerationRequest, "account"> | undefined) => request?.account?.tenant;
     await ask(server, { "x-tenant-id": "forged" }, { user: "ann" });
@@ -81,7 +81,7 @@ describe("whose a request is", () => {
     assert.equal(tenantOf(server.model.engine.embeddings.at(-1)), "erin");
   });
 
-  it("is one of those that are known, where others count as one", async () => {
+  it("is the default tenant for unknown names if configured", async () => {
     const tenants = settings({ tenants: { acme: {} }, unknownTenants: "default" });
     await using server = await startTestServer({ tenants });
     for (const [name, tenant] of [
@@ -94,7 +94,7 @@ describe("whose a request is", () => {
     }
   });
 
-  it("names a lane that settings do not have only at start-up", async () => {
+  it("reports unknown lanes at start-up", async () => {
     const config: Partial<ServerConfig> = { tenants: settings({ defaultLane: "fast" }) };
     await assert.rejects(startTestServer(config), { code: "invalid_option", message: /no lane "fast"/ });
   });
@@ -124,7 +124,7 @@ describe("deadlines", () => {
 });
 
 describe("deadlines of a lane", () => {
-  it("stand in place of the operator's for all, and a request may shorten them", async () => {
+  it("replace the operator's, and a request may shorten them", async () => {
     const tenants = settings({
       tenants: { shop: { lane: "interactive" }, nightly: { lane: "batch" } },
       laneDeadlines: {
@@ -151,14 +151,14 @@ describe("deadlines of a lane", () => {
     });
   });
 
-  it("are of lanes that there are", async () => {
+  it("must name existing lanes", async () => {
     const tenants = settings({ laneDeadlines: { fast: { timeoutMs: 1 } } });
     await assert.rejects(startTestServer({ tenants }), { code: "invalid_option", message: /no lane "fast"/ });
   });
 });
 
 describe("labels of tenants", () => {
-  it("are bounded: whoever can name tenants cannot make endless series", async () => {
+  it("are bounded: callers cannot create unbounded series", async () => {
     await using server = await startTestServer({ tenants: settings({ tenants: { acme: {} } }) });
     for (let index = 0; index < 150; index += 1) await ask(server, { "x-tenant-id": `made-up-${index}` });
     await ask(server, { "x-tenant-id": "acme" });
@@ -170,7 +170,7 @@ describe("labels of tenants", () => {
     assert.ok(seen.has(otherTenants) && seen.has("acme"));
   });
 
-  it("stay with who has them, and configured tenants always have one", () => {
+  it("stay assigned, and configured tenants always have one", () => {
     const labels = new TenantLabels(["a", "b", "c"], 2);
     assert.deepEqual(
       ["x", "a", "c", "y"].map((tenant) => labels.of(tenant)),

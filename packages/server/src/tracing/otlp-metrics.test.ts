@@ -117,7 +117,7 @@ describe("the server's OpenTelemetry metrics", () => {
     assert.doesNotMatch(JSON.stringify([...metrics]), /private/);
   });
 
-  it("say what failed, by its code, and never by a name that a client made up", async () => {
+  it("label failures by code, never by a name that the client chose", async () => {
     const metrics = await metricsOf(async (post) => {
       await (await post("/v1/chat/completions", { model: "made-up-by-a-client", messages })).text();
       await (await post("/v1/completions", { prompt: "a", n: 0 })).text();
@@ -149,7 +149,7 @@ describe("the server's OpenTelemetry metrics", () => {
     );
   });
 
-  it("refuses addresses and intervals that are none, by name", () => {
+  it("rejects invalid addresses and intervals by option name", () => {
     const isAbout = (param: string) => (error: unknown) =>
       error instanceof OctavoError && error.code === "invalid_option" && error.param === param;
     assert.throws(

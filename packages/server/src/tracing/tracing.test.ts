@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { type LanguageModel, LLM } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
@@ -9,72 +7,9 @@ import OpenAI from "openai";
 import { pino } from "pino";
 import { createServer as createOctavoServer, type OctavoServer } from "../create-server.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
+import { type ReceivedSpan, startSpanCollector } from "../testing/span-collector.js";
 import { octavoMiniPath } from "../testing/octavo-mini.js";
 import { resolveServerConfig, type ServerConfig } from "../config.js";
-
-interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly traceState?: string;
-  readonly name: string;
-  readonly kind: number;
-  readonly status: { readonly code?: number };
-  readonly values: ReadonlyMap<string, unknown>;
-}
-
-interface Collector extends AsyncDisposable {
-  readonly url: string;
-  readonly spans: Span[];
-  readonly server: Server;
-}
-
-async function startCollector(): Promise<Collector> {
-  const spans: Span[] = [];
-  const server = createServer((request, response) => {
-    let text = "";
-    request.on("data", (piece: Buffer) => (text += piece.toString("utf8")));
-    request.on("end", () => {
-      const body = JSON.parse(text) as {
-        resourceSpans: { scopeSpans: { spans: (Span & { attributes: Attribute[] })[] }[] }[];
-      };
-      for (const { scopeSpans } of body.resourceSpans) {
-        for (const span of scopeSpans.flatMap((scope) => scope.spans)) {
-          const values = new Map(span.attributes.map(({ key, value }) => [key, plain(value)]));
-          spans.push({ ...span, values });
-        }
-      }
-      response.writeHead(200, { "content-type": "application/json" }).end("{}");
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    spans,
-    server,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-interface Attribute {
-  readonly key: string;
-  readonly value: Readonly<Record<string, unknown>>;
-}
-
-function plain(value: Readonly<Record<string, unknown>>): unknown {
-  if ("intValue" in value) return Number(value["intValue"]);
-  if ("arrayValue" in value) {
-    const { values } = value["arrayValue"] as {
-      readonly values: readonly Readonly<Record<string, unknown>>[];
-    };
-    return values.map(plain);
-  }
-  return value["stringValue"] ?? value["doubleValue"] ?? value["boolValue"];
-}
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parentId = "b7ad6b7169203331";
@@ -96,8 +31,8 @@ async function spansOf(
   act: (stage: Stage) => Promise<void>,
   config: Partial<ServerConfig> = {},
   model: LanguageModel = new FakeLanguageModel(),
-): Promise<readonly Span[]> {
-  await using collector = await startCollector();
+): Promise<readonly ReceivedSpan[]> {
+  await using collector = await startSpanCollector();
   const logs: Readonly<Record<string, unknown>>[] = [];
   const write = (line: string): void => void logs.push(JSON.parse(line) as Record<string, unknown>);
   const server = createOctavoServer({
@@ -222,7 +157,7 @@ describe("spans of the server", () => {
     for (const span of spans) assert.equal(span.parentSpanId, undefined);
   });
 
-  it("garbage in the headers begins a trace as if there were none", async () => {
+  it("invalid headers start a new trace", async () => {
     const spans = await spansOf(async ({ post }) => {
       for (const bad of ["garbage", `00-${"0".repeat(32)}-${parentId}-01`, "a".repeat(5000)]) {
         const response = await post(
@@ -260,7 +195,7 @@ describe("spans of the server", () => {
     );
   });
 
-  it("clients that leave, once the engine let go of their request", async () => {
+  it("disconnected clients, once the engine has settled their request", async () => {
     await using model = await LLM.load(octavoMiniPath, { numThreads: 1 });
     const spans = await spansOf(
       async ({ url }) => {
@@ -347,7 +282,7 @@ describe("spans of the server", () => {
     }
   });
 
-  it("none for traces that their caller does not keep, or that are not sampled here", async () => {
+  it("none for traces that the caller or the server does not sample", async () => {
     const spans = await spansOf(
       async ({ post }) => {
         const body = { prompt: "x", max_tokens: 1 };
@@ -365,7 +300,7 @@ describe("spans of the server", () => {
     );
   });
 
-  it("have what the deployment says of itself", async () => {
+  it("carry the deployment's attributes", async () => {
     const spans = await spansOf(
       async ({ post }) => {
         await (await post("/v1/completions", { prompt: "a", max_tokens: 1 })).text();
@@ -379,7 +314,7 @@ describe("spans of the server", () => {
     assert.equal(spans[0]?.values.get("cluster.replica_count"), 4);
   });
 
-  it("in the vocabularies that were asked for", async () => {
+  it("in the configured conventions", async () => {
     const spans = await spansOf(
       async ({ post }) => {
         await (
