@@ -1,21 +1,23 @@
-// `npm run demo:evals`: the embedded model in 4 bits against itself in bf16: answers scored, all ten serving checks made small,
+// `npm run demo:evals`: the embedded model in 4 bits against itself in bf16: answers scored, every serving check made small,
 // one page with what came of it. Everything runs on this machine, and every process ends with the demo.
 // `--only quantization,jitter` makes some of the checks.
 import { spawn } from "node:child_process";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { demoChecks, demoConfiguration } from "./lib/demo-configuration.mjs";
+import { demoConfiguration } from "./lib/demo-configuration.mjs";
 import { startServer } from "./lib/start-server.mjs";
 import { fail, root, say } from "./lib/steps.mjs";
 import { setup } from "./setup.mjs";
 
 const begun = Date.now();
 const { values: given } = parseArgs({ options: { only: { type: "string" } } });
-const only = given.only?.split(",") ?? demoChecks;
-const unknown = only.find((name) => !demoChecks.includes(name));
-if (unknown !== undefined) fail(`there is no check ${unknown}; there are ${demoChecks.join(", ")}`);
 await setup();
+const { checkNames } = await import(pathToFileURL(join(root, "packages/evals/dist/index.js")).href);
+const only = given.only?.split(",") ?? checkNames;
+const unknown = only.find((name) => !checkNames.includes(name));
+if (unknown !== undefined) fail(`there is no check ${unknown}; there are ${checkNames.join(", ")}`);
 
 const cli = join(root, "packages/cli/dist/main.js");
 const generator = join(root, "models/octavo-mini/dist/generator/main.js");

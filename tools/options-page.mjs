@@ -9,7 +9,9 @@ const compiled = (path) => import(pathToFileURL(join(root, path)).href);
 export async function optionsPage() {
   const { commandTree } = await compiled("packages/cli/dist/program.js");
   const { helpOf } = await compiled("packages/cli/dist/command.js");
-  const { loadingOptions, schedulingOptions } = await compiled("packages/engine/dist/options/option-rows.js");
+  const { loadingOptions, schedulingOptions } = await compiled(
+    "packages/engine/dist/options/loading-options.js",
+  );
   const { serverOptions } = await compiled("packages/server/dist/config.js");
 
   const loadOptions = { ...loadingOptions, ...schedulingOptions };
@@ -20,7 +22,8 @@ export async function optionsPage() {
       .join(", ");
   const cell = (text) => text.replaceAll("|", "\\|").replaceAll(/\n/g, " ");
   const describe = (row) => cell(helpOf(row).replaceAll("<", "\\<"));
-  const range = ({ type }) => (/ (from|of at|above) /.test(type.expects) ? type.expects : "");
+  const range = ({ type }) =>
+    / (from|of at|above) /.test(type.expects) ? type.expects.replace(/, as text such as [^,]*,/, "") : "";
 
   const page = [
     "# Options",

@@ -1,4 +1,5 @@
-// Fills the marked parts of documents: snippets from examples, figures from bench/results; and writes the page of all options.
+// Fills the marked parts of documents: snippets from examples, figures from bench/results, the list of checks from their pages;
+// and writes the page of all options.
 // `--check` fails when they are stale.
 // `<!-- figures NAME ... -->` shows what of these benchmarks has a bound (NAME=TEXT: and TEXT in its name), `<!-- figures -->`
 // everything.
@@ -8,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { fail, root } from "./lib/steps.mjs";
 import { optionsPage } from "./options-page.mjs";
 
-export const filledDocuments = ["README.md", "docs/reference/measurements.md"];
+export const filledDocuments = ["README.md", "docs/reference/measurements.md", "docs/guide/checks/README.md"];
 
 export function renderDocument(text) {
   return text
@@ -19,7 +20,29 @@ export function renderDocument(text) {
     .replace(
       /(<!-- figures((?: \w[\w=-]*)*) -->\n)[\s\S]*?(<!-- \/figures -->)/g,
       (_, open, names, close) => `${open}\n${figures(names.split(" ").filter(Boolean))}\n${close}`,
+    )
+    .replace(
+      /(<!-- checks -->\n)[\s\S]*?(<!-- \/checks -->)/g,
+      (_, open, close) => `${open}\n${checks()}\n${close}`,
     );
+}
+
+/** A row for each page of a check, in the order of the table of checks: the first row of the page's own table. */
+function checks() {
+  const table = readFileSync(join(root, "packages/evals/src/checks/table.ts"), "utf8");
+  const names = [...table.matchAll(/^ {2}checkRow\((\w+)Check\),$/gm)].map(([, name]) =>
+    name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+  );
+  const rows = names.flatMap((name) => {
+    const page = join(root, `docs/guide/checks/${name}.md`);
+    const row = existsSync(page)
+      ? /^\| The published rule .*\n\| ---.*\n\| (.*) \|$/m.exec(readFileSync(page, "utf8"))
+      : null;
+    return row === null ? [] : [`| [${name}](${name}.md) | ${row[1]} |`];
+  });
+  return ["| Check | The published rule | What decides here |", "| --- | --- | --- |", ...rows, ""].join(
+    "\n",
+  );
 }
 
 function figures(names) {

@@ -95,14 +95,14 @@ function workloads(llm: LLM): Workload[] {
 }
 
 /** Speeds in one run, prompt by prompt in turn, so that whatever else the machine does meets both. */
-async function compare(plain: LLM, guessing: LLM, method: string, workload: Workload): Promise<BenchCase> {
+async function compare(plain: LLM, drafting: LLM, method: string, workload: Workload): Promise<BenchCase> {
   const ratios: number[] = [];
   let last: readonly [Pass, Pass] | undefined;
   for (let round = 0; round < rounds; round += 1) {
     const [off, on] = [new Pass(), new Pass()];
     for (const [index, prompt] of workload.promptsOf(round).entries()) {
       const options = { ...workload.options, seed: index };
-      const turns = [() => off.answer(plain, prompt, options), () => on.answer(guessing, prompt, options)];
+      const turns = [() => off.answer(plain, prompt, options), () => on.answer(drafting, prompt, options)];
       for (const turn of index % 2 === 0 ? turns : turns.toReversed()) await turn();
     }
     assert.deepEqual(on.texts, off.texts, `${method} changed an answer of ${workload.name}`);
@@ -131,15 +131,15 @@ const results: BenchCase[] = [];
 for (const [method, speculativeConfig] of Object.entries(methods)) {
   {
     await using plain = await LLM.load(embeddedModel, { maxModelLen: 4096 });
-    await using guessing = await LLM.load(embeddedModel, { maxModelLen: 4096, speculativeConfig });
-    for (const workload of workloads(plain)) results.push(await compare(plain, guessing, method, workload));
+    await using drafting = await LLM.load(embeddedModel, { maxModelLen: 4096, speculativeConfig });
+    for (const workload of workloads(plain)) results.push(await compare(plain, drafting, method, workload));
   }
   // A step of the embedded model takes so little that what is done between two steps weighs more than it ever does elsewhere.
   const { path } = modelFile(defaultModelFolder(), "qwen2.5-0.5b", "q4_0");
   await using plain = await LLM.load(path, { maxModelLen: 1024 });
-  await using guessing = await LLM.load(path, { maxModelLen: 1024, speculativeConfig });
-  await Promise.all([plain.packed, guessing.packed]);
+  await using drafting = await LLM.load(path, { maxModelLen: 1024, speculativeConfig });
+  await Promise.all([plain.packed, drafting.packed]);
   const workload = freeSampling("free sampling, Qwen2.5-0.5B Q4_0 with random weights", plain, 4, 100);
-  results.push(await compare(plain, guessing, method, workload));
+  results.push(await compare(plain, drafting, method, workload));
 }
 report("speculation", results);

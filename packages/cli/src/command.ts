@@ -64,8 +64,8 @@ export class OctavoCommand extends Command {
 
 /** The text of one option in help: what it is, its choices and its default. */
 export function helpOf(row: OptionRow): string {
-  const { type, flag = "", help, environment = [], isRequired } = row;
-  const isPlainSwitch = !flag.includes("<") && !flag.startsWith("--[no-]");
+  const { type, flag, help, environment = [], isRequired } = row;
+  const isPlainSwitch = flag !== undefined && !/<|^--\[no-\]/.test(flag);
   const value = isPlainSwitch ? undefined : defaultTextOf(row);
   const notes = [
     ...(type.choices === undefined ? [] : [`one of ${type.choices.join(", ")}`]),

@@ -10,22 +10,22 @@ import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
 
 /**
- * Requests that are one to whoever sent them, as the prompts of one HTTP request are: queued one after the other with
- * the same object, all of them are taken or, by `queue_full` on the first, none.
+ * Groups requests that their client sent as one, such as the prompts of one HTTP request: queued one after the other with
+ * the same object, all of them are accepted or, by `queue_full` on the first, none.
  */
 export type RequestBatch = object;
 
-/** Bounds on a request's time in ms, each from its arrival; one that passes ends it with `deadline_exceeded`. */
+/** Deadlines in ms from a request's arrival; a request that misses one ends with `deadline_exceeded`. */
 export interface Deadlines {
-  /** To be admitted. */
+  /** For admission. */
   readonly queueMs?: number | undefined;
-  /** To its first token; the fair policy admits those of one tenant that are due first. */
+  /** For the first token; within a tenant, the fair policy admits the earliest deadline first. */
   readonly firstTokenMs?: number | undefined;
-  /** To its end. */
+  /** For completion. */
   readonly totalMs?: number | undefined;
 }
 
-/** What the engine is asked for. Exactly one of prompt text or ids has been resolved to ids by the caller. */
+/** A request for generation. The caller has tokenized the prompt. */
 export interface GenerationRequest {
   readonly kind: "generate";
   readonly requestId: string;
@@ -34,15 +34,15 @@ export interface GenerationRequest {
   readonly promptTokens: Int32Array;
   readonly params: SamplingParams;
   /**
-   * What the output must look like, made by this engine's `compileGrammar`. A sequence ends with `stop` as soon as nothing
-   * can follow its text, even before `minTokens`.
+   * The grammar of the output, made by this engine's `compileGrammar`. A sequence ends with `stop` as soon as nothing can
+   * follow its text, even before `minTokens`.
    */
   readonly grammar?: Grammar;
-  /** Bounds the reasoning of each sequence. */
+  /** Limits the reasoning of each sequence. */
   readonly thinking?: ThinkingBudget;
-  /** The LoRA adapter to run under, from the model's `adapters`; without one the model itself answers. */
+  /** The LoRA adapter to run under, from the model's `adapters`; default none. */
   readonly adapter?: LoadedAdapter | undefined;
-  /** First prompt token whose prediction prompt logprobs give, those before are undefined; default 1, nothing predicts 0. */
+  /** First prompt position with a prompt logprob; earlier ones are undefined. Default 1, since nothing predicts token 0. */
   readonly promptLogprobsFrom?: number;
   /** Prefix blocks are shared only between requests with the same salt. */
   readonly cacheSalt?: string;
@@ -55,23 +55,23 @@ export interface GenerationRequest {
   readonly batch?: RequestBatch;
   /** `performance.now()` at arrival. */
   readonly arrivalMs?: number;
-  /** Of the time since, what compiling the grammar took. */
+  /** Part of the time since arrival spent on compiling the grammar. */
   readonly grammarMs?: number;
-  /** Also give, with `done`, a digest of the raw logits behind each output token. */
+  /** Also return, with `done`, a digest of the raw logits of each output token. */
   readonly wantLogitsDigests?: boolean;
-  /** Only for an engine with `faults`. */
+  /** Only for an engine with fault injection. */
   readonly faults?: RequestFaults | undefined;
 }
 
-/** Tokens that reasoning may take before its end is forced. */
+/** A budget of reasoning tokens, after which the end of reasoning is forced. */
 export interface ThinkingBudget {
   /** Between the tags. */
   readonly maxTokens: number;
   readonly startTags: readonly string[];
   readonly endTags: readonly string[];
-  /** What is forced: an end tag as tokens, at least one. */
+  /** The end tag to force, at least one token. */
   readonly endTokens: Int32Array;
-  /** The prompt has begun reasoning. */
+  /** The prompt ends inside reasoning. */
   readonly isOpen: boolean;
 }
 
@@ -128,7 +128,7 @@ export type GenerationEvent =
       readonly kind: "done";
       readonly usage: Usage;
       readonly record: ServingRecord;
-      /** By sequence, one of 16 hexadecimal digits for each output token, where they were asked for. Equal ones are equal bits. */
+      /** By sequence, a digest of 16 hexadecimal digits per output token, if requested. Equal digests mean equal bits. */
       readonly logitsDigests?: readonly (readonly string[])[];
     };
 
@@ -140,17 +140,17 @@ export interface Usage {
 
 /** Evidence of how a request was served. Times in ms. */
 export interface ServingRecord {
-  /** From arrival to being admitted. */
+  /** From arrival to admission. */
   readonly queueMs: number;
-  /** Requests that waited to be admitted when the engine was given it. */
+  /** Requests waiting for admission when the engine received it. */
   readonly queueDepthAtArrival: number;
   readonly timeToFirstTokenMs: number | undefined;
   readonly prefillMs: number;
   readonly decodeMs: number;
   readonly e2eMs: number;
-  /** Its part of the backend's time; the parts of all requests add up to it. */
+  /** Its share of the backend's compute time; the shares of all requests add up to it. */
   readonly kernelMs: number;
-  /** Output waited for its reader so long, all together. */
+  /** Total time that output waited for its reader. */
   readonly readerLagMs: number;
   /** Between the steps that gave a sequence output. */
   readonly gaps: GapSummary;
@@ -158,21 +158,21 @@ export interface ServingRecord {
   readonly numSteps: number;
   /** Sequences in those steps, its own included. */
   readonly batchSize: Spread;
-  /** Prompt tokens of others in those steps. */
+  /** Prompt tokens of other requests in those steps. */
   readonly sharedPrefillTokens: Spread;
   readonly cachedTokens: number;
-  /** Of the prompt's tokens. */
+  /** `cachedTokens` relative to the prompt's tokens. */
   readonly cacheHitRatio: number;
-  /** Prompt tokens whose blocks had been cached, and were evicted before it came. */
+  /** Prompt tokens that had been cached and were evicted before it came. */
   readonly evictedPrefixTokens: number;
   readonly blocksHit: number;
   readonly blocksAllocated: number;
-  /** Cached blocks of other content that it took. */
+  /** Cached blocks with other content that it evicted. */
   readonly blocksEvicted: number;
   readonly preemptions: number;
-  /** Tokens computed again since a preemption lost them. */
+  /** Tokens recomputed after preemptions. */
   readonly recomputedTokens: number;
-  /** Guesses at its tokens that were checked, and how many of them came true. */
+  /** Draft tokens that were verified, and how many were accepted. */
   readonly draftTokens: number;
   readonly acceptedDraftTokens: number;
 }
@@ -191,30 +191,30 @@ export interface RequestEvidence {
   readonly tenant: string;
   readonly isOver: boolean;
   readonly record: ServingRecord;
-  /** Where the time to the first token went; undefined before there is one. */
+  /** Where the time to the first token went; undefined before the first token. */
   readonly firstToken: Explanation | undefined;
-  /** Gaps of more than twice the usual length, slowest first; at most 16. */
+  /** Gaps of more than twice the median, slowest first; at most 16. */
   readonly slowGaps: readonly SlowGap[];
 }
 
-/** What the engine remembers: its latest steps, about 16,000, and its latest requests, about 2,000. */
+/** The engine's evidence: its latest steps, about 16,000, and its latest requests, about 2,000. */
 export interface Evidence {
   /** Oldest first. */
   readonly steps: readonly LoggedStep[];
-  /** Undefined for a step that was forgotten or has not ended. */
+  /** Undefined for a step that is no longer kept or has not ended. */
   step(number: number): LoggedStep | undefined;
-  /** Undefined for a request that was forgotten or never was; of several with one id, the latest. */
+  /** Undefined for an unknown request; the latest of several with the same id. */
   request(requestId: string): RequestEvidence | undefined;
-  /** Who was there beside a request, as they would have to be sent again; of those that are remembered. */
+  /** The kept requests that were in the engine beside a request, with what is needed to replay them. */
   neighbours(requestId: string): Neighbours | undefined;
 }
 
 export interface EngineStats {
   readonly running: number;
   readonly waiting: number;
-  /** How long the request has been waiting that came first of those that were never admitted; 0 where none waits. */
+  /** Waiting time of the oldest request that was never admitted; 0 if none waits. */
   readonly oldestWaitingMs: number;
-  /** Sequences that run and wait, by tenant, for those who have any. */
+  /** Running and waiting sequences, by tenant. */
   readonly tenants?: ReadonlyMap<string, { readonly running: number; readonly waiting: number }>;
   readonly kvCacheUsage: number;
   /** Token positions of a block. */
@@ -222,26 +222,26 @@ export interface EngineStats {
   readonly totalBlocks: number;
   readonly freeBlocks: number;
   readonly cachedBlocks: number;
-  /** Guesses at a sequence's next tokens that a step checks at most; absent without speculation. */
+  /** Draft tokens per sequence and step, at most; absent without speculation. */
   readonly numSpeculativeTokens?: number;
-  /** Names of the adapters of requests that run and that wait; absent where none can be loaded. */
+  /** Names of the adapters of running and waiting requests; absent if adapters are off. */
   readonly adapters?: {
-    /** Most that run at a time. */
+    /** Adapters that run at a time, at most. */
     readonly max: number;
     readonly running: readonly string[];
     readonly waiting: readonly string[];
   };
 }
 
-/** A request that was not served to its end: there was too much to do, or it cannot be computed. */
+/** A request that was refused before completion, for lack of room or time or because it cannot be computed. */
 export interface RefusedRequest {
   readonly requestId: string;
   readonly tenant: string;
   readonly lane: number;
   /**
-   * `queue_full`: it found no place in the queue; `displaced`: it gave way in the queue to one of a more urgent lane or of a
-   * tenant with fewer; `quarantined`: computing it failed, or the process died of it, twice; `memory`: the machine was short of it; the others: it was in the queue, without a first token or
-   * not complete for too long.
+   * `queue_full`: the queue was full; `displaced`: it was displaced from the queue by a request of a more urgent lane or of a tenant
+   * with fewer; `quarantined`: it failed a step twice or was in flight at two crashes; `memory`: the machine was short of memory;
+   * the others: it missed a deadline for admission, for its first token or for completion.
    */
   readonly reason:
     | "queue_full"
@@ -253,7 +253,7 @@ export interface RefusedRequest {
     | "total_deadline";
 }
 
-/** Engine happenings that metrics count; called synchronously, must not throw. */
+/** Engine events for metrics; called synchronously, must not throw. */
 export interface EngineObserver {
   onStep?(step: StepRecord): void;
   /** A request was admitted from the waiting queue for the first time. */
@@ -261,7 +261,7 @@ export interface EngineObserver {
   onPreemption?(requestId: string): void;
   onFirstToken?(request: RequestName, timeToFirstTokenMs: number): void;
   onInterToken?(request: RequestName, gapMs: number): void;
-  /** A step has checked `draftTokens` guesses at a sequence's next tokens; the first `acceptedTokens` of them came true. */
+  /** A step has verified `draftTokens` draft tokens of a sequence, the first `acceptedTokens` of which were accepted. */
   onDraft?(draftTokens: number, acceptedTokens: number): void;
   onFinished?(request: FinishedRequest): void;
   /**
@@ -270,11 +270,11 @@ export interface EngineObserver {
    */
   onSettled?(request: SettledRequest): void;
   onRefused?(request: RefusedRequest): void;
-  /** The backend failed in a step; those who were in it are tried alone. */
+  /** The backend failed in a step; its requests are retried alone. */
   onStepFailed?(error: OctavoError): void;
-  /** A fault that was asked for has happened. */
+  /** A fault was injected. */
   onFault?(kind: FaultKind): void;
-  /** A grammar was asked for and is there: how long its caller waited, and whether it was known already. */
+  /** A grammar is compiled: how long its caller waited, and whether it was cached. */
   onGrammarCompiled?(seconds: number, cached: boolean): void;
 }
 
@@ -283,14 +283,14 @@ export interface StepRecord {
   readonly startMs: number;
   readonly durationMs: number;
   readonly computeMs: number;
-  /** Of `computeMs`, the part of its prompt tokens. */
+  /** The part of `computeMs` spent on prompt tokens. */
   readonly prefillMs: number;
   readonly numSequences: number;
   readonly prefillTokens: number;
   readonly decodeTokens: number;
-  /** Guessed tokens that the step computed besides, to check them. */
+  /** Draft tokens that the step verified in addition. */
   readonly draftTokens?: number;
-  /** Tokens accepted into outputs in this step, all sequences together. */
+  /** Tokens appended to outputs in this step, over all sequences. */
   readonly generatedTokens?: number;
   readonly blocksUsed: number;
   readonly blocksEvicted: number;
@@ -323,10 +323,10 @@ export interface FinishedRequest {
 /** The running engine: one per artifact. */
 export interface Engine extends AsyncDisposable {
   readonly stats: EngineStats;
-  /** Requests that wait to be admitted for the first time. */
+  /** Requests waiting for their first admission. */
   readonly queueDepth: number;
   readonly evidence: Evidence;
-  /** Undefined unless the engine was made with `enableFaultInjection`. */
+  /** Undefined unless the engine was created with `enableFaultInjection`. */
   readonly faults: FaultControl | undefined;
   readonly maxModelLen: number;
   /**
@@ -340,14 +340,13 @@ export interface Engine extends AsyncDisposable {
     signal?: AbortSignal,
   ): Promise<{ readonly embedding: Float32Array; readonly usage: Usage }>;
   /**
-   * Compiles a constraint off the event loop; each content once as long as it is remembered. Throws `invalid_request`
-   * naming what of it is malformed, not supported or too large, `request_cancelled` on abort. Tenants take turns, and one
-   * whose constraints take long leaves a thread to the others.
+   * Compiles a constraint off the event loop, cached by content. Throws `invalid_request` naming what is malformed, unsupported or
+   * too large, `request_cancelled` on abort. Tenants take turns; one with slow constraints leaves a thread to the others.
    */
   compileGrammar(spec: GrammarSpec, signal?: AbortSignal, tenant?: string): Promise<Grammar>;
   observe(observer: EngineObserver): Disposable;
   /**
-   * Takes no new requests; resolves when all it has, waiting ones included, have ended. Those that have not after
+   * Accepts no new requests; resolves when all requests, waiting ones included, have ended. Those still running after
    * `deadlineMs` milliseconds end with `abort`.
    */
   drain(deadlineMs: number): Promise<void>;

@@ -4,7 +4,7 @@ import { type OptionsOf, type ResolvedOptions, resolveOptions } from "@octavo/pr
 import type { Engine } from "./api.js";
 import type { KvShape } from "./kv-cache/plan-kv-cache.js";
 import type { SpeculationOptions } from "./speculation/speculation.js";
-import { paramOf, schedulingOptions } from "./options/option-rows.js";
+import { paramOf, schedulingOptions } from "./options/scheduling-options.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 
 export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {

@@ -46,11 +46,11 @@ export interface PackedWeights {
   readonly layout: string;
   /** The packed bytes, not to be changed; undefined for a matrix that is more than its bytes (`columnOrder`) or is read in place. */
   bytesOf(matrix: Matrix): Uint8Array | undefined;
-  /** Tells damaged bytes from sound ones, at the speed of memory. Of a matrix that has packed bytes. */
+  /** Detects damaged bytes, at the speed of memory; no defence against forgery. The matrix must have packed bytes. */
   checksumOf(matrix: Matrix): Promise<string>;
   /**
-   * A matrix over packed bytes in a file, shared with every process that maps them; undefined when their checksum is another.
-   * Without a checksum the bytes are taken for sound and only brought into memory, in half of the time.
+   * A matrix over packed bytes in a file, shared with every process that maps them; undefined when their checksum differs.
+   * Without a checksum the bytes are trusted and only read into memory, which takes half as long.
    * Rejects with `artifact_invalid` when the file is too short. `offset` is a multiple of 4096.
    */
   map(form: PackedForm, file: MappedFile, offset: number, checksum?: string): Promise<Matrix | undefined>;
@@ -64,9 +64,9 @@ export interface Backend extends Disposable {
   /** Repacks the sources, stacked along rows (they share a type and `cols`), in parallel. Rejects non-finite weights with `artifact_invalid`. */
   createMatrix(sources: readonly MatrixSource[], options?: MatrixOptions): Promise<Matrix>;
   /**
-   * Packs matrices that were made with `packLater` for about so long, the first ones first, after the steps that were asked for before
-   * and before those that come later. Resolves to how many of them, from the first on, are packed. No product changes. Rejects with
-   * `out_of_memory`, after which the matrices are what they were. Absent where a backend leaves nothing for later.
+   * Packs matrices that were made with `packLater`, in order, for about this long; queued like a step. Resolves to how many of them,
+   * counted from the first, are packed. No product changes. Rejects with `out_of_memory`, which leaves the matrices as they were.
+   * Absent where a backend never defers packing.
    */
   packMore?(matrices: readonly Matrix[], milliseconds: number): Promise<number>;
   createVector(sources: readonly VectorSource[]): Vector;

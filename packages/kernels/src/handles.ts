@@ -27,8 +27,8 @@ export interface Adapter extends Disposable {
   readonly kind: "adapter";
 }
 /**
- * Penalty counts, bias and word lists of one sequence; native code appends the tokens it samples. One row of a step at most
- * may use it, or rows each of which is the next one's draft. A bad word of several tokens bans its last one where the others have just been generated.
+ * Penalty counts, bias and word lists of one sequence; native code appends the tokens it samples. At most one row of a step
+ * may use it, or a run of draft tokens. A bad word of several tokens bans its last token when the others have just been generated.
  */
 export interface SamplerState extends Disposable {
   readonly kind: "sampler-state";

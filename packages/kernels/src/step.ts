@@ -46,9 +46,9 @@ export type OutputRow =
       readonly numLogprobs: number | undefined;
       readonly logprobIds?: Int32Array;
       /**
-       * The row's token is a draft: a guess of what the row before, of the token before, gives. Sampled only where that row
-       * gave just this token; otherwise its result is token -1 and nothing more, and its state is left as it was. Rows of one
-       * such run are sampled in order and may share a state.
+       * The row's token is a draft token: it predicts what the row before, of the token before, samples. The row is sampled only
+       * if that row sampled this very token; otherwise its result is token -1 and nothing more, and its state is unchanged. Rows
+       * of one run of draft tokens are sampled in order and may share a state.
        */
       readonly afterDraft?: boolean;
       /** Also give the digest of the row's raw logits. */
@@ -91,7 +91,7 @@ export interface StepPlan {
 export type RowError = "non_finite_logits" | "no_token_allowed";
 
 export interface RowResult {
-  /** Sampled or scored token; -1 for hidden rows, rows in error and rows after a draft that was not met. */
+  /** Sampled or scored token; -1 for hidden rows, rows in error and rows after a rejected draft token. */
   readonly token: number;
   readonly error?: RowError;
   /** Raw log-probability of `token`, present when logprobs were asked for. */

@@ -50,9 +50,9 @@ export interface MatrixSource {
   readonly rows: number;
   readonly cols: number;
   readonly bytes: TensorBytes;
-  /** Types whose scales are apart, int2 to uint8 and f8_e4m3, table4, only: f32 `[rows, cols / groupSize]`, rounded up. */
+  /** Only for types with separate scales (int2, int3, int4, int8, uint8, f8_e4m3, table4): f32 `[rows, ceil(cols / groupSize)]`. */
   readonly scales?: TensorBytes;
-  /** int2, int3, int4, uint8, table4 only: f32 `[rows, cols / groupSize]`, rounded up. */
+  /** Only for int2, int3, int4, uint8 and table4: f32 `[rows, ceil(cols / groupSize)]`. */
   readonly zeros?: TensorBytes;
   /** int2, int3, int4, int8: a multiple of 32 that divides `cols`; f8_e4m3, uint8, table4: any, the last group may be shorter. */
   readonly groupSize?: number;
@@ -71,14 +71,14 @@ export interface MatrixSource {
 
 export interface MatrixOptions {
   /**
-   * The sources' files stay as they are for as long as the matrix lives. A matrix that the backend can multiply as it lies there is
-   * then not copied; it keeps its files mapped and has no packed bytes. Default: false.
+   * Promises that the sources' files do not change while the matrix lives. A matrix that the backend can multiply in place is then
+   * not copied: it keeps its files mapped and has no packed bytes. Default: false.
    */
   readonly inPlace?: boolean | undefined;
   /**
-   * The sources' files stay as they are until the matrix is packed, which is left to `packMore` where the backend can multiply out of
-   * the files meanwhile. Such a matrix is but checked here, and has packed bytes once it is packed. Not with `inPlace`, which goes
-   * first. Default: false.
+   * Promises that the sources' files do not change until the matrix is packed. Where the backend can multiply out of the files
+   * until then, `createMatrix` only checks the matrix and leaves packing to `packMore`; packed bytes exist once it is done. `inPlace`
+   * takes precedence. Default: false.
    */
   readonly packLater?: boolean | undefined;
 }
@@ -90,12 +90,12 @@ export interface VectorSource {
   readonly name: string;
 }
 
-/** What, beside its bytes, makes a packed matrix. */
+/** What describes a packed matrix, apart from its bytes. */
 export interface PackedForm {
   readonly type: WeightType;
   readonly rows: number;
   readonly cols: number;
-  /** Types whose scales are apart only. */
+  /** Only for types with separate scales. */
   readonly groupSize?: number | undefined;
   readonly hasZeros?: boolean | undefined;
 }

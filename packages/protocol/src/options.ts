@@ -67,10 +67,10 @@ export function inGroup<Rows extends OptionRows>(group: string, rows: Rows): Row
 /** Fills in defaults. Throws `invalid_option` for the first value that its row does not accept; `paramOf` names it in `param`. */
 export function resolveOptions<Rows extends OptionRows>(
   rows: Rows,
-  given: OptionsOf<Rows>,
+  options: OptionsOf<Rows>,
   paramOf: (key: string) => string = (key) => key,
 ): ResolvedOptions<Rows> {
-  const values: Readonly<Record<string, unknown>> = given;
+  const values: Readonly<Record<string, unknown>> = options;
   return Object.fromEntries(
     Object.entries(rows).map(([key, row]) => {
       const value = values[key] ?? row.default;
@@ -84,14 +84,21 @@ export function resolveOptions<Rows extends OptionRows>(
 }
 
 /** The values that belong to `rows`, from an object that may hold others. */
-export function pickOptions<Rows extends OptionRows>(rows: Rows, given: OptionsOf<Rows>): OptionsOf<Rows> {
-  const values: Readonly<Record<string, unknown>> = given;
+export function pickOptions<Rows extends OptionRows>(rows: Rows, options: OptionsOf<Rows>): OptionsOf<Rows> {
+  const values: Readonly<Record<string, unknown>> = options;
   return Object.fromEntries(Object.keys(rows).map((key) => [key, values[key]])) as OptionsOf<Rows>;
 }
 
+type Given<T> = { readonly [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+/** The fields that are not undefined, for callees whose optional fields may not be. */
+export function given<T extends object>(values: T): Given<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<T>;
+}
+
 /** Throws `invalid_option` for a key that is not among the known ones, with the nearest of them. */
-export function checkOptionNames(given: object, known: readonly string[], what: string): void {
-  const stranger = Object.keys(given).find((key) => !known.includes(key));
+export function checkOptionNames(options: object, known: readonly string[], what: string): void {
+  const stranger = Object.keys(options).find((key) => !known.includes(key));
   if (stranger === undefined) return;
   const nearest = known
     .map((name) => ({ name, distance: editDistance(stranger.toLowerCase(), name.toLowerCase()) }))
@@ -110,104 +117,100 @@ export function defaultTextOf({ type, default: value, defaultText }: OptionRow):
 
 /** Of numbers. */
 interface Range {
-  readonly min?: number;
+  readonly min?: number | undefined;
   /** Instead of `min`: itself out. */
-  readonly above?: number;
-  readonly max?: number;
+  readonly above?: number | undefined;
+  readonly max?: number | undefined;
 }
 
-/** Whole numbers; as text also with vLLM's suffixes: "4k" is 4000, "4K" is 4096. */
-function integer(range: Range = {}): OptionType<number> {
-  return numeric(range, {
-    expects: `an integer${rangeText(range, String)}`,
-    isKind: Number.isSafeInteger,
-    read: (text) => {
-      const [, digits, suffix = ""] = /^(-?\d+)([kKmM]?)$/.exec(text) ?? [];
-      return digits === undefined ? Number.NaN : Number(digits) * (countSuffixes[suffix] ?? 1);
-    },
-    show: String,
-  });
+interface Numeric {
+  readonly noun: string;
+  readonly isKind: (value: unknown) => boolean;
+  readonly read: (written: string) => number;
+  readonly show: (value: number) => string;
+  /** Where a row does not say. */
+  readonly range?: Range;
+}
+
+type NumericType = (range?: Range) => OptionType<number>;
+
+function numeric({ noun, isKind, read, show, range: usual = {} }: Numeric): NumericType {
+  return ({ min = usual.min, above, max = usual.max } = {}) => {
+    const expects = `${noun}${rangeText({ min, above, max }, show)}`;
+    const accepts = (value: unknown): boolean =>
+      isKind(value) &&
+      Number(value) >= (min ?? Number.NEGATIVE_INFINITY) &&
+      Number(value) > (above ?? Number.NEGATIVE_INFINITY) &&
+      Number(value) <= (max ?? Number.POSITIVE_INFINITY);
+    const parse = (written: string): number => {
+      const value = read(written.trim());
+      return accepts(value) ? value : refuse(expects, written);
+    };
+    return { expects, accepts, parse, show };
+  };
 }
 
 const countSuffixes: Readonly<Record<string, number>> = { k: 1000, K: 1024, m: 1_000_000, M: 2 ** 20 };
 
-/** Finite numbers. */
-function number(range: Range = {}): OptionType<number> {
-  return numeric(range, {
-    expects: `a number${rangeText(range, String)}`,
-    isKind: Number.isFinite,
-    read: (text) => (text === "" ? Number.NaN : Number(text)),
-    show: String,
-  });
-}
+/** Whole numbers; as text also with vLLM's suffixes: "4k" is 4000, "4K" is 4096. */
+const integer = numeric({
+  noun: "an integer",
+  isKind: Number.isSafeInteger,
+  read: (written) => {
+    const [, digits, suffix = ""] = /^(-?\d+)([kKmM]?)$/.exec(written) ?? [];
+    return digits === undefined ? Number.NaN : Number(digits) * (countSuffixes[suffix] ?? 1);
+  },
+  show: String,
+});
+
+const number = numeric({
+  noun: "a number",
+  isKind: Number.isFinite,
+  read: (written) => (written === "" ? Number.NaN : Number(written)),
+  show: String,
+});
 
 /** Bytes; as text "4GiB", "512MiB", "2g" or plain bytes. Units are powers of 1024. */
-function bytes(range: Range = { min: 0 }): OptionType<number> {
-  return numeric(range, {
-    expects: `a size in bytes, as text such as 4GiB or 512MiB,${rangeText(range, formatBinaryBytes)}`.replace(
-      /,$/,
-      "",
-    ),
-    isKind: Number.isFinite,
-    read: (text) => {
-      const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text) ?? [];
-      return Math.floor(Number(amount) * 1024 ** " kmgt".indexOf(unit.toLowerCase() || " "));
-    },
-    show: formatBinaryBytes,
-  });
-}
+const bytes = numeric({
+  noun: "a size in bytes, or as text such as 4GiB or 512MiB,",
+  isKind: Number.isFinite,
+  read: (written) => {
+    const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(written) ?? [];
+    return Math.floor(Number(amount) * 1024 ** " kmgt".indexOf(unit.toLowerCase() || " "));
+  },
+  show: formatBinaryBytes,
+  range: { min: 0 },
+});
 
-/** Milliseconds that a timer can wait; as text in seconds. */
-function seconds(range: Range = { min: 0 }): OptionType<number> {
-  const bounded: Range = { max: 2 ** 31 - 1, ...range };
-  return numeric(bounded, {
-    expects: `a time${rangeText(bounded, inSeconds)}`,
-    isKind: Number.isSafeInteger,
-    read: (text) => (text === "" ? Number.NaN : Math.round(Number(text) * 1000)),
-    show: inSeconds,
-  });
-}
-
-function inSeconds(milliseconds: number): string {
-  return `${milliseconds / 1000} s`;
-}
-
-interface Numeric {
-  readonly expects: string;
-  readonly isKind: (value: unknown) => boolean;
-  readonly read: (text: string) => number;
-  readonly show: (value: number) => string;
-}
-
-function numeric(range: Range, { isKind, read, ...rest }: Numeric): OptionType<number> {
-  const { min = range.above ?? Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = range;
-  const accepts = (value: unknown): boolean =>
-    isKind(value) && Number(value) >= min && Number(value) <= max && value !== range.above;
-  return {
-    ...rest,
-    accepts,
-    parse(text) {
-      const value = read(text.trim());
-      return accepts(value) ? value : refuse(rest.expects, text);
-    },
-  };
-}
+/** Milliseconds that a timer can wait, rounded down to whole days; as text in seconds. */
+const seconds = numeric({
+  noun: "a time",
+  isKind: Number.isSafeInteger,
+  read: (written) => (written === "" ? Number.NaN : Math.round(Number(written) * 1000)),
+  show: (value) => `${value / 1000} s`,
+  range: { min: 0, max: 24 * 86_400_000 },
+});
 
 function rangeText({ min, above, max }: Range, show: (value: number) => string): string {
-  const low = above === undefined ? min : above;
-  const isOpen = max === undefined || max >= Number.MAX_SAFE_INTEGER;
-  if (low === undefined) return isOpen ? "" : ` of at most ${show(max)}`;
-  if (above !== undefined) return ` above ${show(low)}${isOpen ? "" : ` and at most ${show(max)}`}`;
-  return isOpen ? ` of at least ${show(low)}` : ` from ${show(low)} to ${show(max)}`;
+  if (above !== undefined)
+    return ` above ${show(above)}${max === undefined ? "" : ` and at most ${show(max)}`}`;
+  if (min !== undefined && max !== undefined) return ` from ${show(min)} to ${show(max)}`;
+  if (max !== undefined) return ` of at most ${show(max)}`;
+  return min === undefined ? "" : ` of at least ${show(min)}`;
 }
 
-function text(): OptionType<string> {
+function plainText(): OptionType<string> {
   return {
     expects: "text",
     accepts: (value) => typeof value === "string",
-    parse: (given) => given,
+    parse: (written) => written,
     show: (value) => value,
   };
+}
+
+function nonEmpty(): OptionType<string> {
+  const accepts = (value: unknown): boolean => typeof value === "string" && value !== "";
+  return { ...plainText(), expects: "text that is not empty", accepts };
 }
 
 function choice<const Name extends string>(names: readonly Name[]): OptionType<Name> {
@@ -216,7 +219,7 @@ function choice<const Name extends string>(names: readonly Name[]): OptionType<N
     expects,
     choices: names,
     accepts: (value) => names.some((name) => name === value),
-    parse: (given) => names.find((name) => name === given) ?? refuse(expects, given),
+    parse: (written) => names.find((name) => name === written) ?? refuse(expects, written),
     show: (value) => value,
   };
 }
@@ -225,7 +228,7 @@ function toggle(): OptionType<boolean> {
   return {
     expects: "true or false",
     accepts: (value) => typeof value === "boolean",
-    parse: (given) => ["1", "true"].includes(given.trim().toLowerCase()),
+    parse: (written) => ["1", "true"].includes(written.trim().toLowerCase()),
     show: (value) => (value ? "on" : "off"),
   };
 }
@@ -238,7 +241,7 @@ function list<T>(item: OptionType<T>): OptionType<readonly T[]> {
     isList: true,
     ...(item.choices !== undefined && { choices: item.choices }),
     accepts: (value) => Array.isArray(value) && value.every((each) => item.accepts(each)),
-    parse: (given, earlier) => [...(earlier ?? []), item.parse(given, undefined)],
+    parse: (written, earlier) => [...(earlier ?? []), item.parse(written, undefined)],
     show: (values) => values.map((value) => item.show(value)).join(" "),
   };
 }
@@ -250,10 +253,13 @@ function pairs<T>(item: OptionType<T>): OptionType<Readonly<Record<string, T>>> 
     isList: true,
     accepts: (value) =>
       typeof value === "object" && value !== null && Object.values(value).every((each) => item.accepts(each)),
-    parse(given, earlier) {
-      const at = given.indexOf("=");
-      if (at <= 0) return refuse("NAME=VALUE", given);
-      return { ...earlier, [given.slice(0, at).trim()]: item.parse(given.slice(at + 1).trim(), undefined) };
+    parse(written, earlier) {
+      const at = written.indexOf("=");
+      if (at <= 0) return refuse("NAME=VALUE", written);
+      return {
+        ...earlier,
+        [written.slice(0, at).trim()]: item.parse(written.slice(at + 1).trim(), undefined),
+      };
     },
     show: (values) =>
       Object.entries(values)
@@ -263,7 +269,18 @@ function pairs<T>(item: OptionType<T>): OptionType<Readonly<Record<string, T>>> 
 }
 
 /** The kinds of values. */
-export const valueType = { integer, number, bytes, seconds, text, choice, toggle, list, pairs };
+export const valueType = {
+  integer,
+  number,
+  bytes,
+  seconds,
+  text: plainText,
+  nonEmpty,
+  choice,
+  toggle,
+  list,
+  pairs,
+};
 
 export interface RowWithDefault<T> extends OptionRow<T> {
   readonly default: T;
@@ -273,7 +290,7 @@ export interface RequiredRow<T> extends OptionRow<T> {
   readonly isRequired: true;
 }
 
-type Row<T, Details> = Details extends { readonly default: unknown }
+type RowOf<T, Details> = Details extends { readonly default: unknown }
   ? RowWithDefault<T>
   : Details extends { readonly isRequired: true }
     ? RequiredRow<T>
@@ -284,23 +301,17 @@ type RowMaker<T, More = unknown> = <const Details extends RowDetails<T> & More>(
   flag: string | undefined,
   help: string,
   details?: Details,
-) => Row<T, Details>;
+) => RowOf<T, Details>;
 
 function rowsOf<T>(type: OptionType<T>): RowMaker<T> {
   return <Details extends RowDetails<T>>(flag: string | undefined, help: string, details?: Details) =>
-    ({ type, flag, help, ...details }) as Row<T, Details>;
+    ({ type, flag, help, ...details }) as RowOf<T, Details>;
 }
 
-function numericRows(typeOf: (range?: Range) => OptionType<number>): RowMaker<number, Range> {
-  return <Details extends RowDetails<number> & Range>(
-    flag: string | undefined,
-    help: string,
-    details?: Details,
-  ) => {
+function numericRows(typeOf: NumericType): RowMaker<number, Range> {
+  return (flag, help, details) => {
     const { min, above, max, ...rest }: RowDetails<number> & Range = details ?? {};
-    const range = Object.entries({ min, above, max }).filter(([, value]) => value !== undefined);
-    const type = typeOf(range.length === 0 ? undefined : Object.fromEntries(range));
-    return { type, flag, help, ...rest } as Row<number, Details>;
+    return { type: typeOf({ min, above, max }), flag, help, ...rest } as RowOf<number, typeof details & {}>;
   };
 }
 
@@ -311,8 +322,8 @@ export const option = {
   bytes: numericRows(bytes),
   /** Given in seconds, kept in milliseconds. */
   seconds: numericRows(seconds),
-  text: rowsOf(text()),
-  texts: rowsOf(list(text())),
+  text: rowsOf(plainText()),
+  texts: rowsOf(list(plainText())),
   /** Off until its flag is given; with `--[no-]` or `turnsOff` on until then. */
   toggle: (flag: string, help: string, details: RowDetails<boolean> = {}): RowWithDefault<boolean> => {
     const isOn = details.turnsOff === true || flag.startsWith("--[no-]");
@@ -323,31 +334,31 @@ export const option = {
     flag: string,
     help: string,
     details?: Details,
-  ): Row<Name, Details> => rowsOf(choice(names))(flag, help, details),
+  ): RowOf<Name, Details> => rowsOf(choice(names))(flag, help, details),
   choices: <const Name extends string, const Details extends RowDetails<readonly NoInfer<Name>[]>>(
     names: readonly Name[],
     flag: string,
     help: string,
     details?: Details,
-  ): Row<readonly Name[], Details> => rowsOf(list(choice(names)))(flag, help, details),
+  ): RowOf<readonly Name[], Details> => rowsOf(list(choice(names)))(flag, help, details),
   /** Of any other type. */
   of: <T, const Details extends RowDetails<NoInfer<T>>>(
     type: OptionType<T>,
     flag: string | undefined,
     help: string,
     details?: Details,
-  ): Row<T, Details> => rowsOf(type)(flag, help, details),
+  ): RowOf<T, Details> => rowsOf(type)(flag, help, details),
 };
 
 /** Reads a JSON object that a flag holds. */
-export function parseJsonObject(given: string): Readonly<Record<string, unknown>> {
+export function parseJsonObject(written: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(given);
+    const value: unknown = JSON.parse(written);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
   } catch {
     // Refused below, as other JSON is.
   }
-  return refuse("a JSON object", given);
+  return refuse("a JSON object", written);
 }
 
 /** Bytes with the largest binary unit that leaves at least 1, three digits at most. */
@@ -361,8 +372,8 @@ export function formatBinaryBytes(value: number): string {
   return `${Number(amount.toPrecision(amount >= 1000 ? 4 : 3))} ${units[0]}`;
 }
 
-function refuse(expects: string, given: string): never {
-  throw new OctavoError("invalid_option", `expected ${expects}, not ${shown(given)}`);
+function refuse(expects: string, written: string): never {
+  throw new OctavoError("invalid_option", `expected ${expects}, not ${shown(written)}`);
 }
 
 function shown(value: unknown): string {

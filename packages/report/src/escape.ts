@@ -6,12 +6,17 @@
 const invisible =
   /(?!(?<=(?!\p{Script=Latin})[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}])[\u200c\u200d](?=[\p{L}\p{M}\p{Extended_Pictographic}]))(?!(?<=\p{Emoji})[\ufe0e\ufe0f])[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Text for HTML and SVG, content and attributes alike. Markup is escaped; what would be obeyed unseen becomes visible. */
-export function escapeHtml(text: string): string {
+/** Text in which control and invisible characters show: for any format. Tabs and line ends stay. */
+export function visibleText(text: string): string {
   return text
-    .replaceAll(/\p{Cs}/gu, "\ufffd")
+    .replaceAll(/\p{Cs}|[\ufffe\uffff]/gu, "\ufffd")
     .replaceAll(/(?![\t\n\r])\p{Cc}/gu, "\u2426")
-    .replaceAll(invisible, (character) => `\u27e8U+${hex(character)}\u27e9`)
+    .replaceAll(invisible, (character) => `\u27e8U+${hex(character)}\u27e9`);
+}
+
+/** Text for HTML, SVG and XML, content and attributes alike: markup is escaped, and {@link visibleText}. */
+export function escapeHtml(text: string): string {
+  return visibleText(text)
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")

@@ -22,12 +22,6 @@ const replicaName: OptionType<string> = {
   accepts: (value) => value === "" || tagOf(value) !== undefined,
 };
 
-const nonEmptyText: OptionType<string> = {
-  ...valueType.text(),
-  expects: "text that is not empty",
-  accepts: (value) => typeof value === "string" && value !== "",
-};
-
 /** What is written as a number is one. */
 const attributeValue: OptionType<string | number> = {
   ...valueType.text(),
@@ -47,7 +41,6 @@ const anyNumber: OptionType<number> = {
 export const serverOptions = {
   ...inGroup("Server", {
     host: option.text("--host <address>", "address to listen on", { default: "127.0.0.1" }),
-    /** 0 takes any free port. */
     port: option.integer("--port <port>", "port to listen on; 0 takes a free one", {
       min: 0,
       max: 65_535,
@@ -55,7 +48,7 @@ export const serverOptions = {
     }),
     /** Empty: no key is asked for. Any of them opens `/v1/*`, `/tokenize` and `/detokenize`. */
     apiKeys: option.of(
-      valueType.list(nonEmptyText),
+      valueType.list(valueType.nonEmpty()),
       "--api-key <key>",
       "key that requests must carry; may be given several times",
       {
@@ -73,33 +66,43 @@ export const serverOptions = {
     ),
     /** Names that requests may use; responses carry the first. Empty: the model's own name. */
     servedModelNames: option.of(
-      valueType.list(nonEmptyText),
+      valueType.list(valueType.nonEmpty()),
       "--served-model-name <name...>",
       "names that requests may use",
       { default: [], defaultText: "the model's own" },
     ),
-    /** Largest request body. */
     maxBodyBytes: option.bytes("--max-body-size <size>", "largest request body", {
       min: 1024,
       max: 2 ** 31 - 1,
       default: 32 * 2 ** 20,
     }),
-    /** All headers of a request together. */
-    maxHeaderBytes: option.bytes(undefined, "", { min: 1024, max: 2 ** 24, default: 32 * 1024 }),
-    /** For the headers to arrive. */
-    headersTimeoutMs: option.seconds(undefined, "", { min: 1, default: 15_000 }),
-    /** For the body to arrive, from its first read. */
-    bodyTimeoutMs: option.seconds(undefined, "", { min: 1, default: 60_000 }),
-    /** A client that reads nothing of its answer for so long is cut off; 0 is off. */
-    stallTimeoutMs: option.seconds(undefined, "", { default: 60_000 }),
-    keepAliveTimeoutMs: option.seconds(undefined, "", { default: 65_000 }),
-    /** 0 is no limit. */
-    maxConnections: option.integer(undefined, "", { min: 0, max: 2 ** 31 - 1, default: 8192 }),
-    /** How long `drain` lets running requests go on. */
+    maxHeaderBytes: option.bytes(undefined, "all headers of a request together", {
+      min: 1024,
+      max: 2 ** 24,
+      default: 32 * 1024,
+    }),
+    headersTimeoutMs: option.seconds(undefined, "time for the headers to arrive", {
+      min: 1,
+      default: 15_000,
+    }),
+    bodyTimeoutMs: option.seconds(undefined, "time for the body to arrive, from its first read", {
+      min: 1,
+      default: 60_000,
+    }),
+    stallTimeoutMs: option.seconds(undefined, "cut off clients that read nothing for this long; 0 is off", {
+      default: 60_000,
+    }),
+    keepAliveTimeoutMs: option.seconds(undefined, "close idle connections after this time", {
+      default: 65_000,
+    }),
+    maxConnections: option.integer(undefined, "open connections; 0 is no limit", {
+      min: 0,
+      max: 2 ** 31 - 1,
+      default: 8192,
+    }),
     drainTimeoutMs: option.seconds("--drain-timeout <seconds>", "time for running requests after SIGTERM", {
       default: 30_000,
     }),
-    /** Browser origins to answer, or `*`; empty sends no CORS headers. */
     corsOrigins: option.texts("--allowed-origins <origin...>", "browser origins to answer, or *", {
       default: [],
       defaultText: "none",
@@ -110,19 +113,17 @@ export const serverOptions = {
       "least severe lines to log",
       { default: "info" },
     ),
-    /** One line per finished request. */
     accessLog: option.toggle("--disable-access-log", "log no line per request", {
       turnsOff: true,
       default: true,
     }),
-    /** Also expose metric names that vLLM has dropped but dashboards still use. */
     enableLegacyMetricNames: option.toggle(
       "--enable-legacy-metric-names",
       "also expose metric names that vLLM has dropped",
-      { default: false },
     ),
-    /** Labels of `vllm:cache_config_info`. */
-    cacheConfig: option.of(valueType.pairs(valueType.text()), undefined, "", { default: {} }),
+    cacheConfig: option.of(valueType.pairs(valueType.text()), undefined, "labels of vllm:cache_config_info", {
+      default: {},
+    }),
   }),
   ...inGroup("Requests", {
     /** For a request as a whole, generation included; 0 is off. */
@@ -146,7 +147,6 @@ export const serverOptions = {
     trustRequestChatTemplate: option.toggle(
       "--trust-request-chat-template",
       "let requests bring their own chat template",
-      { default: false },
     ),
     /** `string` joins text parts into one string; `openai` gives templates the list of parts. */
     chatTemplateContentFormat: option.choice(
@@ -155,15 +155,12 @@ export const serverOptions = {
       "how message parts reach the chat template",
       { default: "auto" },
     ),
-    /** Role of generated chat messages. */
     responseRole: option.text("--response-role <role>", "role of generated messages", {
       default: "assistant",
     }),
-    /** Leave tools out of the prompt when `tool_choice` is `none`. */
     excludeToolsWhenToolChoiceNone: option.toggle(
       "--exclude-tools-when-tool-choice-none",
       "leave tools out of the prompt when tool_choice is none",
-      { default: false },
     ),
     /** How tool calls are read from answers: vLLM's parser name, `auto` (by the chat template) or `none`. */
     toolCallParser: option.text("--tool-call-parser <name>", "format of the model's tool calls", {
@@ -175,7 +172,6 @@ export const serverOptions = {
       default: "auto",
       defaultText: "auto, by the chat template; none leaves it in the text",
     }),
-    /** Send usage in every stream, asked for or not. */
     enableForceIncludeUsage: option.toggle("--enable-force-include-usage", "send usage in every stream"),
     /** Largest `logprobs`/`top_logprobs`; -1 is the vocabulary. */
     maxLogprobs: option.integer("--max-logprobs <n>", "most alternatives a request may ask for; -1 for all", {
@@ -192,7 +188,6 @@ export const serverOptions = {
   /** Let requests make the engine evict, preempt, wait and be slow; the model must have been loaded for it. */
   enableFaultInjection: schedulingOptions.enableFaultInjection,
   ...inGroup("LoRA", {
-    /** Let requests load adapters from the server's disk or the hub, and unload them. */
     allowRuntimeLoraUpdating: option.toggle(
       "--allow-runtime-lora-updating",
       "let requests load adapters from this machine's disk or the hub, and unload them",
@@ -204,8 +199,11 @@ export const serverOptions = {
     tenants: option.of(tenantsFile, "--tenants <file>", "JSON file of tenants, lanes and keys", {
       default: defaultTenantSettings,
     }),
-    /** Tenants that metrics have labels for; later ones are counted together. Each may have 32 features. */
-    maxMeteredTenants: option.integer(undefined, "", { min: 0, max: 10_000, default: 100 }),
+    maxMeteredTenants: option.integer(
+      undefined,
+      "tenants with metric labels of their own; each may have 32 features",
+      { min: 0, max: 10_000, default: 100 },
+    ),
   }),
   ...inGroup("Traces", {
     /** Where spans go: OTLP over HTTP; a base address or that of its traces. Empty: nowhere. */
@@ -224,7 +222,6 @@ export const serverOptions = {
       min: 1000,
       default: 60_000,
     }),
-    /** Headers of everything sent to a collector. */
     otlpHeaders: option.of(
       valueType.pairs(valueType.text()),
       "--otlp-headers <name=value...>",
@@ -244,7 +241,6 @@ export const serverOptions = {
       "attributes of every span, e.g. ray.serve.deployment_name=llama cluster.replica_count=4",
       { default: {} },
     ),
-    /** Share of the traces that begin here which are kept, 0 to 1. */
     traceSampleRatio: option.number(
       "--trace-sample-ratio <share>",
       "share of the traces begun here that is kept",
@@ -252,16 +248,13 @@ export const serverOptions = {
     ),
   }),
   ...inGroup("Alerts", {
-    /** Watch latencies, the cache and the tenants, and alert. */
     enableDetectors: option.toggle("--no-detectors", "do not watch latencies, cache and tenants", {
       turnsOff: true,
       default: true,
     }),
-    /** Alert also when plain ratios and levels are crossed, beside the sequential tests. */
     enableRuleAlerts: option.toggle(
       "--enable-rule-alerts",
       "alert on plain ratios too, beside the sequential tests",
-      { default: false },
     ),
     /** By name; those left out keep their defaults. */
     detectorThresholds: option.of(
@@ -270,7 +263,6 @@ export const serverOptions = {
       "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
       { default: {} },
     ),
-    /** Where alerts are posted; empty: nowhere. */
     alertWebhook: option.text(
       "--alert-webhook <url>",
       "post alerts there, in the form of Alertmanager's webhook",

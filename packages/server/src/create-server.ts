@@ -32,13 +32,13 @@ export interface CreateServerOptions {
   readonly config?: Partial<ServerConfig>;
   /** Default: JSON lines on standard output at `config.logLevel`. */
   readonly logger?: Logger;
-  /** Takers of spans beside `config.otlpEndpoint`; the server closes them. */
+  /** Span sinks in addition to `config.otlpEndpoint`; the server closes them. */
   readonly spanSinks?: readonly SpanSink[];
-  /** Takes a record of what each request cost; flushed when the server closes. */
+  /** Gets a cost record of each request; flushed when the server closes. */
   readonly meteringLog?: MeteringLog;
 }
 
-/** OpenAI-compatible HTTP over one language model. The model stays its creator's to dispose. */
+/** OpenAI-compatible HTTP over one language model, which the caller disposes. */
 export interface OctavoServer extends AsyncDisposable {
   readonly config: ServerConfig;
   /** Throws `invalid_option` when the address cannot be used. */
@@ -52,10 +52,10 @@ export interface OctavoServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** For the last spans and counts to be delivered when the server closes. */
+/** Time to deliver the last spans and metrics when the server closes. */
 const lastSpansMs = 3000;
 
-/** And for the last alerts. */
+/** Time to deliver the last alerts when the server closes. */
 const lastAlertsMs = 2000;
 
 /** Wires a model, its metrics and the endpoints into a server that is not listening yet. */
@@ -146,7 +146,7 @@ export function createServer({
   return server;
 }
 
-/** Nobody should find out from their latencies that this is on. */
+/** Checks that the model accepts faults, and warns that they are enabled. */
 function allowFaults(model: LanguageModel, log: Logger): void {
   if (model.engine.faults === undefined) {
     const message = "enableFaultInjection: the model was loaded without enableFaultInjection";
@@ -157,7 +157,7 @@ function allowFaults(model: LanguageModel, log: Logger): void {
   );
 }
 
-/** An adapter under a name of the model's own could never be asked for. */
+/** Throws for an adapter with a name of the model itself: it could never be requested. */
 function checkAdapterNames(model: LanguageModel, config: ServerConfig): void {
   const names = servedNames(model, config);
   const taken = model.adapters?.list().find(({ name }) => names.includes(name));

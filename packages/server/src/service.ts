@@ -25,15 +25,16 @@ import type { Registry } from "./metrics/registry.js";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";
 import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
+import { invalidField, unsupportedField } from "./generation/refusal.js";
 
-/** What a request is answered by: the model, or one of its adapters. */
+/** The model, or one of its adapters. */
 export interface ServedModel {
   /** As answers carry it. */
   readonly name: string;
   readonly adapter: LoadedAdapter | undefined;
 }
 
-/** What a request's body says of its tenant and of its time. */
+/** Body fields that decide the tenant and the deadlines. */
 export interface TermsFields {
   readonly user?: string | null | undefined;
   readonly octavo?:
@@ -46,14 +47,14 @@ export interface TermsFields {
     | undefined;
 }
 
-/** What the engine is told of a request beside its work. */
+/** Who an engine request is for, and its deadlines. */
 export interface RequestTerms {
   readonly owner: RequestAccount;
   readonly account: Account;
   readonly deadlines: Deadlines;
 }
 
-/** Names that a message lists. */
+/** Most names listed in an error message. */
 const mostListed = 20;
 
 /** What every handler works with: one model, its names, and the server's settings. */
@@ -67,9 +68,9 @@ export class Service {
   /** Changes whenever answers could: artifact, its configuration, Octavo's version. */
   readonly fingerprint: string;
   readonly tokenTexts: TokenTexts;
-  /** How answers are read: tool calls and reasoning. */
+  /** The output formats of tool calls and reasoning. */
   readonly formats: OutputFormats;
-  /** Responses of `/v1/responses` that can be asked for again. */
+  /** Stored responses of `/v1/responses`. */
   readonly responses = new ResponseStore();
   readonly startedAtSeconds = nowSeconds();
   readonly #tenants: TenantResolver;
@@ -113,7 +114,7 @@ export class Service {
     return request;
   }
 
-  /** The adapters that are served beside the model. */
+  /** The loaded adapters. */
   get adapters(): readonly LoadedAdapter[] {
     return this.model.adapters?.list() ?? [];
   }
@@ -131,16 +132,18 @@ export class Service {
     throw new OctavoError("model_not_found", message, { param: "model" });
   }
 
-  /** Throws `invalid_request` when ids reach outside the vocabulary. */
+  /** Throws `invalid_request` for ids outside the vocabulary. */
   checkTokens(tokens: Int32Array, param: string): void {
     const { vocabSize } = this.model.tokenizer;
     const bad = tokens.findIndex((token) => token < 0 || token >= vocabSize);
     if (bad < 0) return;
-    const message = `${param}[${bad}]: token id ${tokens[bad]} is outside the vocabulary of ${vocabSize} tokens`;
-    throw new OctavoError("invalid_request", message, { param: `${param}[${bad}]` });
+    throw invalidField(
+      `${param}[${bad}]`,
+      `token id ${tokens[bad]} is outside the vocabulary of ${vocabSize} tokens`,
+    );
   }
 
-  /** Whom the engine's requests are accounted to, and when they are due. */
+  /** The tenant that engine requests are charged to, and their deadlines. */
   termsOf(owner: RequestAccount, request: TermsFields): RequestTerms {
     owner.user = request.user ?? undefined;
     const account = owner.charged;
@@ -158,14 +161,15 @@ export class Service {
     };
   }
 
-  /** The faults that a request brings; throws `unsupported_parameter` unless the server takes some. */
+  /** The faults that a request injects; throws `unsupported_parameter` if the server does not allow them. */
   faultsOf(octavo: OctavoFields | null | undefined): { readonly faults?: RequestFaults } {
     const faults = octavo?.faults;
     if (faults === undefined || faults === null) return {};
     if (!this.config.enableFaultInjection) {
-      const message =
-        "octavo.faults: this server takes no faults; its operator can start it with --enable-fault-injection";
-      throw new OctavoError("unsupported_parameter", message, { param: "octavo.faults" });
+      throw unsupportedField(
+        "octavo.faults",
+        "this server takes no faults; its operator can start it with --enable-fault-injection",
+      );
     }
     const listed = (at: number | readonly number[] | null | undefined): readonly number[] =>
       typeof at === "number" ? [at] : (at ?? []);
@@ -181,8 +185,10 @@ export class Service {
     if (this.config.schedulingPolicy === "priority" || !priority) return;
     const policy =
       this.config.schedulingPolicy === "fair" ? "fairly between tenants" : "first-come first-served";
-    const message = `priority: this server schedules ${policy}; start it with --scheduling-policy priority`;
-    throw new OctavoError("invalid_request", message, { param: "priority" });
+    throw invalidField(
+      "priority",
+      `this server schedules ${policy}; start it with --scheduling-policy priority`,
+    );
   }
 
   /** Whether a stream ends with a usage chunk: asked for, or forced by the operator. */
@@ -191,7 +197,7 @@ export class Service {
   }
 }
 
-/** The shorter of the operator's bound, 0 for none, and the request's. */
+/** The shorter of the operator's limit, 0 for none, and the request's. */
 function soonest(configuredMs: number, wantedMs: number | null | undefined): number | undefined {
   const bounds = [configuredMs, wantedMs ?? 0].filter((ms) => ms > 0);
   return bounds.length === 0 ? undefined : Math.min(...bounds);

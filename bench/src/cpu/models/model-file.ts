@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { encodeGgufHeader } from "@octavo/artifacts/testing/write-gguf";
+import { encodeTestHeader } from "@octavo/artifacts/testing/write-gguf";
 import { type GgufValue } from "@octavo/artifacts/gguf/write-header";
 import { randomTensor } from "./random-blocks.js";
 import { type FileType, fileTypeId } from "./quantisation-mix.js";
@@ -67,7 +67,7 @@ function writeModel(path: string, shape: BenchShape, type: FileType, tensors: re
   const fresh = `${path}.${process.pid}.new`;
   const file = openSync(fresh, "w");
   try {
-    writeSync(file, encodeGgufHeader({ metadata: metadataOf(shape, type), tensors, alignment: ALIGNMENT }));
+    writeSync(file, encodeTestHeader({ metadata: metadataOf(shape, type), tensors, alignment: ALIGNMENT }));
     for (const tensor of tensors) {
       for (const chunk of randomTensor(tensor)) writeSync(file, chunk);
       const padding = -tensor.byteLength & (ALIGNMENT - 1);

@@ -4,11 +4,11 @@ import { z } from "zod";
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { parseForm, readJsonFile } from "@octavo/text/files/bounded-json";
 
-export const adapterConfigName = "adapter_config.json";
+const adapterConfigName = "adapter_config.json";
 
 const maxConfigBytes = 4 * 1024 * 1024;
 
-/** What of adapter_config.json decides anything (peft's LoraConfig, src/peft/tuners/lora/config.py). */
+/** The fields of adapter_config.json that are read (peft's LoraConfig, src/peft/tuners/lora/config.py). */
 const configSchema = z.object({
   peft_type: z.string(),
   r: z.int().min(1),
@@ -18,7 +18,7 @@ const configSchema = z.object({
   bias: z.string().nullish(),
 });
 
-/** Fields that change what an adapter computes in ways that are not done here, and what they mean. */
+/** Fields that ask for unsupported computations, and what they mean. */
 const refusedFields: Readonly<Record<string, string>> = {
   use_dora: "DoRA's magnitudes",
   use_qalora: "QA-LoRA's pooled inputs",
@@ -37,7 +37,7 @@ const refusedFields: Readonly<Record<string, string>> = {
 };
 
 /** How the additions of an adapter's modules are scaled. */
-export class AdapterScales {
+class AdapterScales {
   readonly #alpha: number;
   readonly #isRankStabilised: boolean;
   /** In order. */
@@ -122,7 +122,7 @@ function literalPattern(path: string, pattern: string): string {
   );
 }
 
-/** Where a pickle lies instead of safetensors, to be told apart from nothing at all. */
+/** Pickled weights, refused by a message of their own. */
 export function noAdapterWeights(folder: string, hasPickle: boolean): OctavoError {
   if (!hasPickle) return artifactInvalid(folder, "holds no adapter_model.safetensors");
   return artifactUnsupported(

@@ -6,7 +6,7 @@ import type { StoredTensor, TensorInfo } from "../checkpoint/checkpoint.js";
 import { plainTensor, readSafetensorsHeader } from "../safetensors/safetensors-file.js";
 import { noAdapterWeights, readAdapterConfig } from "./adapter-config.js";
 
-export const adapterWeightsName = "adapter_model.safetensors";
+const adapterWeightsName = "adapter_model.safetensors";
 
 /** What an adapter adds to one module. */
 export interface AdapterModule {

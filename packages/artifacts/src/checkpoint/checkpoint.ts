@@ -17,7 +17,7 @@ export interface TensorInfo {
   readonly step?: VectorStep;
 }
 
-/** Every so many elements of a vector that holds several, one in turn with the other. */
+/** A strided view of a vector that interleaves several. */
 export interface VectorStep {
   readonly first: number;
   readonly every: number;

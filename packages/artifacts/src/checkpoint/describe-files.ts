@@ -46,7 +46,7 @@ export function describeFiles(path: string): ModelDescription {
   return { source: { kind: "config", path, json: readJsonFile(path, maxConfigBytes) }, tensors: undefined };
 }
 
-/** A GGUF file that may end behind its header. */
+/** A GGUF file that may be cut off after its header. */
 export function describeGgufHeader(path: string): ModelDescription {
   const { metadata, tensors } = readGgufHeader(path, { withoutData: true });
   const isSplit = ((metadata.get("split.count") as number | undefined) ?? 1) > 1;

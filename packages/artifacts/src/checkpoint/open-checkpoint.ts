@@ -48,7 +48,7 @@ async function openFolder(
     const gguf = chooseGguf(folder, files);
     if (gguf !== undefined) return openGguf(join(folder, gguf), name);
   }
-  // Their configs and quantisation schemes are a good part of all modules, of which a GGUF file needs none.
+  // Imported late: GGUF files need neither config.json's schemas nor quantization schemes.
   const { openSafetensors } = await import("../safetensors/safetensors-checkpoint.js");
   return openSafetensors(folder, files, name, quantization);
 }

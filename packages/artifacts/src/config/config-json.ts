@@ -9,7 +9,7 @@ import { checkModelConfig, usablePositions } from "./model-sizes.js";
 import { readRopeScaling } from "./rope-config.js";
 
 /**
- * A model's config.json. `dtype` is left to the tensors, which cannot disagree with themselves.
+ * A model's config.json. The dtype comes from the tensors, not from the file's `dtype`.
  * @throws OctavoError `artifact_invalid` or `artifact_unsupported`
  */
 export function readConfigJson(path: string, json: unknown, dtype: ModelConfig["dtype"]): ModelConfig {

@@ -13,7 +13,7 @@ const schema = z.looseObject({
   eos_token_id: z.union([z.number().int(), z.array(z.number().int()).max(1024)]).nullish(),
 });
 
-export interface GenerationConfig {
+interface GenerationConfig {
   readonly defaults: GenerationDefaults;
   readonly eosTokenIds: readonly number[];
 }

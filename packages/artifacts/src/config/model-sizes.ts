@@ -7,7 +7,7 @@ export function positive(path: string, field: string, value: number): number {
   throw artifactInvalid(path, `has ${field} ${value}; a positive number is needed`);
 }
 
-/** Far above any published model; a file that claims more is lying or broken. */
+/** Far above any published model; a file that claims more is broken or hostile. */
 const sizeBounds = {
   vocabSize: 4_194_304,
   hiddenSize: 262_144,
@@ -20,7 +20,7 @@ const sizeBounds = {
 } as const satisfies Partial<Record<keyof ModelConfig, number>>;
 
 /**
- * The last gate before a config is believed, whichever format it came from: sizes within bounds and consistent.
+ * The last check of a config of any format: sizes within bounds and consistent.
  * @throws OctavoError `artifact_invalid`, naming the field as ModelConfig does
  */
 export function checkModelConfig(path: string, config: ModelConfig): ModelConfig {

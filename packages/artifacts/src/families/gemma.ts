@@ -4,7 +4,7 @@ import type { ModelFamily } from "../program/model-family.js";
 import { gemmaGgufSettings } from "./gemma2.js";
 
 /** Gemma (arXiv 2403.08295): Llama's layers with GELU, embeddings times sqrt(hidden size), norms that multiply by 1 + weight. */
-export const gemma: ModelFamily = {
+export const gemmaFamily: ModelFamily = {
   architecture: "GemmaForCausalLM",
   modelType: "gemma",
   defaults: {

@@ -11,7 +11,7 @@ import type { GgufBase, ModelFamily } from "../program/model-family.js";
  * Gemma 2 (arXiv 2408.00118): norms before and after each block, soft-capped scores and logits, every other layer with a sliding
  * window; embeddings times sqrt(hidden size), scores times query_pre_attn_scalar^-1/2 (modeling_gemma2.py).
  */
-export const gemma2: ModelFamily = {
+export const gemma2Family: ModelFamily = {
   architecture: "Gemma2ForCausalLM",
   modelType: "gemma2",
   defaults: {

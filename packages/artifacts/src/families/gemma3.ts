@@ -6,29 +6,20 @@ import { postNormLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import type { RopeConfig } from "../program/model-config.js";
 import type { ModelFamily } from "../program/model-family.js";
-import { gemmaGgufMetadata, gemmaGgufSettings, gemmaSettings } from "./gemma2.js";
+import { gemma2Family, gemmaGgufMetadata, gemmaGgufSettings, gemmaSettings } from "./gemma2.js";
 
 /**
  * Gemma 3, text (arXiv 2503.19786): Gemma 2's layers with each head's q and k normalised, five layers of six with a sliding window
  * and a rotation of their own.
  */
-export const gemma3: ModelFamily = {
+export const gemma3Family: ModelFamily = {
   architecture: "Gemma3ForCausalLM",
   modelType: "gemma3_text",
   defaults: {
-    hiddenSize: 2_304,
-    numLayers: 26,
-    numHeads: 8,
-    numKvHeads: 4,
-    headDim: 256,
-    intermediateSize: 9_216,
+    ...gemma2Family.defaults,
     vocabSize: 262_208,
     maxPositionEmbeddings: 131_072,
-    bosTokenId: 2,
-    eosTokenId: 1,
     ropeTheta: 1_000_000,
-    hiddenActivation: "gelu_pytorch_tanh",
-    tieWordEmbeddings: true,
   },
   biases: { qkv: "config", output: "config", mlp: false },
   hasWindow: (layer, config) => (layer + 1) % (config.sliding_window_pattern ?? 6) !== 0,

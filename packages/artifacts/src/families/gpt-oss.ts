@@ -21,7 +21,7 @@ const expertNames: ExpertNames = {
  * GPT-OSS (arXiv 2508.10925): attention sinks, every other layer with a sliding window, experts in MXFP4 with biases and a clamped
  * activation.
  */
-export const gptOss: ModelFamily = {
+export const gptOssFamily: ModelFamily = {
   architecture: "GptOssForCausalLM",
   modelType: "gpt_oss",
   defaults: {

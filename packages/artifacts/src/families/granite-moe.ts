@@ -5,6 +5,7 @@ import { decoder } from "../program/layers.js";
 import type { ExpertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
 import { graniteGgufMetadata, graniteGgufScales, graniteScales } from "./granite.js";
+import { llamaFamily } from "./llama.js";
 
 const expertNames: ExpertNames = {
   router: "block_sparse_moe.router.layer",
@@ -17,18 +18,11 @@ const expertNames: ExpertNames = {
 };
 
 /** Granite 3 MoE: Granite's scales of embeddings, residuals, scores and logits; all experts of a layer in two tensors. */
-export const graniteMoe: ModelFamily = {
+export const graniteMoeFamily: ModelFamily = {
   architecture: "GraniteMoeForCausalLM",
   modelType: "granitemoe",
   defaults: {
-    hiddenSize: 4_096,
-    numLayers: 32,
-    numHeads: 32,
-    intermediateSize: 11_008,
-    vocabSize: 32_000,
-    maxPositionEmbeddings: 2_048,
-    bosTokenId: 1,
-    eosTokenId: 2,
+    ...llamaFamily.defaults,
     experts: { count: 8, perToken: 2, normalizeWeights: true },
   },
   biases: { qkv: "config", output: "config", mlp: false },

@@ -6,21 +6,13 @@ import { f32, type GgufValue } from "../gguf/write-header.js";
 import { llamaProgram } from "../program/layers.js";
 import type { ModelConfig } from "../program/model-config.js";
 import type { GgufBase, ModelFamily } from "../program/model-family.js";
+import { llamaFamily } from "./llama.js";
 
 /** Granite 3: Llama's layers with scales of embeddings, residuals, scores and logits (modeling_granite.py). */
-export const granite: ModelFamily = {
+export const graniteFamily: ModelFamily = {
   architecture: "GraniteForCausalLM",
   modelType: "granite",
-  defaults: {
-    hiddenSize: 4_096,
-    numLayers: 32,
-    numHeads: 32,
-    intermediateSize: 11_008,
-    vocabSize: 32_000,
-    maxPositionEmbeddings: 2_048,
-    bosTokenId: 1,
-    eosTokenId: 2,
-  },
+  defaults: llamaFamily.defaults,
   biases: { qkv: "config", output: "config", mlp: "config" },
   settings: graniteScales,
   gguf: {

@@ -3,7 +3,7 @@ import { llamaProgram } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** Llama 2 and 3.x (Touvron et al., arXiv 2307.09288; Llama 3, arXiv 2407.21783). */
-export const llama: ModelFamily = {
+export const llamaFamily: ModelFamily = {
   architecture: "LlamaForCausalLM",
   modelType: "llama",
   defaults: {

@@ -6,7 +6,7 @@ import type { ModelFamily } from "../program/model-family.js";
  * Mistral 7B and its successors of the same shape (arXiv 2310.06825): Llama's layers, with a sliding window where the configuration
  * gives one. GGUF files of it are read as Llama.
  */
-export const mistral: ModelFamily = {
+export const mistralFamily: ModelFamily = {
   architecture: "MistralForCausalLM",
   modelType: "mistral",
   defaults: {

@@ -3,6 +3,7 @@ import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import type { ExpertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
+import { mistralFamily } from "./mistral.js";
 
 const expertNames: ExpertNames = {
   router: "block_sparse_moe.gate",
@@ -15,19 +16,11 @@ const expertNames: ExpertNames = {
 };
 
 /** Mixtral (arXiv 2401.04088): Mistral's attention, eight experts of which each token takes two. */
-export const mixtral: ModelFamily = {
+export const mixtralFamily: ModelFamily = {
   architecture: "MixtralForCausalLM",
   modelType: "mixtral",
   defaults: {
-    hiddenSize: 4_096,
-    numLayers: 32,
-    numHeads: 32,
-    numKvHeads: 8,
-    intermediateSize: 14_336,
-    vocabSize: 32_000,
-    maxPositionEmbeddings: 131_072,
-    bosTokenId: 1,
-    eosTokenId: 2,
+    ...mistralFamily.defaults,
     ropeTheta: 1_000_000,
     rmsNormEps: 1e-5,
     slidingWindow: null,

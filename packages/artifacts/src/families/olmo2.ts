@@ -4,7 +4,7 @@ import { decoder } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** OLMo 2 (arXiv 2501.00656): norms after the blocks alone, and of q and k over all heads. */
-export const olmo2: ModelFamily = {
+export const olmo2Family: ModelFamily = {
   architecture: "Olmo2ForCausalLM",
   modelType: "olmo2",
   defaults: {

@@ -6,7 +6,7 @@ import { qwenExpertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** OLMoE (arXiv 2409.02060): q and k are normalised over all heads; many small experts. */
-export const olmoe: ModelFamily = {
+export const olmoeFamily: ModelFamily = {
   architecture: "OlmoeForCausalLM",
   modelType: "olmoe",
   defaults: {

@@ -4,7 +4,7 @@ import { decoder } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** Phi-3 (arXiv 2404.14219), Phi-4 and Phi-4-mini: Llama's layers with q, k, v in one tensor and gate, up in another. */
-export const phi3: ModelFamily = {
+export const phi3Family: ModelFamily = {
   architecture: "Phi3ForCausalLM",
   modelType: "phi3",
   defaults: {

@@ -11,7 +11,7 @@ const expertNames: ExpertNames = {
 };
 
 /** Qwen1.5-MoE and Qwen2-MoE (arXiv 2407.10671): Qwen2's attention; small experts beside one that every token goes to. */
-export const qwen2Moe: ModelFamily = {
+export const qwen2MoeFamily: ModelFamily = {
   architecture: "Qwen2MoeForCausalLM",
   modelType: "qwen2_moe",
   defaults: {

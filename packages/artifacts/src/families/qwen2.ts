@@ -4,7 +4,7 @@ import { decoder } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** Qwen2 and Qwen2.5 (arXiv 2407.10671): q, k and v have a bias, the output projection has none. */
-export const qwen2: ModelFamily = {
+export const qwen2Family: ModelFamily = {
   architecture: "Qwen2ForCausalLM",
   modelType: "qwen2",
   defaults: {

@@ -6,7 +6,7 @@ import { qwenExpertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** Qwen3-MoE (arXiv 2505.09388): Qwen3's attention, many small experts. */
-export const qwen3Moe: ModelFamily = {
+export const qwen3MoeFamily: ModelFamily = {
   architecture: "Qwen3MoeForCausalLM",
   modelType: "qwen3_moe",
   defaults: {

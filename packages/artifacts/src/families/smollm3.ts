@@ -4,7 +4,7 @@ import { llamaProgram } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** SmolLM3: Llama's layers, every fourth without rotation; those alone may have a sliding window. */
-export const smolLm3: ModelFamily = {
+export const smolLm3Family: ModelFamily = {
   architecture: "SmolLM3ForCausalLM",
   modelType: "smollm3",
   defaults: {

@@ -15,7 +15,7 @@ const maxSplits = 4096;
 const maxRopeFactors = 4096;
 
 /** `name-00001-of-00003.gguf`, as llama.cpp's gguf-split writes it. */
-export interface SplitName {
+interface SplitName {
   readonly prefix: string;
   readonly index: number;
   readonly count: number;
@@ -32,7 +32,7 @@ export function splitFileName(split: SplitName, index: number): string {
   return `${split.prefix}-${pad(index)}-of-${pad(split.count)}.gguf`;
 }
 
-/** A GGUF file, or the set it is a split of: any of its files may be named. */
+/** Opens a GGUF file, or a split one by any of its parts. */
 export function openGguf(path: string, name: string): Checkpoint {
   const headers = readSplits(path);
   const [first] = headers;
@@ -60,7 +60,7 @@ export function openGguf(path: string, name: string): Checkpoint {
   };
 }
 
-/** Projectors of multimodal models lie beside the model they belong to. */
+/** The one GGUF model of a folder. Projectors of multimodal models (mmproj-*) are not models of their own. */
 export function chooseGguf(folder: string, files: readonly string[]): string | undefined {
   const models = files.filter((file) => /\.gguf$/i.test(file) && !/^mmproj/i.test(file));
   const heads = models.filter((file) => (parseSplitName(file)?.index ?? 1) === 1);

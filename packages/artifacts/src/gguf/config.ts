@@ -9,7 +9,7 @@ import { GgufStrings } from "@octavo/text/files/gguf-strings";
 import { GgufValues } from "./values.js";
 import { checkModelConfig, usablePositions } from "../config/model-sizes.js";
 
-export interface GgufConfigInput {
+interface GgufConfigInput {
   readonly path: string;
   readonly metadata: GgufMetadata;
   /** Under Hugging Face's names. */
@@ -110,7 +110,7 @@ export function architectureValues(path: string, metadata: GgufMetadata): GgufVa
   );
 }
 
-/** The embedding's rows decide; the vocabulary may be shorter where a converter padded the matrix. */
+/** The number of embedding rows; the token list may be shorter where a converter padded the matrix. */
 function readVocabSize(path: string, metadata: GgufMetadata, embedding: TensorInfo): number {
   const rows = embedding.shape[0] ?? 0;
   const tokens = metadata.get("tokenizer.ggml.tokens");
@@ -129,7 +129,7 @@ function readScaling(values: GgufValues, ropeFactors: RopeFactors, maxPositions:
     return { kind: "factors", factors, attentionFactor: values.number("rope.scaling.attn_factor") ?? 1 };
   }
   const kind = values.string("rope.scaling.type") ?? "none";
-  // Files before rope.scaling.* carry the linear factor alone.
+  // Files older than the rope.scaling.* keys have the linear factor alone.
   const factor = values.number("rope.scaling.factor") ?? values.number("rope.scale_linear") ?? 1;
   if (kind === "linear" || (kind === "none" && values.string("rope.scaling.type") === undefined)) {
     return factor === 1 || factor === 0 ? { kind: "none" } : { kind: "linear", factor };

@@ -5,12 +5,12 @@ import { GgufStrings } from "@octavo/text/files/gguf-strings";
 const windowBytes = 4 * 1024 * 1024;
 /** Real headers with 256k tokens, merges and scores stay below 40 MB. */
 const maxHeaderBytes = 256 * 1024 * 1024;
-/** Of a string or an array: a u64. */
+/** Bytes of the length (u64) of a string or an array. */
 const lengthBytes = 8;
 
 /**
  * Reads a GGUF header front to back through a sliding window, so that only the header's own pages are fetched however
- * large the file is. Every length is checked against what is left of the file before anything of that size is made.
+ * large the file is. Every length is checked against the rest of the file before memory of that size is allocated.
  */
 export class GgufCursor {
   readonly #file: ArtifactFile;

@@ -29,8 +29,8 @@ const maxDimensions = 4;
 const maxPlainArray = 16 * 1024 * 1024;
 const maxAlignment = 1024 * 1024;
 
-export interface GgufHeaderOptions {
-  /** The file may end behind its header, as the first part of one does; its tensors are then not looked for. */
+interface GgufHeaderOptions {
+  /** The file may be cut off after its header, as a partial download is; tensor data is then not checked. */
   readonly withoutData?: boolean;
 }
 
@@ -118,7 +118,7 @@ function readValue(cursor: GgufCursor, type: number, key: string): unknown {
   }
 }
 
-/** Copied out of the window, whose bytes may lie unaligned. */
+/** A copy, since bytes in the window may be unaligned. */
 const typedArrays = new Map([
   [0, { bytes: 1, make: (data: ArrayBuffer) => new Uint8Array(data) }],
   [1, { bytes: 1, make: (data: ArrayBuffer) => new Int8Array(data) }],

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fittingGgufType, ggmlLayoutOf, ggufMixes, type GgufMixType, type MixedMatrix } from "./mixes.js";
-import { mixtral } from "../families/mixtral.js";
-import { qwen2Moe } from "../families/qwen2-moe.js";
+import { mixtralFamily } from "../families/mixtral.js";
+import { qwen2MoeFamily } from "../families/qwen2-moe.js";
 import { ggufPlace, phi3LayerNames } from "./names.js";
 
 function typeOf(mix: string, kind: string, more: Partial<MixedMatrix> = {}): GgufMixType | undefined {
@@ -75,20 +75,23 @@ describe("llama.cpp's mixes", () => {
 describe("places in GGUF files", () => {
   it("of experts, in tensors that hold those of all", () => {
     assert.deepEqual(
-      ggufPlace("model.layers.3.block_sparse_moe.experts.11.w2.weight", mixtral.gguf.layerNames),
+      ggufPlace("model.layers.3.block_sparse_moe.experts.11.w2.weight", mixtralFamily.gguf.layerNames),
       {
         name: "blk.3.ffn_down_exps.weight",
         expert: 11,
       },
     );
-    assert.deepEqual(ggufPlace("model.layers.0.mlp.shared_expert.up_proj.weight", qwen2Moe.gguf.layerNames), {
-      name: "blk.0.ffn_up_shexp.weight",
-    });
+    assert.deepEqual(
+      ggufPlace("model.layers.0.mlp.shared_expert.up_proj.weight", qwen2MoeFamily.gguf.layerNames),
+      {
+        name: "blk.0.ffn_up_shexp.weight",
+      },
+    );
     assert.deepEqual(ggufPlace("model.layers.0.mlp.gate_up_proj.weight", phi3LayerNames), {
       name: "blk.0.ffn_up.weight",
     });
     assert.equal(
-      ggufPlace("model.layers.0.mlp.experts.1.up_proj.weight", mixtral.gguf.layerNames),
+      ggufPlace("model.layers.0.mlp.experts.1.up_proj.weight", mixtralFamily.gguf.layerNames),
       undefined,
     );
   });

@@ -23,7 +23,7 @@ export interface GgufMix {
   readonly name: string;
   /** `general.file_type` (enum llama_ftype). */
   readonly fileType: number;
-  /** The type of a matrix, before widths that its blocks do not divide are considered. */
+  /** The type of a matrix, regardless of whether the type's blocks divide its rows (see `fittingGgufType`). */
   readonly typeOf: (matrix: MixedMatrix) => GgufMixType;
 }
 
@@ -40,7 +40,7 @@ export interface MixedMatrix {
   readonly numExperts: number;
 }
 
-/** What the rules tell apart: fused q, k and v are treated as v, and experts' matrices as those of a plain MLP. */
+/** Roles that the rules distinguish: fused q, k and v count as v, experts' matrices as those of a dense MLP. */
 type Role = "v" | "k" | "o" | "down" | "other";
 
 const roles: Readonly<Record<string, Role>> = {
@@ -81,16 +81,16 @@ function mixOf(name: string, fileType: number, base: GgufMixType, rule: Rule = (
       if (isFloat) return base;
       const role = roleOf(matrix);
       const chosen = rule(role, matrix) ?? base;
-      // Beside eight experts these are small.
+      // In models of eight experts, k and v are small beside the experts.
       if (matrix.numExperts === 8 && (role === "v" || role === "k")) return "Q8_0";
-      // So are the values of 70B models, which eight heads share.
+      // 70B models share each value head among eight query heads, so these are small too.
       const isLarge = matrix.numLayers === 80 && matrix.headsPerKv > 1 && role === "v";
       return isLarge && (chosen === "Q3_K" || chosen === "Q4_K") ? "Q5_K" : chosen;
     },
   };
 }
 
-/** The output projection's type beside eight experts, and otherwise. */
+/** The output projection's type: Q5_K in models of eight experts, else `otherwise`. */
 function output({ numExperts }: MixedMatrix, otherwise: GgufMixType | undefined): GgufMixType | undefined {
   return numExperts === 8 ? "Q5_K" : otherwise;
 }

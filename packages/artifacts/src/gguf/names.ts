@@ -70,13 +70,13 @@ export function huggingFaceName(name: string, layerNames: LayerNames = llamaLaye
 }
 
 /** Where a tensor goes in a GGUF file. */
-export interface GgufPlace {
+interface GgufPlace {
   readonly name: string;
-  /** Its place in a tensor that holds those of all experts. */
+  /** Index of its expert, in a tensor that holds those of all experts. */
   readonly expert?: number;
 }
 
-/** The inverse of `huggingFaceName`; undefined for names that GGUF has no word for. */
+/** The inverse of `huggingFaceName`; undefined for names that GGUF has no counterpart of. */
 export function ggufPlace(
   huggingFace: string,
   layerNames: LayerNames = llamaLayerNames,
@@ -98,7 +98,7 @@ export function ggufName(huggingFace: string, layerNames?: LayerNames): string |
   return ggufPlace(huggingFace, layerNames)?.name;
 }
 
-/** Tensors that decide something but are no weights of a layer: what inverse rotary frequencies are divided by. */
+/** Tensors outside the layers: divisors of the inverse rotary frequencies. */
 export const ropeFactorNames = {
   always: "rope_freqs.weight",
   /** LongRoPE's, beyond the original context and within it. */

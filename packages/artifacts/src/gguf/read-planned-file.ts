@@ -6,7 +6,7 @@ import type { GgufMetadata } from "./file.js";
 import type { GgufValue } from "./write-header.js";
 
 /** A GGUF file that is to be written. */
-export interface GgufToBe {
+interface GgufToBe {
   /** Named in errors. */
   readonly path: string;
   readonly metadata: Readonly<Record<string, GgufValue>>;
@@ -15,7 +15,7 @@ export interface GgufToBe {
   readonly ropeFactors: RopeFactors;
 }
 
-/** What a reader will take a file for that is to be written. */
+/** The configuration that a reader of the file, once written, will see. */
 export function readGgufToBe(file: GgufToBe): { readonly config: ModelConfig; readonly family: ModelFamily } {
   const { path, tensors, ropeFactors } = file;
   const metadata: GgufMetadata = new Map(

@@ -29,7 +29,7 @@ export class GgufValues {
     return this.number(key) ?? this.#missing(key);
   }
 
-  /** A number, or an array with one number for every layer that says the same each time. */
+  /** A number, or an array of one number per layer whose entries are all equal. */
   uniform(key: string): number | undefined {
     const name = `${this.#prefix}.${key}`;
     const value = this.#metadata.get(name);

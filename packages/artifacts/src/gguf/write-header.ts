@@ -1,4 +1,4 @@
-/** A metadata value with its GGUF type, which JavaScript's numbers do not tell. Source: docs/gguf.md of ggml, version 3. */
+/** A metadata value with its GGUF type, since JavaScript has one number type. Source: docs/gguf.md of ggml, version 3. */
 export type GgufValue =
   | { readonly type: "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "f64"; readonly value: number }
   | { readonly type: "u64" | "i64"; readonly value: number | bigint }
@@ -12,9 +12,9 @@ export type GgufValue =
 
 export const u32 = (value: number): GgufValue => ({ type: "u32", value });
 export const f32 = (value: number): GgufValue => ({ type: "f32", value });
-export const text = (value: string): GgufValue => ({ type: "string", value });
+export const ggufText = (value: string): GgufValue => ({ type: "string", value });
 
-export interface GgufHeaderFields {
+interface GgufHeaderFields {
   readonly metadata: Readonly<Record<string, GgufValue>>;
   /** Under GGUF's names, shapes outermost first. */
   readonly tensors: readonly GgufTensorEntry[];
@@ -23,7 +23,7 @@ export interface GgufHeaderFields {
   readonly version?: number;
 }
 
-export interface GgufTensorEntry {
+interface GgufTensorEntry {
   readonly name: string;
   /** ggml's type number. */
   readonly typeId: number;

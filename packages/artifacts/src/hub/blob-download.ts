@@ -7,7 +7,7 @@ import { withFileLock } from "./file-lock.js";
 import { cacheFailure, type HubCache } from "./hub-cache.js";
 import type { FileMetadata, HubClient } from "./hub-client.js";
 
-export interface BlobDownload {
+interface BlobDownload {
   readonly client: HubClient;
   readonly cache: HubCache;
   readonly repository: string;

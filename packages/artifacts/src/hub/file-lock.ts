@@ -1,20 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { mayBeAlive, parseLockOwner, thisProcess } from "./lock-owner.js";
 
-export interface FileLockOptions {
+interface FileLockOptions {
   readonly signal?: AbortSignal | undefined;
   /** How long an owner may be silent before its lock counts as left behind; it signs every third of this. Default 30 s. */
   readonly staleMs?: number;
   /** Called once if the lock is held by another. */
   readonly onWait?: () => void;
 }
-
-/** Seconds since the epoch at which this process started: tells it from an earlier one with the same pid (1 in containers). */
-const startedAt = Math.round(Date.now() / 1000 - process.uptime());
-const startTolerance = 5;
 
 /**
  * Runs `body` while holding the lock file, which other processes on this and other machines respect. Node has no flock;
@@ -50,7 +46,7 @@ interface Owner {
 }
 
 async function acquire(path: string, id: string, staleMs: number, options: FileLockOptions): Promise<void> {
-  const content = JSON.stringify({ pid: process.pid, startedAt, host: hostname(), id });
+  const content = JSON.stringify({ ...thisProcess(), id });
   let seen: Owner | undefined;
   let seenSinceMs = performance.now();
   let waited = false;
@@ -112,24 +108,10 @@ async function readOwner(path: string): Promise<Owner | undefined> {
   }
 }
 
+/** Half a file tells nothing of its owner; its age will. */
 function isGone(text: string): boolean {
-  let owner: { pid?: unknown; startedAt?: unknown; host?: unknown } | null;
-  try {
-    owner = JSON.parse(text) as typeof owner;
-  } catch {
-    // Half a file tells nothing; its age will.
-    return false;
-  }
-  if (owner?.host !== hostname() || typeof owner.pid !== "number") return false;
-  if (owner.pid === process.pid) {
-    return typeof owner.startedAt !== "number" || Math.abs(owner.startedAt - startedAt) > startTolerance;
-  }
-  try {
-    process.kill(owner.pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH";
-  }
+  const owner = parseLockOwner(text);
+  return owner !== undefined && !mayBeAlive(owner);
 }
 
 /** Moves a dead lock aside; if another process renewed it in between, it is put back. */

@@ -23,7 +23,7 @@ export type FileSelection =
       readonly entry: string;
     };
 
-export const safetensorsIndex = "model.safetensors.index.json";
+const safetensorsIndex = "model.safetensors.index.json";
 
 const configFiles: ReadonlySet<string> = new Set([
   "config.json",

@@ -130,7 +130,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   );
 }
 
-/** A failed write to the cache, said so that the user can act on it. */
+/** A failed write to the cache as an error that says what to do. */
 export function cacheFailure(path: string, error: unknown): OctavoError {
   if (error instanceof OctavoError) return error;
   const code = (error as NodeJS.ErrnoException).code;

@@ -4,7 +4,7 @@ import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from "undici";
 import { hubStatusError } from "./hub-errors.js";
 import type { Environment, HubSettings } from "./hub-settings.js";
 
-export interface HubClientOptions {
+interface HubClientOptions {
   readonly settings: HubSettings;
   /** Proxies: HTTP_PROXY, HTTPS_PROXY, NO_PROXY. */
   readonly env: Environment;
@@ -16,7 +16,7 @@ export interface HubClientOptions {
 }
 
 /** What the hub says of a repository at one revision. */
-export interface RepositoryInfo {
+interface RepositoryInfo {
   readonly commit: string;
   readonly files: readonly string[];
 }

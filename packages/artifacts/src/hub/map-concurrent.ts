@@ -1,6 +1,6 @@
 /**
  * Maps with at most `limit` calls under way, results in order. After the first failure no new call starts, `onFailure` may
- * cut short those under way, and once they have ended the failure is thrown.
+ * abort those in progress, and the failure is thrown once they have ended.
  */
 export async function mapConcurrent<T, R>(
   items: readonly T[],

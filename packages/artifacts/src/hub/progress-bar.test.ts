@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { DownloadProgress } from "./download-progress.js";
-import { createProgressBar, formatBytes } from "./progress-bar.js";
+import { createProgressBar, formatDecimalBytes } from "./progress-bar.js";
 
 function at(receivedBytes: number, more: Partial<DownloadProgress> = {}): DownloadProgress {
   return {
@@ -68,7 +68,7 @@ describe("progress bar", () => {
   });
 
   it("formats sizes", () => {
-    assert.deepEqual([0, 999, 1000, 15_500_000, 2e12].map(formatBytes), [
+    assert.deepEqual([0, 999, 1000, 15_500_000, 2e12].map(formatDecimalBytes), [
       "0 B",
       "999 B",
       "1.00 kB",

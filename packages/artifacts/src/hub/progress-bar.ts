@@ -34,7 +34,7 @@ export function createProgressBar(
   };
 }
 
-export function formatBytes(bytes: number): string {
+export function formatDecimalBytes(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let value = bytes;
   let unit = 0;
@@ -53,7 +53,7 @@ function percentOf(progress: DownloadProgress): number {
 
 function describe(progress: DownloadProgress): string {
   const percent = `${percentOf(progress)} %`;
-  const bytes = `${formatBytes(progress.receivedBytes)} of ${formatBytes(progress.totalBytes)}`;
+  const bytes = `${formatDecimalBytes(progress.receivedBytes)} of ${formatDecimalBytes(progress.totalBytes)}`;
   const files = `${progress.finishedFiles} of ${progress.numFiles} files`;
   return `${progress.name}: ${percent}, ${bytes}, ${files}${pace(progress)}`;
 }
@@ -73,7 +73,7 @@ function pace(progress: DownloadProgress): string {
   if (seconds < 0.5 || fetched <= 0) return "";
   const rate = fetched / seconds;
   const left = Math.max(0, progress.totalBytes - progress.receivedBytes) / rate;
-  return `, ${formatBytes(rate)}/s${progress.done ? "" : `, ${formatDuration(left)} left`}`;
+  return `, ${formatDecimalBytes(rate)}/s${progress.done ? "" : `, ${formatDuration(left)} left`}`;
 }
 
 function formatDuration(seconds: number): string {

@@ -50,7 +50,7 @@ export async function resolveModel(
   if (/^(?:[./~\\]|[A-Za-z]:[\\/])/.test(idOrPath)) {
     throw new OctavoError("artifact_not_found", `${idOrPath}: no such file or folder`);
   }
-  // A model that lies here does without all that knows the hub.
+  // Local models do not load the hub's modules.
   const { resolveHubModel } = await import("./resolve-hub-model.js");
   return await resolveHubModel(idOrPath, options);
 }

@@ -5,16 +5,16 @@ import { ProgressCounter, type DownloadProgress } from "./download-progress.js";
 import { cacheFailure, type HubCache } from "./hub-cache.js";
 import type { FileMetadata, HubClient } from "./hub-client.js";
 import { mapConcurrent } from "./map-concurrent.js";
-import { formatBytes } from "./progress-bar.js";
+import { formatDecimalBytes } from "./progress-bar.js";
 
-export interface FetchTarget {
+interface FetchTarget {
   readonly name: string;
   readonly repository: string;
   readonly commit: string;
   readonly client: HubClient;
   readonly cache: HubCache;
   readonly signal: AbortSignal;
-  /** Ends what is under way once a file has failed; parts stay for the next run. */
+  /** Aborts downloads in progress once a file has failed; partial files are resumed by the next run. */
   readonly stop: () => void;
   readonly maxConcurrency: number;
   readonly onProgress: ((progress: DownloadProgress) => void) | undefined;
@@ -54,7 +54,7 @@ export class SnapshotFetcher {
     await mapConcurrent(entries, maxConcurrency, bring, stop);
   }
 
-  /** Better to say so now than after an hour. Bytes already there, whole or in part, are not counted. */
+  /** Checks free disk space before downloading. Bytes already in the cache, partial files included, are not counted. */
   async #checkDisk(blobs: readonly FileMetadata[]): Promise<void> {
     const needed = await this.#target.cache.missingBytes(blobs);
     if (needed === 0) return;
@@ -70,7 +70,7 @@ export class SnapshotFetcher {
     if (needed > freeBytes) {
       throw new OctavoError(
         "disk_full",
-        `${this.#target.name} needs ${formatBytes(needed)} more in ${folder}, where ${formatBytes(freeBytes)} are free; free space, or set HF_HOME to another disk`,
+        `${this.#target.name} needs ${formatDecimalBytes(needed)} more in ${folder}, where ${formatDecimalBytes(freeBytes)} are free; free space, or set HF_HOME to another disk`,
       );
     }
   }

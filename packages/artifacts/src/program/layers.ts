@@ -20,7 +20,7 @@ interface DecoderBuffers {
   readonly activated: BufferRef;
 }
 
-export interface AttentionOptions {
+interface AttentionOptions {
   /** Which projections have a bias; default as configured. */
   readonly qkvBias?: boolean | undefined;
   readonly outputBias?: boolean | undefined;
@@ -33,19 +33,19 @@ export interface AttentionOptions {
   readonly norms?: BlockNorms | undefined;
 }
 
-export interface GatedMlpOptions {
+interface GatedMlpOptions {
   /** gate and up are one tensor, `gate_up_proj` (Phi-3). */
   readonly isFused?: boolean | undefined;
   readonly norms?: BlockNorms | undefined;
 }
 
 /** Names, within the layer, of the norms of a block's input and of what it adds to the residual stream. */
-export interface BlockNorms {
+interface BlockNorms {
   readonly before?: string | undefined;
   readonly after?: string | undefined;
 }
 
-export interface LayerBlocks {
+interface LayerBlocks {
   /** Default norm: `input_layernorm` before. */
   attention(options?: AttentionOptions): void;
   /** Default norm: `post_attention_layernorm` before. */

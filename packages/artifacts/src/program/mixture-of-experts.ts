@@ -15,7 +15,7 @@ export interface ExpertNames {
   };
   /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
   readonly fused: { readonly gateUp: string; readonly down: string };
-  /** Names of the biases beside `fused`, gate's and up's in turn; present where the router and every expert have biases. */
+  /** Biases of the `fused` tensors, gate's and up's interleaved; present where the router and every expert have biases. */
   readonly biases?: { readonly gateUp: string; readonly down: string };
   /** Of the expert that every token goes to and of its gate. */
   readonly shared?: { readonly mlp: string; readonly gate: string };
@@ -33,7 +33,7 @@ export const qwenExpertNames: ExpertNames = {
 };
 
 /** Activation buffers of a mixture's layers. */
-export interface ExpertBuffers {
+interface ExpertBuffers {
   /** The router's scores, then that of the shared expert's gate. */
   readonly scores: BufferRef;
   readonly shared:

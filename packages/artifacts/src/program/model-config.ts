@@ -23,16 +23,16 @@ export interface ModelConfig {
   readonly slidingWindows: readonly (number | undefined)[];
   /** Gemma's norms multiply by 1 + weight. */
   readonly normWeightOffset?: number;
-  /** Of the embedded tokens, of what a block adds to the residual stream, and of the logits; 1 when absent. */
+  /** Multiply token embeddings, block outputs before they join the residual stream, and logits; 1 when absent. */
   readonly embeddingScale?: number;
   readonly residualScale?: number;
   readonly logitScale?: number;
-  /** Of the attention scores; 1 / sqrt(head size) when absent. */
+  /** Multiplies attention scores; 1 / sqrt(head size) when absent. */
   readonly attentionScale?: number;
-  /** cap * tanh(x / cap) of scores and logits. */
+  /** Scores and logits become cap * tanh(x / cap). */
   readonly attentionSoftCap?: number;
   readonly logitSoftCap?: number;
-  /** Rotation of layers with a sliding window, where it is another one (Gemma 3). */
+  /** Rotary embedding of layers with a sliding window, where it differs (Gemma 3). */
   readonly localRope?: RopeConfig;
   /** True for layers whose queries and keys are not rotated (SmolLM3). */
   readonly layersWithoutRope?: readonly boolean[];
@@ -49,11 +49,11 @@ export interface ExpertsConfig {
   /** How many of them a token goes to. */
   readonly perToken: number;
   readonly intermediateSize: number;
-  /** Whether a token's weights are made to add up to 1. */
+  /** Whether the chosen experts' weights are normalised to sum to 1. */
   readonly normalizeWeights: boolean;
   /** Of the expert that every token goes to; absent means there is none. */
   readonly sharedIntermediateSize?: number;
-  /** True for layers with one plain MLP of `ModelConfig.intermediateSize`. */
+  /** True for layers with a dense MLP of `ModelConfig.intermediateSize`. */
   readonly denseLayers: readonly boolean[];
 }
 

@@ -87,7 +87,7 @@ export interface GgufFamily {
 }
 
 /** What llama.cpp's loader of an architecture takes; a model that needs more is refused. */
-export interface GgufWriting {
+interface GgufWriting {
   /** Biases of the output projection and the MLP; those of q, k and v are taken everywhere. */
   readonly takesOutputBiases?: boolean;
   /** Where the head cannot be either: always a matrix of its own, or always the embedding. */

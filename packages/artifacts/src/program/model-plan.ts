@@ -2,7 +2,7 @@ import type { BufferRef, ExpertWeights, Matrix, Op, ProgramSpec, Vector } from "
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 
 /**
- * A model's program before its weights are in memory: the backend's ops with plans where handles will stand.
+ * A model's program before its weights are in memory: the backend's ops with plans in place of weight handles.
  * Planning reads names and shapes alone, so a checkpoint that does not fit is refused before a byte is packed.
  */
 export interface ModelPlan {

@@ -15,14 +15,14 @@ import type {
 } from "./model-plan.js";
 
 /** One of the tensors that share an input: its name without `.weight`, and how many outputs it gives. */
-export interface Projection {
+interface Projection {
   readonly name: string;
   readonly rows: number;
   readonly bias?: boolean;
 }
 
 /** Projections of one input as one matrix. */
-export interface ProjectionGroup {
+interface ProjectionGroup {
   readonly weight: MatrixPlan;
   readonly bias?: VectorPlan;
 }
@@ -38,7 +38,7 @@ export class ProgramBuilder {
   readonly #adaptable = new Map<string, AdaptableModule>();
   #numSites = 0;
 
-  /** @param tensors absent: every tensor that is asked for exists, in bf16 and nowhere */
+  /** @param tensors absent: plans with placeholder tensors in bf16, for sizes alone */
   constructor(config: ModelConfig, tensors?: ReadonlyMap<string, TensorInfo>) {
     this.config = config;
     this.#tensors = tensors;
@@ -62,7 +62,7 @@ export class ProgramBuilder {
     return this.#tensors?.get(name);
   }
 
-  /** The tensor `[rows, cols]` as a matrix; asking twice gives the same plan. */
+  /** The tensor `[rows, cols]` as a matrix; the same plan object each time. */
   matrix(name: string, rows: number, cols: number): MatrixPlan {
     const known = this.#matrices.get(name);
     if (known !== undefined) return known;
@@ -200,7 +200,7 @@ export class ProgramBuilder {
     });
   }
 
-  /** A number for the linear of this matrix, by which adapters reach the modules stacked in it. */
+  /** The site number of this matrix's linear; adapters address the modules stacked in it by site and column. */
   #site({ sources, cols }: MatrixPlan): number {
     const site = this.#numSites;
     this.#numSites += 1;
@@ -262,7 +262,7 @@ export class ProgramBuilder {
   }
 }
 
-/** Of a vector that holds two in turn, the one that begins at `first`. */
+/** Elements `first`, `first` + 2, ... of a vector that interleaves two. */
 function everySecond(tensor: TensorInfo, first: number): TensorInfo {
   const length = tensor.shape[0] ?? 0;
   const step = { first, every: 2, elementBytes: tensor.byteLength / length };
@@ -278,7 +278,7 @@ function shapeText(shape: readonly number[]): string {
   return `[${shape.join(", ")}]`;
 }
 
-/** A hint for renamed tensors: up to three names that end alike. */
+/** A hint for renamed tensors: up to three names with the same ending. */
 function closestNames(name: string, names: Iterable<string>): string {
   const tail = name.split(".").slice(-2).join(".");
   const alike: string[] = [];

@@ -1,22 +1,22 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
-import { gemma } from "../families/gemma.js";
-import { gemma2 } from "../families/gemma2.js";
-import { gemma3 } from "../families/gemma3.js";
-import { gptOss } from "../families/gpt-oss.js";
-import { granite } from "../families/granite.js";
-import { graniteMoe } from "../families/granite-moe.js";
-import { llama } from "../families/llama.js";
-import { mistral } from "../families/mistral.js";
-import { mixtral } from "../families/mixtral.js";
-import { olmo2 } from "../families/olmo2.js";
-import { olmoe } from "../families/olmoe.js";
-import { phi3 } from "../families/phi3.js";
-import { qwen2 } from "../families/qwen2.js";
-import { qwen2Moe } from "../families/qwen2-moe.js";
-import { qwen3 } from "../families/qwen3.js";
-import { qwen3Moe } from "../families/qwen3-moe.js";
-import { smolLm3 } from "../families/smollm3.js";
+import { gemmaFamily } from "../families/gemma.js";
+import { gemma2Family } from "../families/gemma2.js";
+import { gemma3Family } from "../families/gemma3.js";
+import { gptOssFamily } from "../families/gpt-oss.js";
+import { graniteFamily } from "../families/granite.js";
+import { graniteMoeFamily } from "../families/granite-moe.js";
+import { llamaFamily } from "../families/llama.js";
+import { mistralFamily } from "../families/mistral.js";
+import { mixtralFamily } from "../families/mixtral.js";
+import { olmo2Family } from "../families/olmo2.js";
+import { olmoeFamily } from "../families/olmoe.js";
+import { phi3Family } from "../families/phi3.js";
+import { qwen2Family } from "../families/qwen2.js";
+import { qwen2MoeFamily } from "../families/qwen2-moe.js";
+import { qwen3Family } from "../families/qwen3.js";
+import { qwen3MoeFamily } from "../families/qwen3-moe.js";
+import { smolLm3Family } from "../families/smollm3.js";
 import type { ModelConfig } from "./model-config.js";
 import type { ModelFamily } from "./model-family.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -24,23 +24,23 @@ import { ProgramBuilder } from "./program-builder.js";
 
 /** Every family; a new one is a file in `families/` and a line here. */
 export const modelFamilies: readonly ModelFamily[] = [
-  llama,
-  granite,
-  smolLm3,
-  mistral,
-  mixtral,
-  qwen2,
-  qwen2Moe,
-  qwen3,
-  qwen3Moe,
-  gemma,
-  gemma2,
-  gemma3,
-  phi3,
-  olmo2,
-  olmoe,
-  graniteMoe,
-  gptOss,
+  llamaFamily,
+  graniteFamily,
+  smolLm3Family,
+  mistralFamily,
+  mixtralFamily,
+  qwen2Family,
+  qwen2MoeFamily,
+  qwen3Family,
+  qwen3MoeFamily,
+  gemmaFamily,
+  gemma2Family,
+  gemma3Family,
+  phi3Family,
+  olmo2Family,
+  olmoeFamily,
+  graniteMoeFamily,
+  gptOssFamily,
 ];
 
 const byArchitecture: ReadonlyMap<string, ModelFamily> = new Map(

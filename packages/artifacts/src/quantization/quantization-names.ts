@@ -1,4 +1,4 @@
-/** What `--quantization` takes; apart from the schemes, which only a quantised safetensors folder needs. */
+/** Values of `--quantization`; in a file of their own, so that they can be listed without loading the schemes. */
 export const quantizationNames = [
   "awq",
   "gptq",

@@ -16,8 +16,8 @@ export interface QuantizationScheme {
   open(settings: QuantizationSettings): ModuleReader;
 }
 
-/** Headers alone are looked at, or tensors of a few kilobytes. Throws errors that name the tensor. */
-export type ModuleReader = (module: QuantizedModule) => TensorInfo;
+/** Reads headers and small tensors only. Errors name the tensor. */
+type ModuleReader = (module: QuantizedModule) => TensorInfo;
 
 export interface QuantizationSettings {
   /** The file they stand in, for messages. */

@@ -31,7 +31,7 @@ const schemeOf: ReadonlyMap<string, QuantizationScheme> = new Map(
 
 const methodSchema = z.looseObject({ quant_method: z.string().nullish() });
 
-/** `quantization_config` as far as it has been looked at. */
+/** `quantization_config`, not yet validated. */
 export interface QuantizationConfig {
   readonly path: string;
   readonly fields: unknown;
@@ -129,7 +129,7 @@ function groupByModule(
   for (const [name, leaves] of modules) {
     const { weight, ...scales } = Object.fromEntries(leaves);
     const isLeftAsItWas = weight !== undefined && floatTypeOf(weight.dtype) !== undefined;
-    // Scales of inputs or outputs decide nothing here.
+    // Scales of inputs or outputs do not make a weight quantised.
     const isScaled = Object.keys(scales).some((leaf) => !/^(?:input|output|activation)_/.test(leaf));
     if (isLeftAsItWas && !isScaled) grouped.push(weight);
     else if (weight !== undefined || isScaled) grouped.push(new QuantizedModule(name, leaves, joint));

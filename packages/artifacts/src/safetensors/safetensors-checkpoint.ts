@@ -24,7 +24,7 @@ export function openSafetensors(
   if (json === undefined) {
     throw new OctavoError("artifact_not_found", `${folder}: holds neither a config.json nor a .gguf file`);
   }
-  // The config is judged before the weights, so that an unsupported model is named as such.
+  // Read before the weights, so that an unsupported model is reported as such.
   readConfigJson(configPath, json, "bf16");
   const stored = readSafetensorsFolder(folder);
   if (stored === undefined) throw noWeights(folder, files);

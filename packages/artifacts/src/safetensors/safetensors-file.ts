@@ -19,7 +19,7 @@ const maxHeaderBytes = 100_000_000;
 const maxDimensions = 8;
 const maxNameLength = 1024;
 
-/** Bits per element of every dtype the format knows, so that a lie is told apart from a type not supported here. */
+/** Bits per element of every dtype the format knows, so that an unknown dtype and an unsupported one get different errors. */
 const dtypeBits: Readonly<Record<string, number>> = {
   BOOL: 8,
   F4: 4,

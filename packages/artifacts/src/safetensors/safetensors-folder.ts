@@ -50,7 +50,7 @@ function readIndexed(folder: string, indexPath: string, index: unknown): Readonl
   for (const [tensor, shard] of Object.entries(weightMap)) {
     const found = tensors.get(tensor);
     if (found === undefined) {
-      // A buffer that the reader leaves out is no weight; any other absence is the file's fault.
+      // A buffer that the reader leaves out is no weight; any other missing tensor makes the index wrong.
       if (isComputedBuffer(tensor)) continue;
       throw artifactInvalid(
         indexPath,

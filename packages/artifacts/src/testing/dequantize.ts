@@ -15,7 +15,7 @@ export function dequantize(type: StoredType, bytes: Uint8Array): Float32Array {
 }
 
 /** A matrix whose scales are arrays of their own, as `MatrixSource` describes it. */
-export interface GroupedMatrix {
+interface GroupedMatrix {
   readonly type: GroupedType;
   readonly rows: number;
   readonly cols: number;
@@ -77,7 +77,7 @@ function codeValue(
 }
 
 /** 1 sign, 4 exponent bits of bias 7, 3 mantissa bits; all ones are NaN, and there is no infinity. */
-export function fromE4m3(byte: number): number {
+function fromE4m3(byte: number): number {
   const exponent = (byte >> 3) & 15;
   const mantissa = byte & 7;
   if ((byte & 0x7f) === 0x7f) return NaN;

@@ -10,7 +10,7 @@ export interface MockFile {
   readonly announcedSize?: number;
 }
 
-export interface MockRepository {
+interface MockRepository {
   readonly commit: string;
   readonly files: Readonly<Record<string, MockFile>>;
   /** Needs this token. */
@@ -20,7 +20,7 @@ export interface MockRepository {
   readonly refs?: readonly string[];
 }
 
-export interface MockRequest {
+interface MockRequest {
   readonly server: "hub" | "cdn";
   readonly method: string;
   readonly path: string;
@@ -29,7 +29,7 @@ export interface MockRequest {
 }
 
 /** What goes wrong with the next downloads of a file, in order; one entry is used up by each GET. */
-export type MockFault =
+type MockFault =
   /** The connection breaks after this many bytes of the body, once `when` says so (the client has them, for example). */
   | { readonly kind: "cut"; readonly afterBytes: number; readonly when?: () => Promise<void> }
   /** One byte of the body is flipped. */

@@ -74,7 +74,7 @@ export function readGgufFixtures(): GgufFixture[] {
 }
 
 /** What transformers computed from the dequantised weights of a tiny quantised checkpoint; tools/oracle/make-quantized-fixtures.py. */
-export interface QuantizedFixture {
+interface QuantizedFixture {
   readonly name: string;
   readonly path: string;
   readonly prompt: readonly number[];

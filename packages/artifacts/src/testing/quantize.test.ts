@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
 import { dequantize } from "./dequantize.js";
 import { fromBfloat16, fromHalf, toBfloat16, toHalf } from "./float-bits.js";
-import { quantize, type WrittenType } from "./quantize.js";
+import { encodeValues, type WrittenType } from "./quantize.js";
 import { Random } from "@octavo/text/testing/random";
 
 describe("half and bfloat16", () => {
@@ -47,14 +47,14 @@ describe("quantisers", () => {
   for (const [type, bound] of Object.entries(bounds) as [WrittenType, number][]) {
     it(`${type} comes back within ${bound}`, () => {
       const values = new Random(11).floats(2048, 1);
-      const back = dequantize(type, quantize(type, values));
+      const back = dequantize(type, encodeValues(type, values));
       const worst = Math.max(...back.map((value, i) => Math.abs(value - (values[i] ?? NaN))));
       assert.ok(worst <= bound, `off by ${worst}`);
     });
 
     it(`${type} keeps zeros and constant blocks`, () => {
       for (const constant of [0, 1, -1]) {
-        const back = dequantize(type, quantize(type, new Float32Array(512).fill(constant)));
+        const back = dequantize(type, encodeValues(type, new Float32Array(512).fill(constant)));
         for (const value of back)
           assert.ok(Math.abs(value - constant) <= 0.02, `${constant} became ${value}`);
       }
@@ -63,7 +63,7 @@ describe("quantisers", () => {
 
   it("refuse values that do not fill a block", () => {
     assert.throws(
-      () => quantize("q8_0", new Float32Array(33)),
+      () => encodeValues("q8_0", new Float32Array(33)),
       (error: unknown) => error instanceof OctavoError && error.code === "invalid_option",
     );
   });

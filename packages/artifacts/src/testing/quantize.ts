@@ -6,7 +6,7 @@ import { fromHalf, toBfloat16, toHalf } from "./float-bits.js";
 export type StoredType = Exclude<WeightType, GroupedType>;
 /** Types whose scales are arrays of their own. */
 export type GroupedType = "int2" | "int3" | "int4" | "int8" | "f8_e4m3" | "uint8" | "table4";
-/** Types that `quantize` writes. */
+/** Types that `encodeValues` writes. */
 export type WrittenType = Exclude<
   StoredType,
   "q4_1" | "q5_1" | "q2_k" | "q3_k" | "iq4_nl" | "iq4_xs" | "mxfp4"
@@ -16,7 +16,7 @@ export type WrittenType = Exclude<
  * Values in a storage type, as they lie in a file. Block layouts are GGUF's (ggml-common.h); `q4_0`, `q5_0` and `q8_0`
  * round as ggml's reference quantisers do, the K types take each sub-block's range without ggml's search for better scales.
  */
-export function quantize(type: WrittenType, values: Float32Array): Uint8Array {
+export function encodeValues(type: WrittenType, values: Float32Array): Uint8Array {
   const { elements, bytes, encode } = encoders[type];
   if (values.length % elements !== 0) {
     throw new OctavoError(

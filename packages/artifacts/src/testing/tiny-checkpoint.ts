@@ -43,7 +43,7 @@ export function tinyModel(changes: Partial<TinyModel> = {}): TinyModel {
 }
 
 /** Tensors under Hugging Face's names, in the order of a layer's computation. */
-export function tinyTensors(model: TinyModel): TensorToWrite[] {
+function tinyTensors(model: TinyModel): TensorToWrite[] {
   const random = new Random(model.seed);
   const { hiddenSize, intermediateSize, type } = model;
   const queries = model.numHeads * model.headDim;
@@ -88,7 +88,7 @@ export function tinyTensors(model: TinyModel): TensorToWrite[] {
   return tensors;
 }
 
-export function tinyConfigJson(model: TinyModel): Record<string, unknown> {
+function tinyConfigJson(model: TinyModel): Record<string, unknown> {
   return {
     architectures: [model.architecture],
     model_type: model.architecture.replace("ForCausalLM", "").toLowerCase(),

@@ -9,7 +9,7 @@ import { tensorBytes, type TensorToWrite } from "./write-safetensors.js";
 
 export type { GgufValue } from "../gguf/write-header.js";
 
-export interface GgufHeaderToWrite {
+interface GgufHeaderToWrite {
   readonly metadata: Readonly<Record<string, GgufValue>>;
   /** Under GGUF's names, shapes outermost first. */
   readonly tensors: readonly GgufTensorInfo[];
@@ -17,7 +17,7 @@ export interface GgufHeaderToWrite {
   readonly version?: number;
 }
 
-export interface GgufTensorInfo {
+interface GgufTensorInfo {
   readonly name: string;
   readonly type: WrittenType;
   readonly shape: readonly number[];
@@ -54,11 +54,11 @@ export function encodeGguf(file: GgufToWrite): Uint8Array {
     const rest = tensor.byteLength % alignment;
     return rest === 0 ? [tensor] : [tensor, Buffer.alloc(alignment - rest)];
   });
-  return Buffer.concat([encodeGgufHeader({ ...file, tensors }), ...data]);
+  return Buffer.concat([encodeTestHeader({ ...file, tensors }), ...data]);
 }
 
 /** All that stands before the tensors' bytes, which follow in order, each padded to the alignment (32 by default). */
-export function encodeGgufHeader(file: GgufHeaderToWrite): Uint8Array {
+export function encodeTestHeader(file: GgufHeaderToWrite): Uint8Array {
   const tensors = file.tensors.map((tensor) => ({ ...tensor, typeId: tensorTypes[tensor.type] }));
   return encodeHeader({ ...file, tensors });
 }

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol/errors";
-import { quantize, type WrittenType } from "./quantize.js";
+import { encodeValues, type WrittenType } from "./quantize.js";
 
 /** A tensor to be written: values are converted to `type`, bytes are taken as they are. */
 export interface TensorToWrite {
@@ -12,7 +12,7 @@ export interface TensorToWrite {
 }
 
 export function tensorBytes(tensor: TensorToWrite): Uint8Array {
-  return tensor.data instanceof Float32Array ? quantize(tensor.type, tensor.data) : tensor.data;
+  return tensor.data instanceof Float32Array ? encodeValues(tensor.type, tensor.data) : tensor.data;
 }
 
 const dtypes: Partial<Readonly<Record<WrittenType, string>>> = { f32: "F32", f16: "F16", bf16: "BF16" };

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { Comparison } from "@octavo/studio/compare";
+import type { ModelComparison } from "@octavo/studio/compare";
 
 const at = (path: string): string => fileURLToPath(new URL(`../../../../${path}`, import.meta.url));
 const main = fileURLToPath(new URL("../main.js", import.meta.url));
@@ -26,7 +26,7 @@ function octavo(...args: readonly string[]): Promise<{ code: number; out: string
 async function verdictOn(
   name: string,
   ...method: readonly string[]
-): Promise<{ code: number; comparison: Comparison }> {
+): Promise<{ code: number; comparison: ModelComparison }> {
   const out = join(scratch, name);
   const made = await octavo("quantize", model, "--method", ...method, "--out", out);
   assert.equal(made.code, 0, made.err);
@@ -36,7 +36,7 @@ async function verdictOn(
     err,
   } = await octavo("compare", model, out, "--data", data, "--resamples", "500", "--json");
   assert.notEqual(json, "", err);
-  return { code, comparison: JSON.parse(json) as Comparison };
+  return { code, comparison: JSON.parse(json) as ModelComparison };
 }
 
 test("three artifacts of octavo-mini get the three verdicts, each with its evidence", async () => {

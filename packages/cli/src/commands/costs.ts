@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import { inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
+import { given, inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
 import { defaultStoreFolder, SpanQuery, usageGroups } from "@octavo/tracing/store";
 import { defineCommand } from "../command.js";
 import { type CostReport, costReport, machinesOf } from "../costs/cost-report.js";
@@ -8,7 +8,6 @@ import { readMeteringLogs } from "../costs/read-metering-log.js";
 import { readVerdicts } from "../costs/read-verdicts.js";
 import { renderCosts } from "../costs/render-costs.js";
 import type { RecordedUsage, UsageFilter } from "../costs/usage.js";
-import { given } from "../options/given.js";
 import { past } from "../options/times.js";
 
 const rows = {

@@ -84,7 +84,7 @@ test("a run scores, prints a table, and writes every output", async () => {
   assert.equal(viewed.out, await readFile(join(folder, "r.md"), "utf8"));
 });
 
-test("a run sends each score to a collector, and says what did not get there", async () => {
+test("a run sends each score to a collector, and says what did not arrive", async () => {
   const records: { readonly eventName: string; readonly attributes: readonly { readonly key: string }[] }[] =
     [];
   const collector = createServer((request, response) => {
@@ -120,7 +120,7 @@ test("a run sends each score to a collector, and says what did not get there", a
   assert.deepEqual(labels, { pass: 54, fail: 6 });
   const away = await run("run", ...golden(), "--otlp-endpoint", "http://127.0.0.1:9");
   assert.equal(away.code, 0, "a collector that is away changes no verdict");
-  assert.match(away.err, /60 scores did not get to the collector/);
+  assert.match(away.err, /60 scores did not reach the collector/);
   assert.equal((await run("run", ...golden(), "--otlp-endpoint", "localhost:4318")).code, 4);
 });
 
@@ -261,7 +261,7 @@ test("a promptfoo configuration becomes a gate that runs", async () => {
   assert.equal(imported.code, 0, imported.err);
   assert.match(
     imported.out,
-    /cases\.jsonl: 2 cases\n.*2 evaluators.*\nnot taken over: tests\[0\]\.assert\[1\], javascript/,
+    /cases\.jsonl: 2 cases\n.*2 evaluators.*\nnot imported: tests\[0\]\.assert\[1\], javascript/,
   );
   const config = join(folder, "imported", "eval.yaml");
   const text = await readFile(config, "utf8");

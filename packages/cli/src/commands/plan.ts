@@ -3,7 +3,7 @@ import { loadingOptions } from "@octavo/engine/options";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option, type OptionType, valueType } from "@octavo/protocol/options";
 import {
-  type ApiPrice,
+  type TokenPrice,
   type Hardware,
   hardwareTable,
   kvFormats,
@@ -25,7 +25,7 @@ const hardwareList: OptionType<readonly string[]> = {
 };
 
 const price = valueType.number({ min: 0 });
-const apiPrice: OptionType<ApiPrice> = {
+const apiPrice: OptionType<TokenPrice> = {
   expects: "dollars per million input and output tokens",
   accepts: (value) => typeof value === "object",
   parse(text) {

@@ -2,7 +2,7 @@ import { createProgressBar } from "@octavo/engine";
 import { loadingOptions } from "@octavo/engine/options";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option, type OptionType, valueType } from "@octavo/protocol/options";
-import { methodNames, quantize } from "@octavo/studio/quantize";
+import { quantizeMethods, quantize } from "@octavo/studio/quantize";
 import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { createQuantizeLine } from "../output/quantize-line.js";
@@ -21,7 +21,7 @@ const groupSize: OptionType<number> = {
 export const quantizeCommand = defineCommand({
   arguments: { "<model>": "folder or Hugging Face id of an unquantised model" },
   options: {
-    method: option.text("--method <method>", `one of ${methodNames.join(", ")}`, { isRequired: true }),
+    method: option.text("--method <method>", `one of ${quantizeMethods.join(", ")}`, { isRequired: true }),
     out: option.text("--out <folder>", "folder that appears once all is written", { isRequired: true }),
     calibration: option.text(
       "--calibration <file>",

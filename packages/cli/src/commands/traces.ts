@@ -8,9 +8,8 @@ import {
   type SpanStats,
 } from "@octavo/tracing/store";
 import { OctavoError } from "@octavo/protocol/errors";
-import { inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
+import { given, inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
-import { given } from "../options/given.js";
 import { duration, past } from "../options/times.js";
 import { printable, type TextColumn, textTable } from "../output/text-table.js";
 

@@ -1,5 +1,6 @@
 import type { ProgressStream } from "@octavo/engine";
 import type { CheckName, EvaluationProgress, Verdict } from "@octavo/evals";
+import { progressBar, timeLeft } from "../output/progress-text.js";
 
 const barWidth = 28;
 const redrawMs = 100;
@@ -41,7 +42,7 @@ export function createEvalProgress(stream: ProgressStream): {
     drawnMs = performance.now();
   };
 
-  /** At every tenth of the way; where its end is not known, each time as much again is done. */
+  /** At every tenth of the way; where the end is not known, whenever the count has doubled. */
   const isDue = ({ done, total }: { readonly done: number; readonly total: number | undefined }): boolean => {
     const at = total === undefined ? done : done / total;
     if (at < nextPlain && done !== total) return false;
@@ -68,8 +69,8 @@ export function createEvalProgress(stream: ProgressStream): {
     interrupt(journal) {
       stream.write(
         journal === undefined
-          ? "\nstopping; with --journal the next run would go on from here\n"
-          : `\nstopping; the same command goes on from ${journal}\n`,
+          ? "\nstopping; with --journal the next run would resume from here\n"
+          : `\nstopping; the same command resumes from ${journal}\n`,
       );
       drawnLines = 0;
     },
@@ -82,7 +83,7 @@ export function createEvalProgress(stream: ProgressStream): {
   };
 }
 
-/** Whether a line of the table has changed its verdict or come to be. */
+/** Whether the table has a new line or a new verdict. */
 function noteCheck(checks: CheckState[], progress: Extract<EvaluationProgress, { phase: "check" }>): boolean {
   const { check: name, done, total, result } = progress;
   const index = checks.findIndex((known) => known.name === name);
@@ -101,27 +102,17 @@ function caseLine(
   const left =
     total === undefined || perSecond <= 0 || done >= total
       ? ""
-      : `, ${time((total - done) / perSecond)} left`;
+      : `, ${timeLeft((1000 * (total - done)) / perSecond)} left`;
   const notes = [
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(resumed > 0 ? [`${resumed} from the journal`] : []),
   ];
-  return `${total === undefined ? "" : `${bar(share)} `}${done}${total === undefined ? "" : ` of ${total}`} ${done === 1 && total === undefined ? "case" : "cases"}${left}${notes.map((note) => `, ${note}`).join("")}`;
+  return `${total === undefined ? "" : `${progressBar(share, barWidth)} `}${done}${total === undefined ? "" : ` of ${total}`} ${done === 1 && total === undefined ? "case" : "cases"}${left}${notes.map((note) => `, ${note}`).join("")}`;
 }
 
 function checkLine({ name, done, total, verdict }: CheckState): string {
   const mark =
     verdict === undefined ? "\u2026" : { pass: "\u2713", fail: "\u2715", inconclusive: "?" }[verdict];
   const share = total === undefined || total === 0 ? 0 : done / total;
-  return `${mark} ${name.padEnd(16)} ${verdict ?? (total === undefined ? "running" : `${bar(share)} ${done} of ${total}`)}`;
-}
-
-function bar(share: number): string {
-  const filled = Math.round(Math.min(1, share) * barWidth);
-  return `[${"=".repeat(filled)}${" ".repeat(barWidth - filled)}]`;
-}
-
-function time(seconds: number): string {
-  if (seconds < 60) return `${Math.ceil(seconds)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.ceil(seconds % 60)} s`;
+  return `${mark} ${name.padEnd(16)} ${verdict ?? (total === undefined ? "running" : `${progressBar(share, barWidth)} ${done} of ${total}`)}`;
 }

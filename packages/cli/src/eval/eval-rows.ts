@@ -1,7 +1,6 @@
 import { datasetFormats, type OpenDatasetOptions } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
-import { inGroup, option, type ResolvedOptions, valueType } from "@octavo/protocol/options";
-import { given } from "../options/given.js";
+import { given, inGroup, option, type ResolvedOptions, valueType } from "@octavo/protocol/options";
 
 /** How files of cases are read. */
 export const datasetRows = {

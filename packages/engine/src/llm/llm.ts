@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { given } from "@octavo/protocol/options";
 import type { Adapters, LoadedAdapter } from "../adapters/adapter.js";
 import type { Deadlines, Engine, GenerationRequest } from "../api.js";
 import type { LanguageModel } from "../language-model.js";
@@ -167,7 +168,7 @@ export class LLM implements LanguageModel {
 
   renderRequestTemplate(source: string, input: TemplateInput, signal?: AbortSignal): Promise<string> {
     const { tokens } = this.#parts.templates;
-    return renderInWorker(source, input, { tokens, ...(signal !== undefined && { signal }) });
+    return renderInWorker(source, input, { tokens, ...given({ signal }) });
   }
 
   /** Ends running requests with the finish reason `abort` and frees the memory. */
@@ -178,14 +179,8 @@ export class LLM implements LanguageModel {
 
   #chat(messages: Conversation, options: ChatOptions): Generation {
     const { tools, documents, addGenerationPrompt, continueFinalMessage, variables, ...rest } = options;
-    const input: TemplateInput = {
-      messages,
-      ...(tools !== undefined && { tools }),
-      ...(documents !== undefined && { documents }),
-      ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
-      ...(continueFinalMessage !== undefined && { continueFinalMessage }),
-      ...(variables !== undefined && { variables }),
-    };
+    const layout = given({ tools, documents, addGenerationPrompt, continueFinalMessage, variables });
+    const input: TemplateInput = { messages, ...layout };
     // The template writes the special tokens itself.
     return this.#generation((signal) => this.#tokens(this.renderChat(input), false, signal), rest);
   }
@@ -224,13 +219,7 @@ export class LLM implements LanguageModel {
         promptTokens,
         params,
         arrivalMs,
-        ...(grammar !== undefined && { grammar }),
-        ...(adapter !== undefined && { adapter }),
-        ...(cacheSalt !== undefined && { cacheSalt }),
-        ...(promptLogprobsFrom !== undefined && { promptLogprobsFrom }),
-        ...(priority !== undefined && { priority }),
-        ...(account !== undefined && { account }),
-        ...(deadlines !== undefined && { deadlines }),
+        ...given({ grammar, adapter, cacheSalt, promptLogprobsFrom, priority, account, deadlines }),
       };
       return { requestId, promptTokens, signal, events: this.engine.generate(request, signal) };
     });
@@ -283,7 +272,7 @@ export class LLM implements LanguageModel {
     signal: AbortSignal | undefined,
   ): Promise<Int32Array> {
     if (typeof prompt !== "string") return prompt;
-    return this.tokenizer.encodeAsync(prompt, { addSpecialTokens, ...(signal !== undefined && { signal }) });
+    return this.tokenizer.encodeAsync(prompt, { addSpecialTokens, ...given({ signal }) });
   }
 
   /** As many at once as the engine runs, so that a long list does not overflow its queue. One failure ends the others. */

@@ -1,5 +1,6 @@
 import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { given } from "@octavo/protocol/options";
 import type { AdapterSet } from "../adapters/adapter-set.js";
 import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
 import type { LoadedModel } from "../model/load-model.js";
@@ -45,8 +46,7 @@ async function resolveAdapter(
 ): Promise<string> {
   const resolved = await resolveModel(path, {
     artifact: "adapter",
-    ...(onWarning !== undefined && { onWarning }),
-    ...(signal !== undefined && { signal }),
+    ...given({ onWarning, signal }),
     ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
   });
   return resolved.path;
@@ -73,7 +73,7 @@ export async function loadAdapters(
     resolve: async (path, loading) => paths.get(path) ?? resolveAdapter(path, options, loading),
   });
   try {
-    for (const spec of loraModules) await adapters.load(spec, signal === undefined ? {} : { signal });
+    for (const spec of loraModules) await adapters.load(spec, given({ signal }));
     // What is loaded later under the same name may have changed since.
     paths.clear();
     return adapters;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { loadingOptions, schedulingOptions } from "../options/option-rows.js";
+import { loadingOptions, schedulingOptions } from "../options/loading-options.js";
 import { type LoadOptions, resolveLoadOptions } from "./load-options.js";
 
 test("every default is a value that its own row accepts", () => {

@@ -7,7 +7,8 @@ import {
   resolveOptions,
 } from "@octavo/protocol/options";
 import type { EngineHooks } from "../engine-options.js";
-import { loadingOptions, paramOf, schedulingOptions } from "../options/option-rows.js";
+import { loadingOptions } from "../options/loading-options.js";
+import { paramOf, schedulingOptions } from "../options/scheduling-options.js";
 
 /** What the caller of `LLM.load` hands over beside settings. */
 interface LoadCallbacks {

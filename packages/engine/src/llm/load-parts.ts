@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { formatBinaryBytes, pickOptions } from "@octavo/protocol/options";
+import { formatBinaryBytes, given, pickOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
 import type { createEngine } from "../create-engine.js";
 import type { EngineOptions } from "../engine-options.js";
@@ -20,7 +20,7 @@ import type { DraftSource } from "./load-speculation.js";
 import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import { openModel } from "./open-model.js";
-import { schedulingOptions } from "../options/option-rows.js";
+import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
 import type { ModelTemplates } from "./templates.js";
@@ -45,8 +45,8 @@ export interface LoadedParts {
 }
 
 /** Downloads what is missing, opens, packs, compiles and starts. What was made before a failure is disposed. */
-export async function loadParts(model: string, given: LoadOptions): Promise<LoadedParts> {
-  const options = resolveLoadOptions(given);
+export async function loadParts(model: string, asked: LoadOptions): Promise<LoadedParts> {
+  const options = resolveLoadOptions(asked);
   const speculative = options.speculativeConfig && resolveSpeculativeConfig(options.speculativeConfig);
   checkLoraOptions(options);
   const corruptor = await corruptorOf(options);
@@ -60,7 +60,7 @@ export async function loadParts(model: string, given: LoadOptions): Promise<Load
   try {
     let { backend } = options;
     if (backend === undefined) {
-      backend = createCpuBackend(options.numThreads === undefined ? {} : { numThreads: options.numThreads });
+      backend = createCpuBackend(given({ numThreads: options.numThreads }));
       owned.unshift(backend);
       warnOfMachine(backend, options);
     }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { OctavoError } from "@octavo/protocol/errors";
+import { given } from "@octavo/protocol/options";
 import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
@@ -25,8 +26,7 @@ export async function openModel(model: string, options: OpenModelOptions): Promi
           download,
         }),
     }),
-    ...(onWarning !== undefined && { onWarning }),
-    ...(signal !== undefined && { signal }),
+    ...given({ onWarning, signal }),
     ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
   });
   const quantization = options.quantization === "auto" ? undefined : options.quantization;

@@ -115,7 +115,7 @@ function methodOf({ method, model }: Readonly<Record<string, unknown>>): Specula
   const isKnown = typeof method === "string" && otherMethods.test(method);
   throw invalid(
     `method must be ngram, suffix or draft_model, not ${JSON.stringify(method).slice(0, 100)}` +
-      `${isKnown ? ", which vLLM has and Octavo does not" : ""}`,
+      (isKnown ? ", which vLLM has and Octavo does not" : ""),
   );
 }
 

@@ -1,3 +1,4 @@
+import { escapeHtml } from "@octavo/report";
 import { formatValue, significant } from "@octavo/report";
 import type { EvalReport } from "../report/report.js";
 
@@ -90,15 +91,7 @@ function counts(cases: readonly TestCase[]): string {
   return `tests="${cases.length}" failures="${count("fail")}" errors="${count("inconclusive")}" skipped="${skipped}"`;
 }
 
-/** XML 1.0 has no way to write most control characters; they become visible. */
+/** Line ends as entities, as attributes keep only those. */
 function escapeXml(text: string): string {
-  return text
-    .replaceAll(/\p{Cs}|[\ufffe\uffff]/gu, "\ufffd")
-    .replaceAll(/(?![\t\n\r])\p{Cc}/gu, "\u2426")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;")
-    .replaceAll("\n", "&#10;")
-    .replaceAll("\r", "&#13;");
+  return escapeHtml(text).replaceAll("\n", "&#10;").replaceAll("\r", "&#13;");
 }

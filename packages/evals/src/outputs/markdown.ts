@@ -1,3 +1,4 @@
+import { visibleText } from "@octavo/report";
 import type { Verdict } from "../checks/check.js";
 import { formatDuration, formatInterval, formatValue, significant } from "@octavo/report";
 import { type EvalReport, verdictOf } from "../report/report.js";
@@ -16,7 +17,7 @@ export function renderMarkdown(report: EvalReport): string {
   const title =
     report.gate?.outcome === "skipped" ? "skipped" : verdict === undefined ? "measured" : signs[verdict];
   const parts = [
-    `### ${title}: ${cell(report.name)}`,
+    `### ${title}: ${text(report.name)}`,
     "",
     ...(report.gate === undefined ? [] : [text(report.gate.summary), ""]),
     ...report.warnings.map((line) => `> \u26a0\ufe0f ${text(line)}\n`),
@@ -53,7 +54,7 @@ function checkTable({ checks }: EvalReport): readonly string[] {
     "| check | | |",
     "| --- | --- | --- |",
     ...checks.map(
-      ({ check, verdict, summary }) => `| ${cell(check)} | ${signs[verdict]} | ${cell(summary)} |`,
+      ({ check, verdict, summary }) => `| ${text(check)} | ${signs[verdict]} | ${text(summary)} |`,
     ),
     "",
   ];
@@ -65,7 +66,7 @@ function adviceList({ checks }: EvalReport): readonly string[] {
     .flatMap(({ check, advice }) =>
       advice.map(
         ({ knob, change, because }) =>
-          `- **${cell(check)}** ${code(knob)}: ${text(change)} (${text(because)})`,
+          `- **${text(check)}** ${code(knob)}: ${text(change)} (${text(because)})`,
       ),
     );
   return lines.length === 0
@@ -82,7 +83,7 @@ function evaluatorTable({ evaluators }: EvalReport): readonly string[] {
     "| --- | --- | ---: | --- | ---: | ---: |",
     ...evaluators.map(
       (row) =>
-        `| ${cell(row.evaluator)} | ${cell(row.target)} | ${formatValue(row.passRate?.estimate, "share")} | ${formatInterval(row.passRate?.interval, "share")} | ${row.scored} | ${row.failed} |`,
+        `| ${text(row.evaluator)} | ${text(row.target)} | ${formatValue(row.passRate?.estimate, "share")} | ${formatInterval(row.passRate?.interval, "share")} | ${row.scored} | ${row.failed} |`,
     ),
     "",
     "</details>",
@@ -92,22 +93,16 @@ function evaluatorTable({ evaluators }: EvalReport): readonly string[] {
 
 /** Text that models and datasets wrote neither mentions people, nor links, nor breaks a table. */
 function text(value: string): string {
-  return value
-    .slice(0, 2000)
-    .replaceAll(/\p{Cs}|\p{Cc}/gu, " ")
-    .replaceAll(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "")
+  return oneLine(value.slice(0, 2000))
     .replaceAll(/[\\`*_{}[\]<>#|!~]/g, (sign) => `\\${sign}`)
     .replaceAll(/@|:(?=\/\/)|www(?=\.)/gi, (sign) => `${sign}\u200b`);
 }
 
-function cell(value: string): string {
-  return text(value);
+function code(value: string): string {
+  const clean = oneLine(value).replaceAll("`", "'").replaceAll("|", "\\|");
+  return `\`${clean.slice(0, 400)}\``;
 }
 
-function code(value: string): string {
-  const clean = value
-    .replaceAll(/\p{Cs}|\p{Cc}/gu, " ")
-    .replaceAll("`", "'")
-    .replaceAll("|", "\\|");
-  return `\`${clean.slice(0, 400)}\``;
+function oneLine(value: string): string {
+  return visibleText(value.replaceAll(/\p{Cs}|\p{Cc}/gu, " "));
 }

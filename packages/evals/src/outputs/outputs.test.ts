@@ -42,7 +42,7 @@ test("JUnit of hostile text is XML", () => {
   assert.doesNotMatch(xml, /<script|<img|(?![\n])\p{Cc}/u);
   const withoutTags = xml.replaceAll(/<\/?[a-z]+(?: [a-z]+="[^"<]*")*\/?>/g, "").replace(/^<\?xml.*\?>/, "");
   assert.doesNotMatch(withoutTags, /[<>]/);
-  assert.doesNotMatch(withoutTags, /&(?!amp;|lt;|gt;|quot;|#10;|#13;)/);
+  assert.doesNotMatch(withoutTags, /&(?!amp;|lt;|gt;|quot;|#39;|#10;|#13;)/);
 });
 
 test("a pull request's comment says the verdict first and mentions nobody", () => {
@@ -57,6 +57,14 @@ test("a pull request's comment says the verdict first and mentions nobody", () =
   assert.doesNotMatch(rude, /(?<!\\)<(?!=|sub|\/sub|details|\/details|summary|\/summary)/);
   for (const line of rude.split("\n").filter((row) => row.startsWith("| quantization")))
     assert.equal(line.replaceAll("\\|", "").split("|").length, 5);
+});
+
+test("characters that reorder or hide text show, in JUnit and in comments", () => {
+  const report = sampleReport({ checks: [sampleCheck("tail", "fail", "a\u202eb\u200bc\u2066d")] });
+  for (const rendered of [renderJunit(report), renderMarkdown(report)]) {
+    assert.doesNotMatch(rendered, /[\u202e\u2066]/);
+    assert.match(rendered, /U\\?\+202E/);
+  }
 });
 
 test("a comment stays below what GitHub takes", () => {

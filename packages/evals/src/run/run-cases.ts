@@ -53,19 +53,25 @@ export async function* runCases(run: CaseRun): AsyncGenerator<CaseRow, void, und
     0,
   );
   const progress = { done: 0, failed: 0, resumed: 0 };
-  const tell = (): void => run.onProgress?.({ ...progress, total });
   let block = 0;
   let waiting: Placed[] = [];
-  const settle = async (): Promise<readonly CaseRow[]> => {
-    const rows = await runBlock(run, waiting, block, () => {
+  function* counted(rows: readonly CaseRow[]): Generator<CaseRow, void, undefined> {
+    for (const row of rows) {
+      progress.done += 1;
+      run.onProgress?.({ ...progress, total });
+      yield row;
+    }
+  }
+  const runWaiting = async (): Promise<readonly CaseRow[]> => {
+    const asked = waiting;
+    const rows = await runBlock(run, asked, block, () => {
       progress.failed += 1;
     });
     if (block === 0) requireAnswers(run.targets, rows);
-    const asked = waiting;
     await journal?.append(
-      rows.flatMap((row, at) => {
-        const placed = asked[at];
-        return placed === undefined ? [] : [{ row, evalCase: placed.evalCase }];
+      asked.flatMap(({ evalCase }, at) => {
+        const row = rows[at];
+        return row === undefined ? [] : [{ row, evalCase }];
       }),
     );
     block += 1;
@@ -79,25 +85,13 @@ export async function* runCases(run: CaseRun): AsyncGenerator<CaseRow, void, und
       if (known !== undefined) {
         block = Math.max(block, known.block + 1);
         progress.resumed += 1;
-        progress.done += 1;
-        tell();
-        yield known;
+        yield* counted([known]);
         continue;
       }
       waiting.push({ dataset: dataset.name, evalCase });
-      if (waiting.length < blockSize) continue;
-      for (const row of await settle()) {
-        progress.done += 1;
-        tell();
-        yield row;
-      }
+      if (waiting.length === blockSize) yield* counted(await runWaiting());
     }
-  if (waiting.length === 0) return;
-  for (const row of await settle()) {
-    progress.done += 1;
-    tell();
-    yield row;
-  }
+  if (waiting.length > 0) yield* counted(await runWaiting());
 }
 
 async function runBlock(

@@ -78,7 +78,7 @@ export function sendStream(
   response.end(events.map((event) => encodeSseJson(event)).join("") + sseDone);
 }
 
-/** A completionChunk of a stream with a delta of the first choice. */
+/** A chunk of a stream with a delta of the first choice. */
 export function completionChunk(delta: unknown, finishReason: string | null = null): unknown {
   return {
     id: "chatcmpl-1",
@@ -88,7 +88,7 @@ export function completionChunk(delta: unknown, finishReason: string | null = nu
   };
 }
 
-/** A whole chat chatCompletion with this text. */
+/** A whole chat completion with this text. */
 export function chatCompletion(text: string, more: Readonly<Record<string, unknown>> = {}): unknown {
   return {
     id: "chatcmpl-1",

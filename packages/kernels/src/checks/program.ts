@@ -53,7 +53,7 @@ class ProgramChecker {
   readonly #rows = new Map<number, "tokens" | "outputs">();
   readonly #sites = new Map<number, Matrix>();
   #current: "tokens" | "outputs" = "tokens";
-  #place = "the program";
+  #where = "the program";
   #numEmbeddings = Number.MAX_SAFE_INTEGER;
   #attention: CheckedProgram["attention"];
 
@@ -66,10 +66,10 @@ class ProgramChecker {
     this.#positive("maxTokens", maxTokens);
     for (const [index, width] of buffers.entries()) this.#positive(`the width of buffer ${index}`, width);
     for (const [index, op] of ops.entries()) {
-      this.#place = `op ${index} (${op.op})`;
+      this.#where = `op ${index} (${op.op})`;
       this.#checkOp(op);
     }
-    this.#place = "the head";
+    this.#where = "the head";
     const state = this.#read("hidden", hidden);
     this.#equal("the width of hidden", state.width, "the head's columns", head.weight.cols);
     if (head.bias !== undefined)
@@ -313,7 +313,7 @@ class ProgramChecker {
   }
 
   #needsTokens(): void {
-    if (this.#current === "outputs") this.#fail("needs the step's tokens, but stands after gather");
+    if (this.#current === "outputs") this.#fail("needs the step's tokens, but comes after gather");
   }
 
   #equal(leftName: string, left: number, rightName: string, right: number): void {
@@ -331,6 +331,6 @@ class ProgramChecker {
   }
 
   #fail(problem: string): never {
-    throw new OctavoError("internal_error", `Cannot compile: ${this.#place} ${problem}.`);
+    throw new OctavoError("internal_error", `Cannot compile: ${this.#where} ${problem}.`);
   }
 }

@@ -138,7 +138,7 @@ function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
   }
 }
 
-/** Returns the row whose token the draft guesses; the row's sequence has its queries from `start` on. */
+/** Returns the row that the draft token predicts; queries of the row's sequence start at `start`. */
 function checkAfterDraft(
   row: number,
   { outputs, outputTokens }: StepPlan,
@@ -148,7 +148,7 @@ function checkAfterDraft(
   const token = outputTokens[row] ?? 0;
   if (before?.kind === "sample" && token > start && outputTokens[row - 1] === token - 1) return before;
   return fail(
-    `outputs[${row}] stands after a draft, but no row before it samples from the token before its own.`,
+    `outputs[${row}] follows a draft token, but the row before it does not sample from the token before its own.`,
   );
 }
 

@@ -44,6 +44,7 @@ import {
   NativeMappedFile,
   NativeMatrix,
   NativeProgram,
+  type NativeRef,
   NativeSamplerState,
   NativeVector,
 } from "./handles.js";
@@ -99,7 +100,7 @@ class CpuBackend implements Backend {
       throw new OctavoError("artifact_not_found", `There is no file ${path}.`);
     }
     const { handle, byteLength } = this.#call(() => this.#addon.mapFile(path));
-    return new NativeMappedFile(this, handle, this.#addon.releaseMappedFile, path, byteLength);
+    return new NativeMappedFile(this.#ref(handle, this.#addon.releaseMappedFile), path, byteLength);
   }
 
   async createMatrix(sources: readonly MatrixSource[], options: MatrixOptions = {}): Promise<Matrix> {
@@ -126,7 +127,7 @@ class CpuBackend implements Backend {
         native,
         packingIndex(options.inPlace === true ? "in_place" : options.packLater === true ? "later" : "now"),
       );
-      return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
+      return new NativeMatrix(this.#ref(handle, this.#addon.releaseMatrix), { rows, cols, byteLength });
     } catch (thrown) {
       throw fromNative(thrown);
     }
@@ -160,7 +161,7 @@ class CpuBackend implements Backend {
       const mapped = await this.#addon.mapMatrix(backend, spec);
       if (mapped === undefined) return undefined;
       const { handle, byteLength } = mapped;
-      return new NativeMatrix(this, handle, this.#addon.releaseMatrix, { rows, cols, byteLength });
+      return new NativeMatrix(this.#ref(handle, this.#addon.releaseMatrix), { rows, cols, byteLength });
     } catch (thrown) {
       throw fromNative(thrown);
     }
@@ -177,7 +178,7 @@ class CpuBackend implements Backend {
     }));
     const handle = this.#call(() => this.#addon.createVector(native));
     const length = sources.reduce((sum, source) => sum + source.length, 0);
-    return new NativeVector(this, handle, this.#addon.releaseVector, length);
+    return new NativeVector(this.#ref(handle, this.#addon.releaseVector), length);
   }
 
   createKvCache(spec: KvCacheSpec): KvCache {
@@ -185,21 +186,21 @@ class CpuBackend implements Backend {
     const byteLength = checkKvCache(spec);
     const dtype = kvDtypeIndex(spec.dtype);
     const handle = this.#call(() => this.#addon.createKvCache({ ...spec, dtype }));
-    return new NativeKvCache(this, handle, this.#addon.releaseKvCache, { ...spec }, byteLength);
+    return new NativeKvCache(this.#ref(handle, this.#addon.releaseKvCache), { ...spec }, byteLength);
   }
 
   createSamplerState(spec: SamplerStateSpec): SamplerState {
     this.#open();
     checkSamplerState(spec);
     const handle = this.#call(() => this.#addon.createSamplerState(spec));
-    return new NativeSamplerState(this, handle, this.#addon.releaseSamplerState);
+    return new NativeSamplerState(this.#ref(handle, this.#addon.releaseSamplerState));
   }
 
   compile(spec: ProgramSpec): Program {
     this.#open();
     const checked = checkProgram(spec);
     const handle = this.#call(() => this.#addon.compile(encodeProgram(spec, this)));
-    return new NativeProgram(this, handle, this.#addon.releaseProgram, checked);
+    return new NativeProgram(this.#ref(handle, this.#addon.releaseProgram), checked);
   }
 
   createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {
@@ -213,7 +214,7 @@ class CpuBackend implements Backend {
       parts: parts.map(({ column, up, scale }) => ({ column, up: this.#matrix(up), scale })),
     }));
     const handle = this.#call(() => this.#addon.createAdapter(native));
-    return new NativeAdapter(this, handle, this.#addon.releaseAdapter, program);
+    return new NativeAdapter(this.#ref(handle, this.#addon.releaseAdapter), program);
   }
 
   async execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {
@@ -255,6 +256,13 @@ class CpuBackend implements Backend {
       throw new OctavoError("internal_error", "This backend has been disposed and cannot be used any more.");
     }
     return this.#backend;
+  }
+
+  #ref<Kind extends string>(
+    object: NativeObject<Kind>,
+    release: NativeRef<Kind>["release"],
+  ): NativeRef<Kind> {
+    return { owner: this, object, release };
   }
 
   #call<T>(native: () => T): T {

@@ -34,14 +34,14 @@ export function decodeRows(
     const ownLogits = native.logits?.slice(logits, logits + vocabSize);
     logits += vocabSize;
     if (token === -1 && error === undefined) {
-      // After a draft that was not met: nothing was written to its parts.
+      // After a rejected draft token: nothing was written to its parts.
       rows.push({ token });
       top += Math.min(output.numLogprobs ?? 0, vocabSize);
       if (output.kind === "sample") ids += output.logprobIds?.length ?? 0;
       continue;
     }
     if (output.numLogprobs === undefined && (output.kind === "score" || output.logprobIds === undefined)) {
-      // Nearly all rows: a token and nothing more.
+      // The common case: a token and nothing more.
       if (error === undefined && ownLogits === undefined && digest === undefined) rows.push({ token });
       else
         rows.push({

@@ -12,41 +12,41 @@ import type {
 import type { CheckedProgram } from "../checks/program.js";
 import type { NativeObject } from "./addon.js";
 
+/** A native object, the backend that made it, and what gives its memory back. */
+export interface NativeRef<Kind extends string> {
+  readonly owner: object;
+  readonly object: NativeObject<Kind>;
+  readonly release: (object: NativeObject<Kind>) => void;
+}
+
 /** One owner's hold on a native object of one backend. */
 export abstract class Handle<Kind extends string> implements Disposable {
   readonly #noun: string;
+  #ref: NativeRef<Kind> | undefined;
   readonly #owner: object;
-  readonly #release: (object: NativeObject<Kind>) => void;
-  #object: NativeObject<Kind> | undefined;
 
-  constructor(
-    noun: string,
-    owner: object,
-    object: NativeObject<Kind>,
-    release: (object: NativeObject<Kind>) => void,
-  ) {
+  constructor(noun: string, ref: NativeRef<Kind>) {
     this.#noun = noun;
-    this.#owner = owner;
-    this.#object = object;
-    this.#release = release;
+    this.#ref = ref;
+    this.#owner = ref.owner;
   }
 
   /** The native object, for the backend that made it. */
   objectFor(owner: object): NativeObject<Kind> {
     if (owner !== this.#owner) throw foreign(this.#noun);
-    if (this.#object === undefined) {
+    if (this.#ref === undefined) {
       throw new OctavoError(
         "internal_error",
         `This ${this.#noun} has been disposed and cannot be used any more.`,
       );
     }
-    return this.#object;
+    return this.#ref.object;
   }
 
   /** Gives the memory back as soon as no step or program uses it. Again is harmless. */
   [Symbol.dispose](): void {
-    if (this.#object !== undefined) this.#release(this.#object);
-    this.#object = undefined;
+    if (this.#ref !== undefined) this.#ref.release(this.#ref.object);
+    this.#ref = undefined;
   }
 }
 
@@ -54,14 +54,8 @@ export class NativeMappedFile extends Handle<"mapped-file"> implements MappedFil
   readonly path: string;
   readonly byteLength: number;
 
-  constructor(
-    owner: object,
-    object: NativeObject<"mapped-file">,
-    release: (object: NativeObject<"mapped-file">) => void,
-    path: string,
-    byteLength: number,
-  ) {
-    super("mapped file", owner, object, release);
+  constructor(ref: NativeRef<"mapped-file">, path: string, byteLength: number) {
+    super("mapped file", ref);
     this.path = path;
     this.byteLength = byteLength;
   }
@@ -73,12 +67,10 @@ export class NativeMatrix extends Handle<"matrix"> implements Matrix {
   readonly byteLength: number;
 
   constructor(
-    owner: object,
-    object: NativeObject<"matrix">,
-    release: (object: NativeObject<"matrix">) => void,
+    ref: NativeRef<"matrix">,
     shape: { readonly rows: number; readonly cols: number; readonly byteLength: number },
   ) {
-    super("matrix", owner, object, release);
+    super("matrix", ref);
     this.rows = shape.rows;
     this.cols = shape.cols;
     this.byteLength = shape.byteLength;
@@ -88,13 +80,8 @@ export class NativeMatrix extends Handle<"matrix"> implements Matrix {
 export class NativeVector extends Handle<"vector"> implements Vector {
   readonly length: number;
 
-  constructor(
-    owner: object,
-    object: NativeObject<"vector">,
-    release: (object: NativeObject<"vector">) => void,
-    length: number,
-  ) {
-    super("vector", owner, object, release);
+  constructor(ref: NativeRef<"vector">, length: number) {
+    super("vector", ref);
     this.length = length;
   }
 }
@@ -103,13 +90,8 @@ export class NativeProgram extends Handle<"program"> implements Program {
   readonly kind = "program";
   readonly checked: CheckedProgram;
 
-  constructor(
-    owner: object,
-    object: NativeObject<"program">,
-    release: (object: NativeObject<"program">) => void,
-    checked: CheckedProgram,
-  ) {
-    super("program", owner, object, release);
+  constructor(ref: NativeRef<"program">, checked: CheckedProgram) {
+    super("program", ref);
     this.checked = checked;
   }
 }
@@ -118,13 +100,8 @@ export class NativeAdapter extends Handle<"adapter"> implements Adapter {
   readonly kind = "adapter";
   readonly program: Program;
 
-  constructor(
-    owner: object,
-    object: NativeObject<"adapter">,
-    release: (object: NativeObject<"adapter">) => void,
-    program: Program,
-  ) {
-    super("adapter", owner, object, release);
+  constructor(ref: NativeRef<"adapter">, program: Program) {
+    super("adapter", ref);
     this.program = program;
   }
 }
@@ -135,14 +112,8 @@ export class NativeKvCache extends Handle<"kv-cache"> implements KvCache {
   readonly byteLength: number;
   readonly spec: KvCacheSpec;
 
-  constructor(
-    owner: object,
-    object: NativeObject<"kv-cache">,
-    release: (object: NativeObject<"kv-cache">) => void,
-    spec: KvCacheSpec,
-    byteLength: number,
-  ) {
-    super("KV cache", owner, object, release);
+  constructor(ref: NativeRef<"kv-cache">, spec: KvCacheSpec, byteLength: number) {
+    super("KV cache", ref);
     this.numBlocks = spec.numBlocks;
     this.blockSize = spec.blockSize;
     this.byteLength = byteLength;
@@ -153,12 +124,8 @@ export class NativeKvCache extends Handle<"kv-cache"> implements KvCache {
 export class NativeSamplerState extends Handle<"sampler-state"> implements SamplerState {
   readonly kind = "sampler-state";
 
-  constructor(
-    owner: object,
-    object: NativeObject<"sampler-state">,
-    release: (object: NativeObject<"sampler-state">) => void,
-  ) {
-    super("sampler state", owner, object, release);
+  constructor(ref: NativeRef<"sampler-state">) {
+    super("sampler state", ref);
   }
 }
 

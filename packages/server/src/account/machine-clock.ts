@@ -1,24 +1,24 @@
 import type { StepRecord } from "@octavo/engine";
 
-/** What a machine's time went to, in ms; the three parts add up to `wallMs`. */
+/** How a machine's time was spent, in ms; the three parts add up to `wallMs`. */
 export interface MachineTime {
   readonly wallMs: number;
-  /** In the backend: the requests' parts add up to it. */
+  /** In the backend; the shares of all requests add up to it. */
   readonly computingMs: number;
-  /** Requests were there, and nothing was computed. */
+  /** Requests were present but nothing was computed. */
   readonly overheadMs: number;
   readonly idleMs: number;
 }
 
-/** Splits a machine's time by what the engine's steps say. Times on `performance.now()`'s clock. */
+/** Splits a machine's time by the engine's steps. Times are on `performance.now()`'s clock. */
 export class MachineClock {
   readonly #startMs: number;
-  /** Until when time has been accounted for: the end of the latest step. */
+  /** The end of the latest step: time up to here is accounted for. */
   #untilMs: number;
   #computingMs = 0;
   #overheadMs = 0;
   #idleMs = 0;
-  /** Whether requests were left when the latest step ended. */
+  /** Whether requests remained when the latest step ended. */
   #wasBusy = false;
 
   constructor(startMs: number) {
@@ -26,7 +26,7 @@ export class MachineClock {
     this.#untilMs = startMs;
   }
 
-  /** `isBusy`: requests are left in the engine. */
+  /** `isBusy`: requests remain in the engine. */
   noteStep({ startMs, durationMs, computeMs }: StepRecord, isBusy: boolean): void {
     const betweenMs = Math.max(0, startMs - this.#untilMs);
     if (this.#wasBusy) this.#overheadMs += betweenMs;
@@ -37,7 +37,7 @@ export class MachineClock {
     this.#wasBusy = isBusy;
   }
 
-  /** As of now; what a step takes that has not ended is not yet in any part. `isBusy`: requests are in the engine. */
+  /** As of now; a step that has not ended is not counted yet. `isBusy`: requests are in the engine. */
   read(nowMs: number, isBusy: boolean): MachineTime {
     if (!isBusy && nowMs > this.#untilMs) {
       this.#idleMs += nowMs - this.#untilMs;

@@ -5,56 +5,36 @@ import type { MachineTime } from "./machine-clock.js";
 
 const callerLabels = ["model", "tenant", "feature"] as const;
 
-/** What requests and the machine cost, as counters. */
+/** Costs of requests and of the machine, as counters. */
 export class MeterMetrics {
   readonly #labels: BoundedLabels;
-  readonly #requests;
-  readonly #gpuSeconds;
-  readonly #tokens;
-  readonly #dollars;
-  readonly #machineSeconds;
-  readonly #machineDollars;
+  readonly #counters;
   readonly #unsettled;
-  readonly #records;
 
   constructor(registry: Registry, labels: BoundedLabels) {
     this.#labels = labels;
-    this.#requests = registry.counter("octavo:metered_requests_total", "Requests that were accounted for.", [
-      ...callerLabels,
-      "outcome",
-    ]);
-    this.#gpuSeconds = registry.counter(
-      "octavo:metered_gpu_seconds_total",
-      "Seconds of the machine's computing that went to requests.",
-      callerLabels,
-    );
-    this.#tokens = registry.counter("octavo:metered_tokens_total", "Tokens of requests, by kind.", [
-      ...callerLabels,
-      "kind",
-    ]);
-    this.#dollars = registry.counter(
-      "octavo:metered_dollars_total",
-      "What requests cost at the machine's hourly rate.",
-      callerLabels,
-    );
-    this.#machineSeconds = registry.counter(
-      "octavo:machine_seconds_total",
-      "The machine's time by what it went to; the states add up to the time served.",
-      ["state"],
-    );
-    this.#machineDollars = registry.counter(
-      "octavo:machine_dollars_total",
-      "The same at the machine's hourly rate.",
-      ["state"],
-    );
+    this.#counters = registry.counters({
+      requests: ["octavo:metered_requests_total", "Metered requests.", ...callerLabels, "outcome"],
+      gpuSeconds: ["octavo:metered_gpu_seconds_total", "Compute seconds of requests.", ...callerLabels],
+      tokens: ["octavo:metered_tokens_total", "Tokens of requests, by kind.", ...callerLabels, "kind"],
+      dollars: [
+        "octavo:metered_dollars_total",
+        "Cost of requests at the machine's hourly rate.",
+        ...callerLabels,
+      ],
+      machineSeconds: [
+        "octavo:machine_seconds_total",
+        "The machine's time by state; the states add up to the time served.",
+        "state",
+      ],
+      machineDollars: ["octavo:machine_dollars_total", "The same at the machine's hourly rate.", "state"],
+      records: ["octavo:metering_records_total", "Lines of the metering log.", "outcome"],
+    });
     this.#unsettled = registry.gauge(
       "octavo:unsettled_gpu_seconds",
-      "Computing seconds of requests that are not accounted for yet.",
+      "Compute seconds of requests that are still running.",
     );
-    this.#records = registry.counter("octavo:metering_records_total", "Lines of the metering log.", [
-      "outcome",
-    ]);
-    for (const outcome of ["written", "dropped"]) this.#records.add(0, { outcome });
+    for (const outcome of ["written", "dropped"]) this.#counters.records.add(0, { outcome });
   }
 
   count(record: MeteringRecord): void {
@@ -62,13 +42,13 @@ export class MeterMetrics {
       model: record.model,
       ...this.#labels.resolve(record.tenant ?? noLabel, record.feature ?? noLabel),
     };
-    this.#requests.add(1, { ...labels, outcome: record.outcome ?? "ok" });
-    this.#gpuSeconds.add(record.gpu_seconds, labels);
-    this.#dollars.add(record.dollars ?? 0, labels);
+    this.#counters.requests.add(1, { ...labels, outcome: record.outcome ?? "ok" });
+    this.#counters.gpuSeconds.add(record.gpu_seconds, labels);
+    this.#counters.dollars.add(record.dollars ?? 0, labels);
     const cached = record.cached_input_tokens ?? 0;
-    this.#tokens.add(record.input_tokens - cached, { ...labels, kind: "input" });
-    this.#tokens.add(cached, { ...labels, kind: "cached_input" });
-    this.#tokens.add(record.output_tokens, { ...labels, kind: "output" });
+    this.#counters.tokens.add(record.input_tokens - cached, { ...labels, kind: "input" });
+    this.#counters.tokens.add(cached, { ...labels, kind: "cached_input" });
+    this.#counters.tokens.add(record.output_tokens, { ...labels, kind: "output" });
   }
 
   showMachine(time: MachineTime, dollarsPerMs: number, unsettledMs: number): void {
@@ -78,14 +58,14 @@ export class MeterMetrics {
       idle: time.idleMs,
     };
     for (const [state, ms] of Object.entries(states)) {
-      this.#machineSeconds.raiseTo(ms / 1000, { state });
-      this.#machineDollars.raiseTo(ms * dollarsPerMs, { state });
+      this.#counters.machineSeconds.raiseTo(ms / 1000, { state });
+      this.#counters.machineDollars.raiseTo(ms * dollarsPerMs, { state });
     }
     this.#unsettled.set(Math.max(0, unsettledMs) / 1000);
   }
 
   showLog(written: number, dropped: number): void {
-    this.#records.raiseTo(written, { outcome: "written" });
-    this.#records.raiseTo(dropped, { outcome: "dropped" });
+    this.#counters.records.raiseTo(written, { outcome: "written" });
+    this.#counters.records.raiseTo(dropped, { outcome: "dropped" });
   }
 }

@@ -7,12 +7,12 @@ import type { ServerConfig } from "../config.js";
 import { BoundedLabels } from "../metrics/bounded-labels.js";
 import type { Registry } from "../metrics/registry.js";
 import { servedNames } from "../served-names.js";
-import { totalUsage } from "../generation/usage.js";
+import { totalUsage } from "./usage.js";
 import type { MeteringLog } from "./metering-log.js";
 import { MeterMetrics } from "./meter-metrics.js";
 import type { RequestAccount } from "./request-account.js";
 
-/** What a record needs of the exchange it is about. */
+/** The part of an exchange that its cost record needs. */
 export interface MeteredExchange {
   readonly account: RequestAccount;
   readonly octavoId: string;
@@ -21,16 +21,16 @@ export interface MeteredExchange {
 
 const maxFeaturesPerTenant = 32;
 const msPerHour = 3_600_000;
-/** How often the log says what the machine's time went to. */
+/** Interval of machine records in the log. */
 const machineRecordMs = 60_000;
 
-/** Charges the machine's computing time to requests, exactly: a step's time is shared out to those who ran in it. */
+/** Charges the machine's compute time to requests exactly: each step's time is divided among the requests in it. */
 export class Meter {
   readonly #engine: Engine;
   readonly #metrics: MeterMetrics;
   /** Names of the model itself; records carry the first. */
   readonly #modelNames: readonly [string, ...string[]];
-  /** 0 where it is not known. */
+  /** 0 if unknown. */
   readonly #dollarsPerHour: number;
   readonly #log: MeteringLog | undefined;
   readonly #clock = new MachineClock(performance.now());
@@ -116,7 +116,7 @@ export class Meter {
     this.#log?.add(record);
   }
 
-  /** Only names that are served got to the engine. */
+  /** The served name: other names never reach the engine. */
   #modelName(named: string | undefined): string {
     return named === undefined || this.#modelNames.includes(named) ? this.#modelNames[0] : named;
   }

@@ -4,17 +4,17 @@ import { OctavoError, type MachineRecord, type MeteringRecord } from "@octavo/pr
 
 export interface MeteringLogOptions {
   readonly path: string;
-  /** Lines that may wait for the disk; more are dropped and counted. Default 16384. */
+  /** Most lines waiting for the disk; more are dropped and counted. Default 16384. */
   readonly maxWaiting?: number;
   /** Lines are written this often. Default 1000. */
   readonly writeEveryMs?: number;
-  /** Told of the first failure. */
+  /** Called with the first failure. */
   readonly onProblem?: (message: string) => void;
 }
 
 /**
- * Appends records to a file, one JSON object a line. The file is opened anew for every write, so that it may be renamed
- * at any time; a disk that is slow or full costs records, counted, and nothing else.
+ * Appends records to a file, one JSON object per line. The file is reopened for every write, so that it can be rotated at any
+ * time; a slow or full disk only loses records, which are counted.
  */
 export class MeteringLog {
   readonly #options: Required<Omit<MeteringLogOptions, "onProblem">> & Pick<MeteringLogOptions, "onProblem">;
@@ -29,7 +29,7 @@ export class MeteringLog {
     this.#options = { maxWaiting: 16_384, writeEveryMs: 1000, ...options };
   }
 
-  /** Throws `invalid_option` where the file cannot be written. */
+  /** Throws `invalid_option` if the file cannot be written. */
   static async open(options: MeteringLogOptions): Promise<MeteringLog> {
     try {
       await mkdir(dirname(options.path), { recursive: true });
@@ -53,7 +53,7 @@ export class MeteringLog {
     this.#timer ??= setTimeout(() => void this.flush(), this.#options.writeEveryMs).unref();
   }
 
-  /** Resolves when everything added so far is in the file or was given up. */
+  /** Resolves when everything added so far was written or dropped. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -65,7 +65,7 @@ export class RequestAccount {
     return this.#feature;
   }
 
-  /** Takes what a body says of itself, never its content. The header's feature wins over `metadata.feature`. */
+  /** Reads facts from a body, never its content. The header's feature wins over `metadata.feature`. */
   describe(body: object): void {
     const fields: Readonly<Record<string, unknown>> = { ...body };
     const { model, metadata, user } = fields;
@@ -94,7 +94,7 @@ export class RequestAccount {
     this.#checkSettled();
   }
 
-  /** Calls back when the engine computes nothing more for this request: at once if it does not now. */
+  /** Calls back once the engine computes nothing more for this request, at once if it already does not. */
   whenSettled(callback: () => void): void {
     this.#settledCallbacks.push(callback);
     this.#checkSettled();
@@ -133,7 +133,7 @@ export class RequestAccount {
   }
 }
 
-/** Brings what the engine says of its requests to the accounts that own them. */
+/** Delivers the engine's results to the accounts that own its requests. */
 export const accountObserver: EngineObserver = {
   onFinished: (request) => {
     if (request.owner instanceof RequestAccount) request.owner.finished.push(request);

@@ -31,13 +31,13 @@ export interface ServerTracingOptions {
   readonly server: ServerAddress | undefined;
 }
 
-/** What a span needs of the exchange it describes. */
+/** The part of an exchange that its span needs. */
 export interface TracedExchange {
   readonly account: RequestAccount;
   /** Undefined for an endpoint that runs no model. */
   readonly operation: LlmOperation | undefined;
   readonly requestId: string;
-  /** The engine's evidence is found by it. */
+  /** The id of the engine's evidence. */
   readonly octavoId: string;
   readonly arrivalMs: number;
   readonly errorCode: ErrorCode | undefined;
@@ -45,7 +45,7 @@ export interface TracedExchange {
   readonly isStream: boolean;
 }
 
-/** After a client left, how long its span waits for the engine to let its requests go. */
+/** How long a span waits for the engine to settle its requests after the client left. */
 const abortGraceMs = 2000;
 
 /** The reply to `traceparent`, of the level 2 draft of W3C Trace Context. */
@@ -55,10 +55,10 @@ export function traceResponse(context: TraceContext): string {
   return formatTraceParent(context);
 }
 
-/** Makes one span of every request that runs the model. */
+/** Makes one span for every request that runs the model. */
 export class ServerTracing {
   readonly #options: ServerTracingOptions;
-  /** Records of requests that are over for their clients and not yet for the engine. */
+  /** Spans of requests that are over for their clients but not settled in the engine. */
   readonly #late = new Set<() => void>();
 
   constructor(options: ServerTracingOptions) {
@@ -69,7 +69,7 @@ export class ServerTracing {
     return this.#options.sinks.map((sink) => sink.counts);
   }
 
-  /** Undefined for a request whose trace is not sampled. Headers that carry no valid context begin a trace. */
+  /** Undefined if the trace is not sampled. Without a valid context in the headers a new trace begins. */
   begin(headers: IncomingHttpHeaders): RequestTrace | undefined {
     const parent = parseTraceContext(headers.traceparent, headers.tracestate);
     const context = childContext(parent, this.#options.sampleRatio);
@@ -77,7 +77,7 @@ export class ServerTracing {
     return { context, parentSpanId: parent?.spanId };
   }
 
-  /** Records the span of an exchange that is over, as soon as the engine is done with it. */
+  /** Records the span of an exchange that is over, once its engine requests have settled. */
   finish(exchange: TracedExchange): void {
     const { account, operation } = exchange;
     const { trace } = account;
@@ -143,7 +143,7 @@ export class ServerTracing {
   }
 }
 
-/** Codes say what failed; messages may repeat what the client sent, and stay out of spans. */
+/** Spans carry codes only: messages may repeat what the client sent. */
 function outcomeOf(code: ErrorCode | undefined): SpanOutcome {
   if (code === undefined) return { kind: "ok" };
   return { kind: code === "request_cancelled" ? "aborted" : "error", errorType: code, message: undefined };

@@ -83,7 +83,7 @@ describe("what a span says of the serving", () => {
     assert.equal(servingFacts([], identity()).queueMs, undefined);
   });
 
-  it("counts guesses, and those that came true, of all requests together", () => {
+  it("counts draft tokens and accepted ones over all requests", () => {
     const requests = [
       finished("a", { draftTokens: 8, acceptedDraftTokens: 5, e2eMs: 9 }),
       finished("b", { draftTokens: 4, acceptedDraftTokens: 0 }),

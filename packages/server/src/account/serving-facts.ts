@@ -1,6 +1,6 @@
 import type { Engine, FinishedRequest, RequestEvidence, ServingRecord } from "@octavo/engine";
 import type { ServingFacts, TokenUsage } from "@octavo/tracing";
-import { totalUsage } from "../generation/usage.js";
+import { totalUsage } from "./usage.js";
 
 export interface EngineIdentity {
   readonly engine: Engine;
@@ -9,11 +9,11 @@ export interface EngineIdentity {
   readonly replicaId: string | undefined;
 }
 
-/** Below these nobody would call them slow. */
+/** Shorter times are not explained. */
 export const slowFirstTokenMs = 50;
 export const slowGapMs = 20;
 
-/** Tokens of all engine requests that one HTTP request became. */
+/** Tokens of all engine requests of one HTTP request. */
 export function requestUsage(finished: readonly FinishedRequest[]): TokenUsage {
   if (finished.length === 0) return {};
   const { promptTokens, completionTokens, cachedTokens } = totalUsage(finished.map(({ usage }) => usage));
@@ -32,8 +32,8 @@ export function slowestOf(finished: readonly FinishedRequest[]): FinishedRequest
 }
 
 /**
- * How the engine served a request. Where it became several, times are those of the one that took longest; computing time
- * and drafts are those of all.
+ * How the engine served a request. With several engine requests, times are those of the slowest; compute time and draft tokens are
+ * totals.
  */
 export function servingFacts(
   finished: readonly FinishedRequest[],
@@ -85,7 +85,7 @@ function draftsOf(
   };
 }
 
-/** What nobody would call slow is not explained: explaining costs as much as all else of a span together. */
+/** Only slow requests are explained: explaining costs as much as the rest of a span. */
 export function isWorthExplaining({ timeToFirstTokenMs, gaps }: ServingRecord): boolean {
   if ((timeToFirstTokenMs ?? 0) >= slowFirstTokenMs) return true;
   return gaps.count > 0 && gaps.maxMs >= slowGapMs && gaps.maxMs > 2 * gaps.p50Ms;

@@ -1,9 +1,9 @@
 import type { Cause, Engine, Explanation, FinishedRequest } from "@octavo/engine";
 import { isWorthExplaining, slowFirstTokenMs, slowGapMs } from "./serving-facts.js";
 
-/** Why an answer was slow, as the log says it. */
+/** Why an answer was slow, for the log. */
 export interface SlowAnswer {
-  /** By which `GET /v1/requests/ID` knows it. */
+  /** The id for `GET /v1/requests/ID`. */
   readonly engineRequestId: string;
   readonly firstToken?: Slowness;
   readonly gap?: Slowness & { readonly usualMs: number };
@@ -12,11 +12,11 @@ export interface SlowAnswer {
 export interface Slowness {
   readonly ms: number;
   readonly cause: Cause;
-  /** Whose doing it was most, where it was anybody's. */
+  /** The request that contributed most, if any did. */
   readonly culprit?: { readonly requestId: string; readonly tenant: string };
 }
 
-/** Undefined where neither the first token nor a gap was slow. */
+/** Undefined if neither the first token nor a gap was slow. */
 export function slowAnswer(
   { evidence }: Pick<Engine, "evidence">,
   slowest: FinishedRequest | undefined,

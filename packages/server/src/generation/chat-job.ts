@@ -17,10 +17,10 @@ import { inIntervals } from "./stream-interval.js";
 import { engineRequestId } from "./serving-records.js";
 import { toSamplingParams } from "./sampling.js";
 
-/** A chat request made ready: what every way of answering needs. */
+/** A queued chat request: what every way of answering needs. */
 export interface ChatJob {
   readonly id: string;
-  /** How the engine knows it. */
+  /** The engine's id of the request. */
   readonly requestId: string;
   readonly created: number;
   readonly model: string;
@@ -28,20 +28,20 @@ export interface ChatJob {
   readonly promptTokens: Int32Array;
   readonly params: SamplingParams;
   readonly role: string;
-  /** Text put before the answer: with `echo`, the last message when the assistant is to continue it. */
+  /** Text returned before the answer: with `echo`, the message that is continued. */
   readonly echoText: string;
-  /** A reader for one of the request's sequences; undefined where text is content as it is. */
+  /** A parser for one of the request's sequences; undefined if the text is the content. */
   createReader(): ChatReader | undefined;
   readonly events: AsyncIterable<GenerationEvent>;
 }
 
-/** A chat request that has been checked and laid out, and is yet to be queued. */
+/** A validated and rendered chat request that is not queued yet. */
 export interface PreparedChat {
   readonly job: Omit<ChatJob, "events">;
   readonly generation: GenerationRequest;
 }
 
-/** Checks a request, lays out its prompt and queues it. Refusals of the engine surface here, before anything is answered. */
+/** Validates a request, renders its prompt and queues it. The engine's refusals are thrown here, before anything is answered. */
 export async function startChat(
   service: Service,
   request: ChatCompletionRequest,
@@ -166,7 +166,7 @@ export function finishReason(reason: "stop" | "length", reader: ChatReader | und
   return reader?.finishReason(reason) ?? reason;
 }
 
-/** Of all sequences together; undefined where reasoning is not separated. */
+/** The total of all sequences; undefined if reasoning is not separated. */
 export function reasoningTokens(readers: readonly (ChatReader | undefined)[]): number | undefined {
   const counts = readers.map((reader) => reader?.reasoningTokens);
   return counts.reduce((total, count) => (count === undefined ? total : (total ?? 0) + count), undefined);

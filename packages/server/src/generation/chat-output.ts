@@ -6,7 +6,6 @@ import {
   type ChatDelta,
   type ChatFinishReason,
   type ChatToolCall,
-  OctavoError,
 } from "@octavo/protocol";
 import type { OutputEvent } from "@octavo/text/parsers/output-events";
 import { OutputParser } from "@octavo/text/parsers/output-parser";
@@ -17,6 +16,7 @@ import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
 import { ReasoningTokens } from "./reasoning-tokens.js";
 import type { OutputConstraint } from "./output-constraint.js";
 import { afterReasoning, toolChoice, type ToolChoice, withTools } from "./tool-grammar.js";
+import { unsupportedField } from "./refusal.js";
 
 export type ChatOutputFields = Pick<
   ChatCompletionRequest,
@@ -29,7 +29,7 @@ export type ChatOutputFields = Pick<
   | "continue_final_message"
 >;
 
-/** How the sequences of one chat request are read. */
+/** How the output of one chat request is constrained and parsed. */
 export class ChatOutput {
   readonly #fields: ChatOutputFields;
   readonly #formats: OutputFormats;
@@ -46,7 +46,7 @@ export class ChatOutput {
     this.#promptReasoning = this.#readPrompt(prompt);
   }
 
-  /** What the answer must look like: by its tools, by the request's own constraint, or either; undefined where it is free. */
+  /** The constraint from the tools, the request's own constraint, or both; undefined if the output is free. */
   constraint(own: OutputConstraint | undefined): OutputConstraint | undefined {
     const { tools, reasoning } = this.#formats;
     const constraint = withTools(own, this.#fields, this.#choice, tools);
@@ -54,15 +54,16 @@ export class ChatOutput {
     return { ...constraint, spec: afterReasoning(constraint.spec, reasoning, this.#promptReasoning) };
   }
 
-  /** The request's budget of reasoning; undefined without one, and where the prompt has closed reasoning already. */
+  /** The request's reasoning budget; undefined without one, or if the prompt has already closed reasoning. */
   thinkingBudget(maxTokens: number | null | undefined): ThinkingBudget | undefined {
     if (maxTokens === undefined || maxTokens === null || maxTokens === -1) return undefined;
     const reasoning = reasoningTags(this.#formats);
     const [endTag] = reasoning?.endTags ?? [];
     if (reasoning === undefined || endTag === undefined) {
-      const message =
-        "thinking_token_budget: what ends this model's reasoning is not known; the server's operator can say with --reasoning-parser";
-      throw new OctavoError("unsupported_parameter", message, { param: "thinking_token_budget" });
+      throw unsupportedField(
+        "thinking_token_budget",
+        "what ends this model's reasoning is not known; the server's operator can say with --reasoning-parser",
+      );
     }
     if (this.#promptReasoning === "closed") return undefined;
     const { startTags, endTags, beginsOpen } = reasoning;
@@ -71,7 +72,7 @@ export class ChatOutput {
     return { maxTokens, startTags, endTags, endTokens, isOpen };
   }
 
-  /** Special tokens whose text the parser needs; undefined when it needs none. */
+  /** Special tokens whose text the parser needs; undefined if none. */
   get keptSpecialTokens(): ReadonlySet<number> | undefined {
     const { tools, reasoning } = this.#formats;
     const markers = [
@@ -83,7 +84,7 @@ export class ChatOutput {
     return kept.size === 0 ? undefined : kept;
   }
 
-  /** undefined when the text is the content as it is. */
+  /** Undefined if the text is the content. */
   createReader(promptTokens: Int32Array, decoding: DecodeOptions): ChatReader | undefined {
     const { tools, reasoning } = this.#formats;
     const isForced = this.#choice !== "none" && this.#choice !== "auto";
@@ -109,7 +110,7 @@ export class ChatOutput {
     const { reasoning } = this.#formats;
     if (reasoning === undefined) return "unknown";
     if (this.#fields.continue_final_message !== true) return promptReasoning(prompt, reasoning);
-    // the answer goes on inside the last message: reasoning is open there if it was begun and not ended
+    // the answer continues the last message: reasoning is open if that message began and did not end it
     const start = Math.max(...reasoning.startTags.map((tag) => prompt.lastIndexOf(tag)));
     const end = Math.max(...reasoning.endTags.map((tag) => prompt.lastIndexOf(tag)));
     return start > end ? "open" : "closed";
@@ -120,12 +121,12 @@ interface ReaderOptions {
   readonly tokens: ReasoningTokens | undefined;
   readonly showsReasoning: boolean;
   readonly maxCalls: number;
-  /** The one tool to call was named. */
+  /** The request named the tool to call. */
   readonly isNamed: boolean;
   readonly newCallId: () => string;
 }
 
-/** Reads one sequence: its text into deltas, whose sum is the message of an answer that is not streamed. */
+/** Parses the text of one sequence into deltas; together they are the message of a non-streamed answer. */
 export class ChatReader {
   readonly #parser: OutputParser;
   readonly #options: ReaderOptions;
@@ -145,12 +146,12 @@ export class ChatReader {
     return this.#deltas(this.#parser.finish());
   }
 
-  /** An answer that ends in calls says so, unless it was cut off, or the call is just what was asked for, as in OpenAI's API. */
+  /** `tool_calls` for an answer that ends in calls, unless it was truncated or the tool was named, as in OpenAI's API. */
   finishReason(reason: "stop" | "length"): ChatFinishReason {
     return reason === "stop" && this.#numCalls > 0 && !this.#options.isNamed ? "tool_calls" : reason;
   }
 
-  /** Tokens of reasoning so far; undefined when the model's reasoning is not separated. */
+  /** Reasoning tokens so far; undefined if reasoning is not separated. */
   get reasoningTokens(): number | undefined {
     return this.#options.tokens?.count(this.#parser.reasoningSpans);
   }
@@ -180,7 +181,7 @@ export class ChatReader {
   }
 }
 
-/** The message that deltas add up to. Without a text of its own, content is null beside calls or reasoning. */
+/** The message that deltas add up to. Content is null if there is no text but calls or reasoning. */
 export function messageOf(role: string, lead: string, deltas: readonly ChatDelta[]): ChatAnswerMessage {
   let content = lead;
   let reasoning = "";
@@ -211,7 +212,7 @@ function callId(): string {
   return `call_${randomBytes(12).toString("hex")}`;
 }
 
-/** Mistral's templates refuse ids of any other form. */
+/** The only form of id that Mistral's templates accept. */
 function nineCharacters(): string {
   return randomBytes(5).toString("hex").slice(0, 9);
 }

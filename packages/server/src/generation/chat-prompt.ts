@@ -1,8 +1,9 @@
 import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
 import { detectContentFormat } from "@octavo/engine/parts";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
+import { invalidField, unsupportedField } from "./refusal.js";
 
-/** What shapes a chat prompt; `/tokenize` has these fields too. */
+/** Fields that shape a chat prompt; `/tokenize` has them too. */
 export type ChatPromptFields = Pick<
   ChatCompletionRequest,
   | "messages"
@@ -22,7 +23,7 @@ export interface ChatPromptOptions {
   readonly excludeToolsWhenToolChoiceNone: boolean;
 }
 
-/** Variables that templates get from elsewhere; a request must not replace them. */
+/** Template variables that the server sets; a request must not override them. */
 const reservedVariables = new Set([
   "messages",
   "tools",
@@ -39,7 +40,7 @@ const reservedVariables = new Set([
   "namespace",
 ]);
 
-/** Switches of reasoning that clients send whichever model answers; a template without them has nothing to switch. */
+/** Reasoning switches that clients send to every model; templates without them ignore them. */
 const widelySentVariables = new Set(["enable_thinking", "thinking", "preserve_thinking", "reasoning_effort"]);
 
 export interface ChatPrompt {
@@ -47,7 +48,7 @@ export interface ChatPrompt {
   readonly tokens: Int32Array;
 }
 
-/** Renders the messages with the model's template, or with the request's where that is trusted, and tokenises the text. */
+/** Renders the messages with the model's template, or the request's if trusted, and tokenises the text. */
 export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
@@ -55,7 +56,7 @@ export async function chatPrompt(
   signal: AbortSignal,
 ): Promise<ChatPrompt> {
   const text = await renderChatPrompt(model, fields, options, signal);
-  // the template writes BOS itself, so none is added unless asked for
+  // templates write BOS themselves, so none is added unless requested
   const addSpecialTokens = fields.add_special_tokens ?? false;
   return { text, tokens: await model.tokenizer.encodeAsync(text, { addSpecialTokens, signal }) };
 }
@@ -67,14 +68,14 @@ async function renderChatPrompt(
   signal: AbortSignal,
 ): Promise<string> {
   if (fields.continue_final_message === true && fields.add_generation_prompt === true) {
-    const message = "continue_final_message and add_generation_prompt exclude each other";
-    throw new OctavoError("invalid_request", message, { param: "continue_final_message" });
+    throw invalidField("continue_final_message", "it and add_generation_prompt exclude each other");
   }
   const requested = fields.chat_template ?? undefined;
   if (requested !== undefined && !options.trustRequestChatTemplate) {
-    const message =
-      "chat_template: templates in requests are off; the server's operator can allow them with --trust-request-chat-template";
-    throw new OctavoError("unsupported_parameter", message, { param: "chat_template" });
+    throw unsupportedField(
+      "chat_template",
+      "templates in requests are off; the server's operator can allow them with --trust-request-chat-template",
+    );
   }
   const hasTools = fields.tools !== undefined && fields.tools !== null && fields.tools.length > 0;
   const template = requested === undefined ? modelTemplate(model, hasTools) : undefined;
@@ -115,7 +116,7 @@ function templateInput(
   };
 }
 
-/** Only what the template reads reaches it; a name that it does not know is refused, since it would change nothing. */
+/** Variables for the template; names that it does not read are rejected, since they would have no effect. */
 function templateVariables(
   fields: ChatPromptFields,
   known: ReadonlySet<string> | undefined,
@@ -124,15 +125,14 @@ function templateVariables(
   const reserved = Object.keys(given).find((key) => reservedVariables.has(key));
   if (reserved !== undefined) {
     const param = `chat_template_kwargs.${reserved}`;
-    throw new OctavoError("invalid_request", `${param}: this variable is set by the server`, { param });
+    throw invalidField(param, "this variable is set by the server");
   }
   const unknown = Object.keys(given).find(
     (key) => known !== undefined && !known.has(key) && !widelySentVariables.has(key),
   );
   if (unknown !== undefined) {
     const param = `chat_template_kwargs.${unknown.slice(0, 100)}`;
-    const message = `${param}: the model's chat template has no variable of this name`;
-    throw new OctavoError("invalid_request", message, { param });
+    throw invalidField(param, "the model's chat template has no variable of this name");
   }
   const variables = fields.reasoning_effort ? { reasoning_effort: fields.reasoning_effort, ...given } : given;
   return Object.keys(variables).length === 0 ? undefined : variables;
@@ -168,7 +168,7 @@ function messageContent(message: ChatMessage, keepsParts: boolean): TemplateMess
 
 type ToolCall = NonNullable<ChatMessage["tool_calls"]>[number];
 
-/** Templates iterate over arguments, so the JSON text that OpenAI's wire carries becomes an object, as in vLLM. */
+/** Templates iterate over arguments, so OpenAI's JSON text is parsed into an object, as in vLLM. */
 function templateToolCall(call: ToolCall, messageIndex: number, callIndex: number): unknown {
   const param = `messages[${messageIndex}].tool_calls[${callIndex}].function.arguments`;
   return {
@@ -188,8 +188,8 @@ function parseArguments(
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new OctavoError("invalid_request", `${param}: the text is not valid JSON`, { param, cause });
+    throw invalidField(param, "the text is not valid JSON", cause);
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
-  throw new OctavoError("invalid_request", `${param}: expected a JSON object`, { param });
+  throw invalidField(param, "expected a JSON object");
 }

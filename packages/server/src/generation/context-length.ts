@@ -1,16 +1,17 @@
 import { OctavoError } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
 
 export interface TokenBudget {
-  /** As the request said; undefined when it did not. */
+  /** As requested; undefined if the request has no limit. */
   readonly requested: number | undefined;
-  /** Used when the request did not say; cut to what fits, because nobody asked for exactly that many. */
+  /** Used when the request has no limit; reduced to what fits. */
   readonly fallback: number | undefined;
   readonly field: string;
 }
 
 /**
- * How many tokens may be generated. A prompt without room for one token, or a request for more tokens than fit,
- * is an error with all the counts: nothing is cut in silence.
+ * How many tokens may be generated. A prompt that leaves no room for one token, or a request for more tokens than fit, is an
+ * error with all counts: nothing is truncated silently.
  */
 export function resolveMaxTokens(
   promptTokens: number,
@@ -19,9 +20,7 @@ export function resolveMaxTokens(
   promptField: string,
 ): number | undefined {
   if (promptTokens === 0) {
-    throw new OctavoError("invalid_request", `${promptField}: the prompt has no tokens`, {
-      param: promptField,
-    });
+    throw invalidField(promptField, "the prompt has no tokens");
   }
   const room = maxModelLen - promptTokens;
   if (room < 1) {
@@ -44,8 +43,8 @@ export function resolveMaxTokens(
 }
 
 /**
- * Cuts a prompt as the request asked with `truncate_prompt_tokens`: to its last tokens, or with side `right` to its
- * first. -1 means what the context holds beside one generated token.
+ * Truncates a prompt to `truncate_prompt_tokens`: keeps its last tokens, or with side `right` its first. -1 leaves room for one
+ * generated token.
  */
 export function truncatePrompt(
   tokens: Int32Array,

@@ -5,6 +5,7 @@ import type { ServedModel, Service } from "../service.js";
 import { truncatePrompt } from "./context-length.js";
 import { engineRequestId } from "./serving-records.js";
 import { tokenizePrompts } from "./tokenize-prompts.js";
+import { invalidField } from "./refusal.js";
 
 type EmbeddingFields = Pick<
   EmbeddingsRequest,
@@ -16,7 +17,7 @@ export interface EmbeddedInput {
   readonly usage: Usage;
 }
 
-/** The vectors of texts or token ids, in order, computed together. `fieldOf` names an input in errors. */
+/** The embeddings of texts or token ids, in order, as one batch. `fieldOf` names an input in errors. */
 export async function embedInputs(
   service: Service,
   context: RequestContext,
@@ -70,8 +71,7 @@ function prepareInput(
   const { maxModelLen } = service.model.engine;
   const { truncate_prompt_tokens: wanted, truncation_side: side } = options;
   const tokens = truncatePrompt(given, wanted === -1 ? maxModelLen : wanted, side, maxModelLen);
-  if (tokens.length === 0)
-    throw new OctavoError("invalid_request", `${field}: the input has no tokens`, { param: field });
+  if (tokens.length === 0) throw invalidField(field, "the input has no tokens");
   if (tokens.length > maxModelLen) {
     const message = `${field}: the input has ${tokens.length} tokens and this model's context length is ${maxModelLen} tokens; shorten it, or set truncate_prompt_tokens`;
     throw new OctavoError("context_length_exceeded", message, { param: field });

@@ -5,12 +5,13 @@ import type {
   MessagesRequest,
 } from "@octavo/protocol";
 import { chatCompletionRequest, OctavoError, parseWith } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
 
 type Prompt = Pick<MessagesRequest, "model" | "messages" | "system" | "tools" | "tool_choice" | "thinking">;
 type Message = Prompt["messages"][number];
 type Blocks = Exclude<Message["content"], string>;
 
-/** A Messages request as the chat request that means the same. Throws as a chat request would. */
+/** Translates a Messages request into a chat request. Throws as a chat request would. */
 export function chatFromMessages(request: MessagesRequest | CountTokensRequest): ChatCompletionRequest {
   const { tools, tool_choice: choice, thinking } = request;
   const hidesThinking = thinking?.type === "disabled" || thinking?.display === "omitted";
@@ -30,7 +31,7 @@ export function chatFromMessages(request: MessagesRequest | CountTokensRequest):
   });
 }
 
-/** A refusal of the chat request in the names that the Messages request has. */
+/** Translates field names in a chat request's error back to those of the Messages request. */
 export function inNamesOfMessages(thrown: unknown): unknown {
   if (!(thrown instanceof OctavoError) || thrown.param !== chatBudget) return thrown;
   const message = thrown.message.replace(chatBudget, budget);
@@ -53,16 +54,18 @@ function samplingFields(request: MessagesRequest): object {
   };
 }
 
-/** Thinking counts against `max_tokens`: a budget that takes all of them would leave no answer. */
+/** Thinking counts against `max_tokens`: a budget that uses all of them would leave no answer. */
 function thinkingBudget({ thinking, max_tokens: maxTokens }: MessagesRequest): number | undefined {
   if (thinking?.type !== "enabled") return undefined;
   const { budget_tokens: tokens } = thinking;
   if (tokens < maxTokens) return tokens;
-  const message = `${budget}: ${tokens} leaves nothing for the answer; it must be less than max_tokens, which is ${maxTokens}`;
-  throw new OctavoError("invalid_request", message, { param: budget });
+  throw invalidField(
+    budget,
+    `${tokens} leaves nothing for the answer; it must be less than max_tokens, which is ${maxTokens}`,
+  );
 }
 
-/** Anthropic's name for it. */
+/** Anthropic's `user`. */
 function userOf(request: MessagesRequest | CountTokensRequest): string | undefined {
   const user = "metadata" in request ? request.metadata?.["user_id"] : undefined;
   return typeof user === "string" ? user : undefined;
@@ -77,9 +80,7 @@ function chatToolChoice({ type, name }: NonNullable<Prompt["tool_choice"]>): unk
   if (type === "auto" || type === "none") return type;
   if (type === "any") return "required";
   if (name) return { type: "function", function: { name } };
-  throw new OctavoError("invalid_request", "tool_choice.name: the tool to call is missing", {
-    param: "tool_choice.name",
-  });
+  throw invalidField("tool_choice.name", "the tool to call is missing");
 }
 
 function chatMessages({ role, content }: Message): readonly object[] {
@@ -103,7 +104,7 @@ function assistantMessage(blocks: Blocks): Partial<ChatMessage> {
   };
 }
 
-/** Results come before what the user says about them, as templates want them right behind the calls. */
+/** Tool results come before the user's text, since templates expect them right after the calls. */
 function userMessages(blocks: Blocks): readonly object[] {
   const results = blocks.flatMap((block) => {
     if (block.type !== "tool_result") return [];

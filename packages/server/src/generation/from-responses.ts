@@ -6,7 +6,7 @@ import {
   type ResponsesRequest,
 } from "@octavo/protocol";
 
-/** A chat message on its way into a chat request. */
+/** A chat message being built. */
 export interface DraftMessage {
   readonly role: string;
   content: string | null;
@@ -15,7 +15,7 @@ export interface DraftMessage {
   readonly tool_call_id?: string;
 }
 
-/** A Responses request as the chat request that means the same; `earlier` is the conversation that it goes on with. */
+/** Translates a Responses request into a chat request; `earlier` is the conversation that it continues. */
 export function chatFromResponses(
   request: ResponsesRequest,
   earlier: readonly DraftMessage[],
@@ -46,7 +46,7 @@ export function chatFromResponses(
   return { chat, conversation };
 }
 
-/** `json_schema` has its fields in the format itself here, and in an object of its own in chat completions. */
+/** `json_schema` has its fields inline here, and in a nested object in chat completions. */
 function responseFormat(format: NonNullable<ResponsesRequest["text"]>["format"]): unknown {
   if (format?.type !== "json_schema") return format;
   const { type, ...schema } = format;
@@ -60,7 +60,7 @@ function inputMessages(input: ResponsesRequest["input"]): readonly DraftMessage[
   return messages;
 }
 
-/** What the assistant thought, said and called in one turn are items of their own here, and one message in a chat. */
+/** Reasoning, text and calls of one assistant turn are separate items here, and one message in a chat. */
 function addItem(messages: DraftMessage[], item: ResponsesInputItem): void {
   const last = messages.at(-1);
   const turn = last?.role === "assistant" ? last : undefined;

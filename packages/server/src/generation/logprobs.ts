@@ -41,8 +41,8 @@ export function promptLogprobs(
 }
 
 /**
- * The legacy logprobs of one choice, built in pieces as its tokens come. Offsets count code points from the start of
- * the choice's text, as the Python clients that slice by them do; the tokens of one character share its offset.
+ * The legacy logprobs of one choice, built as its tokens come. Offsets count code points from the start of the choice's text, since
+ * Python clients slice by them; the tokens of one character share its offset.
  */
 export class CompletionLogprobsBuilder {
   readonly #texts: TokenTexts;

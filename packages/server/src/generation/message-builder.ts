@@ -9,22 +9,22 @@ import type {
 } from "@octavo/protocol";
 import type { ChatEnd } from "./chat-turn.js";
 
-/** One server-sent event of `/v1/messages`; `type` is its name too. */
+/** A server-sent event of `/v1/messages`; `type` is also its name. */
 export interface MessageEvent {
   readonly type: string;
   readonly [key: string]: unknown;
 }
 
 /**
- * Puts an answer together from deltas, block by block, and tells the events of doing so. The answer that is not streamed is
- * what is left at the end, so that both are the same.
+ * Builds an answer from deltas, block by block, and returns the events of each change. The non-streamed answer is the final state,
+ * so that both are the same.
  */
 export class MessageBuilder {
   readonly #id: string;
   readonly #model: string;
   readonly #promptTokens: number;
   readonly #blocks: MessageBlock[] = [];
-  /** Arguments of the tool_use block that is open. */
+  /** Arguments of the open tool_use block. */
   #arguments = "";
   #isOpen = false;
 
@@ -147,7 +147,7 @@ export class MessageBuilder {
   }
 }
 
-/** Clients send thinking back only where it is signed. It is theirs to change: nobody checks the signature. */
+/** Clients only send signed thinking back. The signature is not checked: clients may edit the text. */
 function signatureOf(thinking: string): string {
   return createHash("sha256").update(thinking).digest("base64");
 }

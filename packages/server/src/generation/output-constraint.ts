@@ -6,32 +6,33 @@ import {
   structuralTag,
   type StructuralTag,
 } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
 
-/** What a request wants its output to look like, and the field that says so. */
+/** A constraint on the output, and the field that sets it. */
 export interface OutputConstraint {
   readonly spec: GrammarSpec;
   readonly param: string;
 }
 
 /**
- * The constraint of a request under any of the names for it; undefined when it has none. Throws `invalid_request` when it
- * has several, or one that is malformed.
+ * A request's constraint, under any of its field names; undefined if it has none. Throws `invalid_request` for several
+ * constraints or a malformed one.
  */
 export function outputConstraint(fields: ConstraintFields): OutputConstraint | undefined {
   const found = [...fromResponseFormat(fields), ...fromStructuredOutputs(fields), ...fromGuided(fields)];
   const [first, second] = found;
   if (first !== undefined && second !== undefined)
-    throw invalid(second.param, `the output is already constrained by ${first.param}; send one of them`);
+    throw invalidField(second.param, `the output is already constrained by ${first.param}; send one of them`);
   return first;
 }
 
-/** A constraint made ready, and how long that took. */
+/** A compiled constraint, and how long compiling took. */
 export interface CompiledConstraint {
   readonly grammar: Grammar;
   readonly grammarMs: number;
 }
 
-/** Compiles a constraint for a tenant; what is wrong with it is said of its field. */
+/** Compiles a constraint for a tenant; errors name its field. */
 export async function compileConstraint(
   engine: Engine,
   { spec, param }: OutputConstraint,
@@ -87,7 +88,7 @@ function fromStructuredOutputs({ structured_outputs: outputs }: ConstraintFields
     found.push({ param: at("structural_tag"), spec: taggedText(parsed) });
   }
   if (found.length === 0)
-    throw invalid(
+    throw invalidField(
       "structured_outputs",
       "needs one of json, regex, choice, grammar, json_object and structural_tag",
     );
@@ -110,7 +111,7 @@ function fromGuided(fields: ConstraintFields): OutputConstraint[] {
   return found;
 }
 
-/** As XGrammar's structural tags: text stays free until a trigger, and between a tag's begin and end stands JSON. */
+/** XGrammar's structural tags: text is free until a trigger; between a tag's begin and end is JSON. */
 function taggedText({ structures, triggers }: StructuralTag): GrammarSpec {
   return {
     kind: "tagged_text",
@@ -131,10 +132,6 @@ function parseJson(source: string, param: string): unknown {
   try {
     return JSON.parse(source) as unknown;
   } catch {
-    throw invalid(param, "is a string that is not JSON");
+    throw invalidField(param, "is a string that is not JSON");
   }
-}
-
-function invalid(param: string, message: string): OctavoError {
-  return new OctavoError("invalid_request", `${param}: ${message}`, { param });
 }

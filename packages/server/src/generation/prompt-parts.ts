@@ -1,7 +1,7 @@
 import type { Tokenizer } from "@octavo/engine";
 import type { ChatCompletionRequest } from "@octavo/protocol";
 
-/** What an answer repeats of the prompt that the model was given: its ids, its text with special tokens. */
+/** The prompt as returned in an answer, if requested: its ids, and its text with special tokens. */
 export function promptParts(
   request: Pick<ChatCompletionRequest, "return_token_ids" | "return_prompt_text">,
   tokenizer: Tokenizer,

@@ -2,8 +2,8 @@ import type { DecodeOptions, Detokenizer, Tokenizer } from "@octavo/engine";
 import type { TextSpan } from "@octavo/text/parsers/output-events";
 
 /**
- * Counts the tokens whose text lies in spans of the output. It spells the tokens once more by itself: deltas carry several
- * tokens and text is held back at stop strings, so that their texts and tokens do not line up.
+ * Counts the tokens whose text lies in spans of the output. It detokenises them again: deltas carry several tokens and hold
+ * back text at stop strings, so their texts and tokens do not line up.
  */
 export class ReasoningTokens {
   readonly #detokenizer: Detokenizer;

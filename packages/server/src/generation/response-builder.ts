@@ -12,7 +12,7 @@ import type {
 import type { ChatEnd } from "./chat-turn.js";
 import type { DraftMessage } from "./from-responses.js";
 
-/** One server-sent event of `/v1/responses`; `type` is its name too. */
+/** A server-sent event of `/v1/responses`; `type` is also its name. */
 export interface ResponseEvent {
   readonly type: string;
   readonly sequence_number: number;
@@ -20,8 +20,8 @@ export interface ResponseEvent {
 }
 
 /**
- * Puts a response together from deltas, item by item, and tells the events of doing so. The answer that is not streamed
- * is what is left at the end, so that both are the same.
+ * Builds a response from deltas, item by item, and returns the events of each change. The non-streamed answer is the final
+ * state, so that both are the same.
  */
 export class ResponseBuilder {
   readonly #base: Pick<ResponseObject, "id" | "created_at" | "model">;
@@ -56,7 +56,7 @@ export class ResponseBuilder {
     };
   }
 
-  /** The answer as the message that a conversation goes on from. */
+  /** The answer as a message of the conversation. */
   get message(): DraftMessage {
     const message: DraftMessage = { role: "assistant", content: null };
     for (const item of this.#output) {

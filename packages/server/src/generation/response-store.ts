@@ -1,18 +1,18 @@
 import { OctavoError, type ResponseObject } from "@octavo/protocol";
 import type { DraftMessage } from "./from-responses.js";
 
-/** A response that can be asked for again or gone on from. */
+/** A response that can be fetched or continued. */
 export interface StoredResponse {
   readonly response: ResponseObject;
-  /** The conversation up to and with the answer; undefined while it is not complete. */
+  /** The conversation including the answer; undefined until it is complete. */
   readonly conversation: readonly DraftMessage[] | undefined;
-  /** Ends it; only of one that runs in the background. */
+  /** Cancels a background response. */
   readonly cancel?: () => ResponseObject;
 }
 
 export interface ResponseStoreLimits {
   readonly maxResponses: number;
-  /** Of all conversations and answers together, in characters of their JSON. */
+  /** Total length of all conversations and answers, in characters of JSON. */
   readonly maxLength: number;
 }
 
@@ -21,7 +21,7 @@ interface Entry {
   readonly length: number;
 }
 
-/** Responses by id, in memory: the oldest go when there are too many or they take too much room. */
+/** Responses by id, in memory; the oldest are dropped beyond the limits. */
 export class ResponseStore {
   readonly #limits: ResponseStoreLimits;
   readonly #entries = new Map<string, Entry>();
@@ -50,7 +50,7 @@ export class ResponseStore {
   get(id: string, param?: string): StoredResponse {
     const entry = this.#entries.get(id);
     if (entry !== undefined) return entry.stored;
-    const message = `there is no response ${JSON.stringify(id.slice(0, 100))}; it was not stored, or had to make room`;
+    const message = `there is no response ${JSON.stringify(id.slice(0, 100))}; it was not stored, or was dropped for newer ones`;
     throw new OctavoError("not_found", message, param === undefined ? {} : { param });
   }
 

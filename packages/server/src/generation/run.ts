@@ -13,9 +13,9 @@ import type { RequestContext } from "../http/request-context.js";
 export type Caller = Pick<RequestContext, "octavoId" | "arrivalMs" | "signal" | "account">;
 
 /**
- * Queues requests and lets refusals (queue full, context too long) surface before anything is answered: the promise
- * rejects with what the engine throws at once for any of them, and resolves as soon as it did not. After a rejection
- * the caller aborts `signal`, which ends those that were queued.
+ * Queues requests so that refusals (queue full, context too long) are thrown before anything is answered: the promise rejects if
+ * the engine refuses any of them at once, and resolves otherwise. After a rejection the caller aborts `signal`, which ends the
+ * requests already queued.
  */
 export async function startGenerations(
   engine: Engine,
@@ -28,7 +28,7 @@ export async function startGenerations(
     try {
       const iterator = engine.generate(request, signal)[Symbol.asyncIterator]();
       const first = iterator.next();
-      // nobody may be waiting for it any more when it fails: a later request was refused, or another one is being read
+      // it may fail with nobody waiting: a later request was refused, or another one is being read
       first.catch(() => {});
       return { iterator, first };
     } catch (refusal) {
@@ -40,7 +40,7 @@ export async function startGenerations(
   return started.map(({ iterator, first }) => resume(iterator, first));
 }
 
-/** The events from `first` on. Not a generator, which would put promises of its own between every event and its reader. */
+/** The events from `first` on. Not a generator, which would add promises to every event. */
 function resume(
   iterator: AsyncIterator<GenerationEvent>,
   first: Promise<IteratorResult<GenerationEvent>>,
@@ -60,11 +60,11 @@ function resume(
 export type LogitsDigests = readonly (readonly string[])[];
 type TokenLogprobs = readonly (TokenLogprob | undefined)[];
 
-/** What a request's events say beside its deltas. */
+/** What a request's events carry besides its deltas. */
 export interface GenerationEnd {
   readonly promptLogprobs: TokenLogprobs | undefined;
   readonly usage: Usage;
-  /** By sequence, where they were asked for. */
+  /** By sequence, if requested. */
   readonly logitsDigests: LogitsDigests | undefined;
 }
 

@@ -1,7 +1,8 @@
 import { resolveSamplingParams, type GenerationDefaults, type SamplingParams } from "@octavo/engine";
-import { OctavoError, type SamplingFields } from "@octavo/protocol";
+import type { SamplingFields } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
 
-export interface SamplingContext {
+export interface WireSamplingContext {
   readonly defaults: GenerationDefaults;
   readonly vocabSize: number;
   readonly maxModelLen: number;
@@ -17,10 +18,9 @@ export interface SamplingContext {
 }
 
 /**
- * Wire fields as engine parameters. What a request leaves out comes from generation_config.json, then from
- * OpenAI's defaults. Throws `invalid_request` for values that do not fit the model or each other.
+ * Translates wire fields into engine parameters. Defaults come from generation_config.json, then from OpenAI. Throws `invalid_request` for values that do not fit the model or each other.
  */
-export function toSamplingParams(fields: SamplingFields, context: SamplingContext): SamplingParams {
+export function toSamplingParams(fields: SamplingFields, context: WireSamplingContext): SamplingParams {
   checkLogprobs(context.logprobsField, context.logprobs, context.maxLogprobs);
   checkLogprobs("prompt_logprobs", context.promptLogprobs, context.maxLogprobs);
   const params = resolveSamplingParams(
@@ -54,12 +54,12 @@ export function toSamplingParams(fields: SamplingFields, context: SamplingContex
   return params;
 }
 
-/** Logprobs that one prompt's answer may hold, alternatives included: they are kept until it is sent. */
+/** Most logprobs in one prompt's answer, alternatives included: they are held in memory until it is sent. */
 const maxLogprobEntries = 2 ** 24;
 
 function checkVolume(
   { n, maxTokens, logprobs, promptLogprobs }: SamplingParams,
-  { numPromptTokens, maxModelLen, vocabSize }: SamplingContext,
+  { numPromptTokens, maxModelLen, vocabSize }: WireSamplingContext,
 ): void {
   const perToken = (count: number | undefined): number =>
     count === undefined ? 0 : (count === -1 ? vocabSize : count) + 1;
@@ -67,21 +67,21 @@ function checkVolume(
   const entries = outputTokens * perToken(logprobs) + numPromptTokens * perToken(promptLogprobs);
   if (entries <= maxLogprobEntries) return;
   const param = logprobs === undefined ? "prompt_logprobs" : "max_tokens";
-  throw new OctavoError(
-    "invalid_request",
-    `${param}: the answer could hold ${entries} logprobs, and at most ${maxLogprobEntries} are kept; ask for fewer ` +
+  throw invalidField(
+    param,
+    `the answer could hold ${entries} logprobs, and at most ${maxLogprobEntries} are kept; ask for fewer ` +
       "tokens (max_tokens), choices (n) or alternatives (logprobs)",
-    { param },
   );
 }
 
-/** Refused here rather than by the engine, whose messages know neither the field's name nor the server's flag. */
+/** Checked here because the engine's messages know neither the field's name nor the server's flag. */
 function checkLogprobs(param: string, count: number | undefined, maxLogprobs: number): void {
   if (count === undefined || maxLogprobs === -1) return;
   if (count >= 0 && count <= maxLogprobs) return;
-  const message =
+  throw invalidField(
+    param,
     count === -1
-      ? `${param}: -1 (the whole vocabulary) needs a server started with --max-logprobs -1`
-      : `${param}: at most ${maxLogprobs} are allowed by this server, got ${count}`;
-  throw new OctavoError("invalid_request", message, { param });
+      ? "-1 (the whole vocabulary) needs a server started with --max-logprobs -1"
+      : `at most ${maxLogprobs} are allowed by this server, got ${count}`,
+  );
 }

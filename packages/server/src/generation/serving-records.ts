@@ -4,12 +4,12 @@ import type { Service } from "../service.js";
 import { otherTenants } from "../tenants/tenant-labels.js";
 import type { LogitsDigests } from "./run.js";
 
-/** How the engine knows the `index`-th of a request's prompts: by the exchange's id, numbered where they are several. */
+/** The engine's id of the `index`-th prompt: the exchange's id, numbered if there are several prompts. */
 export function engineRequestId(requestId: string, index: number, numPrompts: number): string {
   return numPrompts === 1 ? requestId : `${requestId}-${index}`;
 }
 
-/** What a chat's answer says of how it was served, as far as that was asked for and is known. */
+/** A chat answer's notes on how it was served, as requested. */
 export function chatNotes(
   service: Service,
   wanted: Wishes,
@@ -26,14 +26,14 @@ export function chatNotes(
   };
 }
 
-/** What a request may ask its answer to say of how it was served. */
+/** Notes that a request may ask for. */
 type Wishes = Pick<OctavoFields, "include_serving_record" | "include_logits_digest"> | null | undefined;
 
 export function wantsNotes(wanted: Wishes): boolean {
   return wanted?.include_serving_record === true || wanted?.include_logits_digest === true;
 }
 
-/** The same of all prompts of a completion. */
+/** The notes of all prompts of a completion. */
 export function completionNotes(
   service: Service,
   wanted: Wishes,
@@ -61,8 +61,8 @@ function promptRecords(
 }
 
 /**
- * Evidence as it goes over the wire: names in snake case, ms to the microsecond. Where keys are tenants' own, it does not tell
- * one of them who the others are.
+ * Evidence on the wire: snake_case names, ms rounded to the microsecond. If keys belong to tenants, other tenants are not
+ * named.
  */
 export function servingRecordInfo(
   service: Pick<Service, "config">,
@@ -72,7 +72,7 @@ export function servingRecordInfo(
   return toWire({ ...rest, ...record }) as ServingRecordInfo;
 }
 
-/** Who was there beside a request, in the same way. */
+/** The neighbours of a request, likewise. */
 export function neighboursInfo(service: Pick<Service, "config">, found: Neighbours): NeighboursInfo {
   const { tenant } = found.request;
   if (!areTenantsSecret(service)) return toWire(found) as NeighboursInfo;

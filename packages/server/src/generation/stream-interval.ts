@@ -1,9 +1,20 @@
 import type { GenerationEvent, SequenceDelta, TokenLogprob } from "@octavo/engine";
 import type { ChatCompletionRequest } from "@octavo/protocol";
+import { invalidField } from "./refusal.js";
+
+/** Throws `invalid_request` for fields that only a stream has, or that a stream cannot have. */
+export function checkStreamFields(
+  request: Pick<ChatCompletionRequest, "stream" | "stream_options" | "prompt_logprobs">,
+): void {
+  if (request.stream !== true && request.stream_options)
+    throw invalidField("stream_options", "only a streamed answer has them; set stream to true");
+  if (request.stream === true && typeof request.prompt_logprobs === "number")
+    throw invalidField("prompt_logprobs", "not available in a stream");
+}
 
 /**
- * Joins a streamed answer's increments until a sequence has so many tokens as `stream_interval` says. The first ones of a
- * sequence go out at once, as in vLLM, and so does what ends it.
+ * Merges the increments of a stream until a sequence has `stream_interval` new tokens. A sequence's first increment and its last
+ * one are sent at once, as in vLLM.
  */
 export function inIntervals(
   events: AsyncIterable<GenerationEvent>,
@@ -39,7 +50,7 @@ async function* joined(
   }
 }
 
-/** Increments of one sequence, put together. */
+/** Merged increments of one sequence. */
 class HeldDelta {
   #text = "";
   readonly #tokens: number[] = [];
@@ -57,7 +68,7 @@ class HeldDelta {
     for (const logprob of logprobs) this.#logprobs.push(logprob);
   }
 
-  /** With the end that the last one may bring. */
+  /** With the finish reason of the last one. */
   joinedWith(last: SequenceDelta): SequenceDelta {
     return { ...last, text: this.#text, tokens: this.#tokens, logprobs: this.#logprobs };
   }

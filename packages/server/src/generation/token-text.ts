@@ -1,6 +1,6 @@
 import type { Tokenizer } from "@octavo/engine";
 
-/** Texts of single tokens for logprobs, remembered per id: they are asked for again and again. */
+/** Texts of single tokens for logprobs, cached by id. */
 export class TokenTexts {
   readonly #tokenizer: Tokenizer;
   readonly #texts: (string | undefined)[] = [];
@@ -14,7 +14,7 @@ export class TokenTexts {
     return this.#tokenizer.tokenBytes(id);
   }
 
-  /** The token's text; part of a character is written as OpenAI does, `bytes:\xe2\x82`, so that different tokens differ. */
+  /** The token's text; an incomplete character is written as OpenAI does, `bytes:\xe2\x82`, so that different tokens differ. */
   text(id: number): string {
     return (this.#texts[id] ??= this.#read(id));
   }

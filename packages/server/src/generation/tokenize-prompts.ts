@@ -3,12 +3,12 @@ import type { PromptInput } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
 
-/** Prompts of about so many characters are tokenised without giving others their turn. */
+/** Characters tokenised without yielding to the event loop. */
 const charactersPerTurn = 16_384;
 
 /**
- * The tokens of each prompt of a request, in order. Short texts are tokenised on the event loop, which is given back
- * between them: a request may bring thousands. Ids are checked against the vocabulary. `fieldOf` names a prompt in errors.
+ * The tokens of each prompt of a request, in order. Short texts are tokenised on the event loop, with yields in between: a
+ * request may have thousands. Ids are checked against the vocabulary. `fieldOf` names a prompt in errors.
  */
 export async function tokenizePrompts(
   service: Service,

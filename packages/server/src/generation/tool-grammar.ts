@@ -1,37 +1,40 @@
 import type { GrammarSpec, JsonObject } from "@octavo/engine";
-import { type ChatCompletionRequest, type ChatTool, OctavoError } from "@octavo/protocol";
+import { type ChatCompletionRequest, type ChatTool } from "@octavo/protocol";
 import type { CallLayout, ToolFormat } from "@octavo/text/parsers/machine";
 import { jsonArrayLayout } from "@octavo/text/parsers/shared/json-calls";
 import { listedArguments } from "@octavo/text/parsers/shared/listed-arguments";
 import type { OutputConstraint } from "./output-constraint.js";
 import type { PromptReasoning, ReasoningFormat } from "@octavo/text/parsers/reasoning/reasoning-format";
+import { invalidField, unsupportedField } from "./refusal.js";
 
 export type ToolChoice = "none" | "auto" | "required" | { readonly named: string };
 
 type ToolFields = Pick<ChatCompletionRequest, "tools" | "tool_choice" | "parallel_tool_calls">;
 
-/** What the request wants of its tools. Throws `invalid_request` for a choice that its tools cannot satisfy. */
+/** The request's tool choice. Throws `invalid_request` for a choice that its tools cannot satisfy. */
 export function toolChoice({ tools, tool_choice: choice }: ToolFields): ToolChoice {
   const names = (tools ?? []).map((tool) => tool.function.name);
   if (choice === undefined || choice === null || choice === "auto")
     return names.length === 0 ? "none" : "auto";
   if (choice === "none") return "none";
   if (names.length === 0)
-    throw invalid("tool_choice", "a call can only be asked for together with tools; none are given");
+    throw invalidField("tool_choice", "a call can only be asked for together with tools; none are given");
   if (choice === "required") return "required";
   const { name } = choice.function;
   if (!names.includes(name))
-    throw invalid("tool_choice.function.name", `no tool has the name ${JSON.stringify(name.slice(0, 64))}`);
+    throw invalidField(
+      "tool_choice.function.name",
+      `no tool has the name ${JSON.stringify(name.slice(0, 64))}`,
+    );
   return { named: name };
 }
 
-/** How calls are written where the format has no layout that can be constrained: a JSON array, as in vLLM. */
+/** The layout for formats that cannot be constrained: a JSON array, as in vLLM. */
 const plainLayout: CallLayout = jsonArrayLayout("");
 
 /**
- * What keeps an answer to the calls that were asked for: their names, and arguments that match the tools' schemas. With
- * `auto` only strict tools need it: text stays free, and a call that is begun must be one of the tools'. undefined where
- * nothing is to be enforced.
+ * Constrains an answer to the tools' names and to arguments that match their schemas. With `auto` only strict tools need it:
+ * text stays free, but a call must be of one of the tools. Undefined if nothing is enforced.
  */
 export function toolGrammar(
   fields: ToolFields,
@@ -63,7 +66,7 @@ export function toolGrammar(
     const param = `tools[${strict}].function.strict`;
     const message =
       "this model's calls have no start that could be watched for; set tool_choice to required, or name the tool";
-    throw new OctavoError("unsupported_parameter", `${param}: ${message}`, { param });
+    throw unsupportedField(param, message);
   }
   const layout = format?.layout ?? plainLayout;
   const wanted = choice === "required" ? tools : tools.filter((tool) => tool.function.name === choice.named);
@@ -71,8 +74,8 @@ export function toolGrammar(
 }
 
 /**
- * A request's own constraint together with its tools: calls that must be made leave no room for it; where the model decides,
- * an answer is what the constraint allows or calls.
+ * Combines a request's own constraint with its tools: required calls override it; with `auto` an answer is either what the
+ * constraint allows or calls.
  */
 export function withTools(
   own: OutputConstraint | undefined,
@@ -92,7 +95,7 @@ export function withTools(
   return { ...held, spec: { kind: "any_of", options: [held.spec, called(layout, made)] } };
 }
 
-/** An answer that may be reasoned about first: the constraint holds from the reasoning's end on. */
+/** Allows reasoning before the answer: the constraint applies after the end of reasoning. */
 export function afterReasoning(
   spec: GrammarSpec,
   reasoning: ReasoningFormat | undefined,
@@ -168,12 +171,12 @@ function argumentsSpec(tool: ChatTool, { notation }: CallLayout, enforces: boole
   return enforces ? listedArguments(tool, schemaOf(tool), notation) : notation.any;
 }
 
-/** Arguments are an object, whether the schema says so or not. The schema is JSON: it came in a request's body. */
+/** Arguments are an object, even if the schema does not say so. The schema is JSON: it came in a request's body. */
 function schemaOf({ function: { parameters } }: ChatTool): JsonObject {
   return { type: "object", ...(parameters as JsonObject | null | undefined) };
 }
 
-/** What stands behind the first appearance of a lead. */
+/** The parts after the first occurrence of a lead. */
 function withoutLead(parts: readonly GrammarSpec[], lead: string): readonly GrammarSpec[] {
   const [first, ...rest] = parts;
   if (first?.kind !== "literal") return parts;
@@ -182,8 +185,4 @@ function withoutLead(parts: readonly GrammarSpec[], lead: string): readonly Gram
 
 function literal(text: string): GrammarSpec {
   return { kind: "literal", text };
-}
-
-function invalid(param: string, message: string): OctavoError {
-  return new OctavoError("invalid_request", `${param}: ${message}`, { param });
 }

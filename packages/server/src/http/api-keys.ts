@@ -3,8 +3,8 @@ import { OctavoError } from "@octavo/protocol";
 import type { KeyIdentity, TenantKey } from "../tenants/tenant-settings.js";
 
 /**
- * Bearer keys, and whom their holders speak for. Digests are compared instead of keys, and always all of them, so that
- * the time taken tells neither a key's length, nor how much of it was right, nor which one matched.
+ * Bearer keys and the identities of their holders. Digests are compared instead of keys, and always all of them, so that
+ * timing reveals neither a key's length, nor how much of it was right, nor which one matched.
  */
 export class ApiKeys {
   readonly #digests: readonly Buffer[];

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { OctavoError, toErrorBody } from "@octavo/protocol";
 import { errorHeaders } from "./respond.js";
 
-/** What Node's parser and timers refused before it became a request. */
+/** The error for a connection that Node's HTTP parser or timers rejected. */
 export function connectionError(failure: NodeJS.ErrnoException): OctavoError {
   if (failure.code === "HPE_HEADER_OVERFLOW")
     return new OctavoError("headers_too_large", "the request headers are too large", { cause: failure });
@@ -12,7 +12,7 @@ export function connectionError(failure: NodeJS.ErrnoException): OctavoError {
   return new OctavoError("invalid_request", "the request is not valid HTTP/1.1", { cause: failure });
 }
 
-/** An answer written by hand, where there is no response object to write it. */
+/** Writes an HTTP answer to a socket that has no response object. */
 export function refuseConnection(socket: Socket, error: OctavoError): void {
   const body = JSON.stringify(toErrorBody(error));
   const headers = Object.entries(errorHeaders(error)).map(([name, value]) => `${name}: ${value}\r\n`);

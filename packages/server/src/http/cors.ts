@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** What answers say beyond the names that browsers show anyway. */
+/** Response headers that browsers hide from scripts unless they are listed. */
 const exposedHeaders = [
   "x-request-id",
   "x-octavo-request-id",
@@ -11,7 +11,7 @@ const exposedHeaders = [
   "retry-after",
 ].join(", ");
 
-/** Which browser origins may read answers. Without origins nothing is sent and browsers keep to their own. */
+/** Which browser origins may read answers. Without any, no CORS headers are sent. */
 export class CorsPolicy {
   readonly #origins: ReadonlySet<string>;
 

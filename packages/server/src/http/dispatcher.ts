@@ -18,11 +18,11 @@ export interface DispatcherOptions {
   /** Requests that wait in the engine. */
   readonly queueDepth: () => number;
   readonly accessLog: boolean;
-  /** Why the slowest of an exchange's requests was slow, if it was. */
+  /** Why the slowest engine request of an exchange was slow, if it was. */
   readonly explain: (slowest: FinishedRequest | undefined) => SlowAnswer | undefined;
 }
 
-/** Takes an exchange through origin, key, route and handler, and turns whatever fails into an answer. */
+/** Checks origin and key, finds the route, calls the handler and turns failures into error answers. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
 
@@ -73,7 +73,7 @@ export class Dispatcher {
       cors.answerOptions(request, response, methods);
       return;
     }
-    // before the route is looked up, so that a caller without a key cannot map what exists
+    // before the route lookup, so that callers without a key cannot find out which paths exist
     if (path.startsWith("/v1/")) exchange.account.key = keys.check(credentials(request.headers));
     const methods = router.methodsOf(path);
     if (methods !== undefined && !methods.includes(method)) response.setHeader("allow", methods.join(", "));
@@ -99,13 +99,13 @@ export class Dispatcher {
     exchange.errorCode = error.code;
     if (error.status >= 500 && error.code !== "shutting_down")
       exchange.log.error({ err: error, cause: error.cause }, error.message);
-    // whatever the handler left running in the engine ends here
+    // stops engine requests that the handler left running
     exchange.abort(error);
     sendError(exchange.request, exchange.response, error, (exchange.route?.errorBody ?? toErrorBody)(error));
   }
 }
 
-/** Anthropic's clients send their key in a header of its own. */
+/** Anthropic's clients send the key in `x-api-key`. */
 function credentials({ authorization, "x-api-key": key }: IncomingHttpHeaders): string | undefined {
   return authorization ?? (typeof key === "string" ? `Bearer ${key}` : undefined);
 }

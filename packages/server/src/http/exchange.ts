@@ -16,7 +16,7 @@ export interface ExchangeLimits extends BodyLimits {
   readonly requestTimeoutMs: number;
 }
 
-/** A request from its headers to the end of its answer. Its signal aborts when the client leaves or time is up. */
+/** An HTTP request and its answer. The signal aborts when the client disconnects or the time limit passes. */
 export class Exchange implements RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -50,7 +50,7 @@ export class Exchange implements RequestContext {
     const traceId = account.trace?.context.traceId;
     this.log = log.child({ requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) });
     this.#limits = limits;
-    // each prompt of a request listens
+    // one listener per prompt of the request
     setMaxListeners(0, this.#abort.signal);
     const { requestTimeoutMs } = limits;
     if (requestTimeoutMs > 0) {
@@ -62,7 +62,7 @@ export class Exchange implements RequestContext {
     }
   }
 
-  /** The route's pattern as a metrics label; paths themselves would make endless series. */
+  /** The route's pattern as a metrics label: raw paths would create unbounded series. */
   get handler(): string {
     return this.request.method === "OPTIONS" ? "options" : (this.route?.path ?? "unmatched");
   }
@@ -76,7 +76,7 @@ export class Exchange implements RequestContext {
     return this.#abort.signal;
   }
 
-  /** Of the answer as the client saw it; 499 when it left before there was one. */
+  /** As the client saw it; 499 if it disconnected before the headers. */
   get httpStatus(): number {
     return this.response.headersSent ? this.response.statusCode : 499;
   }

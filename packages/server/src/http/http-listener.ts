@@ -30,10 +30,10 @@ export interface HttpListenerOptions {
   readonly onOver: readonly ((exchange: Exchange) => void)[];
 }
 
-/** After aborted requests were told why, how long their last bytes may take. */
+/** How long aborted requests may take to send their error. */
 const farewellMs = 1000;
 
-/** Connections and the exchanges on them: accepts, counts, and cleans up whatever way they end. */
+/** Accepts and counts connections and their exchanges, and cleans up however they end. */
 export class HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #config: ServerConfig;
@@ -78,7 +78,7 @@ export class HttpListener {
     });
   }
 
-  /** Resolves when no request is being answered or the time is over; with the time that is left, in ms. */
+  /** Resolves with the remaining time, in ms, when no request is being answered or the timeout passes. */
   async whenIdle(timeoutMs: number): Promise<number> {
     const deadline = performance.now() + timeoutMs;
     if (this.#exchanges.size > 0) {
@@ -95,7 +95,7 @@ export class HttpListener {
     return Math.max(0, deadline - performance.now());
   }
 
-  /** Aborts what runs, gives it a moment to say so, and closes every connection. */
+  /** Aborts running requests, gives them a moment to send their error, and closes every connection. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const reason = new OctavoError(
@@ -163,7 +163,7 @@ export class HttpListener {
     void dispatcher.dispatch(exchange);
   }
 
-  /** The answer is complete, but its client may never read it: silence for so long closes the connection. */
+  /** Closes the connection of a client that never reads the end of its answer. */
   #limitLastBytes(response: ServerResponse): void {
     const { stallTimeoutMs, keepAliveTimeoutMs } = this.#config;
     const { socket } = response;
@@ -173,7 +173,7 @@ export class HttpListener {
     if (keepAliveTimeoutMs === 0) response.once("finish", () => socket.setTimeout(0));
   }
 
-  /** Runs once per exchange: when its answer is out, or when its connection closed before that. */
+  /** Runs once per exchange: when its answer was sent, or its connection closed before. */
   #finish(exchange: Exchange): void {
     if (!this.#exchanges.delete(exchange)) return;
     const { request, response } = exchange;
@@ -195,10 +195,10 @@ export class HttpListener {
     if (this.#exchanges.size === 0) for (const waiter of this.#idleWaiters) waiter();
   }
 
-  /** What is not HTTP, or too slow or too large a head, never becomes an exchange. */
+  /** Answers a connection that failed before it became an exchange: not HTTP, or headers too slow or too large. */
   #refuse(failure: NodeJS.ErrnoException, socket: Socket): void {
     const exchanges = [...(this.#exchangesBySocket.get(socket) ?? [])];
-    // an answer by hand may only go out where no other has begun or is due before it
+    // only if no other answer has begun on this socket or is due first
     const isFree =
       exchanges.length === 0 || (exchanges.length === 1 && exchanges[0]?.response.headersSent === false);
     if (failure.code === "ECONNRESET" || !socket.writable || !isFree) {

@@ -1,12 +1,12 @@
 import { OctavoError } from "@octavo/protocol";
 
-/** Deeper JSON than any request needs; templates and schemas recurse over what they are given. */
+/** More than any request needs; templates and schemas recurse over their input. */
 export const maxJsonDepth = 128;
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Follows the nesting of JSON text while its bytes arrive, so that hostile depth is refused before it is parsed. */
+/** Tracks the nesting of JSON text while its bytes arrive, so that hostile depth is rejected before parsing. */
 export class JsonDepthGuard {
   #depth = 0;
   #inString = false;

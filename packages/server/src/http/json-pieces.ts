@@ -3,14 +3,14 @@ import { PacedWriter } from "./paced-writer.js";
 import type { RequestContext } from "./request-context.js";
 import { sendText } from "./respond.js";
 
-/** Answers longer than this go out in pieces of about this length, in UTF-16 units. */
+/** Longer answers are sent in pieces of about this length, in UTF-16 units. */
 const pieceLength = 64 * 1024;
-/** Others get their turn after so many, however short they are. */
+/** The event loop gets a turn after this many pieces, however short. */
 const piecesPerTurn = 4096;
 
 /**
- * Sends JSON text that is made piece by piece. A long answer gives others their turn between pieces and waits for a
- * client that reads slowly, so that it costs neither the event loop nor memory for the whole of it.
+ * Sends JSON text produced piece by piece. A long answer yields to the event loop between pieces and waits for slow
+ * clients, so that it neither blocks other requests nor is held in memory whole.
  */
 export async function sendJsonPieces(
   context: RequestContext,
@@ -44,7 +44,7 @@ export async function sendJsonPieces(
   response.end(text);
 }
 
-/** The JSON of `{...head, ...lists, ...tail}`, an item of a list at a time. `head` has properties. */
+/** The JSON of `{...head, ...lists, ...tail}`, one list item at a time. `head` must not be empty. */
 export function* jsonWithLists(
   head: object,
   lists: Readonly<Record<string, Iterable<unknown>>>,
@@ -64,14 +64,14 @@ export function* jsonWithLists(
   yield rest === "}" ? rest : `,${rest}`;
 }
 
-/** The JSON of `{ [key]: text }`, a part of the text at a time. No part may end in half a character. */
+/** The JSON of `{ [key]: text }`, one part of the text at a time. No part may end within a character. */
 export function* jsonWithText(key: string, parts: Iterable<string>): Iterable<string> {
   yield `{${JSON.stringify(key)}:"`;
   for (const part of parts) yield JSON.stringify(part).slice(1, -1);
   yield '"}';
 }
 
-/** Items that are made when their turn comes. */
+/** Items made lazily. */
 export function* made<T>(makers: Iterable<() => T>): Iterable<T> {
   for (const make of makers) yield make();
 }

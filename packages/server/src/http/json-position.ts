@@ -89,7 +89,7 @@ function skipWhitespace(text: string, start: number): number {
   }
 }
 
-/** From the opening quote to behind the closing one, or to the first character that may not be there. */
+/** From the opening quote to just after the closing one, or to the first invalid character. */
 function scanString(text: string, start: number): { readonly end: number; readonly isComplete: boolean } {
   const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
   let offset = start + 1;

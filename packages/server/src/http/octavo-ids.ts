@@ -2,13 +2,13 @@ import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypt
 import type { IncomingHttpHeaders } from "node:http";
 
 const idLength = 36;
-/** A UUID's last group tells the key. */
+/** The last group of a UUID, which marks the key. */
 const markStart = 24;
 
 /**
- * Ids of exchanges, by which their serving records are found. A record names the requests that slowed its own, so knowing an id
- * must not be enough where several API keys are in use: the end of an id is then made of its beginning and the key, with a secret
- * of this process. Nothing has to be remembered of an id to tell whose it is.
+ * Ids of exchanges, under which their serving records are found. A record names the requests that slowed its own, so with several
+ * API keys an id must work only for its own key: the last group of the id is an HMAC of its start and the key under a secret of
+ * this process. No id has to be stored to check whose it is.
  */
 export class OctavoIds {
   readonly #secret: Buffer | undefined;
@@ -17,7 +17,7 @@ export class OctavoIds {
     this.#secret = numKeys > 1 ? randomBytes(32) : undefined;
   }
 
-  /** For a request with these headers, whose key may yet turn out not to be valid. */
+  /** An id for a request with these headers, whose key has not been checked yet. */
   make(headers: IncomingHttpHeaders): string {
     const id = randomUUID();
     if (this.#secret === undefined) return id;
@@ -25,7 +25,7 @@ export class OctavoIds {
     return start + mark(this.#secret, start, headers);
   }
 
-  /** Whether an id, or one with the number of a prompt behind it, was made for a request under the key in these headers. */
+  /** Whether an id, with or without a prompt's number appended, was made for the key in these headers. */
   isOf(id: string, headers: IncomingHttpHeaders): boolean {
     if (this.#secret === undefined) return true;
     const expected = Buffer.from(mark(this.#secret, id.slice(0, markStart), headers));

@@ -1,14 +1,14 @@
 import type { ServerResponse } from "node:http";
 import { OctavoError } from "@octavo/protocol";
 
-/** Writes a response no faster than its client reads, and gives up on one that reads nothing. */
+/** Writes a response no faster than its client reads, and gives up when the client stalls. */
 export class PacedWriter {
   readonly #response: ServerResponse;
   readonly #signal: AbortSignal;
   readonly #stallTimeoutMs: number;
   #draining: Promise<void> | undefined;
 
-  /** `stallTimeoutMs` 0 waits for ever. */
+  /** `stallTimeoutMs` 0 waits forever. */
   constructor(response: ServerResponse, signal: AbortSignal, stallTimeoutMs: number) {
     this.#response = response;
     this.#signal = signal;

@@ -2,8 +2,8 @@ import { OctavoError } from "@octavo/protocol";
 import type { RequestContext } from "./request-context.js";
 
 /**
- * The error a client may see. After an abort the reason is what counts, whatever the engine threw because of it;
- * a foreign error's text may hold paths or data, so it stays in the log.
+ * The error shown to the client. After an abort it is the abort's reason, whatever the engine threw because of it. The text of a
+ * foreign error may hold paths or data, so it only goes to the log.
  */
 export function publicError(
   thrown: unknown,

@@ -7,11 +7,11 @@ import type { RequestAccount } from "../account/request-account.js";
 export interface RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Echoed as `x-request-id`; for people and logs only, since two requests may come with one. */
+  /** Echoed as `x-request-id`; for people and logs only: clients may send the same id twice. */
   readonly requestId: string;
-  /** Sent as `x-octavo-request-id`; nobody chose it and nobody can guess it, so evidence is found by it. */
+  /** Sent as `x-octavo-request-id`; generated and not guessable, so evidence is stored under it. */
   readonly octavoId: string;
-  /** Whether an `octavoId` is of a request under the API key of this one. */
+  /** Whether an `octavoId` belongs to a request made with this one's API key. */
   isOwn(octavoId: string): boolean;
   /** `performance.now()` when the headers had arrived. */
   readonly arrivalMs: number;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorCodeHeader, OctavoError, toErrorBody } from "@octavo/protocol";
 
-/** How long, and for how many bytes, a refused client may go on sending before its connection is closed. */
+/** How long, and for how many bytes, a rejected client may keep sending before its connection is closed. */
 const lingerMs = 500;
 const lingerBytes = 256 * 1024;
 /** Bodies declared up to this size are read and dropped so that the connection can be kept. */
@@ -28,9 +28,9 @@ export function errorHeaders(error: OctavoError): Readonly<Record<string, string
 }
 
 /**
- * Answers with an error, in vLLM's shape unless another is given. When the client is still sending a body that nobody will read, the answer
- * goes out whole first, the rest is drained within bounds, and the connection is closed: closing at once would
- * make the kernel reset the connection and the client lose the answer.
+ * Answers with an error, in vLLM's shape unless another is given. If the client is still sending a body that will not be read, the
+ * answer is sent first, the rest of the body is drained within bounds, and the connection is closed: closing at once would reset
+ * the connection and lose the answer.
  */
 export function sendError(
   request: IncomingMessage,

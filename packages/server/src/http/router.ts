@@ -3,7 +3,7 @@ import type { LlmOperation } from "@octavo/tracing";
 import type { z } from "zod";
 import type { RequestContext } from "./request-context.js";
 
-/** What is known of an endpoint beside what it does. */
+/** The facts of an endpoint, apart from its handler. */
 export interface RouteFacts {
   readonly method: "GET" | "POST" | "DELETE";
   /** An exact path, or a prefix if it ends in `/*`. */
@@ -29,7 +29,7 @@ export interface RouteFacts {
 }
 
 export interface Route extends RouteFacts {
-  /** `rest`: what the star of the path stood for. */
+  /** `rest`: the part of the path matched by the star. */
   readonly handle: (context: RequestContext, rest: string) => Promise<void> | void;
 }
 
@@ -38,7 +38,7 @@ export interface RouteMatch {
   readonly rest: string;
 }
 
-/** Exact paths by hash, prefixes in order. Paths are case-sensitive; one trailing slash is forgiven. */
+/** Exact paths by hash, prefixes in order. Paths are case-sensitive; one trailing slash is ignored. */
 export class Router {
   readonly #exact = new Map<string, Route[]>();
   readonly #prefixes: { readonly prefix: string; readonly routes: Route[] }[] = [];

@@ -5,8 +5,8 @@ import { publicError } from "./public-error.js";
 import type { RequestContext } from "./request-context.js";
 
 /**
- * Server-sent events on one response. Events are gathered and written with one call per `flush`, which waits while
- * the client does not keep up; the engine meanwhile joins new output into fewer, larger deltas.
+ * Server-sent events on one response. Events are buffered and written once per `flush`, which waits for slow clients;
+ * meanwhile the engine merges new output into fewer, larger deltas.
  */
 export class SseWriter {
   readonly #response: ServerResponse;
@@ -34,7 +34,7 @@ export class SseWriter {
     await this.#writer.ready();
     const text = this.#pending;
     this.#pending = "";
-    // someone else who waited with us may have written everything
+    // another flush that waited at the same time may have written everything
     if (text !== "") await this.#writer.write(text);
   }
 
@@ -44,13 +44,13 @@ export class SseWriter {
     this.close();
   }
 
-  /** Ends a stream whose last event says that it is over. */
+  /** Ends a stream whose last event marks its end. */
   close(): void {
     if (!this.#response.destroyed) this.#response.end(this.#pending);
     this.#pending = "";
   }
 
-  /** Ends a broken stream with a typed error event and no `[DONE]`, so that it cannot pass for a complete one. */
+  /** Ends a failed stream with an error event and no `[DONE]`, so that it cannot be mistaken for a complete one. */
   fail(error: OctavoError): void {
     if (!this.#response.destroyed) this.#response.end(this.#pending + encodeSseJson(toErrorBody(error)));
     this.#pending = "";

@@ -18,8 +18,8 @@ export interface EngineMetricsOptions {
 }
 
 /**
- * vLLM's engine metrics under their names, fed by what the engine reports of itself.
- * Gauges are read from the engine when scraped; everything else is counted as it happens.
+ * vLLM's engine metrics under their names. Gauges are read from the engine when scraped; everything else is counted as the
+ * engine reports it.
  */
 export function registerEngineMetrics(
   registry: Registry,
@@ -30,8 +30,11 @@ export function registerEngineMetrics(
   const counters = registerCounters(registry, options.enableLegacyMetricNames);
   const latencies = registerLatencies(registry, options.enableLegacyMetricNames);
   const sizes = registerSizes(registry, engine.maxModelLen);
-  const grammars = registerGrammars(registry);
-  const speculation = registerSpeculation(registry, engine.stats.numSpeculativeTokens ?? 0);
+  const countAccepted = countAcceptedPositions(
+    registry,
+    counters.acceptedPerPosition,
+    engine.stats.numSpeculativeTokens ?? 0,
+  );
   const tokens = new GeneratedTokens(counters.generationTokens);
   const faults = options.enableFaultInjection ? registerFaults(registry) : undefined;
   return {
@@ -42,18 +45,20 @@ export function registerEngineMetrics(
       tokens.endStep(step.generatedTokens);
     },
     onPrefixLookup(queriedTokens, hitTokens) {
-      for (const counter of counters.prefixQueries) counter.add(queriedTokens);
-      for (const counter of counters.prefixHits) counter.add(hitTokens);
+      counters.prefixQueries.add(queriedTokens);
+      counters.prefixHits.add(hitTokens);
+      counters.older?.queries.add(queriedTokens);
+      counters.older?.hits.add(hitTokens);
     },
     onGrammarCompiled(seconds, cached) {
-      grammars.requests.add(1, { cached: String(cached) });
-      if (!cached) grammars.compile.observe(seconds);
+      counters.grammars.add(1, { cached: String(cached) });
+      if (!cached) latencies.compile.observe(seconds);
     },
     onDraft(draftTokens, acceptedTokens) {
-      speculation.drafts.add(1);
-      speculation.draftTokens.add(draftTokens);
-      speculation.acceptedTokens.add(acceptedTokens);
-      speculation.accept(acceptedTokens);
+      counters.drafts.add(1);
+      counters.draftTokens.add(draftTokens);
+      counters.acceptedTokens.add(acceptedTokens);
+      countAccepted(acceptedTokens);
     },
     onFault(kind) {
       faults?.add(1, { kind });
@@ -64,13 +69,14 @@ export function registerEngineMetrics(
     onPreemption() {
       counters.preemptions.add(1);
     },
-    onFirstToken(_requestId, timeToFirstTokenMs) {
+    onFirstToken(_request, timeToFirstTokenMs) {
       tokens.seen();
       latencies.timeToFirstToken.observe(timeToFirstTokenMs / 1000);
     },
-    onInterToken(_requestId, gapMs) {
+    onInterToken(_request, gapMs) {
       tokens.seen();
-      for (const histogram of latencies.interToken) histogram.observe(gapMs / 1000);
+      latencies.interToken.observe(gapMs / 1000);
+      latencies.legacyInterToken?.observe(gapMs / 1000);
     },
     onFinished(request) {
       const { usage } = request;
@@ -95,9 +101,9 @@ function countPrompt(
 }
 
 /**
- * Counts generated tokens as they come, so that rates are true during long answers. An engine whose step records have
- * the number is believed; otherwise first tokens and gaps between tokens are counted, and when a request ends the
- * first tokens of its further sequences, for which there is no event, are added.
+ * Counts generated tokens as they come, so that rates are right during long answers. If step records carry the number, it is
+ * used. Otherwise first tokens and gaps between tokens are counted, and when a request ends the first tokens of its other
+ * sequences, which have no event, are added.
  */
 class GeneratedTokens {
   readonly #counter: Counter;
@@ -124,26 +130,29 @@ class GeneratedTokens {
 }
 
 function registerGauges(registry: Registry, engine: Engine, options: EngineMetricsOptions): void {
-  const running = registry.gauge("vllm:num_requests_running", "Requests in model execution batches.");
-  const waiting = registry.gauge("vllm:num_requests_waiting", "Requests waiting to be processed.");
-  const oldestWaiting = registry.gauge(
-    "octavo:oldest_waiting_seconds",
-    "How long the first of the requests that were never admitted has been waiting; 0 where none waits.",
-  );
-  const usage = [registry.gauge("vllm:kv_cache_usage_perc", "KV cache usage. 1 means 100 percent usage.")];
-  if (options.enableLegacyMetricNames) {
-    usage.push(
-      registry.gauge(
+  const { running, waiting, oldestWaiting, usage, blocks, loras } = registry.gauges({
+    running: ["vllm:num_requests_running", "Requests in model execution batches."],
+    waiting: ["vllm:num_requests_waiting", "Requests waiting to be processed."],
+    oldestWaiting: [
+      "octavo:oldest_waiting_seconds",
+      "Time in the queue of the oldest request that was never admitted; 0 if none waits.",
+    ],
+    usage: ["vllm:kv_cache_usage_perc", "KV cache usage. 1 means 100 percent usage."],
+    blocks: ["octavo:kv_cache_blocks", "KV cache blocks by state; the states add up to the pool.", "state"],
+    loras: [
+      "vllm:lora_requests_info",
+      "Adapters of running and waiting requests; the value is when they were last seen, in seconds since 1970.",
+      "max_lora",
+      "waiting_lora_adapters",
+      "running_lora_adapters",
+    ],
+  });
+  const legacyUsage = options.enableLegacyMetricNames
+    ? registry.gauge(
         "vllm:gpu_cache_usage_perc",
         "KV cache usage under its name before vllm:kv_cache_usage_perc.",
-      ),
-    );
-  }
-  const blocks = registry.gauge(
-    "octavo:kv_cache_blocks",
-    "KV cache blocks by state; the states add up to the pool.",
-    ["state"],
-  );
+      )
+    : undefined;
   const { totalBlocks, blockSize } = engine.stats;
   const cacheConfig = {
     block_size: String(blockSize),
@@ -153,17 +162,13 @@ function registerGauges(registry: Registry, engine: Engine, options: EngineMetri
   registry
     .gauge("vllm:cache_config_info", "Information of the cache configuration.", Object.keys(cacheConfig))
     .set(1, cacheConfig);
-  const loras = registry.gauge(
-    "vllm:lora_requests_info",
-    "Adapters of requests that run and that wait; the value is when they were last seen, in seconds since 1970.",
-    ["max_lora", "waiting_lora_adapters", "running_lora_adapters"],
-  );
   registry.onCollect(() => {
     const stats = engine.stats;
     running.set(stats.running);
     waiting.set(stats.waiting);
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
-    for (const gauge of usage) gauge.set(stats.kvCacheUsage);
+    usage.set(stats.kvCacheUsage);
+    legacyUsage?.set(stats.kvCacheUsage);
     blocks.set(stats.freeBlocks, { state: "free" });
     blocks.set(stats.cachedBlocks, { state: "cached" });
     blocks.set(stats.totalBlocks - stats.freeBlocks - stats.cachedBlocks, { state: "used" });
@@ -178,129 +183,115 @@ function registerGauges(registry: Registry, engine: Engine, options: EngineMetri
 }
 
 function registerCounters(registry: Registry, legacy: boolean) {
-  const prefixQueries = [
-    registry.counter("vllm:prefix_cache_queries_total", "Prefix cache queries, in tokens."),
-  ];
-  const prefixHits = [registry.counter("vllm:prefix_cache_hits_total", "Prefix cache hits, in tokens.")];
-  if (legacy) {
-    const note = "under its name before vllm:prefix_cache_*.";
-    prefixQueries.push(
-      registry.counter("vllm:gpu_prefix_cache_queries_total", `Prefix cache queries, in tokens, ${note}`),
-    );
-    prefixHits.push(
-      registry.counter("vllm:gpu_prefix_cache_hits_total", `Prefix cache hits, in tokens, ${note}`),
-    );
-  }
-  const success = registry.counter("vllm:request_success_total", "Finished sequences by reason.", [
-    "finished_reason",
-  ]);
-  for (const reason of ["stop", "length", "abort"]) success.add(0, { finished_reason: reason });
-  return {
-    prefixQueries,
-    prefixHits,
-    success,
-    stepsFailed: registry.counter(
+  const counters = registry.counters({
+    prefixQueries: ["vllm:prefix_cache_queries_total", "Prefix cache queries, in tokens."],
+    prefixHits: ["vllm:prefix_cache_hits_total", "Prefix cache hits, in tokens."],
+    success: ["vllm:request_success_total", "Finished sequences by reason.", "finished_reason"],
+    stepsFailed: [
       "octavo:steps_failed_total",
-      "Steps that the backend failed in; who was in them is tried alone.",
-    ),
-    preemptions: registry.counter("vllm:num_preemptions_total", "Cumulative number of preemptions."),
-    promptTokens: registry.counter(
+      "Steps in which the backend failed; their requests are retried alone.",
+    ],
+    preemptions: ["vllm:num_preemptions_total", "Cumulative number of preemptions."],
+    promptTokens: [
       "vllm:prompt_tokens_total",
       "Prompt tokens of finished requests whose prompt was computed.",
-    ),
-    promptTokensCached: registry.counter(
-      "vllm:prompt_tokens_cached_total",
-      "Prompt tokens taken from the prefix cache.",
-    ),
-    promptTokensBySource: registry.counter(
+    ],
+    promptTokensCached: ["vllm:prompt_tokens_cached_total", "Prompt tokens taken from the prefix cache."],
+    promptTokensBySource: [
       "vllm:prompt_tokens_by_source_total",
       "Prompt tokens by where their KV came from.",
-      ["source"],
-    ),
-    generationTokens: registry.counter("vllm:generation_tokens_total", "Generated tokens."),
-    blocksEvicted: registry.counter(
+      "source",
+    ],
+    generationTokens: ["vllm:generation_tokens_total", "Generated tokens."],
+    blocksEvicted: [
       "octavo:kv_cache_blocks_evicted_total",
-      "Cached blocks reused for other content, or evicted by force.",
-    ),
-  };
+      "Cached blocks reused for other content, or evicted by a fault.",
+    ],
+    grammars: [
+      "octavo:grammar_requests_total",
+      "Grammars requested, by whether they were already compiled.",
+      "cached",
+    ],
+    drafts: ["vllm:spec_decode_num_drafts_total", "Number of spec decoding drafts."],
+    draftTokens: ["vllm:spec_decode_num_draft_tokens_total", "Number of draft tokens."],
+    acceptedTokens: ["vllm:spec_decode_num_accepted_tokens_total", "Number of accepted tokens."],
+    acceptedPerPosition: [
+      "vllm:spec_decode_num_accepted_tokens_per_pos_total",
+      "Accepted tokens per draft position.",
+      "position",
+    ],
+  });
+  for (const reason of ["stop", "length", "abort"]) counters.success.add(0, { finished_reason: reason });
+  const note = "under its name before vllm:prefix_cache_*.";
+  const older = legacy
+    ? registry.counters({
+        queries: ["vllm:gpu_prefix_cache_queries_total", `Prefix cache queries, in tokens, ${note}`],
+        hits: ["vllm:gpu_prefix_cache_hits_total", `Prefix cache hits, in tokens, ${note}`],
+      })
+    : undefined;
+  return { ...counters, older };
 }
 
 function registerFaults(registry: Registry): Counter {
-  const faults = registry.counter(
-    "octavo:faults_injected_total",
-    "Faults that were asked for and happened.",
-    ["kind"],
-  );
+  const faults = registry.counter("octavo:faults_injected_total", "Injected faults that took effect.", [
+    "kind",
+  ]);
   for (const kind of faultKinds) faults.add(0, { kind });
   return faults;
 }
 
 function registerLatencies(registry: Registry, legacy: boolean) {
-  const request = (name: string, help: string) => registry.histogram(name, help, requestLatencyBuckets);
-  const interToken = [
-    registry.histogram(
-      "vllm:inter_token_latency_seconds",
-      "Time between tokens, in seconds.",
-      tokenLatencyBuckets,
-    ),
-  ];
-  if (legacy) {
-    const help = "Time between tokens under its name before vllm:inter_token_latency_seconds.";
-    interToken.push(registry.histogram("vllm:time_per_output_token_seconds", help, tokenLatencyBuckets));
-  }
+  const older = "Time between tokens under its name before vllm:inter_token_latency_seconds.";
   return {
-    interToken,
-    timeToFirstToken: registry.histogram(
-      "vllm:time_to_first_token_seconds",
-      "Time to first token, in seconds.",
-      timeToFirstTokenBuckets,
-    ),
-    timePerOutputToken: registry.histogram(
-      "vllm:request_time_per_output_token_seconds",
-      "Mean time per output token of a request, in seconds.",
-      tokenLatencyBuckets,
-    ),
-    e2e: request("vllm:e2e_request_latency_seconds", "Time from arrival to the last token, in seconds."),
-    queue: request("vllm:request_queue_time_seconds", "Time spent waiting, in seconds."),
-    inference: request("vllm:request_inference_time_seconds", "Time spent running, in seconds."),
-    prefill: request("vllm:request_prefill_time_seconds", "Time spent in prefill, in seconds."),
-    decode: request("vllm:request_decode_time_seconds", "Time spent in decode, in seconds."),
-    step: registry.histogram(
-      "octavo:step_duration_seconds",
-      "Duration of an engine step, in seconds.",
-      tokenLatencyBuckets,
-    ),
+    ...registry.histograms(requestLatencyBuckets, {
+      e2e: ["vllm:e2e_request_latency_seconds", "Time from arrival to the last token, in seconds."],
+      queue: ["vllm:request_queue_time_seconds", "Time spent waiting, in seconds."],
+      inference: ["vllm:request_inference_time_seconds", "Time spent running, in seconds."],
+      prefill: ["vllm:request_prefill_time_seconds", "Time spent in prefill, in seconds."],
+      decode: ["vllm:request_decode_time_seconds", "Time spent in decode, in seconds."],
+    }),
+    ...registry.histograms(timeToFirstTokenBuckets, {
+      timeToFirstToken: ["vllm:time_to_first_token_seconds", "Time to first token, in seconds."],
+    }),
+    ...registry.histograms(tokenLatencyBuckets, {
+      timePerOutputToken: [
+        "vllm:request_time_per_output_token_seconds",
+        "Mean time per output token of a request, in seconds.",
+      ],
+      interToken: ["vllm:inter_token_latency_seconds", "Time between tokens, in seconds."],
+      step: ["octavo:step_duration_seconds", "Duration of an engine step, in seconds."],
+      compile: [
+        "octavo:grammar_compile_seconds",
+        "From requesting a grammar to having it, if it was not yet compiled.",
+      ],
+    }),
+    legacyInterToken: legacy
+      ? registry.histogram("vllm:time_per_output_token_seconds", older, tokenLatencyBuckets)
+      : undefined,
   };
 }
 
 function registerSizes(registry: Registry, maxModelLen: number) {
-  const buckets = oneTwoFiveBuckets(maxModelLen);
-  const tokens = (name: string, help: string) => registry.histogram(name, help, buckets);
   return {
-    iterationTokens: registry.histogram(
-      "vllm:iteration_tokens_total",
-      "Tokens per engine step.",
-      iterationTokenBuckets,
-    ),
-    promptTokens: tokens("vllm:request_prompt_tokens", "Prompt tokens per request."),
-    generationTokens: tokens("vllm:request_generation_tokens", "Generated tokens per request."),
-    maxGenerationTokens: tokens(
-      "vllm:request_max_num_generation_tokens",
-      "Longest generated sequence per request, in tokens.",
-    ),
-    maxTokensParam: tokens(
-      "vllm:request_params_max_tokens",
-      "The max_tokens parameter of requests that set it.",
-    ),
-    prefillComputedTokens: tokens(
-      "vllm:request_prefill_kv_computed_tokens",
-      "Prompt tokens computed, cache hits apart.",
-    ),
-    n: registry.histogram(
-      "vllm:request_params_n",
-      "The n parameter of requests.",
-      sequencesPerRequestBuckets,
-    ),
+    ...registry.histograms(oneTwoFiveBuckets(maxModelLen), {
+      promptTokens: ["vllm:request_prompt_tokens", "Prompt tokens per request."],
+      generationTokens: ["vllm:request_generation_tokens", "Generated tokens per request."],
+      maxGenerationTokens: [
+        "vllm:request_max_num_generation_tokens",
+        "Longest generated sequence per request, in tokens.",
+      ],
+      maxTokensParam: ["vllm:request_params_max_tokens", "The max_tokens parameter of requests that set it."],
+      prefillComputedTokens: [
+        "vllm:request_prefill_kv_computed_tokens",
+        "Prompt tokens computed, without cache hits.",
+      ],
+    }),
+    ...registry.histograms(iterationTokenBuckets, {
+      iterationTokens: ["vllm:iteration_tokens_total", "Tokens per engine step."],
+    }),
+    ...registry.histograms(sequencesPerRequestBuckets, {
+      n: ["vllm:request_params_n", "The n parameter of requests."],
+    }),
   };
 }
 
@@ -329,30 +320,14 @@ function observeSizes(sizes: ReturnType<typeof registerSizes>, request: Finished
   sizes.n.observe(n);
 }
 
-function registerGrammars(registry: Registry) {
-  return {
-    compile: registry.histogram(
-      "octavo:grammar_compile_seconds",
-      "From asking for a grammar to having it, where it was not known yet.",
-      tokenLatencyBuckets,
-    ),
-    requests: registry.counter(
-      "octavo:grammar_requests_total",
-      "Grammars asked for, by whether they were known already.",
-      ["cached"],
-    ),
-  };
-}
-
-function registerSpeculation(registry: Registry, numSpeculativeTokens: number) {
-  const perPosition = registry.counter(
-    "vllm:spec_decode_num_accepted_tokens_per_pos_total",
-    "Accepted tokens per draft position.",
-    ["position"],
-  );
+/** Counts accepted tokens by their position in the draft; per draft length until the next scrape, since labels are slow. */
+function countAcceptedPositions(
+  registry: Registry,
+  perPosition: Counter,
+  numSpeculativeTokens: number,
+): (numAccepted: number) => void {
   for (let position = 0; position < numSpeculativeTokens; position += 1)
     perPosition.add(0, { position: String(position) });
-  // Drafts by how many of their tokens were accepted, since the last scrape: labels cost too much for every step.
   const byLength = new Map<number, number>();
   registry.onCollect(() => {
     for (const [length, count] of byLength)
@@ -360,13 +335,5 @@ function registerSpeculation(registry: Registry, numSpeculativeTokens: number) {
         perPosition.add(count, { position: String(position) });
     byLength.clear();
   });
-  return {
-    drafts: registry.counter("vllm:spec_decode_num_drafts_total", "Number of spec decoding drafts."),
-    draftTokens: registry.counter("vllm:spec_decode_num_draft_tokens_total", "Number of draft tokens."),
-    acceptedTokens: registry.counter(
-      "vllm:spec_decode_num_accepted_tokens_total",
-      "Number of accepted tokens.",
-    ),
-    accept: (length: number) => void byLength.set(length, (byLength.get(length) ?? 0) + 1),
-  };
+  return (length) => void byLength.set(length, (byLength.get(length) ?? 0) + 1);
 }

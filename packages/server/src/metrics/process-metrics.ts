@@ -5,39 +5,23 @@ import type { Registry } from "./registry.js";
 /** Memory, CPU and event loop of this process under the names that Prometheus' clients agree on. Disposing stops the sampling. */
 export function registerProcessMetrics(registry: Registry): Disposable {
   const cpu = registry.counter("process_cpu_seconds_total", "User and system CPU time, in seconds.");
-  const start = registry.gauge(
-    "process_start_time_seconds",
-    "Start of the process, in seconds since the epoch.",
-  );
-  const resident = registry.gauge("process_resident_memory_bytes", "Resident memory, in bytes.");
-  const heapUsed = registry.gauge("nodejs_heap_size_used_bytes", "V8 heap in use, in bytes.");
-  const heapTotal = registry.gauge("nodejs_heap_size_total_bytes", "V8 heap reserved, in bytes.");
-  const external = registry.gauge(
-    "nodejs_external_memory_bytes",
-    "Memory of buffers and native objects, in bytes.",
-  );
-  const lag = registry.gauge(
-    "nodejs_eventloop_lag_seconds",
-    "Event loop delay since the last scrape, mean, in seconds.",
-  );
-  const lagMax = registry.gauge(
-    "nodejs_eventloop_lag_max_seconds",
-    "Event loop delay since the last scrape, maximum, in seconds.",
-  );
-  const lagQuantiles = [50, 90, 99].map(
-    (percentile) =>
-      [
-        percentile,
-        registry.gauge(
-          `nodejs_eventloop_lag_p${percentile}_seconds`,
-          `Event loop delay, p${percentile}, in seconds.`,
-        ),
-      ] as const,
-  );
-  const files = registry.gauge(
-    "process_open_fds",
-    "Open file descriptors; 0 where the system does not tell.",
-  );
+  const { start, resident, heapUsed, heapTotal, external, lag, lagMax, files } = registry.gauges({
+    start: ["process_start_time_seconds", "Start of the process, in seconds since the epoch."],
+    resident: ["process_resident_memory_bytes", "Resident memory, in bytes."],
+    heapUsed: ["nodejs_heap_size_used_bytes", "V8 heap in use, in bytes."],
+    heapTotal: ["nodejs_heap_size_total_bytes", "V8 heap reserved, in bytes."],
+    external: ["nodejs_external_memory_bytes", "Memory of buffers and native objects, in bytes."],
+    lag: ["nodejs_eventloop_lag_seconds", "Event loop delay since the last scrape, mean, in seconds."],
+    lagMax: [
+      "nodejs_eventloop_lag_max_seconds",
+      "Event loop delay since the last scrape, maximum, in seconds.",
+    ],
+    files: ["process_open_fds", "Open file descriptors; 0 where the system does not report them."],
+  });
+  const lagQuantiles = [50, 90, 99].map((percentile) => {
+    const help = `Event loop delay, p${percentile}, in seconds.`;
+    return [percentile, registry.gauge(`nodejs_eventloop_lag_p${percentile}_seconds`, help)] as const;
+  });
   registry.gauge("nodejs_version_info", "Node's version.", ["version"]).set(1, { version: process.version });
   start.set(performance.timeOrigin / 1000);
 

@@ -4,6 +4,9 @@ import { Counter, Gauge, type Family, type Labels } from "./metric.js";
 
 export const prometheusContentType = "text/plain; version=0.0.4; charset=utf-8";
 
+type Row = readonly [name: string, help: string, ...labels: string[]];
+type Rows<Key extends string> = Readonly<Record<Key, Row>>;
+
 /** All metric families of a server, exposed in Prometheus' text format 0.0.4. */
 export class Registry {
   readonly #families: Map<string, Family>;
@@ -42,6 +45,22 @@ export class Registry {
     return this.#add(new Histogram(name, help, bounds, labelNames, this.#constantLabels));
   }
 
+  /** Counters by key, each from its name, its help and its labels. */
+  counters<Key extends string>(rows: Rows<Key>): Readonly<Record<Key, Counter>> {
+    return mapRows(rows, ([name, help, ...labels]) => this.counter(name, help, labels));
+  }
+
+  gauges<Key extends string>(rows: Rows<Key>): Readonly<Record<Key, Gauge>> {
+    return mapRows(rows, ([name, help, ...labels]) => this.gauge(name, help, labels));
+  }
+
+  histograms<Key extends string>(
+    bounds: readonly number[],
+    rows: Rows<Key>,
+  ): Readonly<Record<Key, Histogram>> {
+    return mapRows(rows, ([name, help, ...labels]) => this.histogram(name, help, bounds, labels));
+  }
+
   /** Runs before every exposition; for gauges that are read rather than kept. */
   onCollect(collector: () => void): void {
     this.#collectors.push(collector);
@@ -60,4 +79,9 @@ export class Registry {
     this.#families.set(family.name, family);
     return family;
   }
+}
+
+function mapRows<Key extends string, T>(rows: Rows<Key>, make: (row: Row) => T): Readonly<Record<Key, T>> {
+  const made = Object.entries<Row>(rows).map(([key, row]) => [key, make(row)]);
+  return Object.fromEntries(made) as Record<Key, T>;
 }

@@ -13,13 +13,13 @@ import {
   startChats,
 } from "../generation/chat-job.js";
 import { collectGeneration } from "../generation/run.js";
-import { totalUsage, wireUsage } from "../generation/usage.js";
+import { totalUsage, wireUsage } from "../account/usage.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
 import { chatChoice, chatHead, checkCombinations } from "./chat.js";
 
-/** Choice i answers conversation i; usage is that of all together. */
+/** Choice i answers conversation i; usage is the total. */
 export async function handleChatBatch(
   service: Service,
   context: RequestContext,
@@ -28,7 +28,7 @@ export async function handleChatBatch(
   const chats: PreparedChat[] = [];
   for (const [index, chat] of singleRequests(request).entries()) {
     checkCombinations(chat);
-    // Short conversations are laid out without a pause, and there may be a thousand.
+    // short conversations render without yielding, and there may be a thousand
     await eventLoopTurn();
     context.signal.throwIfAborted();
     chats.push(await prepareConversation(service, chat, index, context));

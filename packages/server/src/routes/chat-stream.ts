@@ -13,14 +13,14 @@ import { chatLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { readGeneration } from "../generation/run.js";
 import { chatNotes, wantsNotes } from "../generation/serving-records.js";
-import { wireUsage } from "../generation/usage.js";
+import { wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
 
 /**
  * Answers with chunks: the role of every choice with the first output, content as it comes, a finish chunk per choice,
- * usage with no choices when asked for, `[DONE]`. A failure on the way becomes an error event and no `[DONE]`.
+ * usage without choices if requested, `[DONE]`. A failure becomes an error event without `[DONE]`.
  */
 export async function streamChat(service: Service, context: RequestContext, job: ChatJob): Promise<void> {
   const { octavo } = job.request;
@@ -71,7 +71,7 @@ class ChatChunks {
     const showsTokens = logprobs !== null || (this.#withTokenIds && delta.tokens.length > 0);
     const reader = this.#readers[delta.index];
     const parts: ChatDelta[] = [...readDelta(reader, delta, finish !== undefined)];
-    // tokens whose text is held back (half a character, a possible stop string or tag) make no chunk of their own
+    // tokens whose text is held back (an incomplete character, a possible stop string or tag) make no chunk of their own
     if (parts.length === 0 && (finish !== undefined || showsTokens))
       parts.push(showsTokens ? { content: "" } : {});
     for (const [at, part] of parts.entries()) {

@@ -1,9 +1,4 @@
-import {
-  OctavoError,
-  type ChatChoice,
-  type ChatCompletion,
-  type ChatCompletionRequest,
-} from "@octavo/protocol";
+import { type ChatChoice, type ChatCompletion, type ChatCompletionRequest } from "@octavo/protocol";
 import {
   type ChatAnswer,
   type ChatJob,
@@ -17,11 +12,13 @@ import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { chatNotes } from "../generation/serving-records.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { collectGeneration, type SequenceResult } from "../generation/run.js";
-import { wireUsage } from "../generation/usage.js";
+import { wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { Service } from "../service.js";
 import { streamChat } from "./chat-stream.js";
+import { checkStreamFields } from "../generation/stream-interval.js";
+import { invalidField } from "../generation/refusal.js";
 
 export async function handleChat(
   service: Service,
@@ -94,21 +91,15 @@ export function chatChoice(
 
 /** Fields that exclude or need each other. */
 export function checkCombinations(request: ChatCompletionRequest): void {
-  const fail = (param: string, message: string): never => {
-    throw new OctavoError("invalid_request", `${param}: ${message}`, { param });
-  };
-  if (request.stream !== true && request.stream_options)
-    fail("stream_options", "only a streamed answer has them; set stream to true");
-  if (request.stream === true && typeof request.prompt_logprobs === "number")
-    fail("prompt_logprobs", "not available in a stream");
+  checkStreamFields(request);
   if (typeof request.top_logprobs === "number" && request.top_logprobs !== 0 && request.logprobs !== true) {
-    fail("top_logprobs", "needs logprobs to be true");
+    throw invalidField("top_logprobs", "needs logprobs to be true");
   }
   if (
     request.max_tokens &&
     request.max_completion_tokens &&
     request.max_tokens !== request.max_completion_tokens
   ) {
-    fail("max_tokens", "differs from max_completion_tokens; send one of them");
+    throw invalidField("max_tokens", "differs from max_completion_tokens; send one of them");
   }
 }

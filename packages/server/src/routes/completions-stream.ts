@@ -4,7 +4,7 @@ import type { CompletionLogprobsBuilder } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { type GenerationEnd, readGeneration } from "../generation/run.js";
 import { completionNotes } from "../generation/serving-records.js";
-import { totalUsage } from "../generation/usage.js";
+import { totalUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import type { Service } from "../service.js";
@@ -106,7 +106,7 @@ class ChoiceStream {
     this.#logprobs = prompt.params.logprobs === undefined ? undefined : logprobsBuilder(service, job, prompt);
   }
 
-  /** undefined when there is nothing to show yet. */
+  /** Undefined when there is nothing to send yet. */
   next(
     delta: SequenceDelta,
     finish: "stop" | "length" | null,

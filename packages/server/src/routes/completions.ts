@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { GenerationEvent, SamplingParams, Usage } from "@octavo/engine";
 import {
   defaultCompletionTokens,
-  OctavoError,
   requestLimits,
   type Completion,
   type CompletionChoice,
@@ -12,18 +11,19 @@ import {
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
 import { CompletionLogprobsBuilder, promptLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
-import { inIntervals } from "../generation/stream-interval.js";
+import { checkStreamFields, inIntervals } from "../generation/stream-interval.js";
 import { tokenizePrompts } from "../generation/tokenize-prompts.js";
 import { compileConstraint, outputConstraint } from "../generation/output-constraint.js";
 import { collectGeneration, startGenerations, type CollectedGeneration } from "../generation/run.js";
 import { completionNotes, engineRequestId } from "../generation/serving-records.js";
 import { toSamplingParams } from "../generation/sampling.js";
-import { totalUsage, wireUsage } from "../generation/usage.js";
+import { totalUsage, wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import { nowSeconds, type Service } from "../service.js";
 import { joinLogprobs } from "./join-logprobs.js";
 import { streamCompletions } from "./completions-stream.js";
+import { invalidField } from "../generation/refusal.js";
 
 /** One prompt of the request, queued in the engine as a request of its own. */
 export interface PromptJob {
@@ -32,7 +32,7 @@ export interface PromptJob {
   readonly echoText: string;
   readonly params: SamplingParams;
   readonly events: AsyncIterable<GenerationEvent>;
-  /** Choices of this prompt are numbered from here. */
+  /** Index of this prompt's first choice. */
   readonly firstIndex: number;
 }
 
@@ -43,7 +43,7 @@ export interface CompletionJob {
   readonly model: string;
   readonly request: CompletionRequest;
   readonly prompts: readonly PromptJob[];
-  /** `echo` with `max_tokens` 0: the one token that the engine must draw is not shown. */
+  /** `echo` with `max_tokens` 0: the one token that the engine must sample is not returned. */
   readonly promptOnly: boolean;
 }
 
@@ -248,18 +248,15 @@ function promptField(request: CompletionRequest, index: number): string {
 }
 
 function checkCombinations(request: CompletionRequest): void {
-  const fail = (param: string, message: string): never => {
-    throw new OctavoError("invalid_request", `${param}: ${message}`, { param });
-  };
-  if (request.stream !== true && request.stream_options)
-    fail("stream_options", "only a streamed answer has them; set stream to true");
-  if (request.stream === true && typeof request.prompt_logprobs === "number")
-    fail("prompt_logprobs", "not available in a stream");
+  checkStreamFields(request);
   const numSequences = request.prompt.length * (request.n ?? 1);
   if (numSequences > requestLimits.totalSequences) {
     const counts = `${request.prompt.length} prompts with n = ${request.n} are ${numSequences}`;
-    fail("n", `at most ${requestLimits.totalSequences} choices are allowed in one request; ${counts}`);
+    throw invalidField(
+      "n",
+      `at most ${requestLimits.totalSequences} choices are allowed in one request; ${counts}`,
+    );
   }
   if (request.max_tokens === 0 && request.echo !== true)
-    fail("max_tokens", "0 is only allowed together with echo");
+    throw invalidField("max_tokens", "0 is only allowed together with echo");
 }

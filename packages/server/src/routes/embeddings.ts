@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { OctavoError, type EmbeddingList, type EmbeddingsRequest } from "@octavo/protocol";
+import { type EmbeddingList, type EmbeddingsRequest } from "@octavo/protocol";
 import { embedInputs } from "../generation/embed-inputs.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";
+import { unsupportedField } from "../generation/refusal.js";
 
 export async function handleEmbeddings(
   service: Service,
@@ -41,8 +42,10 @@ export async function handleEmbeddings(
 function checkDimensions(request: EmbeddingsRequest, hiddenSize: number): void {
   if (request.dimensions === undefined || request.dimensions === null || request.dimensions === hiddenSize)
     return;
-  const message = `dimensions: this model's embeddings have ${hiddenSize} dimensions and were not trained to be cut; got ${request.dimensions}`;
-  throw new OctavoError("unsupported_parameter", message, { param: "dimensions" });
+  throw unsupportedField(
+    "dimensions",
+    `this model's embeddings have ${hiddenSize} dimensions and were not trained to be cut; got ${request.dimensions}`,
+  );
 }
 
 /** Little-endian float32, as OpenAI's clients decode it. */

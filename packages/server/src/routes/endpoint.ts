@@ -9,15 +9,15 @@ type Answer = Promise<void> | void;
 export interface Endpoint extends RouteFacts {
   /** Other paths that answer in the same way. */
   readonly aliases?: readonly string[];
-  /** The setting without which the server does not have the endpoint. */
+  /** The setting that enables the endpoint. */
   readonly onlyWith?: "enableFaultInjection";
-  /** `rest`: what the star of the path stood for. */
+  /** `rest`: the part of the path matched by the star. */
   readonly serve: (service: Service, context: RequestContext, rest: string) => Answer;
 }
 
 type Row = Omit<Endpoint, "path" | "request" | "ids" | "serve">;
 
-/** Keeps a path with a star to `endpointWithId`, where its row says whose objects it finds. */
+/** A path with a star needs `endpointWithId`, whose row declares what its ids find. */
 type WithoutStar<Path extends string> = Path extends `${string}/*` ? never : Path;
 
 /** An endpoint that takes neither a body nor an id. */
@@ -36,7 +36,7 @@ export function endpointWithBody<Path extends string, Schema extends z.ZodObject
   row: Row & {
     readonly path: Path & WithoutStar<Path>;
     readonly request: Schema;
-    /** Throws before the body is read where the server's settings rule the endpoint out. */
+    /** Runs before the body is read; throws if the server's settings disable the endpoint. */
     readonly precondition?: (service: Service) => void;
     readonly handle: (service: Service, context: RequestContext, request: z.output<Schema>) => Answer;
   },

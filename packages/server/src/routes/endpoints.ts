@@ -331,7 +331,7 @@ export const endpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** The endpoints of a server with these settings; an alias is a row of its own. */
+/** The endpoints of a server with these settings; each alias becomes a row. */
 export function endpointsWith(config: Pick<ServerConfig, "enableFaultInjection">): readonly Endpoint[] {
   return endpoints
     .filter(({ onlyWith }) => onlyWith === undefined || config[onlyWith])

@@ -4,10 +4,11 @@ import { snakeCased } from "../generation/serving-records.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import type { Service } from "../service.js";
+import { invalidField } from "../generation/refusal.js";
 
 type FieldName = keyof FaultInjectionRequest;
 
-/** Which fields go with which kind. */
+/** Fields that each kind accepts. */
 const fieldsOf: Readonly<Record<Fault["kind"], readonly FieldName[]>> = {
   evict: ["request_id", "tenant", "prompt_tokens", "cache_salt", "probability", "seed", "duration_ms"],
   preempt: ["request_id", "tenant", "probability", "seed", "duration_ms"],
@@ -57,7 +58,7 @@ function faultOf(request: FaultInjectionRequest): Fault {
   for (const [name, value] of Object.entries(request)) {
     if (name === "kind" || value === null || value === undefined) continue;
     if (!fieldsOf[kind].includes(name as FieldName))
-      throw new OctavoError("invalid_request", `${name}: not a field of the kind ${kind}`, { param: name });
+      throw invalidField(name, `not a field of the kind ${kind}`);
   }
   const durationMs = request.duration_ms ?? undefined;
   const chance = { probability: request.probability ?? undefined, seed: request.seed ?? undefined };
@@ -79,7 +80,7 @@ function faultOf(request: FaultInjectionRequest): Fault {
 
 function needed(value: number | null | undefined, name: FieldName, kind: Fault["kind"]): number {
   if (value !== null && value !== undefined) return value;
-  throw new OctavoError("invalid_request", `${name}: needed for the kind ${kind}`, { param: name });
+  throw invalidField(name, `needed for the kind ${kind}`);
 }
 
 function faultInfo({ id, fault, numInjected, remainingMs }: ActiveFault): FaultInfo {

@@ -1,6 +1,6 @@
 import type { CompletionLogprobs } from "@octavo/protocol";
 
-/** Pieces of one choice's logprobs as one, in order. */
+/** Concatenates parts of one choice's logprobs. */
 export function joinLogprobs(parts: readonly CompletionLogprobs[]): CompletionLogprobs {
   return {
     tokens: parts.flatMap((part) => part.tokens),

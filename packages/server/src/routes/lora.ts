@@ -3,6 +3,7 @@ import { type LoadLoraRequest, OctavoError, type UnloadLoraRequest } from "@octa
 import type { RequestContext } from "../http/request-context.js";
 import { sendText } from "../http/respond.js";
 import type { Service } from "../service.js";
+import { invalidField } from "../generation/refusal.js";
 
 export async function handleLoadLora(
   service: Service,
@@ -12,8 +13,7 @@ export async function handleLoadLora(
   const adapters = changeableAdapters(service);
   const { lora_name: name, lora_path: path } = request;
   if (service.modelNames.includes(name)) {
-    const message = `lora_name: ${JSON.stringify(name)} is the served model's own name`;
-    throw new OctavoError("invalid_request", message, { param: "lora_name" });
+    throw invalidField("lora_name", `${JSON.stringify(name)} is the served model's own name`);
   }
   const { signal } = context;
   await adapters.load({ name, path }, { inPlace: request.load_inplace ?? false, signal });

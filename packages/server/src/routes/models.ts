@@ -21,7 +21,7 @@ export function handleModel(service: Service, context: RequestContext, id: strin
   sendJson(context.response, 200, modelCard(service, id, adapter));
 }
 
-/** An adapter stands under the model that it adapts. */
+/** An adapter's parent is the model that it adapts. */
 function modelCard(service: Service, id: string, adapter: LoadedAdapter | undefined): ModelCard {
   const created = service.startedAtSeconds;
   return {

@@ -4,7 +4,7 @@ import { serverVersion } from "../version.js";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Every route as an OpenAPI 3.1 document; requests' fields come from the schemas that check them. */
+/** An OpenAPI 3.1 document of all routes; request fields come from the schemas that validate them. */
 export function openApiDocument(routes: readonly RouteFacts[]): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {

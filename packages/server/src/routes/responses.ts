@@ -9,6 +9,7 @@ import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import { nowSeconds, type Service } from "../service.js";
+import { invalidField } from "../generation/refusal.js";
 
 interface Turn {
   readonly job: ChatJob;
@@ -66,8 +67,10 @@ function earlierTurns(service: Service, request: ResponsesRequest): readonly Dra
   if (id === undefined) return [];
   const { conversation, response } = service.responses.get(id, "previous_response_id");
   if (conversation !== undefined) return conversation;
-  const message = `previous_response_id: the response ${id} is ${response.status} and cannot be gone on from`;
-  throw new OctavoError("invalid_request", message, { param: "previous_response_id" });
+  throw invalidField(
+    "previous_response_id",
+    `the response ${id} is ${response.status} and cannot be continued`,
+  );
 }
 
 /** Runs a turn to its end and stores it. */
@@ -108,17 +111,16 @@ async function streamTurn(service: Service, context: RequestContext, turn: Turn)
   );
 }
 
-/** The engine works on while the client is gone; the store tells how far it is. */
+/** Answers at once and goes on generating; the client polls the stored response. */
 async function startInBackground(
   service: Service,
   context: RequestContext,
   request: ResponsesRequest,
 ): Promise<ResponseObject> {
-  const refuse = (message: string): never => {
-    throw new OctavoError("invalid_request", `background: ${message}`, { param: "background" });
-  };
-  if (request.store === false) refuse("the answer could not be asked for with store: false");
-  if (request.stream === true) refuse("a stream is answered while it runs; ask for one of the two");
+  if (request.store === false)
+    throw invalidField("background", "the answer could not be fetched with store: false");
+  if (request.stream === true)
+    throw invalidField("background", "it cannot be combined with stream; set one of the two");
   const abort = new AbortController();
   const { signal } = abort;
   const { account, octavoId, arrivalMs } = context;
@@ -148,7 +150,7 @@ async function startInBackground(
   return response;
 }
 
-/** Fields that OpenAI repeats in the answer. */
+/** Request fields that OpenAI returns in the answer. */
 function echoed(request: ResponsesRequest, job: ChatJob): Readonly<Record<string, unknown>> {
   return {
     background: request.background ?? false,

@@ -12,6 +12,7 @@ import { type EmbeddedInput, embedInputs } from "../generation/embed-inputs.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";
+import { invalidField } from "../generation/refusal.js";
 
 /** The cosine of the two texts' embeddings, since these models have no head that scores pairs. */
 export async function handleScore(
@@ -23,8 +24,10 @@ export async function handleScore(
   const left = listOf(request.text_1);
   const right = listOf(request.text_2);
   if (left.length !== 1 && left.length !== right.length) {
-    const message = `text_1: has ${left.length} texts and text_2 ${right.length}; give one, or as many as in text_2`;
-    throw new OctavoError("invalid_request", message, { param: "text_1" });
+    throw invalidField(
+      "text_1",
+      `has ${left.length} texts and text_2 ${right.length}; give one, or as many as in text_2`,
+    );
   }
   const fieldOf = (index: number): string =>
     index < left.length
@@ -53,7 +56,7 @@ export async function handleScore(
   sendJson(context.response, 200, answer);
 }
 
-/** Documents by the cosine of their embedding with the query's, best first. */
+/** Ranks documents by the cosine of their embedding with the query's. */
 export async function handleRerank(
   service: Service,
   context: RequestContext,
@@ -99,7 +102,7 @@ function asInput(text: string): PromptInput {
   return { kind: "text", text };
 }
 
-/** Of vectors of length 1: their inner product. */
+/** The inner product, as the vectors have length 1. */
 function cosine(a: EmbeddedInput | undefined, b: EmbeddedInput | undefined): number {
   if (a === undefined || b === undefined) throw new OctavoError("internal_error", "an embedding is missing");
   return a.embedding.reduce((sum, value, at) => sum + value * (b.embedding[at] ?? 0), 0);

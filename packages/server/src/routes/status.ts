@@ -18,7 +18,6 @@ export function handleVersion(_service: Service, context: RequestContext): void 
   sendJson(context.response, 200, { version: serverVersion });
 }
 
-/** Requests being answered, this one apart. */
 export function handleLoad(service: Service, context: RequestContext): void {
   sendJson(context.response, 200, { server_load: Math.max(0, service.httpMetrics.inFlight - 1) });
 }

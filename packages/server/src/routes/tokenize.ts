@@ -30,7 +30,7 @@ export async function handleTokenize(
   await sendJsonPieces(context, pieces, service.config.stallTimeoutMs);
 }
 
-/** Special tokens are kept, so that tokenising the answer gives the ids back. */
+/** Keeps special tokens, so that tokenising the answer returns the ids. */
 export async function handleDetokenize(
   service: Service,
   context: RequestContext,

@@ -14,7 +14,7 @@ import type { RequestAccount } from "../account/request-account.js";
 import { servedNames } from "../served-names.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
 
-/** What metrics need of the exchange they count. */
+/** The part of an exchange that metrics need. */
 export interface CountedExchange {
   readonly account: Pick<RequestAccount, "model" | "hasWork" | "outputs">;
   /** Undefined for an endpoint that runs no model. */
@@ -23,11 +23,11 @@ export interface CountedExchange {
   readonly errorCode: ErrorCode | undefined;
 }
 
-/** Counts every request that runs the model, whether its trace is sampled or not, and sends the counts to a collector. */
+/** Counts every request that runs the model, sampled or not, and exports the counts to a collector. */
 export class OtlpServerMetrics {
   readonly #metrics = new ServerMetrics(performance.timeOrigin + performance.now());
   readonly #exporter: OtlpMetricsExporter;
-  /** Of the model itself; answers carry the first. */
+  /** Names of the model itself; answers carry the first. */
   readonly #modelNames: readonly [string, ...string[]];
   readonly #server: ServerAddress;
 
@@ -51,7 +51,7 @@ export class OtlpServerMetrics {
   finish({ account, operation, arrivalMs, errorCode }: CountedExchange): void {
     if (operation === undefined) return;
     const [first] = this.#modelNames;
-    // names that nobody serves do not get as far as the engine
+    // unknown names never reach the engine
     const requestModel = (account.hasWork ? account.model : undefined) ?? first;
     this.#metrics.record({
       operation,
@@ -70,7 +70,7 @@ export class OtlpServerMetrics {
   }
 }
 
-/** Undefined where no collector is configured. */
+/** Undefined if no collector is configured. */
 export function createOtlpMetrics(
   model: LanguageModel,
   config: ServerConfig,

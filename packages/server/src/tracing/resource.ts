@@ -2,7 +2,7 @@ import type { Attributes, ServerAddress } from "@octavo/tracing";
 import type { ServerConfig } from "../config.js";
 import { serverVersion } from "../version.js";
 
-/** What describes this process to collectors. */
+/** Resource attributes of this process. */
 export function resourceOf({ replicaId }: ServerConfig): Attributes {
   return {
     "service.name": process.env["OTEL_SERVICE_NAME"] ?? "octavo",
@@ -12,7 +12,7 @@ export function resourceOf({ replicaId }: ServerConfig): Attributes {
   };
 }
 
-/** Where it listens; a port that the system chooses is not known before. */
+/** Where the server listens; a port chosen by the system is not known yet. */
 export function serverAddressOf({ host, port }: ServerConfig): ServerAddress {
   return { host, port: port === 0 ? undefined : port };
 }

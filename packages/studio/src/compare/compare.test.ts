@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { writeTinyFolder } from "@octavo/artifacts/testing/tiny-checkpoint";
 import { OctavoError } from "@octavo/protocol";
-import { type Comparison, compareModels, renderHtml, renderTable } from "./index.js";
+import { type ModelComparison, compareModels, renderHtml, renderTable } from "./index.js";
 import { writeRoundedModel } from "./testing/rounded-model.js";
 
 const mini = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
@@ -61,7 +61,7 @@ function rounded(bits: 4 | 8, groupSize: number): string {
 const compare = (
   variant: string,
   more: { readonly variantKvCacheDtype?: "int8" } = {},
-): Promise<Comparison> =>
+): Promise<ModelComparison> =>
   compareModels({
     baseline: mini,
     variant,

@@ -57,7 +57,7 @@ export interface ComparedModel {
   readonly kvCacheDtype: string;
 }
 
-export interface Comparison {
+export interface ModelComparison {
   readonly baseline: ComparedModel;
   readonly variant: ComparedModel;
   readonly data: {
@@ -91,7 +91,7 @@ const stepLogitBytes = 64 * 1024 * 1024;
  * backend, through the engine that serves; what is not the same number in both is the artifact's doing.
  * @throws OctavoError `invalid_option` for data (naming the line) and for tokenizers that differ, and what loading throws
  */
-export async function compareModels(options: CompareOptions): Promise<Comparison> {
+export async function compareModels(options: CompareOptions): Promise<ModelComparison> {
   const { seed = 1, resamples = 2000 } = options;
   const cases = parseCases(await readData(options.dataPath), options.dataPath, options.limit);
   const baseline = await openModel(options.baseline, options);
@@ -154,7 +154,7 @@ async function readData(path: string): Promise<Buffer> {
   });
 }
 
-export interface OpenedModel {
+interface OpenedModel {
   readonly name: string;
   readonly checkpoint: Checkpoint;
   readonly tokenizer: Tokenizer;

@@ -3,7 +3,7 @@ export {
   type ComparedModel,
   type CompareOptions,
   type CompareProgress,
-  type Comparison,
+  type ModelComparison,
 } from "./compare.js";
 export { renderHtml } from "./report/html/page.js";
 export { renderTable } from "./report/table.js";

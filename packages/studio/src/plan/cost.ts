@@ -1,5 +1,5 @@
 /** Dollars, and tokens of a request of the planned shape. */
-export interface CostInput {
+interface CostInput {
   readonly dollarsPerHour: number;
   readonly promptTokens: number;
   readonly outputTokens: number;
@@ -15,7 +15,7 @@ export interface Cost {
   readonly dollarsPerRequest: number;
 }
 
-export interface ApiPrice {
+export interface TokenPrice {
   readonly dollarsPerMillionInput: number;
   readonly dollarsPerMillionOutput: number;
 }
@@ -32,7 +32,7 @@ export interface Crossing {
 }
 
 /** 365.25 / 12 days. */
-export const hoursPerMonth = 730.5;
+const hoursPerMonth = 730.5;
 
 /** The machine always works: prompts and outputs take turns, each at its own speed. */
 export function costOf(input: CostInput): Cost {
@@ -47,7 +47,7 @@ export function costOf(input: CostInput): Cost {
   };
 }
 
-export function crossingOf(input: CostInput, cost: Cost, price: ApiPrice): Crossing {
+export function crossingOf(input: CostInput, cost: Cost, price: TokenPrice): Crossing {
   const { promptTokens, outputTokens, dollarsPerHour } = input;
   const apiDollarsPerRequest =
     (promptTokens * price.dollarsPerMillionInput + outputTokens * price.dollarsPerMillionOutput) / 1e6;

@@ -1,4 +1,4 @@
-export type { ApiPrice, Cost, Crossing } from "./cost.js";
+export type { TokenPrice, Cost, Crossing } from "./cost.js";
 export { type KvFormat, kvFormats } from "./formats/kv-formats.js";
 export { type ComputeType, type Hardware, hardwareTable } from "./hardware/hardware.js";
 export { measureCpu } from "./hardware/measure-cpu.js";

@@ -7,7 +7,7 @@ import { hardwareTable, makePlan, measureCpu, type PlanOptions, renderPlan } fro
 import { decodeRoofline, expertsHit, prefillRoofline, readBytesOf } from "./roofline.js";
 import { weightFormats } from "./formats/weight-formats.js";
 import { readConfigShape } from "./shape/read-shape.js";
-import { gemma2, llama31, mixtral } from "./testing/configs.js";
+import { gemma2Config, llama31Config, mixtralConfig } from "./testing/configs.js";
 
 const h100 = hardwareTable["h100"]!;
 const options: PlanOptions = {
@@ -30,7 +30,7 @@ const near = (actual: number, expected: number) =>
   assert.ok(Math.abs(actual / expected - 1) < 1e-9, `${actual} instead of ${expected}`);
 
 test("sequences that fit: what the weights leave, over one sequence's cache", () => {
-  const plan = makePlan("llama", described(llama31), options);
+  const plan = makePlan("llama", described(llama31Config), options);
   const [bf16, fp8] = plan.machines[0]!.formats;
   // 72 GB - 16.06 GB, over 4096 tokens of 128 KiB.
   assert.equal(bf16?.sequences.bf16, Math.floor((72e9 - 16_060_522_496) / (4096 * 131_072)));
@@ -41,7 +41,7 @@ test("sequences that fit: what the weights leave, over one sequence's cache", ()
 });
 
 test("decode: bytes over bandwidth for one stream, operations once the batch is large", () => {
-  const shape = readConfigShape("config.json", llama31);
+  const shape = readConfigShape("config.json", llama31Config);
   const format = weightFormats[0]!;
   const workload = { shape, read: readBytesOf(shape, format), compute: "bf16", kvFormat: "bf16" } as const;
   const machine = { hardware: h100, devices: 1, efficiency: 1 };
@@ -62,7 +62,7 @@ test("the rule of thumb: 140 GB of weights on an H100 give 24 tokens/s, 35 GB gi
     [140, 24],
     [35, 95],
   ] as const) {
-    const shape = { ...readConfigShape("config.json", llama31), attention: [], matrices: [] };
+    const shape = { ...readConfigShape("config.json", llama31Config), attention: [], matrices: [] };
     const workload = {
       shape,
       read: { always: gigabytes * 1e9, routed: 0 },
@@ -75,7 +75,7 @@ test("the rule of thumb: 140 GB of weights on an H100 give 24 tokens/s, 35 GB gi
 });
 
 test("prefill: two operations per weight and token, and a triangle of attention", () => {
-  const shape = readConfigShape("config.json", gemma2);
+  const shape = readConfigShape("config.json", gemma2Config);
   const format = weightFormats[0]!;
   const workload = { shape, read: readBytesOf(shape, format), compute: "bf16", kvFormat: "bf16" } as const;
   const tokens = 6000;
@@ -88,7 +88,7 @@ test("prefill: two operations per weight and token, and a triangle of attention"
 });
 
 test("experts: a batch reads those that its tokens are sent to", () => {
-  const shape = readConfigShape("config.json", mixtral);
+  const shape = readConfigShape("config.json", mixtralConfig);
   near(expertsHit(shape, 1), 2 / 8);
   near(expertsHit(shape, 4), 1 - 0.75 ** 4);
   const format = weightFormats[0]!;
@@ -119,18 +119,18 @@ test("cost per million tokens and where it meets an API's price", () => {
 });
 
 test("what does not fit says how many devices it needs; requests that cannot be are refused", () => {
-  const plan = makePlan("mixtral", described(mixtral), options);
+  const plan = makePlan("mixtral", described(mixtralConfig), options);
   const [bf16] = plan.machines[0]!.formats;
   assert.equal(bf16?.speed, undefined);
   assert.equal(bf16?.devicesNeeded, 2);
-  const two = makePlan("mixtral", described(mixtral), { ...options, devices: 2 });
+  const two = makePlan("mixtral", described(mixtralConfig), { ...options, devices: 2 });
   assert.ok((two.machines[0]!.formats[0]?.speed?.concurrency ?? 0) > 0);
   for (const [change, message] of [
     [{ context: 40_000 }, /at most 32768/],
     [{ outputTokens: 4096 }, /leave room for a prompt/],
   ] as const) {
     assert.throws(
-      () => makePlan("mixtral", described(mixtral), { ...options, ...change }),
+      () => makePlan("mixtral", described(mixtralConfig), { ...options, ...change }),
       (error) =>
         error instanceof OctavoError && error.code === "invalid_option" && message.test(error.message),
     );
@@ -139,9 +139,9 @@ test("what does not fit says how many devices it needs; requests that cannot be 
 
 test("a request that nobody described is as long as the model takes", () => {
   const unsaid = { ...options, context: undefined, outputTokens: undefined };
-  const long = makePlan("mixtral", described(mixtral), unsaid);
+  const long = makePlan("mixtral", described(mixtralConfig), unsaid);
   assert.deepEqual([long.options.context, long.options.outputTokens], [4096, 512]);
-  const short = makePlan("small", described({ ...llama31, max_position_embeddings: 600 }), unsaid);
+  const short = makePlan("small", described({ ...llama31Config, max_position_embeddings: 600 }), unsaid);
   assert.deepEqual([short.options.context, short.options.outputTokens], [600, 300]);
 });
 
@@ -160,7 +160,7 @@ test("an artifact is computed in the type that its activations are quantised to"
     [{ quant_method: "compressed-tensors", config_groups: 3 }, "bf16"],
     [{ quant_method: "awq" }, "bf16"],
   ] as const) {
-    const description = described({ ...llama31, quantization_config: quantization });
+    const description = described({ ...llama31Config, quantization_config: quantization });
     const plan = makePlan("llama", { ...description, tensors }, options);
     assert.equal(plan.machines[0]?.formats[0]?.computesIn, expected, JSON.stringify(quantization));
   }
@@ -173,7 +173,7 @@ test("the artifact's own bytes stand first where its files are at hand", () => {
     { name: "model.layers.0.mlp.experts.0.down_proj.weight", shape: [1, 1], byteLength: 70 },
     { name: "model.layers.0.mlp.shared_expert.down_proj.weight", shape: [1, 1], byteLength: 5 },
   ];
-  const plan = makePlan("llama", { ...described(llama31), tensors }, options);
+  const plan = makePlan("llama", { ...described(llama31Config), tensors }, options);
   const [stored] = plan.machines[0]!.formats;
   assert.equal(stored?.format, "as stored");
   assert.equal(stored?.weightBytes, 2075);
@@ -181,7 +181,7 @@ test("the artifact's own bytes stand first where its files are at hand", () => {
 
 test("the table shows every format, every machine, and what was assumed", () => {
   const text = renderPlan(
-    makePlan("org/llama", described(llama31), {
+    makePlan("org/llama", described(llama31Config), {
       ...options,
       hardware: ["h100", "rtx4090"].map((id) => ({ id, hardware: hardwareTable[id]! })),
       dollarsPerHour: 2.5,

@@ -1,6 +1,6 @@
 import { type ModelDescription } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
-import { type ApiPrice, type Cost, costOf, type Crossing, crossingOf } from "./cost.js";
+import { type TokenPrice, type Cost, costOf, type Crossing, crossingOf } from "./cost.js";
 import { kvBytesPerToken, kvBytesReserved, type KvFormat, kvFormats } from "./formats/kv-formats.js";
 import { weightBytes, weightFormats } from "./formats/weight-formats.js";
 import type { ComputeType, Hardware } from "./hardware/hardware.js";
@@ -33,7 +33,7 @@ export interface PlanOptions {
   readonly efficiency: number;
   /** Of all devices together. */
   readonly dollarsPerHour: number | undefined;
-  readonly apiPrice: ApiPrice | undefined;
+  readonly apiPrice: TokenPrice | undefined;
 }
 
 /** With what was left to the model. */
@@ -46,7 +46,7 @@ const defaultContext = 4096;
 const defaultOutputTokens = 512;
 
 /** vLLM's and Octavo's default number of sequences at once. */
-export const mostSequences = 256;
+const mostSequences = 256;
 
 export interface FormatPlan {
   readonly format: string;

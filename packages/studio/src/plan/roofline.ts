@@ -10,7 +10,7 @@ import {
   type WeightMatrix,
 } from "./shape/model-shape.js";
 
-/** Bytes of weights that steps read, apart by when they do. The embedding is looked up, not read, unless it is the head too. */
+/** Bytes of weights that steps read. The embedding is looked up, not read, unless it is the head too. */
 export interface ReadBytes {
   /** In every step. */
   readonly always: number;
@@ -26,7 +26,7 @@ export interface Roofline {
   readonly limit: "memory" | "compute";
 }
 
-export interface Machine {
+interface DeviceGroup {
   readonly hardware: Hardware;
   /** Devices that share the model; their memory, bandwidth and operations are added up. */
   readonly devices: number;
@@ -60,7 +60,7 @@ export function readBytesOf(shape: ModelShape, format: WeightFormat): ReadBytes 
  */
 export function decodeRoofline(
   workload: Workload,
-  machine: Machine,
+  machine: DeviceGroup,
   batch: number,
   context: number,
 ): Roofline {
@@ -72,7 +72,7 @@ export function decodeRoofline(
 }
 
 /** A prompt of `tokens`, computed at once: each token sees those before it, the head runs for the last one. */
-export function prefillRoofline(workload: Workload, machine: Machine, tokens: number): Roofline {
+export function prefillRoofline(workload: Workload, machine: DeviceGroup, tokens: number): Roofline {
   const { shape, read } = workload;
   const head = shape.matrices.find(({ kind }) => kind === (shape.isTied ? embeddingKind : headKind));
   let flops = tokens * 2 * activeWeights(shape, false) + 2 * (head === undefined ? 0 : elementsOf(head));
@@ -121,7 +121,7 @@ function visibleTokens(tokens: number, window: number): number {
 }
 
 function roofline(
-  { hardware, devices, efficiency }: Machine,
+  { hardware, devices, efficiency }: DeviceGroup,
   compute: WeightFormat["compute"],
   bytes: number,
   flops: number,

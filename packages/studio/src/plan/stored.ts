@@ -3,7 +3,7 @@ import type { ComputeType } from "./hardware/hardware.js";
 import type { ReadBytes } from "./roofline.js";
 
 /** An artifact's own bytes, as its files lie on disk. */
-export interface StoredWeights {
+interface StoredWeights {
   readonly bytes: number;
   readonly read: ReadBytes;
   readonly compute: ComputeType;

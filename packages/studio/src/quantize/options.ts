@@ -45,7 +45,7 @@ export type MethodSettings =
   | { readonly kind: "gguf"; readonly mix: GgufMix };
 
 /** What `--method` takes. */
-export const methodNames: readonly string[] = ["awq", "gptq", "fp8", "int8", "nf4", "gguf:TYPE"];
+export const quantizeMethods: readonly string[] = ["awq", "gptq", "fp8", "int8", "nf4", "gguf:TYPE"];
 
 const groupSizes: readonly number[] = [-1, 32, 64, 128, 256, 512, 1024];
 const blockSizes: readonly number[] = [64, 128, 256, 512, 1024, 2048, 4096];
@@ -93,7 +93,7 @@ export function readMethod(options: QuantizeOptions): MethodSettings {
   }
 }
 
-/** Whether the method cannot do without texts. */
+/** Whether the method needs calibration texts. */
 export function needsCalibration(settings: MethodSettings): boolean {
   return (settings.kind === "awq" && settings.search) || (settings.kind === "gptq" && settings.solve);
 }
@@ -131,7 +131,7 @@ const flagNames = {
   calibration: "calibration",
 } as const;
 
-/** An option that the method would not heed is refused rather than dropped. */
+/** Refuses options that the method would ignore. */
 function refuse(options: QuantizeOptions, keys: readonly (keyof typeof flagNames)[]): void {
   for (const key of keys) {
     if (options[key] !== undefined && options[key] !== false) {
@@ -149,7 +149,7 @@ function oneOf(name: string, value: number, allowed: readonly number[], method: 
 function unknownMethod(method: string): OctavoError {
   return invalidOption(
     "method",
-    `must be one of ${methodNames.join(", ")}, not ${JSON.stringify(method.slice(0, 100))}`,
+    `must be one of ${quantizeMethods.join(", ")}, not ${JSON.stringify(method.slice(0, 100))}`,
   );
 }
 

@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import type { QuantizeOptions } from "./options.js";
 import { quantize } from "./quantize.js";
 import type { QuantizationCard } from "./report/card.js";
-import { calibrationFile, divergence, heldOutLogprobs, octavoMini } from "./testing/quality.js";
+import { calibrationFile, meanDivergence, heldOutLogprobs, octavoMini } from "./testing/quality.js";
 import { writeStructuredModel } from "./testing/structured-model.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-quality-"));
@@ -17,7 +17,7 @@ interface Loss {
   readonly card: QuantizationCard;
 }
 
-/** Quantises a model and gives the divergence from it on conversations that calibration did not see. */
+/** Quantises a model and gives the meanDivergence from it on conversations that calibration did not see. */
 function lossesOf(
   model: string,
   original: readonly Float64Array[],
@@ -25,7 +25,7 @@ function lossesOf(
   return async (name, options) => {
     const out = join(scratch, name);
     const card = await quantize(model, { ...options, out });
-    const kl = divergence(original, await heldOutLogprobs(out));
+    const kl = meanDivergence(original, await heldOutLogprobs(out));
     assert.ok(kl > 0 && Number.isFinite(kl), `${name}: ${kl}`);
     return { kl, card };
   };

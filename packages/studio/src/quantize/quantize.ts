@@ -22,7 +22,7 @@ import { WorkFolder } from "./output/work-folder.js";
 import { cardJson, cardText, describeModules, type QuantizationCard } from "./report/card.js";
 import { ProgressClock, type QuantizeProgress } from "./report/progress.js";
 import { ignores } from "./source/ignored-modules.js";
-import { moduleOf, openSource, type SourceModel, type Unit } from "./source/source-model.js";
+import { moduleOf, openSource, type SourceModel, type SourceUnit } from "./source/source-model.js";
 
 export interface QuantizeHooks {
   readonly onProgress?: (progress: QuantizeProgress) => void;
@@ -202,7 +202,7 @@ async function convertUnits(
 }
 
 /** Embeddings are copied, which takes a small share of the time per weight. */
-function workOf(unit: Unit): number {
+function workOf(unit: SourceUnit): number {
   const numWeights = unit.tensors.reduce(
     (sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1),
     0,

@@ -38,7 +38,7 @@ export class ArtifactFile implements Disposable {
   static open(path: string): ArtifactFile {
     let fd: number;
     try {
-      // Without O_NONBLOCK, opening a FIFO would wait for a writer for ever.
+      // Without O_NONBLOCK, opening a FIFO would block until it has a writer.
       fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     } catch (error) {
       throw openFailure(path, error);

@@ -3,13 +3,13 @@ import { artifactInvalid, readWholeFile } from "./artifact-file.js";
 
 const maxDepth = 64;
 
-export interface JsonLimits {
+interface JsonLimits {
   /** Refuse objects in which a name occurs twice; JavaScript's parser would keep the last one without a word. */
   readonly uniqueNames?: boolean;
 }
 
 /**
- * JSON from a file nobody vouches for: strict UTF-8, at most 64 levels deep (checked before anything is built).
+ * JSON from an untrusted file: strict UTF-8, at most 64 levels deep (checked before anything is built).
  * @throws OctavoError `artifact_invalid`, naming `path`
  */
 export function parseArtifactJson(bytes: Uint8Array, path: string, limits: JsonLimits = {}): unknown {
@@ -32,7 +32,7 @@ export function parseArtifactJson(bytes: Uint8Array, path: string, limits: JsonL
     );
   }
   if (limits.uniqueNames === true && countNames(value) !== shape.names) {
-    const name = firstDuplicate(text);
+    const name = firstDuplicate(bytes);
     throw artifactInvalid(path, name === undefined ? "has a name twice in one object" : `has ${name} twice`);
   }
   return value;
@@ -57,17 +57,28 @@ const quote = 0x22;
 const backslash = 0x5c;
 const colon = 0x3a;
 
-/** Deepest nesting and number of `"name":` pairs, in one pass and without recursion. Meaningful for valid JSON only. */
-function scan(bytes: Uint8Array): { depth: number; names: number } {
+/**
+ * Deepest nesting and number of `"name":` pairs, in one pass and without recursion; `onName` gets each name's bytes, quotes
+ * included, and the level of its object. Meaningful for valid JSON only.
+ */
+function scan(
+  bytes: Uint8Array,
+  onName?: (start: number, end: number, level: number) => void,
+): { depth: number; names: number } {
   let level = 0;
   let depth = 0;
   let names = 0;
+  let start = 0;
+  let end = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === quote) {
+      start = at;
       for (at++; at < bytes.length && bytes[at] !== quote; at++) if (bytes[at] === backslash) at++;
+      end = at + 1;
     } else if (byte === colon) {
       names++;
+      onName?.(start, end, level);
     } else if (byte === 0x7b || byte === 0x5b) {
       if (++level > depth) depth = level;
     } else if (byte === 0x7d || byte === 0x5d) {
@@ -86,23 +97,14 @@ function countNames(value: unknown): number {
 }
 
 /** Looks among the outermost object's names, as they are written. */
-function firstDuplicate(text: string): string | undefined {
+function firstDuplicate(bytes: Uint8Array): string | undefined {
   const seen = new Set<string>();
-  let level = 0;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (character === '"') {
-      const start = at;
-      for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === "\\") at++;
-      if (level !== 1) continue;
-      let next = at + 1;
-      while (/\s/.test(text[next] ?? "x")) next++;
-      if (text[next] !== ":") continue;
-      const name = text.slice(start, at + 1);
-      if (seen.has(name)) return name.slice(0, 200);
-      seen.add(name);
-    } else if (character === "{" || character === "[") level++;
-    else if (character === "}" || character === "]") level--;
-  }
-  return undefined;
+  let duplicate: string | undefined;
+  scan(bytes, (start, end, level) => {
+    if (level !== 1) return;
+    const name = new TextDecoder().decode(bytes.subarray(start, end));
+    if (seen.has(name)) duplicate ??= name.slice(0, 200);
+    seen.add(name);
+  });
+  return duplicate;
 }

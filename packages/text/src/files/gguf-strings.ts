@@ -14,7 +14,7 @@ const loneSurrogate = /\p{Surrogate}/gu;
 
 /**
  * An array of strings as a GGUF file has it. A vocabulary and its merges are hundreds of thousands of strings, which stay bytes, and
- * are decoded when asked for. What is no UTF-8 reads as U+FFFD.
+ * are decoded when asked for. Invalid UTF-8 reads as U+FFFD.
  */
 export class GgufStrings implements Iterable<string> {
   readonly #bytes: Buffer;

@@ -12,27 +12,27 @@ export interface MachineContext {
   readonly schemas: ToolSchemas;
 }
 
-/** Reads an output to its end: straight-line code that waits wherever the text has not come yet. */
+/** Parses a whole output: straight-line code that yields where it needs more text. */
 export type OutputMachine = (context: MachineContext) => Waiting;
 
-/** How calls are written: what constrained answers are held to. */
+/** How constrained answers must write calls. */
 export interface CallLayout {
   /** Around all calls of an answer. */
   readonly open?: string;
   readonly close?: string;
-  /** What stands before the arguments of a call, and behind them. */
+  /** What precedes the arguments of a call, and what follows them. */
   readonly begin: (name: string) => readonly GrammarSpec[];
   readonly end: string;
   readonly separator: string;
-  /** What calls begin with (`open`, where there is one) and nothing else does: where it appears, a call must follow. */
+  /** Text that begins calls and nothing else (`open`, where there is one): once it appears, a call must follow. */
   readonly trigger?: string;
-  /** What a call begins with that leaves out what should stand before it; must be part of what `begin` says. */
+  /** Text that begins a call when the model omits the opening markup; must occur in `begin`. */
   readonly bareTrigger?: string;
-  /** How arguments are listed, where they are not one JSON object. */
+  /** How arguments are written, where they are not one JSON object. */
   readonly notation?: ArgumentNotation;
-  /** Calls make up the whole answer, and what begins like this is calls: a regular expression. */
+  /** Where calls make up the whole answer: a regular expression for how such answers begin. */
   readonly beginsAnswer?: string;
-  /** The answer that holds calls, where what is free beside them has a form too. Without `mustCall`, any answer that makes no other calls. */
+  /** The whole answer around the calls, where free text has a form too. Without `mustCall`, any answer without other calls. */
   readonly answer?: (calls: GrammarSpec, mustCall: boolean) => GrammarSpec;
 }
 
@@ -42,9 +42,9 @@ export interface ToolFormat {
   /** Markup that may be special tokens of the vocabulary, whose text must not be skipped. */
   readonly markers: readonly string[];
   readonly machine: OutputMachine;
-  /** Left out where calls cannot be constrained as the format writes them. */
+  /** Absent where calls of the format cannot be constrained. */
   readonly layout?: CallLayout;
-  /** The answer whose content is this, where content stands in markup. */
+  /** Wraps constrained content in the markup that the format requires around content. */
   readonly content?: (content: GrammarSpec) => GrammarSpec;
   /** Mistral's templates accept only call ids of nine letters and digits. */
   readonly callIds?: "nine-characters";

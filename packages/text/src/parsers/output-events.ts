@@ -1,4 +1,4 @@
-/** What a model's output is made of, in order. Neighbouring texts of one kind may be joined or split without changing it. */
+/** The parts of a model's output, in order. Adjacent texts of one kind may be joined or split. */
 export type OutputEvent =
   | { readonly kind: "content"; readonly text: string }
   | { readonly kind: "reasoning"; readonly text: string }
@@ -7,7 +7,7 @@ export type OutputEvent =
   | { readonly kind: "arguments"; readonly index: number; readonly text: string }
   /** `problem` says why the arguments are not a JSON object; they were still delivered as the model wrote them. */
   | { readonly kind: "call-end"; readonly index: number; readonly problem?: string }
-  /** A key of a call that no format knows. Answers leave it out. */
+  /** An unknown key of a call; answers omit it. */
   | { readonly kind: "ignored"; readonly text: string };
 
 export interface TextSpan {
@@ -19,8 +19,8 @@ export interface TextSpan {
 const maxHeldSpace = 1024;
 
 /**
- * Collects a machine's events. White space beside markup belongs to the markup: it is dropped around reasoning, before a
- * call and between calls; everywhere else text goes through as it is.
+ * Collects a machine's events. White space next to markup is dropped (around reasoning, before a call and between calls);
+ * all other text is passed on unchanged.
  */
 export class EventSink {
   #events: OutputEvent[] = [];
@@ -29,7 +29,7 @@ export class EventSink {
   #heldReasoning = "";
   #hasContent = false;
   #hasReasoning = false;
-  /** Whether a call is open, its arguments being written. */
+  /** Whether a call has begun and not ended. */
   #isCalling = false;
   readonly #reasoningSpans: TextSpan[] = [];
   #reasoningStart: number | undefined;
@@ -67,7 +67,7 @@ export class EventSink {
     this.#heldReasoning = this.#heldReasoning.slice(length);
   }
 
-  /** Where reasoning stands in the output, in units of its text; markup is not part of it. */
+  /** Marks where reasoning begins, in UTF-16 units of the output, without its markup. */
   beginReasoning(offset: number): void {
     this.#reasoningStart = offset;
   }
@@ -105,7 +105,7 @@ export class EventSink {
     this.#events.push({ kind: "call-end", index, ...(problem === undefined ? {} : { problem }) });
   }
 
-  /** The output is complete: white space at its end stays only where no call came before. */
+  /** The output is complete: trailing white space is kept only if there were no calls. */
   finish(): void {
     if (this.#numCalls === 0 && this.#heldContent !== "") this.#text("content", this.#heldContent);
     this.#heldContent = "";

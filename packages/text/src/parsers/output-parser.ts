@@ -5,7 +5,7 @@ import { Input, type Waiting } from "./shared/input.js";
 import { untilTag } from "./shared/tags.js";
 import type { ToolSchemas } from "./shared/tool-schemas.js";
 
-export interface OutputParserOptions {
+interface OutputParserOptions {
   /** Reads calls and content; undefined takes everything after reasoning as content. */
   readonly machine: OutputMachine | undefined;
   readonly reasoning: ReasoningFormat | undefined;
@@ -14,9 +14,9 @@ export interface OutputParserOptions {
 }
 
 /**
- * Turns one sequence's text into events as it comes. It reads the text once, unit by unit, so that the same text gives the
- * same events however it was cut; what it holds back is a possible tag, white space, or one value whose type or call is not
- * known yet. All text arrives in some event, except markup and white space beside it.
+ * Parses one sequence's text into events as it streams. It reads the text once, unit by unit, so the events do not depend on
+ * chunk borders; it holds back only a possible tag, white space, or one value whose type or call is not known yet. All text
+ * appears in some event, except markup and white space next to it.
  */
 export class OutputParser {
   readonly #input = new Input();
@@ -41,7 +41,7 @@ export class OutputParser {
     return this.#sink.take();
   }
 
-  /** Where reasoning stood in the text that was read. */
+  /** Positions of reasoning in the text read so far. */
   get reasoningSpans(): readonly TextSpan[] {
     return this.#sink.reasoningSpans;
   }

@@ -14,14 +14,14 @@ import { qwen3CoderFormat } from "./formats/qwen3-coder.js";
 import type { ToolFormat } from "./machine.js";
 import { type ReasoningFormat, reasoningFormats } from "./reasoning/reasoning-format.js";
 
-/** A format, the other names it goes by, and the texts of which a chat template that uses it has one, or all of one group. */
+/** A format, its other names, and how chat templates that use it are recognised: by any of these texts or groups of texts. */
 interface FormatRow {
   readonly format: ToolFormat;
   readonly aliases?: readonly string[];
   readonly shownBy?: readonly (string | readonly string[])[];
 }
 
-/** In the order in which templates are tried: markup that one family alone has comes first. */
+/** In the order of detection: markup that only one family uses comes first. */
 const rows: readonly FormatRow[] = [
   { format: harmonyFormat, shownBy: [["<|channel|>", "<|message|>"]] },
   { format: functionGemmaFormat, shownBy: ["<start_function_call>"] },
@@ -48,10 +48,10 @@ export const toolFormats: readonly ToolFormat[] = rows.flatMap(({ format, aliase
   ...aliases.map((name) => ({ ...format, name })),
 ]);
 
-/** Reads reasoning and content as well, so that it is needed without tools too. */
+/** It also parses reasoning and content, so it is used without tools too. */
 export const harmonyTools: ToolFormat = harmonyFormat;
 
-/** Reasoning in harmony's channels, which its tool format reads too. */
+/** Name of the reasoning parser for harmony's channels; the tool format does its work. */
 const harmonyReasoning = "openai_gptoss";
 
 const harmonyReasoningFormat: ReasoningFormat = { name: harmonyReasoning, ...harmonyReasoningTags };
@@ -67,7 +67,7 @@ export function reasoningTags({ tools, reasoning }: OutputFormats): ReasoningFor
   return reasoning ?? (tools === harmonyFormat ? harmonyReasoningFormat : undefined);
 }
 
-/** `auto` goes by the chat template; `none` leaves the output as it is. */
+/** `auto` detects the format from the chat template; `none` leaves the output unparsed. */
 interface FormatNames {
   readonly toolCallParser: string;
   readonly reasoningParser: string;
@@ -122,7 +122,7 @@ function unknownName(
   );
 }
 
-/** The format that a chat template teaches or replays; undefined when it shows none. */
+/** The format that a chat template describes or replays; undefined when it shows none. */
 function detectToolFormat(template: string): ToolFormat | undefined {
   const has = (texts: string | readonly string[]): boolean =>
     [texts].flat().every((text) => template.includes(text));

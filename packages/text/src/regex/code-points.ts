@@ -4,7 +4,7 @@ export type CodeSet = readonly number[];
 export const lastCodePoint = 0x10ffff;
 export const anyCodePoint: CodeSet = [0, lastCodePoint];
 
-export function codeSet(ranges: readonly (readonly [number, number])[]): CodeSet {
+function codeSet(ranges: readonly (readonly [number, number])[]): CodeSet {
   const sorted = ranges.toSorted((a, b) => a[0] - b[0]);
   const merged: number[] = [];
   for (const [first, last] of sorted) {

@@ -7,7 +7,7 @@ export function analyseRules(rules: readonly Node[]): RuleAnalysis {
 }
 
 /** Which rules match the empty text. */
-export function nullableRules(rules: readonly Node[]): boolean[] {
+function nullableRules(rules: readonly Node[]): boolean[] {
   const nullable = rules.map(() => false);
   untilStable(rules, (node, index) => {
     if (nullable[index] || !isNullable(node, nullable)) return false;
@@ -17,7 +17,7 @@ export function nullableRules(rules: readonly Node[]): boolean[] {
   return nullable;
 }
 
-export function isNullable(node: Node, nullable: readonly boolean[]): boolean {
+function isNullable(node: Node, nullable: readonly boolean[]): boolean {
   switch (node.op) {
     case "bytes":
       return false;
@@ -39,7 +39,7 @@ export function isNullable(node: Node, nullable: readonly boolean[]): boolean {
   }
 }
 
-/** Replaces what can match nothing, such as a rule that always needs itself. Intersections count as matching something. */
+/** Replaces what can match nothing, such as a rule that always needs itself. Intersections are assumed to match something. */
 export function pruneRules(set: RuleSet): RuleSet {
   const { rules } = set;
   const productive = rules.map(() => false);
@@ -123,7 +123,7 @@ function firstRules(node: Node, nullable: readonly boolean[]): Set<number> {
 function untilStable(rules: readonly Node[], update: (node: Node, index: number) => boolean): void {
   for (let changed = true; changed;) {
     changed = false;
-    // Front ends define what is referred to after what refers to it, so that going backwards settles most at once.
+    // Front ends define a rule after the rules that refer to it, so one pass backwards settles most of them.
     for (let index = rules.length - 1; index >= 0; index -= 1)
       changed = update(rules[index]!, index) || changed;
   }

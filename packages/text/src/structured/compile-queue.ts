@@ -11,11 +11,11 @@ interface Pending {
   readonly tenants: Set<string>;
   readonly resolve: (rules: RuleSet) => void;
   readonly reject: (error: OctavoError) => void;
-  /** It is being compiled: leaving makes no difference any more. */
+  /** Called when compilation begins: aborting no longer removes it. */
   readonly stay: () => void;
 }
 
-export interface CompileQueueOptions {
+interface CompileQueueOptions {
   /** A grammar that takes longer is refused. */
   readonly timeoutMs: number;
   /** Default 2. */
@@ -25,15 +25,15 @@ export interface CompileQueueOptions {
 const defaultThreads = 2;
 
 /**
- * Shares a few threads out to the grammars that wait. A tenant has one thread at a time, so that one whose grammars take
- * long leaves another to the others; tenants take turns, and of a tenant's grammars the shortest is next.
+ * Compiles waiting grammars on a few threads. A tenant occupies one thread at a time, so slow grammars of one tenant
+ * cannot block the others; tenants take turns, and the shortest grammar of a tenant comes first.
  */
 export class CompileQueue {
   readonly #threads: readonly CompileThread[];
   readonly #waiting = new Set<Pending>();
   /** Tenants whose grammars are being compiled. */
   readonly #served = new Set<string>();
-  /** When tenants had their last turn, of those that have grammars here. */
+  /** The last turn of each tenant that has grammars here. */
   readonly #turns = new Map<string, number>();
   readonly #onVocabulary: (vocabulary: GrammarVocabulary) => void;
   #start: WorkerStart;
@@ -50,7 +50,7 @@ export class CompileQueue {
     this.#threads = Array.from({ length: numThreads }, () => new CompileThread(() => this.#start, timeoutMs));
   }
 
-  /** What is aborted before its turn has come is not compiled: throws `request_cancelled`. */
+  /** Throws `request_cancelled` when aborted before compilation begins. */
   compile(spec: string, tenant: string, signal: AbortSignal): Promise<RuleSet> {
     return new Promise((resolve, reject) => {
       if (this.#isDisposed) {
@@ -71,7 +71,7 @@ export class CompileQueue {
     });
   }
 
-  /** Another tenant waits for a grammar too: it is next when either's turn has come. */
+  /** Another tenant waits for the grammar too: the turn of either compiles it. */
   join(spec: string, tenant: string): void {
     for (const pending of this.#waiting) if (pending.spec === spec) pending.tenants.add(tenant);
     this.#next();

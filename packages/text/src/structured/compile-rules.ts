@@ -112,7 +112,7 @@ class SpecCompiler {
   }
 }
 
-/** Finds the intersections that nothing matches, and prunes what needs them. */
+/** Finds intersections that match nothing and prunes whatever needs them. */
 function resolveIntersections(set: RuleSet): RuleSet {
   const store = new TermStore(set);
   let found = false;

@@ -1,4 +1,4 @@
-/** What compiling the first grammar takes, and no start. */
+/** Modules that the first grammar needs; loading them then keeps them out of every start. */
 export { MaskCache } from "./automaton/mask-cache.js";
 export { TermGrammar } from "./automaton/matcher.js";
 export { collectTokenBytes } from "./automaton/vocabulary.js";

@@ -73,7 +73,7 @@ export class GrammarCompiler {
         () => undefined,
       );
     const entry = known ?? this.#add(key, tenant);
-    // Last used is last to go.
+    // Keeps the map in order of last use: the least recently used entry is evicted first.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     entry.numWaiting += 1;
@@ -98,7 +98,7 @@ export class GrammarCompiler {
     );
   }
 
-  /** Nobody waits for it any more: whoever asks next begins anew. */
+  /** No request waits for it any more: the next request for it starts over. */
   #abandon(entry: Entry): void {
     if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
     entry.abandonment.abort();

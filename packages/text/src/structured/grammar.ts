@@ -6,15 +6,15 @@ export interface JsonObject {
 
 /** Whitespace between the tokens of generated JSON; see `docs/guide/structured-output.md`. */
 export interface JsonLayout {
-  /** `flexible` (default) allows one space or one line break with indentation where writers put them; `compact` none but after `:` and `,`. */
+  /** `flexible` (default) allows one space, or one line break with indentation, where JSON writers put them; `compact` only a space after `:` and `,`. */
   readonly whitespace?: "flexible" | "compact";
   /** A regular expression for what may stand between tokens; overrides `whitespace`. */
   readonly whitespacePattern?: string;
-  /** Which escapes strings have: any that JSON knows (default), those that it needs, or those and one for `<`, so that no markup appears. */
+  /** Escapes in strings: any that JSON allows (default); only required ones; or those and one for `<`, so that no markup appears. */
   readonly escapes?: "any" | "needed" | "needed and markup";
 }
 
-/** A part of the output with fixed borders, such as a tool call. */
+/** A part of the output between fixed texts, such as a tool call. */
 export interface TagSpec {
   readonly begin: string;
   readonly content: GrammarSpec;
@@ -27,7 +27,7 @@ export type GrammarSpec =
       readonly kind: "json_schema";
       readonly schema: JsonValue;
       readonly layout?: JsonLayout;
-      /** JSON pointer to the part of `schema` that is meant; references in it are still looked up in the whole. */
+      /** JSON pointer to the subschema to use; its references are resolved in the whole schema. */
       readonly at?: string;
       /** Leaves strings out. */
       readonly withoutStrings?: boolean;
@@ -50,7 +50,7 @@ export type GrammarSpec =
   /** GBNF (`root ::= ...`) or Lark (`start: ...`). */
   | { readonly kind: "grammar"; readonly source: string }
   | { readonly kind: "literal"; readonly text: string }
-  /** Free text; with `until` up to and with the first appearance of that text, as a model's reasoning ends. */
+  /** Free text; with `until`, up to and including the first appearance of that text, such as the end tag of reasoning. */
   | { readonly kind: "any_text"; readonly until?: string }
   | { readonly kind: "sequence"; readonly parts: readonly GrammarSpec[] }
   | { readonly kind: "any_of"; readonly options: readonly GrammarSpec[] }
@@ -81,23 +81,23 @@ export interface Grammar {
 }
 
 /**
- * How far one sequence has come. Methods other than the getters throw `invalid_request` when the grammar asks for more
- * work in one step than is allowed.
+ * How far one sequence has come. Methods other than the getters throw `invalid_request` when a step exceeds the work
+ * limit.
  */
 export interface Matcher {
   /** Tokens accepted and not rolled back. */
   readonly numAccepted: number;
-  /** The text so far is a whole output: an end-of-sequence token may follow. */
+  /** The text so far is a complete output: an end-of-sequence token may follow. */
   readonly isComplete: boolean;
   /** Complete, and nothing can follow but the end. */
   readonly isFinished: boolean;
-  /** Goes on by a token. Returns false, and stays where it was, when the grammar does not allow it. */
+  /** Advances by a token. Returns false, without advancing, when the grammar does not allow it. */
   accept(token: number): boolean;
   /** Writes which tokens may come next into `mask` (of `maskWords` words). End-of-sequence tokens are left to the caller. */
   fillMask(mask: Uint32Array): void;
   /** The only token that may come next, when the text cannot end here and there is exactly one. */
   forcedToken(): number | undefined;
-  /** Takes back the last `count` accepted tokens. */
+  /** Undoes the last `count` accepted tokens. */
   rollback(count: number): void;
   clone(): Matcher;
 }

@@ -22,7 +22,7 @@ export function literalNode(value: string, specialTokens: ReadonlySet<string>): 
 }
 
 /** The token itself, as vocabularies for grammars write it. */
-export function markedToken(token: string): Node {
+function markedToken(token: string): Node {
   return { op: "text", bytes: Uint8Array.of(specialMark, ...encoder.encode(token)) };
 }
 

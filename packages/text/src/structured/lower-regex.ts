@@ -3,14 +3,14 @@ import type { CodeSet } from "../regex/code-points.js";
 import type { Anchor, Regex } from "../regex/syntax-tree.js";
 import { all, choice, type Node, not, repeat, sequence } from "./node.js";
 
-/** How characters are written in the output: as they are, or as inside a JSON string. */
+/** How characters are written in the output: literally, or as in a JSON string. */
 export interface TextEncoding {
   characters(set: CodeSet): Node;
   /** Any text. */
   readonly anything: Node;
 }
 
-/** Alternatives that anchors inside groups may multiply to. */
+/** Most alternatives that anchors inside groups expand to. */
 const maxAlternatives = 256;
 
 /**
@@ -103,7 +103,7 @@ function itemsOf(regex: Regex): readonly Regex[] {
   return regex.kind === "sequence" ? regex.items : [regex];
 }
 
-/** Alternatives at the start of a sequence that hold anchors become alternatives of sequences. */
+/** Turns leading alternatives that contain anchors into alternatives of whole sequences. */
 function spread(items: readonly Regex[]): (readonly Regex[])[] {
   const [first, ...rest] = items;
   if (first?.kind === "choice" && (items.length === 1 || hasAssertion(first)))

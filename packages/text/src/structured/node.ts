@@ -3,15 +3,14 @@ export type ByteSet = Uint32Array;
 
 /** A deterministic automaton over bytes in which every state can still reach an accepting one. */
 export interface AutomatonTable {
-  /** `[numStates, 256]`, -1 where no byte leads on. */
+  /** `[numStates, 256]`, -1 where the byte is not allowed. */
   readonly next: Int32Array;
   /** `[numStates]`, 1 for accepting states. */
   readonly accepts: Uint8Array;
 }
 
 /**
- * A grammar as data: what the front ends produce, what travels from the compiling thread, and what the automaton is
- * made of. A `choice` of nothing matches nothing; a `sequence` of nothing matches the empty text. `all` (intersection)
+ * A grammar as data: the front ends produce it, the compiling thread sends it, and the automaton is built from it. A `choice` of nothing matches nothing; a `sequence` of nothing matches the empty text. `all` (intersection)
  * and `not` (complement over all byte strings) hold no rules.
  */
 export type Node =
@@ -25,7 +24,7 @@ export type Node =
   | { readonly op: "not"; readonly item: Node }
   | { readonly op: "automaton"; readonly table: AutomatonTable; readonly state: number };
 
-/** Bytes that no part of a grammar tells apart share a class, so that derivatives are taken by class. */
+/** Bytes that every part of a grammar treats alike share a class; derivatives are taken by class. */
 export interface ByteClasses {
   readonly count: number;
   /** Class of each byte. */
@@ -34,7 +33,7 @@ export interface ByteClasses {
   readonly example: Uint8Array;
 }
 
-/** What following a grammar needs to know of its rules; found out on the compiling thread. */
+/** Facts about rules that matching needs, computed on the compiling thread. */
 export interface RuleAnalysis {
   /** Which rules match the empty text. */
   readonly nullable: readonly boolean[];

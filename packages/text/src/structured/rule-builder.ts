@@ -1,12 +1,12 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { type AutomatonTable, type Node, nothing, type RuleSet } from "./node.js";
 
-/** Rules of one grammar; real schemas need hundreds. */
+/** Most rules of one grammar; real schemas need hundreds. */
 const maxRules = 50_000;
-/** States of one grammar's automata, of a KiB each, which no limit on a thread's heap counts. */
+/** Most states of one grammar's table automata, one KiB each; a thread's heap limit does not count them. */
 const maxTableStates = 16_384;
 
-/** Collects rules while a front end makes them; a rule may be referred to before it is made. */
+/** Collects the rules of a front end; a rule may be referenced before it is defined. */
 export class RuleBuilder {
   readonly #tables = new Map<string, AutomatonTable>();
   #numTableStates = 0;
@@ -14,7 +14,7 @@ export class RuleBuilder {
   readonly #names: string[] = [];
   readonly #known = new Map<string, number>();
 
-  /** The rule under `key`, made by `make` when it is first asked for. */
+  /** The rule under `key`, made by `make` on first use. */
   rule(key: string, name: string, make: () => Node): Node {
     let index = this.#known.get(key);
     if (index === undefined) {
@@ -25,7 +25,7 @@ export class RuleBuilder {
     return { op: "rule", rule: index };
   }
 
-  /** Rules of one name, each made by `make` from its key when it is first asked for; they may refer to each other. */
+  /** Rules of one name, each made by `make` from its key on first use; they may refer to each other. */
   family<Key extends readonly unknown[]>(name: string, make: (...key: Key) => Node): (...key: Key) => Node {
     const known = new Map<string, Node>();
     return (...key) => {
@@ -53,7 +53,7 @@ export class RuleBuilder {
     return this.#rules.push(nothing) - 1;
   }
 
-  /** The automaton of `numStates` states under `key`, made by `make` when it is first asked for. */
+  /** The automaton of `numStates` states under `key`, made by `make` on first use. */
   table(key: string, numStates: number, make: () => AutomatonTable): AutomatonTable {
     let table = this.#tables.get(key);
     if (table === undefined) {
@@ -64,7 +64,7 @@ export class RuleBuilder {
     return table;
   }
 
-  /** Counts states before there is memory for them. Throws `invalid_request` when they are too many. */
+  /** Counts states before they are allocated. Throws `invalid_request` when there are too many. */
   countTableStates(numStates: number): void {
     this.#numTableStates += numStates;
     if (this.#numTableStates <= maxTableStates) return;

@@ -60,7 +60,7 @@ export function textUntil(end: string, rules: RuleBuilder, special: ReadonlySet<
 
 function triggerOf(begin: string, triggers: readonly string[]): string | undefined {
   let best: string | undefined;
-  // The shortest: it is what appears first in the text.
+  // The shortest one, as it is complete first.
   for (const trigger of triggers) {
     if (begin.startsWith(trigger) && (best === undefined || trigger.length < best.length)) best = trigger;
   }
@@ -165,7 +165,7 @@ class TriggerMachine {
       for (let byte = 0; byte < 256; byte += 1) {
         const own = state.next.get(byte);
         const fallback = index === 0 ? 0 : moves[state.fail * 256 + byte]!;
-        // Special tokens other than triggers are no free text.
+        // Special tokens other than triggers cannot be part of free text.
         if (own === undefined) moves[index * 256 + byte] = byte === specialMark ? -1 : fallback;
         else {
           moves[index * 256 + byte] = own;

@@ -1,8 +1,8 @@
 import { choice, empty, type Node, sequence } from "./node.js";
 
-/** Fewer texts than this are told apart one by one. */
+/** Fewer texts than this stay a plain choice. */
 const enoughTexts = 16;
-/** Levels of branching at most; below them texts stand side by side. */
+/** Most levels of branching; below them texts stay a plain choice. */
 const maxLevels = 64;
 
 /**
@@ -19,7 +19,7 @@ export function anyOf(nodes: readonly Node[]): Node {
   return choice(treeOf(distinct, 0, 0), ...nodes.filter(({ op }) => op !== "text"));
 }
 
-/** What is left of sorted texts that share their first `depth` bytes. */
+/** The rests of sorted texts that share their first `depth` bytes. */
 function treeOf(texts: readonly Uint8Array[], depth: number, level: number): Node {
   const first = texts[0]!;
   const last = texts.at(-1)!;

@@ -42,7 +42,7 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
       const continues = input.continueFinalMessage === true;
       if (continues && input.addGenerationPrompt === true) {
         throw templateError(
-          "continue_final_message and add_generation_prompt exclude each other: the final message is either gone on with or followed by a new one.",
+          "continue_final_message and add_generation_prompt exclude each other: the final message is either continued or followed by a new one.",
         );
       }
       const given = {
@@ -63,7 +63,7 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
 
 const reasoningFields = ["reasoning_content", "thinking", "reasoning"];
 
-/** Reasoning goes by several names; templates find it as `reasoning_content` and `thinking`, as transformers gives it. */
+/** Clients name reasoning differently; templates find it as `reasoning_content` and `thinking`, as transformers gives it. */
 function withReasoningAliases(message: TemplateMessage): TemplateMessage {
   const field = reasoningFields.find((name) => message[name] !== undefined && message[name] !== null);
   if (field === undefined) return message;

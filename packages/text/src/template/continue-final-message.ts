@@ -4,7 +4,7 @@ import { templateError } from "./jinja/template-error.js";
 /** transformers' mark; its trailing space tells whether the template kept the message's end as it was. */
 const mark = "CONTINUE_FINAL_MESSAGE_TAG ";
 
-/** The messages with a mark behind the final one's text. Throws `template_error` when there is no text to go on with. */
+/** The messages with a mark behind the final one's text. Throws `template_error` when there is no text to continue. */
 export function markFinalMessage(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
   const final = messages.at(-1);
   if (final === undefined) throw templateError("continue_final_message is set, but there are no messages.");
@@ -20,7 +20,7 @@ function markContent(content: unknown): unknown {
     const part = parts[at];
     if (hasText(part)) return parts.with(at, { ...part, text: part.text + mark });
   }
-  throw templateError("continue_final_message is set, but the final message has no text to go on with.");
+  throw templateError("continue_final_message is set, but the final message has no text to continue.");
 }
 
 function hasText(part: unknown): part is { readonly text: string } {
@@ -32,7 +32,7 @@ export function cutAtMark(rendered: string): string {
   const at = rendered.lastIndexOf(mark.trim());
   if (at < 0) {
     throw templateError(
-      "continue_final_message is set, but the template does not write the final message's text unchanged, so that it cannot be gone on with.",
+      "continue_final_message is set, but the template does not write the final message's text unchanged, so it cannot be continued.",
     );
   }
   const before = rendered.slice(0, at);

@@ -3,7 +3,7 @@ import { parseTemplate } from "./jinja/parser.js";
 import type { Expression, Statement, AssignmentTarget } from "./jinja/syntax-tree.js";
 
 /**
- * Whether a template goes through a message's content part by part, which is how vLLM's
+ * Whether a template iterates over a message's content part by part, which is how vLLM's
  * `--chat-template-content-format auto` decides. Throws `template_error` for a template that does not parse.
  */
 export function detectContentFormat(source: string): ContentFormat {
@@ -89,7 +89,7 @@ class ContentLoopFinder {
   }
 }
 
-/** Without slices and filters, which keep what is gone through. */
+/** Without slices and filters, which iterate over the same items. */
 function unwrapped(expression: Expression): Expression {
   if (expression.kind === "slice") return unwrapped(expression.object);
   return expression.kind === "filter" && expression.operand !== undefined

@@ -29,7 +29,7 @@ export type RenderReply =
   | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
 const maxSourceLength = 1024 * 1024;
-/** Workers at a time, whoever asks: each may take `memoryMb`. Others wait for their turn. */
+/** Workers at a time for the whole process, as each may take `memoryMb`; further renderings wait. */
 const maxWorkers = 4;
 const turns = new Turns(maxWorkers);
 

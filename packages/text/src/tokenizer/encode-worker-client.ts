@@ -23,15 +23,14 @@ interface Pending {
 const idleMs = 60_000;
 
 /**
- * One worker thread that encodes long texts, started when the first comes. It has one text at a time; of those that
- * wait it gets the shortest next, so that a text of megabytes delays no more than those that come while it is encoded.
- * It keeps the process alive only while there are texts; when it dies they fail with `internal_error` and the next text
- * starts another.
+ * One worker thread that encodes long texts, started for the first one. It encodes one text at a time and takes the
+ * shortest waiting text next, so a text of megabytes delays only those that arrive while it is encoded. It keeps the
+ * process alive only while it has texts; when it dies they fail with `internal_error`, and the next text starts another.
  */
 export class EncodeWorker {
   readonly #specification: TokenizerSpecification;
   readonly #waiting = new Set<Pending>();
-  /** With the worker, whether or not anyone still wants it. */
+  /** What the worker is encoding, even if its caller has given up. */
   #current: Pending | undefined;
   #worker: Worker | undefined;
   #nextTaskId = 0;
@@ -69,7 +68,7 @@ export class EncodeWorker {
     void worker.terminate();
   }
 
-  /** Gives a worker that is free the shortest text, or its leave. */
+  /** Gives an idle worker the shortest waiting text; without one the worker may end. */
   #next(): void {
     if (this.#current !== undefined) return;
     let shortest: Pending | undefined;

@@ -10,8 +10,8 @@ import { TokenizerPattern } from "./pattern/pattern.js";
 import type { PatternSpecification, PreTokenizerSpecification, SplitBehavior } from "./specification.js";
 
 /** Receives a piece; `atTextStart` says that it begins where the whole input begins. */
-export type EmitPiece = (piece: string, atTextStart: boolean) => void;
-export type PreTokenize = (text: string, atTextStart: boolean, emit: EmitPiece) => void;
+type EmitPiece = (piece: string, atTextStart: boolean) => void;
+type PreTokenize = (text: string, atTextStart: boolean, emit: EmitPiece) => void;
 
 /** GPT-2's pattern, which the ByteLevel pre-tokenizer applies. */
 export const gpt2Pattern =
@@ -19,11 +19,11 @@ export const gpt2Pattern =
 
 export interface PreTokenizerPlan {
   readonly preTokenize: PreTokenize;
-  /** The pieces are plain text that the model must turn into the byte alphabet: the last step, left to its cache. */
+  /** The pieces are plain text: the model maps them to the byte alphabet itself, so that its piece cache covers that step. */
   readonly byteAlphabetPending: boolean;
 }
 
-/** The functions that a pre-tokenizer of tokenizer.json describes, each piece handed on as soon as it is cut. */
+/** The functions that a pre-tokenizer of tokenizer.json describes, each piece emitted as soon as it is cut. */
 export function createPreTokenizer(specification: PreTokenizerSpecification | undefined): PreTokenizerPlan {
   const steps = specification === undefined ? [] : flatten(specification);
   const byteAlphabetPending = steps.at(-1)?.kind === "byte-level";

@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { CharacterSet } from "../regex/character-set.js";
 
-/** These two are made when they are needed: they read tables of Unicode, and few vocabularies want them. */
+/** Created on first use: they load Unicode tables that few vocabularies need. */
 let segmenter: Intl.Segmenter | undefined;
 let plainCharacters: CharacterSet | undefined;
 /** UTF-16 units given to the segmenter at once. */

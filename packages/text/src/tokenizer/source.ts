@@ -8,7 +8,7 @@ export type TokenizerSource =
       readonly config: TokenizerFileConfig;
     };
 
-/** The parts of tokenizer_config.json that decide anything. */
+/** The parts of tokenizer_config.json that have an effect. */
 export interface TokenizerFileConfig {
   readonly bosToken: string | undefined;
   readonly eosToken: string | undefined;

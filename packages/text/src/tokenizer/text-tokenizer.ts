@@ -19,7 +19,7 @@ import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "./tok
 
 /** Longer texts (UTF-16 units) are encoded on the worker thread by `encodeAsync`. */
 const longText = 8192;
-/** A detokenizer looks back this far into the prompt for the state it continues from. */
+/** Prompt tokens that a detokenizer reads to reconstruct its initial state. */
 const promptLookback = 64;
 
 const loneSurrogate = /\p{Surrogate}/gu;
@@ -39,7 +39,7 @@ export class TextTokenizer implements Tokenizer {
   readonly #table: TokenTable;
   readonly #addedById = new Map<number, AddedTokenSpecification>();
   readonly #addedIdOf = new Map<string, number>();
-  /** Normalised forms of added tokens, where they differ: what the decoder works back from. */
+  /** Normalised forms of added tokens, where they differ; decoding starts from them. */
   readonly #normalizedForm = new Map<number, string>();
   readonly #plainMatcher: AddedTokenMatcher;
   readonly #normalizedMatcher: AddedTokenMatcher;
@@ -167,7 +167,7 @@ export class TextTokenizer implements Tokenizer {
     return (id) => this.specialTokenIds.has(id) && keptSpecialTokens?.has(id) !== true;
   }
 
-  /** Ids without a token are passed over, as the reference does. */
+  /** Ids without a token are skipped, as in the reference. */
   #feed(id: number, skips: (id: number) => boolean, chain: DecodeStage): void {
     const token = this.#normalizedForm.get(id) ?? this.idToToken(id);
     if (token === undefined || skips(id)) return;

@@ -3,11 +3,11 @@ import type { Vocabulary } from "./specification.js";
 const encoder = new TextEncoder();
 
 /**
- * A vocabulary to look up in, both ways, where its bytes lie: an open-addressing hash table of ids, built without a string per
- * token, of which there can be a quarter of a million at every start.
+ * Looks tokens up by id and by text over the packed bytes of a vocabulary: an open-addressing hash table of ids. It is built
+ * without making a string per token, of which there can be a quarter of a million at every start.
  */
 export class TokenTable {
-  /** Ids that have the same token, of the first such token; the last id is the one that is found. */
+  /** Two ids of the first duplicate token; lookups find the last one. */
   readonly twice: readonly [first: number, second: number] | undefined;
   readonly #vocabulary: Vocabulary;
   readonly #bytes: Buffer;
@@ -78,7 +78,7 @@ export class TokenTable {
     return this.#slots[this.#slotOf(hashOf(bytes, start, end), bytes, start, end) + 1]! - 1;
   }
 
-  /** The id of the token that is `bytes` from `start` to `cut` and then from `cut + 1` to `end`; `likely` is looked at first. -1 for none. */
+  /** The id of the token that is `bytes` from `start` to `cut` and then from `cut + 1` to `end`; `likely` is tried first. -1 for none. */
   findJoined(bytes: Uint8Array, start: number, cut: number, end: number, likely: number): number {
     if (this.#isJoined(likely, bytes, start, cut, end)) return likely;
     const wanted = this.#wanted;
@@ -124,7 +124,7 @@ export class TokenTable {
   }
 }
 
-/** FNV-1a, with a last mixing of the high bits into the low ones left to whoever masks it. */
+/** FNV-1a, without the final mixing of high bits into low ones, which the caller does when it masks. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0;
   for (let index = start; index < end; index++) hash = Math.imul(hash ^ bytes[index]!, 0x01000193);

@@ -18,7 +18,7 @@ export interface Tokenizer {
   /** The bytes a token stands for; what `logprobs.content[].bytes` reports. */
   tokenBytes(id: number): Uint8Array;
   createDetokenizer(options?: DecodeOptions & { readonly promptTokens?: ArrayLike<number> }): Detokenizer;
-  /** Ends the worker thread of `encodeAsync` now rather than when it has been idle; texts it has fail. */
+  /** Ends the worker thread of `encodeAsync` immediately; pending texts fail. */
   [Symbol.dispose]?(): void;
 }
 
@@ -32,7 +32,7 @@ export interface EncodeOptions {
 export interface DecodeOptions {
   /** Default true. */
   readonly skipSpecialTokens?: boolean;
-  /** Special tokens whose text stays although others are skipped: markup that someone reads. */
+  /** Special tokens whose text is kept although others are skipped, such as markup for an output parser. */
   readonly keptSpecialTokens?: ReadonlySet<number>;
 }
 

@@ -17,16 +17,9 @@ import type {
   StepResult,
   Vector,
 } from "@octavo/kernels";
+import { logSoftmax, ranking } from "@octavo/kernels/testing/logit-harness";
 import { OctavoError } from "@octavo/protocol/errors";
-import {
-  FakeSamplerState,
-  logitsOf,
-  logProbabilities,
-  mix,
-  noToken,
-  tokensByLogprob,
-  sampleToken,
-} from "./fake-model.js";
+import { FakeSamplerState, logitsOf, mix, noToken, sampleToken } from "./fake-model.js";
 import type { VirtualClock } from "./virtual-clock.js";
 
 export interface FakeBackendOptions {
@@ -170,9 +163,9 @@ function rowLogprobs(
   logits: Float32Array,
 ): RowResult {
   if (row.numLogprobs === undefined) return { token };
-  const logprobs = logProbabilities(logits);
-  const order = tokensByLogprob(logprobs);
-  const topTokens = order.slice(0, row.numLogprobs);
+  const logprobs = logSoftmax(logits);
+  const order = ranking(logprobs);
+  const topTokens = Int32Array.from(order.slice(0, row.numLogprobs));
   return {
     token,
     logprob: logprobs[token] ?? Number.NaN,

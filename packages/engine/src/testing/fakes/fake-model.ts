@@ -1,5 +1,6 @@
 import type { RowSampling, SamplerState, SamplerStateSpec } from "@octavo/kernels";
 import assert from "node:assert/strict";
+import { logSoftmax, ranking } from "@octavo/kernels/testing/logit-harness";
 
 /** One step of a 32-bit hash (MurmurHash3's mixing). */
 export function mix(hash: number, value: number): number {
@@ -14,18 +15,6 @@ export function mix(hash: number, value: number): number {
 /** Logits computed from a hash, in [-4, 4). */
 export function logitsOf(hash: number, vocabSize: number): Float32Array {
   return Float32Array.from({ length: vocabSize }, (_, token) => (mix(hash, token) / 2 ** 32) * 8 - 4);
-}
-
-export function logProbabilities(logits: ArrayLike<number>): Float64Array {
-  const values = Float64Array.from(logits);
-  const max = values.reduce((best, value) => Math.max(best, value), Number.NEGATIVE_INFINITY);
-  const sum = values.reduce((total, value) => total + Math.exp(value - max), 0);
-  return values.map((value) => value - max - Math.log(sum));
-}
-
-/** Ids by logprob, best first, lower ids first among equals. */
-export function tokensByLogprob(logprobs: Float64Array): Int32Array {
-  return Int32Array.from(logprobs.keys()).sort((a, b) => (logprobs[b] ?? 0) - (logprobs[a] ?? 0) || a - b);
 }
 
 /** A sampler state that checks that each output token is counted exactly once. */
@@ -102,10 +91,10 @@ export function sampleToken(raw: Float32Array, sampling: RowSampling): number {
     state.apply(logits, sampling.suppressStops === true);
   }
   if (logits.every((logit) => logit === Number.NEGATIVE_INFINITY)) return noToken;
-  const logprobs = logProbabilities(
+  const logprobs = logSoftmax(
     sampling.temperature === 0 ? logits : logits.map((logit) => logit / sampling.temperature),
   );
-  let token = tokensByLogprob(logprobs)[0] ?? 0;
+  let token = ranking(logprobs)[0] ?? 0;
   if (sampling.temperature > 0) {
     const seed = mix(mix(17, Number(sampling.seed & 0xffffffffn)), Number(sampling.seed >> 32n));
     let left = mix(seed, sampling.index) / 2 ** 32;

@@ -8,7 +8,7 @@ import {
   readGgufFixtures,
   readModelFixtures,
 } from "@octavo/artifacts/testing/model-fixtures";
-import { logProbabilities } from "../fakes/fake-model.js";
+import { logSoftmax } from "@octavo/kernels/testing/logit-harness";
 import { relativeDifference } from "./model-oracle-suite.js";
 import { ModelRunner } from "./model-runner.js";
 
@@ -80,7 +80,7 @@ export async function compareGguf(
   const rows = await runner.logits([...fixture.prompt, ...fixture.greedy.slice(0, -1)]);
   const differences: number[] = [];
   for (const [step, best] of fixture.top.entries()) {
-    const logprobs = logProbabilities(rows[fixture.prompt.length - 1 + step] ?? new Float32Array());
+    const logprobs = logSoftmax(rows[fixture.prompt.length - 1 + step] ?? new Float32Array());
     assertNearTie(fixture, step, logprobs.indexOf(logprobs.reduce((most, value) => Math.max(most, value))));
     for (const [token, logprob] of best)
       differences.push(Math.abs((logprobs[token] ?? Number.NaN) - logprob));

@@ -4,10 +4,10 @@ import type {
   ExpertWeights,
   Op,
   ProgramSpec,
-  RopeSpec,
   RowResult,
   StepPlan,
 } from "@octavo/kernels";
+import { activateGated, rmsNorm, rope } from "@octavo/kernels/testing/reference-ops";
 import { OctavoError } from "@octavo/protocol/errors";
 import {
   ReferenceAdapter,
@@ -60,8 +60,7 @@ class ReferenceStep {
         return this.#eachRow((row) => {
           const position = this.#plan.positions[row] ?? 0;
           const heads = this.#row(op.on, row);
-          for (let at = 0; at < heads.length; at += op.headDim)
-            rotate(heads.subarray(at, at + op.headDim), position, op.rope);
+          heads.set(rope(heads, op.headDim, position, op.rope));
         });
       case "attention":
         return this.#attention(op);
@@ -150,17 +149,7 @@ class ReferenceStep {
       addInto(sum, input);
       input = sum;
     }
-    const out = this.#row(op.out, row);
-    const weight = vectorOf(op.weight);
-    const size = op.groupSize ?? input.length;
-    for (let at = 0; at < input.length; at += size) {
-      const group = input.slice(at, at + size);
-      const meanSquare = group.reduce((sum, value) => sum + value * value, 0) / size;
-      const factor = 1 / Math.sqrt(meanSquare + op.eps);
-      group.forEach(
-        (value, i) => (out[at + i] = value * factor * ((weight[i] ?? 0) + (op.weightOffset ?? 0))),
-      );
-    }
+    this.#row(op.out, row).set(rmsNorm(input, vectorOf(op.weight), op));
   }
 
   #experts(op: Extract<Op, { op: "experts" }>, row: number): void {
@@ -299,39 +288,4 @@ function runExpert(expert: ExpertWeights, input: Float32Array, activation: Activ
 
 function addInto(target: Float32Array, values: Float32Array): void {
   for (let i = 0; i < target.length; i++) target[i] = (target[i] ?? 0) + (values[i] ?? 0);
-}
-
-function rotate(head: Float32Array, position: number, rope: RopeSpec): void {
-  const pairs = rope.inverseFrequencies.length;
-  for (let pair = 0; pair < pairs; pair++) {
-    const angle = position * (rope.inverseFrequencies[pair] ?? 0);
-    const cos = Math.cos(angle) * rope.attentionFactor;
-    const sin = Math.sin(angle) * rope.attentionFactor;
-    const [left, right] = rope.layout === "neox" ? [pair, pair + pairs] : [2 * pair, 2 * pair + 1];
-    const x = head[left] ?? 0;
-    const y = head[right] ?? 0;
-    head[left] = x * cos - y * sin;
-    head[right] = x * sin + y * cos;
-  }
-}
-
-function activateGated(activation: Activation, gate: number, up: number): number {
-  if (activation !== "clamped_swiglu") return activate(activation, gate) * up;
-  const bounded = Math.min(gate, 7);
-  return (bounded / (1 + Math.exp(-1.702 * bounded))) * (Math.min(Math.max(up, -7), 7) + 1);
-}
-
-function activate(activation: Exclude<Activation, "clamped_swiglu">, x: number): number {
-  if (activation === "silu") return x / (1 + Math.exp(-x));
-  if (activation === "gelu_tanh")
-    return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
-  return 0.5 * x * (1 + errorFunction(x / Math.SQRT2));
-}
-
-/** Abramowitz and Stegun 7.1.26, within 1.5e-7. */
-function errorFunction(x: number): number {
-  const t = 1 / (1 + 0.3275911 * Math.abs(x));
-  const series =
-    t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-  return Math.sign(x) * (1 - series * Math.exp(-x * x));
 }

@@ -47,7 +47,7 @@ export function digestsConformance(open: () => Backend): void {
       });
     }
 
-    test("not of a row in error, nor of one whose draft was not met", async () => {
+    test("not of a row in error, nor of one after a rejected draft token", async () => {
       using backend = open();
       using model = await LogitModel.create(
         backend,

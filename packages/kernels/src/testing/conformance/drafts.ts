@@ -19,7 +19,7 @@ export function draftsConformance(open: () => Backend): void {
         return logits;
       });
 
-    test("end with the first that is not met", async () => {
+    test("end with the first rejected draft token", async () => {
       using backend = open();
       using model = await LogitModel.create(backend, table(new SeededRandom(3)), 8);
       const row = (afterDraft: boolean, numLogprobs?: number): SampleRow => ({

@@ -177,13 +177,13 @@ export function misuseConformance(open: () => Backend): void {
           /outputs\[1\] shares its sampler state/,
           { outputTokens: Int32Array.of(0, 1), outputs: [withState, withState] },
         ],
-        [/outputs\[0\] stands after a draft/, { outputs: [{ ...sample, afterDraft: true }] }],
+        [/outputs\[0\] follows a draft token/, { outputs: [{ ...sample, afterDraft: true }] }],
         [
-          /outputs\[1\] stands after a draft/,
+          /outputs\[1\] follows a draft token/,
           { outputTokens: Int32Array.of(0, 2), outputs: [sample, { ...sample, afterDraft: true }] },
         ],
         [
-          /outputs\[1\] stands after a draft/,
+          /outputs\[1\] follows a draft token/,
           {
             outputTokens: Int32Array.of(0, 1),
             outputs: [{ kind: "hidden" }, { ...sample, afterDraft: true }],
@@ -289,7 +289,7 @@ export function misuseConformance(open: () => Backend): void {
           inserted(3, { op: "add", in: { buffer: 0, width: 8 }, out: { buffer: 2 } }),
         ],
         [
-          /stands after gather/,
+          /comes after gather/,
           inserted(3, {
             op: "rope",
             on: { buffer: 2 },

@@ -1,7 +1,8 @@
 import { isRecord, OctavoError } from "@octavo/protocol";
+import { type JsonLine, readJsonLines } from "../../json-lines.js";
 
 /** A message as chat templates take it; arguments of tool calls are objects. */
-export interface CaseMessage {
+export interface DataMessage {
   readonly role: string;
   readonly content: string | null;
   readonly tool_calls?: readonly CaseToolCall[];
@@ -20,7 +21,7 @@ export type Case =
   | {
       readonly kind: "conversation";
       readonly line: number;
-      readonly messages: readonly CaseMessage[];
+      readonly messages: readonly DataMessage[];
       readonly tools: readonly unknown[];
       readonly completion: string | undefined;
     }
@@ -32,26 +33,18 @@ export type Case =
     }
   | { readonly kind: "text"; readonly line: number; readonly text: string };
 
-const maxLineBytes = 64 * 1024 * 1024;
-
 /**
  * Cases from JSON lines: `{messages, tools?}`, `{messages, tools?, completion}` (octavo-mini's generator says `gold`),
  * `{prompt, completion}` or `{text}`.
  * @throws OctavoError `invalid_option` that names the line
  */
 export function parseCases(content: Buffer, path: string, limit = Infinity): Case[] {
+  const refuse = (line: number, problem: string, cause?: unknown): OctavoError =>
+    new OctavoError("invalid_option", `${path}:${line} ${problem}`, { param: "data", cause });
   const cases: Case[] = [];
-  let start = 0;
-  for (let line = 1; start < content.length && cases.length < limit; line++) {
-    const newline = content.indexOf(0x0a, start);
-    const end = newline === -1 ? content.length : newline;
-    const bytes = content.subarray(start, end);
-    start = end + 1;
-    const bad = (problem: string, cause?: unknown): OctavoError =>
-      new OctavoError("invalid_option", `${path}:${line} ${problem}`, { param: "data", cause });
-    if (bytes.length > maxLineBytes) throw bad(`is longer than ${maxLineBytes} bytes`);
-    const text = decode(bytes, bad).trim();
-    if (text !== "") cases.push(parseCase(text, line, bad));
+  for (const { line, record } of readJsonLines(content, refuse)) {
+    cases.push(parseCase(record, line, (problem, cause) => refuse(line, problem, cause)));
+    if (cases.length >= limit) break;
   }
   if (cases.length === 0)
     throw new OctavoError("invalid_option", `${path} holds no cases`, { param: "data" });
@@ -60,22 +53,7 @@ export function parseCases(content: Buffer, path: string, limit = Infinity): Cas
 
 type Bad = (problem: string, cause?: unknown) => OctavoError;
 
-function decode(bytes: Uint8Array, bad: Bad): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw bad("is not valid UTF-8", error);
-  }
-}
-
-function parseCase(text: string, line: number, bad: Bad): Case {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw bad(`is not JSON (${error instanceof Error ? error.message : "unreadable"})`, error);
-  }
-  if (!isRecord(value)) throw bad("is not a JSON object");
+function parseCase(value: JsonLine["record"], line: number, bad: Bad): Case {
   const completion = optionalText(value, "completion", bad) ?? optionalText(value, "gold", bad);
   if (value["messages"] !== undefined) {
     const messages = parseMessages(value["messages"], bad);
@@ -99,7 +77,7 @@ function parseCase(text: string, line: number, bad: Bad): Case {
   return { kind: "text", line, text: plain };
 }
 
-function parseMessages(value: unknown, bad: Bad): CaseMessage[] {
+function parseMessages(value: unknown, bad: Bad): DataMessage[] {
   if (!Array.isArray(value) || value.length === 0)
     throw bad('has "messages" that are no list, or an empty one');
   return value.map((message: unknown, index) => {

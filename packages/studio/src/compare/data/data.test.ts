@@ -8,7 +8,7 @@ import { roles } from "../roles/role.js";
 import { parseCases } from "./cases.js";
 import { forcedSequence, unscored } from "./forced-sequence.js";
 import { renderCase } from "./render.js";
-import { tokenOffsets } from "./token-offsets.js";
+import { tokenByteOffsets } from "./token-offsets.js";
 
 const tokens = { bosToken: undefined, eosToken: undefined, unkToken: undefined, padToken: undefined };
 const chatml = compileChatTemplate(
@@ -152,5 +152,5 @@ test("tokens take the roles of their bytes and count from each answer's start", 
 test("offsets survive a space put before the text and characters that were normalised", () => {
   const fake = new FakeTokenizer({ pieces: [" ab", "X", "c", "d"] });
   // " ab" stands for "ab", X for nothing that is there, c and d are found again.
-  assert.deepEqual([...tokenOffsets("abÄcd", Int32Array.of(0, 1, 2, 3), fake)], [0, 2, 4, 5, 6]);
+  assert.deepEqual([...tokenByteOffsets("abÄcd", Int32Array.of(0, 1, 2, 3), fake)], [0, 2, 4, 5, 6]);
 });

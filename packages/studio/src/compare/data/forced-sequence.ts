@@ -2,7 +2,7 @@ import type { Tokenizer } from "@octavo/engine";
 import { paintRoles } from "../roles/paint-roles.js";
 import { roleIndex, roles } from "../roles/role.js";
 import type { ScoredText } from "./render.js";
-import { tokenOffsets } from "./token-offsets.js";
+import { tokenByteOffsets } from "./token-offsets.js";
 
 /** Marks a token that is not scored. */
 export const unscored = -1;
@@ -32,7 +32,7 @@ export function forcedSequence(
   tokenizer: Tokenizer,
   endTokens: ReadonlySet<number>,
 ): ForcedSequence {
-  const offsets = tokenOffsets(scored.text, tokens, tokenizer);
+  const offsets = tokenByteOffsets(scored.text, tokens, tokenizer);
   const ofToken = new Int8Array(tokens.length).fill(unscored);
   const positions = new Int32Array(tokens.length).fill(unscored);
   const answers = new Int32Array(tokens.length).fill(unscored);

@@ -1,13 +1,13 @@
 import type { ChatTemplate } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
-import type { Case, CaseMessage, CaseToolCall } from "./cases.js";
+import type { Case, DataMessage, CaseToolCall } from "./cases.js";
 
 /** A part of a text that a model wrote or should write. UTF-16 offsets. */
-export interface Answer {
+export interface RenderedAnswer {
   readonly start: number;
   readonly end: number;
   /** The message it is, where the data has it apart from the markup around it. */
-  readonly message: CaseMessage | undefined;
+  readonly message: DataMessage | undefined;
   /** Calls in the answer are tool calls: the message has some, or tools were offered. */
   readonly mayCallTools: boolean;
 }
@@ -16,7 +16,7 @@ export interface Answer {
 export interface ScoredText {
   readonly line: number;
   readonly text: string;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly RenderedAnswer[];
   /** Whether the tokenizer adds its own special tokens; a chat template has written them. */
   readonly addSpecialTokens: boolean;
   /** A text that is not somebody's answer. */
@@ -54,7 +54,7 @@ export function renderCase(item: Case, templates: Templates, path: string): Scor
       `${templates.model} has no chat template, which ${path}:${line} needs; give {prompt, completion} or {text} instead.`,
     );
   }
-  const render = (some: readonly CaseMessage[], addGenerationPrompt: boolean): string => {
+  const render = (some: readonly DataMessage[], addGenerationPrompt: boolean): string => {
     try {
       return template.render({
         messages: some,
@@ -69,7 +69,7 @@ export function renderCase(item: Case, templates: Templates, path: string): Scor
     }
   };
   const texts: ScoredText[] = [];
-  const add = (text: string, answer: Answer): void => {
+  const add = (text: string, answer: RenderedAnswer): void => {
     const last = texts.at(-1);
     const continues = last !== undefined && text.startsWith(last.text);
     const answers = continues ? [...last.answers, answer] : [answer];
@@ -94,7 +94,7 @@ export function renderCase(item: Case, templates: Templates, path: string): Scor
 }
 
 function plain(line: number, text: string, start: number, isPlain: boolean): ScoredText {
-  const answer: Answer = { start, end: text.length, message: undefined, mayCallTools: false };
+  const answer: RenderedAnswer = { start, end: text.length, message: undefined, mayCallTools: false };
   return { line, text, answers: [answer], addSpecialTokens: true, isPlain };
 }
 
@@ -106,6 +106,6 @@ function commonPrefix(a: string, b: string): number {
 }
 
 /** Calls of an answer that the data lists; an answer without a message lists none. */
-export function callsOf(answer: Answer): readonly CaseToolCall[] {
+export function callsOf(answer: RenderedAnswer): readonly CaseToolCall[] {
   return answer.message?.tool_calls ?? [];
 }

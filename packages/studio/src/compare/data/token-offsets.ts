@@ -9,7 +9,7 @@ const reach = 256;
  * next token that is found again sets the place right, and tokens between begin where the gap does. Special tokens that
  * the tokenizer added take no bytes.
  */
-export function tokenOffsets(text: string, tokens: Int32Array, tokenizer: Tokenizer): Uint32Array {
+export function tokenByteOffsets(text: string, tokens: Int32Array, tokenizer: Tokenizer): Uint32Array {
   const bytes = Buffer.from(text, "utf8");
   const offsets = new Uint32Array(tokens.length + 1);
   let at = 0;

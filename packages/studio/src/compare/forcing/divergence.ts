@@ -1,5 +1,5 @@
 /** Two predictions of one token, compared. Losses in nats. */
-export interface Divergence {
+export interface TokenDivergence {
   /** KL(baseline || variant) over the whole vocabulary, nats; exactly 0 for equal logits. */
   readonly kl: number;
   /** -log p(target). */
@@ -21,7 +21,7 @@ export interface Divergence {
  * @param baseline `[vocab]`, finite
  * @param variant `[vocab]`, finite
  */
-export function divergence(baseline: Float32Array, variant: Float32Array, target: number): Divergence {
+export function divergence(baseline: Float32Array, variant: Float32Array, target: number): TokenDivergence {
   const { length } = baseline;
   let baselineTop = 0;
   let variantTop = 0;

@@ -1,10 +1,10 @@
-import type { Comparison } from "../compare.js";
+import type { ModelComparison } from "../compare.js";
 import { figure, fixed, gibibytes, intervalText, percent } from "./format.js";
 import type { Cell } from "./summary.js";
 import type { Verdict } from "./verdict.js";
 
 /** A comparison as text: the verdict and its reasons, then the figures with their 95 % intervals below them. */
-export function renderTable(comparison: Comparison): string {
+export function renderTable(comparison: ModelComparison): string {
   const { baseline, variant, data, method, verdict, summary } = comparison;
   const lines = [
     `${verdict.verdict.toUpperCase()}: ${variant.model} against ${baseline.model}`,

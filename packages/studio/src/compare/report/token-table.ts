@@ -1,4 +1,4 @@
-import type { Divergence } from "../forcing/divergence.js";
+import type { TokenDivergence } from "../forcing/divergence.js";
 
 /** Every scored token of a comparison, as columns. */
 export class TokenTable {
@@ -28,7 +28,7 @@ export class TokenTable {
     return this.#isIdentical;
   }
 
-  add(place: TokenPlace, target: number, compared: Divergence): void {
+  add(place: TokenPlace, target: number, compared: TokenDivergence): void {
     this.cluster.push(place.cluster);
     this.answer.push(place.answer);
     this.role.push(place.role);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Divergence } from "../forcing/divergence.js";
+import type { TokenDivergence } from "../forcing/divergence.js";
 import { ClusterBootstrap, Random } from "@octavo/statistics";
 import { summarise } from "./summary.js";
 import { TokenTable } from "./token-table.js";
 import { accuracyBound, judge, noticeableNats, type Verdict } from "./verdict.js";
 
-const plain: Divergence = {
+const plain: TokenDivergence = {
   kl: 0,
   baselineLoss: 0.5,
   variantLoss: 0.5,
@@ -22,7 +22,7 @@ interface Simulation {
   readonly tokensPerAnswer?: number;
   readonly isPlain?: boolean;
   /** What the token `index` of conversation `cluster` is like. */
-  readonly token?: (cluster: number, index: number) => Partial<Divergence>;
+  readonly token?: (cluster: number, index: number) => Partial<TokenDivergence>;
 }
 
 function simulate({ numClusters = 60, tokensPerAnswer = 20, isPlain = false, token }: Simulation): {

@@ -1,6 +1,6 @@
 import type { Tokenizer } from "@octavo/engine";
 import type { ForcedSequence } from "../data/forced-sequence.js";
-import type { Divergence } from "../forcing/divergence.js";
+import type { TokenDivergence } from "../forcing/divergence.js";
 import { roleNames, roles } from "../roles/role.js";
 
 const most = 20;
@@ -9,7 +9,7 @@ const contextTokens = 24;
 interface Candidate {
   readonly sequence: ForcedSequence;
   readonly token: number;
-  readonly compared: Divergence;
+  readonly compared: TokenDivergence;
 }
 
 /** A place where the models differ most, for a person to read. */

@@ -14,7 +14,7 @@ export type JsonNode =
       readonly members: readonly JsonMember[];
     };
 
-export interface JsonMember {
+interface JsonMember {
   readonly key: string;
   readonly keyStart: number;
   readonly keyEnd: number;

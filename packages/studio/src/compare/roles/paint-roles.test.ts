@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { CaseMessage } from "../data/cases.js";
+import type { DataMessage } from "../data/cases.js";
 import { parseJsonAt } from "./json-tree.js";
 import { paintRoles } from "./paint-roles.js";
 import { roles } from "./role.js";
 
 /** One letter per character: p(rose), k(ey), v(alue), t(ool argument), - for structure. */
-function painted(text: string, message?: CaseMessage, mayCallTools = false): string {
+function painted(text: string, message?: DataMessage, mayCallTools = false): string {
   const paint = paintRoles(text, { start: 0, end: text.length, message, mayCallTools });
   return [...paint]
     .map(
@@ -51,7 +51,7 @@ test("a call's argument values are tool arguments; its name and keys are not", (
 });
 
 test("around a message's content is structure; calls of other formats are found by their arguments' text", () => {
-  const message: CaseMessage = {
+  const message: DataMessage = {
     role: "assistant",
     content: "Let me look.",
     tool_calls: [

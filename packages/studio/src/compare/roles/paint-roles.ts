@@ -1,4 +1,4 @@
-import { callsOf, type Answer } from "../data/render.js";
+import { callsOf, type RenderedAnswer } from "../data/render.js";
 import { type JsonNode, parseJsonAt } from "./json-tree.js";
 import { roleIndex } from "./role.js";
 
@@ -16,7 +16,7 @@ const markup = /<\/?tool_call>|<\|python_tag\|>|\[\/?TOOL_CALLS\]|<\/?think>/g;
  * has it, is structure; JSON objects and arrays are told apart into keys, values and punctuation; values of a call's
  * arguments are tool arguments, found by their text where the format of calls is not JSON.
  */
-export function paintRoles(text: string, answer: Answer): Uint8Array {
+export function paintRoles(text: string, answer: RenderedAnswer): Uint8Array {
   const body = text.slice(answer.start, answer.end);
   const paint = new Uint8Array(body.length).fill(prose);
   paintMarkup(paint, body, answer);
@@ -29,7 +29,7 @@ export function paintRoles(text: string, answer: Answer): Uint8Array {
   return paint;
 }
 
-function paintMarkup(paint: Uint8Array, body: string, { message }: Answer): void {
+function paintMarkup(paint: Uint8Array, body: string, { message }: RenderedAnswer): void {
   if (message !== undefined) {
     paint.fill(structure);
     let from = 0;
@@ -87,7 +87,7 @@ function paintNode(paint: Uint8Array, node: JsonNode, mayCall: boolean, valueRol
   }
 }
 
-function paintCallsByText(paint: Uint8Array, body: string, answer: Answer): void {
+function paintCallsByText(paint: Uint8Array, body: string, answer: RenderedAnswer): void {
   let from = 0;
   for (const call of callsOf(answer)) {
     for (const value of scalarsOf(call.function.arguments)) {

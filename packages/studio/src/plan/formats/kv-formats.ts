@@ -5,7 +5,7 @@ export type KvFormat = "bf16" | "fp8" | "int8";
 export const kvFormats: readonly KvFormat[] = ["bf16", "fp8", "int8"];
 
 /** Positions of a block of the cache; a sequence holds whole blocks. */
-export const blockTokens = 16;
+const blockTokens = 16;
 
 /** Bytes one token adds in one layer: int8 keeps an f32 scale per head, fp8 one per layer, which is not counted. */
 function layerBytes(elements: number, vectors: number, format: KvFormat): number {

@@ -15,7 +15,7 @@ export interface WeightFormat {
   readonly name: string;
   /** What the products run in where the hardware has it; otherwise bf16. */
   readonly compute: ComputeType;
-  /** What the bytes are made of, for the reader of a plan. */
+  /** What the bytes consist of, shown in the plan. */
   readonly note: string;
   bytesOf(matrix: WeightMatrix, shape: ModelShape): number;
   /** Bytes of one element of norms and biases. */
@@ -58,7 +58,7 @@ function gguf(mix: GgufMix): WeightFormat {
   };
 }
 
-/** Of the mixes, those that people take most. */
+/** The most common mixes. */
 const plannedMixes = ["Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q4_0"];
 
 /** Every format a plan is made for, largest first. */

@@ -1,5 +1,5 @@
 /** The fields of published config.json files that decide sizes. */
-export const llama31 = {
+export const llama31Config = {
   model_type: "llama",
   hidden_size: 4096,
   intermediate_size: 14_336,
@@ -13,7 +13,7 @@ export const llama31 = {
   mlp_bias: false,
 };
 
-export const qwen25 = {
+export const qwen25Config = {
   model_type: "qwen2",
   hidden_size: 3584,
   intermediate_size: 18_944,
@@ -28,7 +28,7 @@ export const qwen25 = {
   max_window_layers: 28,
 };
 
-export const mixtral = {
+export const mixtralConfig = {
   model_type: "mixtral",
   hidden_size: 4096,
   intermediate_size: 14_336,
@@ -43,7 +43,7 @@ export const mixtral = {
   sliding_window: null,
 };
 
-export const gemma2 = {
+export const gemma2Config = {
   model_type: "gemma2",
   hidden_size: 3584,
   intermediate_size: 14_336,
@@ -56,7 +56,7 @@ export const gemma2 = {
   sliding_window: 4096,
 };
 
-export const deepseekV3 = {
+export const deepseekV3Config = {
   model_type: "deepseek_v3",
   hidden_size: 7168,
   intermediate_size: 18_432,
@@ -80,7 +80,7 @@ export const deepseekV3 = {
   tie_word_embeddings: false,
 };
 
-export const qwen3Moe = {
+export const qwen3MoeConfig = {
   model_type: "qwen3_moe",
   hidden_size: 2048,
   intermediate_size: 6144,
@@ -99,7 +99,7 @@ export const qwen3Moe = {
   attention_bias: false,
 };
 
-export const gptOss = {
+export const gptOssConfig = {
   model_type: "gpt_oss",
   hidden_size: 2880,
   intermediate_size: 2880,

@@ -9,7 +9,7 @@ import type { EncodedMatrix } from "../output/output-tensor.js";
 import type { ConvertedWeights, WeightConversion } from "../output/safetensors-converter.js";
 import { digestOf, type UnitRecord, type WorkFolder } from "../output/work-folder.js";
 import { weightError } from "../report/errors.js";
-import { moduleOf, readFloats, type SourceModel, type Unit } from "../source/source-model.js";
+import { moduleOf, readTensorFloats, type SourceModel, type SourceUnit } from "../source/source-model.js";
 import { encodeLayer, type LayerInputs } from "../methods/encode-layer.js";
 import { embedTokens } from "./embedded-tokens.js";
 import { HiddenStates } from "./hidden-states.js";
@@ -56,14 +56,18 @@ export class CalibratedConversion implements WeightConversion {
     return digest === state.sha256 ? finished.length : 0;
   }
 
-  async convert(unit: Unit, chosen: readonly TensorInfo[], work: WorkFolder): Promise<ConvertedWeights> {
+  async convert(
+    unit: SourceUnit,
+    chosen: readonly TensorInfo[],
+    work: WorkFolder,
+  ): Promise<ConvertedWeights> {
     if (unit.layer !== undefined) return this.#convertLayer(unit, unit.layer, chosen, work);
     const encoded = new Map<string, EncodedMatrix>();
     for (const tensor of chosen) {
       const [rows = 0, cols = 0] = tensor.shape;
       encoded.set(
         tensor.name,
-        this.#format.encode(moduleOf(tensor.name), await readFloats(tensor), rows, cols),
+        this.#format.encode(moduleOf(tensor.name), await readTensorFloats(tensor), rows, cols),
       );
     }
     const isFirst = unit === this.#source.units[0];
@@ -72,7 +76,7 @@ export class CalibratedConversion implements WeightConversion {
   }
 
   async #convertLayer(
-    unit: Unit,
+    unit: SourceUnit,
     layer: number,
     chosen: readonly TensorInfo[],
     work: WorkFolder,
@@ -92,7 +96,7 @@ export class CalibratedConversion implements WeightConversion {
 
   /** Runs the texts through a layer and quantises it. What flows out of it goes to `after`. */
   async #runLayer(
-    unit: Unit,
+    unit: SourceUnit,
     layer: number,
     chosen: readonly TensorInfo[],
     before: HiddenStates,
@@ -100,7 +104,7 @@ export class CalibratedConversion implements WeightConversion {
   ): Promise<ConvertedWeights> {
     const { config } = this.#source.checkpoint;
     const weights = new Map<string, Float32Array>();
-    for (const tensor of unit.tensors) addValues(weights, tensor, await readFloats(tensor));
+    for (const tensor of unit.tensors) addValues(weights, tensor, await readTensorFloats(tensor));
     const stages = this.#stages(layer);
     const inputs = this.#openStatistics(stages);
     const firsts = firstReaders(inputs);

@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { OctavoError } from "@octavo/protocol";
 import { guardDisk } from "../output/work-folder.js";
-import { bytesOf } from "../output/output-tensor.js";
+import { viewBytes } from "../output/output-tensor.js";
 
 /** What flows between layers for one sequence: values `[tokens, width]` by the plan's buffer. */
 export type SequenceState = ReadonlyMap<number, Float32Array>;
 
 /**
- * The calibration sequences' states between two layers, in a file: a model's worth of activations does not belong in memory.
+ * The calibration sequences' states between two layers, in a file, since they may not fit in memory.
  */
 export class HiddenStates {
   readonly path: string;
@@ -41,8 +41,8 @@ export class HiddenStates {
   async write(sequence: number, state: SequenceState): Promise<void> {
     let at = this.#offsetOf(sequence);
     for (const [buffer] of this.#widths) {
-      const bytes = bytesOf(state.get(buffer) ?? new Float32Array());
-      // A disk that fills up takes a part first and says so only when it is given the rest.
+      const bytes = viewBytes(state.get(buffer) ?? new Float32Array());
+      // A write to a full disk may be short; the error comes with the next one.
       for (let done = 0; done < bytes.byteLength;) {
         const start = done;
         const { bytesWritten } = await guardDisk(this.path, () =>
@@ -59,7 +59,7 @@ export class HiddenStates {
     const state = new Map<number, Float32Array>();
     for (const [buffer, width] of this.#widths) {
       const values = new Float32Array(width * (this.#lengths[sequence] ?? 0));
-      const bytes = bytesOf(values);
+      const bytes = viewBytes(values);
       for (let done = 0; done < bytes.byteLength;) {
         const { bytesRead } = await this.#file.read(bytes, done, bytes.byteLength - done, at + done);
         if (bytesRead === 0) {

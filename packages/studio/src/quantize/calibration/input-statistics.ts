@@ -3,7 +3,7 @@ import { timesTransposed } from "./matrix-products.js";
 
 /** Rows kept of an input to measure outputs with. */
 const sampleRows = 256;
-/** The golden ratio's fraction: its multiples spread evenly over [0, 1) and never fall into step with anything. */
+/** The golden ratio's fraction: its multiples modulo 1 are spread evenly and have no period. */
 const golden = (Math.sqrt(5) - 1) / 2;
 /** Rows whose products are added to the second moments together. */
 const pendingRows = 1024;

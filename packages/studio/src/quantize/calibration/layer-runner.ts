@@ -7,7 +7,7 @@ import {
   weightsIn,
 } from "@octavo/artifacts/program/model-plan";
 import type { ModelConfig } from "@octavo/engine";
-import { bytesOf } from "../output/output-tensor.js";
+import { viewBytes } from "../output/output-tensor.js";
 import type { SequenceState } from "./hidden-states.js";
 import type { ExpertsOp, LayerStage } from "./layer-stages.js";
 import { floatMatrix, hiddenOf, rowPlan, timesMatrix } from "./matrix-products.js";
@@ -73,7 +73,7 @@ export class LayerRunner implements Disposable {
     }
   }
 
-  /** One sequence through the layer: what flows in, to what flows out. */
+  /** Runs one sequence through the layer: hidden states in, hidden states out. */
   async run(state: SequenceState, observe: InputObserver): Promise<SequenceState> {
     const flowing = new Map(state);
     for (const stage of this.#stages) {
@@ -223,7 +223,7 @@ function createMatrix(
       type: "f32",
       rows: shape[0] ?? 0,
       cols,
-      bytes: { data: bytesOf(expectMade(weights.get(name))) },
+      bytes: { data: viewBytes(expectMade(weights.get(name))) },
       name,
     })),
   );
@@ -238,7 +238,7 @@ function createVector(
     sources.map(({ name, shape }) => ({
       type: "f32",
       length: shape[0] ?? 0,
-      bytes: { data: bytesOf(expectMade(weights.get(name))) },
+      bytes: { data: viewBytes(expectMade(weights.get(name))) },
       name,
     })),
   );

@@ -6,7 +6,7 @@ import { layerOf } from "../source/source-model.js";
 type LinearOp = Extract<PlannedOp, { op: "linear" }>;
 export type ExpertsOp = Extract<PlannedOp, { op: "experts" }>;
 
-/** A stretch of a layer's ops that runs as one program over one wide buffer, in which nothing that is looked at is overwritten. */
+/** Consecutive ops of a layer that run as one program over one wide buffer, in which no linear's input is overwritten. */
 export interface LayerStage {
   /** With buffer 0 throughout. */
   readonly ops: readonly PlannedOp[];
@@ -22,7 +22,7 @@ export interface LayerStage {
 }
 
 /** Columns of the wide buffer that hold one of the plan's buffers. */
-export interface Slice {
+interface Slice {
   readonly buffer: number;
   readonly column: number;
   readonly width: number;

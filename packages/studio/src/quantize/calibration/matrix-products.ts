@@ -1,6 +1,6 @@
 import type { Backend, Matrix, StepPlan } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
-import { bytesOf } from "../output/output-tensor.js";
+import { viewBytes } from "../output/output-tensor.js";
 
 /** Rows of a product computed in one step. */
 const rowsPerStep = 512;
@@ -21,7 +21,7 @@ export function floatMatrix(
   cols: number,
   name: string,
 ): Promise<Matrix> {
-  return backend.createMatrix([{ type: "f32", rows, cols, bytes: { data: bytesOf(values) }, name }]);
+  return backend.createMatrix([{ type: "f32", rows, cols, bytes: { data: viewBytes(values) }, name }]);
 }
 
 /**

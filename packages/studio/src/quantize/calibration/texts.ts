@@ -4,6 +4,7 @@ import type { ChatTemplate, Checkpoint, TemplateMessage } from "@octavo/engine";
 import { compileChatTemplate, createTokenizer } from "@octavo/engine/parts";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
 import { OctavoError } from "@octavo/protocol";
+import { readJsonLines } from "../../json-lines.js";
 import { invalidOption } from "../options.js";
 
 /** What a card says of the texts. */
@@ -20,15 +21,15 @@ export interface CalibrationTexts {
   readonly sequences: readonly Int32Array[];
 }
 
-export interface CalibrationSize {
+interface CalibrationSize {
   /** Most sequences. */
   readonly numSamples: number;
   /** Most tokens in each. */
   readonly sampleTokens: number;
 }
 
-/** Fewer say too little about which inputs matter. */
-export const leastTokens = 2_048;
+/** With fewer tokens the statistics of the inputs are too noisy. */
+const leastTokens = 2_048;
 const largestFile = 256 * 1024 * 1024;
 
 /**
@@ -44,10 +45,9 @@ export async function readCalibration(
   checkCount("calibration_samples", numSamples);
   checkCount("calibration_tokens", sampleTokens);
   const bytes = await readBounded(path);
-  const text = decode(path, bytes);
   const tokenizer = createTokenizer(checkpoint.tokenizer);
   const isLines = /\.(?:jsonl|ndjson)$/i.test(path);
-  const texts = isLines ? readLines(path, text, checkpoint) : [{ text, isChat: false }];
+  const texts = isLines ? readLines(path, bytes, checkpoint) : [{ text: decode(path, bytes), isChat: false }];
   const ids: number[] = [];
   try {
     for (const { text: one, isChat } of texts) {
@@ -120,34 +120,19 @@ interface Text {
   readonly isChat: boolean;
 }
 
-function readLines(path: string, file: string, checkpoint: Checkpoint): Text[] {
+function readLines(path: string, file: Buffer, checkpoint: Checkpoint): Text[] {
   let template: ChatTemplate | undefined;
-  return file.split("\n").flatMap((line, index): Text[] => {
-    if (line.trim() === "") return [];
-    const place = `line ${index + 1} of ${path}`;
-    const fields = parseLine(place, line);
-    for (const name of ["text", "prompt"]) {
-      const value = fields[name];
-      if (typeof value === "string") return [{ text: value, isChat: false }];
-    }
-    const { messages, tools } = fields;
-    if (!isMessages(messages)) {
-      throw invalidOption("calibration", `has neither text, prompt nor messages in ${place}`);
-    }
+  const refuse = (line: number, problem: string): OctavoError =>
+    invalidOption("calibration", `has line ${line} of ${path}, which ${problem}`);
+  return Array.from(readJsonLines(file, refuse), ({ line, record }): Text => {
+    const { messages, tools, text, prompt } = record;
+    if (typeof text === "string") return { text, isChat: false };
+    if (typeof prompt === "string") return { text: prompt, isChat: false };
+    if (!isMessages(messages)) throw refuse(line, "has neither text, prompt nor messages");
     template ??= templateOf(path, checkpoint);
     const withTools = Array.isArray(tools) ? { tools: tools as unknown[] } : {};
-    return [{ text: template.render({ messages, ...withTools, addGenerationPrompt: false }), isChat: true }];
+    return { text: template.render({ messages, ...withTools, addGenerationPrompt: false }), isChat: true };
   });
-}
-
-function parseLine(place: string, line: string): Readonly<Record<string, unknown>> {
-  let record: unknown;
-  try {
-    record = JSON.parse(line);
-  } catch {
-    throw invalidOption("calibration", `has no JSON in ${place}, though the file's name says so`);
-  }
-  return typeof record === "object" && record !== null ? (record as Record<string, unknown>) : {};
 }
 
 function isMessages(value: unknown): value is TemplateMessage[] {

@@ -1,4 +1,4 @@
-import { bytesOf, type EncodedMatrix } from "../output/output-tensor.js";
+import { viewBytes, type EncodedMatrix } from "../output/output-tensor.js";
 import { store } from "./half.js";
 import { groupValues, type IntegerGroups } from "./integer-groups.js";
 
@@ -18,13 +18,13 @@ export function packAwq(module: string, matrix: IntegerGroups): EncodedMatrix {
         name: `${module}.qweight`,
         dtype: "I32",
         shape: [inputs, outputs / 8],
-        bytes: bytesOf(packColumns(codes, outputs, inputs)),
+        bytes: viewBytes(packColumns(codes, outputs, inputs)),
       },
       {
         name: `${module}.qzeros`,
         dtype: "I32",
         shape: [groups, outputs / 8],
-        bytes: bytesOf(packColumns(zeros, outputs, groups)),
+        bytes: viewBytes(packColumns(zeros, outputs, groups)),
       },
       {
         name: `${module}.scales`,

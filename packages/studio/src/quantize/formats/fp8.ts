@@ -1,4 +1,4 @@
-import { bytesOf, type EncodedMatrix } from "../output/output-tensor.js";
+import { viewBytes, type EncodedMatrix } from "../output/output-tensor.js";
 import { roundEven } from "./half.js";
 
 /** Largest magnitude of E4M3. */
@@ -37,7 +37,7 @@ export function encodeFp8(module: string, weight: Float32Array, rows: number, co
   return {
     tensors: [
       { name: `${module}.weight`, dtype: "F8_E4M3", shape: [rows, cols], bytes: codes },
-      { name: `${module}.weight_scale`, dtype: "F32", shape: [rows, 1], bytes: bytesOf(scales) },
+      { name: `${module}.weight_scale`, dtype: "F32", shape: [rows, 1], bytes: viewBytes(scales) },
     ],
     values,
   };

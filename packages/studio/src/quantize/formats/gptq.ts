@@ -1,4 +1,4 @@
-import { bytesOf, type EncodedMatrix } from "../output/output-tensor.js";
+import { viewBytes, type EncodedMatrix } from "../output/output-tensor.js";
 import { transpose } from "./awq.js";
 import { store } from "./half.js";
 import { groupValues, type IntegerGroups } from "./integer-groups.js";
@@ -21,13 +21,13 @@ export function packGptq(module: string, matrix: IntegerGroups): EncodedMatrix {
         name: `${module}.qweight`,
         dtype: "I32",
         shape: [(inputs * bits) / 32, outputs],
-        bytes: bytesOf(packDown(codes, outputs, inputs, bits)),
+        bytes: viewBytes(packDown(codes, outputs, inputs, bits)),
       },
       {
         name: `${module}.qzeros`,
         dtype: "I32",
         shape: [groups, (outputs * bits) / 32],
-        bytes: bytesOf(packAlong(stored, outputs, groups, bits)),
+        bytes: viewBytes(packAlong(stored, outputs, groups, bits)),
       },
       {
         name: `${module}.scales`,
@@ -35,7 +35,7 @@ export function packGptq(module: string, matrix: IntegerGroups): EncodedMatrix {
         shape: [groups, outputs],
         bytes: store(transpose(scales, outputs, groups), "f16").bytes,
       },
-      { name: `${module}.g_idx`, dtype: "I32", shape: [inputs], bytes: bytesOf(groupIndex) },
+      { name: `${module}.g_idx`, dtype: "I32", shape: [inputs], bytes: viewBytes(groupIndex) },
     ],
     values: groupValues(matrix),
   };

@@ -1,12 +1,12 @@
 import { convertFloats, halfBits, singleBitsOfHalf } from "@octavo/artifacts/program/float-conversion";
-import { bytesOf } from "../output/output-tensor.js";
+import { viewBytes } from "../output/output-tensor.js";
 
 /** Floats in another type, and what is left of them. */
 export function store(
   values: Float32Array,
   type: "f32" | "f16" | "bf16",
 ): { readonly bytes: Uint8Array; readonly values: Float32Array } {
-  const bytes = convertFloats(bytesOf(values), "f32", type);
+  const bytes = convertFloats(viewBytes(values), "f32", type);
   const single = convertFloats(bytes, type, "f32");
   return { bytes, values: new Float32Array(single.buffer, single.byteOffset, single.byteLength / 4) };
 }

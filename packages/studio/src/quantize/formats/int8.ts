@@ -1,4 +1,4 @@
-import { bytesOf, type EncodedMatrix } from "../output/output-tensor.js";
+import { viewBytes, type EncodedMatrix } from "../output/output-tensor.js";
 import { roundEven } from "./half.js";
 
 /**
@@ -23,8 +23,8 @@ export function encodeInt8(module: string, weight: Float32Array, rows: number, c
   }
   return {
     tensors: [
-      { name: `${module}.weight`, dtype: "I8", shape: [rows, cols], bytes: bytesOf(codes) },
-      { name: `${module}.weight_scale`, dtype: "F32", shape: [rows, 1], bytes: bytesOf(scales) },
+      { name: `${module}.weight`, dtype: "I8", shape: [rows, cols], bytes: viewBytes(codes) },
+      { name: `${module}.weight_scale`, dtype: "F32", shape: [rows, 1], bytes: viewBytes(scales) },
     ],
     values,
   };

@@ -16,7 +16,7 @@ export interface IntegerGroups {
   readonly zeros: Uint8Array;
 }
 
-export interface GroupRange {
+interface GroupRange {
   readonly scale: number;
   readonly zero: number;
 }
@@ -25,7 +25,7 @@ export interface GroupRange {
  * Scale and zero point of values from `low` to `high`, widened to hold zero. Symmetric ranges have their zero point in the middle of
  * the codes; their scale covers both ends (GPTQ's `sym`), so that the lowest code is all but unused.
  */
-export function rangeOf(low: number, high: number, bits: number, symmetric: boolean): GroupRange {
+export function groupRange(low: number, high: number, bits: number, symmetric: boolean): GroupRange {
   const most = 2 ** bits - 1;
   let bottom = Math.min(low, 0);
   let top = Math.max(high, 0);
@@ -72,7 +72,7 @@ export function roundToNearest(
       if (value > high) high = value;
     }
     const share = shrink?.[group] ?? 1;
-    const range = rangeOf(low * share, high * share, bits, symmetric);
+    const range = groupRange(low * share, high * share, bits, symmetric);
     scales[group] = range.scale;
     zeros[group] = range.zero;
     for (let at = start; at < end; at++) codes[at] = codeOf(weight[at]!, range, most);

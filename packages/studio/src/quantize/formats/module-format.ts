@@ -102,7 +102,7 @@ export function integerFormat(settings: Extract<MethodSettings, { kind: "awq" | 
   };
 }
 
-/** What GPTQModel and vLLM read of modules that are as they were: regular expressions after "-:". The head has a field of its own. */
+/** Unquantised modules as GPTQModel and vLLM read them: regular expressions after "-:". The head has a field of its own. */
 function exceptions(kept: readonly string[]): Readonly<Record<string, object>> {
   const modules = kept.filter((module) => module !== "lm_head");
   return Object.fromEntries(modules.map((module) => [`-:${module.replaceAll(".", "\\.")}$`, {}]));
@@ -155,7 +155,7 @@ function compressedTensors(
     quantization_status: "compressed",
     global_compression_ratio: null,
     kv_cache_scheme: null,
-    // A tied head is no layer of its own in the file, but one in the readers' eyes.
+    // Readers expect a tied head to be listed, although the file has no such tensor.
     ignore: [...new Set(["lm_head", ...kept])],
     config_groups: {
       group_0: {

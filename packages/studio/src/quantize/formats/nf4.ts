@@ -1,4 +1,4 @@
-import { bytesOf, type EncodedMatrix, type OutputTensor } from "../output/output-tensor.js";
+import { viewBytes, type EncodedMatrix, type OutputTensor } from "../output/output-tensor.js";
 
 /** The quantiles of a normal distribution that QLoRA takes (Dettmers et al., arXiv 2305.14314, appendix E). */
 const nf4Values = Float32Array.of(
@@ -23,7 +23,7 @@ const nf4Borders = Float32Array.from({ length: 15 }, (_, i) => (nf4Values[i]! + 
 
 const nestedBlock = 256;
 
-export interface Nf4Settings {
+interface Nf4Settings {
   readonly blockSize: number;
   readonly doubleQuant: boolean;
   /** The type that the values are meant to be computed in. */
@@ -74,7 +74,7 @@ export function encodeNf4(
     tensors: [
       { name: `${module}.weight`, dtype: "U8", shape: [codes.length, 1], bytes: codes },
       ...tensors,
-      { name: `${module}.weight.quant_map`, dtype: "F32", shape: [16], bytes: bytesOf(nf4Values) },
+      { name: `${module}.weight.quant_map`, dtype: "F32", shape: [16], bytes: viewBytes(nf4Values) },
       {
         name: `${module}.weight.quant_state.bitsandbytes__nf4`,
         dtype: "U8",
@@ -91,7 +91,7 @@ function plainStatistics(module: string, absmax: Float32Array): OutputTensor {
     name: `${module}.weight.absmax`,
     dtype: "F32",
     shape: [absmax.length],
-    bytes: bytesOf(absmax),
+    bytes: viewBytes(absmax),
   };
 }
 
@@ -123,8 +123,8 @@ function nestedStatistics(
     absmax,
     tensors: [
       { name: name("absmax"), dtype: "U8", shape: [codes.length], bytes: codes },
-      { name: name("nested_absmax"), dtype: "F32", shape: [numOuter], bytes: bytesOf(outer) },
-      { name: name("nested_quant_map"), dtype: "F32", shape: [256], bytes: bytesOf(map) },
+      { name: name("nested_absmax"), dtype: "F32", shape: [numOuter], bytes: viewBytes(outer) },
+      { name: name("nested_quant_map"), dtype: "F32", shape: [256], bytes: viewBytes(map) },
     ],
     nested: { nested_blocksize: nestedBlock, nested_dtype: "float32", nested_offset: offset },
   };

@@ -3,18 +3,18 @@ import { OctavoError } from "@octavo/protocol";
 import type { EncodedStretch } from "./encoded-stretch.js";
 import type { GgmlTypeName } from "./ggml-types.js";
 
-export interface EncodeTask {
+export interface StretchTask {
   readonly type: GgmlTypeName;
   readonly values: Float32Array;
 }
 
-interface Pending extends EncodeTask {
+interface Pending extends StretchTask {
   readonly resolve: (stretch: EncodedStretch) => void;
   readonly reject: (error: OctavoError) => void;
 }
 
 /**
- * Threads that search scales: each encodes one stretch at a time, so what comes out does not depend on how many there are. Threads
+ * Threads that search scales. Each encodes one stretch at a time, so the result does not depend on their number. Threads
  * start as they are needed and end when the pool is disposed; a stretch whose thread dies fails with `internal_error`.
  */
 export class EncodePool implements Disposable {
@@ -49,7 +49,7 @@ export class EncodePool implements Disposable {
     if (pending === undefined || worker === undefined) return;
     this.#waiting.shift();
     this.#busy.set(worker, pending);
-    const task: EncodeTask = { type: pending.type, values: pending.values };
+    const task: StretchTask = { type: pending.type, values: pending.values };
     worker.postMessage(task, [pending.values.buffer as ArrayBuffer]);
   }
 

@@ -1,9 +1,9 @@
 import { parentPort } from "node:worker_threads";
-import type { EncodeTask } from "./encode-pool.js";
+import type { StretchTask } from "./encode-pool.js";
 import { encodeStretch } from "./encoded-stretch.js";
 import { ggmlTypes } from "./ggml-types.js";
 
-parentPort?.on("message", ({ type, values }: EncodeTask) => {
+parentPort?.on("message", ({ type, values }: StretchTask) => {
   const { bytes, error } = encodeStretch(ggmlTypes[type], values);
   parentPort?.postMessage({ bytes, error }, [bytes.buffer as ArrayBuffer]);
 });

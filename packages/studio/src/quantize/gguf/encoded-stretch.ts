@@ -1,7 +1,7 @@
 import { type SquaredError, squaredError } from "../report/errors.js";
 import { encodeGgml, type GgmlType } from "./ggml-types.js";
 
-/** Whole rows of a tensor as blocks, and what that did to them. */
+/** Whole rows of a tensor as blocks, and the rounding error. */
 export interface EncodedStretch {
   readonly bytes: Uint8Array;
   readonly error: SquaredError;

@@ -8,7 +8,7 @@ import { editSafetensors } from "@octavo/artifacts/testing/edit-safetensors";
 import { ModelRunner } from "@octavo/engine/testing";
 import { createCpuBackend } from "@octavo/kernels";
 import { quantize } from "../quantize.js";
-import { type GgufFamily, ggufFamilies, writeFamily } from "../testing/gguf-families.js";
+import { type FamilyCheckpoint, ggufFamilies, writeFamily } from "../testing/gguf-families.js";
 import { writtenForm } from "./model-metadata.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-families-"));
@@ -148,7 +148,7 @@ describe("what a GGUF file cannot say is refused", () => {
   });
 });
 
-function familyOf(checkpoint: string): GgufFamily {
+function familyOf(checkpoint: string): FamilyCheckpoint {
   const found = ggufFamilies.find((family) => family.checkpoint === checkpoint);
   assert.ok(found, checkpoint);
   return found;

@@ -6,7 +6,7 @@ import { encodeIq4Nl } from "./nonlinear-blocks.js";
 import { encodeQ40, encodeQ41, encodeQ50, encodeQ51, encodeQ80 } from "./simple-blocks.js";
 
 /** Writes one block into `target`, zeroed before, and leaves in `values` what the block stands for. */
-export type BlockEncoder = (values: Float32Array, target: DataView) => void;
+type BlockEncoder = (values: Float32Array, target: DataView) => void;
 
 /** A tensor type of ggml that Octavo writes. Layouts: ggml-common.h. */
 export interface GgmlType {

@@ -14,7 +14,7 @@ export interface AffineSearch {
   readonly absolute: boolean;
 }
 
-export interface AffineFit {
+interface AffineFit {
   scale: number;
   /** w = scale * code - minimum, never negative. */
   minimum: number;

@@ -1,4 +1,4 @@
-import { f32, type GgufValue, text, u32 } from "@octavo/artifacts/gguf/write-header";
+import { f32, type GgufValue, ggufText, u32 } from "@octavo/artifacts/gguf/write-header";
 import { type LayerNames } from "@octavo/artifacts/gguf/names";
 import { readGgufToBe } from "@octavo/artifacts/gguf/read-planned-file";
 import { type RopeFactors } from "@octavo/artifacts/gguf/config";
@@ -20,8 +20,8 @@ export interface GgufModel {
 }
 
 /**
- * What llama.cpp's loader asks of a model (conversion/*.py, gguf-py/gguf/constants.py). It is read again as the engine reads such
- * files: a setting that the architecture has no key for, and takes another value of, is refused instead of lost.
+ * The metadata that llama.cpp's loader needs (conversion/*.py, gguf-py/gguf/constants.py). It is read back as the engine reads such
+ * files: a setting that GGUF has no key for, and whose assumed value differs, is refused instead of lost.
  * @throws OctavoError `artifact_unsupported`
  */
 export function describeGguf(
@@ -39,9 +39,9 @@ export function describeGguf(
     ...writing?.metadata?.(config),
   };
   const metadata: Record<string, GgufValue> = {
-    "general.architecture": text(kind),
-    "general.type": text("model"),
-    "general.name": text(name.split(/[\\/]/).findLast((part) => part !== "") ?? "model"),
+    "general.architecture": ggufText(kind),
+    "general.type": ggufText("model"),
+    "general.name": ggufText(name.split(/[\\/]/).findLast((part) => part !== "") ?? "model"),
     "general.file_type": u32(fileType),
     "general.quantization_version": u32(2),
     [`${kind}.block_count`]: u32(config.numLayers),
@@ -67,7 +67,7 @@ export function describeGguf(
   return { metadata, layerNames, interleavesRotary: ropeLayout === "interleaved", ropeFactors };
 }
 
-/** Linear scaling stretches the length that the file names. */
+/** `context_length` as stored: readers multiply it by a linear scaling factor. */
 function storedPositions({ maxPositionEmbeddings, rope: { scaling } }: ModelConfig): number {
   return scaling.kind === "linear" && scaling.factor > 1
     ? Math.round(maxPositionEmbeddings / scaling.factor)
@@ -90,7 +90,7 @@ function expertMetadata({ experts }: ModelConfig): Record<string, GgufValue> {
 }
 
 /**
- * The family's form of GGUF, if llama.cpp takes this model of it.
+ * The family's GGUF description, if llama.cpp can load this model.
  * @throws OctavoError `artifact_unsupported` for models that llama.cpp has no such architecture for
  */
 export function writtenForm({ path, config, tensors }: Checkpoint): GgufFamily {

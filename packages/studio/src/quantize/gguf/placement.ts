@@ -3,7 +3,7 @@ import { ggufPlace, type LayerNames } from "@octavo/artifacts/gguf/names";
 import type { ExpertNames } from "@octavo/artifacts/program/mixture-of-experts";
 import { modelFamily } from "@octavo/artifacts/program/registry";
 import type { TensorInfo } from "@octavo/engine";
-import { moduleOf, type SourceModel, type Unit } from "../source/source-model.js";
+import { moduleOf, type SourceModel, type SourceUnit } from "../source/source-model.js";
 
 /** Rows of a stored tensor, seen as a matrix of as many columns as its last dimension has; a vector is a column. */
 export interface RowRange {
@@ -24,10 +24,10 @@ export interface GgufTensor {
 
 /**
  * What a unit's tensors become. What the model does not read is left out: a head beside a tied embedding, stored rotary frequencies,
- * layers for guessing ahead.
+ * multi-token-prediction layers.
  * @throws OctavoError `artifact_unsupported` naming a weight that the architecture has no place for
  */
-export function placeTensors(source: SourceModel, unit: Unit, layerNames: LayerNames): GgufTensor[] {
+export function placeTensors(source: SourceModel, unit: SourceUnit, layerNames: LayerNames): GgufTensor[] {
   const { path, config } = source.checkpoint;
   const { expertNames } = modelFamily(config.architecture);
   const unused = new Set(source.plan.unusedTensors);

@@ -4,7 +4,7 @@ import { llama3Factors } from "./rope-metadata.js";
 
 type RopeConfig = ModelConfig["rope"];
 
-/** What changes a model's answers beside its weights; defaults are made plain, so that an absent value equals them. */
+/** Settings that change a model's outputs; absent ones are replaced by their defaults before comparison. */
 const settings: Readonly<Record<string, (config: ModelConfig) => unknown>> = {
   "hidden size": ({ hiddenSize }) => hiddenSize,
   "number of layers": ({ numLayers }) => numLayers,
@@ -31,7 +31,7 @@ const settings: Readonly<Record<string, (config: ModelConfig) => unknown>> = {
   experts: ({ experts }) => experts,
 };
 
-/** The layout of q's and k's rows is the file's own matter. */
+/** Without the layout of q's and k's rows, in which files may differ. */
 function rotationOf({ theta, rotaryDim, scaling }: RopeConfig, config: ModelConfig): unknown {
   if (scaling.kind === "llama3") {
     return { theta, rotaryDim, scaling: { kind: "factors", factors: llama3Factors(config), attention: 1 } };

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
-import { f32, type GgufValue, text, u32 } from "@octavo/artifacts/gguf/write-header";
+import { f32, type GgufValue, ggufText, u32 } from "@octavo/artifacts/gguf/write-header";
 import { readJsonFile } from "@octavo/text/files/bounded-json";
 import { type RopeFactors } from "@octavo/artifacts/gguf/config";
 import type { Checkpoint, ModelConfig } from "@octavo/engine";
 import type { GgufFamily } from "@octavo/artifacts/program/model-family";
 
-export interface RopeMetadata {
+interface RopeMetadata {
   readonly metadata: Readonly<Record<string, GgufValue>>;
   readonly factors: RopeFactors;
 }
@@ -33,7 +33,7 @@ export function ropeMetadata(
       return { metadata: base, factors: { always: llama3Factors(config) } };
     case "linear":
       return {
-        metadata: { ...base, [`${key}.type`]: text("linear"), [`${key}.factor`]: f32(scaling.factor) },
+        metadata: { ...base, [`${key}.type`]: ggufText("linear"), [`${key}.factor`]: f32(scaling.factor) },
         factors: {},
       };
     case "yarn": {
@@ -43,7 +43,7 @@ export function ropeMetadata(
       return {
         metadata: {
           ...base,
-          [`${key}.type`]: text("yarn"),
+          [`${key}.type`]: ggufText("yarn"),
           [`${key}.factor`]: f32(factor),
           [`${key}.original_context_length`]: u32(originalMaxPositions),
           ...(attentionFactor !== undefined && { [`${key}.attn_factor`]: f32(attentionFactor / own) }),

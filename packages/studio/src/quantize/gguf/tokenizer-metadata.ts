@@ -36,7 +36,7 @@ interface Part {
   readonly individual_digits?: boolean;
 }
 
-/** GPT-2's cut, which ByteLevel makes on its own unless told otherwise. */
+/** GPT-2's pre-tokenizer pattern, ByteLevel's default. */
 const byteLevelPattern = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 /**

@@ -1,7 +1,7 @@
 import type { Backend } from "@octavo/kernels";
 import type { InputStatistics } from "../calibration/input-statistics.js";
 import { timesTransposed } from "../calibration/matrix-products.js";
-import { codeOf, rangeOf } from "../formats/integer-groups.js";
+import { codeOf, groupRange } from "../formats/integer-groups.js";
 import type { IntegerFormat } from "../formats/module-format.js";
 import { copyBlock } from "./cholesky.js";
 import type { FoldableInput } from "./folding.js";
@@ -75,7 +75,7 @@ function scalesOf(magnitudes: Float64Array, exponent: number): Float32Array {
   return Float32Array.from(powers, (power) => power / middle);
 }
 
-/** What rounding takes from the matrix when its columns are scaled before and scaled back after. */
+/** Rounding error of the matrix with its columns scaled before rounding and scaled back after. */
 function writeRoundingGaps(
   gaps: Float32Array,
   { weight, cols }: AwqMatrix,
@@ -96,7 +96,7 @@ function writeRoundingGaps(
       if (value < low) low = value;
       if (value > high) high = value;
     }
-    const { scale, zero } = rangeOf(low, high, bits, symmetric);
+    const { scale, zero } = groupRange(low, high, bits, symmetric);
     const inverse = 1 / scale;
     for (let i = 0; i < size; i++) {
       // Nothing lies more than a code below the range, and what lies above it takes the highest code.
@@ -108,7 +108,7 @@ function writeRoundingGaps(
 }
 
 /**
- * How far to narrow each group's range: large weights may be cut off where that lets the others be told apart better. A group's error is
+ * How far to narrow each group's range: large weights may be clipped where that gives the others finer steps. A group's error is
  * that of its part of the output over the sample, products of different inputs included.
  * @param sample `[n, cols]`, of the inputs as the matrix now takes them
  * @returns by row and group
@@ -140,7 +140,7 @@ export async function searchShrinks(
   return chosen;
 }
 
-/** What rounding to a narrowed range takes from each of the groups that lie one after another. */
+/** Rounding error of each of several consecutive groups under a narrowed range. */
 function shrunkGaps(
   values: Float32Array,
   size: number,
@@ -157,7 +157,7 @@ function shrunkGaps(
       if (value < low) low = value;
       if (value > high) high = value;
     }
-    const range = rangeOf(low * shrink, high * shrink, bits, symmetric);
+    const range = groupRange(low * shrink, high * shrink, bits, symmetric);
     for (let at = start; at < start + size; at++) {
       gaps[at] = (codeOf(values[at]!, range, most) - range.zero) * range.scale - values[at]!;
     }

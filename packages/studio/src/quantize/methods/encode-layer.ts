@@ -17,7 +17,7 @@ import { smoothingScales } from "./smooth-quant.js";
 /** Statistics of the input of each stacked matrix; matrices that share an input share them. */
 export type LayerInputs = Map<MatrixPlan, InputStatistics>;
 
-export interface LayerToEncode {
+interface LayerToEncode {
   readonly backend: Backend;
   readonly settings: MethodSettings;
   readonly format: ModuleFormat;
@@ -30,7 +30,7 @@ export interface LayerToEncode {
   readonly chosen: ReadonlySet<string>;
 }
 
-export interface EncodedLayer {
+interface EncodedLayer {
   readonly encoded: ReadonlyMap<string, EncodedMatrix>;
   /** Tensors that are stored as floats, but not as they were. */
   readonly changed: ReadonlyMap<string, Float32Array>;
@@ -96,7 +96,7 @@ async function foldAll(layer: LayerToEncode, folded: FoldedWeights): Promise<voi
   }
 }
 
-/** A matrix that stays as floats would only lose by being scaled. */
+/** Inputs of matrices that stay floats are not scaled: that would only add rounding. */
 function isAllChosen({ linears, producer }: FoldableInput, chosen: ReadonlySet<string>): boolean {
   const names = linears.flatMap((linear) => linear.weight.sources.map((source) => source.name));
   const producers = producer.kind === "rows" ? producer.parts.map((part) => part.weight) : [];
@@ -154,7 +154,7 @@ function unfold(
   return out;
 }
 
-/** Matrices that share an input are solved as one: their rows do not know of each other. */
+/** Matrices that share an input are solved as one, since rows are independent. */
 async function encodeGptq(layer: LayerToEncode): Promise<EncodedLayer> {
   const { backend, settings, inputs, weights, chosen } = layer;
   const encoded = new Map<string, EncodedMatrix>();

@@ -16,12 +16,12 @@ export interface FoldableInput {
 }
 
 /** A norm whose weight, or rows of linear layers whose outputs, make the input. */
-export type Producer =
+type Producer =
   | { readonly kind: "norm"; readonly weight: string; readonly offset: number }
   | { readonly kind: "rows"; readonly parts: readonly ProducerRows[] };
 
 /** Rows `[first, first + count)` of a tensor give the producer's columns from `column` on. */
-export interface ProducerRows {
+interface ProducerRows {
   readonly weight: string;
   readonly bias: string | undefined;
   readonly first: number;

@@ -1,10 +1,10 @@
 import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { timesTransposed } from "../calibration/matrix-products.js";
-import { codeOf, type IntegerGroups, rangeOf } from "../formats/integer-groups.js";
+import { codeOf, type IntegerGroups, groupRange } from "../formats/integer-groups.js";
 import { copyBlock, inverseFactor } from "./cholesky.js";
 
-export interface GptqSettings {
+interface GptqSettings {
   readonly bits: number;
   readonly groupSize: number;
   readonly symmetric: boolean;
@@ -16,8 +16,8 @@ export interface GptqSettings {
 const dampings = [0.01, 0.1, 1, 10];
 
 /**
- * GPTQ (Frantar et al., arXiv 2210.17323): columns are rounded one after another, and what rounding one of them changes in the output is
- * made up for by the columns that follow, as the inverse of the inputs' second moments says.
+ * GPTQ (Frantar et al., arXiv 2210.17323): columns are rounded one after another, and the error that rounding one
+ * makes in the output is compensated by the columns that follow, by the inverse of the inputs' second moments.
  * @param weight `[rows, cols]`, overwritten
  * @param moments `[cols, cols]`, mean of x xᵀ, overwritten
  */
@@ -31,7 +31,7 @@ export async function solveGptq(
   const rows = weight.length / cols;
   const { bits, groupSize, symmetric } = settings;
   for (let col = 0; col < cols; col++) {
-    // An input that is always zero decides nothing.
+    // An input that is always zero does not affect the output.
     if (moments[col * cols + col] !== 0) continue;
     moments[col * cols + col] = 1;
     for (let row = 0; row < rows; row++) weight[row * cols + col] = 0;
@@ -104,7 +104,7 @@ function rangeOfGroup(
     if (value < low) low = value;
     if (value > high) high = value;
   }
-  return rangeOf(low, high, bits, symmetric);
+  return groupRange(low, high, bits, symmetric);
 }
 
 async function dampedFactor(backend: Backend, moments: Float32Array, n: number): Promise<Float32Array> {

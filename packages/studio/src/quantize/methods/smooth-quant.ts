@@ -2,7 +2,7 @@ import type { InputStatistics } from "../calibration/input-statistics.js";
 import type { AwqMatrix } from "./awq.js";
 import type { FoldableInput } from "./folding.js";
 
-/** How much of the difficulty moves from the activations to the weights; the paper's middle. */
+/** SmoothQuant's migration strength alpha; the paper's default. */
 const strength = 0.5;
 const leastMaximum = 1e-5;
 

@@ -9,7 +9,7 @@ import { describeGguf, type GgufModel } from "../gguf/model-metadata.js";
 import { type GgufTensor, placeTensors, type RowRange } from "../gguf/placement.js";
 import { tokenizerMetadata } from "../gguf/tokenizer-metadata.js";
 import { relativeError } from "../report/errors.js";
-import { readRows, type SourceModel, type Unit } from "../source/source-model.js";
+import { readTensorRows, type SourceModel, type SourceUnit } from "../source/source-model.js";
 import type { UnitConverter } from "./unit-converter.js";
 import type { ModuleRecord, UnitRecord, UnitToWrite } from "./work-folder.js";
 
@@ -25,7 +25,7 @@ interface PlacedTensor {
   readonly shape: readonly number[];
   readonly byteLength: number;
   readonly source: GgufTensor | Float32Array;
-  /** What the card lists it as; vectors and routers are none of its modules. */
+  /** Its name on the card; undefined for vectors and routers, which the card leaves out. */
   readonly module: string | undefined;
 }
 
@@ -81,7 +81,7 @@ export class GgufConverter implements UnitConverter {
     return Promise.resolve(finished.length);
   }
 
-  async convert(_unit: Unit, index: number): Promise<UnitToWrite> {
+  async convert(_unit: SourceUnit, index: number): Promise<UnitToWrite> {
     const unit = this.#units[index]!;
     const chunks: Uint8Array[] = index === 0 ? [this.#header] : [];
     const modules: ModuleRecord[] = [];
@@ -105,7 +105,7 @@ export class GgufConverter implements UnitConverter {
     };
   }
 
-  /** All of it is in the file. */
+  /** Nothing is left to write. */
   finish(): Promise<void> {
     return Promise.resolve();
   }
@@ -117,17 +117,17 @@ export class GgufConverter implements UnitConverter {
     const shift = name.endsWith("_norm.weight") ? this.#normOffset : 0;
     const parts: Promise<EncodedStretch>[] = [];
     for (const { tensor, first, count } of rows.flatMap((range) => stretchesOf(range, heads?.headDim ?? 1))) {
-      const read = await readRows(tensor, first, count);
+      const read = await readTensorRows(tensor, first, count);
       const cols = read.length / count;
       const values = heads === undefined ? read : interleaveRows(read, cols, heads);
       if (shift !== 0) for (let i = 0; i < values.length; i++) values[i] = values[i]! + shift;
-      // So many stretches are in memory as threads can work on, and one more.
+      // At most one more stretch than threads is in memory.
       await parts.at(-this.#pool.numThreads);
       const part =
         values.length < fewElements
           ? Promise.resolve(encodeStretch(type, values))
           : this.#pool.encode(type.name, values);
-      // Whoever awaits the parts in their order hears of it; until then it is nobody's.
+      // Awaited in order below; until then a rejection must not count as unhandled.
       part.catch(() => undefined);
       parts.push(part);
     }

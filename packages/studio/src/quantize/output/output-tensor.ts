@@ -14,8 +14,8 @@ export interface EncodedMatrix {
   readonly values: Float32Array;
 }
 
-/** Of a typed array, its bytes. */
-export function bytesOf(array: ArrayBufferView): Uint8Array {
+/** A typed array's bytes, not copied. */
+export function viewBytes(array: ArrayBufferView): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 

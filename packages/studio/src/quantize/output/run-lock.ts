@@ -1,19 +1,11 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
+import { type LockOwner, mayBeAlive, parseLockOwner, thisProcess } from "@octavo/artifacts/hub/lock-owner";
 import type { OctavoError } from "@octavo/protocol";
 import { invalidOption } from "../options.js";
 
-/** Who holds a lock: a process of a machine, told from later ones of the same number by when it began. */
-interface Holder {
-  readonly pid: number;
-  readonly host: string;
-  /** Clock ticks from the machine's start to the process's; null where there is no /proc. */
-  readonly startTicks: number | null;
-}
-
 /**
- * A file that says which run works in a folder. That of a process which has ended, killed or crashed, is taken over; that of another
- * machine, whose processes cannot be asked, is not.
+ * A lock file that keeps a folder to one run. The lock of a process that has ended is taken over; that of a process on another machine,
+ * which cannot be checked, is not.
  */
 export class RunLock implements Disposable {
   readonly #path: string;
@@ -25,14 +17,13 @@ export class RunLock implements Disposable {
 
   /** @throws OctavoError `invalid_option` (out) while another run holds it */
   static take(path: string): RunLock {
-    const own: Holder = { pid: process.pid, host: hostname(), startTicks: startTicksOf(process.pid) };
-    const text = JSON.stringify(own);
+    const text = JSON.stringify(thisProcess());
     if (create(path, text)) return new RunLock(path);
     const found = readText(path);
-    const holder = found === undefined ? undefined : parseHolder(found);
-    if (holder !== undefined && isAlive(holder)) throw refusal(path, holder);
+    const holder = found === undefined ? undefined : parseLockOwner(found);
+    if (holder !== undefined && mayBeAlive(holder)) throw refusal(path, holder);
     if (found !== undefined && !remove(path, found)) throw refusal(path, holder);
-    if (!create(path, text)) throw refusal(path, parseHolder(readText(path) ?? ""));
+    if (!create(path, text)) throw refusal(path, parseLockOwner(readText(path) ?? ""));
     return new RunLock(path);
   }
 
@@ -78,40 +69,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Undefined for what is no record of a holder: a crash may have cut it off. */
-function parseHolder(text: string): Holder | undefined {
-  try {
-    const { pid, host, startTicks } = JSON.parse(text) as Partial<Holder>;
-    if (!Number.isSafeInteger(pid) || typeof host !== "string") return undefined;
-    return { pid: Number(pid), host, startTicks: typeof startTicks === "number" ? startTicks : null };
-  } catch {
-    return undefined;
-  }
-}
-
-function isAlive({ pid, host, startTicks }: Holder): boolean {
-  if (host !== hostname()) return true;
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-  const now = startTicksOf(pid);
-  return startTicks === null || now === null || now === startTicks;
-}
-
-/** The 22nd field of /proc/PID/stat; the second, a name in parentheses, may hold anything. */
-function startTicksOf(pid: number): number | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const ticks = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
-    return Number.isSafeInteger(ticks) ? ticks : null;
-  } catch {
-    return null;
-  }
-}
-
-function refusal(path: string, holder: Holder | undefined): OctavoError {
+function refusal(path: string, holder: LockOwner | undefined): OctavoError {
   const who = holder === undefined ? "another process" : `process ${holder.pid} on ${holder.host}`;
   return invalidOption(
     "out",

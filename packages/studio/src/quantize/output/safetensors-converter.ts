@@ -4,7 +4,13 @@ import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import type { TensorInfo } from "@octavo/engine";
 import { store } from "../formats/half.js";
 import type { ModuleFormat } from "../formats/module-format.js";
-import { floatType, moduleOf, readFloats, type SourceModel, type Unit } from "../source/source-model.js";
+import {
+  floatType,
+  moduleOf,
+  readTensorFloats,
+  type SourceModel,
+  type SourceUnit,
+} from "../source/source-model.js";
 import { weightError } from "../report/errors.js";
 import { type EncodedMatrix, type OutputTensor, safetensorsFile } from "./output-tensor.js";
 import { copySideFiles } from "./side-files.js";
@@ -24,7 +30,7 @@ export interface ConvertedWeights {
 export interface WeightConversion {
   resume(finished: readonly UnitRecord[], work: WorkFolder): Promise<number>;
   /** @param chosen the unit's tensors that are to be quantised */
-  convert(unit: Unit, chosen: readonly TensorInfo[], work: WorkFolder): Promise<ConvertedWeights>;
+  convert(unit: SourceUnit, chosen: readonly TensorInfo[], work: WorkFolder): Promise<ConvertedWeights>;
 }
 
 /** Every chosen matrix by itself, without looking at what it multiplies. */
@@ -35,7 +41,10 @@ export function plainConversion(format: ModuleFormat): WeightConversion {
       const encoded = new Map<string, EncodedMatrix>();
       for (const tensor of chosen) {
         const [rows = 0, cols = 0] = tensor.shape;
-        encoded.set(tensor.name, format.encode(moduleOf(tensor.name), await readFloats(tensor), rows, cols));
+        encoded.set(
+          tensor.name,
+          format.encode(moduleOf(tensor.name), await readTensorFloats(tensor), rows, cols),
+        );
       }
       return { encoded, changed: new Map(), outputErrors: new Map() };
     },
@@ -70,7 +79,7 @@ export class SafetensorsConverter implements UnitConverter {
     return this.#conversion.resume(finished, work);
   }
 
-  async convert(unit: Unit, index: number, work: WorkFolder): Promise<UnitToWrite> {
+  async convert(unit: SourceUnit, index: number, work: WorkFolder): Promise<UnitToWrite> {
     const chosen = unit.tensors.filter((tensor) => this.#chosen.has(tensor.name));
     const { encoded, changed, outputErrors, state } = await this.#conversion.convert(unit, chosen, work);
     const tensors: OutputTensor[] = [];
@@ -82,7 +91,8 @@ export class SafetensorsConverter implements UnitConverter {
         continue;
       }
       tensors.push(...matrix.tensors);
-      const error = outputErrors.get(tensor.name) ?? weightError(await readFloats(tensor), matrix.values);
+      const error =
+        outputErrors.get(tensor.name) ?? weightError(await readTensorFloats(tensor), matrix.values);
       modules.push({ name: moduleOf(tensor.name), type: this.#format.name, error });
     }
     return {

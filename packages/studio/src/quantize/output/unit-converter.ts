@@ -1,19 +1,17 @@
-import type { Unit } from "../source/source-model.js";
+import type { SourceUnit } from "../source/source-model.js";
 import type { UnitRecord, UnitToWrite, WorkFolder } from "./work-folder.js";
 
 /** Turns units of a model, in their order, into what is written. */
 export interface UnitConverter extends Disposable {
   /**
-   * What is written beside weights, and decides where they lie, before all of them are there; a run goes on only where an earlier one
-   * wrote the same.
+   * Bytes that fix where weights are written, known before any is; a run resumes an earlier one only if they are equal.
    */
   readonly layout: Uint8Array;
   /**
-   * Takes up the work after `finished` units of an earlier run, and says how many of them it can build on: what it needs beside
-   * the artifact may be gone.
+   * Resumes after `finished` units of an earlier run; returns how many of them can be kept, since scratch files may be gone.
    */
   resume(finished: readonly UnitRecord[], work: WorkFolder): Promise<number>;
-  convert(unit: Unit, index: number, work: WorkFolder): Promise<UnitToWrite>;
+  convert(unit: SourceUnit, index: number, work: WorkFolder): Promise<UnitToWrite>;
   /** Writes what stands beside the weights, once all units are in the artifact. */
   finish(work: WorkFolder): Promise<void>;
 }

@@ -24,7 +24,7 @@ export interface ModuleRecord {
   readonly error: number;
 }
 
-/** What a finished unit left in the artifact, and what vouches for it. */
+/** What a finished unit wrote into the artifact, with its digest. */
 export interface UnitRecord {
   readonly file: string;
   readonly offset: number;
@@ -93,7 +93,7 @@ export class WorkFolder implements Disposable {
     return work;
   }
 
-  /** Lets other runs at the folder; what was finished stays. */
+  /** Releases the folder to other runs; finished units stay. */
   [Symbol.dispose](): void {
     this.#lock?.[Symbol.dispose]();
     this.#lock = undefined;
@@ -132,7 +132,7 @@ export class WorkFolder implements Disposable {
     });
   }
 
-  /** Gives the artifact its name. */
+  /** Renames the finished artifact to OUT. */
   async publish(): Promise<void> {
     await guardDisk(this.#out, async () => {
       this.#removeStrangers();
@@ -186,7 +186,7 @@ export class WorkFolder implements Disposable {
   }
 }
 
-/** A full disk and other refusals of the file system as errors of ours. */
+/** File system errors, such as a full disk, as OctavoErrors. */
 export async function guardDisk<T>(path: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
@@ -255,7 +255,7 @@ export async function digestOf(
   }
 }
 
-/** Our own file, but one that a crash or a person may have left in any state: what cannot be read counts as no progress. */
+/** Progress that cannot be read, after a crash or an edit, counts as none. */
 function readProgress(path: string): Progress | undefined {
   try {
     const progress = JSON.parse(readFileSync(path, "utf8")) as Partial<Progress> | null;
@@ -282,8 +282,8 @@ function isUnitRecord(value: unknown): value is UnitRecord {
 }
 
 /**
- * Sees to it that the last rename can work before any work is done: OUT must not be there. An empty folder is removed, which says at
- * once what cannot be replaced, such as a mount.
+ * Checks before any work that the last rename will succeed: OUT must not exist. An empty folder is removed, which fails at once for
+ * one that cannot be replaced, such as a mount.
  */
 function makeWay(path: string, out: string): void {
   const found: Stats | undefined = lstatSync(path, { throwIfNoEntry: false });

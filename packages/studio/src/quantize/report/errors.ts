@@ -1,4 +1,4 @@
-/** Of a stretch of values: what may be added up over stretches. */
+/** Error of a stretch of values; sums over stretches. */
 export interface SquaredError {
   /** Squared distance from the original. */
   readonly distance: number;

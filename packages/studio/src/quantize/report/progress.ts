@@ -11,7 +11,7 @@ export interface QuantizeProgress {
   readonly leftMs: number | undefined;
 }
 
-/** Estimates the time left from what this run has done; what an earlier one did took no time of it. */
+/** Estimates the time left from the work of this run; units resumed from an earlier run are not counted. */
 export class ProgressClock {
   readonly #total: number;
   readonly #skipped: number;

@@ -7,7 +7,7 @@ import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import type { Checkpoint, TensorInfo } from "@octavo/engine";
 
 /** Tensors converted and written together: what comes before the layers, each layer, what comes after. */
-export interface Unit {
+export interface SourceUnit {
   readonly name: string;
   readonly layer: number | undefined;
   readonly tensors: readonly TensorInfo[];
@@ -17,7 +17,7 @@ export interface Unit {
 export interface SourceModel {
   readonly checkpoint: Checkpoint;
   readonly plan: ModelPlan;
-  readonly units: readonly Unit[];
+  readonly units: readonly SourceUnit[];
   /** Names of the tensors that multiply activations and may be quantised, the output head included. */
   readonly linears: ReadonlySet<string>;
   /** Names of the matrices that choose experts. */
@@ -55,12 +55,16 @@ export function layerOf(tensorName: string): number | undefined {
  * A tensor's values in single precision.
  * @throws OctavoError `artifact_invalid` for values that are not finite
  */
-export function readFloats(tensor: TensorInfo): Promise<Float32Array> {
-  return readRows(tensor, 0, tensor.shape[0] ?? 1);
+export function readTensorFloats(tensor: TensorInfo): Promise<Float32Array> {
+  return readTensorRows(tensor, 0, tensor.shape[0] ?? 1);
 }
 
-/** Of those, `count` rows from `first` on: a large tensor need not be in memory as a whole. */
-export async function readRows(tensor: TensorInfo, first: number, count: number): Promise<Float32Array> {
+/** `count` rows of a tensor from `first` on, so that a large one need not be in memory as a whole. */
+export async function readTensorRows(
+  tensor: TensorInfo,
+  first: number,
+  count: number,
+): Promise<Float32Array> {
   const [numRows = 1] = tensor.shape;
   const rowBytes = numRows === 0 ? 0 : tensor.byteLength / numRows;
   const range = { offset: tensor.offset + first * rowBytes, byteLength: count * rowBytes };
@@ -79,7 +83,7 @@ export function floatType(tensor: TensorInfo): "f32" | "f16" | "bf16" {
   throw artifactUnsupported(tensor.path, `tensor ${JSON.stringify(tensor.name)} is ${tensor.type}`);
 }
 
-function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): Unit[] {
+function cutIntoUnits(tensors: ReadonlyMap<string, TensorInfo>): SourceUnit[] {
   const before: TensorInfo[] = [];
   const after: TensorInfo[] = [];
   const layers = new Map<number, TensorInfo[]>();
@@ -111,7 +115,7 @@ function matrixNames(
   const routers = new Set<string>();
   const add = (matrix: MatrixPlan): void => {
     for (const { name } of matrix.sources) {
-      // Experts that are stacked in one tensor are no matrix of any format.
+      // No format quantises experts that are stacked in one tensor.
       if (tensors.get(name)?.shape.length !== 2) continue;
       (kept.some((module) => name.endsWith(`.${module}.weight`)) ? routers : linears).add(name);
     }

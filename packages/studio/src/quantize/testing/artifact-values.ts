@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { openCheckpoint } from "@octavo/engine";
 import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import { dequantize, dequantizeGroups, isGrouped } from "@octavo/artifacts/testing/dequantize";
@@ -23,4 +25,10 @@ export async function artifactValues(path: string): Promise<ReadonlyMap<string, 
     values.set(tensor.name, dequantizeGroups({ type, rows, cols, ...rest }, bytes, { scales, zeros }));
   }
   return values;
+}
+
+/** Every file of a folder. */
+export function folderContents(folder: string): Record<string, string> {
+  const names = readdirSync(folder).toSorted();
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "latin1")]));
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { editSafetensors } from "@octavo/artifacts/testing/edit-safetensors";
 
 /** A family with a tiny checkpoint, and settings for it that a GGUF file of the family can hold. */
-export interface GgufFamily {
+export interface FamilyCheckpoint {
   /** Folder of the engine's fixtures. */
   readonly checkpoint: string;
   /** `general.architecture`. */
@@ -17,7 +17,7 @@ export interface GgufFamily {
 
 const gemma = { tie_word_embeddings: true, query_pre_attn_scalar: 16 } as const;
 
-export const ggufFamilies: readonly GgufFamily[] = [
+export const ggufFamilies: readonly FamilyCheckpoint[] = [
   { checkpoint: "llama3", kind: "llama" },
   { checkpoint: "mistral", kind: "llama", config: { sliding_window: null } },
   { checkpoint: "mixtral", kind: "llama" },
@@ -51,7 +51,7 @@ const checkpoints = fileURLToPath(
  * @returns its folder, named so that llama.cpp, which knows some models by their names, knows none
  */
 export function writeFamily(
-  { checkpoint, kind, config, numLayers }: GgufFamily,
+  { checkpoint, kind, config, numLayers }: FamilyCheckpoint,
   parent: string,
   more: Readonly<Record<string, unknown>> = {},
 ): string {

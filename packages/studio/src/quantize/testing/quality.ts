@@ -35,8 +35,8 @@ export async function heldOutLogprobs(path: string): Promise<Float64Array[]> {
   return rows;
 }
 
-/** Mean divergence of a model's distributions from the original's, in nats per token. */
-export function divergence(original: readonly Float64Array[], other: readonly Float64Array[]): number {
+/** Mean meanDivergence of a model's distributions from the original's, in nats per token. */
+export function meanDivergence(original: readonly Float64Array[], other: readonly Float64Array[]): number {
   let sum = 0;
   for (const [at, expected] of original.entries()) {
     const found = other[at]!;

@@ -1,3 +1,4 @@
+import { literalSpec } from "../../structured/grammar-specs.js";
 import type { MachineContext, ToolFormat } from "../machine.js";
 import { readCallArguments } from "../shared/call-arguments.js";
 import type { Waiting } from "../shared/input.js";
@@ -56,7 +57,7 @@ export const deepseekV3Format: ToolFormat = {
   machine,
   layout: {
     ...section,
-    begin: (name) => [{ kind: "literal", text: `${callStart}function${separator}${name}\n\`\`\`json\n` }],
+    begin: (name) => [literalSpec(`${callStart}function${separator}${name}\n\`\`\`json\n`)],
     end: `\n\`\`\`${callEnd}`,
     separator: "\n",
   },
@@ -68,7 +69,7 @@ export const deepseekV31Format: ToolFormat = {
   machine,
   layout: {
     ...section,
-    begin: (name) => [{ kind: "literal", text: callStart + name + separator }],
+    begin: (name) => [literalSpec(callStart + name + separator)],
     end: callEnd,
     separator: "",
   },

@@ -1,6 +1,8 @@
+import { anyNumberOf, eitherOf, inOrder, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Input, type Waiting } from "../shared/input.js";
-import { escapeText, escapeUnit } from "../shared/json-text.js";
+import { readCommaSeparated } from "../shared/comma-separated.js";
+import { escapeText, isJsonScalar } from "../shared/json-text.js";
 import { JsonScanner } from "../shared/json-scanner.js";
 import { nextPiece, readUntilTag, takeText, untilTag } from "../shared/tags.js";
 
@@ -42,24 +44,17 @@ function* readCall({ input, sink }: MachineContext): Waiting {
 }
 
 /** After the opening brace. */
-function* readObject(
+function readObject(
   input: Input,
   onJson: (text: string) => void,
   depth: number,
 ): Waiting<string | undefined> {
-  onJson("{");
-  for (let isFirst = true; ; isFirst = false) {
-    yield* takeSpace(input);
-    if (yield* takeText(input, "}")) break;
-    if (!isFirst) onJson(", ");
-    const problem = (yield* readKey(input, onJson)) ?? (yield* readValue(input, onJson, depth + 1));
-    if (problem !== undefined) return problem;
-    yield* takeSpace(input);
-    if (yield* takeText(input, "}")) break;
-    if (!(yield* takeText(input, ","))) return "a value is not followed by , or }";
+  function* readMember(lead: string): Waiting<string | undefined> {
+    onJson(lead);
+    return (yield* readKey(input, onJson)) ?? (yield* readValue(input, onJson, depth + 1));
   }
-  onJson("}");
-  return undefined;
+  const brackets = { close: "}", json: "{}" } as const;
+  return readCommaSeparated(input, onJson, brackets, readMember, () => "a value is not followed by , or }");
 }
 
 /** A key and its colon. */
@@ -99,20 +94,14 @@ function* readQuoted(input: Input, onJson: (text: string) => void): Waiting<stri
   }
 }
 
-function* readList(input: Input, onJson: (text: string) => void, depth: number): Waiting<string | undefined> {
-  onJson("[");
-  for (let isFirst = true; ; isFirst = false) {
-    yield* takeSpace(input);
-    if (yield* takeText(input, "]")) break;
-    if (!isFirst) onJson(", ");
-    const problem = yield* readValue(input, onJson, depth + 1);
-    if (problem !== undefined) return problem;
-    yield* takeSpace(input);
-    if (yield* takeText(input, "]")) break;
-    if (!(yield* takeText(input, ","))) return "a value is not followed by , or ]";
-  }
-  onJson("]");
-  return undefined;
+/** After the opening bracket. */
+function readList(input: Input, onJson: (text: string) => void, depth: number): Waiting<string | undefined> {
+  const readItem = (lead: string): Waiting<string | undefined> => {
+    onJson(lead);
+    return readValue(input, onJson, depth + 1);
+  };
+  const brackets = { close: "]", json: "[]" } as const;
+  return readCommaSeparated(input, onJson, brackets, readItem, () => "a value is not followed by , or ]");
 }
 
 function* readValue(
@@ -147,8 +136,7 @@ function* readBareValue(input: Input, onJson: (text: string) => void): Waiting<s
   }
   const word = text.trim();
   if (word === "") return "a value is missing";
-  const isJson = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/.test(word);
-  onJson(isJson ? word : `"${Array.from(word, escapeUnit).join("")}"`);
+  onJson(isJsonScalar(word) ? word : `"${escapeText(word)}"`);
   return undefined;
 }
 
@@ -159,7 +147,7 @@ export const functionGemmaFormat: ToolFormat = {
   markers: [callStart, callEnd, quote],
   machine,
   layout: {
-    begin: (name) => [{ kind: "literal", text: `${callStart}call:${name}{` }],
+    begin: (name) => [literalSpec(`${callStart}call:${name}{`)],
     end: `}${callEnd}`,
     separator: "",
     trigger: callStart,
@@ -169,35 +157,25 @@ export const functionGemmaFormat: ToolFormat = {
       separator: ",",
       textEnds,
       textQuote: quote,
-      any: {
-        kind: "repeat",
-        item: {
-          kind: "sequence",
-          parts: [
-            { kind: "regex", pattern: "[A-Za-z_]\\w{0,63}:" },
+      any: anyNumberOf(
+        inOrder(
+          regexSpec("[A-Za-z_]\\w{0,63}:"),
+          eitherOf(
             {
-              kind: "any_of",
-              options: [
-                {
-                  kind: "json_schema",
-                  schema: true,
-                  layout: { escapes: "needed and markup" },
-                  withoutStrings: true,
-                },
-                {
-                  kind: "sequence",
-                  parts: [
-                    { kind: "literal", text: quote },
-                    { kind: "schema_text", schema: { type: "string" }, without: textEnds },
-                    { kind: "literal", text: quote },
-                  ],
-                },
-              ],
+              kind: "json_schema",
+              schema: true,
+              layout: { escapes: "needed and markup" },
+              withoutStrings: true,
             },
-          ],
-        },
-        separator: ",",
-      },
+            inOrder(
+              literalSpec(quote),
+              { kind: "schema_text", schema: { type: "string" }, without: textEnds },
+              literalSpec(quote),
+            ),
+          ),
+        ),
+        ",",
+      ),
     },
   },
 };

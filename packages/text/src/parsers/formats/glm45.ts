@@ -1,3 +1,4 @@
+import { anyNumberOf, inOrder, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import type { Waiting } from "../shared/input.js";
 import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
@@ -14,7 +15,7 @@ const maxNameLength = 512;
 
 /**
  * `<tool_call>name`, then `<arg_key>key</arg_key><arg_value>value</arg_value>` per argument, `</tool_call>`; strings as plain
- * text, other values as JSON, told apart by the tool's schema. Format: the chat template of zai-org/GLM-4.5.
+ * text, other values as JSON; the tool's schema says which. Format: the chat template of zai-org/GLM-4.5.
  */
 const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
@@ -68,7 +69,7 @@ export const glm45Format: ToolFormat = {
   markers: [callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd],
   machine,
   layout: {
-    begin: (name) => [{ kind: "literal", text: `${callStart}${name}\n` }],
+    begin: (name) => [literalSpec(`${callStart}${name}\n`)],
     end: callEnd,
     separator: "\n",
     trigger: callStart,
@@ -77,19 +78,15 @@ export const glm45Format: ToolFormat = {
       after: `${valueEnd}\n`,
       separator: "",
       textEnds: [valueEnd, callEnd],
-      any: {
-        kind: "repeat",
-        item: {
-          kind: "sequence",
-          parts: [
-            { kind: "literal", text: keyStart },
-            { kind: "regex", pattern: "[\\w.-]{1,64}" },
-            { kind: "literal", text: `${keyEnd}\n${valueStart}` },
-            { kind: "any_text", until: valueEnd },
-            { kind: "literal", text: "\n" },
-          ],
-        },
-      },
+      any: anyNumberOf(
+        inOrder(
+          literalSpec(keyStart),
+          regexSpec("[\\w.-]{1,64}"),
+          literalSpec(`${keyEnd}\n${valueStart}`),
+          { kind: "any_text", until: valueEnd },
+          literalSpec("\n"),
+        ),
+      ),
     },
   },
 };

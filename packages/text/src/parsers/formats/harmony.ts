@@ -1,4 +1,12 @@
 import type { GrammarSpec } from "../../structured/grammar.js";
+import {
+  anyNumberOf,
+  atMostOne,
+  eitherOf,
+  inOrder,
+  literalSpec,
+  regexSpec,
+} from "../../structured/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import type { EventSink } from "../output-events.js";
 import type { Input, Waiting } from "../shared/input.js";
@@ -41,11 +49,11 @@ const machine: OutputMachine = function* (context) {
   }
 };
 
-/** Everything a header consists of; the type of content may stand without its tag. */
+/** The known parts of a header; the content type may appear without its tag. */
 const headerParts =
   /<\|(?:start|message)\|>|(?<=<\|start\|>)assistant|<\|channel\|>\s*(?:(?:analysis|commentary|final)\b)?|(?:^|\s|(?<=>))to=[^\s<]+|<\|constrain\|>|\bjson\b/g;
 
-/** One message; returns whether another one's header follows at once. */
+/** Reads one message; returns whether the header of another follows immediately. */
 function* readMessage({ input, sink }: MachineContext): Waiting<boolean> {
   let raw = "";
   let header = "";
@@ -91,57 +99,46 @@ function* readContent(input: Input, sink: EventSink): Waiting<string | undefined
 
 const markers = [start, channelTag, constrain, message, end, call, done];
 
-/** Where reasoning stands, for bounding it. */
+/** The tags around reasoning, for limiting its length. */
 export const harmonyReasoningTags = {
   startTags: [`${channelTag}analysis${message}`],
   endTags: [end],
   beginsOpen: false,
 } as const;
 
-const literal = (text: string): GrammarSpec => ({ kind: "literal", text });
-const regex = (pattern: string): GrammarSpec => ({ kind: "regex", pattern });
-const sequence = (...parts: readonly GrammarSpec[]): GrammarSpec => ({ kind: "sequence", parts });
-const either = (...options: readonly GrammarSpec[]): GrammarSpec => ({ kind: "any_of", options });
-const repeated = (item: GrammarSpec, max?: number): GrammarSpec => ({
-  kind: "repeat",
-  item,
-  min: 0,
-  ...(max !== undefined && { max }),
-});
-
-/** A message's body: any text but markup, characters that spell markup included. */
+/** A message's body: any text without markup, whether as special tokens or as plain characters. */
 const body: GrammarSpec = { kind: "schema_text", schema: { type: "string" }, without: markers };
-const nextMessage = literal(`${end}${start}assistant`);
-const contentType = repeated(sequence(regex(" ?"), literal(constrain), regex("\\w{0,32}")), 1);
+const nextMessage = literalSpec(`${end}${start}assistant`);
+const contentType = atMostOne(inOrder(regexSpec(" ?"), literalSpec(constrain), regexSpec("\\w{0,32}")));
 
 /** A message without a recipient up to its body, in one of these channels. */
 function heading(channels: string): GrammarSpec {
-  return sequence(literal(channelTag), regex(`(?:${channels})`), contentType, literal(message));
+  return inOrder(literalSpec(channelTag), regexSpec(`(?:${channels})`), contentType, literalSpec(message));
 }
 
-const reasoned = repeated(sequence(heading("analysis"), body, nextMessage));
-const freeMessage = sequence(heading("analysis|commentary|final"), body);
+const reasoned = anyNumberOf(inOrder(heading("analysis"), body, nextMessage));
+const freeMessage = inOrder(heading("analysis|commentary|final"), body);
 
-/** The recipient stands before the channel or behind it. */
+/** The recipient may precede or follow the channel. */
 function callHeading(name: string): readonly GrammarSpec[] {
-  const channel = regex("(?:commentary|analysis)");
-  const recipient = literal(` to=functions.${name}`);
+  const channel = regexSpec("(?:commentary|analysis)");
+  const recipient = literalSpec(` to=functions.${name}`);
   return [
-    either(
-      sequence(literal(channelTag), channel, recipient),
-      sequence(recipient, literal(channelTag), channel),
+    eitherOf(
+      inOrder(literalSpec(channelTag), channel, recipient),
+      inOrder(recipient, literalSpec(channelTag), channel),
     ),
-    either(sequence(regex(" ?"), literal(`${constrain}json`)), regex("(?: json)?")),
-    literal(message),
+    eitherOf(inOrder(regexSpec(" ?"), literalSpec(`${constrain}json`)), regexSpec("(?: json)?")),
+    literalSpec(message),
   ];
 }
 
-/** Messages of any kind as long as only these calls are among them. */
+/** Any messages whose only calls are these. */
 function answerWith(calls: GrammarSpec, mustCall: boolean): GrammarSpec {
-  const ended = sequence(calls, repeated(literal(call), 1));
-  if (mustCall) return sequence(reasoned, ended);
-  const others = sequence(either(body, freeMessage), repeated(sequence(nextMessage, freeMessage)));
-  return either(sequence(others, repeated(sequence(nextMessage, ended), 1)), ended);
+  const ended = inOrder(calls, atMostOne(literalSpec(call)));
+  if (mustCall) return inOrder(reasoned, ended);
+  const others = inOrder(eitherOf(body, freeMessage), anyNumberOf(inOrder(nextMessage, freeMessage)));
+  return eitherOf(inOrder(others, atMostOne(inOrder(nextMessage, ended))), ended);
 }
 
 export const harmonyFormat: ToolFormat = {
@@ -154,5 +151,5 @@ export const harmonyFormat: ToolFormat = {
     separator: `${call}${start}assistant`,
     answer: answerWith,
   },
-  content: (content) => either(content, sequence(reasoned, heading("final"), content)),
+  content: (content) => eitherOf(content, inOrder(reasoned, heading("final"), content)),
 };

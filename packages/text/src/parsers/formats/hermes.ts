@@ -1,3 +1,4 @@
+import { literalSpec } from "../../structured/grammar-specs.js";
 import type { ToolFormat } from "../machine.js";
 import { taggedJsonCalls } from "../shared/json-calls.js";
 
@@ -10,9 +11,7 @@ export const hermesFormat: ToolFormat = {
   markers: ["<tool_call>", "</tool_call>"],
   machine: taggedJsonCalls(["<tool_call>"], ["</tool_call>"]),
   layout: {
-    begin: (name) => [
-      { kind: "literal", text: `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ` },
-    ],
+    begin: (name) => [literalSpec(`<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": `)],
     end: "}\n</tool_call>",
     separator: "\n",
     trigger: "<tool_call>",

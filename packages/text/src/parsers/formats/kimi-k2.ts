@@ -1,3 +1,4 @@
+import { literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { MachineContext, ToolFormat } from "../machine.js";
 import { readCallArguments } from "../shared/call-arguments.js";
 import type { Waiting } from "../shared/input.js";
@@ -39,9 +40,9 @@ export const kimiK2Format: ToolFormat = {
     open: sectionStart,
     close: sectionEnd,
     begin: (name) => [
-      { kind: "literal", text: `${callStart}functions.${name}:` },
-      { kind: "regex", pattern: "[0-9]{1,3}" },
-      { kind: "literal", text: argumentsStart },
+      literalSpec(`${callStart}functions.${name}:`),
+      regexSpec("[0-9]{1,3}"),
+      literalSpec(argumentsStart),
     ],
     end: callEnd,
     separator: "",

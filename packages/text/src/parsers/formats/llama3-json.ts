@@ -1,3 +1,4 @@
+import { literalSpec } from "../../structured/grammar-specs.js";
 import type { OutputMachine, ToolFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { readJsonCall } from "../shared/json-call.js";
@@ -44,7 +45,7 @@ export const llama3JsonFormat: ToolFormat = {
   markers: [pythonTag],
   machine,
   layout: {
-    begin: (name) => [{ kind: "literal", text: `{"name": ${JSON.stringify(name)}, "parameters": ` }],
+    begin: (name) => [literalSpec(`{"name": ${JSON.stringify(name)}, "parameters": `)],
     end: "}",
     separator: "; ",
     beginsAnswer: "(?:\\{|<\\|python_tag\\|>)",

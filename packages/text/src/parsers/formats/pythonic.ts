@@ -1,5 +1,7 @@
+import { anyNumberOf, inOrder, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { CallLayout, OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { type Input, takeSpace, type Waiting } from "../shared/input.js";
+import { readCommaSeparated } from "../shared/comma-separated.js";
 import { escapeText } from "../shared/json-text.js";
 import { pythonLiteral, pythonName } from "../shared/python-literal.js";
 import { takeText } from "../shared/tags.js";
@@ -7,7 +9,7 @@ import { takeText } from "../shared/tags.js";
 /**
  * `[name(key=value, ...), ...]` as the beginning of the answer, values in Python's notation. Format: Meta's Llama 3.2 and 4
  * prompt formats ("zero-shot function calling"), also ToolACE. Llama 4 may put it between `<|python_start|>` and
- * `<|python_end|>`. A bracket that no call follows is content.
+ * `<|python_end|>`. A bracket without a call is content.
  */
 function pythonicMachine(start: string | undefined, end: string | undefined): OutputMachine {
   return function* (context) {
@@ -52,7 +54,7 @@ function* readCalls(context: MachineContext, opening: string): Waiting {
   }
 }
 
-/** After `name(`: a call goes on with `)` or `key=`. Otherwise the bracket is handed back and nothing is taken. */
+/** After `name(`: a call continues with `)` or `key=`. Otherwise the parenthesis is unread and nothing is consumed. */
 function* beginsArguments(input: Input, name: string): Waiting<boolean> {
   const space = yield* takeSpace(input);
   const unit = yield* input.peek();
@@ -67,34 +69,33 @@ function* beginsArguments(input: Input, name: string): Waiting<boolean> {
   return isCall;
 }
 
-function* readArguments(input: Input, onJson: (text: string) => void): Waiting<string | undefined> {
-  onJson("{");
-  for (let isFirst = true; ; isFirst = false) {
-    yield* takeSpace(input);
-    if (yield* takeText(input, ")")) break;
+function readArguments(input: Input, onJson: (text: string) => void): Waiting<string | undefined> {
+  function* readArgument(lead: string): Waiting<string | undefined> {
     const key = yield* pythonName(input);
     yield* takeSpace(input);
     if (key === "" || !(yield* takeText(input, "="))) {
       onJson(key);
       return "an argument has no name";
     }
-    onJson(`${isFirst ? "" : ", "}"${escapeText(key)}": `);
-    const problem = yield* pythonLiteral(input, onJson);
-    if (problem !== undefined) return problem;
-    yield* takeSpace(input);
-    if (yield* takeText(input, ")")) break;
-    if (!(yield* takeText(input, ","))) return "an argument is not followed by , or )";
+    onJson(`${lead}"${escapeText(key)}": `);
+    return yield* pythonLiteral(input, onJson);
   }
-  onJson("}");
-  return undefined;
+  const brackets = { close: ")", json: "{}" } as const;
+  return readCommaSeparated(
+    input,
+    onJson,
+    brackets,
+    readArgument,
+    () => "an argument is not followed by , or )",
+  );
 }
 
-/** Values as JSON, which is Python but for true, false and null: the machine reads both. */
+/** Constrained values are JSON, which the machine reads as well as Python. */
 function pythonicLayout(start: string): CallLayout {
   return {
     open: `${start}[`,
     close: "]",
-    begin: (name) => [{ kind: "literal", text: `${name}(` }],
+    begin: (name) => [literalSpec(`${name}(`)],
     end: ")",
     separator: ", ",
     beginsAnswer: start === "" ? "\\[" : "(?:\\[|<\\|python_start\\|>)",
@@ -102,17 +103,10 @@ function pythonicLayout(start: string): CallLayout {
       before: (key) => `${key}=`,
       after: "",
       separator: ", ",
-      any: {
-        kind: "repeat",
-        item: {
-          kind: "sequence",
-          parts: [
-            { kind: "regex", pattern: "[A-Za-z_]\\w{0,63}=" },
-            { kind: "json_schema", schema: true },
-          ],
-        },
-        separator: ", ",
-      },
+      any: anyNumberOf(
+        inOrder(regexSpec("[A-Za-z_]\\w{0,63}="), { kind: "json_schema", schema: true }),
+        ", ",
+      ),
     },
   };
 }

@@ -1,3 +1,4 @@
+import { anyNumberOf, inOrder, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { readUntilTag, takeText, untilTag, untilTagPassingSpace } from "../shared/tags.js";
@@ -13,8 +14,8 @@ const parameterEnd = "</parameter>";
 const maxNameLength = 512;
 
 /**
- * `<tool_call><function=name><parameter=key>value</parameter>...</function></tool_call>`, values as plain text whose type the
- * tool's schema tells. Format: the chat template of Qwen/Qwen3-Coder. Models leave `<tool_call>` out at times.
+ * `<tool_call><function=name><parameter=key>value</parameter>...</function></tool_call>`, values as plain text typed by the
+ * tool's schema. Format: the chat template of Qwen/Qwen3-Coder. Models sometimes omit `<tool_call>`.
  */
 const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
@@ -48,7 +49,7 @@ function* readFunction({ input, sink, schemas }: MachineContext, opening: string
   sink.endCall(problem);
 }
 
-/** To the end of the function; returns what is wrong. Text between parameters is content. */
+/** Reads to the end of the function; returns the problem, if any. Text between parameters is content. */
 function* readParameters(
   { input, sink, schemas }: MachineContext,
   name: string,
@@ -89,7 +90,7 @@ export const qwen3CoderFormat: ToolFormat = {
   markers: [callStart, callEnd],
   machine,
   layout: {
-    begin: (name) => [{ kind: "literal", text: `${callStart}\n${functionStart}${name}>\n` }],
+    begin: (name) => [literalSpec(`${callStart}\n${functionStart}${name}>\n`)],
     end: `${functionEnd}\n${callEnd}`,
     separator: "\n",
     trigger: callStart,
@@ -99,19 +100,15 @@ export const qwen3CoderFormat: ToolFormat = {
       after: `\n${parameterEnd}\n`,
       separator: "",
       textEnds: [parameterEnd, parameterStart, functionEnd, callEnd],
-      any: {
-        kind: "repeat",
-        item: {
-          kind: "sequence",
-          parts: [
-            { kind: "literal", text: parameterStart },
-            { kind: "regex", pattern: "[\\w.-]{1,64}" },
-            { kind: "literal", text: ">\n" },
-            { kind: "any_text", until: parameterEnd },
-            { kind: "literal", text: "\n" },
-          ],
-        },
-      },
+      any: anyNumberOf(
+        inOrder(
+          literalSpec(parameterStart),
+          regexSpec("[\\w.-]{1,64}"),
+          literalSpec(">\n"),
+          { kind: "any_text", until: parameterEnd },
+          literalSpec("\n"),
+        ),
+      ),
     },
   },
 };

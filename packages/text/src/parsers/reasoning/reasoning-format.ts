@@ -2,7 +2,7 @@ import type { MachineContext } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { takeText, untilTag } from "../shared/tags.js";
 
-/** Whether the prompt left reasoning open (templates that write the start tag), closed it, or said nothing. */
+/** Whether the prompt opened reasoning (the template wrote the start tag), closed it, or did neither. */
 export type PromptReasoning = "open" | "closed" | "unknown";
 
 export interface ReasoningFormat {
@@ -10,11 +10,11 @@ export interface ReasoningFormat {
   readonly name: string;
   readonly startTags: readonly string[];
   readonly endTags: readonly string[];
-  /** Models whose answers begin inside reasoning even where nothing shows it. */
+  /** Answers begin inside reasoning even without a start tag. */
   readonly beginsOpen: boolean;
 }
 
-/** Reads the reasoning at the output's beginning, if there is any, and leaves the rest to the next machine. */
+/** Reads reasoning at the beginning of the output, if there is any; the format's machine reads the rest. */
 export function* readReasoning(
   { input, sink }: MachineContext,
   format: ReasoningFormat,
@@ -36,10 +36,10 @@ export function* readReasoning(
   sink.endReasoning(input.offset - (end?.length ?? 0));
 }
 
-/** Longest end of a prompt that is looked at. */
+/** Characters at the end of a prompt that are searched for tags. */
 const tailLength = 256;
 
-/** What a rendered prompt says about reasoning: whether it ends in a start or an end tag. */
+/** Whether a rendered prompt ends with a start or an end tag of reasoning. */
 export function promptReasoning(prompt: string, format: ReasoningFormat): PromptReasoning {
   const tail = prompt.slice(-tailLength).trimEnd();
   if (format.startTags.some((tag) => tail.endsWith(tag))) return "open";

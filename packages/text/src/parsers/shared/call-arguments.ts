@@ -4,16 +4,16 @@ import { takeSpace } from "./input.js";
 import { JsonScanner } from "./json-scanner.js";
 import { nextPiece } from "./tags.js";
 
-export interface ArgumentsResult {
+interface ArgumentsResult {
   /** Why the text is not a JSON object. */
   readonly problem: string | undefined;
-  /** The end tag that was taken; undefined when the value ended by itself or the output did. */
+  /** The end tag that was read; undefined when the JSON value or the output ended first. */
   readonly tag: string | undefined;
 }
 
 /**
- * Hands a call's arguments on as they are written, to the end of the JSON value or to an end tag. A tag inside a string
- * is text, unless the JSON is broken already: an unclosed quote must not swallow what follows the call.
+ * Streams a call's arguments up to the end of the JSON value or to an end tag. A tag inside a string
+ * is text, unless the JSON is already invalid: an unclosed quote must not swallow the text after the call.
  */
 export function* readArguments(
   input: Input,
@@ -47,7 +47,7 @@ function problemOf(scanner: JsonScanner): string | undefined {
   return scanner.first === "{" ? undefined : "the arguments are not a JSON object";
 }
 
-/** Arguments straight into the sink, for formats whose name stands before them. */
+/** Streams arguments into the sink, for formats that write the name first. */
 export function* readCallArguments(
   input: Input,
   sink: EventSink,

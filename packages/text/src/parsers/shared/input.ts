@@ -1,9 +1,9 @@
-/** What a machine gets while it waits for text: it yields, and is resumed when there is more. */
+/** A parsing generator: it yields where it needs more text and is resumed when there is some. */
 export type Waiting<Result = void> = Generator<void, Result, void>;
 
 /**
- * Output text on its way into a machine, read one UTF-16 unit at a time. Nothing tells a machine where one piece ended and
- * the next began, so what it does cannot depend on how the text was cut.
+ * Output text as a machine reads it, one UTF-16 unit at a time. Chunk borders are invisible to the machine, so its result
+ * cannot depend on them.
  */
 export class Input {
   #text = "";
@@ -21,7 +21,7 @@ export class Input {
     this.#isEnded = true;
   }
 
-  /** Units read so far, those handed back not counted. */
+  /** Units read so far, without unread ones. */
   get offset(): number {
     return this.#dropped + this.#at;
   }
@@ -42,7 +42,7 @@ export class Input {
     return unit;
   }
 
-  /** What is there already, up to the first of `stops`; may be empty. */
+  /** Buffered text up to the first of `stops`; may be empty. */
   takeRun(stops: ReadonlySet<string>): string {
     const start = this.#at;
     let at = start;
@@ -51,7 +51,7 @@ export class Input {
     return this.#text.slice(start, at);
   }
 
-  /** Hands text back that was just read. */
+  /** Puts text back that was just read. */
   unread(text: string): void {
     if (text === "") return;
     if (this.#at >= text.length) {

@@ -4,25 +4,25 @@ import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
 import { JsonScanner } from "./json-scanner.js";
 import { nextPiece } from "./tags.js";
 
-export interface JsonCallOptions {
+interface JsonCallOptions {
   /** Tags that end the call's markup, wherever they stand outside strings. */
   readonly endTags: readonly string[];
-  /** Without tags around it, an object is a call only if it has a name and arguments; others are content. */
+  /** No tags surround it: an object is a call only if it has a name and arguments; other objects are content. */
   readonly isBare: boolean;
 }
 
-/** `raw`: no call after all, the text as it was read. `tag`: the end tag that was taken, if one was. */
-export type JsonCallResult =
+/** `raw`: the text, if it is not a call. `tag`: the end tag that was read, if any. */
+type JsonCallResult =
   | { readonly isCall: true; readonly tag: string | undefined }
   | { readonly isCall: false; readonly raw: string; readonly tag: string | undefined };
 
-/** A call whose name is not known by then is taken for text. */
+/** If no name was found within so many characters, it is text. */
 const maxHeldLength = 2 ** 20;
 const knownKeys = new Set(["name", "arguments", "parameters", "id", "type"]);
 
 /**
  * Reads `{"name": ..., "arguments": {...}}`, with `parameters` for `arguments`, keys in any order and others ignored. The
- * arguments are handed on as they come once the name is known.
+ * arguments are streamed once the name is known.
  */
 export function* readJsonCall(
   input: Input,
@@ -36,7 +36,7 @@ class JsonCallReader {
   readonly #input: Input;
   readonly #sink: EventSink;
   readonly #options: JsonCallOptions;
-  /** Everything read while it may still turn out not to be a call. */
+  /** Everything read so far, while it may still not be a call. */
   #raw = "";
   #name: string | undefined;
   #id: string | undefined;

@@ -1,3 +1,4 @@
+import { literalSpec } from "../../structured/grammar-specs.js";
 import type { CallLayout, OutputMachine, MachineContext } from "../machine.js";
 import { takeSpace, type Waiting } from "./input.js";
 import { readJsonCall } from "./json-call.js";
@@ -8,22 +9,21 @@ export function jsonArrayLayout(tag: string, trigger?: string): CallLayout {
   return {
     open: `${tag}[`,
     close: "]",
-    begin: (name) => [{ kind: "literal", text: `{"name": ${JSON.stringify(name)}, "arguments": ` }],
+    begin: (name) => [literalSpec(`{"name": ${JSON.stringify(name)}, "arguments": `)],
     end: "}",
     separator: ", ",
     ...(trigger === undefined ? {} : { trigger }),
   };
 }
 
-/** Calls in a JSON array without any tag, which only a constrained answer is read as. */
+/** Calls in a JSON array without tags; only constrained answers are parsed this way. */
 export const untaggedJsonCalls: OutputMachine = function* (context) {
   yield* readJsonCalls(context, "", [], []);
   yield* untilTag(context.input, [], (text) => context.sink.content(text));
 };
 
 /**
- * Calls as JSON objects, alone or in an array, behind one of `startTags`; what does not turn out to be a call is content
- * with its markup. A call whose end tag is missing ends at the next start tag.
+ * Calls as JSON objects, alone or in an array, behind one of `startTags`; anything else there is content, markup included. A call whose end tag is missing ends at the next start tag.
  */
 export function taggedJsonCalls(startTags: readonly string[], endTags: readonly string[]): OutputMachine {
   return function* (context) {
@@ -70,7 +70,7 @@ function* takesSeparator(input: MachineContext["input"]): Waiting<boolean> {
   return (yield* input.peek()) === "{";
 }
 
-/** Between a call and its end tag: stray brackets are passed over, anything else is content. */
+/** Between a call and its end tag: stray brackets are skipped, anything else is content. */
 export function* closeMarkup(
   { input, sink }: Pick<MachineContext, "input" | "sink">,
   endTags: readonly string[],

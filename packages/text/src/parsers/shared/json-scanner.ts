@@ -1,24 +1,23 @@
 import { isSpace } from "./input.js";
+import { escapeUnit, isJsonScalar } from "./json-text.js";
 
 /** Whether a unit belongs to the value: `last` completes it, `after` follows it (a number ends where something else begins). */
-export type JsonStep = "inside" | "last" | "after";
+type JsonStep = "inside" | "last" | "after";
 
 const maxDepth = 256;
 const maxScalarLength = 1024;
-const scalarPattern = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
 type Expectation = "value" | "value or ]" | "key or }" | "key" | ":" | ", or ]" | ", or }" | "nothing";
 
 /**
- * Reads one JSON value unit by unit: finds its end and says what is wrong with it, if anything. After a mistake it goes
- * on by strings and brackets alone, so that a broken value still ends where its brackets do. Memory is bounded by the
- * nesting that is accepted.
+ * Scans one JSON value unit by unit: finds its end and its first error. After an error it follows only strings and
+ * brackets, so a broken value still ends with its brackets. Memory is bounded by the maximum nesting.
  */
 export class JsonScanner {
   #problem: string | undefined;
   #expects: Expectation = "value";
   readonly #open: ("{" | "[")[] = [];
-  /** Brackets open, also those beyond `maxDepth` and after mistakes. */
+  /** Open brackets, including those beyond `maxDepth` and after an error. */
   #depth = 0;
   #isString = false;
   #isEscaped = false;
@@ -27,7 +26,7 @@ export class JsonScanner {
   #first = "";
   #isComplete = false;
 
-  /** The first mistake. */
+  /** The first error. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -40,7 +39,7 @@ export class JsonScanner {
     return this.#first !== "";
   }
 
-  /** The value's first unit, which tells its type; "" before it. */
+  /** The value's first unit, which determines its type; "" before it was read. */
   get first(): string {
     return this.#first;
   }
@@ -68,7 +67,7 @@ export class JsonScanner {
     return this.#pushStructure(unit);
   }
 
-  /** The output is over, or the value's markup is. */
+  /** The output or the surrounding markup has ended. */
   end(): void {
     if (this.#isComplete) return;
     if (this.#scalar !== "") this.#endScalar();
@@ -127,7 +126,7 @@ export class JsonScanner {
     if (this.#isEscaped) {
       this.#isEscaped = false;
       if (unit === "u") this.#hexDigits = 4;
-      else if (!'"\\/bfnrt'.includes(unit)) this.#fail(`\\${printable(unit)} is not an escape`);
+      else if (!'"\\/bfnrt'.includes(unit)) this.#fail(`\\${escapeUnit(unit)} is not an escape`);
       return "inside";
     }
     if (unit === "\\") this.#isEscaped = true;
@@ -149,7 +148,7 @@ export class JsonScanner {
   }
 
   #endScalar(): void {
-    if (this.#problem === undefined && !scalarPattern.test(this.#scalar))
+    if (this.#problem === undefined && !isJsonScalar(this.#scalar))
       this.#fail(`${JSON.stringify(this.#scalar.slice(0, 32))} is not a value`);
     this.#scalar = "";
     this.#endValue();
@@ -167,8 +166,4 @@ export class JsonScanner {
   #fail(problem: string): void {
     this.#problem ??= problem;
   }
-}
-
-function printable(unit: string): string {
-  return JSON.stringify(unit).slice(1, -1);
 }

@@ -1,8 +1,9 @@
 import type { GrammarSpec, JsonObject, JsonValue } from "../../structured/grammar.js";
+import { atMostOne, eitherOf, inOrder, literalSpec } from "../../structured/grammar-specs.js";
 import { type ChatTool, OctavoError } from "@octavo/protocol";
 import { toolSchemas, valueKind } from "./tool-schemas.js";
 
-/** How a format that lists its arguments one by one writes them. */
+/** How a format writes arguments that it lists one by one. */
 export interface ArgumentNotation {
   /** Before and behind a value. */
   readonly before: (key: string) => string;
@@ -16,18 +17,18 @@ export interface ArgumentNotation {
   readonly any: GrammarSpec;
 }
 
-/** Keywords that look at several arguments, which are written apart here. */
+/** Keywords that constrain several arguments together, which formats that list them one by one cannot enforce. */
 const combiningKeywords: readonly string[] = [
   ..."$ref $dynamicRef allOf anyOf oneOf not if enum const minProperties maxProperties".split(" "),
   ..."patternProperties propertyNames unevaluatedProperties".split(" "),
   ..."dependencies dependentRequired dependentSchemas".split(" "),
 ];
-/** Arguments that may all be left out need a way for each that may be the first and the next. */
+/** When all arguments are optional, any of them may come first: the grammar grows with the square of their number. */
 const maxOptional = 24;
 
 /**
- * A tool's arguments in the order of their declaration, each under its schema. Throws `invalid_request` for schemas that say
- * more than which arguments there are.
+ * A tool's arguments in declaration order, each under its own schema. Throws `invalid_request` for schemas that constrain
+ * several arguments together.
  */
 export function listedArguments(tool: ChatTool, schema: JsonObject, notation: ArgumentNotation): GrammarSpec {
   const { name } = tool.function;
@@ -53,10 +54,10 @@ export function listedArguments(tool: ChatTool, schema: JsonObject, notation: Ar
   const schemas = toolSchemas([tool]);
   const items = keys.map((key) => ({
     isRequired: required.includes(key),
-    spec: sequence(
-      literal(notation.before(key)),
+    spec: inOrder(
+      literalSpec(notation.before(key)),
       valueSpec(schema, key, valueKind(schemas, name, key), notation),
-      literal(notation.after),
+      literalSpec(notation.after),
     ),
   }));
   return joined(items, notation.separator, at);
@@ -68,25 +69,25 @@ interface Item {
 }
 
 function joined(items: readonly Item[], separator: string, at: string): GrammarSpec {
-  const lead = (item: Item): GrammarSpec => sequence(literal(separator), item.spec);
+  const lead = (item: Item): GrammarSpec => inOrder(literalSpec(separator), item.spec);
   if (separator === "")
-    return sequence(...items.map((item) => (item.isRequired ? item.spec : optional(item.spec))));
+    return inOrder(...items.map((item) => (item.isRequired ? item.spec : atMostOne(item.spec))));
   const following = (rest: readonly Item[]): GrammarSpec[] =>
-    rest.map((item) => (item.isRequired ? lead(item) : optional(lead(item))));
+    rest.map((item) => (item.isRequired ? lead(item) : atMostOne(lead(item))));
   const first = items.findIndex(({ isRequired }) => isRequired);
   if (first >= 0) {
-    const before = items.slice(0, first).map((item) => optional(sequence(item.spec, literal(separator))));
-    return sequence(...before, items[first]!.spec, ...following(items.slice(first + 1)));
+    const before = items.slice(0, first).map((item) => atMostOne(inOrder(item.spec, literalSpec(separator))));
+    return inOrder(...before, items[first]!.spec, ...following(items.slice(first + 1)));
   }
   if (items.length > maxOptional)
     throw invalid(
       `${at} are ${items.length}, all optional; at most ${maxOptional} are supported, or make one required`,
     );
-  const starts = items.map((item, index) => sequence(item.spec, ...following(items.slice(index + 1))));
-  return { kind: "any_of", options: [...starts, literal("")] };
+  const starts = items.map((item, index) => inOrder(item.spec, ...following(items.slice(index + 1))));
+  return eitherOf(...starts, literalSpec(""));
 }
 
-/** A value as the parser will read it back: text, JSON, or what can be told apart. */
+/** A value as the parser reads it back: text, JSON, or either where the two cannot be confused. */
 function valueSpec(
   schema: JsonObject,
   key: string,
@@ -97,22 +98,11 @@ function valueSpec(
   if (textEnds === undefined) return { kind: "json_schema", schema, at, layout: { escapes: "needed" } };
   const layout = { escapes: "needed and markup" } as const;
   const bare = { kind: "schema_text", schema, at, without: textEnds } as const;
-  const quoted = textQuote === undefined ? undefined : sequence(literal(textQuote), bare, literal(textQuote));
+  const quoted =
+    textQuote === undefined ? undefined : inOrder(literalSpec(textQuote), bare, literalSpec(textQuote));
   if (kind === "text") return quoted ?? bare;
   const json: GrammarSpec = { kind: "json_schema", schema, at, layout, withoutStrings: true };
-  return kind === "json" ? json : { kind: "any_of", options: [json, quoted ?? { ...bare, isNotJson: true }] };
-}
-
-function sequence(...parts: readonly GrammarSpec[]): GrammarSpec {
-  return { kind: "sequence", parts };
-}
-
-function optional(item: GrammarSpec): GrammarSpec {
-  return { kind: "repeat", item, min: 0, max: 1 };
-}
-
-function literal(text: string): GrammarSpec {
-  return { kind: "literal", text };
+  return kind === "json" ? json : eitherOf(json, quoted ?? { ...bare, isNotJson: true });
 }
 
 function isRecord(value: JsonValue | undefined): value is JsonObject {

@@ -1,8 +1,8 @@
 import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
-import { escapeUnit } from "./json-text.js";
+import { escapeUnit, jsonNumber } from "./json-text.js";
+import { readCommaSeparated } from "./comma-separated.js";
 
 const maxDepth = 64;
-const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const words: Readonly<Record<string, string>> = {
   True: "true",
   False: "false",
@@ -28,9 +28,9 @@ const simpleEscapes: Readonly<Record<string, string>> = {
 const hexLengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /**
- * Reads one literal of Python's grammar (strings, numbers, True, False, None, lists, tuples, dictionaries; lower-case
- * words of JSON too) and hands it on as JSON while it comes. Returns what is wrong, if anything; the text that could not be
- * read has not been taken.
+ * Reads one literal of Python's grammar (strings, numbers, True, False, None, lists, tuples, dictionaries; also JSON's
+ * lower-case words) and streams it as JSON. Returns the problem, if there is one; the text that could not be read stays
+ * unread.
  */
 export function* pythonLiteral(
   input: Input,
@@ -50,7 +50,7 @@ export function* pythonLiteral(
   return yield* pythonWord(input, onJson);
 }
 
-/** A name with what tools' names may have in them; "" when none stands here. */
+/** A tool or argument name; "" when there is none. */
 export function* pythonName(input: Input): Waiting<string> {
   let name = "";
   while (name.length < 256) {
@@ -78,7 +78,7 @@ function* pythonString(
   return undefined;
 }
 
-/** Escapes that Python does not know keep their backslash, as there. */
+/** Unknown escapes keep their backslash, as in Python. */
 function* pythonEscape(input: Input, onJson: (text: string) => void): Waiting {
   const unit = yield* input.next();
   const simple = simpleEscapes[unit];
@@ -106,7 +106,7 @@ function* pythonWord(input: Input, onJson: (text: string) => void): Waiting<stri
   const word = Object.hasOwn(words, text) ? words[text] : undefined;
   const digits = text.replaceAll("_", "");
   if (word !== undefined) onJson(word);
-  else if (numberPattern.test(digits)) onJson(digits);
+  else if (jsonNumber.test(digits)) onJson(digits);
   else if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) && Number.isFinite(Number(digits)))
     onJson(String(Number(digits)));
   else {
@@ -123,22 +123,13 @@ function* pythonList(
   depth: number,
 ): Waiting<string | undefined> {
   yield* input.next();
-  onJson("[");
-  for (let isFirst = true; ; isFirst = false) {
-    yield* takeSpace(input);
-    if ((yield* input.peek()) === close) break;
-    if (!isFirst) onJson(", ");
-    const problem = yield* pythonLiteral(input, onJson, depth + 1);
-    if (problem !== undefined) return problem;
-    yield* takeSpace(input);
-    const unit = yield* input.peek();
-    if (unit === close) break;
-    if (unit !== ",") return expected(`, or ${close}`, unit);
-    yield* input.next();
-  }
-  yield* input.next();
-  onJson("]");
-  return undefined;
+  const readItem = (lead: string): Waiting<string | undefined> => {
+    onJson(lead);
+    return pythonLiteral(input, onJson, depth + 1);
+  };
+  return yield* readCommaSeparated(input, onJson, { close, json: "[]" }, readItem, (unit) =>
+    expected(`, or ${close}`, unit),
+  );
 }
 
 function* pythonDictionary(
@@ -147,13 +138,10 @@ function* pythonDictionary(
   depth: number,
 ): Waiting<string | undefined> {
   yield* input.next();
-  onJson("{");
-  for (let isFirst = true; ; isFirst = false) {
-    yield* takeSpace(input);
+  function* readMember(lead: string): Waiting<string | undefined> {
     const start = yield* input.peek();
-    if (start === "}") break;
     if (start !== "'" && start !== '"') return expected("a key in quotes", start);
-    if (!isFirst) onJson(", ");
+    onJson(lead);
     yield* input.next();
     const keyProblem = yield* pythonString(input, start, onJson);
     if (keyProblem !== undefined) return keyProblem;
@@ -162,17 +150,11 @@ function* pythonDictionary(
     if (colon !== ":") return expected(":", colon);
     yield* input.next();
     onJson(": ");
-    const problem = yield* pythonLiteral(input, onJson, depth + 1);
-    if (problem !== undefined) return problem;
-    yield* takeSpace(input);
-    const unit = yield* input.peek();
-    if (unit === "}") break;
-    if (unit !== ",") return expected(", or }", unit);
-    yield* input.next();
+    return yield* pythonLiteral(input, onJson, depth + 1);
   }
-  yield* input.next();
-  onJson("}");
-  return undefined;
+  return yield* readCommaSeparated(input, onJson, { close: "}", json: "{}" }, readMember, (unit) =>
+    expected(", or }", unit),
+  );
 }
 
 function expected(what: string, unit: string): string {

@@ -2,13 +2,13 @@ import type { OutputMachine, MachineContext } from "../machine.js";
 import type { Waiting } from "./input.js";
 import { untilTag, untilTagPassingSpace } from "./tags.js";
 
-export interface SectionTags {
+interface SectionTags {
   readonly sectionStart: string;
   readonly sectionEnd: string;
   readonly callStart: string;
 }
 
-/** Calls one after another between section tags, or without their section; `readCall` reads one from after its tag. */
+/** Consecutive calls between section tags, or without a section; `readCall` reads one call after its start tag. */
 export function sectionedCalls(
   { sectionStart, sectionEnd, callStart }: SectionTags,
   readCall: (context: MachineContext) => Waiting,

@@ -1,8 +1,8 @@
 import { type Input, isSpace, type Waiting } from "./input.js";
 
 /**
- * The next unit, or a whole tag where one stands. A possible beginning of a tag waits until it is one or is not; tags are
- * longer than one unit, so the result's length tells them apart. No tag may be the beginning of another.
+ * The next unit, or a whole tag. A possible beginning of a tag is held until it is decided; tags are longer than one unit, so
+ * the length of the result distinguishes the two. No tag may be a prefix of another.
  */
 export function* nextPiece(input: Input, tags: readonly string[]): Waiting<string> {
   let held = yield* input.next();
@@ -18,7 +18,7 @@ export function* nextPiece(input: Input, tags: readonly string[]): Waiting<strin
   return held;
 }
 
-/** Hands on text up to the first of the tags, which is taken and returned; undefined at the end of the output. */
+/** Passes on text up to the first of the tags, which is read and returned; undefined at the end of the output. */
 export function* untilTag(
   input: Input,
   tags: readonly string[],
@@ -35,7 +35,7 @@ export function* untilTag(
   }
 }
 
-/** As `untilTag`, with the text returned; gives up at `limit` units, which no name needs. A `closer` is a tag of one unit. */
+/** As `untilTag`, but returns the text; stops at `limit` units, longer than any name. `closer`: a tag of one unit. */
 export function* readUntilTag(
   input: Input,
   tags: readonly string[],
@@ -52,7 +52,7 @@ export function* readUntilTag(
   return { text, tag: undefined };
 }
 
-/** Takes `text` if it comes next; otherwise takes nothing. */
+/** Reads `text` if it comes next; otherwise nothing. */
 export function* takeText(input: Input, text: string): Waiting<boolean> {
   let taken = "";
   while (taken.length < text.length) {
@@ -66,7 +66,7 @@ export function* takeText(input: Input, text: string): Waiting<boolean> {
   return true;
 }
 
-/** As `untilTag`, where only markup is expected: white space is passed over, text is handed on from its first solid unit. */
+/** As `untilTag` where only markup is expected: skips white space and passes text on from its first other unit. */
 export function* untilTagPassingSpace(
   input: Input,
   tags: readonly string[],

@@ -15,8 +15,8 @@ export function toolSchemas(tools: readonly ChatTool[]): ToolSchemas {
 }
 
 /**
- * How a value written without its type is meant. `text` where the schema allows strings alone or does not know the
- * parameter, as vLLM takes it; `either` where strings are one possibility.
+ * How to read a value written without its type: `text` where the schema allows only strings or lacks the parameter, as in
+ * vLLM; `either` where strings are one possibility.
  */
 export function valueKind(schemas: ToolSchemas, tool: string, parameter: string): "text" | "json" | "either" {
   const properties = schemas.get(tool);

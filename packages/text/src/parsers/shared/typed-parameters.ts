@@ -3,10 +3,10 @@ import type { Input, Waiting } from "./input.js";
 import { escapeText, escapeUnit } from "./json-text.js";
 import { nextPiece } from "./tags.js";
 
-/** A value that is held back to learn its type; a longer one is text. */
+/** Longest value that is buffered to determine its type; a longer one is text. */
 const maxHeldLength = 2 ** 20;
 
-/** Writes arguments key by key as one JSON object into the sink, for formats that do not write JSON. */
+/** Writes arguments to the sink as one JSON object, for formats that do not write JSON. */
 export class ArgumentsWriter {
   readonly #sink: EventSink;
   #isEmpty = true;
@@ -29,15 +29,15 @@ export class ArgumentsWriter {
   }
 }
 
-export interface TypedValueOptions {
+interface TypedValueOptions {
   readonly kind: "text" | "json" | "either";
   /** Tags that end the value; which one did is returned. */
   readonly endTags: readonly string[];
-  /** A line break behind the start tag and one before the end tag are markup. */
+  /** One line break after the start tag and one before the end tag belong to the markup. */
   readonly trimsLineBreaks: boolean;
 }
 
-/** Reads a value that is written without its type. Text is handed on as it comes; the rest once it is complete. */
+/** Reads a value that is written without its type. Text is streamed; other values are passed on when complete. */
 export function* readTypedValue(
   input: Input,
   writer: ArgumentsWriter,

@@ -42,7 +42,7 @@ export function byteClasses(rules: readonly Node[]): Omit<RuleAnalysis, "nullabl
   return { classes: { count: known.size, of, example: Uint8Array.from(example) }, numTableStates };
 }
 
-/** Bytes that an automaton never tells apart, as sets. */
+/** Sets of bytes that an automaton treats alike. */
 function columnSets(next: Int32Array): ByteSet[] {
   const hashes = new Int32Array(256);
   for (let row = 0; row < next.length; row += 256) {

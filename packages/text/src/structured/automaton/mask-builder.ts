@@ -9,9 +9,9 @@ import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 const maxSeparateStacks = 8;
 
 /**
- * Finds the tokens that may follow a state. The mask of a frame is put together from two parts: what the rest of the
- * rule says, which is the same wherever the rule is called and is kept per term, and, below the trie nodes where the
- * rule may be over, what the caller says.
+ * Finds the tokens that may follow a state. The mask of a frame has two parts: what the rest of the rule allows, which is
+ * the same wherever the rule is called and is cached per term; and, below the trie nodes at which the rule may end, what
+ * its caller allows.
  */
 export class MaskBuilder {
   readonly #store: TermStore;
@@ -30,7 +30,7 @@ export class MaskBuilder {
     this.#states = Array.from({ length: vocabulary.trie.maxDepth + 1 }, () => store.empty);
   }
 
-  /** Shared and kept: not to be written to. */
+  /** Shared and cached: read only. */
   maskOf(term: Term): Uint32Array {
     const known = this.#cache.get(term);
     if (known instanceof Uint32Array) return known;
@@ -41,7 +41,7 @@ export class MaskBuilder {
     }
   }
 
-  /** Makes a mask, so that a caller can pause on the way. Each part may take the work of one operation. */
+  /** Makes a mask in parts, between which a caller can pause; each part has the work limit of one operation. */
   *warm(term: Term): Generator<void, void> {
     if (this.#cache.get(term) instanceof Uint32Array) return;
     const states = Array.from(this.#states, () => this.#store.empty);
@@ -104,5 +104,5 @@ export class MaskBuilder {
   }
 }
 
-/** Something that is made in parts. */
+/** A value that is computed in parts. */
 type Making<Result> = Generator<void, Result>;

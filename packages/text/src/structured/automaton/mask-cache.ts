@@ -1,15 +1,15 @@
 import type { TokenTrie } from "./token-trie.js";
 
-/** What a state's own part says of the vocabulary, whatever may follow it. */
+/** What a state's own rule allows of the vocabulary, independent of its callers. */
 export interface LocalMask {
   /** Tokens that stay within the state's own part, or end where it may. */
   readonly tokens: Uint32Array;
-  /** Nodes of `trie` at which the part may be over: what follows decides on the tokens below them. */
+  /** Nodes of `trie` at which the part may end: what follows decides about the tokens below them. */
   readonly exits: Int32Array;
   readonly trie: TokenTrie;
 }
 
-/** Keeps the most recently used values within a number of bytes. Keys belong to one grammar; the bound is for all together. */
+/** Least-recently-used cache with a bound in bytes for all grammars together; each key belongs to one grammar. */
 export class MaskCache {
   readonly #maxBytes: number;
   readonly #entries = new Map<object, { readonly value: Uint32Array | LocalMask; readonly bytes: number }>();

@@ -6,10 +6,10 @@ import type { Term } from "./term.js";
 import { TermStore } from "./term-store.js";
 import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
-/** Terms after which new sequences begin on a new store, so that the old one can go with the sequences it has. */
+/** Terms after which new sequences start on a new store; the old one is freed with its last sequence. */
 const enoughTerms = 200_000;
 
-/** The part of the automaton that is known so far, made state by state as sequences come to them. */
+/** The automaton as far as it is known: states are made when a sequence first reaches them. */
 interface Automaton {
   readonly store: TermStore;
   readonly masks: MaskBuilder;
@@ -32,17 +32,17 @@ export class TermGrammar implements Grammar {
     this.#automaton = this.#begin();
   }
 
-  /** States known, a measure of the memory that the grammar takes. */
+  /** Known states: a measure of the memory that the grammar occupies. */
   get numTerms(): number {
     return this.#automaton.store.numTerms;
   }
 
-  /** States of the automata that it is made of, of a KiB each. */
+  /** States of its table automata, one KiB each. */
   get numTableStates(): number {
     return this.#rules.analysis?.numTableStates ?? 0;
   }
 
-  /** Makes what the first token needs in parts, between which a caller can pause. */
+  /** Prepares the first mask in parts, between which a caller can pause. */
   *warm(): Generator<void, void> {
     const { store, masks, root } = this.#automaton;
     yield* store.building(this.#rules.root);

@@ -3,7 +3,7 @@ import type { OperandStarts, Term } from "./term.js";
 /** With fewer operands than this all of them are tried. */
 const enoughOperands = 8;
 
-/** Operands of an `or` that may go on with a byte of a class; with many, most of them cannot. */
+/** Operands of an `or` that may continue with a byte of a class; of many, most cannot. */
 export function operandsAt(term: Term, byteClass: number): readonly Term[] {
   if (term.items.length < enoughOperands) return term.items;
   const { byClass, others } = (term.starts ??= operandStarts(term.items));

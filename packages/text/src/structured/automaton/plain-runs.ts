@@ -2,10 +2,10 @@ import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
 import { numPlainStates, plainMoves } from "./plain-text.js";
 
-/** Says after which states any plain text of some length may follow, so that plain tokens need no look one by one. */
+/** Finds after which states any plain text of a given length may follow, so that plain tokens are not checked one by one. */
 export class PlainRuns {
   readonly #store: TermStore;
-  /** For each state of a plain character: the byte classes that go on, and where to. */
+  /** For each state within a plain character: the byte classes that continue it, and the next state. */
   readonly #moves: readonly (readonly { readonly byteClass: number; readonly next: number }[])[];
 
   constructor(store: TermStore) {

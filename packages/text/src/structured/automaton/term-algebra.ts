@@ -1,11 +1,11 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { Term } from "./term.js";
 
-/** Terms of one store at most; a new store is begun long before where sequences can be told to start on it. */
+/** Most terms of one store; a new store replaces it for new sequences long before. */
 const maxTerms = 2_000_000;
 const maxOperands = 20_000;
 
-/** Makes terms, each once, in a normal form. */
+/** Makes terms in normal form; equal terms are one object. */
 export class TermAlgebra {
   readonly empty = new Term(0, "empty", false);
   readonly epsilon = new Term(1, "epsilon", true);
@@ -30,7 +30,7 @@ export class TermAlgebra {
     return this.#pair("concat", left, right);
   }
 
-  /** The rest of a rule's body, and what follows the rule. */
+  /** The rest of a rule's body, then what follows the rule. */
   frame(body: Term, after: Term): Term {
     if (body === this.empty || after === this.empty) return this.empty;
     if (body === this.epsilon) return after;
@@ -106,7 +106,7 @@ export class TermAlgebra {
     return this.#internText("bytes", classes.join(""), () => ({ nullable: false, classes }));
   }
 
-  /** Byte sets become one; sequences that end alike share their end. */
+  /** Merges byte sets into one; sequences with a common end share it. */
   #factor(items: ReadonlySet<Term>): Set<Term> {
     const byEnd = new Map<Term, Term[]>();
     const frames = new Map<Term, Term[]>();

@@ -4,7 +4,7 @@ import { operandsAt } from "./operand-starts.js";
 import { TermAlgebra, tooComplex } from "./term-algebra.js";
 import type { Term } from "./term.js";
 
-/** Derivatives that one operation may take: a few hundred milliseconds of work in the worst case. */
+/** Most derivatives in one operation: a few hundred milliseconds in the worst case. */
 const maxWork = 400_000;
 /** States that the search for a match of an intersection may visit. */
 const maxVisited = 20_000;
@@ -28,7 +28,7 @@ export class TermStore extends TermAlgebra {
     this.classes = analysis.classes;
   }
 
-  /** Allows the next operation its share of work. */
+  /** Resets the work limit for the next operation. */
   startWork(): void {
     this.#work = 0;
   }
@@ -51,7 +51,7 @@ export class TermStore extends TermAlgebra {
     return result;
   }
 
-  /** A node as a term. Nodes that appear in several places are made once. */
+  /** A node as a term; a node that appears in several places is converted once. */
   build(node: Node): Term {
     let term = this.#built.get(node);
     if (term === undefined) {
@@ -64,7 +64,7 @@ export class TermStore extends TermAlgebra {
   /** Makes the body of a rule part by part, so that a caller can pause between them. */
   *building(rule: number): Generator<void, void> {
     const node = this.#rules[rule]!;
-    // A rule that is another one alone; no rule begins with itself, so that this comes to an end.
+    // A rule that is just another rule; as no rule begins with itself, this recursion ends.
     if (node.op === "rule") yield* this.building(node.rule);
     yield* this.#building(node);
     this.#body(rule);
@@ -109,7 +109,7 @@ export class TermStore extends TermAlgebra {
     }
   }
 
-  /** What is left of a text; its terms are made one by one, as far as it is followed. */
+  /** The rest of a text from `at`; its terms are made one by one as it is matched. */
   #text(number: number, at: number): Term {
     const bytes = this.#texts[number]!;
     if (at === bytes.length) return this.epsilon;
@@ -215,7 +215,7 @@ export class TermStore extends TermAlgebra {
     return term.alive ? term : this.empty;
   }
 
-  /** Depth-first search for a nullable state; what lies on the way to one is alive too. */
+  /** Depth-first search for a nullable state; all terms on the path to it are alive too. */
   #findMatch(start: Term): boolean {
     const visited = new Set<Term>([start]);
     const path: { readonly term: Term; next: number }[] = [{ term: start, next: 0 }];

@@ -1,10 +1,10 @@
 /**
  * Terms are what is left of a grammar to be matched; the derivative of a term by a byte is what is left after it
  * (Brzozowski 1964; Owens, Reppy and Turon 2009). A `frame` is a sequence whose first part is the rest of a rule's body
- * and whose second part is what the caller wants after it: nested frames are the stack of a pushdown automaton, and an
+ * and whose second part is what its caller expects after it: nested frames are the stack of a pushdown automaton, and an
  * `or` of them is the set of stacks that are still possible.
  */
-export type TermKind =
+type TermKind =
   | "empty" // matches nothing
   | "epsilon" // matches the empty text
   | "bytes"
@@ -41,7 +41,7 @@ export class Term {
   readonly max: number;
   /** text: the place of the next byte. */
   readonly at: number;
-  /** Derivatives by byte class, as far as they were asked for. */
+  /** Derivatives by byte class, as far as they were computed. */
   next: (Term | undefined)[] | undefined;
   /** and, not: derivatives before it is known whether anything can match them. */
   raw: (Term | undefined)[] | undefined;

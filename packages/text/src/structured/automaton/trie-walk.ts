@@ -2,7 +2,7 @@ import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
 import type { TokenTrie } from "./token-trie.js";
 
-/** Nodes that are looked at in one part of a walk. */
+/** Nodes visited in one part of a walk. */
 const nodesPerPart = 256;
 
 /**
@@ -38,7 +38,7 @@ export class TrieWalk {
     if (exits !== undefined && term.nullable) exits.push(top);
   }
 
-  /** Goes on; returns whether the walk is over. */
+  /** Continues the walk; returns whether it is finished. */
   advance(): boolean {
     const { bytes, depths, ends, tokenStarts, tokens } = this.#trie;
     const { of: classOf } = this.#store.classes;

@@ -2,17 +2,17 @@ import { plainLength } from "./plain-text.js";
 import { buildTokenTrie, sortTokens, type TokenText, type TokenTrie } from "./token-trie.js";
 
 /**
- * Lengths of plain text, descending, up to which tokens are taken together where all of them may follow: the longest for
- * most states, shorter ones near the end of a bounded string. The others are looked at one by one.
+ * Lengths of plain text, descending. Tokens up to such a length are allowed together where any plain text of that length
+ * may follow: the longest for most states, shorter ones near the end of a bounded string. Other tokens are checked one by one.
  */
-export const plainLengths = [24, 12, 8] as const;
+const plainLengths = [24, 12, 8] as const;
 /**
- * Stands before the text of a special token, so that no ordinary text is one: no UTF-8 has this byte. A grammar that
- * wants a special token says so by a literal that begins with the mark.
+ * Precedes the text of a special token, so that ordinary text never matches one: this byte does not occur in UTF-8. A grammar
+ * asks for a special token by a literal that begins with the mark.
  */
 export const specialMark = 0xff;
 
-/** A tokenizer's vocabulary as grammars need it. It is made once, in shared memory, and threads share it. */
+/** A tokenizer's vocabulary as grammars need it, built once in memory that threads share. */
 export interface GrammarVocabulary {
   /** Ids that a model can give; those without a token are never allowed. */
   readonly size: number;
@@ -24,7 +24,7 @@ export interface GrammarVocabulary {
   readonly tiers: readonly VocabularyTier[];
 }
 
-export interface VocabularyTier {
+interface VocabularyTier {
   readonly plainLength: number;
   /** The tokens of 1 to `plainLength` plain characters. */
   readonly plainMask: Uint32Array;
@@ -61,7 +61,7 @@ export function buildVocabulary(bytes: Uint8Array, starts: Int32Array): GrammarV
   return { size, bytes, starts, trie: buildTokenTrie(sorted), tiers };
 }
 
-/** What a vocabulary is made of: the part of a tokenizer that grammars see. */
+/** The part of a tokenizer that grammars need. */
 export interface TokenSource {
   readonly vocabSize: number;
   readonly specialTokenIds: ReadonlySet<number>;
@@ -69,7 +69,7 @@ export interface TokenSource {
   tokenBytes(id: number): Uint8Array;
 }
 
-/** Collects the bytes of all tokens, in slices so that the event loop stays free when `pause` gives it a turn. */
+/** Collects the bytes of all tokens, in slices, calling `pause` between them so that the event loop stays free. */
 export async function collectTokenBytes(
   tokenizer: TokenSource,
   size: number,

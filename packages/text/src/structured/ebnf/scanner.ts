@@ -74,7 +74,7 @@ export class Scanner {
     if (hex !== undefined) {
       const value = Number.parseInt(hex[1] ?? hex[2] ?? hex[3] ?? hex[4]!, 16);
       if (value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff))
-        throw this.fail("has an escape that is no character");
+        throw this.fail("has an escape that is not a character");
       return value;
     }
     if (/[A-Za-z0-9]/.test(letter) || letter === "")

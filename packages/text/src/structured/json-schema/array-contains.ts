@@ -6,12 +6,12 @@ import { countKeyword } from "./keywords.js";
 import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
-/** `contains` that one array may be under, and states that counting may take: places times counts. */
+/** Most `contains` of one array, and most states for counting (positions times counts). */
 const maxContains = 3;
 const maxStates = 4096;
 
-/** How many items have to be good under a schema. */
-export interface ContainsCount {
+/** How many items must satisfy a schema. */
+interface ContainsCount {
   readonly schema: JsonValue;
   readonly path: string;
   readonly least: number;
@@ -35,8 +35,8 @@ export function containsCounts(conjunction: Conjunction): ContainsCount[] {
 }
 
 /**
- * Items of which some are good under the schemas of `contains`. Each item is taken either as one that is counted, and is
- * good under the schema, or as one that is not: which it then may be as well, unless there is an upper bound to count for.
+ * Items some of which satisfy the schemas of `contains`. Each item is taken either as one that is counted, and is
+ * satisfies the schema, or as one that is not counted: an uncounted item may satisfy it too, unless there is an upper bound.
  */
 export function countedItems(
   counts: readonly ContainsCount[],

@@ -9,14 +9,14 @@ import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
 const maxPrefix = 1024;
-/** Values that a list without repetitions may be drawn from: there is a rule for each set of those left. */
+/** Most values for items of a list with `uniqueItems`: there is a rule for each subset of unused values. */
 const maxUniqueValues = 10;
 
-/** What may stand at each place of an array, and how many places it may have. */
+/** What each position of an array allows, and how many positions it has. */
 export interface ArrayShape {
   readonly least: number;
   readonly most: number;
-  /** Places with schemas of their own. */
+  /** Positions with schemas of their own. */
   readonly numPrefix: number;
   readonly schemasAt: (index: number) => Conjunction | undefined;
 }
@@ -101,7 +101,7 @@ function itemSchemas(located: Located): ItemSchemas {
   };
 }
 
-/** What `unevaluatedItems` says of the places that no schema it can see speaks of. */
+/** The schema that `unevaluatedItems` gives positions which no schema visible to it covers. */
 function unevaluated(holder: Located, conjunction: Conjunction): ItemSchemas[] {
   const { schema, path } = holder;
   const rest = schema["unevaluatedItems"];

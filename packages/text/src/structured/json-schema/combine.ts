@@ -7,18 +7,18 @@ import { References } from "./references.js";
 import { restrictionOf } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
-/** Combinations of branches that one value may have, and steps on the way to them. */
+/** Most combinations of branches of one value, and most steps to find them. */
 const maxBranches = 1024;
 const maxSteps = 8 * maxBranches;
 const maxConjuncts = 256;
 
 /**
- * A value's schemas: it has to be good under each of them. `undefined` where nothing is good. Conjunctions rather than
- * merged schemas, so that a schema that refers to itself gives finitely many of them.
+ * The schemas of a value, all of which it must satisfy; `undefined` where no value can. Conjunctions instead of merged
+ * schemas, so that a recursive schema gives finitely many of them.
  */
 export type Conjunction = readonly Located[];
 
-/** Keywords that apply other schemas to the same value without a choice; resolved before anything else is looked at. */
+/** Keywords that apply other schemas to the same value without a choice; resolved first. */
 const inPlace = [
   "$ref",
   "$dynamicRef",
@@ -38,7 +38,7 @@ const choices = ["anyOf", "oneOf"] as const;
 export class Combinations {
   readonly references: References;
   readonly #negation: Negation;
-  /** The same object every time, as rules are shared by the identity of schemas. */
+  /** Always the same object, as rules are shared by the identity of schemas. */
   readonly #without = new Map<string, Map<JsonObject, JsonObject>>();
   readonly #made = new Map<JsonObject, JsonValue[]>();
 
@@ -61,12 +61,12 @@ export class Combinations {
     return result;
   }
 
-  /** The opposite of a schema: the same object every time. */
+  /** The negation of a schema: always the same object. */
   not(schema: JsonValue): JsonValue {
     return this.#negation.not(schema);
   }
 
-  /** Each result is a conjunction without any of the combining keywords; a value is good under at least one of them. */
+  /** Each result is a conjunction without any of the combining keywords; a value satisfies at least one of them. */
   branches(conjunction: Conjunction): Conjunction[] {
     const done: Conjunction[] = [];
     const pending: Conjunction[] = [conjunction];
@@ -92,13 +92,13 @@ export class Combinations {
       numSteps += 1;
       if (done.length + pending.length + branches.length > maxBranches || numSteps > maxSteps)
         throw schemaError(pathOf(open.path, keyword), `makes more than ${maxBranches} combinations`);
-      // Taken from the end: the first option is to be looked at first.
+      // Popped from the end, so that the first option is tried first.
       pending.push(...branches.toReversed());
     }
     return done;
   }
 
-  /** The conjunction with everything but choices resolved; undefined when nothing is good. */
+  /** The conjunction with everything but choices resolved; undefined when no value satisfies it. */
   flatten(conjunction: Conjunction): Conjunction | undefined {
     const result = new Map<JsonObject, Located>();
     const pending = [...conjunction].toReversed();
@@ -119,7 +119,7 @@ export class Combinations {
       );
       const opposite = schema["not"];
       const path = pathOf(located.path, "not");
-      // Nothing within a negation counts as evaluated, so what it makes has no parents.
+      // Nothing within a negation counts as evaluated, so the schemas it produces have no parents.
       const negated =
         opposite === undefined ? [] : this.conjunction([[this.#negation.opposite(opposite, path), path]]);
       if (applied === undefined || negated === undefined) return undefined;
@@ -216,7 +216,7 @@ export function kindsIn(conjunction: Conjunction): number {
   return conjunction.reduce((bits, located) => bits & kindsOf(located), anyKind);
 }
 
-/** Kinds by what `type` says alone: values of kinds that no keyword speaks of are good under it. */
+/** Kinds by `type` alone: a value whose kind no keyword mentions satisfies the schema. */
 export function allKindsIn(conjunction: Conjunction): number {
   return kindsIn(
     conjunction.filter(({ schema }) => schema["type"] !== undefined || restrictionOf(schema) !== undefined),

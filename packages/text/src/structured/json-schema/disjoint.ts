@@ -3,9 +3,9 @@ import { allowedValues, canonical } from "./enumerated.js";
 import { kinds, schemaMap } from "./keywords.js";
 import { allKindsIn, type Combinations, type Conjunction, hasChoice, kindsIn } from "./combine.js";
 
-/** Whether it is certain that no value is good under both. Conservative: false means not known. */
+/** Whether no value can satisfy both. Conservative: false means unknown. */
 export function areDisjoint(first: Conjunction, second: Conjunction, compiler: Combinations): boolean {
-  // What is generated under one is of the kinds that its keywords speak of; what is good under the other may be of any.
+  // A generated value has a kind that the keywords of its own schema imply; the other schema accepts any kind it does not restrict.
   const common = (kindsIn(first) & allKindsIn(second)) | (allKindsIn(first) & kindsIn(second));
   if (common === 0) return true;
   if (first.some(hasChoice) || second.some(hasChoice)) return false;

@@ -84,7 +84,7 @@ function satisfies(value: JsonValue, located: Located, isText: (text: string) =>
   return true;
 }
 
-/** Tells which strings are good under the keywords for strings. A format that is not known says nothing of listed values. */
+/** Tests strings against the keywords for strings. An unknown format does not restrict listed values. */
 function textCheck(located: Located): (text: string) => boolean {
   const { schema } = located;
   const { format, ...others } = schema;

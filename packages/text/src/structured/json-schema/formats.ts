@@ -3,7 +3,7 @@ const leapYear = "(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13
 const date = `(?:\\d{4}-(?:(?:0[13578]|1[02])-${day}|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))|${leapYear}-02-29)`;
 const clock = "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?";
 const zone = "(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)";
-// No hyphens as third and fourth character: those are names in another alphabet, of which few are good (RFC 5891).
+// No hyphens as third and fourth character: such labels are Punycode, and few of them are valid (RFC 5891).
 const letterOrDigit = "[A-Za-z0-9]";
 const inner = "[A-Za-z0-9-]";
 const thirdAndFourth = `(?:${letterOrDigit}${inner}|-${letterOrDigit})`;
@@ -39,7 +39,7 @@ function ipv6(): string {
   return `(?:${forms.join("|")})`;
 }
 
-/** What each format's text is, as a regular expression for the whole of it (RFC 3339, 5321, 1123, 4291, 3986, 9562, 6901). */
+/** Each format as a regular expression for the whole text (RFC 3339, 5321, 1123, 4291, 3986, 9562, 6901). */
 export const formatPatterns: ReadonlyMap<string, string> = new Map([
   ["date", date],
   ["time", clock + zone],
@@ -60,7 +60,7 @@ export const formatPatterns: ReadonlyMap<string, string> = new Map([
   ["byte", "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"],
 ]);
 
-/** Formats that say what a string is for rather than how it is written. */
+/** Formats that describe the purpose of a string and do not restrict it. */
 export const freeFormats: ReadonlySet<string> = new Set(
   "binary password path file-path directory-path json-string textarea text".split(" "),
 );
@@ -69,7 +69,7 @@ export const freeFormats: ReadonlySet<string> = new Set(
 export const numberFormats: ReadonlyMap<string, { readonly minimum?: number; readonly maximum?: number }> =
   new Map([
     ["int32", { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }],
-    // The largest of the doubles below 2 ** 63, so that what is written stays in range however it is read.
+    // The largest of the doubles below 2 ** 63, so that generated numbers stay in range in any parser.
     ["int64", { minimum: -(2 ** 63), maximum: 2 ** 63 - 1024 }],
     ["float", {}],
     ["double", {}],

@@ -10,7 +10,7 @@ const unescaped: CodeSet = complement(escapedCodes);
 
 /** How the characters of a string are written. */
 export interface StringWriting {
-  /** A character in any of its ways, and in the one that conditions know. */
+  /** A character in any of its spellings, and in the one spelling that conditions on content use. */
   readonly anyCharacter: Node;
   readonly character: Node;
   readonly anything: Node;
@@ -18,7 +18,7 @@ export interface StringWriting {
   readonly write: (value: string) => string;
 }
 
-/** Each character in the one way that `write` has for it. */
+/** Each character in the one spelling that `write` gives it. */
 function jsonEncoding(alsoEscaped: CodeSet, write: (value: string) => string): TextEncoding {
   const encoded = new Map<CodeSet, Node>();
   const toEscape = [...escapedCodes, ...alsoEscaped];
@@ -44,8 +44,8 @@ function jsonEncoding(alsoEscaped: CodeSet, write: (value: string) => string): T
 const writeJson = (value: string): string => JSON.stringify(value).slice(1, -1);
 const writeWithoutMarkup = (value: string): string => writeJson(value).replaceAll("<", "\\u003c");
 
-/** Characters of a string with a constraint on its content: one way to write each, so that text and content agree. */
-export const jsonStringEncoding: TextEncoding = jsonEncoding([], writeJson);
+/** Characters of a string with a constraint on its content: one spelling each, so that conditions can be checked on the written text. */
+const jsonStringEncoding: TextEncoding = jsonEncoding([], writeJson);
 const markupFreeEncoding = jsonEncoding([0x3c, 0x3c], writeWithoutMarkup);
 
 const hex = choice(byteRange(0x30, 0x39), byteRange(0x41, 0x46), byteRange(0x61, 0x66));
@@ -57,7 +57,7 @@ const notD = choice(
   byteRange(0x65, 0x66),
 );
 const letterD = choice(text("d"), text("D"));
-/** A character in any of the ways that JSON has, lone surrogates apart. */
+/** A character in any spelling that JSON allows, without lone surrogates. */
 export const anyCharacter: Node = choice(
   utf8Node(unescaped),
   sequence(text("\\"), choice(...Array.from('"\\/bfnrt', text))),
@@ -103,10 +103,10 @@ export function stringWriting({ escapes = "any" }: JsonLayout): StringWriting {
   return escapes === "any" ? jsonWriting : escapes === "needed" ? canonicalWriting : markupFreeWriting;
 }
 
-/** Indentation at most, in spaces or tabs. */
+/** Most spaces or tabs of indentation. */
 const maxIndent = 64;
 
-/** Where whitespace may stand, and which. */
+/** Allowed whitespace by place. */
 export interface JsonSpaces {
   /** After `[`, `{` and before `]`, `}`. */
   readonly inside: Node;

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "../grammar.js";
 import { restrictionOf } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
-/** A schema and where it stands. Objects keep their identity, by which rules are shared. */
+/** A schema and its path. Schema objects keep their identity, by which rules are shared. */
 export interface Located {
   readonly schema: JsonObject;
   readonly path: string;
@@ -25,7 +25,7 @@ export const kinds = {
 } as const;
 export const anyKind = 127;
 
-/** Checks keywords that are read where it would be too late to say what is wrong with them. */
+/** Checks keywords whose errors could not be reported where they are used. */
 export function checkKeywords({ schema, path }: Located): void {
   for (const keyword of ["if", "then", "else"]) {
     const value = schema[keyword];
@@ -78,7 +78,7 @@ export function schemaMap({ schema, path }: Located, keyword: string): [string, 
   return Object.entries(value).map(([name, item]) => [name, item, pathOf(at, name)]);
 }
 
-/** Bits of the kinds that `type` allows; without `type`, those that the other keywords speak of. */
+/** Bits of the kinds that `type` allows; without `type`, those that the other keywords imply. */
 export function kindsOf(located: Located): number {
   const { schema, path } = located;
   const { type } = schema;
@@ -103,7 +103,7 @@ const memberWords =
   "properties required additionalProperties patternProperties propertyNames minProperties maxProperties unevaluatedProperties";
 const itemWords = "items prefixItems minItems maxItems uniqueItems contains unevaluatedItems";
 
-/** Keywords that speak of objects or arrays. */
+/** Keywords that apply to objects or arrays. */
 export const containerWords: readonly string[] = `${memberWords} ${itemWords}`.split(" ");
 
 const wordsOfKind: readonly (readonly [number, readonly string[]])[] = [

@@ -14,7 +14,7 @@ import type { RuleBuilder } from "../rule-builder.js";
 import { digits, exactDigits, type NumberBounds } from "./number-node.js";
 import { schemaError } from "./schema-error.js";
 
-/** States of the automaton that divides; more would make masks slow. */
+/** Most states of the dividing automaton; more would make masks slow. */
 const maxStates = 4098;
 /** Multiples between bounds that are listed where dividing doubles is not exact. */
 const maxListed = 2048;
@@ -26,7 +26,7 @@ export interface Divisor {
 
 /**
  * Numbers that a divisor divides, or with `isNegated` does not, without exponent. A validator divides doubles, where 0.07
- * is no multiple of 0.01: what is written has to be a multiple both so and in decimals. Sums of powers of two divide
+ * is not a multiple of 0.01: generated numbers are multiples both in binary and in decimal arithmetic. Sums of powers of two divide
  * exactly; for other fractions the multiples between the bounds are listed and tried.
  */
 export function multipleNode(
@@ -60,7 +60,7 @@ export function multipleNode(
   );
 }
 
-/** Decimal numbers of which `divisor` divides the digits with the point moved by `places`. */
+/** Decimal numbers that are multiples of `divisor` once the decimal point is moved right by `places`. */
 function dividing(divisor: number, places: number, rules: RuleBuilder): Node {
   const numStates = 1 + (places === 0 ? 1 : places + 2) * divisor;
   const key = `multiples of ${divisor} with ${places} places`;
@@ -122,7 +122,7 @@ function pointed(value: bigint, places: number): string {
   return `${value < 0n ? "-" : ""}${whole}${rest === "" ? "" : `.${rest}`}`;
 }
 
-/** Decimals that are no integers, with digits that doubles keep apart from one. */
+/** Decimals that are not integers, with few enough digits that parsing does not round them to one. */
 export const fractional: Node = sequence(
   optional(text("-")),
   digits(1, 8),

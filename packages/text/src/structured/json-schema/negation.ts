@@ -16,18 +16,17 @@ import {
 import { restricted } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
-/** Numbers that a value may have to differ from: each splits the line once more. */
+/** Most numbers that a value must differ from: each adds one more range. */
 const maxNumbers = 256;
 const maxOneOf = 8;
 
-/** Keywords whose opposite would need to look at members or items that no automaton of bounded size can tell. */
+/** Keywords whose negation no automaton of bounded size can check. */
 const withoutOpposite: readonly string[] =
   "additionalProperties patternProperties propertyNames unevaluatedProperties unevaluatedItems".split(" ");
 
 /**
- * Schemas' opposites. What a schema does not allow is what at least one of its keywords does not: a list of
- * alternatives, in which nested schemas are negated in turn when they are looked at, so that a schema that refers to
- * itself gives finitely many of them.
+ * Negated schemas. A value violates a schema when it violates at least one keyword: a list of alternatives. Nested schemas
+ * are negated only when they are reached, so a recursive schema gives finitely many alternatives.
  */
 export class Negation {
   readonly #opposites = new Map<JsonObject, JsonValue>();
@@ -38,7 +37,7 @@ export class Negation {
     this.#references = references;
   }
 
-  /** The opposite by one step. Throws `invalid_request` naming a keyword that has none. */
+  /** The negation, one level deep. Throws `invalid_request` naming a keyword that cannot be negated. */
   opposite(schema: JsonValue, path: string): JsonValue {
     if (typeof schema === "boolean") return !schema;
     if (!isObject(schema)) throw schemaError(path, "must be an object, true or false");
@@ -51,7 +50,7 @@ export class Negation {
     return known;
   }
 
-  /** The opposite to be found when it is needed. */
+  /** The negation as a `not` schema, to be expanded when it is reached. */
   not(schema: JsonValue): JsonValue {
     if (typeof schema === "boolean") return !schema;
     if (!isObject(schema)) return { not: schema };
@@ -239,7 +238,7 @@ export class Negation {
   }
 }
 
-/** What each member asks for when it is there: `dependentRequired`, `dependentSchemas`, and drafts' `dependencies`. */
+/** What the presence of each member requires: `dependentRequired`, `dependentSchemas`, and drafts' `dependencies`. */
 export function dependencies(located: Located): [string, JsonValue][] {
   const { schema, path } = located;
   const result: [string, JsonValue][] = [];
@@ -270,7 +269,7 @@ function withMember(name: string, value: JsonValue): JsonObject {
   return restricted({ kinds: kinds.object }, { required: [name], properties: membersOf([[name, value]]) });
 }
 
-/** Without inherited names, so that a member may be called anything. */
+/** An object without inherited names, so that members may have any name. */
 function membersOf(entries: readonly (readonly [string, JsonValue])[]): JsonObject {
   return Object.fromEntries(entries);
 }

@@ -11,7 +11,7 @@ import { pathOf, schemaError } from "./schema-error.js";
 import { patternNode, stringContent } from "./string-node.js";
 
 const maxProperties = 1024;
-/** Patterns of `patternProperties` on one object: keys are told apart by each set of them. */
+/** Patterns of `patternProperties` on one object: each subset of them needs a kind of member of its own. */
 const maxPatterns = 3;
 
 interface Property {
@@ -33,7 +33,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
     new Set(part.flatMap((located) => schemaMap(located, "properties").map(([name]) => name)));
   const required = new Map<string, Located>();
   for (const located of conjunction) for (const name of requiredNames(located)) required.set(name, located);
-  // A property that may not be there declares nothing.
+  // A property with the schema `false` is not a declaration.
   const isDeclared =
     own.some((located) => schemaMap(located, "properties").some(([, schema]) => schema !== false)) ||
     conjunction.some(({ schema }) => schema["unevaluatedProperties"] === false);
@@ -44,7 +44,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
         schema["additionalProperties"] === undefined && (schema["unevaluatedProperties"] ?? false) === false,
     );
   const patterns = patternsOf(conjunction, compiler);
-  // What conditions speak of is a member of a closed object only where a schema of its own allows it.
+  // A property named only by a condition is a member of a closed object only if another schema allows it.
   const declared = [...namesIn(own)];
   for (const name of namesIn(conjunction)) {
     if (declared.includes(name)) continue;
@@ -65,7 +65,7 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
     const origin = required.get(name);
     if (good === undefined) {
       if (origin === undefined) continue;
-      // One of several ways that turns out to be none, or a schema at odds with itself.
+      // One of several branches that cannot be satisfied, or a schema that contradicts itself.
       if (conjunction.length > 1) return nothing;
       throw schemaError(
         pathOf(origin.path, "required"),
@@ -82,8 +82,8 @@ export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): 
 }
 
 /**
- * What all schemas say of a member. `say` tells what one says of it, undefined for nothing: `unevaluatedProperties` speaks
- * of members of which none that it can see has anything to say.
+ * What all schemas say of a member. `say` tells what one says of it, undefined for nothing: `unevaluatedProperties` applies
+ * to members that no schema visible to it mentions.
  */
 function schemasOf(
   conjunction: Conjunction,
@@ -112,7 +112,7 @@ function requiredNames({ schema, path }: Located): readonly string[] {
   return required;
 }
 
-/** What one schema says of a member: its property's schema, those of patterns, or that of additional ones. */
+/** The schemas that one schema gives a member: from `properties`, `patternProperties` or `additionalProperties`. */
 function schemasOfMember(
   located: Located,
   name: string,
@@ -152,7 +152,7 @@ function patternsOf(conjunction: Conjunction, { writing }: SchemaCompiler): read
   return [...found.values()];
 }
 
-/** What `propertyNames` asks of every key. */
+/** The condition of `propertyNames` on every key. */
 function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler): Node[] {
   const { propertyNames } = schema;
   if (propertyNames === undefined || propertyNames === true) return [];
@@ -169,7 +169,7 @@ function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler)
   return [all(compiler.writing.anything, choice(...options))];
 }
 
-/** One kind of other member for each set of patterns that a key may match. */
+/** One kind of additional member for each subset of the patterns that a key may match. */
 function otherMembers(
   conjunction: Conjunction,
   names: readonly string[],
@@ -216,7 +216,7 @@ function countBounds(
   let most = Number.POSITIVE_INFINITY;
   for (const located of conjunction) {
     const atLeast = countKeyword(located, "minProperties") ?? 0;
-    // Other members may repeat a key, which a reader counts once, so no more than one of them counts here.
+    // Other members may repeat a key, which a parser counts once, so at most one of them counts here.
     if (others.length > 0 && atLeast > properties.filter(({ isRequired }) => isRequired).length + 1)
       throw schemaError(
         pathOf(located.path, "minProperties"),

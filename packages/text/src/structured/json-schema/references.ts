@@ -6,7 +6,7 @@ import { pathOf, schemaError } from "./schema-error.js";
 const schemaMaps: ReadonlySet<string> = new Set(
   "properties patternProperties $defs definitions dependentSchemas dependencies".split(" "),
 );
-/** Keywords that hold a schema or a list of them; what stands in others is no schema until it is referred to. */
+/** Keywords that hold a schema or a list of them; the value of any other keyword is a schema only where a reference points to it. */
 const schemaHolders: ReadonlySet<string> = new Set([
   ..."additionalItems additionalProperties allOf anyOf contains contentSchema else if items not oneOf".split(
     " ",

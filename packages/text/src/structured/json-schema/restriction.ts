@@ -4,7 +4,7 @@ import type { JsonObject } from "../grammar.js";
  * What a schema made by negation asks for that no keyword says. Such schemas are conditions: the properties that they
  * name are not declared by them, and nothing counts as evaluated by them.
  */
-export interface Restriction {
+interface Restriction {
   /** Bits of the kinds that are left. */
   readonly kinds: number;
   /** Strings other than these. */
@@ -17,7 +17,7 @@ export interface Restriction {
 
 const restrictions = new WeakMap<JsonObject, Restriction>();
 
-/** A schema of its own for a restriction, with keywords beside it. */
+/** A schema that stands for a restriction together with keywords. */
 export function restricted(restriction: Restriction, keywords: JsonObject = {}): JsonObject {
   const schema = { ...keywords };
   restrictions.set(schema, restriction);

@@ -24,7 +24,7 @@ import { stringContent, stringNode } from "./string-node.js";
 
 const maxNesting = 256;
 
-export interface TextOptions {
+interface TextOptions {
   readonly at?: string | undefined;
   readonly without?: readonly string[] | undefined;
   readonly isNotJson?: boolean | undefined;
@@ -38,15 +38,14 @@ const notJson = lowerRegex(
 );
 
 /**
- * JSON schema (2020-12, and what drafts 4 to 7 spell differently) as rules. Objects whose `additionalProperties` is not
- * given have no others than those declared, and properties come in the order in which they are declared: fewer texts
- * than the schema allows, but each of them valid. Throws `invalid_request` naming the keyword at fault.
+ * JSON schema (2020-12, and the different spellings of drafts 4 to 7) as rules. Objects without `additionalProperties` get
+ * only declared properties, in declaration order: fewer texts than the schema allows, but all of them valid. Throws `invalid_request` naming the keyword at fault.
  */
 export class SchemaCompiler {
   readonly rules: RuleBuilder;
   readonly spaces: JsonSpaces;
   readonly combinations: Combinations;
-  /** Tells its rules from those of other schemas of the same grammar. */
+  /** Prefix of rule keys that keeps its rules apart from those of other schemas in the grammar. */
   readonly prefix: string;
   readonly writing: StringWriting;
   readonly layout: JsonLayout;

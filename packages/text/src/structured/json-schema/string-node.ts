@@ -11,7 +11,7 @@ import type { SchemaCompiler } from "./schema-compiler.js";
 import { pathOf, schemaError } from "./schema-error.js";
 import { OctavoError } from "@octavo/protocol/errors";
 
-/** Counted states are made one by one as they are reached; beyond this a bound is no use to anyone. */
+/** Counted states are made one by one as they are reached; longer bounds are refused. */
 const maxStringLength = 1_000_000;
 
 /** A string, quotes included, under all of the schemas. */

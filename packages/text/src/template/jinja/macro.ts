@@ -4,7 +4,7 @@ import { templateError } from "./template-error.js";
 import { Tuple, Undefined, valueOr, type NamedValues, type Value } from "./values.js";
 
 /** What a macro takes; it takes `varargs`, `kwargs` and `caller` when its body mentions them. */
-export interface MacroSignature {
+interface MacroSignature {
   readonly name: string;
   readonly parameters: readonly Parameter[];
   readonly takesExtra: boolean;

@@ -58,7 +58,7 @@ function integerText(value: number): string {
 }
 
 /** Python's `repr` of a float: shortest digits, an exponent outside 1e-4..1e16. */
-export function floatText(value: number): string {
+function floatText(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (value === 0) return Object.is(value, -0) ? "-0.0" : "0.0";
@@ -105,7 +105,7 @@ function quoted(text: string): string {
   return quote + body + quote;
 }
 
-export interface JsonOptions {
+interface JsonOptions {
   readonly indent: string | undefined;
   readonly ensureAscii: boolean;
   readonly itemSeparator: string;

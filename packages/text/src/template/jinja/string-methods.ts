@@ -182,7 +182,7 @@ export function replace(text: string, from: string, to: string, count: number): 
   return tail.length === 0 ? head : head + (from === "" ? tail.join("") : from + tail.join(from));
 }
 
-export function joinTexts(separator: string, value: Value): string {
+function joinTexts(separator: string, value: Value): string {
   const parts = (itemsOf(value) ?? iterate(value)).map((item, index) => {
     if (typeof item !== "string")
       throw templateError(`sequence item ${index}: expected str instance, ${typeName(item)} found`);

@@ -17,7 +17,7 @@ export type Value =
   | Namespace
   | Callable
   | Loop;
-export type DictKey = null | boolean | number | string;
+type DictKey = null | boolean | number | string;
 export type Dict = Map<DictKey, Value>;
 
 export class Float {

@@ -3,7 +3,7 @@ const maxPieceLength = 64;
 const generationSize = 32_768;
 
 /**
- * Ids of recent pieces, bounded: two generations, of which the older is dropped whole when the younger is full,
+ * Ids of recent pieces, bounded: of two generations, the older is dropped when the younger is full,
  * and a hit in the older moves the entry to the younger. About as good as least-recently-used at the cost of a map.
  */
 export class PieceCache {

@@ -9,7 +9,7 @@ export type MatchStep = (index: number) => number;
 export interface MatchState {
   text: string;
   steps: number;
-  /** Counts the texts gone through, so that a step can tell what it remembers of an earlier one. */
+  /** Counts the texts matched so far, so that a step discards what it remembers of an earlier text. */
   pass: number;
 }
 
@@ -55,7 +55,7 @@ export function compileNode(node: Regex, next: MatchStep, state: MatchState, isF
 }
 
 /**
- * The code points a match of the node can start with; undefined when it may match nothing or look elsewhere first.
+ * The code points a match of the node can start with; undefined when it may match the empty text or begins with a lookaround.
  */
 export function firstSet(node: Regex): CharacterSet | undefined {
   switch (node.kind) {

@@ -3,7 +3,7 @@ import { compileNode, firstSet, type MatchState, type MatchStep } from "./compil
 import { oniguruma } from "../../regex/dialects.js";
 import { parseRegex } from "../../regex/parse-regex.js";
 
-/** Work allowed in one pass over a text: far above what real patterns need, and still bounded. */
+/** Step limit for one pass over a text, far above what real patterns need. */
 const baseSteps = 10_000_000;
 const stepsPerCharacter = 400;
 

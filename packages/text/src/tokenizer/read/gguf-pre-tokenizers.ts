@@ -1,7 +1,7 @@
 import { gpt2Pattern } from "../pre-tokenizers.js";
 
 /** How a byte-level GGUF vocabulary cuts text, and what llama.cpp assumes where the file does not say. */
-export interface GgufPreTokenizer {
+interface GgufPreTokenizer {
   /** Applied one after the other; matches and what lies between them stay apart. */
   readonly patterns: readonly string[];
   readonly ignoreMerges: boolean;
@@ -51,17 +51,7 @@ const families: readonly Family[] = [
   },
   { names: ["dbrx", "smaug-bpe", "glm4", "chatglm-bpe"], patterns: [llamaLike("\\p{N}{1,3}")] },
   {
-    names: [
-      "qwen2",
-      "deepseek-r1-qwen",
-      "kormo",
-      "f2llmv2",
-      "megrez",
-      "stablelm2",
-      "hunyuan",
-      "solar-open",
-      "grok-2",
-    ],
+    names: "qwen2 deepseek-r1-qwen kormo f2llmv2 megrez stablelm2 hunyuan solar-open grok-2".split(" "),
     patterns: [llamaLike("\\p{N}")],
   },
   {
@@ -84,20 +74,10 @@ const families: readonly Family[] = [
     ],
   },
   {
-    names: [
-      "gpt-2",
-      "phi-2",
-      "gigachat",
-      "a.x-4.0",
-      "mellum",
-      "modern-bert",
-      "exaone4",
-      "mpt",
-      "olmo",
-      "jais",
-      "trillion",
-      "granite-docling",
-    ],
+    names:
+      "gpt-2 phi-2 gigachat a.x-4.0 mellum modern-bert exaone4 mpt olmo jais trillion granite-docling".split(
+        " ",
+      ),
     patterns: [gpt2Pattern],
   },
   {

@@ -13,10 +13,12 @@ export class JsonReader {
   invalid(expected: string): OctavoError {
     const found =
       this.value === null ? "null" : Array.isArray(this.value) ? "an array" : `a ${typeof this.value}`;
-    return new OctavoError(
-      "artifact_invalid",
-      `${this.path} must be ${expected}, but is ${this.value === undefined ? "missing" : found}.`,
-    );
+    return this.fail(`must be ${expected}, but is ${this.value === undefined ? "missing" : found}`);
+  }
+
+  /** A value that breaks the format's rules, or with `artifact_unsupported` one that is not implemented. */
+  fail(what: string, code: "artifact_invalid" | "artifact_unsupported" = "artifact_invalid"): OctavoError {
+    return new OctavoError(code, `${this.path} ${what}.`);
   }
 
   get isAbsent(): boolean {
@@ -73,9 +75,9 @@ export class JsonReader {
     const text = this.string(fallback);
     const choice = choices.find((candidate) => candidate === text);
     if (choice === undefined)
-      throw new OctavoError(
+      throw this.fail(
+        `is ${JSON.stringify(text)}; supported are ${choices.join(", ")}`,
         "artifact_unsupported",
-        `${this.path} is ${JSON.stringify(text)}; supported are ${choices.join(", ")}.`,
       );
     return choice;
   }

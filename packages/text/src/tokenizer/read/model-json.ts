@@ -8,7 +8,7 @@ import { JsonReader } from "./json-reader.js";
 export const vocabularyLimit = 2 ** 20;
 const maxTokenLength = 65_536;
 
-export interface ReadModel {
+interface ReadModel {
   readonly vocabulary: Vocabulary;
   readonly table: TokenTable;
   readonly model: ModelSpecification;
@@ -29,17 +29,14 @@ function readBpe(reader: JsonReader): ReadModel {
   const table = new TokenTable(vocabulary);
   const dropout = reader.get("dropout");
   if (!dropout.isAbsent && dropout.value !== 0)
-    throw new OctavoError(
+    throw dropout.fail(
+      `is set: tokenisation with dropout is random and not supported`,
       "artifact_unsupported",
-      `${dropout.path} is set: tokenisation with dropout is random and not supported.`,
     );
   const unknown = reader.get("unk_token");
   const unknownId = unknown.isAbsent ? undefined : table.idOf(unknown.string());
   if (!unknown.isAbsent && unknownId === undefined && unknown.string() !== "") {
-    throw new OctavoError(
-      "artifact_invalid",
-      `${unknown.path} is ${JSON.stringify(unknown.string())}, which the vocabulary does not have.`,
-    );
+    throw unknown.fail(`is ${JSON.stringify(unknown.string())}, which the vocabulary does not have`);
   }
   const continuingSubwordPrefix = reader.get("continuing_subword_prefix").string("");
   return {
@@ -62,10 +59,7 @@ function readBpe(reader: JsonReader): ReadModel {
 function readVocabulary(reader: JsonReader): (string | undefined)[] {
   const entries = Object.entries(reader.object());
   if (entries.length > vocabularyLimit)
-    throw new OctavoError(
-      "artifact_invalid",
-      `${reader.path} has ${entries.length} tokens; at most ${vocabularyLimit} are accepted.`,
-    );
+    throw reader.fail(`has ${entries.length} tokens; at most ${vocabularyLimit} are accepted`);
   const tokens: (string | undefined)[] = [];
   for (const [token, value] of entries) {
     const id = new JsonReader(value, `${reader.path}[${JSON.stringify(token.slice(0, 100))}]`).index(
@@ -74,9 +68,8 @@ function readVocabulary(reader: JsonReader): (string | undefined)[] {
     checkToken(token, `${reader.path}, id ${id}`);
     while (tokens.length <= id) tokens.push(undefined);
     if (tokens[id] !== undefined) {
-      throw new OctavoError(
-        "artifact_invalid",
-        `${reader.path} gives the id ${id} to both ${JSON.stringify(tokens[id])} and ${JSON.stringify(token)}.`,
+      throw reader.fail(
+        `gives the id ${id} to both ${JSON.stringify(tokens[id])} and ${JSON.stringify(token)}`,
       );
     }
     tokens[id] = token;
@@ -88,10 +81,7 @@ function readVocabulary(reader: JsonReader): (string | undefined)[] {
 function readMerges(reader: JsonReader, table: TokenTable, prefixLength: number): Int32Array {
   const merges = reader.array();
   if (merges.length >= maxMergeRules)
-    throw new OctavoError(
-      "artifact_invalid",
-      `${reader.path} has ${merges.length} rules; fewer than ${maxMergeRules} are accepted.`,
-    );
+    throw reader.fail(`has ${merges.length} rules; fewer than ${maxMergeRules} are accepted`);
   const triples = new Int32Array(merges.length * 3);
   for (const [rank, merge] of merges.entries()) {
     const pair = typeof merge === "string" ? merge.split(" ") : merge;
@@ -137,10 +127,7 @@ function readUnigram(reader: JsonReader): ReadModel {
   const listed = reader.get("vocab");
   const entries = listed.array();
   if (entries.length > vocabularyLimit)
-    throw new OctavoError(
-      "artifact_invalid",
-      `${listed.path} has ${entries.length} tokens; at most ${vocabularyLimit} are accepted.`,
-    );
+    throw listed.fail(`has ${entries.length} tokens; at most ${vocabularyLimit} are accepted`);
   const tokens: string[] = [];
   const scores = new Float64Array(entries.length);
   for (const [id, entry] of entries.entries()) {

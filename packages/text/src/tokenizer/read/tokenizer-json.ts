@@ -1,4 +1,3 @@
-import { OctavoError } from "@octavo/protocol/errors";
 import type { TokenizerFileConfig } from "../source.js";
 import type {
   AddedTokenSpecification,
@@ -56,9 +55,8 @@ function readAddedTokens(reader: JsonReader, table: TokenTable): AddedTokenSpeci
     const id = table.idOf(content) ?? declared;
     const owner = contentOf.get(id) ?? table.token(id);
     if (owner !== undefined && owner !== content) {
-      throw new OctavoError(
-        "artifact_invalid",
-        `${item.path} gives ${JSON.stringify(content)} the id ${id}, which is already ${JSON.stringify(owner)}.`,
+      throw item.fail(
+        `gives ${JSON.stringify(content)} the id ${id}, which is already ${JSON.stringify(owner)}`,
       );
     }
     contentOf.set(id, content);
@@ -123,10 +121,7 @@ function readTemplate(reader: JsonReader, idLimit: number): PostProcessorSpecifi
     (sequences === 0 ? before : after).push(...ids.map((id) => id.index(idLimit)));
   }
   if (sequences !== 1) {
-    throw new OctavoError(
-      "artifact_unsupported",
-      `${single.path} must hold the sequence once, but holds it ${sequences} times.`,
-    );
+    throw single.fail(`must hold the sequence once, but holds it ${sequences} times`, "artifact_unsupported");
   }
   return { before, after };
 }

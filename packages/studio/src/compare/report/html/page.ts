@@ -1,4 +1,4 @@
-import type { Comparison } from "../../compare.js";
+import type { ModelComparison } from "../../compare.js";
 import { figure, fixed, gibibytes, intervalText, percent } from "../format.js";
 import type { Cell, Estimate, Summary } from "../summary.js";
 import {
@@ -26,7 +26,7 @@ const ratings = {
  * A comparison as one HTML file: no script, nothing loaded from elsewhere. Charts are inline SVG whose rows take the
  * keyboard's focus and carry their figures as labels; the same figures stand in a table below each.
  */
-export function renderHtml(comparison: Comparison): string {
+export function renderHtml(comparison: ModelComparison): string {
   const { baseline, variant, data, method, verdict, summary } = comparison;
   const roleCells = [summary.overall, ...summary.byRole];
   return renderPage({
@@ -94,7 +94,7 @@ function klHistogram({ klHistogram: bins }: Summary): string {
   });
 }
 
-function models({ baseline, variant, summary }: Comparison): string {
+function models({ baseline, variant, summary }: ModelComparison): string {
   const { overall } = summary;
   return figureTable(
     "The two artifacts",
@@ -130,7 +130,7 @@ function cellTable(first: string, cells: readonly Cell[]): string {
   );
 }
 
-function worstTable({ worst }: Comparison): string {
+function worstTable({ worst }: ModelComparison): string {
   if (worst.length === 0) return "<p>No token has any divergence.</p>";
   const choice = ({ token, probability }: (typeof worst)[number]["baseline"]): TableCell => ({
     html: `<code>${escapeHtml(visible(token))}</code> ${escapeHtml(percent(probability))}`,
@@ -152,7 +152,7 @@ function worstTable({ worst }: Comparison): string {
   );
 }
 
-function evidence({ verdict }: Comparison): string {
+function evidence({ verdict }: ModelComparison): string {
   const { distances, exactness, noticeableNats, tokensPerAnswer } = verdict;
   return (
     `<p>An observer is shown one answer and must say which model wrote it. With a divergence of up to ${escapeHtml(figure(noticeableNats))} nats in the answer ` +

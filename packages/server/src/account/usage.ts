@@ -1,7 +1,7 @@
 import type { Usage } from "@octavo/engine";
 import { usageInfo, type UsageInfo } from "@octavo/protocol";
 
-/** The sum over engine requests of one HTTP request. */
+/** The total of several engine requests. */
 export function totalUsage(usages: readonly Usage[]): Usage {
   const sum = (field: keyof Usage): number => usages.reduce((total, usage) => total + usage[field], 0);
   return {
@@ -11,7 +11,7 @@ export function totalUsage(usages: readonly Usage[]): Usage {
   };
 }
 
-/** As OpenAI's API has it. */
+/** In the form of OpenAI's API. */
 export function wireUsage(usage: Usage, reasoningTokens?: number): UsageInfo {
   return usageInfo(usage.promptTokens, usage.completionTokens, usage.cachedTokens, reasoningTokens);
 }

@@ -1,2 +1,0 @@
-export * from "./certificate.js";
-export * from "./certify.js";

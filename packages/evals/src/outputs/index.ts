@@ -1,2 +1,0 @@
-export { renderJunit } from "./junit.js";
-export { renderMarkdown } from "./markdown.js";

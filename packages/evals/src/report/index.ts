@@ -1,2 +1,0 @@
-export { type PageOptions, renderReportHtml } from "./page.js";
-export * from "./report.js";
