@@ -31,10 +31,14 @@ const expectations: Readonly<Partial<Record<LoadPlant["check"], (judged: Judged)
   },
 };
 
+/** Takes half a minute of processor time: `npm run test:all -- --full`. */
+const isSkipped = ({ check }: LoadPlant): boolean =>
+  check === "fairness" && process.env["OCTAVO_TEST_FULL"] === undefined;
+
 /** One seed of each fault; `npm run bench -- planted-load` runs twenty, of sound servers too. */
 describe("faults of load, planted in octavo serve", () => {
   for (const plant of loadPlants.filter(({ isFaulty, check }) => isFaulty && check in expectations)) {
-    it(`${plant.check}: ${plant.name}`, async () => {
+    it(`${plant.check}: ${plant.name}`, { skip: isSkipped(plant) }, async () => {
       await using processes = new OctavoProcesses();
       const target = await processes.serve("candidate", plant.flags);
       const judged = await plant.judge(target, processes, 1);
