@@ -25,7 +25,7 @@ interface Reference {
 const mostDivergences = 100;
 
 /**
- * Runs every case alone under a salt of its own, so that nothing of it is cached, then again in each condition, and compares the
+ * Runs every case alone under a salt of its own, so that none of it is cached, then again in each condition, and compares the
  * logits' digests token by token. Where a case samples it is seeded, so that the same bits are the same tokens.
  * @throws OctavoError `invalid_option` without cases; the signal's reason when it is aborted
  */

@@ -35,7 +35,7 @@ const dataset = z.strictObject({
 });
 
 const judge = target.extend({
-  /** Share of verdicts that may be missing before the run counts as judged by nobody. */
+  /** Share of verdicts that may be missing before the judge counts as broken. */
   max_failure_rate: z.number().min(0).max(1).default(0.05),
   /** Cases with answers that people labelled: how far the judge can be believed is reported beside its scores. */
   labels: dataset.optional(),

@@ -82,7 +82,7 @@ export class Measurements {
     return padded(this.#targets.get(target)?.passes(evaluator) ?? [], this.numRows);
   }
 
-  /** As `passes`, with 0 where no answer came to a case that the evaluator scores: who gets none is not served well. */
+  /** As `passes`, with 0 where no answer came to a case that the evaluator scores: a user without an answer was not served well. */
   passesOfAsked(target: string, evaluator: string): readonly number[] {
     const columns = this.#targets.get(target);
     return this.passes(target, evaluator).map((value, row) =>

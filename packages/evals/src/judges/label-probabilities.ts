@@ -35,7 +35,7 @@ export function readTokenChoices(logprobs: unknown): readonly TokenChoice[] {
 
 /**
  * The probability of each label, from the alternatives to the tokens that spelled the one that was given. Labels that
- * begin alike are told apart where their spellings part: the walk goes on along the given label, and its probability is
+ * share a prefix are separated at the token where they diverge: the walk goes on along the given label, and its probability is
  * the product. What the alternatives do not resolve is left out; the rest is scaled to sum to 1.
  *
  * @returns undefined where the tokens do not spell the answer, or say too little about the labels

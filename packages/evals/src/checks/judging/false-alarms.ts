@@ -6,7 +6,7 @@ import type { Observation } from "../observation.js";
 /** Observations of one condition, laid out as if they were of both: whatever a check then finds is chance. */
 export type Placebo = (observations: readonly Observation[], random: Random) => readonly Observation[];
 
-/** An A/A run on what was observed: the same traffic is dealt into both conditions anew each time, and judged. */
+/** An A/A run on what was observed: each run assigns the same traffic to both conditions at random and judges it. */
 export function countFalseAlarms(
   judge: (observations: readonly Observation[]) => CheckResult,
   placebo: Placebo,

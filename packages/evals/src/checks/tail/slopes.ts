@@ -26,7 +26,7 @@ export function slopes(
     const x = own.map((score) => varying.map(({ of }) => of(score)));
     if (areCollinear(x)) {
       notes.push(
-        `${evaluator}: longer prompts came with longer answers, so that their effects cannot be told apart`,
+        `${evaluator}: longer prompts came with longer answers, so that their effects cannot be separated`,
       );
       continue;
     }

@@ -99,7 +99,7 @@ export function driftEffect(measure: Measure, sides: Sides, options: ResamplingO
   const limit = isRatio ? Math.log(margin) : margin;
   const interval = draws.interval(1 - alpha);
   const beyond = draws.pValueBeyond(limit) ?? 1;
-  // dealing anew can only raise it
+  // dealing again can only raise it
   const chance = beyond > alpha ? 0 : dealt(distance, sides, seen, resamples, random);
   const shown = (value: number) => (isRatio ? Math.exp(value) : value);
   return marginEffect(

@@ -40,7 +40,7 @@ const minSentences = 20;
 const maxLengthTokens = 16 * 1024 * 1024;
 
 /**
- * The thirteen tasks of RULER (Hsieh et al., 2024, arXiv 2404.06654), drawn anew for any length. What is hidden, in what,
+ * The thirteen tasks of RULER (Hsieh et al., 2024, arXiv 2404.06654), generated for any length. What is hidden, in what,
  * how often and how answers are matched follows the benchmark; instructions and word lists are our own, and texts and
  * questions the user's, so that scores compare with other runs of this generator and not with published tables. The
  * `string_match` evaluator scores them.
