@@ -99,7 +99,7 @@ class Certification {
     };
   }
 
-  /** Every case in so many batches, each with others: prompts in pieces beside others' tokens, and prefixes in common. */
+  /** Each case runs in this many batches with other cases: with chunked prefill beside other requests, and with shared prefixes. */
   async #inBatches(references: readonly Reference[], progress: () => void): Promise<void> {
     const { batchSize, rounds } = this.#settings;
     for (let round = 0; round < rounds; round += 1) {

@@ -51,7 +51,7 @@ export class Measurements {
     return this.#clusters.length;
   }
 
-  /** Of each row; undefined where the case is a cluster of its own. */
+  /** Of each row; undefined where the case is its own cluster. */
   get clusters(): readonly (string | undefined)[] {
     return this.#clusters;
   }
@@ -235,7 +235,7 @@ function costOf(prompt: number, cached: number, completion: number, prices: Pric
   );
 }
 
-/** Columns begin at the first value they have; what came before was not measured. */
+/** Columns begin at their first value; earlier rows have none. */
 function put<Key>(columns: Map<Key, number[]>, key: Key, index: number, value: number): void {
   let column = columns.get(key);
   if (column === undefined) columns.set(key, (column = []));

@@ -20,7 +20,7 @@ interface CascadeStage {
 }
 
 interface CascadeSettings {
-  /** The last one decides whatever comes to it. */
+  /** The last one decides every case that reaches it. */
   readonly stages: readonly CascadeStage[];
   /** Share of the verdicts that came earlier for which the last stage is asked as well. */
   readonly auditShare: number;

@@ -1,6 +1,6 @@
 import { asArray, asNumber, asRecord, asString } from "@octavo/protocol";
 
-/** A generated token and what could have stood in its place. Texts are byte strings: one character for each byte of UTF-8. */
+/** A generated token and its alternatives. Texts are byte strings: one character for each byte of UTF-8. */
 export interface TokenChoice {
   readonly text: string;
   readonly probability: number;
@@ -17,7 +17,7 @@ export interface LabelPlace {
   readonly terminator: string;
 }
 
-/** Less of the probability on labels than this says nothing about them. */
+/** With less probability mass on labels than this, no probabilities are reported. */
 const leastCoverage = 0.1;
 /** More on texts that could still become several labels makes their shares a guess. */
 const mostAmbiguous = 0.05;

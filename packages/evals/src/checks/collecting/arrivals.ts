@@ -26,7 +26,7 @@ export function arrivalsOf(load: ClientLoad, durationMs: number, random: Random)
   }
 }
 
-/** The arrivals of several clients, each with a random stream of its own: leaving one out does not change the others'. */
+/** The arrivals of several clients, each with its own random stream: leaving one out does not change the others'. */
 export function composedArrivals(
   loads: readonly ClientLoad[],
   durationMs: number,

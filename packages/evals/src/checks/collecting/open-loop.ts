@@ -26,7 +26,7 @@ interface OpenLoopOptions {
   readonly onAnswer?: (sent: SentCase) => void;
 }
 
-/** Beyond this many connections the client itself is what is measured. */
+/** With more connections than this the client itself would be measured. */
 const mostInFlight = 1024;
 
 /**

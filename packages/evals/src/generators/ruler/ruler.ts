@@ -19,7 +19,7 @@ const tasks: readonly RulerTask[] = [
 ];
 
 export interface RulerOptions {
-  /** Default: those that what is given suffices for. */
+  /** Default: those that the given texts and questions suffice for. */
   readonly tasks?: readonly RulerTaskName[];
   /** Wanted lengths, each with the answer's tokens. */
   readonly lengthsTokens: readonly number[];
