@@ -29,8 +29,8 @@ export function renderDocument(text) {
 
 /** A row for each page of a check, in the order of the table of checks: the first row of the page's own table. */
 function checks() {
-  const registry = readFileSync(join(root, "packages/evals/src/checks/table.ts"), "utf8");
-  const names = [...registry.matchAll(/^ {2}checkRow\((\w+)Check\),$/gm)].map(([, name]) =>
+  const source = readFileSync(join(root, "packages/evals/src/checks/table.ts"), "utf8");
+  const names = [...source.matchAll(/^ {2}checkRow\((\w+)Check\),$/gm)].map(([, name]) =>
     name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
   );
   const rows = names.flatMap((name) => {

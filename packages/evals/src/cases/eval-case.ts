@@ -1,4 +1,4 @@
-/** What is sent to a model and what is known of a right answer. Datasets read them, generators make them. */
+/** A request to a model and what is known about a right answer. Datasets read them, generators make them. */
 export interface EvalCase {
   /** Unique within its dataset and stable between runs: runs are paired, resumed and cached by it. */
   readonly id: string;
@@ -11,7 +11,7 @@ export interface EvalCase {
   readonly tenant: string | undefined;
   /**
    * Cases that share a conversation, a document or a template are not independent: intervals and tests resample whole
-   * clusters. Undefined: a cluster of its own.
+   * clusters. Undefined: the case is its own cluster.
    */
   readonly cluster: string | undefined;
   /** Sub-rubrics and slices, such as `json`, `tools`, `language:de`. */
@@ -63,7 +63,7 @@ export interface ExpectedToolCall {
   readonly arguments: Readonly<Record<string, readonly unknown[]>>;
 }
 
-/** Fields of the request that the case decides; what is undefined is left to the run. */
+/** Request parameters of the case; the run decides undefined ones. */
 export interface CaseParameters {
   readonly maxTokens?: number;
   readonly temperature?: number;

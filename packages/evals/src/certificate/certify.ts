@@ -25,7 +25,7 @@ interface Reference {
 const mostDivergences = 100;
 
 /**
- * Runs every case alone under a salt of its own, so that nothing of it is cached, then again in each condition, and compares the
+ * Runs every case alone under a salt of its own, so that none of it is cached, then again in each condition, and compares the
  * logits' digests token by token. Where a case samples it is seeded, so that the same bits are the same tokens.
  * @throws OctavoError `invalid_option` without cases; the signal's reason when it is aborted
  */
@@ -99,7 +99,7 @@ class Certification {
     };
   }
 
-  /** Every case in so many batches, each with others: prompts in pieces beside others' tokens, and prefixes in common. */
+  /** Each case runs in this many batches with other cases: with chunked prefill beside other requests, and with shared prefixes. */
   async #inBatches(references: readonly Reference[], progress: () => void): Promise<void> {
     const { batchSize, rounds } = this.#settings;
     for (let round = 0; round < rounds; round += 1) {

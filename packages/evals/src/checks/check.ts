@@ -25,7 +25,7 @@ export interface CheckResult {
   readonly notes: readonly string[];
   /** Evaluators that failed too often to draw a verdict from; undefined where there were none. */
   readonly brokenEvaluators?: readonly BrokenEvaluator[];
-  /** Of an A/A run on what was observed; undefined where there was none. */
+  /** Of an A/A run on the observations; undefined where there was none. */
   readonly falseAlarms?: FalseAlarms;
 }
 

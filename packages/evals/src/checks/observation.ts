@@ -1,11 +1,11 @@
 /**
  * One answered request as a check sees it. It comes from an answer of our own traffic, or from a span that a gateway, a
- * cluster or an OpenTelemetry store recorded: what was not seen is undefined, and a check says what it lacks.
+ * cluster or an OpenTelemetry store recorded: unknown fields are undefined, and a check reports the ones it lacks.
  */
 export interface Observation {
   /** Pairs observations of one case under several conditions. */
   readonly caseId: string;
-  /** Resampled together: a conversation, a document. Undefined: the case is a cluster of its own. */
+  /** Resampled together: a conversation, a document. Undefined: the case is its own cluster. */
   readonly cluster: string | undefined;
   /** Which side of a comparison it is on, such as `baseline` and `candidate`, `solo` and `burst`. */
   readonly condition: string;

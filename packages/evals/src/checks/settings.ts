@@ -26,7 +26,7 @@ export const comparisonFields = {
   alpha: z.number().gt(0).max(0.5).default(0.05),
   /** For planning: how often a true effect of the margin's size should be decided. */
   power: z.number().min(0.5).lt(1).default(0.8),
-  /** With more answers or scores missing than this share, nothing passes: what is missing may be what went wrong. */
+  /** With more answers or scores missing than this share, nothing passes: the missing ones may be those that went wrong. */
   max_missing_share: share.default(0.05),
 };
 

@@ -11,7 +11,7 @@ import { tenantFairnessCheck } from "./tenant-fairness/check.js";
 import { trafficDriftCheck } from "./traffic-drift/check.js";
 import { checkRow, type CheckRow } from "./define-check.js";
 
-/** Every check, in the order in which commands list and run them. A new one is a line here, and a folder beside this file. */
+/** Every check, in the order in which commands list and run them. A new check is a row here and a folder beside this file. */
 export const checkTable = [
   checkRow(quantizationCheck),
   checkRow(tailCheck),

@@ -5,7 +5,7 @@ const initialCapacity = 1024;
 
 /**
  * Keeps the ids of a dataset unique. Memory: 24 to 48 bytes a case and not the ids themselves, so that a million cases
- * take tens of megabytes at most. Ids are told apart by 64 bits of hash (two of a million collide with a chance of 3e-8). Layout: an open-addressed table of three parallel arrays, both halves of the hash and how often it was met;
+ * take tens of megabytes at most. Ids are compared by a 64-bit hash (two of a million collide with a chance of 3e-8). Layout: an open-addressed table of three parallel arrays, both halves of the hash and how often it was met;
  * zero: the slot is free.
  */
 export class CaseIds {

@@ -82,7 +82,7 @@ for (const [name, text, says, options] of bad) {
   });
 }
 
-test("who stops reading rows stops the file", async () => {
+test("a reader that stops closes the file", async () => {
   let close = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
     close = resolve;

@@ -10,7 +10,7 @@ interface Field {
 }
 
 /**
- * Takes the fields of a record one by one, each under any of its accepted names, and knows what nobody took. Null counts
+ * Takes the fields of a record one by one, each under any of its accepted names, and reports the ones that were not taken. Null counts
  * as absent.
  */
 export class FieldReader {

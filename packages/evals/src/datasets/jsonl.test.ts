@@ -234,7 +234,7 @@ test("cases written as JSON read back as they were, whatever the pieces of the f
   );
 });
 
-test("a million cases are never in memory: the reader is at most one piece ahead of who reads cases", async () => {
+test("a million cases are never in memory: the reader is at most one chunk ahead of its consumer", async () => {
   const numCases = 1_000_000;
   const linesPerPiece = 1000;
   let produced = 0;
@@ -260,7 +260,7 @@ test("a million cases are never in memory: the reader is at most one piece ahead
   assert.ok(furthestAhead <= linesPerPiece, `${furthestAhead} cases ahead`);
 });
 
-test("who stops reading cases stops the file", async () => {
+test("a consumer that stops closes the file", async () => {
   let isClosed = false;
   const source: ByteSource = {
     path: "endless.jsonl",

@@ -42,7 +42,7 @@ export async function openDataset(path: string, options: OpenDatasetOptions = {}
   return options.limit === undefined ? dataset : limitDataset(dataset, options.limit);
 }
 
-/** What a format does not take is refused: whoever gives it expects it to count. */
+/** Options that the format does not have are refused, never ignored. */
 function checkOptions(path: string, format: DatasetFormat, options: OpenDatasetOptions): void {
   for (const [option, formats] of Object.entries(formatsThatTake)) {
     const isGiven = options[option as keyof typeof formatsThatTake] !== undefined;

@@ -23,7 +23,7 @@ const target = z.strictObject({
 
 const dataset = z.strictObject({
   path: z.string(),
-  /** Undefined: by what is in the file. */
+  /** Undefined: detected from the content. */
   format: z.enum(datasetFormats).optional(),
   limit: z.int().min(1).optional(),
   /** The column of a case's field, for CSV and Parquet. */
@@ -35,9 +35,9 @@ const dataset = z.strictObject({
 });
 
 const judge = target.extend({
-  /** Share of verdicts that may be missing before the run counts as judged by nobody. */
+  /** Share of verdicts that may be missing before the judge counts as broken. */
   max_failure_rate: z.number().min(0).max(1).default(0.05),
-  /** Cases with answers that people labelled: how far the judge can be believed is reported beside its scores. */
+  /** Cases with answers that people labelled: the judge's agreement with them is reported beside its scores. */
   labels: dataset.optional(),
 });
 
@@ -225,7 +225,7 @@ function checkExpectation(
     );
 }
 
-/** Whatever a value's own reader says, with the place of the value. */
+/** Errors of a value's own reader, with the position of the value. */
 function placed<Value>(source: YamlSource, path: readonly PropertyKey[], read: () => Value): Value {
   try {
     return read();

@@ -2,7 +2,7 @@ import type { ErrorCode } from "@octavo/protocol";
 import type { CheckResult } from "../checks/check.js";
 import type { GateOutcome } from "./gate-result.js";
 
-/** How `octavo eval` ends, for scripts and pipelines: the one place where the numbers stand. */
+/** Exit codes of `octavo eval`, for scripts and pipelines; defined only here. */
 export const exitCodes = {
   pass: 0,
   skipped: 0,
@@ -15,7 +15,7 @@ export const exitCodes = {
   target_unreachable: 6,
   timeout: 7,
   judge_broken: 8,
-  /** What shells give to a command that SIGINT ended; the journal has what was done. */
+  /** As shells report a command that SIGINT ended; the journal keeps the finished part. */
   interrupted: 130,
 } as const satisfies Record<GateOutcome | "unexpected" | "interrupted", number>;
 
@@ -29,7 +29,7 @@ const outcomeOfError: Readonly<Partial<Record<ErrorCode, keyof typeof exitCodes>
   request_cancelled: "interrupted",
 };
 
-/** Of checks alone: a failure that was shown stands, and a broken judge comes before what is only undecided. */
+/** Of checks alone: a proven failure stands, and a broken judge takes precedence over inconclusive. */
 export function exitCodeOfChecks(
   checks: readonly Pick<CheckResult, "verdict" | "brokenEvaluators">[],
 ): number {

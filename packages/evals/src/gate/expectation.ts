@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import type { GateItem, HealthDimension } from "./gate-result.js";
 
-/** What is known of a request beside its scores; each is a column of the measurements. */
+/** Measured facts of a request besides its scores; each is a column of the measurements. */
 export const requestMetrics = {
   ttft_ms: { dimension: "latency", unit: "ms" },
   duration_ms: { dimension: "latency", unit: "ms" },
@@ -96,7 +96,7 @@ type Token =
  * Reads
  * `[delta|ratio] MEASURE (<=|>=) NUMBER[%|ms|s] [on TARGET] [with N% confidence | by estimate] [using paired|welch|bootstrap]`,
  * where a measure is `pass_rate(EVALUATOR)`, `mean(COLUMN)`, `p95(COLUMN)`, `error_rate`, `error_rate(CODE)` or `throughput`.
- * @throws OctavoError `invalid_option` that quotes the place
+ * @throws OctavoError `invalid_option` that quotes the position
  */
 export function parseExpectation(text: string): HealthExpectation {
   return new Parser(text).parse();

@@ -25,7 +25,7 @@ export interface GateResult {
   readonly items: readonly GateItem[];
 }
 
-/** One assertion, or one check, and what became of it. */
+/** The result of one assertion or one check. */
 export interface GateItem {
   readonly dimension: HealthDimension | "check";
   /** As it was written, such as `pass_rate(json_schema) >= 0.97`, or the name of a check. */

@@ -18,12 +18,12 @@ export interface GateEvidence {
 
 /** Share of answers that may fail to connect before a target counts as unreachable. */
 const unreachableShare = 0.5;
-/** Share of a figure's values that may be missing, since what is missing may be what is bad. */
+/** Share of a figure's values that may be missing, since the missing ones may be the bad ones. */
 const missingShare = 0.05;
 const unreachableCodes: readonly string[] = ["connection", "target_unreachable"];
 
 /**
- * Holds what was measured against what was expected; pure. An expectation passes when its whole interval lies on the right
+ * Compares measurements with expectations; pure. An expectation passes when its whole interval lies on the right
  * side of the bound. It fails when an interval adjusted for the number of expectations (Bonferroni) lies on the wrong side:
  * passing needs them all, failing one, so only failing grows likelier by chance with their number.
  */
@@ -115,7 +115,7 @@ function checkItem({ name, onFail }: ConfiguredCheck, results: readonly CheckRes
   };
 }
 
-/** A failure that was shown stands, whatever went wrong elsewhere; what is broken comes before what is only undecided. */
+/** A proven failure stands, whatever went wrong elsewhere; a broken judge takes precedence over inconclusive. */
 function conclude(
   config: GateConfig,
   evidence: GateEvidence,
@@ -191,7 +191,7 @@ function evaluatorOf({ measure }: HealthExpectation): string | undefined {
 }
 
 /**
- * Answers that never came count as not passed in a pass rate, and have no other figure. What evaluators could not tell is
+ * Missing answers count as not passed in a pass rate, and have no other figure. What evaluators failed to score is
  * missing from both; for those that ask a judge, `max_failure_rate` says how much may be.
  */
 function whatIsMissing(

@@ -51,7 +51,7 @@ export class Measurements {
     return this.#clusters.length;
   }
 
-  /** Of each row; undefined where the case is a cluster of its own. */
+  /** Of each row; undefined where the case is its own cluster. */
   get clusters(): readonly (string | undefined)[] {
     return this.#clusters;
   }
@@ -82,7 +82,7 @@ export class Measurements {
     return padded(this.#targets.get(target)?.passes(evaluator) ?? [], this.numRows);
   }
 
-  /** As `passes`, with 0 where no answer came to a case that the evaluator scores: who gets none is not served well. */
+  /** As `passes`, with 0 where no answer came to a case that the evaluator scores: a user without an answer was not served well. */
   passesOfAsked(target: string, evaluator: string): readonly number[] {
     const columns = this.#targets.get(target);
     return this.passes(target, evaluator).map((value, row) =>
@@ -235,7 +235,7 @@ function costOf(prompt: number, cached: number, completion: number, prices: Pric
   );
 }
 
-/** Columns begin at the first value they have; what came before was not measured. */
+/** Columns begin at their first value; earlier rows have none. */
 function put<Key>(columns: Map<Key, number[]>, key: Key, index: number, value: number): void {
   let column = columns.get(key);
   if (column === undefined) columns.set(key, (column = []));

@@ -30,7 +30,7 @@ function globsOf(pattern: string): readonly (readonly GlobToken[])[] {
   return alternatives(pattern.replace(/^\.?\//, "")).map(tokensOf);
 }
 
-/** What a pattern with braces stands for, one pattern each. */
+/** Expands a pattern with braces into patterns without. */
 function alternatives(pattern: string): readonly string[] {
   const waiting = [pattern];
   const done: string[] = [];

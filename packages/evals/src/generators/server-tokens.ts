@@ -3,7 +3,7 @@ import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { CountTokens } from "./ruler/fit-length.js";
 
 /**
- * Counts tokens by asking the server that will be tested: `POST /tokenize` beside its `/v1`, which Octavo and vLLM have.
+ * Counts tokens with the server under test: `POST /tokenize` beside its `/v1`, which Octavo and vLLM have.
  * Special tokens and the chat template are not counted.
  * @throws OctavoError `target_unreachable` while counting, when the server has no such path or does not answer
  */

@@ -20,14 +20,14 @@ interface CascadeStage {
 }
 
 interface CascadeSettings {
-  /** The last one decides whatever comes to it. */
+  /** The last one decides every case that reaches it. */
   readonly stages: readonly CascadeStage[];
   /** Share of the verdicts that came earlier for which the last stage is asked as well. */
   readonly auditShare: number;
   readonly seed: number;
 }
 
-/** The verdict of the first stage that is sure, with what the last one says of it where the case is audited. */
+/** The verdict of the first confident stage, with the last stage's verdict where the case is audited. */
 async function runCascade(
   { stages, auditShare, seed }: CascadeSettings,
   sample: Sample,
@@ -71,7 +71,7 @@ function withStage(
 }
 
 const stageOptions = z.strictObject({
-  /** A row's name, or a spec of it. */
+  /** The name of an evaluator, or its spec. */
   evaluator: z.union([z.string(), z.record(z.string(), z.unknown())]),
   decides: z.enum(["pass", "fail", "both"]).default("both"),
   certainty: z.number().min(0.5).max(1).default(0.9),

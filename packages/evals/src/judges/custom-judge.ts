@@ -76,7 +76,7 @@ export const customJudgeEvaluator = defineEvaluator({
 
 /**
  * A custom judge for use in code.
- * @throws OctavoError `invalid_option` when the criteria are missing or the template names what is no field
+ * @throws OctavoError `invalid_option` when the criteria are missing or the template names an unknown field
  */
 export function customLlmJudge(
   config: CustomJudgeOptions & { readonly name?: string },

@@ -5,7 +5,7 @@ import type { JudgeAnswer, JudgeQuestion } from "./judge.js";
 import { labelProbabilities, readTokenChoices } from "./label-probabilities.js";
 import { constraintOf, instructionOf, readVerdict, type VerdictFormat } from "./verdict-format.js";
 
-/** What is asked of the server beside the question; from the most telling to what every server does. */
+/** Request forms, from the most informative to the one that every server supports. */
 interface Rung {
   readonly format: VerdictFormat;
   readonly topLogprobs: number | undefined;
@@ -33,7 +33,7 @@ interface JudgeRequest {
 export class JudgeServer {
   readonly #server: OpenAiServer;
   readonly #request: JudgeRequest;
-  /** Below it the server refused or ignored what was asked. */
+  /** Forms before it were refused or ignored by the server. */
   #floor = 0;
   #isSettled = false;
   #settling: Promise<unknown> | undefined;

@@ -1,6 +1,6 @@
 import { asArray, asNumber, asRecord, asString } from "@octavo/protocol";
 
-/** A generated token and what could have stood in its place. Texts are byte strings: one character for each byte of UTF-8. */
+/** A generated token and its alternatives. Texts are byte strings: one character for each byte of UTF-8. */
 export interface TokenChoice {
   readonly text: string;
   readonly probability: number;
@@ -17,7 +17,7 @@ export interface LabelPlace {
   readonly terminator: string;
 }
 
-/** Less of the probability on labels than this says nothing about them. */
+/** With less probability mass on labels than this, no probabilities are reported. */
 const leastCoverage = 0.1;
 /** More on texts that could still become several labels makes their shares a guess. */
 const mostAmbiguous = 0.05;
@@ -35,7 +35,7 @@ export function readTokenChoices(logprobs: unknown): readonly TokenChoice[] {
 
 /**
  * The probability of each label, from the alternatives to the tokens that spelled the one that was given. Labels that
- * begin alike are told apart where their spellings part: the walk goes on along the given label, and its probability is
+ * share a prefix are separated at the token where they diverge: the walk goes on along the given label, and its probability is
  * the product. What the alternatives do not resolve is left out; the rest is scaled to sum to 1.
  *
  * @returns undefined where the tokens do not spell the answer, or say too little about the labels

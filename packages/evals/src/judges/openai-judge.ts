@@ -105,7 +105,7 @@ export class OpenAiJudge implements JudgeModel {
   async #wait(failure: ServerFailure, attempts: number, signal: AbortSignal): Promise<void> {
     const backoffMs = (this.#settings.backoffMs ?? 500) * 2 ** (attempts - 1);
     const asked = failure.retryAfterMs ?? 0;
-    // between a half and the whole of it, so that those who failed together do not come back together
+    // between half the delay and all of it, so that requests that failed together are not retried together
     const waitMs = Math.max(asked, backoffMs * (0.5 + this.#random.uniform() / 2));
     try {
       await sleep(Math.min(waitMs, longestWaitMs), undefined, { signal });

@@ -22,7 +22,7 @@ export class Outage {
     this.#patience = patience;
   }
 
-  /** Why nobody needs to ask now; undefined where asking may help. Whoever asks then is the one who tries. */
+  /** Why requests fail at once for now; undefined where one may be sent. The next caller makes the trial request. */
   refusal(): ServerFailure | undefined {
     const nowMs = performance.now();
     if (this.hasGivenUp && nowMs - this.#lastTryMs < this.#patience.probeIntervalMs) return this.#last;

@@ -14,11 +14,11 @@ export interface ComparedPair {
   readonly other: string;
 }
 
-/** Which place a judge preferred in an order. */
+/** Which position a judge preferred in one order. */
 type Preference = "first" | "second" | "tie";
 
 export interface Comparison {
-  /** Where both orders agree; where they do not, it was the place that decided, and that is a tie. */
+  /** The winner where both orders agree; else the position decided, and the pair is a tie. */
   readonly winner: "one" | "other" | "tie";
   /** With `one` first, and with `other` first. */
   readonly preferences: readonly [Preference, Preference];
@@ -116,20 +116,20 @@ export const pairwiseEvaluator = defineEvaluator({
 
 export interface PositionBias {
   readonly numPairs: number;
-  /** Share of pairs whose orders disagree: their winner depended on the place. */
+  /** Share of pairs whose orders disagree: their winner depended on the position. */
   readonly disagreement: { readonly estimate: number; readonly interval: Interval } | undefined;
-  /** Of the disagreements that preferred a place both times, the share that preferred the first: 0.5 without bias. */
+  /** Of the disagreements that preferred one position both times, the share that preferred the first: 0.5 without bias. */
   readonly firstPreferred: { readonly estimate: number; readonly interval: Interval } | undefined;
 }
 
-/** How much the place decided, over scores of `pairwise_preference` or comparisons. */
+/** How often the position decided, over scores of `pairwise_preference` or comparisons. */
 export function positionBias(results: Iterable<Score | Comparison>): PositionBias {
   const tally = new PlaceTally();
   for (const result of results) tally.add(result);
   return tally.bias;
 }
 
-/** Counts how much the place decided, as scores come. */
+/** Counts how often the position decided, as scores arrive. */
 export class PlaceTally {
   #numPairs = 0;
   #disagreeing = 0;

@@ -50,7 +50,7 @@ export function questionOf(rubric: Rubric, sample: Sample, options: RubricOption
   };
 }
 
-/** The rubric in words, which also tells its versions apart. */
+/** The rubric as text; also identifies its version. */
 export function criterionOf(rubric: Rubric): string {
   switch (rubric.output) {
     case "pass_fail":
@@ -65,7 +65,7 @@ export function criterionOf(rubric: Rubric): string {
   }
 }
 
-/** The score that a verdict stands for. Grades are averaged over their probabilities, as G-Eval does (arXiv 2303.16634). */
+/** The score of a verdict. Grades are averaged over their probabilities, as G-Eval does (arXiv 2303.16634). */
 export function rubricOutcome(
   rubric: Rubric,
   answer: JudgeAnswer,

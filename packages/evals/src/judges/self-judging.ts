@@ -1,6 +1,6 @@
 /**
  * What a report must warn of: a model that judges its own answers prefers them (self-preference, arXiv 2404.13076), and
- * shares its blind spots. Undefined where judge and models differ, or nobody judges.
+ * shares its blind spots. Undefined where judge and models differ, or there is no judge.
  */
 export function selfJudgingWarning(
   judge: string | undefined,

@@ -22,13 +22,13 @@ const fields: Readonly<Record<string, ShownInput>> = {
 
 const holes = /\{\{\s*([\w.]+)\s*\}\}/g;
 
-/** A text with `{{ field }}` holes for parts of a sample, filled once: what is filled in is never read as a template. */
+/** A text with `{{ field }}` placeholders for parts of a sample, filled once: inserted text is never read as a template. */
 export class SampleTemplate {
   readonly #text: string;
   /** What the template reads; a sample that lacks one of them cannot be rendered. */
   readonly inputs: readonly ShownInput[];
 
-  /** @throws OctavoError `invalid_option` that names what is no field */
+  /** @throws OctavoError `invalid_option` that names the unknown field */
   constructor(text: string, param: string) {
     const fail = (what: string): never => {
       throw new OctavoError(

@@ -74,7 +74,7 @@ const poorContrast = `(() => {
   return [...poor];
 })()`;
 
-test("the page asks nobody for anything and breaks no policy of its own", { skip }, async () => {
+test("the page requests nothing and violates none of its own policy", { skip }, async () => {
   const { page, complaints } = await open(renderReportHtml(sampleReport()));
   assert.equal(await page.title(), "fail: octavo-mini in 4 bits against bf16");
   assert.equal(await page.locator("section.check").count(), 10);
@@ -145,7 +145,7 @@ test(
   },
 );
 
-test("charts say their figures to those who do not see them", { skip }, async () => {
+test("charts give their figures to screen readers", { skip }, async () => {
   const { page } = await open(renderReportHtml(sampleReport()));
   const unnamed = await page.evaluate(
     "[...document.querySelectorAll('svg:not([aria-hidden]), [role=region], [role=listitem], form, nav, aside')].filter((element) => !element.getAttribute('aria-label')).length",

@@ -5,7 +5,7 @@ interface DiffPart {
   readonly text: string;
 }
 
-/** Edits beyond which texts count as different altogether: bounds the time, and nobody reads such a diff. */
+/** Edits beyond which texts count as different altogether: bounds the time; such a diff is unreadable anyway. */
 const mostEdits = 160;
 const mostWords = 3000;
 

@@ -103,7 +103,7 @@ export async function* concurrently<Item, Result>(
     if (!state.hasEnded) {
       const close = async (): Promise<void> => void (await iterator.return?.());
       const closing = close().catch(() => undefined);
-      // a source that is being waited for closes when it answers: nobody waits for that
+      // a source that is being waited for closes when it answers: do not wait for it
       if (!state.isPulling) await closing;
     }
   }

@@ -8,7 +8,7 @@ export function endWithProcess(child: ChildProcess): void {
   if (child.pid === undefined) return;
   if (children.size === 0) {
     process.on("exit", killAll);
-    // first of all, so that those who listen only once are counted
+    // before others, so that `once` listeners are still counted
     for (const signal of signals) process.prependListener(signal, onSignal);
   }
   children.add(child);
@@ -19,7 +19,7 @@ export function endWithProcess(child: ChildProcess): void {
 }
 
 function onSignal(signal: NodeJS.Signals): void {
-  // whoever else listens ends the process in order, and the children with it
+  // another listener shuts the process down in order, and the children with it
   if (process.listenerCount(signal) > 1) return;
   killAll();
   stopListening();

@@ -13,7 +13,6 @@ import {
   sendStream,
   startFakeOpenAi,
 } from "../testing/fake-openai-server.js";
-import { functionTarget } from "./function-target.js";
 import { type OpenAiTargetSettings, openAiTarget } from "./openai-target.js";
 
 const { signal } = new AbortController();
@@ -359,24 +358,6 @@ describe("an OpenAI-compatible target", () => {
       assert.equal(answer.text, text ?? "", "what came before is kept");
     });
 
-  it("fails with `connection` where nobody listens", async () => {
-    const server = await startFakeOpenAi({});
-    await server[Symbol.asyncDispose]();
-    const answer = await openAiTarget({ name: "x", baseUrl: server.baseUrl }).answer(caseOf("1"), { signal });
-    assert.equal(answer.failure?.code, "connection");
-  });
-
-  it("rejects when its signal is aborted, before and while it waits", async () => {
-    await using server = await startFakeOpenAi({ "/v1/chat/completions": () => undefined });
-    const target = openAiTarget({ name: "x", baseUrl: server.baseUrl, model: "m", servingRecord: "never" });
-    const reason = new Error("enough");
-    await assert.rejects(target.answer(caseOf("1"), { signal: AbortSignal.abort(reason) }), reason);
-    const controller = new AbortController();
-    const answering = target.answer(caseOf("1"), { signal: controller.signal });
-    setTimeout(() => controller.abort(reason), 30);
-    await assert.rejects(answering, reason);
-  });
-
   it("keeps the tokens of an answer where logprobs are given", async () => {
     const content = ["He", "y"].map((token, index) => ({
       token,
@@ -402,95 +383,5 @@ describe("an OpenAI-compatible target", () => {
       ]);
     const without = await answerFrom((_, response) => replyJson(response, 200, chatCompletion("Hey")));
     assert.equal(without.answer.tokens, undefined);
-  });
-
-  it("asks Octavo for digests of its logits, and nobody else", async () => {
-    for (const [owner, digests] of [
-      ["octavo", ["0123456789abcdef", "f"]],
-      ["vllm", undefined],
-    ] as const) {
-      await using server = await startFakeOpenAi({
-        "/v1/models": (_, response) => replyJson(response, 200, { data: [{ id: "m", owned_by: owner }] }),
-        "/v1/chat/completions": ({ body }, response) => {
-          const isAsked =
-            "octavo" in body && JSON.stringify(body["octavo"]).includes("include_logits_digest");
-          const octavo = { logits_digests: [["0123456789abcdef", "f"]] };
-          const answer = chatCompletion("Hi") as object;
-          replyJson(response, 200, isAsked ? { ...answer, octavo } : answer);
-        },
-      });
-      const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
-      const answer = await target.answer(caseOf("1"), { signal, wantsDigests: true });
-      assert.deepEqual(answer.logitsDigests, digests);
-      assert.equal((await target.answer(caseOf("1"), { signal })).logitsDigests, undefined);
-    }
-  });
-
-  it("reads what the server counts, beside the version segment", async () => {
-    await using server = await startFakeOpenAi({
-      "/metrics": (_, response) => void response.end("vllm:kv_cache_usage_perc 0.25\n"),
-    });
-    const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
-    assert.equal(await target.metrics(signal), "vllm:kv_cache_usage_perc 0.25\n");
-    await using silent = await startFakeOpenAi({});
-    const other = openAiTarget({ name: "candidate", baseUrl: silent.baseUrl });
-    assert.equal(await other.metrics(signal), undefined);
-  });
-
-  it("asks who was beside a request, and takes what is no such list for not told", async () => {
-    const neighbour = {
-      request_id: "b",
-      tenant: "_other",
-      arrival_offset_ms: -3,
-      prompt_tokens: 40,
-      cached_tokens: 8,
-      output_tokens: [2, 3],
-      kernel_ms_meanwhile: 7.5,
-    };
-    await using server = await startFakeOpenAi({
-      "/v1/requests/a%2F0/neighbours": (_, response) =>
-        replyJson(response, 200, { request: {}, neighbours: [neighbour, { request_id: 3 }], num_omitted: 0 }),
-      "/v1/requests/odd/neighbours": (_, response) => replyJson(response, 200, { neighbours: "none" }),
-    });
-    const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
-    assert.deepEqual(await target.neighbours("a/0", signal), [
-      {
-        requestId: "b",
-        arrivalOffsetMs: -3,
-        promptTokens: 40,
-        cachedTokens: 8,
-        outputTokens: 5,
-        kernelMs: 7.5,
-      },
-    ]);
-    assert.equal(await target.neighbours("odd", signal), undefined);
-    assert.equal(await target.neighbours("unknown", signal), undefined);
-  });
-
-  it("refuses a base URL that is none", () => {
-    assert.throws(() => openAiTarget({ name: "x", baseUrl: "localhost:8000" }), { code: "invalid_option" });
-    const urls = ["http://h:1", "http://h:1/", "http://h:1/v1/", "http://h:1/openai/v2"];
-    assert.deepEqual(
-      urls.map((baseUrl) => openAiTarget({ name: "x", baseUrl }).server.baseUrl),
-      ["http://h:1/v1", "http://h:1/v1", "http://h:1/v1", "http://h:1/openai/v2"],
-    );
-  });
-});
-
-describe("a function as a target", () => {
-  it("answers with text or fields, and fails with what is thrown", async () => {
-    const plain = await functionTarget("f", (evalCase) => `for ${evalCase.id}`).answer(caseOf("7"), {
-      signal,
-    });
-    assert.equal(plain.text, "for 7");
-    assert.equal(plain.failure, undefined);
-    const full = await functionTarget("f", () => ({ text: "", finishReason: "length" })).answer(caseOf("7"), {
-      signal,
-    });
-    assert.equal(full.finishReason, "length");
-    const thrown = await functionTarget("f", () => {
-      throw new TypeError("oh");
-    }).answer(caseOf("7"), { signal });
-    assert.deepEqual(thrown.failure, { code: "internal_error", httpStatus: undefined, message: "oh" });
   });
 });

@@ -147,7 +147,7 @@ export class OpenAiTarget implements Target {
     const { signal } = new AbortController();
     const reply = await this.server.json({ path: "/models", signal, timeoutMs: 10_000 });
     if (!reply.ok) {
-      // a server without the list, or that shows it to nobody, stays so
+      // a server that has no list, or hides it, will not change its answer
       const status = reply.failure.httpStatus ?? 500;
       const isFinal = status < 500 && !passingStatuses.includes(status);
       return isFinal ? { model: undefined, isOctavo: false } : undefined;

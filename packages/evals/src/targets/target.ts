@@ -9,7 +9,7 @@ export interface Target {
   /** What the server counts, as Prometheus reads it; undefined where it does not tell. Rejects only when `signal` is aborted. */
   metrics?(signal: AbortSignal): Promise<string | undefined>;
   /**
-   * Who was there beside a request of whom the server knows, by the id in its serving record; undefined where it does not tell.
+   * Requests that ran beside one, by the id in its serving record; undefined where the server does not report them.
    * Rejects only when `signal` is aborted.
    */
   neighbours?(requestId: string, signal: AbortSignal): Promise<readonly Neighbour[] | undefined>;

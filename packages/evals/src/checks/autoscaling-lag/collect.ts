@@ -67,7 +67,7 @@ class ScaleUp {
 
   constructor(router: LeastQueueRouter, bed: TestBed, probe: EvalCase, settings: AutoscalingLagSettings) {
     this.joined = this.#run(router, bed, probe, settings).finally(() => (this.isOver = true));
-    // who ends the burst looks at it; until then nobody listens
+    // awaited at the end of the burst; until then its rejection must not go unhandled
     this.joined.catch(() => undefined);
   }
 

@@ -18,7 +18,7 @@ export const autoscalingLagSettings = z
     fallback_margin: share.default(0.02),
     /** Of a score, less than when idle. */
     score_margin: share.default(0.05),
-    /** With more cases scored on one side only than this share, no score passes: what is missing may be what went wrong. */
+    /** With more cases scored on one side only than this share, no score passes: the missing ones may be those that went wrong. */
     max_missing_share: share.default(0.05),
     /** The published buckets of queue depth over replicas: below these idle, warm, saturating; else scaling. */
     warm_from: positive.default(2),

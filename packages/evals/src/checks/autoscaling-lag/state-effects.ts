@@ -28,7 +28,7 @@ export function stateEffects(
   return [
     firstTokenEffect(pairs, settings),
     ...paths.flatMap(({ name, margin, of }) => {
-      // what never came anew is nothing to judge: that it never does would take many more cases
+      // an event that never happened cannot be judged: showing that it never does would take many more cases
       if (!pairs.some(({ reference, observed }) => of(observed) && !of(reference))) return [];
       const good = (seen: Observation) => (of(seen) ? 0 : 1);
       const scores = pairs.map(({ caseId, reference, observed }) => ({

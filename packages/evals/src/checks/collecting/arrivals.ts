@@ -1,6 +1,6 @@
 import type { Random } from "@octavo/statistics";
 
-/** Somebody who sends requests: load is composed of clients, since a few of them make most of its bursts (ServeGen 2025). */
+/** A client that sends requests: load is composed of clients, since a few of them make most of its bursts (ServeGen 2025). */
 export interface ClientLoad {
   readonly tenant: string;
   readonly requestsPerMinute: number;
@@ -26,7 +26,7 @@ export function arrivalsOf(load: ClientLoad, durationMs: number, random: Random)
   }
 }
 
-/** The arrivals of several clients, each with a random stream of its own: leaving one out moves nobody else's. */
+/** The arrivals of several clients, each with its own random stream: leaving one out does not change the others'. */
 export function composedArrivals(
   loads: readonly ClientLoad[],
   durationMs: number,

@@ -44,7 +44,7 @@ interface CollectOptions {
   readonly wantsTokens?: boolean;
   /** Asks servers that promise equal bits for digests of their logits. */
   readonly wantsDigests?: boolean;
-  /** What a check knows of an answer beside what every check sees. */
+  /** Fields of an observation that only this check fills in. */
   readonly complete?: (observation: Observation, sent: SentRequest) => Promise<Observation> | Observation;
 }
 

@@ -46,7 +46,7 @@ test("what a gateway says in headers is taken, what is no number is not", () => 
   assert.deepEqual(seen.tags, ["t", "fallback"]);
 });
 
-test("slow gaps name who was blamed, the greatest first", () => {
+test("slow gaps name the blamed requests, the greatest share first", () => {
   const request = (request_id: string, ms: number) => ({ request_id, tenant: "t", ms, tokens: 100 });
   const spread = { min: 0, mean: 2, max: 512 };
   const serving: ServingRecordInfo = {

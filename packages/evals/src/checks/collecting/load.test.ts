@@ -131,7 +131,7 @@ describe("open loop", () => {
 });
 
 describe("least-queue router", () => {
-  it("gives requests to who has fewest, and says how deep the queue was", async () => {
+  it("sends requests to the replica with the fewest, and records the queue depth", async () => {
     const router = new LeastQueueRouter("both", [server("a", 5)]);
     const { signal } = new AbortController();
     const first = router.answer(cases[0]!, { signal });

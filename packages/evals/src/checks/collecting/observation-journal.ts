@@ -21,7 +21,7 @@ interface KeptObservations {
   readonly observations: readonly Observation[];
 }
 
-/** Observations of whole cases on disk, by what was planned: a check that was cut off goes on from it. */
+/** Observations of whole cases on disk, keyed by the plan: an interrupted check resumes from it. */
 export class ObservationJournal implements AsyncDisposable {
   readonly #journal: Journal<KeptObservations>;
   readonly #context: string;
@@ -33,7 +33,7 @@ export class ObservationJournal implements AsyncDisposable {
 
   /**
    * Opens or begins a journal.
-   * @param context what decides answers beside the plan, such as the targets' URLs and models; as JSON
+   * @param context what affects answers besides the plan, such as the targets' URLs and models; as JSON
    * @throws OctavoError `invalid_option` where the file cannot be opened or is something else
    */
   static async open(path: string, context: unknown = null): Promise<ObservationJournal> {

@@ -13,7 +13,7 @@ export interface SentUnder extends SentCase {
 
 const concurrentScores = 8;
 
-/** Observations of what was sent, in its order; scored only now, since scoring beside the load would slow what is timed. */
+/** Observations of the sent requests, in order; scored only now, since scoring during the load would distort timings. */
 export async function observeSent(
   sent: readonly SentUnder[],
   { evaluators, signal }: Pick<TestBed, "evaluators" | "signal">,

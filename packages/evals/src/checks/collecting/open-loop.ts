@@ -26,7 +26,7 @@ interface OpenLoopOptions {
   readonly onAnswer?: (sent: SentCase) => void;
 }
 
-/** Beyond this many connections the client itself is what is measured. */
+/** With more connections than this the client itself would be measured. */
 const mostInFlight = 1024;
 
 /**
@@ -70,7 +70,7 @@ export async function sendOpenLoop(
           onAnswer?.(sent);
         })
         .finally(() => void inFlight.delete(task));
-      // a task that rejects while nobody waits for it is met by the wait for all
+      // a task that rejects before it is awaited is handled by the final wait for all
       task.catch(() => undefined);
       inFlight.add(task);
     }

@@ -103,7 +103,7 @@ describe("eviction-burst", () => {
     assert(result.notes.some((note) => note.includes("the burst did not press it")));
   });
 
-  test("a pool that holds says nothing of answers that nobody recorded", () => {
+  test("a pool without evictions says nothing about answers that were not recorded", () => {
     const silent = burst(1, { isDigested: false }).map((one) => ({ ...one, output: undefined, scores: {} }));
     const result = evictionBurstCheck.judge(silent, settings);
     assert.equal(result.verdict, "inconclusive", result.summary);

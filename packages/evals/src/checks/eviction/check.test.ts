@@ -101,7 +101,7 @@ describe("eviction", () => {
     assert.deepEqual(result.movedCases, []);
   });
 
-  test("answers that nobody recorded are not equal", () => {
+  test("answers that were not recorded are not equal", () => {
     const unread = (count: number, given: EvictedCase): readonly Observation[] =>
       cases(times(count, given)).map((one) => ({ ...one, output: undefined }));
     const bare = { kept: { output: "" }, evicted: { output: "" } };

@@ -13,7 +13,7 @@ import { evictionSettings } from "./settings.js";
 /**
  * Does losing cached blocks change an answer? In a correct engine it costs time and nothing else, so every case is run with
  * its blocks kept and with its blocks taken away at a chosen token, and the two are compared for equality. The published
- * curve of scores by cache hit ratio is shown beside: long and rare prompts hit less and are harder, whatever the cache does.
+ * curve of scores by cache hit ratio is shown for comparison: long and rare prompts hit less and are harder, whatever the cache does.
  */
 export const evictionCheck = defineCheck({
   name: "eviction",

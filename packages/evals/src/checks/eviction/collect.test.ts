@@ -100,7 +100,7 @@ describe("collecting for eviction", () => {
     assert.match(broken.result.summary, /6 of 6 answers differ/);
   });
 
-  test("a server that takes none is asked with the prompt cached and under a salt nobody used", async () => {
+  test("a server without fault injection is asked with the prompt cached, then under an unused salt", async () => {
     const sent: Sent[] = [];
     const cases = testCases(90);
     const { result, observations } = await checkNamed("eviction").run(

@@ -10,7 +10,7 @@ type Disturbance = "faults" | "cache_salt";
 /**
  * Every case with its blocks kept, kept once more, and taken away. Octavo with fault injection takes them away after a
  * randomly chosen token of the answer. Other servers are asked once with the prompt in the prefix cache and once under a salt
- * that nobody used, so that everything is computed anew.
+ * that was never used, so that everything is recomputed.
  */
 export async function collectEviction(
   bed: TestBed,

@@ -22,7 +22,7 @@ import { latencyEffects, type OwnTraffic, soloFailures } from "./latency-effects
 import { serviceGap } from "./service-gap.js";
 import { type FairnessSettings, fairnessSettings } from "./settings.js";
 
-/** A small tenant beside a large one, held against itself alone. */
+/** A small tenant beside a large one, compared with itself alone. */
 export const fairnessCheck = defineCheck({
   name: "fairness",
   question: "Does one tenant's burst make another one wait, while the aggregate stays inside its objective?",
@@ -80,7 +80,7 @@ function isOf(seen: Observation, tenant: string | undefined): boolean {
   return seen.tenant === tenant;
 }
 
-/** The one that was named, or else the one with fewest requests beside others. */
+/** The named tenant, or else the one with the fewest requests beside others. */
 export function smallTenant(shared: readonly Observation[], named: string): string | undefined {
   const tenants = [...groupBy(shared, ({ tenant }) => tenant)].filter(([tenant]) => tenant !== undefined);
   if (tenants.some(([tenant]) => tenant === named)) return named;

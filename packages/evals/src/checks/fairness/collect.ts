@@ -43,7 +43,7 @@ export async function collectTwoTenants(
       { condition: load.shared, schedule: [...small, ...large] },
     ];
     for (const { condition, schedule } of round % 2 === 0 ? turns : turns.toReversed()) {
-      // nobody finds prompts in the cache that the other turn left there
+      // no turn finds the other turn's prompts in the cache
       const salted = schedule.map((one) => ({
         ...one,
         extraBody: {

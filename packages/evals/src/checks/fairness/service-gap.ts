@@ -37,7 +37,7 @@ export function servicesOf(observations: readonly Observation[]): readonly Servi
 
 /**
  * The service gap of VTC (arXiv 2401.00588) over the stretches in which the tenant had a request without its first token:
- * only who wants something can be owed it. Under VTC it stays below twice the cost of the longest prompt or of a full step.
+ * only a tenant with waiting requests can be owed service. Under VTC it stays below twice the cost of the longest prompt or of a full step.
  */
 export function serviceGap(observations: readonly Observation[], tenant: string): ServiceGap | undefined {
   const services = servicesOf(observations);

@@ -4,7 +4,7 @@ import { camelKeys, share } from "../settings.js";
 const positive = z.number().gt(0);
 const count = z.number().int().min(1);
 
-/** What a small tenant may have to wait beside a large one, of what it waits alone. */
+/** How long a small tenant may wait beside a large one, relative to its wait alone. */
 export const latencyMarginFields = {
   /** Percentile of the time to the first token, over that of the tenant's own solo run. */
   first_token_margin: positive.default(5),

@@ -6,7 +6,7 @@ import { byTime } from "../judging/time-blocks.js";
 
 export interface CauseShare {
   readonly cause: string;
-  /** Of the time beyond what is usual. */
+  /** Of the time beyond the baseline. */
   readonly share: number;
   readonly gaps: number;
 }
@@ -29,7 +29,7 @@ export function causesOf(observations: readonly Observation[], longFromMs: numbe
     .toSorted((a, b) => b.share - a.share);
 }
 
-/** The conditions under which a slow stream was sent again: beside what had been beside it, alone, and without the one that was computed most. */
+/** Conditions under which a slow stream was rerun: with the same neighbours, alone, and without the neighbour that took most compute time. */
 export const replayConditions = {
   beside: "replay-beside",
   alone: "replay-alone",
@@ -38,7 +38,7 @@ export const replayConditions = {
 
 export interface Recovered {
   readonly repetitions: number;
-  /** Longest gap of a turn beside all neighbours less the longest one without, in ms. */
+  /** Longest gap of a turn with all neighbours less the longest one without, in ms. */
   readonly ms: number;
   readonly interval: readonly [number, number] | undefined;
 }

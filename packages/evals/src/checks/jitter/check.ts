@@ -22,7 +22,7 @@ import { gapsOf, sameHours, slicesOf } from "./gap-slices.js";
 import { type JitterSettings, jitterSettings } from "./settings.js";
 import { windowRule } from "./windows.js";
 
-/** The time between tokens under a burst, against what is usual. */
+/** The time between tokens under a burst, compared with the baseline. */
 export const jitterCheck = defineCheck({
   name: "jitter",
   question: "Do tokens come late when prompts of others are computed beside them?",
@@ -75,7 +75,7 @@ function judgeJitter(observations: readonly Observation[], settings: JitterSetti
   };
 }
 
-/** On everything that was judged, in its windows: the rule has a baseline of its own where none is named. */
+/** Over all judged traffic, in the rule's windows; the rule has its own baseline where none is named. */
 function publishedRule(observations: readonly Observation[], settings: JitterSettings): RuleOfThumb {
   const baseline = underCondition(observations, settings.baseline);
   const current = underCondition(observations, settings.current);
@@ -89,7 +89,7 @@ interface Sides {
 }
 
 /**
- * What is usual and what is judged. Where nothing is called the baseline, as in the spans of one server, the last window is
+ * The baseline and the judged traffic. Where nothing is called the baseline, as in the spans of one server, the last window is
  * judged against the time before it.
  */
 function sidesOf(

@@ -11,7 +11,7 @@ import { isFiller, planReplay, type ReplayPlan } from "./replay-plan.js";
 const neighbourOutputTokens = 2;
 
 /**
- * Streams that are watched, alone and beside long prompts that come at random while they run, by turns. The turn with the
+ * Watches streams alone and with long prompts that arrive at random while they run, in alternating turns. The turn with the
  * longest gap is then run again, as often as asked for, with those who were beside it as the server knows them, without them,
  * and without the one that was computed most, where one stands out: what comes back is their doing.
  */
@@ -31,7 +31,7 @@ export async function collectJitter(bed: TestBed, settings: JitterSettings): Pro
   };
 
   const streams = watchedStreams(bed, settings);
-  // the first turn warms up, and tells how long a turn is
+  // the first turn is a warm-up, and its length is the length of a turn
   const first = await run(streams);
   const lengthMs = Math.max(...first.map(({ answer }) => answer.timing.durationMs));
   const random = new Random(bed.seed);

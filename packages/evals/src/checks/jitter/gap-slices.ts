@@ -36,7 +36,7 @@ const hourMs = 3_600_000;
 /** Fewer requests of the same hour than this are no baseline. */
 const fewestSameHour = 50;
 
-/** Of a recorded baseline, what was observed in the same hours of the day: nights are not what mornings are held against. */
+/** The part of a recorded baseline from the same hours of the day, so that mornings are not compared with nights. */
 export function sameHours(
   baseline: readonly Observation[],
   current: readonly Observation[],

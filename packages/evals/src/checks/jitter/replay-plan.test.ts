@@ -57,7 +57,7 @@ test("a server that does not tell has everything run again", async () => {
     });
 });
 
-test("those who were beside the slow stream are run again, strangers by their like, other streams are not doubled", async () => {
+test("neighbours of the slow stream are rerun, unknown ones as requests of their size, and other streams are not duplicated", async () => {
   const asked: string[] = [];
   const stranger = neighbour("elsewhere", 40, {
     arrivalOffsetMs: -20,
@@ -78,7 +78,7 @@ test("those who were beside the slow stream are run again, strangers by their li
   assert.deepEqual(withoutOne, [standIn]);
 });
 
-test("where nobody had most of the computing, nobody is singled out", async () => {
+test("no neighbour is singled out where none took most of the compute time", async () => {
   const even = await planReplay(
     knowing([neighbour("f", 10), neighbour("g", 10)]),
     sent,

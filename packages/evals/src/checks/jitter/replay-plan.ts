@@ -2,11 +2,11 @@ import type { Neighbour, Target } from "../../targets/target.js";
 import { fillerCase } from "../collecting/filler.js";
 import type { ScheduledCase, SentCase } from "../collecting/open-loop.js";
 
-/** A turn that is to be run again to see who was to blame. */
+/** A turn to rerun, to find the request that caused the gap. */
 export interface ReplayPlan {
-  /** Who was beside the stream with the longest gap. */
+  /** Requests that ran beside the stream with the longest gap. */
   readonly beside: readonly ScheduledCase[];
-  /** Them without the one that had most of the computing; undefined where none had more than half of it. */
+  /** The same without the one that took most of the compute time; undefined where none took more than half. */
   readonly withoutOne: readonly ScheduledCase[] | undefined;
 }
 

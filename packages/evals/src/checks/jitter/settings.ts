@@ -6,7 +6,7 @@ const count = z.number().int().min(1);
 
 export const jitterSettings = z
   .strictObject({
-    /** Conditions of what is usual, and of what is judged. Without the first, the time before each window is what is usual. */
+    /** Conditions of the baseline and of the judged traffic. Without the first, the time before each window is the baseline. */
     baseline: z.string().default("baseline"),
     current: z.string().default("burst"),
     /** A gap is long from this multiple of the usual 99th percentile on; the published rule alerts at it as well. */

@@ -12,7 +12,7 @@ export interface ArrivalScores {
   readonly compared: PairedComparison | undefined;
   /** Arrivals that were answered on both sides and scored on one. */
   readonly oneSided: number;
-  /** Whether few enough are one-sided for anything to be within a margin: what is missing may be what went wrong. */
+  /** Whether few enough are one-sided for anything to be within a margin: the missing ones may be those that went wrong. */
   readonly isWhole: boolean;
 }
 

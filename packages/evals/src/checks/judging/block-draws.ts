@@ -6,7 +6,7 @@ const fewestDraws = 100;
 /**
  * What a statistic became in resamples of `numBlocks` stretches or clusters. Percentile intervals, expanded for few of them
  * (Hesterberg 2015, "What teachers should know about the bootstrap", section 4.3): resamples of n spread less than samples
- * do, by sqrt((n - 1) / n), and that spread is itself estimated, so Student's t takes the normal's place.
+ * do, by sqrt((n - 1) / n), and that spread is itself estimated, so Student's t replaces the normal distribution.
  */
 export class BlockDraws {
   readonly #sorted: readonly number[];

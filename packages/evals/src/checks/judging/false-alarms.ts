@@ -6,7 +6,7 @@ import type { Observation } from "../observation.js";
 /** Observations of one condition, laid out as if they were of both: whatever a check then finds is chance. */
 export type Placebo = (observations: readonly Observation[], random: Random) => readonly Observation[];
 
-/** An A/A run on what was observed: the same traffic is dealt into both conditions anew each time, and judged. */
+/** An A/A run on the observations: each run assigns the same traffic to both conditions at random and judges it. */
 export function countFalseAlarms(
   judge: (observations: readonly Observation[]) => CheckResult,
   placebo: Placebo,
@@ -31,7 +31,7 @@ const [fewestRuns, mostRuns] = [20, 100];
 const mostMs = 3_000;
 
 /**
- * The A/A run that goes with a check: as many as the size of what was observed allows, giving way to others in between.
+ * The A/A run that goes with a check: as many as the number of observations allows, yielding to the event loop in between.
  *
  * @throws what the signal was aborted with
  */

@@ -15,7 +15,7 @@ export function swapConditions(one: string, other: string): Placebo {
   };
 }
 
-/** As above, on what the small tenant saw: what the large one saw is beside the point. */
+/** As above, on the small tenant's observations only. */
 export function swapSmallTenant(settings: {
   readonly solo: string;
   readonly shared: string;

@@ -23,7 +23,7 @@ function verdictOf(scores: readonly PairedScore[], isSequential: boolean) {
   return overallVerdict(decide([lossEffect("exact", compared, limits)], limits.alpha));
 }
 
-test("whoever stops as soon as it is decided errs at most alpha of the time, unlike with an interval for one look", () => {
+test("stopping as soon as it is decided errs at most alpha of the time, unlike with an interval for one look", () => {
   const looks = [20, 40, 60, 80, 120, 160, 200];
   const runs = 2000;
   const decided = { sequence: 0, fixed: 0 };

@@ -2,7 +2,7 @@ import { BoundedMeanSequence, type Interval } from "@octavo/statistics";
 
 /** p values are valid at every level, whichever the bets were made for. */
 const usualConfidence = 0.95;
-/** With more cases than this nobody plans. */
+/** No plan has more cases. */
 const mostPlanned = 2 ** 15;
 /** A plan is exact to a quarter, which keeps it quick: A/A runs make one each. */
 const planGrowth = 1.25;

@@ -4,7 +4,7 @@ import { decide, overallVerdict, type TestedEffect } from "./verdicts.js";
 
 const effect = (name: string, pValue: number | undefined, isWithin = false): TestedEffect => ({
   name,
-  method: "made up",
+  method: "test",
   estimate: 1,
   interval: [0, 2],
   confidence: 0.95,

@@ -93,7 +93,7 @@ describe("replica-skew", () => {
     assert(!result.advice.some(({ change }) => change.includes("replica-0")));
   });
 
-  test("a fleet that is split evenly fails and nobody is named", () => {
+  test("an evenly split fleet fails and no replica is named", () => {
     const seen = fleet(1, { unstable: 0, digest: (replica) => `d${replica % 2}` });
     const result = replicaSkewCheck.judge(seen, settings);
     assert.equal(result.verdict, "fail");

@@ -20,7 +20,7 @@ export async function collectReplicaSkew(
     purpose: "replica-skew",
     concurrency: settings.concurrency,
     wantsDigests: true,
-    // who was asked is known better than who says it answered
+    // the replica that was asked is more reliable than the one the answer names
     complete: (observation, { planned }) => ({ ...observation, replica: planned.target.name }),
   });
 }

@@ -26,7 +26,7 @@ export interface Fingerprints {
 
 /**
  * Each replica's answers against what more than half of the fleet says, bit for bit where there are digests. With two
- * replicas nobody can say which of them is wrong: then both are named. With more, cases without a majority blame nobody, as
+ * replicas it is unknown which one is wrong, so both are named. With more, cases without a majority name none, as
  * where one of three disagrees and another failed.
  */
 export function compareFingerprints(fleet: Fleet, settings: ReplicaSkewSettings): Fingerprints {

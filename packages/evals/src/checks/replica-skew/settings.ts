@@ -5,7 +5,7 @@ export const replicaSkewSettings = z
   .strictObject({
     ...comparisonFields,
     ...sequentialFields,
-    /** One by default: on servers whose results depend on the batch, alone is the only place to compare machines. */
+    /** One by default: on servers whose results depend on the batch, machines can only be compared at batch size 1. */
     concurrency: concurrency.default(1),
     /** Which answers are looked at; null: all that name their replica. */
     condition: z.string().nullable().default("replica"),

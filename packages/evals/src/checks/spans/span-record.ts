@@ -1,5 +1,5 @@
 import { asArray, asObject, asRecord, parseJson } from "@octavo/protocol";
-/** A span in whichever JSON it was written: what is needed of it, under one set of names. */
+/** The fields of a span that checks need, whatever JSON format it was written in. */
 export interface SpanRecord {
   readonly spanId: string | undefined;
   readonly traceId: string | undefined;

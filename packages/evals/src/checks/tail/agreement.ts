@@ -21,7 +21,7 @@ export function agreementWith(
   const given = wordsOf(text);
   if (expected.length > mostWords || given.length > mostWords) return undefined;
   const columns = given.length + 1;
-  // lengths of common subsequences of what follows each pair of places
+  // lengths of common subsequences of the rest after each pair of positions
   const lengths = new Uint16Array((expected.length + 1) * columns);
   for (let i = expected.length - 1; i >= 0; i--) {
     for (let j = given.length - 1; j >= 0; j--) {

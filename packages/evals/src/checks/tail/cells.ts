@@ -3,7 +3,7 @@ import { clusterMean, type ClusteredScore, type ClusterMean } from "../judging/c
 import { evaluatorsOf } from "../judging/pairs.js";
 import type { TailSettings } from "./settings.js";
 
-/** A score with its place: how long the prompt was and where in the answer it was earned. Tokens. */
+/** A score with the prompt length and its position in the answer, in tokens. */
 export interface PlacedScore extends ClusteredScore {
   readonly caseId: string;
   readonly evaluator: string;
@@ -53,7 +53,7 @@ export function placeScores(observations: readonly Observation[]): Placed {
   return { scores, wholeAnswers, withoutLengths };
 }
 
-/** One evaluator's scores by length of the prompt (rows) and place in the answer (columns); undefined where there are none. */
+/** One evaluator's scores by length of the prompt (rows) and position in the answer (columns); undefined where there are none. */
 export interface CellTable {
   readonly evaluator: string;
   readonly rows: readonly string[];

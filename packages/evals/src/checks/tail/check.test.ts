@@ -9,7 +9,7 @@ import { tailSettings } from "./settings.js";
 
 const settings = tailSettings.parse({});
 
-/** Answers with one scored part in each third of the output, each right with a probability of its place. */
+/** Answers with one scored part in each third of the output, each right with a probability by position. */
 function answers(
   random: Random,
   count: number,

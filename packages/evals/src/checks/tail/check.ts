@@ -24,7 +24,7 @@ interface TestedCell {
 
 /**
  * Do answers get worse the longer the prompt is and the further into the answer one looks? Every cell of prompt length and
- * place in the answer is held against all cells that are shorter. Cells differ in their cases: use cases that differ in
+ * position in the answer is compared with all cells that are shorter. Cells differ in their cases: use cases that differ in
  * length alone, such as RULER's, or what looks like length is difficulty.
  */
 export const tailCheck = defineCheck({

@@ -9,7 +9,7 @@ const predictors = [
 ] as const;
 
 /**
- * What each doubling of the prompt and of the place in the answer does to a score: least squares on both logarithms, errors
+ * The effect on a score of each doubling of the prompt and of the position in the answer: least squares on both logarithms, errors
  * robust to clusters. It sums up a slow decline that no single cell shows, and decides nothing.
  */
 export function slopes(
@@ -26,7 +26,7 @@ export function slopes(
     const x = own.map((score) => varying.map(({ of }) => of(score)));
     if (areCollinear(x)) {
       notes.push(
-        `${evaluator}: longer prompts came with longer answers, so that their effects cannot be told apart`,
+        `${evaluator}: longer prompts came with longer answers, so that their effects cannot be separated`,
       );
       continue;
     }

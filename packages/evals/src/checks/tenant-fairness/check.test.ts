@@ -121,7 +121,7 @@ describe("tenant-fairness", () => {
     assert.ok(none.hypotheses.some(({ name, estimate }) => name.includes("ok") && estimate === undefined));
   });
 
-  it("holds scores against the other tenants' where nobody was alone, and passes nobody", () => {
+  it("compares scores with the other tenants' where no tenant ran alone, and passes none", () => {
     const shared = (seed: number, wrong: number) =>
       cluster({ seed, wrong }).filter(({ condition }) => condition === "shared");
     assert.equal(judge(shared(4, 0.4)).verdict, "fail");

@@ -27,7 +27,7 @@ export const tenantFairnessCheck = defineCheck({
   settings: tenantFairnessSettings,
   needs: ["cases"],
   collect: (bed, settings) => {
-    // a cluster with a router of its own is the candidate; replicas without one get one
+    // a cluster with its own router is the candidate; replicas without one get one
     const target = bed.replicas.length > 1 ? new LeastQueueRouter("deployment", bed.replicas) : bed.candidate;
     return collectTwoTenants(bed, target, settings);
   },

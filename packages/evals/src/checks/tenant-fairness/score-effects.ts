@@ -18,7 +18,7 @@ interface ScoreLimits {
   readonly seed: number;
 }
 
-/** What a tenant's score loses beside others, from its own answers to the same cases when it was alone. */
+/** Loss of a tenant's score beside others, against its own answers to the same cases when alone. */
 export function lossFromSolo(
   label: string,
   { evaluator, scores, compared, oneSided, isWhole }: ArrivalScores,

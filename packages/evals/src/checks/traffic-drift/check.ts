@@ -76,7 +76,7 @@ const lengths = [
   ["output tokens", ({ completionTokens }: Observation) => completionTokens, true],
 ] as const;
 
-/** Features that some requests tell: what nobody tells cannot be compared. */
+/** Features that some requests report; others cannot be compared. */
 function gridsOf(both: readonly Observation[]): readonly Grid[] {
   const grids = [
     ...lengths.map(([name, of, isCopied]) => lengthGrid(name, of, both, isCopied)),

@@ -77,7 +77,7 @@ export function driftMeasures(grids: readonly Grid[], margins: DriftMargins): re
 
 /**
  * Distances between samples are never 0, however alike what they are drawn from. So the interval is centred on the distance
- * less what resampling alone adds to it, and drift is found only where dealing the stretches out anew to both sides would
+ * less what resampling alone adds to it, and drift is found only where reassigning the stretches to both sides at random would
  * seldom show as much (permutation test over stretches), beside the interval lying beyond the margin.
  */
 export function driftEffect(measure: Measure, sides: Sides, options: ResamplingOptions): TestedEffect {
@@ -99,7 +99,7 @@ export function driftEffect(measure: Measure, sides: Sides, options: ResamplingO
   const limit = isRatio ? Math.log(margin) : margin;
   const interval = draws.interval(1 - alpha);
   const beyond = draws.pValueBeyond(limit) ?? 1;
-  // dealing anew can only raise it
+  // dealing again can only raise it
   const chance = beyond > alpha ? 0 : dealt(distance, sides, seen, resamples, random);
   const shown = (value: number) => (isRatio ? Math.exp(value) : value);
   return marginEffect(

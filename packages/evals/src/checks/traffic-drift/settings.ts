@@ -5,7 +5,7 @@ const positive = z.number().gt(0);
 
 export const trafficDriftSettings = z
   .strictObject({
-    /** Conditions of what was recorded, and of what the evaluation sent. */
+    /** Conditions of the recording and of the evaluation's traffic. */
     production: z.string().default("production"),
     evaluation: z.string().default("evaluation"),
     /** Mean arrival rates may differ by this factor, either way. */

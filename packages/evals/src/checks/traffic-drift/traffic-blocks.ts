@@ -21,7 +21,7 @@ export interface Grid {
   /** Undefined where a request does not say. */
   readonly binOf: (seen: Observation) => number | undefined;
   readonly numBins: number;
-  /** What each bin stands for; undefined for bins that have no order. */
+  /** The value of each bin; undefined for unordered bins. */
   readonly values: Float64Array | undefined;
 }
 

@@ -2,7 +2,7 @@ import type { Random } from "@octavo/statistics";
 import type { RulerDraft, RulerSource, RulerTask } from "./ruler-task.js";
 import { drawName, drawNumber, drawUuid } from "./words.js";
 
-/** RULER's filler, which says nothing. */
+/** RULER's filler without information. */
 export const noiseSentences =
   "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again.";
 
@@ -29,7 +29,7 @@ interface Needle {
 
 const one = { key: "word", value: "number", numKeys: 1, numValues: 1, numQueries: 1 } as const;
 
-/** RULER's `niah` configurations: what is hidden, in what, and how much of it is asked for. */
+/** RULER's `niah` configurations: the kind of needle, the haystack, and how many needles are asked for. */
 const settings = {
   niah_single_1: { ...one, haystack: "noise" },
   niah_single_2: { ...one, haystack: "text" },
@@ -99,7 +99,7 @@ function needleSentence({ key, value }: Needle, kind: Kind): string {
 
 const kindPlural: Readonly<Record<Kind, string>> = { word: "words", number: "numbers", uuid: "uuids" };
 
-/** Text at a place of the haystack, the same however long it is. */
+/** Text at a position of the haystack, independent of its length. */
 function fillerOf(
   { haystack, key, value }: NeedleSettings,
   random: Random,

@@ -26,7 +26,7 @@ export interface RulerTask {
   readonly match: "all" | "part";
   /** What the user must bring. */
   readonly needs: "nothing" | "text" | "questions";
-  /** Draws what is asked; how much stands around it is decided afterwards. */
+  /** Draws the question; the size of the haystack is decided afterwards. */
   draw(source: RulerSource): RulerDraft;
 }
 
@@ -54,6 +54,6 @@ export interface RulerDraft {
   readonly references: readonly string[];
   readonly minSize: number;
   readonly maxSize: number;
-  /** The prompt with so much around what is asked. Larger sizes give longer prompts; the same size gives the same one. */
+  /** The prompt with a haystack of this size. Larger sizes give longer prompts; the same size gives the same one. */
   prompt(size: number): string;
 }

@@ -19,7 +19,7 @@ const tasks: readonly RulerTask[] = [
 ];
 
 export interface RulerOptions {
-  /** Default: those that what is given suffices for. */
+  /** Default: those that the given texts and questions suffice for. */
   readonly tasks?: readonly RulerTaskName[];
   /** Wanted lengths, each with the answer's tokens. */
   readonly lengthsTokens: readonly number[];
@@ -40,7 +40,7 @@ const minSentences = 20;
 const maxLengthTokens = 16 * 1024 * 1024;
 
 /**
- * The thirteen tasks of RULER (Hsieh et al., 2024, arXiv 2404.06654), drawn anew for any length. What is hidden, in what,
+ * The thirteen tasks of RULER (Hsieh et al., 2024, arXiv 2404.06654), generated for any length. What is hidden, in what,
  * how often and how answers are matched follows the benchmark; instructions and word lists are our own, and texts and
  * questions the user's, so that scores compare with other runs of this generator and not with published tables. The
  * `string_match` evaluator scores them.

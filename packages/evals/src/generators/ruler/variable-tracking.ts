@@ -12,7 +12,7 @@ interface Chain {
   readonly names: readonly string[];
   readonly value: string;
   readonly assignments: readonly string[];
-  /** Where in the noise each assignment stands, as a part of it, in order. */
+  /** Position of each assignment in the noise, as a fraction of its length, ascending. */
   readonly depths: readonly number[];
 }
 

@@ -20,7 +20,7 @@ interface PassFailRubric extends RubricBase {
   readonly fail: string;
 }
 
-/** A quality in five grades: 1 stands for 0, 5 for 1. With probabilities of grades the score is their mean. */
+/** A quality in five grades: 1 maps to 0, 5 to 1. With probabilities of grades the score is their mean. */
 interface ScaleRubric extends RubricBase {
   readonly output: "score";
   readonly best: string;
@@ -55,7 +55,7 @@ export function frequencies(meanings: {
   ];
 }
 
-/** What rows show; a `?` marks what is shown where the sample has it. */
+/** Fields that the question shows; those with `?` only if the sample has them. */
 type Shown = readonly (ShownInput | `${ShownInput}?`)[];
 type Rows<Row extends Rubric> = Readonly<
   Record<string, Omit<Row, "name" | "output" | "inputs" | "alsoShown">>

@@ -5,7 +5,7 @@ export type JobStatus =
   | { readonly state: "succeeded" }
   /** It ended badly; trying again may help. */
   | { readonly state: "failed"; readonly message: string }
-  /** Somebody stopped it. */
+  /** Stopped from outside. */
   | { readonly state: "stopped"; readonly message: string }
   /** The cluster does not know it: it never did, or it forgot. */
   | { readonly state: "unknown" };

@@ -94,7 +94,7 @@ test("jobs that go on failing cost their scores and not the run; the reason is t
   }
 });
 
-test("jobs that somebody stops, and those that never find a place, end the run", async () => {
+test("jobs that are stopped, and jobs that are never scheduled, end the run", async () => {
   const stopped = new ProcessCluster();
   stopped.onSubmit = (jobId) => void stopped.stop(jobId);
   await assert.rejects(collect(new BatchJobsRunner(stopped, options())), /octavo-\w+ was stopped/);

@@ -24,7 +24,7 @@ export class JobFiles {
     this.partialScores = `${this.scores}.partial`;
   }
 
-  /** Nobody ever sees half of it. */
+  /** Written atomically. */
   async writeTasks(tasks: readonly ScoringTask[]): Promise<void> {
     await mkdir(this.folder, { recursive: true });
     const draft = `${this.tasks}.${process.pid}`;

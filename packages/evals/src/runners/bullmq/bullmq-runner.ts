@@ -12,7 +12,7 @@ import { JobBoard } from "./job-board.js";
 export interface BullMqRunnerOptions extends BullMqConnection {
   /** Pairs that are in the queue or with workers at a time. Default 512, at most 4096. */
   readonly pairsInFlight?: number;
-  /** How long results wait in Redis for who asked for them, should this process die. Default a day. */
+  /** How long results stay in Redis if this process dies before reading them. Default a day. */
   readonly keepResultsSeconds?: number;
   /** How often jobs that nothing was heard of are looked up. Default 5000. */
   readonly lookUpMs?: number;

@@ -16,7 +16,7 @@ export const defaultQueueName = "octavo-evals";
 const connectTimeoutMs = 5000;
 
 /**
- * BullMQ and its Redis client, which are installed by who uses them.
+ * BullMQ and its Redis client, optional dependencies that users of this runner install.
  * @throws OctavoError `runner_unavailable` when they are not
  */
 export async function loadBullMq(): Promise<{

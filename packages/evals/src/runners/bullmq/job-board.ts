@@ -12,12 +12,12 @@ interface JobBoardOptions extends BullMqConnection {
   readonly noWorkerTimeoutMs: number;
 }
 
-/** A job that somebody waits for. */
+/** A job whose result is awaited. */
 interface Awaited {
   readonly task: ScoringTask;
   /** More than one where a run has the same pair twice. */
   readonly waiters: Waiter[];
-  /** When something was last heard of it. */
+  /** When it last reported. */
   heardAtMs: number;
 }
 
@@ -71,7 +71,7 @@ export class JobBoard {
     return new JobBoard(options, redis, queue, events);
   }
 
-  /** The score of a task. Rejects with the signal's reason; nobody waits for it then, and it is taken back if it can be. */
+  /** The score of a task. Rejects with the signal's reason; the job is then removed if it has not started. */
   async perform(jobId: string, task: ScoringTask, signal: AbortSignal): Promise<Score> {
     signal.throwIfAborted();
     // every pair in flight listens to the run's signal
@@ -170,7 +170,7 @@ export class JobBoard {
             opts: {
               jobId,
               attempts: 1,
-              // results wait to be read, and no longer than somebody may still come for them
+              // results are kept until read, at most for the retention time
               removeOnComplete: { age: this.#options.keepResultsSeconds },
               removeOnFail: { age: this.#options.keepResultsSeconds },
             },
@@ -261,7 +261,7 @@ export class JobBoard {
   }
 }
 
-/** The score of a pair that BullMQ gave up on: its worker threw, or died of it more than once. */
+/** The score of a pair that BullMQ gave up on: its worker threw, or crashed on it more than once. */
 function gaveUp(reason: string): Score {
   return { status: "failed", code: "runner_unavailable", reason };
 }
