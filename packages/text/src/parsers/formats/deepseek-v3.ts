@@ -1,4 +1,4 @@
-import { literalSpec } from "../../structured/grammar-specs.js";
+import { literalSpec } from "../shared/grammar-specs.js";
 import type { MachineContext, ToolFormat } from "../machine.js";
 import { readCallArguments } from "../shared/call-arguments.js";
 import type { Waiting } from "../shared/input.js";

@@ -1,4 +1,4 @@
-import { anyNumberOf, eitherOf, inSequence, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
+import { anyNumberOf, eitherOf, inSequence, literalSpec, regexSpec } from "../shared/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { takeSpace, type Input, type Waiting } from "../shared/input.js";
 import { readCommaSeparated } from "../shared/comma-separated.js";

@@ -1,4 +1,4 @@
-import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
+import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../shared/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import type { Waiting } from "../shared/input.js";
 import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";

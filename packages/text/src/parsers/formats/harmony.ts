@@ -6,7 +6,7 @@ import {
   inSequence,
   literalSpec,
   regexSpec,
-} from "../../structured/grammar-specs.js";
+} from "../shared/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import type { EventSink } from "../output-events.js";
 import type { Input, Waiting } from "../shared/input.js";

@@ -1,4 +1,4 @@
-import { literalSpec } from "../../structured/grammar-specs.js";
+import { literalSpec } from "../shared/grammar-specs.js";
 import type { ToolFormat } from "../machine.js";
 import { taggedJsonCalls } from "../shared/json-calls.js";
 

@@ -1,4 +1,4 @@
-import { literalSpec } from "../../structured/grammar-specs.js";
+import { literalSpec } from "../shared/grammar-specs.js";
 import type { OutputMachine, ToolFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { readJsonCall } from "../shared/json-call.js";

@@ -1,4 +1,4 @@
-import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../../structured/grammar-specs.js";
+import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../shared/grammar-specs.js";
 import type { CallLayout, OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import { type Input, takeSpace, type Waiting } from "../shared/input.js";
 import { readCommaSeparated } from "../shared/comma-separated.js";

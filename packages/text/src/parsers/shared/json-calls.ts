@@ -1,4 +1,4 @@
-import { literalSpec } from "../../structured/grammar-specs.js";
+import { literalSpec } from "./grammar-specs.js";
 import type { CallLayout, OutputMachine, MachineContext } from "../machine.js";
 import { takeSpace, type Waiting } from "./input.js";
 import { readJsonCall } from "./json-call.js";

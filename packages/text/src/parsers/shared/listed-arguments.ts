@@ -1,5 +1,5 @@
 import type { GrammarSpec, JsonObject, JsonValue } from "../../structured/grammar.js";
-import { atMostOne, eitherOf, inSequence, literalSpec } from "../../structured/grammar-specs.js";
+import { atMostOne, eitherOf, inSequence, literalSpec } from "./grammar-specs.js";
 import { type ChatTool, OctavoError } from "@octavo/protocol";
 import { toolSchemas, valueKind } from "./tool-schemas.js";
 

@@ -1,4 +1,4 @@
-import type { GrammarSpec } from "./grammar.js";
+import type { GrammarSpec } from "../../structured/grammar.js";
 
 export function literalSpec(text: string): GrammarSpec {
   return { kind: "literal", text };
