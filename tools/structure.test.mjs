@@ -22,6 +22,8 @@ test("an exported name is defined in one file of the workspace", () => {
     if (path.endsWith(".test.ts") || path.startsWith("examples/")) continue;
     for (const name of exportedDefinitions(path)) definedIn.set(name, [...(definedIn.get(name) ?? []), path]);
   }
+  // every module that a scoring worker loads exports its `evaluators`
+  definedIn.delete("evaluators");
   const twice = [...definedIn].filter(([, paths]) => paths.length > 1);
   assert.deepEqual(
     twice.map(([name, paths]) => `${name}: ${paths.join(", ")}`).toSorted(),
