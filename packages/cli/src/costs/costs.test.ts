@@ -163,7 +163,7 @@ describe("octavo costs", () => {
       assert.match(text.out, /^idle +2600\.0 +72\.2 % +5\.20$/m);
       assert.match(text.out, /^search +3 +700 /m);
       assert.match(text.out, /prices as of \d{4}-\d\d-\d\d \(check them\)/);
-      assert.match(text.out, /2 lines are no records/);
+      assert.match(text.out, /2 lines are not records/);
     });
   });
 
