@@ -86,7 +86,7 @@ export function createServer({
   const keys = new ApiKeys(config.apiKeys, config.tenants.keys);
   const labels = new TenantLabels(Object.keys(config.tenants.tenants));
   const tenantObserver = registerTenantMetrics(engineRegistry, model.engine, tenants, labels);
-  const service = new Service(model, config, registry, metrics, tenants);
+  const service = new Service(model, config, registry, metrics, keys, tenants);
   const dispatcher = new Dispatcher({
     router: new Router(serverRoutes(service)),
     keys,

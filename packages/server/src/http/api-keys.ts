@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { OctavoError } from "@octavo/protocol";
 import type { CheckedKey } from "../tenants/ownership.js";
@@ -38,6 +38,12 @@ export class ApiKeys {
     for (let index = this.#digests.length - 1; index >= 0; index -= 1)
       valid += Number(timingSafeEqual(this.#digests[index]!, given)) * (index - valid);
     return this.#identities[valid];
+  }
+
+  /** Stands for a name: tells nothing to who lacks any of the keys, and stays the same as long as the keys do. */
+  pseudonym(name: string): string {
+    const secret = digest(this.#digests.map((each) => each.toString("hex")).join());
+    return `hidden-${createHmac("sha256", secret).update(name, "utf8").digest("hex").slice(0, 12)}`;
   }
 
   /** Throws `unauthorized` if keys are configured and the headers carried none of them. */

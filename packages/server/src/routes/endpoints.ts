@@ -316,7 +316,7 @@ export const endpoints: readonly Endpoint[] = [
     span: "none",
     answer: "text",
     isProbe: true,
-    summary: "Metrics in Prometheus' text format.",
+    summary: "Metrics in Prometheus' text format; with keys, tenants are named to the operator's only.",
     handle: handleMetrics,
   }),
   endpoint({
