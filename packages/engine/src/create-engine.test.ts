@@ -267,6 +267,30 @@ test("shares prefixes between requests, but not across salts", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
+test("finds blocks of its own cache scope only, whatever salts and scopes are called", async () => {
+  const { engine } = createFakeEngine();
+  const prompt = Array.from({ length: 22 }, (_, position) => position);
+  const names = [undefined, "a", "b", "as", "1:a", "a1:a", "o1:a", "s", "0:", "", "o0:"];
+  const senders = names.flatMap((cacheScope) =>
+    names.filter((salt) => salt !== "").map((cacheSalt) => ({ cacheScope, cacheSalt })),
+  );
+  const cachedTokens = async ({ cacheScope, cacheSalt }: (typeof senders)[number]) => {
+    const request = generationRequest(
+      prompt,
+      { maxTokens: 1 },
+      {
+        account: { tenant: "same", ...(cacheScope !== undefined && { cacheScope }) },
+        ...(cacheSalt !== undefined && { cacheSalt }),
+      },
+    );
+    return (await collect(engine.generate(request))).usage?.cachedTokens;
+  };
+  for (const sender of senders) assert.equal(await cachedTokens(sender), 0, JSON.stringify(sender));
+  const last = senders.slice(-3);
+  assert.deepEqual(await Promise.all(last.map(cachedTokens)), [20, 20, 20]);
+  await engine[Symbol.asyncDispose]();
+});
+
 test("observers see steps, first tokens, gaps, preemptions and ends that agree with the records", async () => {
   const { engine } = createFakeEngine({ numBlocks: 10, maxModelLen: 40, maxNumBatchedTokens: 32 });
   const steps: StepRecord[] = [];

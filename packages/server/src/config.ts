@@ -194,6 +194,13 @@ export const serverOptions = {
     tenants: option.of(tenantsFile, "--tenants <file>", "JSON file of tenants, lanes and keys", {
       default: defaultTenantSettings,
     }),
+    /** `all`: what is cached of a prompt, and how fast it is answered, tells any tenant that another sent it. */
+    prefixCacheSharing: option.choice(
+      ["tenant", "all"],
+      "--prefix-cache-sharing <who>",
+      "who shares cached prefixes: each tenant (and key of none) by itself, or all",
+      { default: "tenant" },
+    ),
     maxMeteredTenants: option.integer(
       undefined,
       "tenants with metric labels of their own; each may have 32 features",

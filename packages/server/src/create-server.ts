@@ -83,13 +83,14 @@ export function createServer({
   registerTraceMetrics(registry, tracing, otlpMetrics);
   const meter = new Meter(model, config, registry, meteringLog);
   const detectors = createDetectors(model, config, engineRegistry, log);
-  const tenants = new TenantResolver(config.tenants);
+  const tenants = new TenantResolver(config.tenants, config.prefixCacheSharing);
+  const keys = new ApiKeys(config.apiKeys, config.tenants.keys);
   const labels = new TenantLabels(Object.keys(config.tenants.tenants));
   const tenantObserver = registerTenantMetrics(engineRegistry, model.engine, tenants, labels);
-  const service = new Service(model, config, registry, metrics, tenants);
+  const service = new Service(model, config, registry, metrics, keys, tenants);
   const dispatcher = new Dispatcher({
     router: new Router(serverRoutes(service)),
-    keys: new ApiKeys(config.apiKeys, config.tenants.keys),
+    keys,
     cors: new CorsPolicy(config.corsOrigins),
     isDraining: () => service.isDraining,
     queueDepth: () => model.engine.queueDepth,
@@ -101,6 +102,7 @@ export function createServer({
     dispatcher,
     metrics,
     log,
+    keys,
     tenants,
     tracing,
     onOver: [

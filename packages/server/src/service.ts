@@ -18,6 +18,7 @@ import type { RequestAccount } from "./account/request-account.js";
 import type { ServerConfig } from "./config.js";
 import { ResponseStore } from "./generation/response-store.js";
 import { TokenTexts } from "./generation/token-text.js";
+import type { ApiKeys } from "./http/api-keys.js";
 import type { RequestContext } from "./http/request-context.js";
 import type { HttpMetrics } from "./metrics/http-metrics.js";
 import { type OutputFormats, resolveFormats } from "@octavo/text/parsers/registry";
@@ -73,6 +74,7 @@ export class Service {
   /** Stored responses of `/v1/responses`. */
   readonly responses = new ResponseStore();
   readonly startedAtSeconds = nowSeconds();
+  readonly keys: ApiKeys;
   readonly #tenants: TenantResolver;
   isDraining = false;
 
@@ -81,12 +83,14 @@ export class Service {
     config: ServerConfig,
     registry: Registry,
     httpMetrics: HttpMetrics,
+    keys: ApiKeys,
     tenants: TenantResolver,
   ) {
     this.model = model;
     this.config = config;
     this.registry = registry;
     this.httpMetrics = httpMetrics;
+    this.keys = keys;
     this.#tenants = tenants;
     this.modelNames = servedNames(model, config);
     this.fingerprint = fingerprintOf(model);

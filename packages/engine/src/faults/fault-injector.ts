@@ -164,8 +164,9 @@ export class FaultInjector implements FaultControl {
 
   #evictCached(standing: Standing, fault: EvictFault): void {
     if (!isDrawn(standing, fault)) return;
-    const { promptTokens, cacheSalt } = fault;
-    const prefix = promptTokens && new PrefixChain(IntList.sharing(promptTokens), prefixSalt({ cacheSalt }));
+    const { promptTokens, cacheSalt, cacheScope } = fault;
+    const salt = prefixSalt({ cacheScope, cacheSalt });
+    const prefix = promptTokens && new PrefixChain(IntList.sharing(promptTokens), salt);
     this.#scheduler.evict(prefix);
     this.#count(standing);
   }

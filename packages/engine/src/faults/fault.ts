@@ -36,6 +36,8 @@ export interface EvictFault extends Standing, Chance, Target {
   readonly promptTokens?: Int32Array | undefined;
   /** The cache salt of the requests with this prefix. */
   readonly cacheSalt?: string | undefined;
+  /** Their account's cache scope. */
+  readonly cacheScope?: string | undefined;
 }
 
 /** Preempts running sequences; what they had computed may be found in the cache again. */

@@ -9,6 +9,11 @@ export interface Account {
   readonly maxQueuedRequests?: number;
   /** Prompt tokens of these requests together; default the engine's limit. */
   readonly maxQueuedTokens?: number;
+  /**
+   * Cached prefixes and outputs kept for drafting are shared only between requests of the same scope: what is found there, and
+   * how fast, tells what was sent. Default: all requests without a scope share.
+   */
+  readonly cacheScope?: string;
 }
 
 /** The tenant of requests that name none. */

@@ -74,7 +74,9 @@ export class Sequence {
     this.index = index;
     this.numPromptTokens = promptTokens.length;
     this.tokens = IntList.sharing(promptTokens);
-    this.prefix = new PrefixChain(this.tokens, prefixSalt(group));
+    const { adapter, account, cacheSalt } = group;
+    const salt = prefixSalt({ adapter, cacheScope: account?.cacheScope, cacheSalt });
+    this.prefix = new PrefixChain(this.tokens, salt);
   }
 
   get numTokens(): number {
@@ -100,11 +102,20 @@ export function laneOf({ group }: Sequence): number {
   return group.account?.lane ?? 0;
 }
 
-/** Keys and values depend on the adapter. The caller's salt gets a letter in front, so that it cannot imitate an adapter's. */
-export function prefixSalt({
-  adapter,
-  cacheSalt,
-}: Pick<SequenceGroup, "adapter" | "cacheSalt">): string | undefined {
-  const chosen = cacheSalt === undefined ? undefined : `s${cacheSalt}`;
-  return adapter === undefined ? chosen : `a${adapter.id}:${chosen ?? ""}`;
+interface PrefixTerms {
+  readonly adapter?: SequenceAdapter | undefined;
+  readonly cacheScope?: string | undefined;
+  readonly cacheSalt?: string | undefined;
+}
+
+/**
+ * Keys and values depend on the adapter. Each part has a letter in front and the scope its length, so that a caller's salt
+ * cannot imitate another scope or adapter.
+ */
+export function prefixSalt({ adapter, cacheScope, cacheSalt }: PrefixTerms): string | undefined {
+  const salt =
+    (adapter === undefined ? "" : `a${adapter.id}:`) +
+    (cacheScope === undefined ? "" : `o${cacheScope.length}:${cacheScope}`) +
+    (cacheSalt === undefined ? "" : `s${cacheSalt}`);
+  return salt === "" ? undefined : salt;
 }

@@ -106,6 +106,10 @@ describe("suffix decoding", () => {
       [await continues({}), await continues({ cacheSalt: "mine" }), await continues(adapter(2))],
       [true, false, false],
     );
+    const scoped = (cacheScope: string) => ({ account: { tenant: "t", cacheScope } });
+    assert.equal(await continues(scoped("a")), false);
+    drafter.release(singleSequence([1], answer, scoped("a")));
+    assert.deepEqual([await continues(scoped("a")), await continues(scoped("b"))], [true, false]);
   });
 
   test("forgets the oldest requests, and the adapters unused for longest", async () => {

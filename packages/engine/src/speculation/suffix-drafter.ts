@@ -1,4 +1,4 @@
-import type { Sequence } from "../scheduler/sequence.js";
+import { prefixSalt, type Sequence } from "../scheduler/sequence.js";
 import type { Drafter, DraftRequest } from "./drafter.js";
 import { confidenceOf, LongestMatch, maxOccurrences } from "./longest-match.js";
 import { SequenceIndexes } from "./sequence-indexes.js";
@@ -17,24 +17,23 @@ export interface SuffixOptions {
 }
 
 const ownContext = 2;
-/** Adapters whose outputs are kept, counting the model without one; each has an index of its own. */
-const maxAdapters = 8;
-const noAdapter = 0;
+/** Pairs of an adapter, or none, and a cache scope whose outputs are kept; each has an index of its own. */
+const maxSharers = 8;
 
 /**
  * Suffix decoding (Oliaro et al., "SuffixDecoding", 2024): drafts how the longest known suffix continued before, in the
  * sequence's own text and in the outputs of earlier requests, as far as it continued alike often enough. The paper's suffix
  * tree is walked without being built: its node counts are counts over the newest occurrences of the match.
  *
- * Outputs are kept per adapter, since an adapter changes what is written. Requests with a cache salt neither contribute nor read
- * outputs: the time that drafts save would leak them.
+ * Outputs are kept per adapter, since an adapter changes what is written, and per cache scope, since the time that drafts save
+ * would leak them. Requests with a cache salt neither contribute nor read outputs.
  */
 export class SuffixDrafter implements Drafter {
   readonly isCostly = false;
   readonly #options: SuffixOptions;
   readonly #indexes = new SequenceIndexes(ownContext);
-  /** By adapter, least recently used first. */
-  readonly #shared = new Map<number, SharedOutputs>();
+  /** By adapter and cache scope, least recently used first. */
+  readonly #shared = new Map<string | undefined, SharedOutputs>();
   readonly #match = new LongestMatch();
   readonly #occurrences = new Int32Array(maxOccurrences);
 
@@ -57,13 +56,13 @@ export class SuffixDrafter implements Drafter {
     this.#indexes.release(sequence);
     const isPrivate = sequence.group.cacheSalt !== undefined;
     if (this.#options.maxCachedRequests === 0 || isPrivate || sequence.numOutputTokens === 0) return;
-    const id = adapterOf(sequence);
-    const shared = this.#shared.get(id) ?? new SharedOutputs(this.#options.maxCachedRequests);
+    const sharers = sharersOf(sequence);
+    const shared = this.#shared.get(sharers) ?? new SharedOutputs(this.#options.maxCachedRequests);
     shared.add(sequence);
-    this.#shared.delete(id);
-    this.#shared.set(id, shared);
+    this.#shared.delete(sharers);
+    this.#shared.set(sharers, shared);
     for (const oldest of this.#shared.keys()) {
-      if (this.#shared.size <= maxAdapters) break;
+      if (this.#shared.size <= maxSharers) break;
       this.#shared.delete(oldest);
     }
   }
@@ -75,7 +74,7 @@ export class SuffixDrafter implements Drafter {
     const { draft } = sequence;
     const own = this.#walk(this.#indexes.of(sequence), sequence, maxTokens);
     request.confidence = confidenceOf(this.#match.length);
-    const outputs = this.#shared.get(adapterOf(sequence));
+    const outputs = this.#shared.get(sharersOf(sequence));
     if (outputs === undefined || sequence.group.cacheSalt !== undefined) return;
     const ownLength = draft.length;
     const shared = this.#walk(outputs.index, sequence, maxTokens);
@@ -135,6 +134,7 @@ export class SuffixDrafter implements Drafter {
   }
 }
 
-function adapterOf({ group }: Sequence): number {
-  return group.adapter?.id ?? noAdapter;
+/** Names the sequences that read each other's outputs. */
+function sharersOf({ group: { adapter, account } }: Sequence): string | undefined {
+  return prefixSalt({ adapter, cacheScope: account?.cacheScope });
 }

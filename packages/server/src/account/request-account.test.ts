@@ -53,10 +53,11 @@ describe("the account of an HTTP request", () => {
 
   it("ignores the tenant header if keys decide the tenant", () => {
     const settings = { ...defaultTenantSettings, keys: [{ key: "k", tenant: "acme" }] };
-    const account = new RequestAccount({ "x-tenant-id": "forged" }, new TenantResolver(settings));
-    assert.equal(account.tenant, undefined);
-    account.key = { tenant: "acme" };
-    assert.equal(account.tenant, "acme");
+    const forged = { "x-tenant-id": "forged" };
+    const resolver = new TenantResolver(settings);
+    assert.equal(new RequestAccount(forged, resolver).tenant, undefined);
+    const key = { index: 0, tenant: "acme" };
+    assert.equal(new RequestAccount(forged, resolver, { key }).tenant, "acme");
   });
 
   it("reads request fields for a span only if the trace is sampled", () => {
@@ -65,7 +66,7 @@ describe("the account of an HTTP request", () => {
     plain.describe(body);
     assert.deepEqual([plain.facts, plain.spanUserId], [{}, undefined]);
     const trace = { context: childContext(undefined, 1), parentSpanId: undefined };
-    const traced = new RequestAccount({}, tenants, trace);
+    const traced = new RequestAccount({}, tenants, { trace });
     traced.describe(body);
     assert.equal(traced.facts.temperature, 0.5);
     assert.equal(traced.spanUserId, "erin");

@@ -3,7 +3,7 @@ import { type Account, defaultTenant, type EngineObserver, type FinishedRequest 
 import { type LlmRequestFacts, type OutputTimes, requestFacts, type TraceContext } from "@octavo/tracing";
 import { tagOf } from "../http/caller.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
-import type { KeyIdentity } from "../tenants/tenant-settings.js";
+import type { CheckedKey, OwnerId } from "../tenants/ownership.js";
 import { slowestOf } from "./serving-facts.js";
 
 /** A sampled trace that a request belongs to. */
@@ -19,8 +19,8 @@ export interface RequestTrace {
 export class RequestAccount {
   /** Undefined when tracing is off or the request is not sampled. */
   readonly trace: RequestTrace | undefined;
-  /** The API key that was checked; undefined before that, and on a server without keys. */
-  key: KeyIdentity | undefined;
+  /** A valid API key that came with it. */
+  readonly key: CheckedKey | undefined;
   /** The `user` field of the body, once read. */
   user: string | undefined;
   /** The model as the body names it. */
@@ -43,7 +43,12 @@ export class RequestAccount {
   #numSettled = 0;
   #settledCallbacks: (() => void)[] = [];
 
-  constructor(headers: IncomingHttpHeaders, tenants: TenantResolver, trace?: RequestTrace) {
+  constructor(
+    headers: IncomingHttpHeaders,
+    tenants: TenantResolver,
+    { key, trace }: { readonly key?: CheckedKey | undefined; readonly trace?: RequestTrace | undefined } = {},
+  ) {
+    this.key = key;
     this.#headers = headers;
     this.#tenants = tenants;
     this.#feature = tagOf(headers["x-octavo-feature"]);
@@ -53,6 +58,14 @@ export class RequestAccount {
   /** Tenant, lane and shares, from the headers, the key and the body as far as they are known. */
   get charged(): Account {
     return this.#tenants.accountOf({ headers: this.#headers, key: this.key, user: this.user });
+  }
+
+  /**
+   * Whose the things are that it stores or asks for. The body's `user` has no part in it: requests that fetch and cancel have no
+   * body.
+   */
+  get ownerId(): OwnerId {
+    return this.#tenants.ownerOf({ headers: this.#headers, key: this.key });
   }
 
   /** Undefined for the default tenant. */

@@ -1,6 +1,7 @@
 import type { Explanation, ExplanationPart, Neighbours, RequestEvidence } from "@octavo/engine";
 import type { NeighboursInfo, OctavoFields, OctavoNotes, ServingRecordInfo } from "@octavo/protocol";
 import type { Service } from "../service.js";
+import { isOperators } from "../tenants/ownership.js";
 import { otherTenants } from "../tenants/tenant-labels.js";
 import type { LogitsDigests } from "./run.js";
 
@@ -61,8 +62,8 @@ function promptRecords(
 }
 
 /**
- * Evidence on the wire: snake_case names, ms rounded to the microsecond. If keys belong to tenants, other tenants are not
- * named.
+ * Evidence on the wire: snake_case names, ms rounded to the microsecond. Other tenants are not named where any key is not the
+ * operator's.
  */
 export function servingRecordInfo(
   service: Pick<Service, "config">,
@@ -83,7 +84,7 @@ export function neighboursInfo(service: Pick<Service, "config">, found: Neighbou
 }
 
 function areTenantsSecret({ config }: Pick<Service, "config">): boolean {
-  return config.tenants.keys.some(({ tenant }) => tenant !== undefined);
+  return config.tenants.keys.some((key) => !isOperators(key));
 }
 
 function withoutOthers(evidence: RequestEvidence): RequestEvidence {

@@ -1,6 +1,8 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
 import { OctavoError } from "@octavo/protocol";
-import type { KeyIdentity, TenantKey } from "../tenants/tenant-settings.js";
+import type { CheckedKey } from "../tenants/ownership.js";
+import type { TenantKey } from "../tenants/tenant-settings.js";
 
 /**
  * Bearer keys and the identities of their holders. Digests are compared instead of keys, and always all of them, so that
@@ -8,35 +10,53 @@ import type { KeyIdentity, TenantKey } from "../tenants/tenant-settings.js";
  */
 export class ApiKeys {
   readonly #digests: readonly Buffer[];
-  readonly #identities: readonly KeyIdentity[];
+  readonly #identities: readonly CheckedKey[];
 
   constructor(keys: readonly string[], tenantKeys: readonly TenantKey[] = []) {
     const all: readonly TenantKey[] = [...keys.map((key) => ({ key })), ...tenantKeys];
     this.#digests = all.map((entry) =>
       "key" in entry ? digest(entry.key) : Buffer.from(entry.sha256, "hex"),
     );
-    this.#identities = all;
+    this.#identities = all.map(({ tenant, lane, tenantFrom }, index) => ({
+      index,
+      tenant,
+      lane,
+      tenantFrom,
+    }));
   }
 
   get required(): boolean {
     return this.#digests.length > 0;
   }
 
-  /**
-   * Throws `unauthorized` unless the Authorization header carries one of the keys, or none are configured. Returns what is
-   * known of the key.
-   */
-  check(authorization: string | undefined): KeyIdentity | undefined {
-    if (!this.required) return undefined;
-    const match = /^bearer +(.+)$/i.exec(authorization ?? "");
-    const offered = digest(match?.[1]?.trim() ?? "");
+  /** What is known of the key in these headers; undefined without a valid one. */
+  find(headers: IncomingHttpHeaders): CheckedKey | undefined {
+    const offered = /^bearer +(.+)$/i.exec(credentials(headers) ?? "")?.[1]?.trim();
+    if (!this.required || offered === undefined) return undefined;
+    const given = digest(offered);
     let valid = -1;
     for (let index = this.#digests.length - 1; index >= 0; index -= 1)
-      valid += Number(timingSafeEqual(this.#digests[index]!, offered)) * (index - valid);
-    if (valid >= 0 && match !== null) return this.#identities[valid];
-    const reason = authorization === undefined ? "no API key was sent" : "the API key is not valid";
+      valid += Number(timingSafeEqual(this.#digests[index]!, given)) * (index - valid);
+    return this.#identities[valid];
+  }
+
+  /** Stands for a name: tells nothing to who lacks any of the keys, and stays the same as long as the keys do. */
+  pseudonym(name: string): string {
+    const secret = digest(this.#digests.map((each) => each.toString("hex")).join());
+    return `hidden-${createHmac("sha256", secret).update(name, "utf8").digest("hex").slice(0, 12)}`;
+  }
+
+  /** Throws `unauthorized` if keys are configured and the headers carried none of them. */
+  check(found: CheckedKey | undefined, headers: IncomingHttpHeaders): void {
+    if (found !== undefined || !this.required) return;
+    const reason = credentials(headers) === undefined ? "no API key was sent" : "the API key is not valid";
     throw new OctavoError("unauthorized", `${reason}; send it as "Authorization: Bearer KEY"`);
   }
+}
+
+/** Anthropic's clients send the key in `x-api-key`. */
+function credentials({ authorization, "x-api-key": key }: IncomingHttpHeaders): string | undefined {
+  return authorization ?? (typeof key === "string" ? `Bearer ${key}` : undefined);
 }
 
 function digest(text: string): Buffer {

@@ -1,10 +1,10 @@
-import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
 import type { FinishedRequest } from "@octavo/engine";
 import { OctavoError, queueDepthHeader, toErrorBody } from "@octavo/protocol";
 import type { ApiKeys } from "./api-keys.js";
 import type { CorsPolicy } from "./cors.js";
 import type { Exchange } from "./exchange.js";
+import { isOperators } from "../tenants/ownership.js";
 import { publicError } from "./public-error.js";
 import { sendError } from "./respond.js";
 import { requestPath, type Router } from "./router.js";
@@ -62,6 +62,7 @@ export class Dispatcher {
   async #answer(exchange: Exchange): Promise<void> {
     const { router, keys, cors, isDraining, queueDepth } = this.#options;
     const { request, response } = exchange;
+    const { key } = exchange.account;
     const method = request.method ?? "GET";
     cors.apply(request, response);
     if (isDraining()) response.setHeader("connection", "close");
@@ -74,21 +75,21 @@ export class Dispatcher {
       return;
     }
     // before the route lookup, so that callers without a key cannot find out which paths exist
-    if (path.startsWith("/v1/")) exchange.account.key = keys.check(credentials(request.headers));
+    if (path.startsWith("/v1/")) keys.check(key, request.headers);
     const methods = router.methodsOf(path);
     if (methods !== undefined && !methods.includes(method)) response.setHeader("allow", methods.join(", "));
     const { route, rest } = router.match(method, path);
     exchange.route = route;
     if (route.access !== "public") {
-      exchange.account.key ??= keys.check(credentials(request.headers));
+      keys.check(key, request.headers);
       response.setHeader(queueDepthHeader, queueDepth());
       if (isDraining())
         throw new OctavoError("shutting_down", "the server is draining and takes no new requests", {
           retryAfterSeconds: 1,
         });
     }
-    if (route.access === "admin" && exchange.account.key?.tenant !== undefined) {
-      const message = `this key is a tenant's; ${route.path} is for the operator's (--api-key)`;
+    if (route.access === "admin" && key !== undefined && !isOperators(key)) {
+      const message = `this key is not the operator's (--api-key), whose ${route.path} is`;
       throw new OctavoError("unauthorized", message);
     }
     await route.handle(exchange, rest);
@@ -103,9 +104,4 @@ export class Dispatcher {
     exchange.abort(error);
     sendError(exchange.request, exchange.response, error, (exchange.route?.errorBody ?? toErrorBody)(error));
   }
-}
-
-/** Anthropic's clients send the key in `x-api-key`. */
-function credentials({ authorization, "x-api-key": key }: IncomingHttpHeaders): string | undefined {
-  return authorization ?? (typeof key === "string" ? `Bearer ${key}` : undefined);
 }

@@ -45,8 +45,8 @@ export class Exchange implements RequestContext {
     this.response = response;
     this.requestId = resolveRequestId(request.headers["x-request-id"]);
     this.#ids = ids;
-    this.octavoId = ids.make(request.headers);
     this.account = account;
+    this.octavoId = ids.make(account.ownerId);
     const traceId = account.trace?.context.traceId;
     this.log = log.child({ requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) });
     this.#limits = limits;
@@ -86,7 +86,7 @@ export class Exchange implements RequestContext {
   }
 
   isOwn(octavoId: string): boolean {
-    return this.#ids.isOf(octavoId, this.request.headers);
+    return this.#ids.isOf(octavoId, this.account.ownerId);
   }
 
   abort(reason: OctavoError): void {

@@ -8,6 +8,7 @@ import { RequestAccount } from "../account/request-account.js";
 import { type ServerTracing, traceResponse, traceResponseHeader } from "../account/server-tracing.js";
 import type { HttpMetrics } from "../metrics/http-metrics.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
+import type { ApiKeys } from "./api-keys.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
@@ -24,6 +25,7 @@ export interface HttpListenerOptions {
   readonly dispatcher: Dispatcher;
   readonly metrics: HttpMetrics;
   readonly log: Logger;
+  readonly keys: ApiKeys;
   readonly tenants: TenantResolver;
   readonly tracing: ServerTracing | undefined;
   /** Called in order with every exchange that is over. */
@@ -38,7 +40,7 @@ export class HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #config: ServerConfig;
   readonly #metrics: HttpMetrics;
-  readonly #ids: OctavoIds;
+  readonly #ids = new OctavoIds();
   readonly #server: Server;
   readonly #exchanges = new Set<Exchange>();
   readonly #exchangesBySocket = new WeakMap<Socket, Set<Exchange>>();
@@ -49,7 +51,6 @@ export class HttpListener {
     this.#options = options;
     this.#config = config;
     this.#metrics = options.metrics;
-    this.#ids = new OctavoIds(config.apiKeys.length + config.tenants.keys.length);
     this.#server = this.#createServer();
   }
 
@@ -146,9 +147,9 @@ export class HttpListener {
   }
 
   #accept(request: IncomingMessage, response: ServerResponse): void {
-    const { log, tenants, tracing, dispatcher } = this.#options;
+    const { log, keys, tenants, tracing, dispatcher } = this.#options;
     const trace = tracing?.begin(request.headers);
-    const account = new RequestAccount(request.headers, tenants, trace);
+    const account = new RequestAccount(request.headers, tenants, { key: keys.find(request.headers), trace });
     const exchange = new Exchange(request, response, log, this.#config, this.#ids, account);
     this.#exchanges.add(exchange);
     this.#exchangesBySocket.get(request.socket)?.add(exchange);

@@ -11,7 +11,7 @@ export interface RequestContext {
   readonly requestId: string;
   /** Sent as `x-octavo-request-id`; generated and not guessable, so evidence is stored under it. */
   readonly octavoId: string;
-  /** Whether an `octavoId` belongs to a request made with this one's API key. */
+  /** Whether an `octavoId` belongs to a request of this one's owner. */
   isOwn(octavoId: string): boolean;
   /** `performance.now()` when the headers had arrived. */
   readonly arrivalMs: number;

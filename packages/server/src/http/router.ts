@@ -9,11 +9,11 @@ export interface RouteFacts {
   /** An exact path, or a prefix if it ends in `/*`. */
   readonly path: string;
   /**
-   * `tenant`: any API key. `admin`: a key that is no tenant's. `public`: no key, and answered while the server drains. On a
-   * server without keys all are open.
+   * `tenant`: any API key. `admin`: the operator's. `public`: no key, and answered while the server drains. On a server without
+   * keys all are open.
    */
   readonly access: "tenant" | "admin" | "public";
-  /** What an id at the end of the path finds: only what the same API key asked for, or anything. */
+  /** What an id at the end of the path finds: only what is the caller's own, or what belongs to nobody. */
   readonly ids: "caller" | "shared" | undefined;
   /** The operation that its span and metrics name; `none`: it runs no model. */
   readonly span: LlmOperation | "none";

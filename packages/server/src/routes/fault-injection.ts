@@ -22,7 +22,7 @@ export async function handleAddFault(
   request: FaultInjectionRequest,
 ): Promise<void> {
   const faults = faultControl(service);
-  const added = faults.add(faultOf(request));
+  const added = faults.add(faultOf(request, context.account.charged.cacheScope));
   context.log.warn({ fault: faultInfo(added) }, "a fault was added");
   sendJson(context.response, 200, faultInfo(added));
 }
@@ -53,7 +53,8 @@ function faultControl({ model }: Service): FaultControl {
   return faults;
 }
 
-function faultOf(request: FaultInjectionRequest): Fault {
+/** `cacheScope`: the caller's, in whose cached prefixes prompt tokens are looked up. */
+function faultOf(request: FaultInjectionRequest, cacheScope: string | undefined): Fault {
   const { kind } = request;
   for (const [name, value] of Object.entries(request)) {
     if (name === "kind" || value === null || value === undefined) continue;
@@ -67,7 +68,7 @@ function faultOf(request: FaultInjectionRequest): Fault {
     case "evict": {
       const promptTokens = request.prompt_tokens ? Int32Array.from(request.prompt_tokens) : undefined;
       const cacheSalt = request.cache_salt ?? undefined;
-      return { kind, ...target, ...chance, durationMs, promptTokens, cacheSalt };
+      return { kind, ...target, ...chance, durationMs, promptTokens, cacheSalt, cacheScope };
     }
     case "preempt":
       return { kind, ...target, ...chance, durationMs };
@@ -84,7 +85,15 @@ function needed(value: number | null | undefined, name: FieldName, kind: Fault["
 }
 
 function faultInfo({ id, fault, numInjected, remainingMs }: ActiveFault): FaultInfo {
-  const { promptTokens, ...fields } = { promptTokens: undefined, ...fault };
+  const {
+    promptTokens,
+    cacheScope: _,
+    ...fields
+  } = {
+    promptTokens: undefined,
+    cacheScope: undefined,
+    ...fault,
+  };
   const all = {
     id,
     ...fields,

@@ -154,13 +154,6 @@ describe("LoRA adapters over HTTP", () => {
       ["load_lora_adapter", { lora_name: "x" }, 400, /lora_path/],
       ["load_lora_adapter", { lora_name: "", lora_path: "x" }, 400, /lora_name/],
       ["load_lora_adapter", { lora_name: "tiny", lora_path: pathOf("llama3-all") }, 400, /own name/],
-      ["load_lora_adapter", { lora_name: "x", lora_path: "/nowhere" }, 404, /no such file or folder/],
-      [
-        "load_lora_adapter",
-        { lora_name: "x", lora_path: pathOf("phi3-fused") },
-        400,
-        /which the model lacks/,
-      ],
       ["unload_lora_adapter", { lora_name: "x" }, 404, /no adapter \\"x\\"/],
       ["completions", { model: "x", prompt: "a" }, 404, /this server serves \\"tiny\\", \\"first\\"/],
     ] as const;
@@ -169,6 +162,33 @@ describe("LoRA adapters over HTTP", () => {
       assert.equal(answer.status, status, answer.text);
       assert.match(answer.text, message);
     }
+  });
+
+  it("tells what is at a path to the operator's key only", async () => {
+    const config = { port: 0, allowRuntimeLoraUpdating: true, apiKeys: ["op"] } as const;
+    await using keyed = createServer({ model: llm, config, logger: pino({ level: "silent" }) });
+    const address = await keyed.listen();
+    const paths = [
+      ["/nowhere", /no such file or folder/],
+      [fileURLToPath(fixtures), /adapter_config/],
+      ["/etc/passwd", /./],
+      ["/root/.ssh/id_rsa", /./],
+      [pathOf("phi3-fused"), /which the model lacks/],
+    ] as const;
+    const answers = new Set<string>();
+    for (const [path, told] of paths) {
+      const body = { lora_name: "x", lora_path: path };
+      const { status, text } = await post("load_lora_adapter", body);
+      answers.add(`${status} ${text}`);
+      const asked = await fetch(`${address.url}/v1/load_lora_adapter`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: "Bearer op" },
+        body: JSON.stringify(body),
+      });
+      assert.match(await asked.text(), told);
+    }
+    assert.equal(answers.size, 1, [...answers].join("\n"));
+    assert.match([...answers][0] ?? "", /^404 .*no adapter for this model was found there/);
   });
 
   it("an adapter under a name of the model's own is refused at the start", () => {

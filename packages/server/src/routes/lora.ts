@@ -5,6 +5,10 @@ import { sendText } from "../http/respond.js";
 import type { Service } from "../service.js";
 import { invalidField } from "../generation/refusal.js";
 
+/**
+ * Who comes with the operator's key learns what is wrong. On a server without keys, anybody may ask: all failures look alike, so
+ * that they do not tell which paths exist.
+ */
 export async function handleLoadLora(
   service: Service,
   context: RequestContext,
@@ -15,8 +19,17 @@ export async function handleLoadLora(
   if (service.modelNames.includes(name)) {
     throw invalidField("lora_name", `${JSON.stringify(name)} is the served model's own name`);
   }
-  const { signal } = context;
-  await adapters.load({ name, path }, { inPlace: request.load_inplace ?? false, signal });
+  const { signal, account, log } = context;
+  try {
+    await adapters.load({ name, path }, { inPlace: request.load_inplace ?? false, signal });
+  } catch (thrown) {
+    const error = OctavoError.from(thrown);
+    const isOfPath = error.param !== "lora_name" && error.code !== "shutting_down" && !signal.aborted;
+    if (!isOfPath || account.key !== undefined) throw error;
+    log.warn({ err: error, path }, "an adapter could not be loaded");
+    const message = "lora_path: no adapter for this model was found there; the server's log says why";
+    throw new OctavoError("not_found", message, { param: "lora_path" });
+  }
   sendText(
     context.response,
     200,

@@ -4,7 +4,9 @@ import { describe, it } from "node:test";
 import { OctavoError, type ResponseObject } from "@octavo/protocol";
 import type OpenAI from "openai";
 import { NotFoundError } from "openai";
+import * as fc from "fast-check";
 import { ResponseStore } from "../generation/response-store.js";
+import type { OwnerId } from "../tenants/ownership.js";
 import { startTestServer } from "../testing/test-server.js";
 import { transcripts, transcriptTools } from "@octavo/text/parsers/testing/transcripts";
 
@@ -218,14 +220,41 @@ describe("the store of responses", () => {
     text,
   });
 
+  const all = { responses: 12, length: 8000 };
+  const alice = "alice" as OwnerId;
+  const bob = "bob" as OwnerId;
+  const add = (store: ResponseStore, owner: OwnerId, id: string, length = 0): void =>
+    store.set(owner, id, { response: response(id, "x".repeat(length)), conversation: [] });
+
   it("drops the oldest beyond the limits", () => {
-    const store = new ResponseStore({ maxResponses: 3, maxLength: 2000 });
-    for (const id of ["a", "b", "c", "d"]) store.set(id, { response: response(id), conversation: [] });
+    const store = new ResponseStore({ each: { responses: 3, length: 2000 }, total: all });
+    for (const id of ["a", "b", "c", "d"]) add(store, alice, id);
     assert.equal(store.size, 3);
-    assert.throws(() => store.get("a"), { code: "not_found" });
-    store.set("e", { response: response("e", "x".repeat(1800)), conversation: [] });
+    assert.throws(() => store.get(alice, "a"), { code: "not_found" });
+    add(store, alice, "e", 1800);
     assert.equal(store.size, 1);
-    store.set("f", { response: response("f", "x".repeat(5000)), conversation: [] });
+    add(store, alice, "f", 5000);
     assert.equal(store.size, 0, "one that does not fit at all is not kept");
+  });
+
+  it("keeps what an owner has within an even share, whatever others store", () => {
+    const share = fc.record({ owner: fc.nat(5), id: fc.nat(30), length: fc.nat(1500) });
+    fc.assert(
+      fc.property(fc.array(share, { maxLength: 200 }), (stores) => {
+        const store = new ResponseStore({ each: { responses: 4, length: 3000 }, total: all });
+        add(store, alice, "kept", 500);
+        for (const { owner, id, length } of stores) add(store, `other ${owner}` as OwnerId, `${id}`, length);
+        assert.equal(store.get(alice, "kept").response.id, "kept");
+        assert(store.size <= all.responses);
+      }),
+    );
+  });
+
+  it("finds, replaces and drops an owner's own only", () => {
+    const store = new ResponseStore({ each: { responses: 3, length: 2000 }, total: all });
+    add(store, alice, "a");
+    assert.throws(() => store.get(bob, "a"), { code: "not_found" });
+    for (const id of ["a", "b", "c", "d", "e"]) add(store, bob, id, 400);
+    assert.equal(store.get(alice, "a").response["text"], "");
   });
 });

@@ -9,12 +9,14 @@ import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import { nowSeconds, type Service } from "../service.js";
+import type { OwnerId } from "../tenants/ownership.js";
 import { invalidField } from "../generation/refusal.js";
 
 interface Turn {
   readonly job: ChatJob;
   readonly builder: ResponseBuilder;
   readonly conversation: readonly DraftMessage[];
+  readonly owner: OwnerId;
   readonly isStored: boolean;
 }
 
@@ -38,14 +40,14 @@ export async function handleResponses(
 }
 
 export function handleResponse(service: Service, context: RequestContext, id: string): void {
-  sendJson(context.response, 200, service.responses.get(id).response);
+  sendJson(context.response, 200, service.responses.get(context.account.ownerId, id).response);
 }
 
 export function handleCancelResponse(service: Service, context: RequestContext, rest: string): void {
   const id = /^([^/]+)\/cancel$/.exec(rest)?.[1];
   if (id === undefined)
     throw new OctavoError("not_found", `there is nothing at /v1/responses/${rest.slice(0, 200)}`);
-  const { response, cancel } = service.responses.get(id);
+  const { response, cancel } = service.responses.get(context.account.ownerId, id);
   const isRunning = response.status === "in_progress" || response.status === "queued";
   if (cancel === undefined || !isRunning) {
     const message = `the response ${id} is ${response.status}; only one that runs in the background can be cancelled`;
@@ -55,17 +57,18 @@ export function handleCancelResponse(service: Service, context: RequestContext, 
 }
 
 async function startTurn(service: Service, request: ResponsesRequest, caller: Caller): Promise<Turn> {
-  const { chat, conversation } = chatFromResponses(request, earlierTurns(service, request));
+  const owner = caller.account.ownerId;
+  const { chat, conversation } = chatFromResponses(request, earlierTurns(service, request, owner));
   const job = await startChat(service, chat, caller);
   const base = { id: newId("resp"), created_at: nowSeconds(), model: job.model };
   const builder = new ResponseBuilder(base, echoed(request, job));
-  return { job, builder, conversation, isStored: request.store !== false };
+  return { job, builder, conversation, owner, isStored: request.store !== false };
 }
 
-function earlierTurns(service: Service, request: ResponsesRequest): readonly DraftMessage[] {
+function earlierTurns(service: Service, request: ResponsesRequest, owner: OwnerId): readonly DraftMessage[] {
   const id = request.previous_response_id ?? undefined;
   if (id === undefined) return [];
-  const { conversation, response } = service.responses.get(id, "previous_response_id");
+  const { conversation, response } = service.responses.get(owner, id, "previous_response_id");
   if (conversation !== undefined) return conversation;
   throw invalidField(
     "previous_response_id",
@@ -76,7 +79,7 @@ function earlierTurns(service: Service, request: ResponsesRequest): readonly Dra
 /** Runs a turn to its end and stores it. */
 async function runTurn(
   service: Service,
-  { job, builder, conversation, isStored }: Turn,
+  { job, builder, conversation, owner, isStored }: Turn,
   signal: AbortSignal,
   onEvents: (events: readonly ResponseEvent[]) => void = () => {},
   flush?: () => Promise<void>,
@@ -85,7 +88,10 @@ async function runTurn(
   const events = builder.finish(await readChat(service, job, signal, onDelta, flush));
   const { response } = builder;
   if (isStored)
-    service.responses.set(response.id, { response, conversation: [...conversation, builder.message] });
+    service.responses.set(owner, response.id, {
+      response,
+      conversation: [...conversation, builder.message],
+    });
   onEvents(events);
   await flush?.();
 }
@@ -126,11 +132,11 @@ async function startInBackground(
   const { account, octavoId, arrivalMs } = context;
   account.outlivesAnswer = true;
   const turn = await startTurn(service, request, { account, octavoId, arrivalMs, signal });
-  const { builder } = turn;
+  const { builder, owner } = turn;
   const { id } = builder.response;
   const store = (): ResponseObject => {
     const { response } = builder;
-    service.responses.set(id, { response, conversation: undefined });
+    service.responses.set(owner, id, { response, conversation: undefined });
     return response;
   };
   const cancel = (): ResponseObject => {
@@ -139,7 +145,7 @@ async function startInBackground(
     return store();
   };
   const { response } = builder;
-  service.responses.set(id, { response, conversation: undefined, cancel });
+  service.responses.set(owner, id, { response, conversation: undefined, cancel });
   void runTurn(service, turn, signal).catch((thrown: unknown) => {
     if (signal.aborted) return;
     const error = publicError(thrown, { signal, requestId: context.requestId });

@@ -3,6 +3,8 @@ import type { RequestContext } from "../http/request-context.js";
 import { sendJson, sendText } from "../http/respond.js";
 import { prometheusContentType } from "../metrics/registry.js";
 import type { Service } from "../service.js";
+import { hideTenants } from "../tenants/tenant-labels.js";
+import { isOperators } from "../tenants/ownership.js";
 import { serverVersion } from "../version.js";
 
 /** 200 while requests are taken, 503 while draining or after the engine failed. */
@@ -22,6 +24,10 @@ export function handleLoad(service: Service, context: RequestContext): void {
   sendJson(context.response, 200, { server_load: Math.max(0, service.httpMetrics.inFlight - 1) });
 }
 
-export function handleMetrics(service: Service, context: RequestContext): void {
-  sendText(context.response, 200, prometheusContentType, service.registry.expose());
+/** Who has not the operator's key, on a server with keys, sees no names of tenants. */
+export function handleMetrics({ keys, registry }: Service, { account, response }: RequestContext): void {
+  const mayName = !keys.required || (account.key !== undefined && isOperators(account.key));
+  const text = registry.expose();
+  const shown = mayName ? text : hideTenants(text, (name) => keys.pseudonym(name));
+  sendText(response, 200, prometheusContentType, shown);
 }

@@ -1,3 +1,6 @@
+import { defaultTenant } from "@octavo/engine";
+import { noLabel, otherLabel } from "../metrics/bounded-labels.js";
+
 /** The label shared by tenants without one of their own. */
 export const otherTenants = "_other";
 
@@ -20,4 +23,16 @@ export class TenantLabels {
     this.#labels.add(tenant);
     return tenant;
   }
+}
+
+/** Values of these labels that name nobody. */
+const nobody = [otherTenants, noLabel, otherLabel, defaultTenant];
+
+/** Metrics in Prometheus' text format with pseudonyms for what callers are called and call their features. */
+export function hideTenants(exposition: string, pseudonym: (name: string) => string): string {
+  return exposition.replaceAll(
+    /(?<=[{,])(tenant|feature)="((?:[^"\\]|\\.)*)"/g,
+    (whole, label: string, value: string) =>
+      nobody.includes(value) ? whole : `${label}="${pseudonym(`${label} ${value}`)}"`,
+  );
 }

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type Account, defaultTenant } from "@octavo/engine";
+import { anyone, type CheckedKey, type OwnerId, ownerOf } from "./ownership.js";
 import {
-  type KeyIdentity,
   type LaneDeadlines,
   tenantPattern,
   type TenantSettings,
@@ -13,7 +13,7 @@ import {
 export interface TenantEvidence {
   readonly headers: IncomingHttpHeaders;
   /** Identity of the request's API key, if keys are required. */
-  readonly key: KeyIdentity | undefined;
+  readonly key: CheckedKey | undefined;
   /** The body's `user`. */
   readonly user?: string | null | undefined;
 }
@@ -24,9 +24,11 @@ export const tenantHeader = "x-tenant-id";
 export class TenantResolver {
   readonly #settings: TenantSettings;
   readonly #source: TenantSource;
+  readonly #sharesPrefixes: boolean;
 
-  constructor(settings: TenantSettings) {
+  constructor(settings: TenantSettings, prefixCacheSharing: "tenant" | "all" = "tenant") {
     this.#settings = settings;
+    this.#sharesPrefixes = prefixCacheSharing === "all";
     const keysDecide = settings.keys.some(({ tenant }) => tenant !== undefined);
     this.#source = settings.tenantFrom ?? (keysDecide ? "key" : "header");
   }
@@ -37,13 +39,23 @@ export class TenantResolver {
     const terms = Object.hasOwn(tenants, named) ? tenants[named] : undefined;
     const tenant = terms === undefined && unknownTenants === "default" ? defaultTenant : named;
     const lane = evidence.key?.lane ?? terms?.lane ?? defaultLane;
+    const owner = this.ownerOf(evidence);
     return {
       tenant,
       lane: lanes.indexOf(lane),
+      ...(!this.#sharesPrefixes && owner !== anyone && { cacheScope: owner }),
       ...(terms?.weight !== undefined && { weight: terms.weight }),
       ...(terms?.maxQueuedRequests !== undefined && { maxQueuedRequests: terms.maxQueuedRequests }),
       ...(terms?.maxQueuedTokens !== undefined && { maxQueuedTokens: terms.maxQueuedTokens }),
     };
+  }
+
+  /** By the name that was given, even where several names are accounted to one tenant. */
+  ownerOf(evidence: TenantEvidence): OwnerId {
+    const { key } = evidence;
+    const source = key?.tenantFrom ?? (key?.tenant === undefined ? this.#settings.tenantFrom : undefined);
+    const speaksForTenants = source === "header" || source === "user";
+    return ownerOf(key, this.#nameOf(evidence) ?? key?.tenant, speaksForTenants);
   }
 
   /** The deadlines of the lane, if it has any. */

@@ -29,7 +29,7 @@ describe("the tenant of a request", () => {
   it("comes from the header if no key decides; invalid names count as none", async () => {
     await using server = await startTestServer();
     await ask(server, { "x-tenant-id": "acme" });
-    assert.deepEqual(lastAccount(server), { tenant: "acme", lane: 1 });
+    assert.deepEqual(lastAccount(server), { tenant: "acme", lane: 1, cacheScope: "tenant acme" });
     for (const headers of [{}, { "x-tenant-id": "a b" }, { "x-tenant-id": "x".repeat(200) }]) {
       await ask(server, headers, { user: "somebody" });
       assert.equal(lastAccount(server)?.tenant, "default");
@@ -48,13 +48,17 @@ describe("the tenant of a request", () => {
     });
     await using server = await startTestServer({ tenants, apiKeys: ["sk-old"] });
     const forged = { "x-tenant-id": "victim" };
+    const acme = { tenant: "acme", weight: 3, maxQueuedRequests: 7, cacheScope: "tenant acme" };
     await ask(server, { ...forged, ...bearer("sk-acme") }, { user: "victim" });
-    assert.deepEqual(lastAccount(server), { tenant: "acme", lane: 0, weight: 3, maxQueuedRequests: 7 });
+    assert.deepEqual(lastAccount(server), { ...acme, lane: 0 });
     await ask(server, { ...forged, ...bearer("sk-batch") });
-    assert.deepEqual(lastAccount(server), { tenant: "acme", lane: 2, weight: 3, maxQueuedRequests: 7 });
-    for (const key of ["sk-plain", "sk-old"]) {
+    assert.deepEqual(lastAccount(server), { ...acme, lane: 2 });
+    for (const [key, cacheScope] of [
+      ["sk-plain", "key 3"],
+      ["sk-old", "key 0"],
+    ] as const) {
       await ask(server, { ...forged, ...bearer(key) });
-      assert.deepEqual(lastAccount(server), { tenant: "default", lane: 1 });
+      assert.deepEqual(lastAccount(server), { tenant: "default", lane: 1, cacheScope });
     }
     await ask(server, { "x-tenant-id": "acme", ...bearer("sk-gateway") });
     assert.equal(lastAccount(server)?.tenant, "acme", "a gateway speaks for others");
