@@ -1,4 +1,5 @@
 import { schedulingOptions } from "@octavo/engine/options";
+import { OctavoError } from "@octavo/protocol/errors";
 import {
   checkOptionNames,
   inGroup,
@@ -76,6 +77,11 @@ export const serverOptions = {
       max: 2 ** 31 - 1,
       default: 32 * 2 ** 20,
     }),
+    maxBodyMemoryBytes: option.bytes(
+      "--max-body-memory <size>",
+      "bodies of all requests in progress together; requests beyond get 503",
+      { min: 1024, default: 256 * 2 ** 20 },
+    ),
     maxHeaderBytes: option.bytes(undefined, "all headers of a request together", {
       min: 1024,
       max: 2 ** 24,
@@ -292,6 +298,10 @@ export interface ServerConfig extends ResolvedOptions<typeof serverOptions> {}
 export function resolveServerConfig(options: OptionsOf<typeof serverOptions> = {}): ServerConfig {
   checkOptionNames(options, Object.keys(serverOptions), "the server");
   const config = resolveOptions(serverOptions, options);
+  if (config.maxBodyMemoryBytes < config.maxBodyBytes) {
+    const message = `max_body_memory (${config.maxBodyMemoryBytes}) must hold one body of max_body_size (${config.maxBodyBytes})`;
+    throw new OctavoError("invalid_option", message, { param: "max_body_memory" });
+  }
   resolveFormats(config, []);
   checkTracingConfig(config);
   checkDetectorConfig(config);

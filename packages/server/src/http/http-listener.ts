@@ -8,6 +8,7 @@ import { RequestAccount } from "../account/request-account.js";
 import { type ServerTracing, traceResponse, traceResponseHeader } from "../account/server-tracing.js";
 import type { HttpMetrics } from "../metrics/http-metrics.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
+import { BodyMemory } from "./body-memory.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
@@ -39,6 +40,7 @@ export class HttpListener {
   readonly #config: ServerConfig;
   readonly #metrics: HttpMetrics;
   readonly #ids: OctavoIds;
+  readonly #bodyMemory: BodyMemory;
   readonly #server: Server;
   readonly #exchanges = new Set<Exchange>();
   readonly #exchangesBySocket = new WeakMap<Socket, Set<Exchange>>();
@@ -50,6 +52,7 @@ export class HttpListener {
     this.#config = config;
     this.#metrics = options.metrics;
     this.#ids = new OctavoIds(config.apiKeys.length + config.tenants.keys.length);
+    this.#bodyMemory = new BodyMemory(config.maxBodyMemoryBytes);
     this.#server = this.#createServer();
   }
 
@@ -149,7 +152,7 @@ export class HttpListener {
     const { log, tenants, tracing, dispatcher } = this.#options;
     const trace = tracing?.begin(request.headers);
     const account = new RequestAccount(request.headers, tenants, trace);
-    const exchange = new Exchange(request, response, log, this.#config, this.#ids, account);
+    const exchange = new Exchange(request, response, log, this.#config, this.#ids, account, this.#bodyMemory);
     this.#exchanges.add(exchange);
     this.#exchangesBySocket.get(request.socket)?.add(exchange);
     this.#metrics.started();
