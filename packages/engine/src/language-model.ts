@@ -14,6 +14,11 @@ export interface LanguageModel extends AsyncDisposable {
   readonly adapters?: Adapters | undefined;
   readonly tokenizer: Tokenizer;
   readonly config: ModelConfig;
+  /**
+   * With the artifact, decides the bits of answers: the backend, its kernel path, the types of weights and of the KV cache, such as
+   * `cpu avx512 avx512_bf16 weights:bf16 kv:bf16`. Bits are promised between processes that name the same.
+   */
+  readonly numerics: string;
   readonly generation: GenerationDefaults;
   /** Undefined when the checkpoint has none; chat then needs `--chat-template`. */
   readonly chatTemplate: ChatTemplate | undefined;

@@ -71,6 +71,11 @@ export const serverOptions = {
       max: 2 ** 31 - 1,
       default: 32 * 2 ** 20,
     }),
+    maxBodyMemoryBytes: option.bytes(
+      "--max-body-memory <size>",
+      "bodies of all requests in progress together; requests beyond get 503",
+      { min: 1024, default: 256 * 2 ** 20 },
+    ),
     maxHeaderBytes: option.bytes(undefined, "all headers of a request together", {
       min: 1024,
       max: 2 ** 24,

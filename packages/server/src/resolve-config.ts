@@ -1,3 +1,4 @@
+import { OctavoError } from "@octavo/protocol/errors";
 import { checkOptionNames, type OptionsOf, resolveOptions } from "@octavo/protocol/options";
 import { resolveFormats } from "@octavo/text/parsers/registry";
 import { type ServerConfig, serverOptions } from "./config.js";
@@ -9,6 +10,10 @@ import { checkTracingConfig } from "./tracing/tracing-config.js";
 export function resolveServerConfig(options: OptionsOf<typeof serverOptions> = {}): ServerConfig {
   checkOptionNames(options, Object.keys(serverOptions), "the server");
   const config = resolveOptions(serverOptions, options);
+  if (config.maxBodyMemoryBytes < config.maxBodyBytes) {
+    const message = `max_body_memory (${config.maxBodyMemoryBytes}) must hold one body of max_body_size (${config.maxBodyBytes})`;
+    throw new OctavoError("invalid_option", message, { param: "max_body_memory" });
+  }
   resolveFormats(config, []);
   checkTracingConfig(config);
   checkDetectorConfig(config);

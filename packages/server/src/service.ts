@@ -66,7 +66,7 @@ export class Service {
   readonly httpMetrics: HttpMetrics;
   /** Names that requests may use; the first is the one that answers carry. */
   readonly modelNames: readonly [string, ...string[]];
-  /** Changes whenever answers could: artifact, its configuration, Octavo's version. */
+  /** Changes whenever answers could: artifact, its configuration, what computes it, Octavo's version. */
   readonly fingerprint: string;
   readonly tokenTexts: TokenTexts;
   /** The output formats of tool calls and reasoning. */
@@ -212,6 +212,12 @@ export function nowSeconds(): number {
 }
 
 function fingerprintOf(model: LanguageModel): string {
-  const identity = JSON.stringify([serverVersion, model.name, model.config, model.engine.maxModelLen]);
+  const identity = JSON.stringify([
+    serverVersion,
+    model.name,
+    model.config,
+    model.numerics,
+    model.engine.maxModelLen,
+  ]);
   return `fp_${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
 }

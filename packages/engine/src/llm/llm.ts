@@ -70,6 +70,7 @@ export interface EmbedOptions {
 export class LLM implements LanguageModel {
   readonly name: string;
   readonly config: ModelConfig;
+  readonly numerics: string;
   readonly generation: GenerationDefaults;
   readonly tokenizer: Tokenizer;
   readonly chatTemplate: ChatTemplate | undefined;
@@ -83,6 +84,7 @@ export class LLM implements LanguageModel {
   private constructor(parts: LoadedParts) {
     this.name = parts.name;
     this.config = parts.config;
+    this.numerics = parts.numerics;
     this.generation = parts.generation;
     this.tokenizer = parts.tokenizer;
     this.chatTemplate = parts.templates.chatTemplate;

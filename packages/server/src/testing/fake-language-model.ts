@@ -27,6 +27,7 @@ export class FakeLanguageModel implements LanguageModel {
   readonly tokenizer = new ByteTokenizer();
   readonly engine: FakeEngine;
   readonly config: ModelConfig = fakeConfig;
+  readonly numerics = "fake";
   readonly generation: LanguageModel["generation"] = {};
   readonly chatTemplate: ChatTemplate | undefined;
   readonly namedChatTemplates = new Map<string, ChatTemplate>();
