@@ -100,10 +100,8 @@ function templateInput(
   const keepsParts =
     options.chatTemplateContentFormat === "openai" ||
     (options.chatTemplateContentFormat === "auto" && template.contentFormat === "parts");
-  const knowsDeveloper = template.source.includes("developer");
-  const messages = fields.messages.map((message, index) =>
-    templateMessage(message, index, keepsParts, knowsDeveloper),
-  );
+  const given = fields.messages.map((message, index) => templateMessage(message, index, keepsParts));
+  const messages = /["']developer["']/.test(template.source) ? given : withoutDeveloper(given);
   const dropsTools = options.excludeToolsWhenToolChoiceNone && fields.tool_choice === "none";
   const variables = templateVariables(fields, template.variables);
   return {
@@ -138,16 +136,25 @@ function templateVariables(
   return Object.keys(variables).length === 0 ? undefined : variables;
 }
 
-function templateMessage(
-  message: ChatMessage,
-  index: number,
-  keepsParts: boolean,
-  knowsDeveloper: boolean,
-): TemplateMessage {
+/** For templates that do not know `developer`: it becomes `system`, and several of those one in front, as in vLLM. */
+function withoutDeveloper(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
+  if (messages.every(({ role }) => role !== "developer")) return messages;
+  const renamed = messages.map((message) =>
+    message.role === "developer" ? { ...message, role: "system" } : message,
+  );
+  const systems = renamed.filter(({ role }) => role === "system");
+  if (systems.length === 1 && renamed[0] === systems[0]) return renamed;
+  const texts = systems.map(({ content }) => contentText(content ?? "")).filter((text) => text !== "");
+  return [
+    { role: "system", content: texts.join("\n\n") },
+    ...renamed.filter(({ role }) => role !== "system"),
+  ];
+}
+
+function templateMessage(message: ChatMessage, index: number, keepsParts: boolean): TemplateMessage {
   const reasoning = message.reasoning ?? message.reasoning_content ?? undefined;
-  const role = message.role === "developer" && !knowsDeveloper ? "system" : message.role;
   return {
-    role,
+    role: message.role,
     content: messageContent(message, keepsParts),
     ...(message.name ? { name: message.name } : {}),
     ...(message.tool_calls && message.tool_calls.length > 0
@@ -158,12 +165,18 @@ function templateMessage(
   };
 }
 
-function messageContent(message: ChatMessage, keepsParts: boolean): TemplateMessage["content"] {
-  const content = message.content ?? message.refusal ?? null;
-  if (content === null)
-    return message.role === "assistant" && (message.tool_calls?.length ?? 0) > 0 ? null : "";
-  if (typeof content === "string") return keepsParts ? [{ type: "text", text: content }] : content;
-  return keepsParts ? content : content.map((part) => part.text).join("\n");
+/** A text or parts, never null, as templates take no part of a missing content; what tools say is a text always. As vLLM. */
+function messageContent(
+  message: ChatMessage,
+  keepsParts: boolean,
+): Exclude<TemplateMessage["content"], null> {
+  const content = message.content ?? message.refusal ?? [];
+  if (!keepsParts || message.role === "tool") return contentText(content);
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+function contentText(content: Exclude<TemplateMessage["content"], null>): string {
+  return typeof content === "string" ? content : content.map((part) => part.text).join("\n");
 }
 
 type ToolCall = NonNullable<ChatMessage["tool_calls"]>[number];

@@ -235,7 +235,7 @@ describe("chat completions through the openai package", () => {
       { role: "system", content: "be\nkind" },
       {
         role: "assistant",
-        content: null,
+        content: "",
         tool_calls: [{ id: "c1", type: "function", function: { name: "add", arguments: { a: 1 } } }],
       },
       { role: "tool", content: "2", tool_call_id: "c1" },

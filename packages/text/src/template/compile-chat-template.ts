@@ -45,9 +45,10 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
           "continue_final_message and add_generation_prompt exclude each other: the final message is either continued or followed by a new one.",
         );
       }
+      const marked = continues ? markFinalMessage(input.messages) : undefined;
       const given = {
         ...specials,
-        messages: (continues ? markFinalMessage(input.messages) : input.messages).map(withReasoningAliases),
+        messages: (marked?.messages ?? input.messages).map(withReasoningAliases),
         tools: input.tools ?? null,
         documents: input.documents ?? null,
         add_generation_prompt: !continues && (input.addGenerationPrompt ?? true),
@@ -56,7 +57,7 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
       const variables = createGlobals(() => new Date());
       for (const [name, value] of Object.entries(given)) variables.set(name, toValue(value));
       const rendered = new TemplateEvaluator(variables).render(template);
-      return continues ? cutAtMark(rendered) : rendered;
+      return marked === undefined ? rendered : cutAtMark(rendered, marked.text);
     },
   };
 }

@@ -2,6 +2,7 @@ import { templateError } from "./template-error.js";
 import {
   Callable,
   Float,
+  ItemStream,
   itemsOf,
   Loop,
   Namespace,
@@ -49,6 +50,7 @@ export function represent(value: Value, depth = 0): string {
     return items.length === 1 ? `(${inner},)` : `(${inner})`;
   }
   if (value instanceof Namespace) return `<Namespace ${represent(new Map(value.attributes))}>`;
+  if (value instanceof ItemStream) return "<generator object>";
   if (value instanceof Callable) return `<function ${value.name}>`;
   return value instanceof Loop ? "<LoopContext>" : "";
 }

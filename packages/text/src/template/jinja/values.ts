@@ -13,6 +13,7 @@ export type Value =
   | Undefined
   | Value[]
   | Tuple
+  | ItemStream
   | Dict
   | Namespace
   | Callable
@@ -31,6 +32,21 @@ export class Undefined {
 
 export class Tuple {
   constructor(readonly items: readonly Value[]) {}
+}
+
+/** A Python generator: gives its items to whoever iterates first, is true and has no length. */
+export class ItemStream {
+  #produce: (() => readonly Value[]) | undefined;
+
+  constructor(produce: () => readonly Value[]) {
+    this.#produce = produce;
+  }
+
+  take(): readonly Value[] {
+    const produce = this.#produce;
+    this.#produce = undefined;
+    return produce?.() ?? [];
+  }
 }
 
 /** `namespace(...)`: the one object whose attributes a template may set. */
@@ -100,6 +116,7 @@ export function typeName(value: Value): string {
   if (value instanceof Map) return "dict";
   if (value instanceof Undefined) return "Undefined";
   if (value instanceof Namespace) return "Namespace";
+  if (value instanceof ItemStream) return "generator";
   return value instanceof Loop ? "LoopContext" : "function";
 }
 
@@ -139,6 +156,7 @@ export function iterate(value: Value): readonly Value[] {
   if (items !== undefined) return items;
   if (value instanceof Map) return [...value.keys()];
   if (typeof value === "string") return Array.from(value);
+  if (value instanceof ItemStream) return value.take();
   if (value instanceof Undefined) return [];
   throw templateError(`'${typeName(value)}' object is not iterable`);
 }
@@ -199,6 +217,11 @@ export function contains(container: Value, item: Value): boolean {
   return iterate(container).some((candidate) => equals(candidate, item));
 }
 
+/** Whether Python takes a value for a dict's key. */
+export function isHashable(value: Value): boolean {
+  return !Array.isArray(value) && !(value instanceof Map);
+}
+
 /** A value as a key of this dict. Python's 1, 1.0 and True are one key, written as it was first set. */
 function keyIn(dict: Dict, value: Value): DictKey {
   if (value instanceof Float) return keyIn(dict, value.value);
@@ -208,7 +231,9 @@ function keyIn(dict: Dict, value: Value): DictKey {
   return (value === 0 || value === 1) && dict.has(value === 1) ? value === 1 : value;
 }
 
+/** undefined for a key that the dict lacks, as it lacks undefined ones and tuples. */
 export function dictGet(dict: Dict, key: Value): Value | undefined {
+  if (key instanceof Undefined || key instanceof Tuple) return undefined;
   return dict.get(keyIn(dict, key));
 }
 
