@@ -135,7 +135,7 @@ export async function prepareChat(
     params,
     role: answerRole(request, config.responseRole),
     echoText: echoText(request),
-    createReader: () => output.createReader(promptTokens, params),
+    createReader: () => output.createReader(promptTokens, params, constraint !== undefined),
   };
   return { job, generation };
 }
