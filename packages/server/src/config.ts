@@ -1,20 +1,15 @@
 import { schedulingOptions } from "@octavo/engine/options";
 import {
-  checkOptionNames,
   inGroup,
   option,
-  type OptionsOf,
   type OptionType,
   type ResolvedOptions,
   resolveOptions,
   valueType,
 } from "@octavo/protocol/options";
-import { resolveFormats } from "@octavo/text/parsers/registry";
 import { conventionNames } from "@octavo/tracing";
-import { checkDetectorConfig } from "./detectors/create-detectors.js";
 import { tagOf } from "./http/caller.js";
-import { checkTenantSettings, defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
-import { checkTracingConfig } from "./tracing/tracing-config.js";
+import { defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
 
 const replicaName: OptionType<string> = {
   ...valueType.text(),
@@ -292,16 +287,5 @@ export const serverOptions = {
 
 /** Names follow vLLM's flags; times in ms, sizes in bytes. 0 turns a limit off where that is said. */
 export interface ServerConfig extends ResolvedOptions<typeof serverOptions> {}
-
-/** Defaults filled in and every value checked; throws `invalid_option` naming the option. */
-export function resolveServerConfig(options: OptionsOf<typeof serverOptions> = {}): ServerConfig {
-  checkOptionNames(options, Object.keys(serverOptions), "the server");
-  const config = resolveOptions(serverOptions, options);
-  resolveFormats(config, []);
-  checkTracingConfig(config);
-  checkDetectorConfig(config);
-  checkTenantSettings(config.tenants, "tenants");
-  return config;
-}
 
 export const defaultServerConfig: ServerConfig = resolveOptions(serverOptions, {});

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import type { SpanSink } from "@octavo/tracing";
 import { pino } from "pino";
-import { resolveServerConfig } from "../config.js";
+import { resolveServerConfig } from "../resolve-config.js";
 import { createServer } from "../create-server.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
 import { startTestServer } from "../testing/test-server.js";

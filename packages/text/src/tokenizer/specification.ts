@@ -1,5 +1,5 @@
-import { type PackedStrings, packStrings } from "../files/gguf-strings.js";
-import type { TokenTable } from "./token-table.js";
+import { packStrings } from "../files/gguf-strings.js";
+import type { TokenTable, Vocabulary } from "./token-table.js";
 
 /**
  * A tokenizer as read and checked from a file, in a form that is built from quickly and crosses to a worker thread
@@ -15,11 +15,6 @@ export interface TokenizerSpecification {
   readonly postProcessor: PostProcessorSpecification;
   readonly bosTokenId: number | undefined;
   readonly eosTokenId: number | undefined;
-}
-
-/** The model's tokens by id; `used[id]` is 0 for ids without a token. */
-export interface Vocabulary extends PackedStrings {
-  readonly used: Uint8Array;
 }
 
 /** What reading a file gives: building from the table that reading made anyway spares making it a second time. */

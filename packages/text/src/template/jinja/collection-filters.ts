@@ -1,6 +1,6 @@
 import type { Arguments } from "./arguments.js";
 import { getAttribute, getItem } from "./attributes.js";
-import type { Filter, FilterContext } from "./filters.js";
+import type { Filter, FilterContext } from "./filter.js";
 import { applyBinary } from "./operators.js";
 import { boundedText, printed } from "./printing.js";
 import { templateError } from "./template-error.js";

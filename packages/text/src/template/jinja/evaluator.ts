@@ -1,7 +1,8 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { Arguments } from "./arguments.js";
 import { getAttribute, getItem } from "./attributes.js";
-import { filterNamed, type FilterContext } from "./filters.js";
+import type { FilterContext } from "./filter.js";
+import { filterNamed } from "./filters.js";
 import { applyBinary, applyComparison, applyUnary, slice } from "./operators.js";
 import { boundedText, maxTextLength, printed } from "./printing.js";
 import type {

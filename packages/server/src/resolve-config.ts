@@ -1,0 +1,17 @@
+import { checkOptionNames, type OptionsOf, resolveOptions } from "@octavo/protocol/options";
+import { resolveFormats } from "@octavo/text/parsers/registry";
+import { type ServerConfig, serverOptions } from "./config.js";
+import { checkDetectorConfig } from "./detectors/create-detectors.js";
+import { checkTenantSettings } from "./tenants/tenant-settings.js";
+import { checkTracingConfig } from "./tracing/tracing-config.js";
+
+/** Defaults filled in and every value checked; throws `invalid_option` naming the option. */
+export function resolveServerConfig(options: OptionsOf<typeof serverOptions> = {}): ServerConfig {
+  checkOptionNames(options, Object.keys(serverOptions), "the server");
+  const config = resolveOptions(serverOptions, options);
+  resolveFormats(config, []);
+  checkTracingConfig(config);
+  checkDetectorConfig(config);
+  checkTenantSettings(config.tenants, "tenants");
+  return config;
+}
