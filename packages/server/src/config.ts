@@ -143,6 +143,11 @@ export const serverOptions = {
       "end requests that wait longer for their first token",
       { default: 0, defaultText: "0, never" },
     ),
+    /** Otherwise they are named in `x-octavo-warnings`. */
+    strictRequests: option.toggle(
+      "--strict-requests",
+      "refuse requests with fields that the server does not know",
+    ),
     /** Allow `chat_template` in requests; rendered in a worker under limits. */
     trustRequestChatTemplate: option.toggle(
       "--trust-request-chat-template",

@@ -12,6 +12,7 @@ import {
   OctavoError,
   parseWith,
   unknownFields,
+  warningsHeader,
 } from "@octavo/protocol";
 import type { z } from "zod";
 import type { RequestAccount } from "./account/request-account.js";
@@ -102,7 +103,10 @@ export class Service {
     );
   }
 
-  /** Reads, checks and returns a request body; fields the schema does not know are logged and ignored. */
+  /**
+   * Reads, checks and returns a request body. Fields that the schema does not know are named in a header, or refused
+   * where the server is strict.
+   */
   async readRequest<Schema extends z.ZodObject>(
     context: RequestContext,
     schema: Schema,
@@ -110,12 +114,18 @@ export class Service {
     const body = await context.readBody();
     const request = parseWith(schema, body);
     context.account.describe(request);
-    if (context.log.isLevelEnabled("debug")) {
-      const ignored = unknownFields(schema, body);
-      if (ignored.length > 0)
-        context.log.debug({ fields: ignored.slice(0, 32) }, "unknown request fields ignored");
-    }
+    const unknown = unknownFields(body, request);
+    if (unknown.length > 0) this.#reportUnknown(context, unknown);
     return request;
+  }
+
+  #reportUnknown({ response, log }: RequestContext, names: readonly string[]): void {
+    const shown = names.map((name) => name.slice(0, 64).replaceAll(/[^\w.[\]-]/g, "?"));
+    const [first = ""] = shown;
+    if (this.config.strictRequests)
+      throw invalidField(first, "this server knows no such field (--strict-requests)");
+    response.setHeader(warningsHeader, `unknown fields without effect: ${shown.join(", ")}`);
+    log.debug({ fields: shown }, "unknown request fields without effect");
   }
 
   /** The loaded adapters. */

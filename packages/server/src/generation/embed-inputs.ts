@@ -9,8 +9,9 @@ import { invalidField } from "./refusal.js";
 
 type EmbeddingFields = Pick<
   EmbeddingsRequest,
-  "add_special_tokens" | "truncate_prompt_tokens" | "truncation_side" | "normalize" | "user"
->;
+  "truncate_prompt_tokens" | "truncation_side" | "user" | "cache_salt"
+> &
+  Partial<Pick<EmbeddingsRequest, "add_special_tokens" | "normalize">>;
 
 export interface EmbeddedInput {
   readonly embedding: Float32Array;
@@ -46,6 +47,7 @@ export async function embedInputs(
           pooling: service.config.pooling,
           normalize: options.normalize ?? true,
           adapter,
+          ...(options.cache_salt ? { cacheSalt: options.cache_salt } : {}),
           arrivalMs: context.arrivalMs,
           ...terms,
         },

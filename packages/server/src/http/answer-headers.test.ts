@@ -61,7 +61,7 @@ describe("headers of every answer", () => {
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: { "content-type": "application/json", origin: "https://a.example" },
-      body: JSON.stringify(chat),
+      body: JSON.stringify({ ...chat, colour: "red" }),
     });
     await response.text();
     await server.close();

@@ -39,7 +39,7 @@ async function startMessages(
   try {
     return await startChat(service, chatFromMessages(request), context);
   } catch (thrown) {
-    throw inNamesOfMessages(thrown);
+    throw inNamesOfMessages(thrown, request);
   }
 }
 
