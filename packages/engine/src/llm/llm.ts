@@ -272,7 +272,11 @@ export class LLM implements LanguageModel {
     signal: AbortSignal | undefined,
   ): Promise<Int32Array> {
     if (typeof prompt !== "string") return prompt;
-    return this.tokenizer.encodeAsync(prompt, { addSpecialTokens, ...given({ signal }) });
+    return this.tokenizer.encodeAsync(prompt, {
+      addSpecialTokens,
+      signal,
+      maxTokens: this.engine.maxModelLen,
+    });
   }
 
   /** Runs as many at once as the engine does, so that a long list does not overflow the queue. One failure ends the others. */

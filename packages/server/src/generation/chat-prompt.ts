@@ -1,7 +1,9 @@
 import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
 import { detectContentFormat } from "@octavo/engine/parts";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
+import { encodePrompt } from "./encode-prompt.js";
 import { invalidField, unsupportedField } from "./refusal.js";
+import type { Caller } from "./run.js";
 
 /** Fields that shape a chat prompt; `/tokenize` has them too. */
 export type ChatPromptFields = Pick<
@@ -48,17 +50,19 @@ export interface ChatPrompt {
   readonly tokens: Int32Array;
 }
 
-/** Renders the messages with the model's template, or the request's if trusted, and tokenises the text. */
+/** Renders the messages with the model's template, or the request's if trusted, and tokenises the text: up to `maxTokens`. */
 export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
-  signal: AbortSignal,
+  caller: Pick<Caller, "account" | "signal">,
+  maxTokens?: number,
 ): Promise<ChatPrompt> {
-  const text = await renderChatPrompt(model, fields, options, signal);
+  const text = await renderChatPrompt(model, fields, options, caller.signal);
   // templates write BOS themselves, so none is added unless requested
   const addSpecialTokens = fields.add_special_tokens ?? false;
-  return { text, tokens: await model.tokenizer.encodeAsync(text, { addSpecialTokens, signal }) };
+  const encoding = { addSpecialTokens, maxTokens };
+  return { text, tokens: await encodePrompt(model, text, encoding, caller, "messages") };
 }
 
 async function renderChatPrompt(
