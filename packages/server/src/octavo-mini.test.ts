@@ -119,7 +119,7 @@ describe("a prompt that cannot fit", () => {
     const model = octavoMini.llm.name;
     const tooLong = {
       status: 400,
-      code: "context_length_exceeded",
+      code: 400,
       message: /at least \d+ tokens; at most 1024 /,
     };
     const prompts = ["word ".repeat(20_000), " ".repeat(5_000_000)];

@@ -166,9 +166,14 @@ export class LLM implements LanguageModel {
     return this.#inParallel(texts, options, (text, each) => this.#embedOne(text, each));
   }
 
-  renderRequestTemplate(source: string, input: TemplateInput, signal?: AbortSignal): Promise<string> {
+  renderRequestTemplate(
+    source: string,
+    input: TemplateInput,
+    signal?: AbortSignal,
+    tenant?: string,
+  ): Promise<string> {
     const { tokens } = this.#parts.templates;
-    return renderInWorker(source, input, { tokens, ...given({ signal }) });
+    return renderInWorker(source, input, { tokens, signal, tenant });
   }
 
   /** Ends running requests with the finish reason `abort` and frees the memory. */
