@@ -24,6 +24,11 @@ export interface LanguageModel extends AsyncDisposable {
   readonly chatTemplate: ChatTemplate | undefined;
   /** Named templates of the checkpoint, such as `tool_use`. */
   readonly namedChatTemplates: ReadonlyMap<string, ChatTemplate>;
-  /** Renders a template that came with a request in a worker under time and memory limits. */
-  renderRequestTemplate(source: string, input: TemplateInput, signal?: AbortSignal): Promise<string>;
+  /** Renders a template that came with a request, or has much to do, in a worker under limits of work and memory. */
+  renderRequestTemplate(
+    source: string,
+    input: TemplateInput,
+    signal?: AbortSignal,
+    tenant?: string,
+  ): Promise<string>;
 }

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ChatMessage } from "@octavo/protocol";
+import { RequestAccount } from "../account/request-account.js";
+import { TenantResolver } from "../tenants/tenant-resolver.js";
+import { defaultTenantSettings } from "../tenants/tenant-settings.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
 import { chatPrompt } from "./chat-prompt.js";
 
@@ -22,7 +25,10 @@ async function given(source: string, messages: readonly ChatMessage[]): Promise<
     chatTemplateContentFormat: "auto",
     excludeToolsWhenToolChoiceNone: false,
   } as const;
-  await chatPrompt(model, { messages: [...messages] }, options, new AbortController().signal);
+  await chatPrompt(model, { messages: [...messages] }, options, {
+    account: new RequestAccount({}, new TenantResolver(defaultTenantSettings)),
+    signal: new AbortController().signal,
+  });
   return model.rendered[0]?.messages.map(({ role, content }) => [role, content]);
 }
 

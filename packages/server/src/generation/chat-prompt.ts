@@ -1,7 +1,9 @@
 import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
-import { detectContentFormat } from "@octavo/engine/parts";
+import { detectContentFormat, TemplateWorkError } from "@octavo/engine/parts";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
+import { encodePrompt } from "./encode-prompt.js";
 import { invalidField, unsupportedField } from "./refusal.js";
+import type { Caller } from "./run.js";
 
 /** Fields that shape a chat prompt; `/tokenize` has them too. */
 export type ChatPromptFields = Pick<
@@ -22,6 +24,9 @@ export interface ChatPromptOptions {
   readonly chatTemplateContentFormat: "auto" | "string" | "openai";
   readonly excludeToolsWhenToolChoiceNone: boolean;
 }
+
+/** Steps of a model's template on the event loop, some tens of milliseconds; what takes more is rendered in a worker. */
+const maxLoopWork = 200_000;
 
 /** Template variables that the server sets; a request must not override them. */
 const reservedVariables = new Set([
@@ -48,24 +53,26 @@ export interface ChatPrompt {
   readonly tokens: Int32Array;
 }
 
-/** Renders the messages with the model's template, or the request's if trusted, and tokenises the text. */
+/** Renders the messages with the model's template, or the request's if trusted, and tokenises the text: up to `maxTokens`. */
 export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
-  signal: AbortSignal,
+  caller: Pick<Caller, "account" | "signal">,
+  maxTokens?: number,
 ): Promise<ChatPrompt> {
-  const text = await renderChatPrompt(model, fields, options, signal);
+  const text = await renderChatPrompt(model, fields, options, caller);
   // templates write BOS themselves, so none is added unless requested
   const addSpecialTokens = fields.add_special_tokens ?? false;
-  return { text, tokens: await model.tokenizer.encodeAsync(text, { addSpecialTokens, signal }) };
+  const encoding = { addSpecialTokens, maxTokens };
+  return { text, tokens: await encodePrompt(model, text, encoding, caller, "messages") };
 }
 
 async function renderChatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
-  signal: AbortSignal,
+  caller: Pick<Caller, "account" | "signal">,
 ): Promise<string> {
   if (fields.continue_final_message === true && fields.add_generation_prompt === true) {
     throw invalidField("continue_final_message", "it and add_generation_prompt exclude each other");
@@ -79,10 +86,19 @@ async function renderChatPrompt(
   }
   const hasTools = fields.tools !== undefined && fields.tools !== null && fields.tools.length > 0;
   const template = requested === undefined ? modelTemplate(model, hasTools) : undefined;
-  if (template !== undefined) return template.render(templateInput(fields, template, options));
+  const { account, signal } = caller;
+  if (template !== undefined) {
+    const input = templateInput(fields, template, options);
+    try {
+      return template.render(input, maxLoopWork);
+    } catch (error) {
+      if (!(error instanceof TemplateWorkError)) throw error;
+      return model.renderRequestTemplate(template.source, input, signal, account.tenant);
+    }
+  }
   const source = requested ?? "";
   const input = templateInput(fields, { source, contentFormat: detectContentFormat(source) }, options);
-  return model.renderRequestTemplate(source, input, signal);
+  return model.renderRequestTemplate(source, input, signal, account.tenant);
 }
 
 function modelTemplate(model: LanguageModel, hasTools: boolean): ChatTemplate {

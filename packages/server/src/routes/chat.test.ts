@@ -282,6 +282,15 @@ describe("chat completions through the openai package", () => {
     assert.equal(looping.headers.get("x-octavo-error-code"), "template_error");
   });
 
+  it("renders a model's template in a worker when it has much to do", async () => {
+    for (const templateWork of [0, 10_000_000]) {
+      await using server = await startTestServer({}, { templateSource: "worker:", templateWork });
+      assert.equal((await server.post("/v1/chat/completions", { messages })).status, 200);
+      const prompt = server.model.tokenizer.decode(server.model.engine.requests[0]?.promptTokens ?? []);
+      assert.equal(prompt.startsWith("worker:"), templateWork > 0);
+    }
+  });
+
   it("cuts the prompt only when asked to", async () => {
     await using server = await startTestServer({}, { maxModelLen: 24 });
     const long = [{ role: "user", content: "x".repeat(100) }];

@@ -112,7 +112,7 @@ async function promptsOf(
     return { inputs, fieldOf: (index) => (inputs.length === 1 ? "input" : `input[${index}]`) };
   }
   const fields = { ...request, messages, add_generation_prompt: request.add_generation_prompt ?? false };
-  const { tokens } = await chatPrompt(service.model, fields, service.config, context.signal);
+  const { tokens } = await chatPrompt(service.model, fields, service.config, context);
   return { inputs: [{ kind: "tokens", tokens }], fieldOf: () => "messages" };
 }
 

@@ -1,4 +1,5 @@
 import { templateError } from "./template-error.js";
+import { spend, textWork } from "./work.js";
 import {
   Callable,
   Float,
@@ -32,6 +33,7 @@ const maxDepth = 256;
 
 /** Python's `repr(value)`. */
 export function represent(value: Value, depth = 0): string {
+  spend(typeof value === "string" ? 1 + textWork(value) : 1);
   if (depth > maxDepth) throw templateError("The template prints a value that is nested too deeply.");
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -117,6 +119,7 @@ interface JsonOptions {
 
 /** Python's `json.dumps`, as transformers' `tojson` filter calls it. */
 export function toJson(value: Value, options: JsonOptions, depth = 0): string {
+  spend(typeof value === "string" ? 1 + textWork(value) : 1);
   if (depth > maxDepth) throw templateError("tojson: the value is nested too deeply.");
   if (value === null) return "null";
   if (typeof value === "boolean") return String(value);

@@ -1,4 +1,5 @@
 import { templateError } from "./template-error.js";
+import { listWork, spend, textWork } from "./work.js";
 
 /**
  * Template values as Python has them: None, bool, int (a JavaScript number), float (a wrapper, so that 1.0 stays one),
@@ -153,15 +154,29 @@ export function itemsOf(value: Value): readonly Value[] | undefined {
 /** What a for loop sees: items, a dict's keys, a string's characters, nothing for undefined. */
 export function iterate(value: Value): readonly Value[] {
   const items = itemsOf(value);
-  if (items !== undefined) return items;
-  if (value instanceof Map) return [...value.keys()];
-  if (typeof value === "string") return Array.from(value);
-  if (value instanceof ItemStream) return value.take();
+  if (items !== undefined) {
+    spend(listWork(items.length));
+    return items;
+  }
+  if (value instanceof Map) {
+    spend(listWork(value.size));
+    return [...value.keys()];
+  }
+  if (typeof value === "string") {
+    spend(listWork(value.length));
+    return Array.from(value);
+  }
+  if (value instanceof ItemStream) {
+    const taken = value.take();
+    spend(listWork(taken.length));
+    return taken;
+  }
   if (value instanceof Undefined) return [];
   throw templateError(`'${typeName(value)}' object is not iterable`);
 }
 
 export function equals(left: Value, right: Value): boolean {
+  spend(1);
   const leftNumber = numericValue(left);
   const rightNumber = numericValue(right);
   if (leftNumber !== undefined || rightNumber !== undefined) return leftNumber === rightNumber;
@@ -174,6 +189,8 @@ export function equals(left: Value, right: Value): boolean {
       [...left].every(([key, value]) => right.has(key) && equals(value, right.get(key)!))
     );
   }
+  if (typeof left === "string" && typeof right === "string" && left.length === right.length)
+    spend(textWork(left));
   return left === right;
 }
 
@@ -183,6 +200,7 @@ function sameItems(left: readonly Value[], right: readonly Value[]): boolean {
 
 /** Negative, zero or positive, for values that Python orders. */
 export function compare(left: Value, right: Value): number {
+  spend(1);
   const leftNumber = numericValue(left);
   const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) return leftNumber - rightNumber;
@@ -200,6 +218,7 @@ export function compare(left: Value, right: Value): number {
 }
 
 function compareCodePoints(left: string, right: string): number {
+  spend(listWork(left.length + right.length));
   const [first, second] = [Array.from(left), Array.from(right)];
   for (let index = 0; index < Math.min(first.length, second.length); index++) {
     const difference = first[index]!.codePointAt(0)! - second[index]!.codePointAt(0)!;
@@ -210,6 +229,7 @@ function compareCodePoints(left: string, right: string): number {
 
 export function contains(container: Value, item: Value): boolean {
   if (typeof container === "string") {
+    spend(textWork(container));
     if (typeof item === "string") return container.includes(item);
     throw templateError(`'in <string>' requires string as left operand, not ${typeName(item)}`);
   }
