@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import { deepseekV31Format, deepseekV3Format } from "./formats/deepseek-v3.js";
 import { functionGemmaFormat, gemma4Format } from "./formats/gemma.js";
-import { glm45Format, hyV3Format } from "./formats/glm45.js";
+import { glm45Format, hyV3Format, solarOpen2Format } from "./formats/glm45.js";
 import { harmonyFormat, harmonyReasoningTags } from "./formats/harmony.js";
 import {
   apertusFormat,
@@ -51,6 +51,7 @@ const rows: readonly FormatRow[] = [
   { format: kimiK2Format, shownBy: ["<|tool_call_argument_begin|>"] },
   { format: hyV3Format, shownBy: [["<tool_sep>", "<arg_key>"]] },
   { format: glm45Format, aliases: ["glm47", "poolside_v1"], shownBy: ["<arg_key>"] },
+  { format: solarOpen2Format, shownBy: ["<|tool_arg:start|>"] },
   { format: seedOssFormat, shownBy: ["<seed:tool_call>"] },
   { format: qwen3CoderFormat, aliases: ["qwen3_xml", "mimo", "step3p5"], shownBy: ["<function="] },
   { format: minimaxM2Format, shownBy: ["<minimax:tool_call>"] },
@@ -82,6 +83,7 @@ const reasoningRows: readonly (readonly [name: string, ...texts: string[]])[] = 
   ["mistral", "[THINK]"],
   ["granite", "Here is my thought process:"],
   ["seed_oss", "<seed:think>"],
+  ["solar_open2", "<|think:start|>"],
   ["gemma4", "<|channel>thought"],
   ["cohere_command3", "<|START_THINKING|>"],
   ["minimax_m2", "</think>", "<minimax:tool_call>"],

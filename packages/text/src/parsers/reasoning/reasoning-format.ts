@@ -73,6 +73,7 @@ export const reasoningFormats: readonly ReasoningFormat[] = [
   { name: "ernie45", ...openThink, answerTags: ["<response>", "\n</response>", "</response>"] },
   { name: "hunyuan_a13b", ...think, answerTags: ["<answer>", "\n</answer>", "</answer>"] },
   { name: "seed_oss", startTags: ["<seed:think>"], endTags: ["</seed:think>"], beginsOpen: true },
+  { name: "solar_open2", startTags: ["<|think:start|>"], endTags: ["<|think:end|>"], beginsOpen: false },
   ...named("cohere_command3 cohere_command4", { ...cohere, answerTags: cohereAnswer }),
   // the channel's name, where the model writes it, is markup
   {

@@ -153,6 +153,12 @@ export const callWriters: Readonly<Record<string, CallWriter>> = {
   glm45: parameters("", "", pairs("")),
   glm47: parameters("", "", pairs("")),
   poolside_v1: parameters("", "", pairs("")),
+  solar_open2: parameters("", "", {
+    head: (name) => `<|tool_call:start|>${name}\n`,
+    foot: "<|tool_call:end|>",
+    before: (key) => `<|tool_arg:start|>${key}<|tool_arg:value|>`,
+    after: "<|tool_arg:end|>\n",
+  }),
   hy_v3: parameters("<tool_calls>\n", "\n</tool_calls>", pairs("<tool_sep>")),
   gemma4: gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
   functiongemma: gemma("<start_function_call>", "<end_function_call>", "<escape>"),

@@ -56,6 +56,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
   ],
   seed_oss: open("<seed:think>", "</seed:think>"),
   glm45: tagged("<think>", "</think>"),
+  solar_open2: tagged("<|think:start|>", "<|think:end|>"),
   deepseek_v3: tagged("<think>", "</think>"),
   mistral: tagged("[THINK]", "[/THINK]"),
   granite: tagged("Here is my thought process:", "Here is my response:"),
