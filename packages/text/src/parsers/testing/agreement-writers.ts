@@ -112,6 +112,7 @@ const deepseek =
 /** How each parser's models write calls. */
 export const callWriters: Readonly<Record<string, CallWriter>> = {
   hermes: objects("<tool_call>\n", "\n</tool_call>"),
+  qwen3_json: objects("<tool_call>\n", "\n</tool_call>"),
   ernie45: objects("<tool_call>\n", "\n</tool_call>"),
   longcat: objects("<longcat_tool_call>", "</longcat_tool_call>"),
   internlm: objects("<|action_start|><|plugin|>", "<|action_end|>", "parameters"),
@@ -138,6 +139,7 @@ export const callWriters: Readonly<Record<string, CallWriter>> = {
   seed_oss: eachIn("<seed:tool_call>\n", "</seed:tool_call>", equalsSigns),
   minimax_m2: parameters("<minimax:tool_call>\n", "\n</minimax:tool_call>", invoke("")),
   deepseek_v32: parameters(`<${dsml}function_calls>\n`, `\n</${dsml}function_calls>`, invoke(dsml, marked)),
+  deepseek_v41: parameters(`<${dsml} calls>\n`, `\n</${dsml} calls>`, invoke(`${dsml} `, marked)),
   deepseek_v4: parameters(`<${dsml}tool_calls>\n`, `\n</${dsml}tool_calls>`, invoke(dsml, marked)),
   step3: parameters(
     bar("tool_calls_begin"),
@@ -152,6 +154,7 @@ export const callWriters: Readonly<Record<string, CallWriter>> = {
   ),
   glm45: parameters("", "", pairs("")),
   glm47: parameters("", "", pairs("")),
+  ling3: parameters("", "", pairs("")),
   poolside_v1: parameters("", "", pairs("")),
   solar_open2: parameters("", "", {
     head: (name) => `<|tool_call:start|>${name}\n`,

@@ -58,6 +58,10 @@ const table: Readonly<Record<string, readonly Row[]>> = {
   glm45: tagged("<think>", "</think>"),
   solar_open2: tagged("<|think:start|>", "<|think:end|>"),
   deepseek_v3: tagged("<think>", "</think>"),
+  granite_thinking_parser: [
+    ...tagged("<think>", "</think>"),
+    ["<think>Hm</think><response>\nHello\n</response>", "Hm", "Hello"],
+  ],
   mistral: tagged("[THINK]", "[/THINK]"),
   granite: tagged("Here is my thought process:", "Here is my response:"),
   qwen3: [...tagged("<think>", "</think>"), ["Hm</think>Hello", "", "Hm</think>Hello", waits]],
