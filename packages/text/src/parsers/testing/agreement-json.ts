@@ -135,9 +135,9 @@ const mistral: readonly AgreementRow[] = [
   [
     "text before the array",
     `[TOOL_CALLS] so [${weatherJson("Oslo")}]`,
-    [["so [", { name: "get_weather", arguments: { city: "Oslo" } }]],
-    "]",
-    "a name may precede an object",
+    [],
+    `[TOOL_CALLS] so [${weatherJson("Oslo")}]`,
+    "an array is looked for where the tag ends",
   ],
   [
     "no JSON",
