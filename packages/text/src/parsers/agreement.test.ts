@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { agreementCases, type AgreementCase } from "./testing/agreement-cases.js";
+import type { AgreementCase } from "./testing/agreement-case.js";
+import { agreementCases } from "./testing/agreement-cases.js";
 import { agreementTools } from "./testing/agreement-tools.js";
 import { type CallWriter, callWriters, type NamedCall } from "./testing/agreement-writers.js";
 import { OutputParser } from "./output-parser.js";

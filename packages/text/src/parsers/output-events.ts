@@ -82,7 +82,7 @@ export class EventSink {
   #content(text: string): void {
     if (text === "") return;
     this.#heldReasoning = "";
-    const dropsLead = !this.#hasContent && this.#hasReasoning;
+    const dropsLead = !this.#hasContent && (this.#hasReasoning || this.#reasoningSpans.length > 0);
     this.#heldContent += dropsLead && this.#heldContent === "" ? text.trimStart() : text;
     const solid = this.#heldContent.trimEnd().length;
     const length = this.#heldContent.length - solid > maxHeldSpace ? this.#heldContent.length : solid;

@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import { deepseekV31Format, deepseekV3Format } from "./formats/deepseek-v3.js";
 import { functionGemmaFormat, gemma4Format } from "./formats/gemma.js";
-import { glm45Format, hyV3Format } from "./formats/glm45.js";
+import { glm45Format, hyV3Format, solarOpen2Format } from "./formats/glm45.js";
 import { harmonyFormat, harmonyReasoningTags } from "./formats/harmony.js";
 import {
   apertusFormat,
@@ -21,6 +21,7 @@ import { mistralFormat } from "./formats/mistral.js";
 import { lfm2Format, llama4PythonicFormat, olmo3Format, pythonicFormat } from "./formats/pythonic.js";
 import {
   deepseekV32Format,
+  deepseekV41Format,
   deepseekV4Format,
   minimaxM2Format,
   qwen3CoderFormat,
@@ -43,14 +44,16 @@ const rows: readonly FormatRow[] = [
   { format: harmonyFormat, shownBy: [["<|channel|>", "<|message|>"]] },
   { format: functionGemmaFormat, shownBy: ["<start_function_call>"] },
   { format: gemma4Format, shownBy: ["<|tool_call>call:"] },
-  { format: deepseekV4Format, shownBy: [["\uff5cDSML\uff5c", "tool_calls"]] },
-  { format: deepseekV32Format, shownBy: ["\uff5cDSML\uff5c"] },
+  { format: deepseekV32Format, shownBy: [["\uff5cDSML\uff5c", "function_calls>"]] },
+  { format: deepseekV41Format, shownBy: [["\uff5cDSML\uff5c", " calls>"]] },
+  { format: deepseekV4Format, shownBy: ["\uff5cDSML\uff5c"] },
   { format: step3Format, shownBy: ["<steptml:invoke"] },
   { format: deepseekV3Format, shownBy: ["<\uff5ctool\u2581call\u2581begin\uff5c>"] },
   { format: deepseekV31Format },
   { format: kimiK2Format, shownBy: ["<|tool_call_argument_begin|>"] },
   { format: hyV3Format, shownBy: [["<tool_sep>", "<arg_key>"]] },
-  { format: glm45Format, aliases: ["glm47", "poolside_v1"], shownBy: ["<arg_key>"] },
+  { format: glm45Format, aliases: ["glm47", "ling3", "poolside_v1"], shownBy: ["<arg_key>"] },
+  { format: solarOpen2Format, shownBy: ["<|tool_arg:start|>"] },
   { format: seedOssFormat, shownBy: ["<seed:tool_call>"] },
   { format: qwen3CoderFormat, aliases: ["qwen3_xml", "mimo", "step3p5"], shownBy: ["<function="] },
   { format: minimaxM2Format, shownBy: ["<minimax:tool_call>"] },
@@ -58,15 +61,15 @@ const rows: readonly FormatRow[] = [
   { format: apertusFormat, shownBy: ["<|tools_prefix|>"] },
   { format: internlmFormat, aliases: ["internlm2"], shownBy: [["<|action_start|>", "<|plugin|>"]] },
   { format: longcatFormat, shownBy: ["<longcat_tool_call>"] },
-  { format: gigachat3Format, shownBy: ["<|function_call|>", "function call<|role_sep|>"] },
-  { format: lfm2Format, shownBy: ["<|tool_call_start|>"] },
+  { format: gigachat3Format, shownBy: ["<|function_call|>", ["function call", "<|role_sep|>"]] },
+  { format: lfm2Format, shownBy: ["<|tool_call_start|>", "<|tool_list_start|>"] },
   { format: olmo3Format, shownBy: ["<function_calls>"] },
   { format: mistralFormat, shownBy: ["[TOOL_CALLS]"] },
   { format: graniteFormat, aliases: ["granite4"], shownBy: [["<|start_of_role|>", "tool_call"]] },
   { format: granite20bFormat, shownBy: ["<function_call>"] },
   { format: phi4MiniJsonFormat, shownBy: ["<|/tool_call|>", "functools["] },
   { format: toolCallsFormat, aliases: ["jamba", "minimax"], shownBy: ["<tool_calls>"] },
-  { format: hermesFormat, aliases: ["ernie45"], shownBy: ["<tool_call>"] },
+  { format: hermesFormat, aliases: ["qwen3_json", "ernie45"], shownBy: ["<tool_call>"] },
   { format: llama4PythonicFormat, shownBy: ["<|python_start|>"] },
   {
     format: llama3JsonFormat,
@@ -82,11 +85,14 @@ const reasoningRows: readonly (readonly [name: string, ...texts: string[]])[] = 
   ["mistral", "[THINK]"],
   ["granite", "Here is my thought process:"],
   ["seed_oss", "<seed:think>"],
+  ["solar_open2", "<|think:start|>"],
   ["gemma4", "<|channel>thought"],
   ["cohere_command3", "<|START_THINKING|>"],
   ["minimax_m2", "</think>", "<minimax:tool_call>"],
-  ["ernie45", "</think>", "<response>"],
+  ["granite_thinking_parser", "</think>", "<response>", "<|start_of_role|>"],
+  ["ernie45", "</think>", "<response>", "<|im_start|>"],
   ["hunyuan_a13b", "</think>", "<answer>"],
+  ["hunyuan_a13b", "</think>", "<|startoftext|>", "<tool_calls>"],
 ];
 
 export const toolFormats: readonly ToolFormat[] = rows.flatMap(({ format, aliases = [] }) => [

@@ -1,48 +1,51 @@
 import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../shared/grammar-specs.js";
-import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
+import type { CallLayout, MachineContext, OutputMachine, ToolFormat } from "../machine.js";
 import type { Waiting } from "../shared/input.js";
 import { sectionedCalls } from "../shared/sectioned-calls.js";
 import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
 import { valueKind } from "../shared/tool-schemas.js";
 import { ArgumentsWriter, readTypedValue } from "../shared/typed-parameters.js";
 
-const callStart = "<tool_call>";
-const callEnd = "</tool_call>";
-const keyStart = "<arg_key>";
-const keyEnd = "</arg_key>";
-const valueStart = "<arg_value>";
-const valueEnd = "</arg_value>";
+interface PairTags {
+  readonly callStart: string;
+  readonly callEnd: string;
+  readonly keyStart: string;
+  readonly keyEnd: string;
+  /** Left out where the end of the key begins the value. */
+  readonly valueStart?: string;
+  readonly valueEnd: string;
+}
+
 /** Written behind names by Hunyuan 3. */
 const nameEnd = "<tool_sep>";
 const maxNameLength = 512;
 
-/**
- * `<tool_call>name`, then `<arg_key>key</arg_key><arg_value>value</arg_value>` per argument, `</tool_call>`; strings as plain
- * text, other values as JSON; the tool's schema says which. Format: the chat template of zai-org/GLM-4.5.
- */
-const machine: OutputMachine = function* (context) {
-  const { input, sink } = context;
-  while ((yield* untilTag(input, [callStart], (text) => sink.content(text))) !== undefined)
-    yield* readCall(context);
-};
+function machineOf(tags: PairTags): OutputMachine {
+  return function* (context) {
+    const { input, sink } = context;
+    while ((yield* untilTag(input, [tags.callStart], (text) => sink.content(text))) !== undefined)
+      yield* readCall(context, tags);
+  };
+}
 
-function* readCall(context: MachineContext): Waiting {
+function* readCall(context: MachineContext, tags: PairTags): Waiting {
   const { input, sink } = context;
-  const { text, tag } = yield* readUntilTag(input, [keyStart, callEnd], maxNameLength);
+  const { text, tag } = yield* readUntilTag(input, [tags.keyStart, tags.callEnd], maxNameLength);
   const name = text.replace(nameEnd, "").trim();
   if (tag === undefined || name === "" || /\s/.test(name)) {
-    sink.content(callStart + text + (tag ?? ""));
+    sink.content(tags.callStart + text + (tag ?? ""));
     return;
   }
   sink.beginCall(name);
   const writer = new ArgumentsWriter(sink);
-  const problem = yield* readPairs(context, name, writer, tag);
+  const problem = yield* readPairs(context, tags, name, writer, tag);
   writer.end();
   sink.endCall(problem);
 }
 
 function* readPairs(
   { input, sink, schemas }: MachineContext,
+  { callEnd, keyStart, keyEnd, valueStart, valueEnd }: PairTags,
   name: string,
   writer: ArgumentsWriter,
   first: string,
@@ -53,10 +56,10 @@ function* readPairs(
     const { text, tag: close } = yield* readUntilTag(input, [keyEnd, callEnd], maxNameLength);
     const key = text.trim();
     const opening: string | undefined =
-      close === keyEnd
+      close === keyEnd && valueStart !== undefined
         ? yield* untilTagPassingSpace(input, [valueStart, keyStart, callEnd], toContent)
         : close;
-    if (opening !== valueStart) {
+    if (opening !== (valueStart ?? keyEnd)) {
       toContent(keyStart + text);
       return `the argument ${JSON.stringify(key.slice(0, 64))} has no value`;
     }
@@ -70,17 +73,15 @@ function* readPairs(
   return tag === undefined ? "the call is not closed" : undefined;
 }
 
-export const glm45Format = {
-  name: "glm45",
-  markers: [callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd],
-  machine,
-  layout: {
+function layoutOf({ callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd }: PairTags): CallLayout {
+  const keyClose = valueStart === undefined ? keyEnd : `${keyEnd}\n${valueStart}`;
+  return {
     begin: (name) => [literalSpec(`${callStart}${name}\n`)],
     end: callEnd,
     separator: "\n",
     trigger: callStart,
     notation: {
-      before: (key) => `${keyStart}${key}${keyEnd}\n${valueStart}`,
+      before: (key) => `${keyStart}${key}${keyClose}`,
       after: `${valueEnd}\n`,
       separator: "",
       textEnds: [valueEnd, callEnd],
@@ -88,31 +89,66 @@ export const glm45Format = {
         inSequence(
           literalSpec(keyStart),
           regexSpec("[\\w.-]{1,64}"),
-          literalSpec(`${keyEnd}\n${valueStart}`),
+          literalSpec(keyClose),
           { kind: "any_text", until: valueEnd },
           literalSpec("\n"),
         ),
       ),
     },
-  },
-} satisfies ToolFormat;
+  };
+}
 
-const callsStart = "<tool_calls>";
-const callsEnd = "</tool_calls>";
+const glmTags: PairTags = {
+  callStart: "<tool_call>",
+  callEnd: "</tool_call>",
+  keyStart: "<arg_key>",
+  keyEnd: "</arg_key>",
+  valueStart: "<arg_value>",
+  valueEnd: "</arg_value>",
+};
+
+/**
+ * `<tool_call>name`, then `<arg_key>key</arg_key><arg_value>value</arg_value>` per argument, `</tool_call>`; strings as plain
+ * text, other values as JSON; the tool's schema says which. Format: the chat template of zai-org/GLM-4.5.
+ */
+export const glm45Format: ToolFormat = {
+  name: "glm45",
+  markers: Object.values(glmTags),
+  machine: machineOf(glmTags),
+  layout: layoutOf(glmTags),
+};
+
+const solarTags: PairTags = {
+  callStart: "<|tool_call:start|>",
+  callEnd: "<|tool_call:end|>",
+  keyStart: "<|tool_arg:start|>",
+  keyEnd: "<|tool_arg:value|>",
+  valueEnd: "<|tool_arg:end|>",
+};
+
+/** As GLM's, with other tags. Format: the chat template of upstage/Solar-Open-2. */
+export const solarOpen2Format: ToolFormat = {
+  name: "solar_open2",
+  markers: Object.values(solarTags),
+  machine: machineOf(solarTags),
+  layout: layoutOf(solarTags),
+};
+
+const section = { sectionStart: "<tool_calls>", sectionEnd: "</tool_calls>" } as const;
 
 /** As GLM's, all calls of an answer between `<tool_calls>` and `</tool_calls>`. Format: the chat template of tencent/Hy3-preview. */
 export const hyV3Format: ToolFormat = {
   name: "hy_v3",
-  markers: [...glm45Format.markers, callsStart, callsEnd, nameEnd],
+  markers: [...glm45Format.markers, ...Object.values(section), nameEnd],
   machine: sectionedCalls(
-    { sectionStart: callsStart, sectionEnd: callsEnd, callStart, needsSection: true },
-    readCall,
+    { ...section, callStart: glmTags.callStart, needsSection: true },
+    (context: MachineContext) => readCall(context, glmTags),
   ),
   layout: {
-    ...glm45Format.layout,
-    open: `${callsStart}\n`,
-    close: `\n${callsEnd}`,
-    begin: (name) => [literalSpec(`${callStart}${name}${nameEnd}\n`)],
-    trigger: callsStart,
+    ...layoutOf(glmTags),
+    open: `${section.sectionStart}\n`,
+    close: `\n${section.sectionEnd}`,
+    begin: (name) => [literalSpec(`${glmTags.callStart}${name}${nameEnd}\n`)],
+    trigger: section.sectionStart,
   },
 };

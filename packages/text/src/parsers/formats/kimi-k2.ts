@@ -19,10 +19,13 @@ const maxIdLength = 1024;
  */
 const machine = sectionedCalls({ sectionStart, sectionEnd, callStart }, readCall);
 
-function* readCall({ input, sink }: MachineContext): Waiting {
+function* readCall({ input, sink, schemas }: MachineContext): Waiting {
   const { text, tag } = yield* readUntilTag(input, [argumentsStart, callEnd], maxIdLength);
   const id = text.trim();
-  const name = /^(?:functions\.)?(.*?)(?::\d+)?$/s.exec(id)?.[1] ?? id;
+  const [only] = schemas.size === 1 ? schemas.keys() : [];
+  // some finetunes write only the index
+  const name =
+    /^\d+$/.test(id) && only !== undefined ? only : id.replace(/^functions\./, "").replace(/:\d+$/, "");
   if (tag !== argumentsStart || name === "") {
     sink.content(callStart + text + (tag ?? ""));
     return;

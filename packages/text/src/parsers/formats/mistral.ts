@@ -41,7 +41,7 @@ function* readNamedCall({ input, sink }: MachineContext, opening: string): Waiti
     raw += piece;
     if (piece === idTag) id = "";
     else if (piece === argumentsTag || piece === "{") {
-      if (name.trim() === "") break;
+      if (!/^[\p{L}\p{N}_.:/-]+$/u.test(name.trim())) break;
       if (piece === "{") input.unread("{");
       sink.beginCall(name.trim(), id?.trim() === "" ? undefined : id?.trim());
       return yield* readCallArguments(input, sink, [start]);

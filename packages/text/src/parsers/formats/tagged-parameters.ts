@@ -72,6 +72,14 @@ export const deepseekV4Format = formatOf("deepseek_v4", {
   marksStrings: true,
 });
 
+/** As V4's, with spaces in the tags. Format: the encoding that comes with DeepSeek V4.1. */
+export const deepseekV41Format = formatOf("deepseek_v41", {
+  open: `<${dsml} calls>`,
+  close: `</${dsml} calls>`,
+  ...invokeTags(`${dsml} `),
+  marksStrings: true,
+});
+
 const special = (name: string): string => `<\uff5c${name}\uff5c>`;
 
 /** Each call also between special tokens, with `function`, a separator and the name before it at times. Format: the chat template of stepfun-ai/step3. */

@@ -62,17 +62,24 @@ const cohere = {
 } as const;
 const cohereAnswer = ["<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"] as const;
 
+const response = ["<response>", "\n</response>", "</response>"] as const;
+
 const named = (names: string, format: Omit<ReasoningFormat, "name">): readonly ReasoningFormat[] =>
   names.split(" ").map((name) => ({ name, ...format }));
 
 /** Formats by their tags. Sources: the models' chat templates and cards. */
 export const reasoningFormats: readonly ReasoningFormat[] = [
-  ...named("deepseek_r1 holo2 olmo3 step3 step3p5", openThink),
-  ...named("qwen3 deepseek_v3 deepseek_v4 glm45 glm47 kimi_k2 hy_v3 mimo nemotron_v3 poolside_v1", think),
+  ...named("deepseek_r1 holo2 olmo3 step3 step3p5 step5", openThink),
+  ...named(
+    "qwen3 deepseek_v3 deepseek_v4 deepseek_v41 glm45 glm47 kimi_k2 hy_v3 ling3 mimo nemotron_v3 poolside_v1",
+    think,
+  ),
   { name: "minimax_m2", ...openThink, answerTags: ["</think>"] },
-  { name: "ernie45", ...openThink, answerTags: ["<response>", "\n</response>", "</response>"] },
+  { name: "ernie45", ...openThink, answerTags: response },
+  { name: "granite_thinking_parser", ...think, answerTags: response },
   { name: "hunyuan_a13b", ...think, answerTags: ["<answer>", "\n</answer>", "</answer>"] },
   { name: "seed_oss", startTags: ["<seed:think>"], endTags: ["</seed:think>"], beginsOpen: true },
+  { name: "solar_open2", startTags: ["<|think:start|>"], endTags: ["<|think:end|>"], beginsOpen: false },
   ...named("cohere_command3 cohere_command4", { ...cohere, answerTags: cohereAnswer }),
   // the channel's name, where the model writes it, is markup
   {

@@ -1,3 +1,4 @@
+import { isRecord } from "@octavo/protocol";
 import type { EventSink } from "../output-events.js";
 import { readArguments, scanValue } from "./call-arguments.js";
 import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
@@ -106,16 +107,26 @@ class JsonCallReader {
     this.#heldArguments = "";
     this.#beginIfKnown();
     yield* this.#space();
-    const { problem, tag } = yield* readArguments(this.#input, this.#options.endTags, (text) => {
-      if (this.#hasBegun) {
-        this.#sink.arguments(text);
-        return;
-      }
-      this.#heldArguments += text;
-      this.#raw += text;
+    // an object that was written as JSON twice is known at its end
+    const isString = (yield* this.#input.peek()) === '"';
+    let text = "";
+    const { problem, tag } = yield* readArguments(this.#input, this.#options.endTags, (unit) => {
+      if (isString) text += unit;
+      else this.#pushArguments(unit);
     });
-    this.#problem = problem;
+    const inner = isString ? objectText(text) : undefined;
+    if (isString) this.#pushArguments(inner ?? text);
+    this.#problem = inner === undefined ? problem : undefined;
     return tag;
+  }
+
+  #pushArguments(text: string): void {
+    if (this.#hasBegun) {
+      this.#sink.arguments(text);
+      return;
+    }
+    this.#heldArguments += text;
+    this.#raw += text;
   }
 
   *#plainValue(): Waiting<{ readonly text: string; readonly tag: string | undefined }> {
@@ -201,6 +212,17 @@ function parseString(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "string" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The JSON object that a JSON string holds. */
+function objectText(text: string): string | undefined {
+  const inner = parseString(text);
+  if (inner === undefined) return undefined;
+  try {
+    return isRecord(JSON.parse(inner)) ? inner : undefined;
   } catch {
     return undefined;
   }

@@ -22,7 +22,15 @@ export function sectionedCalls(
     let tag = yield* untilTag(input, starts, toContent);
     while (tag !== undefined) {
       const inSection = [callStart, sectionEnd];
-      if (tag === sectionStart) tag = yield* untilTagPassingSpace(input, inSection, toContent);
+      if (tag === sectionStart) {
+        let markup = sectionStart;
+        tag = yield* untilTagPassingSpace(input, inSection, (text) => {
+          toContent(markup + text);
+          markup = "";
+        });
+        // a section with text in place of calls is content, tags included
+        if (markup === "" && tag === sectionEnd) toContent(sectionEnd);
+      }
       while (tag === callStart) {
         yield* readCall(context);
         tag = yield* untilTagPassingSpace(input, inSection, toContent);

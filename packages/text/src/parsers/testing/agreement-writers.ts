@@ -112,6 +112,7 @@ const deepseek =
 /** How each parser's models write calls. */
 export const callWriters: Readonly<Record<string, CallWriter>> = {
   hermes: objects("<tool_call>\n", "\n</tool_call>"),
+  qwen3_json: objects("<tool_call>\n", "\n</tool_call>"),
   ernie45: objects("<tool_call>\n", "\n</tool_call>"),
   longcat: objects("<longcat_tool_call>", "</longcat_tool_call>"),
   internlm: objects("<|action_start|><|plugin|>", "<|action_end|>", "parameters"),
@@ -138,6 +139,7 @@ export const callWriters: Readonly<Record<string, CallWriter>> = {
   seed_oss: eachIn("<seed:tool_call>\n", "</seed:tool_call>", equalsSigns),
   minimax_m2: parameters("<minimax:tool_call>\n", "\n</minimax:tool_call>", invoke("")),
   deepseek_v32: parameters(`<${dsml}function_calls>\n`, `\n</${dsml}function_calls>`, invoke(dsml, marked)),
+  deepseek_v41: parameters(`<${dsml} calls>\n`, `\n</${dsml} calls>`, invoke(`${dsml} `, marked)),
   deepseek_v4: parameters(`<${dsml}tool_calls>\n`, `\n</${dsml}tool_calls>`, invoke(dsml, marked)),
   step3: parameters(
     bar("tool_calls_begin"),
@@ -152,7 +154,14 @@ export const callWriters: Readonly<Record<string, CallWriter>> = {
   ),
   glm45: parameters("", "", pairs("")),
   glm47: parameters("", "", pairs("")),
+  ling3: parameters("", "", pairs("")),
   poolside_v1: parameters("", "", pairs("")),
+  solar_open2: parameters("", "", {
+    head: (name) => `<|tool_call:start|>${name}\n`,
+    foot: "<|tool_call:end|>",
+    before: (key) => `<|tool_arg:start|>${key}<|tool_arg:value|>`,
+    after: "<|tool_arg:end|>\n",
+  }),
   hy_v3: parameters("<tool_calls>\n", "\n</tool_calls>", pairs("<tool_sep>")),
   gemma4: gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
   functiongemma: gemma("<start_function_call>", "<end_function_call>", "<escape>"),
