@@ -86,6 +86,8 @@ export interface EmbeddingRequest {
   readonly pooling: "mean" | "last";
   readonly normalize: boolean;
   /** See `GenerationRequest`. */
+  readonly cacheSalt?: string;
+  /** See `GenerationRequest`. */
   readonly adapter?: LoadedAdapter | undefined;
   readonly account?: Account;
   readonly deadlines?: Deadlines;

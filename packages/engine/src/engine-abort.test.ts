@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { collect, createFakeEngine, generationRequest } from "./testing/fakes/engine-fixture.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 
 test("leaving the iteration frees the blocks within a step", async () => {
   const { engine, backend } = createFakeEngine();
@@ -88,7 +88,7 @@ test("a request without a reader completes and keeps one merged delta", async ()
 });
 
 test("ten thousand random aborts return the pool to its start", async () => {
-  const random = new Random(6);
+  const random = new TestRandom(6);
   const { engine, backend } = createFakeEngine({
     numBlocks: 48,
     blockSize: 4,

@@ -14,11 +14,21 @@ export interface LanguageModel extends AsyncDisposable {
   readonly adapters?: Adapters | undefined;
   readonly tokenizer: Tokenizer;
   readonly config: ModelConfig;
+  /**
+   * With the artifact, decides the bits of answers: the backend, its kernel path, the types of weights and of the KV cache, such as
+   * `cpu avx512 avx512_bf16 weights:bf16 kv:bf16`. Bits are promised between processes that name the same.
+   */
+  readonly numerics: string;
   readonly generation: GenerationDefaults;
   /** Undefined when the checkpoint has none; chat then needs `--chat-template`. */
   readonly chatTemplate: ChatTemplate | undefined;
   /** Named templates of the checkpoint, such as `tool_use`. */
   readonly namedChatTemplates: ReadonlyMap<string, ChatTemplate>;
-  /** Renders a template that came with a request in a worker under time and memory limits. */
-  renderRequestTemplate(source: string, input: TemplateInput, signal?: AbortSignal): Promise<string>;
+  /** Renders a template that came with a request, or has much to do, in a worker under limits of work and memory. */
+  renderRequestTemplate(
+    source: string,
+    input: TemplateInput,
+    signal?: AbortSignal,
+    tenant?: string,
+  ): Promise<string>;
 }

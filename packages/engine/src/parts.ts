@@ -2,5 +2,6 @@
 export { createEngine } from "./create-engine.js";
 export { GrammarCompiler, type GrammarCompilerOptions } from "@octavo/text/structured/grammar-compiler";
 export { compileChatTemplate } from "@octavo/text/template/compile-chat-template";
+export { TemplateWorkError } from "@octavo/text/template/jinja/work";
 export { detectContentFormat } from "@octavo/text/template/detect-content-format";
 export { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";

@@ -2,5 +2,6 @@ export type * from "./backend.js";
 export { kvHeadBytes } from "./kv-bytes.js";
 export { availableMemoryBytes } from "./machine/available-memory.js";
 export { defaultThreadCount, processorCount } from "./machine/default-thread-count.js";
+export { lockFile, recordFaults } from "./machine/process-faults.js";
 export { type CpuBackendOptions, createCpuBackend } from "./cpu/cpu-backend.js";
 export { weightTypes } from "./weights.js";

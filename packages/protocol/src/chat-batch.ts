@@ -1,9 +1,7 @@
 import { z } from "zod";
 import { chatMessages } from "./chat-messages.js";
 import { chatCompletionRequest } from "./chat.js";
-import { listOf, requestLimits, unsupported } from "./fields.js";
-
-const isFalse = (value: unknown): boolean => value === false;
+import { isFalse, listOf, requestLimits, unsupported } from "./fields.js";
 
 const notesAndFaults = ["include_serving_record", "include_logits_digest", "faults"];
 

@@ -1,12 +1,18 @@
 import { z } from "zod";
-import { listOf, requestLimits, withWireForm } from "./fields.js";
+import { listOf, requestLimits, unsupported, withoutEffect, withWireForm } from "./fields.js";
 import type { IssueParams } from "./validation.js";
 
 export const chatRoles = ["system", "developer", "user", "assistant", "tool"] as const;
 export type ChatRole = (typeof chatRoles)[number];
 
 const textPart = z
-  .object({ type: z.string(), text: z.unknown().optional(), refusal: z.unknown().optional() })
+  .object({
+    type: z.string(),
+    text: z.unknown().optional(),
+    refusal: z.unknown().optional(),
+    prompt_cache_breakpoint: withoutEffect(),
+    cache_control: withoutEffect(),
+  })
   .transform((part, context) => {
     const isText = part.type === "text" || part.type === "input_text" || part.type === "output_text";
     const text = isText ? part.text : part.type === "refusal" ? part.refusal : undefined;
@@ -53,6 +59,8 @@ export const chatMessage = z
     refusal: z.string().nullish(),
     reasoning: z.string().nullish(),
     reasoning_content: z.string().nullish(),
+    function_call: unsupported("use tool_calls instead of the older function_call field"),
+    audio: unsupported("this model reads text"),
   })
   .superRefine((message, context) => {
     const hasContent = message.content !== undefined && message.content !== null;

@@ -1,6 +1,16 @@
 import { z } from "zod";
 import { chatMessages, chatTools } from "./chat-messages.js";
-import { deliveryFields, listOf, maxTokenId, requestLimits, samplingFields, unsupported } from "./fields.js";
+import {
+  accountFields,
+  deliveryFields,
+  listOf,
+  maxTokenId,
+  mediaFields,
+  requestLimits,
+  samplingFields,
+  unsupported,
+  withoutEffect,
+} from "./fields.js";
 import type { ChatLogprobs, PromptLogprobs } from "./logprobs.js";
 import type { OctavoNotes } from "./serving-record.js";
 import { constraintFields } from "./structured.js";
@@ -16,6 +26,7 @@ export const chatPromptFields = {
   add_generation_prompt: z.boolean().nullish(),
   continue_final_message: z.boolean().nullish(),
   add_special_tokens: z.boolean().nullish(),
+  ...mediaFields,
 } as const;
 
 const toolChoice = z.union([
@@ -28,6 +39,7 @@ export const chatCompletionRequest = z.object({
   ...deliveryFields,
   ...constraintFields,
   ...chatPromptFields,
+  ...accountFields,
   max_tokens: z.int().min(1).max(maxTokenId).nullish(),
   max_completion_tokens: z.int().min(1).max(maxTokenId).nullish(),
   logprobs: z.boolean().nullish(),
@@ -44,6 +56,12 @@ export const chatCompletionRequest = z.object({
     "use tool_choice instead of the older function_call field",
     (value) => value === "none",
   ),
+  verbosity: unsupported("these models have no such setting", (value) => value === "medium"),
+  web_search_options: unsupported("this server has no built-in tools"),
+  /** OpenAI's: a guess that makes generation faster and changes no answer. */
+  prediction: withoutEffect(),
+  /** OpenAI's: keeps the answer for its own dashboard. */
+  store: withoutEffect(),
   audio: unsupported("audio output is not supported"),
   modalities: unsupported(
     "only text output is supported",

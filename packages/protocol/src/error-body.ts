@@ -19,6 +19,9 @@ export const replicaHeader = "x-octavo-replica";
 /** Response header with the number of requests that waited to be admitted when this one arrived. */
 export const queueDepthHeader = "x-octavo-queue-depth";
 
+/** Response header that names the request's fields that nobody here knows. */
+export const warningsHeader = "x-octavo-warnings";
+
 export function toErrorBody(error: OctavoError): ErrorBody {
   return {
     error: { message: error.message, type: error.type, param: error.param ?? null, code: error.status },

@@ -49,6 +49,22 @@ export function wireFormOf(schema: object): WireForm | undefined {
   return wireForms.get(schema);
 }
 
+/** What a request field does where it is not honoured. */
+export type FieldEffect = "none" | "refused";
+
+const effects = new WeakMap<object, FieldEffect>();
+
+export function effectOf(schema: object): FieldEffect | undefined {
+  return effects.get(schema);
+}
+
+/** A field that clients send and that changes no answer here: published as without effect, and taken as it comes or as `taken` allows. */
+export function withoutEffect(taken: z.ZodType = z.unknown()) {
+  const schema = taken.nullish();
+  effects.set(schema, "none");
+  return withWireForm(schema, { description: "Accepted; has no effect." });
+}
+
 /** Refuses a field that would change the answer, when it asks for something Octavo does not do. */
 export function unsupported(reason: string, isHarmless: (value: unknown) => boolean = () => false) {
   const schema = z
@@ -59,13 +75,15 @@ export function unsupported(reason: string, isHarmless: (value: unknown) => bool
       context.addIssue({ code: "custom", message: reason, params: { ...params } });
     })
     .optional();
+  effects.set(schema, "refused");
   return withWireForm(schema, { description: `Refused when it asks for something: ${reason}.` });
 }
 
-const isEmptyObject = (value: unknown): boolean =>
+/** An empty list or object. */
+export const isEmpty = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.keys(value).length === 0;
 
-const isFalse = (value: unknown): boolean => value === false;
+export const isFalse = (value: unknown): boolean => value === false;
 
 const finite = z.number();
 const tokenId = z.int().min(0).max(maxTokenId);
@@ -170,7 +188,7 @@ export const samplingFields = {
   ignore_eos: z.boolean().nullish(),
   min_tokens: z.int().min(0).max(maxTokenId).nullish(),
   skip_special_tokens: z.boolean().nullish(),
-  spaces_between_special_tokens: z.boolean().nullish(),
+  spaces_between_special_tokens: withoutEffect(),
   logit_bias: logitBias.nullish(),
   /** A list of ids is checked in one pass, as prompts are: it may be as long as the vocabulary. */
   allowed_token_ids: tokenIds(1, requestLimits.allowedTokenIds).nullish(),
@@ -185,6 +203,7 @@ export const samplingFields = {
 const streamOptions = z.object({
   include_usage: z.boolean().nullish(),
   continuous_usage_stats: z.boolean().nullish(),
+  include_obfuscation: withoutEffect(),
 });
 
 /** vLLM: kept to plain characters because salts end up in keys of outside caches. */
@@ -193,6 +212,28 @@ const cacheSalt = z
   .min(1)
   .max(128)
   .refine((salt) => !/[@/\\\0]/.test(salt), { error: "must not contain '@', '/', '\\' or NUL" });
+
+/** vLLM's, for serving in which prompts are computed elsewhere. */
+export const transferFields = {
+  kv_transfer_params: unsupported("KV transfer between engines is not supported"),
+  ec_transfer_params: unsupported("encoder caches of other engines are not supported"),
+} as const;
+
+/** vLLM's settings for reading images, sound and video, of which requests here have none. */
+export const mediaFields = {
+  media_io_kwargs: withoutEffect(),
+  mm_processor_kwargs: withoutEffect(),
+} as const;
+
+/** Keys of OpenAI's own caches, billing and moderation. */
+export const accountFields = {
+  prompt_cache_key: withoutEffect(),
+  prompt_cache_options: withoutEffect(),
+  prompt_cache_retention: withoutEffect(),
+  safety_identifier: withoutEffect(),
+  service_tier: withoutEffect(),
+  moderation: unsupported("answers are not moderated"),
+} as const;
 
 /** Fields about how a request is run and answered rather than how tokens are drawn. */
 export const deliveryFields = {
@@ -209,20 +250,38 @@ export const deliveryFields = {
   return_token_ids: z.boolean().nullish(),
   octavo: octavoFields.nullish(),
   return_tokens_as_token_ids: z.boolean().nullish(),
-  /** Accepted for routers in front, which keep a session on one server. */
-  session_id: z.string().max(requestLimits.idLength).nullish(),
+  /** For routers in front, which keep a session on one server. */
+  session_id: withoutEffect(),
   return_prompt_text: z.boolean().nullish(),
   /** Tokens of a choice that a chunk of a stream holds at least, its first and last ones apart. */
   stream_interval: z.int().min(1).max(maxTokenId).nullish(),
   length_penalty: unsupported("only beam search has a length penalty", (value) => value === 1),
-  vllm_xargs: unsupported("there are no engine arguments beside the fields of the request", isEmptyObject),
+  vllm_xargs: unsupported("there are no engine arguments beside the fields of the request", isEmpty),
   use_beam_search: unsupported("beam search is not supported", isFalse),
-  kv_transfer_params: unsupported("KV transfer between engines is not supported"),
+  ...transferFields,
+  watermarking: unsupported("answers are not watermarked", isFalse),
+  /** vLLM's, for answers that carry experts, offsets or media, which these never do. */
+  routed_experts_prompt_start: withoutEffect(),
+  return_token_offsets: withoutEffect(),
+  return_mm_kwargs: withoutEffect(),
   repetition_detection: unsupported("repetition detection is not supported"),
   thinking_token_budget: unsupported(
     "completions have no reasoning that is told apart; use chat completions",
   ),
   prompt_embeds: unsupported("prompt embeddings are not accepted; send text or token ids"),
+} as const;
+
+/** Fields that all endpoints have which pool instead of generating. */
+export const poolingFields = {
+  model: deliveryFields.model,
+  user: deliveryFields.user,
+  request_id: deliveryFields.request_id,
+  truncate_prompt_tokens: deliveryFields.truncate_prompt_tokens,
+  truncation_side: deliveryFields.truncation_side,
+  mm_processor_kwargs: mediaFields.mm_processor_kwargs,
+  priority: unsupported("embeddings have no priorities", (value) => value === 0),
+  cache_salt: deliveryFields.cache_salt,
+  padding: unsupported("inputs are never padded", (value) => value === "do_not_pad"),
 } as const;
 
 const hasNoPlace = "answers of this API have no place for it; ask /v1/requests, or /v1/chat/completions";

@@ -26,6 +26,7 @@ it("exports these values and no others", () => {
     "errorCodeHeader",
     "errorCodes",
     "faultInjectionRequest",
+    "fieldsWithEffect",
     "isRecord",
     "loadLoraRequest",
     "machineRecord",
@@ -34,6 +35,7 @@ it("exports these values and no others", () => {
     "meteringRecord",
     "parseJson",
     "parseWith",
+    "poolingRequest",
     "priceTable",
     "queueDepthHeader",
     "replicaHeader",
@@ -41,6 +43,7 @@ it("exports these values and no others", () => {
     "rerankRequest",
     "responsesRequest",
     "scoreRequest",
+    "scoredPair",
     "sseDone",
     "structuralTag",
     "toErrorBody",
@@ -49,6 +52,7 @@ it("exports these values and no others", () => {
     "unknownFields",
     "unloadLoraRequest",
     "usageInfo",
+    "warningsHeader",
     "wireSchema",
   ]);
 });

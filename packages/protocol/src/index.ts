@@ -4,9 +4,10 @@ export {
   queueDepthHeader,
   replicaHeader,
   toErrorBody,
+  warningsHeader,
   type ErrorBody,
 } from "./error-body.js";
-export { describeValue, isRecord, parseWith, unknownFields } from "./validation.js";
+export { describeValue, isRecord, parseWith } from "./validation.js";
 export {
   asArray,
   asNumber,
@@ -18,6 +19,7 @@ export {
   parseJson,
   type JsonFields,
 } from "./json-values.js";
+export { fieldsWithEffect, unknownFields } from "./field-effects.js";
 export { wireSchema } from "./wire-schema.js";
 export type {
   ExplanationInfo,
@@ -73,9 +75,14 @@ export {
 } from "./completions.js";
 export {
   embeddingRequest,
+  poolingRequest,
+  type EmbedDtype,
   type EmbeddingItem,
   type EmbeddingList,
   type EmbeddingsRequest,
+  type Endianness,
+  type PoolingList,
+  type PoolingRequest,
 } from "./embeddings.js";
 export {
   responsesRequest,
@@ -89,10 +96,12 @@ export {
 } from "./responses.js";
 export {
   rerankRequest,
+  scoredPair,
   scoreRequest,
   type RerankList,
   type RerankRequest,
   type ScoreList,
+  type ScoredField,
   type ScoreRequest,
   type ScoringUsage,
 } from "./scoring.js";

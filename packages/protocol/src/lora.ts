@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { requestLimits } from "./fields.js";
+import { requestLimits, withoutEffect } from "./fields.js";
 
 const adapterName = z.string().min(1).max(requestLimits.idLength);
 
@@ -14,7 +14,7 @@ export const loadLoraRequest = z.object({
 export const unloadLoraRequest = z.object({
   lora_name: adapterName,
   /** vLLM's number of an adapter; the name says which one it is. */
-  lora_int_id: z.int().nullish(),
+  lora_int_id: withoutEffect(),
 });
 
 export type LoadLoraRequest = z.output<typeof loadLoraRequest>;

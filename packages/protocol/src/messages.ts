@@ -1,29 +1,52 @@
 import { z } from "zod";
-import { listOf, maxTokenId, octavoTerms, requestLimits, unsupported } from "./fields.js";
+import {
+  isEmpty,
+  isFalse,
+  listOf,
+  maxTokenId,
+  octavoTerms,
+  requestLimits,
+  transferFields,
+  unsupported,
+  withoutEffect,
+} from "./fields.js";
 import type { ToolCallNote } from "./chat.js";
 import type { OctavoError } from "./errors.js";
 
 /** Anthropic's Messages API, as far as a text model has it. Names and shapes: Anthropic's API reference. */
 
-const textBlock = z.object({ type: z.literal("text"), text: z.string() });
+/** Prefixes are cached without being told where they end. */
+const cached = { cache_control: withoutEffect() } as const;
+
+const textBlock = z.object({
+  type: z.literal("text"),
+  text: z.string(),
+  citations: withoutEffect(),
+  ...cached,
+});
 
 const contentBlock = z.discriminatedUnion(
   "type",
   [
     textBlock,
-    z.object({ type: z.literal("thinking"), thinking: z.string() }),
-    z.object({ type: z.literal("redacted_thinking") }),
+    z.object({ type: z.literal("thinking"), thinking: z.string(), signature: withoutEffect() }),
+    z.object({ type: z.literal("redacted_thinking"), data: withoutEffect() }),
     z.object({
       type: z.literal("tool_use"),
       id: z.string().min(1).max(requestLimits.idLength),
       name: z.string().min(1),
       input: z.record(z.string(), z.unknown()),
+      caller: withoutEffect(),
+      toolset_name: withoutEffect(),
+      ...cached,
     }),
     z.object({
       type: z.literal("tool_result"),
       tool_use_id: z.string().min(1).max(requestLimits.idLength),
       content: z.union([z.string(), listOf(textBlock, { max: requestLimits.contentParts })]).nullish(),
       is_error: z.boolean().nullish(),
+      toolset_name: withoutEffect(),
+      ...cached,
     }),
   ],
   { error: "only text, thinking, tool_use and tool_result blocks are supported; this model reads text" },
@@ -34,12 +57,20 @@ const message = z.object({
   content: z.union([z.string(), listOf(contentBlock, { max: requestLimits.contentParts })]),
 });
 
+const isDirect = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((caller) => caller === "direct");
+
 const tool = z.object({
   type: z.literal("custom", { error: "only tools that the client runs are supported" }).nullish(),
   name: z.string().min(1),
   description: z.string().nullish(),
   input_schema: z.record(z.string(), z.unknown()),
   strict: z.boolean().nullish(),
+  eager_input_streaming: withoutEffect(),
+  defer_loading: unsupported("this server has no tool search", isFalse),
+  allowed_callers: unsupported("only the model calls tools", isDirect),
+  input_examples: unsupported("examples of inputs are not shown to the model", isEmpty),
+  ...cached,
 });
 
 const toolChoice = z.object({
@@ -65,6 +96,11 @@ const thinking = z.discriminatedUnion(
   { error: "is one of the types enabled, disabled and adaptive" },
 );
 
+const outputFormat = z.object({
+  type: z.literal("json_schema"),
+  schema: z.record(z.string(), z.unknown()),
+});
+
 const promptFields = {
   model: z.string().max(4096).nullish(),
   messages: listOf(message, { min: 1, max: requestLimits.messages }),
@@ -72,6 +108,19 @@ const promptFields = {
   tools: listOf(tool, { max: requestLimits.tools }).nullish(),
   tool_choice: toolChoice.nullish(),
   thinking: thinking.nullish(),
+  output_config: z.object({ format: outputFormat.nullish(), effort: z.string().max(32).nullish() }).nullish(),
+  /** The name of `output_config.format` in Anthropic's beta. */
+  output_format: outputFormat.nullish(),
+  chat_template_kwargs: z.record(z.string(), z.unknown()).nullish(),
+  ...cached,
+  /** Whom Anthropic bills, and how fast it answers. */
+  billing_policy: withoutEffect(),
+  speed: withoutEffect(),
+  user_profile_id: withoutEffect(),
+  workspace_id: withoutEffect(),
+  compaction: unsupported("conversations are never compacted here"),
+  context_management: unsupported("conversations are never edited here", isEmpty),
+  mcp_servers: unsupported("MCP servers are not called from here", isEmpty),
 } as const;
 
 export const messagesRequest = z.object({
@@ -86,13 +135,15 @@ export const messagesRequest = z.object({
   top_p: z.number().gt(0).max(1).nullish(),
   top_k: z.int().min(-1).max(maxTokenId).nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
-  service_tier: z.string().nullish(),
   octavo: octavoTerms.nullish(),
+  service_tier: withoutEffect(),
+  fallback_credit_token: withoutEffect(),
+  diagnostics: unsupported("answers have no diagnostics; ask /v1/requests"),
+  inference_geo: unsupported("this server answers where it runs"),
   container: unsupported("containers are not supported"),
-  mcp_servers: unsupported(
-    "MCP servers are not called from here",
-    (value) => Array.isArray(value) && value.length === 0,
-  ),
+  fallbacks: unsupported("this server serves no other models", isEmpty),
+  thread: unsupported("conversations are not stored"),
+  ...transferFields,
 });
 
 export type MessagesRequest = z.output<typeof messagesRequest>;

@@ -1,6 +1,20 @@
 import { z } from "zod";
 import type { ToolCallNote } from "./chat.js";
-import { listOf, maxTokenId, octavoTerms, requestLimits, unsupported } from "./fields.js";
+import {
+  accountFields,
+  deliveryFields,
+  isEmpty,
+  isFalse,
+  listOf,
+  maxTokenId,
+  mediaFields,
+  octavoTerms,
+  requestLimits,
+  samplingFields,
+  unsupported,
+  withoutEffect,
+} from "./fields.js";
+import { constraintFields } from "./structured.js";
 
 /** OpenAI's Responses API, as far as a text model without built-in tools has it. Names and shapes: OpenAI's API reference. */
 
@@ -9,10 +23,23 @@ const textPart = z.object({
     error: "only text parts are supported; this model reads text",
   }),
   text: z.string(),
+  annotations: withoutEffect(),
+  logprobs: withoutEffect(),
+  prompt_cache_breakpoint: withoutEffect(),
 });
 const textParts = listOf(textPart, { max: requestLimits.contentParts });
 
+/** What an item of an earlier answer has besides its content, when it is sent back. */
+const answered = {
+  id: withoutEffect(),
+  status: withoutEffect(),
+  phase: withoutEffect(),
+  caller: withoutEffect(),
+  namespace: withoutEffect(),
+} as const;
+
 const inputMessage = z.object({
+  ...answered,
   type: z.literal("message").optional(),
   role: z.enum(["user", "assistant", "system", "developer"]),
   content: z.union([z.string(), textParts]),
@@ -22,20 +49,24 @@ const inputItem = z.union(
   [
     inputMessage,
     z.object({
+      ...answered,
       type: z.literal("function_call"),
       call_id: z.string().min(1).max(requestLimits.idLength),
       name: z.string().min(1),
       arguments: z.string(),
     }),
     z.object({
+      ...answered,
       type: z.literal("function_call_output"),
       call_id: z.string().min(1).max(requestLimits.idLength),
       output: z.union([z.string(), textParts]),
     }),
     z.object({
+      ...answered,
       type: z.literal("reasoning"),
       summary: textParts.nullish(),
       content: textParts.nullish(),
+      encrypted_content: withoutEffect(),
     }),
   ],
   {
@@ -52,6 +83,7 @@ const functionTool = z.object({
   description: z.string().nullish(),
   parameters: z.record(z.string(), z.unknown()).nullish(),
   strict: z.boolean().nullish(),
+  defer_loading: unsupported("this server has no tool search", isFalse),
 });
 
 const toolChoice = z.union([
@@ -59,7 +91,29 @@ const toolChoice = z.union([
   z.object({ type: z.literal("function"), name: z.string() }),
 ]);
 
-const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+const verbosity = unsupported("these models have no such setting", (value) => value === "medium");
+
+/** vLLM's additions, as in chat completions. */
+const {
+  top_k,
+  repetition_penalty,
+  presence_penalty,
+  frequency_penalty,
+  logit_bias,
+  seed,
+  stop,
+  ignore_eos,
+  skip_special_tokens,
+  include_stop_str_in_output,
+} = samplingFields;
+const { cache_salt, priority, vllm_xargs } = deliveryFields;
+
+/** What answers would have besides their text; encrypted reasoning goes without, since reasoning is returned as it is. */
+const include = z.array(
+  z.string().refine((name) => name !== "message.output_text.logprobs", {
+    error: "logprobs are not reported here; use /v1/chat/completions",
+  }),
+);
 
 export const responsesRequest = z.object({
   model: z.string().max(4096).nullish(),
@@ -75,15 +129,42 @@ export const responsesRequest = z.object({
   tools: listOf(functionTool, { max: requestLimits.tools }).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  text: z.object({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
-  reasoning: z.object({ effort: z.string().max(32).nullish() }).nullish(),
+  text: z.object({ format: z.looseObject({ type: z.string() }).nullish(), verbosity }).nullish(),
+  /** Reasoning is returned whole, so that a summary is not needed. */
+  reasoning: z
+    .object({
+      effort: z.string().max(32).nullish(),
+      summary: withoutEffect(),
+      generate_summary: withoutEffect(),
+      context: withoutEffect(),
+      mode: withoutEffect(),
+    })
+    .nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
   user: z.string().nullish(),
-  include: z.array(z.string()).max(64).nullish(),
-  service_tier: z.string().nullish(),
-  prompt_cache_key: z.string().nullish(),
-  safety_identifier: z.string().nullish(),
-  stream_options: z.looseObject({}).nullish(),
+  include: withoutEffect(include.max(64)),
+  stream_options: withoutEffect(z.object({ include_obfuscation: withoutEffect() })),
+  ...accountFields,
+  top_k,
+  repetition_penalty,
+  presence_penalty,
+  frequency_penalty,
+  logit_bias,
+  seed,
+  stop,
+  ignore_eos,
+  skip_special_tokens,
+  include_stop_str_in_output,
+  cache_salt,
+  priority,
+  structured_outputs: constraintFields.structured_outputs,
+  vllm_xargs,
+  mm_processor_kwargs: mediaFields.mm_processor_kwargs,
+  /** Ids of responses give access to them, so that only the server draws them. */
+  request_id: withoutEffect(),
+  enable_response_messages: unsupported("responses have items alone", isFalse),
+  previous_input_messages: unsupported("use previous_response_id, or send the items in input"),
+  previous_response: unsupported("use previous_response_id, or send the items in input"),
   octavo: octavoTerms.nullish(),
   truncation: unsupported("prompts are never cut in silence", (value) => value === "disabled"),
   top_logprobs: unsupported("not reported here; use /v1/chat/completions", (value) => value === 0),

@@ -1,23 +1,64 @@
 import { z } from "zod";
-import { deliveryFields, listOf, requestLimits } from "./fields.js";
+import { listOf, poolingFields, requestLimits, withoutEffect } from "./fields.js";
 
 const text = z.string().min(1);
 const texts = z.union([text, listOf(text, { min: 1, max: requestLimits.prompts })]);
+type ScoredTexts = z.output<typeof texts>;
 
 const sharedFields = {
-  model: deliveryFields.model,
-  user: deliveryFields.user,
-  truncate_prompt_tokens: deliveryFields.truncate_prompt_tokens,
-  truncation_side: deliveryFields.truncation_side,
-  request_id: deliveryFields.request_id,
+  ...poolingFields,
+  /** The activation of a head, which these models lack. */
+  use_activation: withoutEffect(),
 } as const;
 
+/** The names under which clients send what is compared. */
+const pairs = [
+  ["text_1", "text_2"],
+  ["data_1", "data_2"],
+  ["queries", "documents"],
+  ["queries", "items"],
+] as const;
+type PairName = (typeof pairs)[number][number];
+
+/** Two fields that are compared, with their names. */
+type ScoredPair = readonly [ScoredField, ScoredField];
+export interface ScoredField {
+  readonly name: PairName;
+  readonly texts: ScoredTexts;
+}
+
+/** What a score request compares; undefined unless it is exactly one pair. */
+export function scoredPair(
+  request: Readonly<Partial<Record<PairName, ScoredTexts | null | undefined>>>,
+): ScoredPair | undefined {
+  const names = new Set(pairs.flat().filter((name) => (request[name] ?? undefined) !== undefined));
+  const found = pairs.find((pair) => pair.every((name) => names.has(name)));
+  if (found === undefined || names.size !== 2) return undefined;
+  const [left, right] = found.map((name) => ({ name, texts: request[name] ?? [] }));
+  return left && right && [left, right];
+}
+
 /** vLLM's score request: pairs of texts, or one text against many. */
-export const scoreRequest = z.object({ ...sharedFields, text_1: texts, text_2: texts });
+export const scoreRequest = z
+  .object({
+    ...sharedFields,
+    text_1: texts.nullish(),
+    text_2: texts.nullish(),
+    data_1: texts.nullish(),
+    data_2: texts.nullish(),
+    queries: texts.nullish(),
+    documents: texts.nullish(),
+    items: texts.nullish(),
+  })
+  .superRefine((request, context) => {
+    if (scoredPair(request) !== undefined) return;
+    const message = `give one pair of fields: ${pairs.map((pair) => pair.join(" and ")).join(", or ")}`;
+    context.addIssue({ code: "custom", message });
+  });
 
 export type ScoreRequest = z.output<typeof scoreRequest>;
 
-const document = z.union([text, z.object({ text }).transform((item) => item.text)]);
+const document = z.union([text, z.object({ text })]);
 
 /** Jina's and Cohere's rerank request, as vLLM takes it. */
 export const rerankRequest = z.object({

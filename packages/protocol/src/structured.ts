@@ -30,18 +30,18 @@ const responseFormat = z
   .looseObject({ type: z.enum(["text", "json_object", "json_schema", "structural_tag"]) })
   .pipe(
     z.discriminatedUnion("type", [
-      z.looseObject({ type: z.literal("text") }),
-      z.looseObject({ type: z.literal("json_object") }),
-      z.looseObject({
+      z.object({ type: z.literal("text") }),
+      z.object({ type: z.literal("json_object") }),
+      z.object({
         type: z.literal("json_schema"),
-        json_schema: z.looseObject({
+        json_schema: z.object({
           name: z.string().max(256).nullish(),
           description: z.string().nullish(),
           schema: z.union([z.looseObject({}), z.boolean()]),
           strict: z.boolean().nullish(),
         }),
       }),
-      z.looseObject({ type: z.literal("structural_tag"), ...structuralTag.shape }),
+      z.object({ type: z.literal("structural_tag"), ...structuralTag.shape }),
     ]),
   );
 

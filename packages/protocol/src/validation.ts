@@ -28,13 +28,6 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
   );
 }
 
-/** Own keys of an object that its schema does not know; they are accepted and ignored. */
-export function unknownFields(schema: z.ZodObject, value: unknown): readonly string[] {
-  if (typeof value !== "object" || value === null) return [];
-  const shape: object = schema.shape;
-  return Object.keys(value).filter((key) => !Object.hasOwn(shape, key));
-}
-
 /** A JSON object: no list, not null. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

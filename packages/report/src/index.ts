@@ -1,4 +1,5 @@
-export { type Chart, drawChart, type HeatCell } from "./charts/chart.js";
+export { drawChart } from "./charts/draw-chart.js";
+export { type Chart, type HeatCell } from "./charts/chart.js";
 export { histogram } from "./charts/histogram.js";
 export { intervalChart } from "./charts/interval-chart.js";
 export { type ReliabilityCurve, reliabilityCurve } from "./charts/reliability-curve.js";

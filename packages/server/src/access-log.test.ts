@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { OctavoError } from "@octavo/protocol";
 import { pino } from "pino";
 import { createServer } from "./create-server.js";
 import { FakeLanguageModel } from "./testing/fake-language-model.js";
@@ -15,10 +16,14 @@ interface LogLine {
   readonly fields?: readonly string[];
 }
 
-async function linesOf(level: string, talk: (url: string) => Promise<void>): Promise<readonly LogLine[]> {
+async function linesOf(
+  level: string,
+  talk: (url: string) => Promise<void>,
+  model = new FakeLanguageModel(),
+): Promise<readonly LogLine[]> {
   const lines: LogLine[] = [];
   const logger = pino({ level }, { write: (line: string) => void lines.push(JSON.parse(line) as LogLine) });
-  await using server = createServer({ model: new FakeLanguageModel(), config: { port: 0 }, logger });
+  await using server = createServer({ model, config: { port: 0 }, logger });
   const { url } = await server.listen();
   await talk(url);
   await server.drain(1000);
@@ -36,6 +41,29 @@ function post(url: string, body: object): Promise<Response> {
     body: JSON.stringify(body),
   });
 }
+
+describe("the log of failures", () => {
+  it("holds no error when a client's own deadline or a limit ended a request", async () => {
+    const model = new FakeLanguageModel();
+    const codes = ["deadline_exceeded", "overloaded", "engine_failed", "queue_full"] as const;
+    const lines = await linesOf(
+      "info",
+      async (url) => {
+        for (const code of codes) {
+          model.engine.behaviour.refuseWith = new OctavoError(code, `refused: ${code}`);
+          await post(url, { prompt: "a" });
+        }
+      },
+      model,
+    );
+    const levels = lines.filter(({ msg }) => msg.startsWith("refused")).map(({ msg, level }) => [msg, level]);
+    assert.deepEqual(levels, [
+      ["refused: deadline_exceeded", 30],
+      ["refused: overloaded", 30],
+      ["refused: engine_failed", 50],
+    ]);
+  });
+});
 
 describe("the access log", () => {
   it("has one line per request with its id, status and code, and nothing of prompts or keys", async () => {

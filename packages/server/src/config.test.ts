@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
-import { defaultServerConfig, resolveServerConfig, type ServerConfig } from "./config.js";
+import { defaultServerConfig, type ServerConfig } from "./config.js";
+import { resolveServerConfig } from "./resolve-config.js";
 
 describe("server configuration", () => {
   it("fills in defaults", () => {

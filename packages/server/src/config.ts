@@ -1,20 +1,15 @@
 import { schedulingOptions } from "@octavo/engine/options";
 import {
-  checkOptionNames,
   inGroup,
   option,
-  type OptionsOf,
   type OptionType,
   type ResolvedOptions,
   resolveOptions,
   valueType,
 } from "@octavo/protocol/options";
-import { resolveFormats } from "@octavo/text/parsers/registry";
 import { conventionNames } from "@octavo/tracing";
-import { checkDetectorConfig } from "./detectors/create-detectors.js";
 import { tagOf } from "./http/caller.js";
-import { checkTenantSettings, defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
-import { checkTracingConfig } from "./tracing/tracing-config.js";
+import { defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
 
 const replicaName: OptionType<string> = {
   ...valueType.text(),
@@ -76,6 +71,11 @@ export const serverOptions = {
       max: 2 ** 31 - 1,
       default: 32 * 2 ** 20,
     }),
+    maxBodyMemoryBytes: option.bytes(
+      "--max-body-memory <size>",
+      "bodies of all requests in progress together; requests beyond get 503",
+      { min: 1024, default: 256 * 2 ** 20 },
+    ),
     maxHeaderBytes: option.bytes(undefined, "all headers of a request together", {
       min: 1024,
       max: 2 ** 24,
@@ -142,6 +142,11 @@ export const serverOptions = {
       "--ttft-timeout <seconds>",
       "end requests that wait longer for their first token",
       { default: 0, defaultText: "0, never" },
+    ),
+    /** Otherwise they are named in `x-octavo-warnings`. */
+    strictRequests: option.toggle(
+      "--strict-requests",
+      "refuse requests with fields that the server does not know",
     ),
     /** Allow `chat_template` in requests; rendered in a worker under limits. */
     trustRequestChatTemplate: option.toggle(
@@ -294,16 +299,5 @@ export const serverOptions = {
 
 /** Names follow vLLM's flags; times in ms, sizes in bytes. 0 turns a limit off where that is said. */
 export interface ServerConfig extends ResolvedOptions<typeof serverOptions> {}
-
-/** Defaults filled in and every value checked; throws `invalid_option` naming the option. */
-export function resolveServerConfig(options: OptionsOf<typeof serverOptions> = {}): ServerConfig {
-  checkOptionNames(options, Object.keys(serverOptions), "the server");
-  const config = resolveOptions(serverOptions, options);
-  resolveFormats(config, []);
-  checkTracingConfig(config);
-  checkDetectorConfig(config);
-  checkTenantSettings(config.tenants, "tenants");
-  return config;
-}
 
 export const defaultServerConfig: ServerConfig = resolveOptions(serverOptions, {});

@@ -111,3 +111,29 @@ describe("octavo-mini calls tools", () => {
     assert.ok(["yes", "no"].includes(choices[0]?.message.parsed?.answer ?? ""));
   });
 });
+
+describe("a prompt that cannot fit", () => {
+  it("is refused with both counts before it is tokenised to its end, unless it is truncated", async () => {
+    await using octavoMini = await startOctavoMini({ maxModelLen: 1024 });
+    const { client } = octavoMini;
+    const model = octavoMini.llm.name;
+    const tooLong = {
+      status: 400,
+      code: 400,
+      message: /at least \d+ tokens; at most 1024 /,
+    };
+    const prompts = ["word ".repeat(20_000), " ".repeat(5_000_000)];
+    for (const prompt of prompts) {
+      const messages = [{ role: "user" as const, content: prompt }];
+      await assert.rejects(client.completions.create({ model, prompt }), { ...tooLong, param: "prompt" });
+      const chat = client.chat.completions.create({ model, messages });
+      await assert.rejects(chat, { ...tooLong, param: "messages" });
+      await assert.rejects(client.embeddings.create({ model, input: prompt }), {
+        ...tooLong,
+        param: "input",
+      });
+    }
+    const truncated = { model, prompt: prompts[0]!, max_tokens: 1, truncate_prompt_tokens: 5 };
+    assert.equal((await client.completions.create(truncated)).usage?.prompt_tokens, 5);
+  });
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { realWorldSchema } from "@octavo/text/structured/testing/real-world/real-world-schema";
 import { schemaJudge } from "@octavo/text/structured/testing/real-world/judge";
 import OpenAI from "openai";
@@ -30,7 +30,7 @@ describe("octavo-mini under schemas as people write them", () => {
   });
 
   it("gives whole answers that ajv finds valid, formats included", async () => {
-    const random = new Random(2026);
+    const random = new TestRandom(2026);
     const logitBias: Record<string, number> = {};
     for (let id = 0; id < octavoMini.llm.tokenizer.vocabSize; id += 1) {
       const more = bias[String.fromCharCode(octavoMini.llm.tokenizer.tokenBytes(id)[0] ?? 0)];

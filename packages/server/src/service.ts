@@ -12,6 +12,7 @@ import {
   OctavoError,
   parseWith,
   unknownFields,
+  warningsHeader,
 } from "@octavo/protocol";
 import type { z } from "zod";
 import type { RequestAccount } from "./account/request-account.js";
@@ -66,7 +67,7 @@ export class Service {
   readonly httpMetrics: HttpMetrics;
   /** Names that requests may use; the first is the one that answers carry. */
   readonly modelNames: readonly [string, ...string[]];
-  /** Changes whenever answers could: artifact, its configuration, Octavo's version. */
+  /** Changes whenever answers could: artifact, its configuration, what computes it, Octavo's version. */
   readonly fingerprint: string;
   readonly tokenTexts: TokenTexts;
   /** The output formats of tool calls and reasoning. */
@@ -102,7 +103,10 @@ export class Service {
     );
   }
 
-  /** Reads, checks and returns a request body; fields the schema does not know are logged and ignored. */
+  /**
+   * Reads, checks and returns a request body. Fields that the schema does not know are named in a header, or refused
+   * where the server is strict.
+   */
   async readRequest<Schema extends z.ZodObject>(
     context: RequestContext,
     schema: Schema,
@@ -110,12 +114,18 @@ export class Service {
     const body = await context.readBody();
     const request = parseWith(schema, body);
     context.account.describe(request);
-    if (context.log.isLevelEnabled("debug")) {
-      const ignored = unknownFields(schema, body);
-      if (ignored.length > 0)
-        context.log.debug({ fields: ignored.slice(0, 32) }, "unknown request fields ignored");
-    }
+    const unknown = unknownFields(body, request);
+    if (unknown.length > 0) this.#reportUnknown(context, unknown);
     return request;
+  }
+
+  #reportUnknown({ response, log }: RequestContext, names: readonly string[]): void {
+    const shown = names.map((name) => name.slice(0, 64).replaceAll(/[^\w.[\]-]/g, "?"));
+    const [first = ""] = shown;
+    if (this.config.strictRequests)
+      throw invalidField(first, "this server knows no such field (--strict-requests)");
+    response.setHeader(warningsHeader, `unknown fields without effect: ${shown.join(", ")}`);
+    log.debug({ fields: shown }, "unknown request fields without effect");
   }
 
   /** The loaded adapters. */
@@ -212,6 +222,12 @@ export function nowSeconds(): number {
 }
 
 function fingerprintOf(model: LanguageModel): string {
-  const identity = JSON.stringify([serverVersion, model.name, model.config, model.engine.maxModelLen]);
+  const identity = JSON.stringify([
+    serverVersion,
+    model.name,
+    model.config,
+    model.numerics,
+    model.engine.maxModelLen,
+  ]);
   return `fp_${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
 }

@@ -1,5 +1,6 @@
 /** What a server can be told, for those who must know before there is one: far fewer modules than the server has. */
-export { defaultServerConfig, resolveServerConfig, type ServerConfig, serverOptions } from "./config.js";
+export { defaultServerConfig, type ServerConfig, serverOptions } from "./config.js";
+export { resolveServerConfig } from "./resolve-config.js";
 export {
   parseTenantSettings,
   tenantSources,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import OpenAI from "openai";
 import { type OctavoMini, startOctavoMini } from "./testing/octavo-mini.js";
 
@@ -46,11 +46,11 @@ describe("the deltas of a stream add up to the answer that is not streamed", () 
     "1, 2, 3,",
   ];
 
-  function pick<T>(random: Random, items: readonly T[]): T {
+  function pick<T>(random: TestRandom, items: readonly T[]): T {
     return items[random.below(items.length)]!;
   }
 
-  function sampling(random: Random): object {
+  function sampling(random: TestRandom): object {
     return {
       temperature: pick(random, [0, 0.7, 1.2]),
       seed: random.below(1000),
@@ -75,7 +75,7 @@ describe("the deltas of a stream add up to the answer that is not streamed", () 
   ];
 
   it("of chat: text, tools, reasoning, constraints, several choices", async () => {
-    const random = new Random(5);
+    const random = new TestRandom(5);
     const bodies = Array.from({ length: numRequests }, () => {
       const withTools = random.next() < 0.5;
       const strict = random.next() < 0.5;
@@ -124,7 +124,7 @@ describe("the deltas of a stream add up to the answer that is not streamed", () 
   });
 
   it("of completions: echo, several prompts and choices, constraints", async () => {
-    const random = new Random(6);
+    const random = new TestRandom(6);
     await Promise.all(
       Array.from({ length: numRequests }, async () => {
         const body = {
@@ -157,7 +157,7 @@ describe("the deltas of a stream add up to the answer that is not streamed", () 
   });
 
   it("of responses: text, calls, JSON", async () => {
-    const random = new Random(7);
+    const random = new TestRandom(7);
     await Promise.all(
       Array.from({ length: numRequests }, async () => {
         const body = {
@@ -196,7 +196,7 @@ describe("the deltas of a stream add up to the answer that is not streamed", () 
   });
 
   it("of messages: text and tools", async () => {
-    const random = new Random(8);
+    const random = new TestRandom(8);
     await Promise.all(
       Array.from({ length: numRequests }, async () => {
         const body = {

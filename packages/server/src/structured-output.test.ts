@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { randomSchema } from "@octavo/text/structured/testing/random-schema";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import OpenAI, { BadRequestError } from "openai";
@@ -37,7 +37,7 @@ describe("octavo-mini under constraints, over HTTP", () => {
   }
 
   it("gives values that ajv finds valid, for hundreds of schemas", async () => {
-    const random = new Random(11);
+    const random = new TestRandom(11);
     const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
     let numWhole = 0;
     // A model of this size does not know when a string is over: tokens that end one are made likely.

@@ -362,7 +362,32 @@ no messages
 {% endif %}
 """
 
+# a macro names types of parameters by looking them up, as Hermes' does, where JSON schemas give a list or nothing
+TYPED = """{%- macro type_of(schema) -%}
+    {%- set names = {"string": "str", "integer": "int", "boolean": "bool", "number": "float"} -%}
+    {%- if names[schema.type] is defined -%}
+        {{- names[schema.type] -}}
+    {%- elif schema.type == "array" -%}
+        list[{{ type_of(schema['items']) }}]
+    {%- elif schema.type is iterable and schema.type is not string -%}
+        Union[{% for name in schema.type %}{{ type_of({"type": name}) }}{% if not loop.last %},{% endif %}{% endfor %}]
+    {%- else -%}
+        Any
+    {%- endif -%}
+{%- endmacro -%}
+{%- set browsing = tools | selectattr("type", "equalto", "browser") | list | length > 0 -%}
+{%- for tool in tools | rejectattr("type", "equalto", "browser") %}
+    {{- tool.function.name }}({% for name, schema in tool.function.parameters.properties | items %}{{ name }}: {{ type_of(schema) }}{% if not loop.last %}, {% endif %}{% endfor %}){{ " browsing" if browsing }}
+{% endfor %}
+{%- for message in messages %}
+    {%- raw %}
+<{% endraw %}{{ message.role }}>{{ message.content }}{% for call in message.tool_calls %}{{ call.function | tojson }}{% endfor %}{% raw %}
+{% endraw %}
+{%- endfor %}
+"""
+
 CHAT_TEMPLATES = {
+    "typed": TYPED,
     "chatml-tools": CHATML_TOOLS,
     "thinking": THINKING,
     "llama31": LLAMA31,

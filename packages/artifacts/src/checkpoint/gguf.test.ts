@@ -7,7 +7,7 @@ import { assertArtifactError, assertRefused } from "../testing/artifact-assertio
 import { dequantize } from "../testing/dequantize.js";
 import { mutateFile } from "@octavo/text/testing/mutate";
 import type { StoredType } from "../testing/quantize.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { tinyGgufMetadata, tinyGgufTensors, tinyModel } from "../testing/tiny-checkpoint.js";
 import { encodeGguf, type GgufToWrite, type GgufValue } from "../testing/write-gguf.js";
 import type { TensorToWrite } from "../testing/write-safetensors.js";
@@ -55,7 +55,7 @@ const values: Record<string, GgufValue> = {
 };
 
 function sampleTensors(): TensorToWrite[] {
-  const random = new Random(9);
+  const random = new TestRandom(9);
   return (["f32", "f16", "bf16", "q4_0", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k"] as const).map((type) => {
     return { name: `tensor.${type}`, type, shape: [3, 256], data: random.floats(768, 1) };
   });
@@ -97,7 +97,7 @@ describe("GGUF header", () => {
   });
 
   it("reads strings of any length on either side of the window's edge", () => {
-    const random = new Random(3);
+    const random = new TestRandom(3);
     const strings = Array.from({ length: 60_000 }, (_, i) => {
       return (
         (i % 500 === 0 ? "ü".repeat(400) : String.fromCodePoint(0x61 + (random.below(0x20_000) % 0xd000))) +
@@ -289,7 +289,7 @@ describe("GGUF header", () => {
     const valid = encodeGguf({ metadata, tensors: tinyGgufTensors(model) });
     const path = save(valid);
     const headerBytes = Math.min(...readGgufHeader(path).tensors.map((tensor) => tensor.offset));
-    const random = new Random(77);
+    const random = new TestRandom(77);
     const rounds = 1000;
     let opened = 0;
     for (let round = 0; round < rounds; round++) {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { dequantize } from "../testing/dequantize.js";
 import { mutateFile } from "@octavo/text/testing/mutate";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { encodeSafetensors, joinSafetensors, type TensorToWrite } from "../testing/write-safetensors.js";
 import { ArtifactFile } from "@octavo/text/files/artifact-file";
 import {
@@ -34,7 +34,7 @@ function folder(files: Readonly<Record<string, Uint8Array | string>>): string {
 }
 
 function sample(): TensorToWrite[] {
-  const random = new Random(5);
+  const random = new TestRandom(5);
   return [
     { name: "a", type: "f32", shape: [2, 3], data: random.floats(6, 1) },
     { name: "b", type: "bf16", shape: [4], data: random.floats(4, 1) },
@@ -187,7 +187,7 @@ describe("safetensors header", () => {
   it("survives mutations: each opens soundly or is refused by an artifact code", () => {
     const valid = Buffer.from(encodeSafetensors(sample()));
     const headerBytes = 8 + Number(valid.readBigUInt64LE(0));
-    const random = new Random(2026);
+    const random = new TestRandom(2026);
     let opened = 0;
     const rounds = 1000;
     const path = join(scratch, "mutated.safetensors");

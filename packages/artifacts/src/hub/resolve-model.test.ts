@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { blobName, type MockFile } from "../testing/mock-hub.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { commit, rejects, TinyRepository } from "../testing/tiny-repository.js";
 import { openCheckpoint } from "../checkpoint/open-checkpoint.js";
 import type { DownloadProgress } from "./download-progress.js";
@@ -121,7 +121,7 @@ describe("downloading", () => {
 describe("GGUF repositories", () => {
   beforeEach(() => {
     const gguf = (seed: number): MockFile => {
-      return { content: new Uint8Array(new Random(seed).floats(500, 1).buffer), isLarge: true };
+      return { content: new Uint8Array(new TestRandom(seed).floats(500, 1).buffer), isLarge: true };
     };
     tiny.hub.repositories.set("acme/tiny-GGUF", {
       commit,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { fromBfloat16, fromHalf, toBfloat16, toHalf } from "../testing/float-bits.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { convertFloats } from "./float-conversion.js";
 
-const random = new Random(7);
+const random = new TestRandom(7);
 const values = Float32Array.from([
   0,
   -0,

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { reorderFields, unpackRows } from "./bit-layouts.js";
 
 describe("packed columns in another order", () => {
   for (const bits of [2, 3, 4]) {
     test(`fields of ${bits} bits are those of the columns named`, () => {
-      const random = new Random(bits);
+      const random = new TestRandom(bits);
       const [rows, cols] = [3, 96];
       const words = Uint32Array.from({ length: (rows * cols * bits) / 32 }, () => random.below(2 ** 32));
       const order = Int32Array.from({ length: cols }, (_, i) => i);

@@ -4,7 +4,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { dequantize } from "./dequantize.js";
 import { fromBfloat16, fromHalf, toBfloat16, toHalf } from "./float-bits.js";
 import { encodeValues, type WrittenType } from "./quantize.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 
 describe("half and bfloat16", () => {
   it("keep every bit pattern", () => {
@@ -46,7 +46,7 @@ describe("quantisers", () => {
   };
   for (const [type, bound] of Object.entries(bounds) as [WrittenType, number][]) {
     it(`${type} comes back within ${bound}`, () => {
-      const values = new Random(11).floats(2048, 1);
+      const values = new TestRandom(11).floats(2048, 1);
       const back = dequantize(type, encodeValues(type, values));
       const worst = Math.max(...back.map((value, i) => Math.abs(value - (values[i] ?? NaN))));
       assert.ok(worst <= bound, `off by ${worst}`);

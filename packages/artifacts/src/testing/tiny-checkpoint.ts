@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ggufName } from "../gguf/names.js";
 import type { WrittenType } from "./quantize.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { byteLevelTokens, tinyTokenizerConfig, tinyTokenizerJson, tinyVocabSize } from "./tiny-tokenizer.js";
 import { writeGguf, type GgufValue } from "./write-gguf.js";
 import { writeSafetensors, type TensorToWrite } from "./write-safetensors.js";
@@ -44,7 +44,7 @@ export function tinyModel(changes: Partial<TinyModel> = {}): TinyModel {
 
 /** Tensors under Hugging Face's names, in the order of a layer's computation. */
 function tinyTensors(model: TinyModel): TensorToWrite[] {
-  const random = new Random(model.seed);
+  const random = new TestRandom(model.seed);
   const { hiddenSize, intermediateSize, type } = model;
   const queries = model.numHeads * model.headDim;
   const keys = model.numKvHeads * model.headDim;

@@ -162,8 +162,8 @@ describe("octavo costs", () => {
       assert.match(text.out, /1\.00 machine hours, \$7\.2 an hour, \$7\.20/);
       assert.match(text.out, /^idle +2600\.0 +72\.2 % +5\.20$/m);
       assert.match(text.out, /^search +3 +700 /m);
-      assert.match(text.out, /prices as of \d{4}-\d\d-\d\d: check them/);
-      assert.match(text.out, /2 lines are no records/);
+      assert.match(text.out, /prices as of \d{4}-\d\d-\d\d \(check them\)/);
+      assert.match(text.out, /2 lines are not records/);
     });
   });
 
@@ -255,7 +255,7 @@ describe("octavo costs", () => {
       await writeFile(log, "");
       for (const [args, expected] of [
         [["--log", "/nonexistent"], /log: \/nonexistent cannot be read.*\[invalid_option\]/],
-        [["--prices", path, "--log", log], /is no price table: .*asOf.*\[invalid_option\]/],
+        [["--prices", path, "--log", log], /is not a price table: .*asOf.*\[invalid_option\]/],
         [["--compare", "nobody/none", "--log", log], /the price table has no nobody\/none/],
         [["--evaluations", path, "--log", log], /line 1 has none of trace_id/],
         [["--by", "weather"], /expected one of feature, tenant, model/],

@@ -31,7 +31,11 @@ export function renderCosts(report: CostReport): string {
         },
       ]),
     );
-  if (report.unreadable > 0) lines.push("", `${report.unreadable} lines are not records and were skipped.`);
+  if (report.unreadable > 0)
+    lines.push(
+      "",
+      `Warning: ${report.unreadable} lines are not records, or torn ones; whatever they recorded is missing here.`,
+    );
   if (report.dollarsPerHour === null)
     lines.push("", "Costs in dollars need --rate, the price of a machine per hour.");
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;

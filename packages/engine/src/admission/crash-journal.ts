@@ -9,7 +9,9 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { lockFile, recordFaults } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { currentMark, type ProcessMark, wasKilledForMemory } from "./process-end.js";
 import { contentDigest, type QuarantinedContent } from "./quarantined-content.js";
 
 const header = "octavo crash journal 1\n";
@@ -23,13 +25,13 @@ const maxBytes = 1024 ** 2;
 const maxReadBytes = 16 * maxBytes;
 
 /**
- * Records on disk which requests a process computes, so that one that crashes it (a fault in native code, the kernel's
- * out-of-memory killer) is recognised when it is sent again. Every request in flight at a crash is a suspect. Suspects are
- * computed one at a time among all other requests, so that a second crash has a single suspect, which is rejected from then on;
+ * Records on disk which requests a process computes, so that one that crashes it (a fault in native code, an uncaught error, the
+ * kernel's out-of-memory killer) is recognised when it is sent again. Only an end that left a sign of a fault is a crash: the
+ * process's own last line, or a process killed for memory since. Every request in flight at a crash is a suspect. Suspects are computed one at a time among all other requests, so that a second crash has a single suspect, which is rejected from then on;
  * a suspect that completes is cleared.
  *
  * The file is a log, one line per change, read whole at start. It is never synced: it must survive the process, not the
- * machine. One server at a time may use it.
+ * machine. Its lock keeps other servers off.
  */
 export class CrashJournal implements Disposable {
   readonly #path: string;
@@ -40,7 +42,9 @@ export class CrashJournal implements Disposable {
   /** Digests of the requests in flight, in the order in which they began. */
   readonly #computing = new Map<QuarantinedContent, string>();
   #suspectInFlight: QuarantinedContent | undefined;
+  readonly #lock: number;
   #file: number | undefined;
+  #isDisposed = false;
   #bytes = 0;
   #lines = "";
 
@@ -50,10 +54,18 @@ export class CrashJournal implements Disposable {
     this.#onProblem = onProblem;
     try {
       mkdirSync(dirname(path), { recursive: true });
-      const left = readJournal(path);
-      this.#refused = left.refused;
-      this.#suspects = left.suspects;
-      this.#rewrite();
+      this.#lock = lockOf(path);
+      try {
+        const left = readJournal(path);
+        this.#refused = left.refused;
+        this.#suspects = left.suspects;
+        this.#rewrite();
+      } catch (thrown) {
+        this.#close();
+        closeSync(this.#lock);
+        throw thrown;
+      }
+      process.on("uncaughtExceptionMonitor", this.#onUncaught);
     } catch (thrown) {
       const why = `crash_journal: ${JSON.stringify(path.slice(0, 300))} cannot be used: ${messageOf(thrown)}`;
       throw new OctavoError("invalid_option", why, { param: "crash_journal", cause: thrown });
@@ -125,10 +137,19 @@ export class CrashJournal implements Disposable {
   [Symbol.dispose](): void {
     this.write();
     this.#close();
+    process.off("uncaughtExceptionMonitor", this.#onUncaught);
+    if (!this.#isDisposed) closeSync(this.#lock);
+    this.#isDisposed = true;
   }
+
+  readonly #onUncaught = (): void => {
+    this.#lines += "fault uncaught\n";
+    this.write();
+  };
 
   #rewrite(): void {
     const lines = [
+      `process ${JSON.stringify(currentMark())}\n`,
       ...[...this.#refused].map(([digest, ms]) => `refused ${digest} ${ms}\n`),
       ...[...this.#suspects].map(([digest, ms]) => `suspect ${digest} ${ms}\n`),
       ...[...this.#computing.values()].map((digest) => `began ${digest}\n`),
@@ -139,11 +160,15 @@ export class CrashJournal implements Disposable {
     renameSync(rewritten, this.#path);
     this.#close();
     this.#file = openSync(this.#path, "a");
+    if (!recordFaults(this.#file, true))
+      throw new OctavoError("invalid_option", "too many journals are open in this process");
     this.#bytes = text.length;
   }
 
   #close(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
+    if (this.#file === undefined) return;
+    recordFaults(this.#file, false);
+    closeSync(this.#file);
     this.#file = undefined;
   }
 }
@@ -157,7 +182,15 @@ interface Left {
   readonly suspects: Map<string, number>;
 }
 
-/** What an earlier process left: requests in flight at its end are suspects now, and rejected if they were suspects before. */
+/** The descriptor of the lock, held until it is closed. The journal itself is renamed into place, and a lock stays with the file. */
+function lockOf(path: string): number {
+  const descriptor = openSync(`${path}.lock`, "a", 0o600);
+  if (lockFile(descriptor)) return descriptor;
+  closeSync(descriptor);
+  throw new OctavoError("invalid_option", "another server uses it; each needs a journal of its own");
+}
+
+/** What an earlier process left: requests in flight at its crash are suspects now, and rejected if they were suspects before. */
 function readJournal(path: string): Left {
   const left: Left = { refused: new Map(), suspects: new Map() };
   const text = textOf(path);
@@ -165,7 +198,12 @@ function readJournal(path: string): Left {
   if (!text.startsWith(header))
     throw new OctavoError("invalid_option", "it is not a crash journal; name another file, or remove it");
   const computing = new Map<string, number>();
+  let numFaults = 0;
+  let mark: ProcessMark = { bootId: null, memoryKills: null };
   for (const line of text.slice(header.length).split("\n")) {
+    if (line.startsWith("fault ")) numFaults += 1;
+    else if (line.startsWith("survived ")) numFaults -= 1;
+    else if (line.startsWith("process ")) mark = parseMark(line.slice("process ".length)) ?? mark;
     const [kind, digest = "", ms = "0"] = line.split(" ");
     // The last line of a crashed process may be incomplete.
     if (!digestPattern.test(digest)) continue;
@@ -176,14 +214,27 @@ function readJournal(path: string): Left {
     else if (kind === "ended") computing.set(digest, (computing.get(digest) ?? 0) - 1);
   }
   const nowMs = Date.now();
+  const isCrash = numFaults > 0 || wasKilledForMemory(mark);
   for (const [digest, count] of computing) {
-    if (count <= 0) continue;
+    if (count <= 0 || !isCrash) continue;
     if (left.suspects.delete(digest)) remember(left.refused, digest, nowMs);
     else remember(left.suspects, digest, nowMs);
   }
   for (const entries of [left.refused, left.suspects])
     for (const [digest, ms] of entries) if (!(nowMs - ms <= maxRememberedMs)) entries.delete(digest);
   return left;
+}
+
+function parseMark(text: string): ProcessMark | undefined {
+  try {
+    const { bootId, memoryKills } = JSON.parse(text) as Partial<ProcessMark>;
+    return {
+      bootId: typeof bootId === "string" ? bootId : null,
+      memoryKills: typeof memoryKills === "number" ? memoryKills : null,
+    };
+  } catch {
+    return undefined;
+  }
 }
 
 function textOf(path: string): string {

@@ -11,7 +11,7 @@ import {
   generationRequest,
 } from "../testing/fakes/engine-fixture.js";
 import { FakeTokenizer } from "@octavo/text/testing/fake-tokenizer";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 
 const eos = 140;
 const words = ["true", "false", "null", '":', '", "', '"}', "name", "ab", "abc", " ", "12"];
@@ -96,7 +96,7 @@ describe("generation under a grammar", () => {
       );
     };
     const alone = await run({ enablePrefixCaching: false }, false);
-    const random = new Random(3);
+    const random = new TestRandom(3);
     const hooks: FixtureOptions["hooks"] = {
       choosePreemptions: (running) =>
         random.next() < 0.2 && running.length > 0 ? [random.below(running.length)] : [],

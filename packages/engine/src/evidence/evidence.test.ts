@@ -4,7 +4,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { StepRecord } from "../api.js";
 import { collect, createFakeEngine, generationRequest } from "../testing/fakes/engine-fixture.js";
 import { longContext, randomPrompt, timedSteps } from "../testing/fakes/timed-engine.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { VirtualClock } from "../testing/fakes/virtual-clock.js";
 
 describe("attribution", () => {
@@ -16,7 +16,7 @@ describe("attribution", () => {
       onStep: (step) => void steps.push(step),
       onSettled: ({ requestId, kernelMs }) => void settled.push([requestId, kernelMs]),
     });
-    const random = new Random(3);
+    const random = new TestRandom(3);
     const ids: string[] = [];
     await Promise.all(
       Array.from({ length: 40 }, async (__, index) => {

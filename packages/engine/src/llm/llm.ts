@@ -70,6 +70,7 @@ export interface EmbedOptions {
 export class LLM implements LanguageModel {
   readonly name: string;
   readonly config: ModelConfig;
+  readonly numerics: string;
   readonly generation: GenerationDefaults;
   readonly tokenizer: Tokenizer;
   readonly chatTemplate: ChatTemplate | undefined;
@@ -83,6 +84,7 @@ export class LLM implements LanguageModel {
   private constructor(parts: LoadedParts) {
     this.name = parts.name;
     this.config = parts.config;
+    this.numerics = parts.numerics;
     this.generation = parts.generation;
     this.tokenizer = parts.tokenizer;
     this.chatTemplate = parts.templates.chatTemplate;
@@ -166,9 +168,14 @@ export class LLM implements LanguageModel {
     return this.#inParallel(texts, options, (text, each) => this.#embedOne(text, each));
   }
 
-  renderRequestTemplate(source: string, input: TemplateInput, signal?: AbortSignal): Promise<string> {
+  renderRequestTemplate(
+    source: string,
+    input: TemplateInput,
+    signal?: AbortSignal,
+    tenant?: string,
+  ): Promise<string> {
     const { tokens } = this.#parts.templates;
-    return renderInWorker(source, input, { tokens, ...given({ signal }) });
+    return renderInWorker(source, input, { tokens, signal, tenant });
   }
 
   /** Ends running requests with the finish reason `abort` and frees the memory. */
@@ -272,7 +279,11 @@ export class LLM implements LanguageModel {
     signal: AbortSignal | undefined,
   ): Promise<Int32Array> {
     if (typeof prompt !== "string") return prompt;
-    return this.tokenizer.encodeAsync(prompt, { addSpecialTokens, ...given({ signal }) });
+    return this.tokenizer.encodeAsync(prompt, {
+      addSpecialTokens,
+      signal,
+      maxTokens: this.engine.maxModelLen,
+    });
   }
 
   /** Runs as many at once as the engine does, so that a long list does not overflow the queue. One failure ends the others. */

@@ -1,5 +1,11 @@
 import { join, resolve } from "node:path";
-import { availableMemoryBytes, type Backend, createCpuBackend, processorCount } from "@octavo/kernels";
+import {
+  availableMemoryBytes,
+  type Backend,
+  type BackendInfo,
+  createCpuBackend,
+  processorCount,
+} from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes, given, pickOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
@@ -19,6 +25,7 @@ import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from "
 import type { DraftSource } from "./load-speculation.js";
 import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
+import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import { openModel } from "./open-model.js";
 import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
@@ -29,6 +36,8 @@ import type { ModelTemplates } from "./templates.js";
 export interface LoadedParts {
   readonly name: string;
   readonly config: ModelConfig;
+  /** See `LanguageModel`. */
+  readonly numerics: string;
   readonly generation: GenerationDefaults;
   readonly tokenizer: Tokenizer;
   readonly templates: ModelTemplates;
@@ -93,6 +102,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     return {
       name: checkpoint.name,
       config: checkpoint.config,
+      numerics: numericsOf(backend.info, checkpoint.config, sizes.kv, options),
       generation: options.generationConfig === "vllm" ? {} : checkpoint.generation,
       tokenizer,
       templates,
@@ -139,6 +149,16 @@ function warnOfMachine({ info }: Backend, { onWarning }: ResolvedLoadOptions): v
   if (onWarning === undefined) return;
   const facts = { info, numProcessors: processorCount(), wantedIsa: process.env["OCTAVO_ISA"] };
   for (const warning of machineWarnings(facts)) onWarning(warning);
+}
+
+function numericsOf(
+  { name, instructionSet, features }: BackendInfo,
+  config: ModelConfig,
+  kv: KvShape,
+  { dtype }: ResolvedLoadOptions,
+): string {
+  const weights = dtype === "auto" || config.dtype === "quantized" ? config.dtype : dtype;
+  return [name, instructionSet, ...features, `weights:${weights}`, `kv:${kv.dtype}`].join(" ");
 }
 
 interface Contents {

@@ -7,7 +7,7 @@ import { collect, generationRequest } from "../testing/fakes/engine-fixture.js";
 import { fixtureCheckpoint } from "@octavo/artifacts/testing/model-fixtures";
 import { openNativeModel } from "../testing/oracles/native-model.js";
 import { OracleDrafter } from "../testing/drafters/oracle-drafter.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 
 const temperature = 0.8;
 const numBins = 20;
@@ -72,7 +72,7 @@ async function draw(
   await engine[Symbol.asyncDispose]();
   await model.dispose();
   const fitAt = (atTemperature: number): number => {
-    const random = new Random(5);
+    const random = new TestRandom(5);
     const counts = Array.from({ length: numBins }, () => 0);
     for (const [id, output] of tokens.entries()) {
       for (const [index, token] of output.entries()) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { draftOf, singleSequence } from "../testing/drafters/draft-fixture.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { NgramDrafter } from "./ngram-drafter.js";
 import { SuffixDrafter, type SuffixOptions } from "./suffix-drafter.js";
 
@@ -114,7 +114,7 @@ describe("suffix decoding", () => {
 
   test("forgets the oldest requests, and the adapters unused for longest", async () => {
     const drafter = new SuffixDrafter({ ...suffixOptions, maxCachedRequests: 3 });
-    const random = new Random(3);
+    const random = new TestRandom(3);
     const answers = Array.from({ length: 12 }, () =>
       Array.from({ length: 20 }, () => random.below(1_000_000)),
     );

@@ -5,7 +5,7 @@ import { NgramDrafter } from "./ngram-drafter.js";
 import type { SpeculationOptions } from "./speculation.js";
 import { SuffixDrafter } from "./suffix-drafter.js";
 import { collect, createFakeEngine, generationRequest } from "../testing/fakes/engine-fixture.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 
 const ngram = (min: number): SpeculationOptions => ({
   createDrafter: () => new NgramDrafter({ promptLookupMin: min, promptLookupMax: 4 }),
@@ -66,7 +66,7 @@ async function generate(
 }
 
 function randomText(length: number, numTokens: number, seed: number): number[] {
-  const random = new Random(seed);
+  const random = new TestRandom(seed);
   return Array.from({ length }, () => random.below(numTokens));
 }
 

@@ -77,6 +77,8 @@ export interface SampleSize {
   readonly needed: number | undefined;
   readonly alpha: number;
   readonly power: number;
+  /** For the same power if the truth is what was observed, on whichever side of the margin that is. */
+  readonly neededAtObserved?: number;
   /** How `needed` was found. */
   readonly basis: string;
 }

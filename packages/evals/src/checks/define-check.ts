@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { asRecord, OctavoError } from "@octavo/protocol";
 import type { z } from "zod";
 import type { CheckResult, FalseAlarms } from "./check.js";
 import { collectUntilDecided, type LookPlan } from "./collecting/until-decided.js";
@@ -127,9 +127,11 @@ export function checkRow<Name extends string, Settings>(check: Check<Name, Setti
       return countFalseAlarms((dealt) => check.judge(dealt, parsed), placebo(parsed), scored, options);
     },
     async run(bed, settings) {
-      const parsed = parse(settings);
+      const given = parse(settings);
       requireOf(bed, name, needs);
-      const looks = check.sequence?.(parsed);
+      const looks = check.sequence?.(given);
+      const planned = { planned_cases: new Set(bed.cases.map(({ id }) => id)).size };
+      const parsed = looks === undefined ? given : parse({ ...planned, ...asRecord(settings) });
       const { observations, notes } =
         looks === undefined
           ? { observations: await collect(bed, parsed), notes: [] }

@@ -37,6 +37,11 @@ export const sequentialFields = {
    * sequences, which hold however often one looks, and are wider than those of a number fixed before.
    */
   sequential: z.boolean().default(false),
+  /**
+   * Cases after which the fixed test of all of them is looked at as well, once, at half of `alpha`; the sequence has the other
+   * half. A run sets it to the number of its cases; without it, as in recorded answers, there is the sequence alone.
+   */
+  planned_cases: z.int().min(1).optional(),
   /** Cases between two looks. */
   look_every: z.int().min(1).max(1_000_000).default(50),
 };

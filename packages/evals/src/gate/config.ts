@@ -35,6 +35,11 @@ const dataset = z.strictObject({
 });
 
 const judge = target.extend({
+  /** Requests to the judge, retries and repairs included. */
+  max_calls: z.int().min(1).optional(),
+  /** Of the judge's answers, by `usd_per_million_tokens`. */
+  max_cost_usd: z.number().gt(0).optional(),
+  usd_per_million_tokens: z.strictObject({ input: z.number().min(0), output: z.number().min(0) }).optional(),
   /** Share of verdicts that may be missing before the judge counts as broken. */
   max_failure_rate: z.number().min(0).max(1).default(0.05),
   /** Cases with answers that people labelled: the judge's agreement with them is reported beside its scores. */

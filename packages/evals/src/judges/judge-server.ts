@@ -3,7 +3,8 @@ import type { OpenAiServer } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
 import type { JudgeAnswer, JudgeQuestion } from "./judge.js";
 import { labelProbabilities, readTokenChoices } from "./label-probabilities.js";
-import { constraintOf, instructionOf, readVerdict, type VerdictFormat } from "./verdict-format.js";
+import type { JudgeSpending } from "./judge-spending.js";
+import { constraintOf, instructionOf, readVerdict, repairOf, type VerdictFormat } from "./verdict-format.js";
 
 /** Request forms, from the most informative to the one that every server supports. */
 interface Rung {
@@ -17,7 +18,8 @@ const rungs: readonly Rung[] = (["json_schema", "choice", "text"] as const).flat
 
 export type Attempt =
   | { readonly ok: true; readonly answer: JudgeAnswer }
-  | { readonly ok: false; readonly failure: ServerFailure };
+  /** `said`: what the judge answered instead of a verdict. */
+  | { readonly ok: false; readonly failure: ServerFailure; readonly said?: string };
 
 interface JudgeRequest {
   readonly model: string;
@@ -33,14 +35,16 @@ interface JudgeRequest {
 export class JudgeServer {
   readonly #server: OpenAiServer;
   readonly #request: JudgeRequest;
+  readonly #spending: JudgeSpending;
   /** Forms before it were refused or ignored by the server. */
   #floor = 0;
   #isSettled = false;
   #settling: Promise<unknown> | undefined;
 
-  constructor(server: OpenAiServer, request: JudgeRequest) {
+  constructor(server: OpenAiServer, request: JudgeRequest, spending: JudgeSpending) {
     this.#server = server;
     this.#request = request;
+    this.#spending = spending;
   }
 
   /** One attempt; a failure may be worth another. Rejects when the signal is aborted. */
@@ -67,6 +71,9 @@ export class JudgeServer {
       if (index < this.#floor || rung.format === ignored) continue;
       if (rung.format === "choice" && question.withReason) continue;
       last = await this.#ask(question, rung, signal);
+      const isLastForm = this.#isSettled || rung.format === "text";
+      if (isLastForm && !last.ok && last.said !== undefined)
+        last = await this.#ask(question, rung, signal, last.said);
       if (this.#isSettled) return last;
       const isRefused = !last.ok && refusals.has(last.failure.httpStatus ?? 0);
       const isProse = !last.ok && last.failure.code === unreadable;
@@ -85,7 +92,11 @@ export class JudgeServer {
     return last ?? { ok: false, failure: failed(unreadable, "nothing could be asked") };
   }
 
-  async #ask(question: JudgeQuestion, rung: Rung, signal: AbortSignal): Promise<Attempt> {
+  /** @param said the judge's answer to the same question that was no verdict: it is shown to it, and asked for one */
+  async #ask(question: JudgeQuestion, rung: Rung, signal: AbortSignal, said?: string): Promise<Attempt> {
+    const refusal = this.#spending.refusal();
+    if (refusal !== undefined) return { ok: false, failure: failed("spending_limit", refusal) };
+    this.#spending.called();
     const { model, maxTokens, maxTokensField, extraBody } = this.#request;
     const reply = await this.#server.json({
       path: "/chat/completions",
@@ -95,6 +106,12 @@ export class JudgeServer {
         messages: [
           { role: "system", content: `${question.system}\n\n${instructionOf(rung.format, question)}` },
           { role: "user", content: question.user },
+          ...(said === undefined
+            ? []
+            : [
+                { role: "assistant", content: said },
+                { role: "user", content: repairOf(rung.format, question) },
+              ]),
         ],
         temperature: 0,
         [maxTokensField]: maxTokens,
@@ -104,24 +121,23 @@ export class JudgeServer {
       },
     });
     if (!reply.ok) return reply;
+    this.#spending.answered(asRecord(reply.value)["usage"]);
     const choice = asRecord(asArray(asRecord(reply.value)["choices"])[0]);
     const content = withoutThoughts(asString(asRecord(choice["message"])["content"]) ?? "");
     const verdict = readVerdict(content, question);
     if (verdict === undefined) {
       const isCut = choice["finish_reason"] === "length";
-      const said = JSON.stringify(content.slice(0, 120));
-      return {
-        ok: false,
-        failure: isCut
-          ? failed("cut", `its answer was cut at ${maxTokens} tokens: ${said}; allow it more`)
-          : failed(unreadable, `its answer is no verdict: ${said}`),
-      };
+      const quoted = JSON.stringify(content.slice(0, 120));
+      if (isCut)
+        return {
+          ok: false,
+          failure: failed("cut", `its answer was cut at ${maxTokens} tokens: ${quoted}; allow it more`),
+        };
+      return { ok: false, failure: failed(unreadable, `its answer is no verdict: ${quoted}`), said: content };
     }
-    const probabilities = labelProbabilities(
-      readTokenChoices(choice["logprobs"]),
-      verdict.place,
-      question.labels,
-    );
+    const probabilities =
+      verdict.place &&
+      labelProbabilities(readTokenChoices(choice["logprobs"]), verdict.place, question.labels);
     return { ok: true, answer: { label: verdict.label, probabilities, reason: verdict.reason } };
   }
 }

@@ -46,9 +46,13 @@ async function withJudge(
 }
 
 const says =
-  (text: string, more: Readonly<Record<string, unknown>> = {}): FakeHandler =>
+  (
+    text: string,
+    more: Readonly<Record<string, unknown>> = {},
+    body: Readonly<Record<string, unknown>> = {},
+  ): FakeHandler =>
   (_, response) =>
-    replyJson(response, 200, chatCompletion(text, more));
+    replyJson(response, 200, Object.assign({}, chatCompletion(text, more), body));
 
 const refuse = (response: Parameters<FakeHandler>[1], message: string): void =>
   replyJson(response, 400, { error: { message, code: "invalid_request_error" } });
@@ -134,9 +138,55 @@ describe("a judge behind an endpoint", () => {
         });
         assert.deepEqual(
           asked().map(({ format }) => format),
-          ["schema", "choice", "text", "text"],
+          ["schema", "choice", "text", "text", "text", "text"],
         );
       });
+    });
+
+  it("shows a judge once what it said instead of a verdict", async () => {
+    const handler: FakeHandler = ({ body }, response) => {
+      const { length } = body["messages"] as readonly unknown[];
+      replyJson(response, 200, chatCompletion(length === 2 ? "Surely it passes." : "pass"));
+    };
+    await withJudge(handler, async (judge, asked) => {
+      assert.equal((await judge.ask(plain, { signal })).label, "pass");
+      assert.equal(asked().length, 4);
+      assert.equal((await judge.ask({ ...plain, user: "And this?" }, { signal })).label, "pass");
+      assert.equal(asked().length, 6);
+    });
+  });
+
+  it("reads a number as the label of the same value", async () => {
+    const labels = Array.from({ length: 11 }, (_, index) => (index / 10).toFixed(1));
+    for (let tenth = 0; tenth <= 10; tenth++) {
+      const spellings = [`${tenth / 10}`, (tenth / 10).toFixed(2), (tenth / 10).toExponential()];
+      for (const number of [...spellings, ...(tenth % 10 === 0 ? [`${tenth / 10}.`] : [])]) {
+        const verdicts = [`"${number}"`, ...(number.endsWith(".") ? [] : [number])];
+        for (const verdict of verdicts)
+          await withJudge(says(`{"verdict": ${verdict}}`), async (judge) => {
+            const { label } = await judge.ask({ ...plain, labels }, { signal });
+            assert.equal(Number(label), tenth / 10, verdict);
+          });
+      }
+    }
+  });
+
+  for (const [limits, message] of [
+    [{ maxCalls: 3 }, /3 times.*max_calls/],
+    [{ maxCostUsd: 0.0003, usdPerMillionTokens: { input: 1, output: 10 } }, /max_cost_usd/],
+  ] as const)
+    it(`asks no more than ${JSON.stringify(limits)} allow, other models of the endpoint included`, async () => {
+      const usage = { prompt_tokens: 50, completion_tokens: 5 };
+      await withJudge(
+        says('{"verdict": "pass"}', {}, { usage }),
+        async (judge, asked) => {
+          for (const user of ["1", "2", "3"]) await judge.ask({ ...plain, user }, { signal });
+          const more = judge.withModel("judge-2").ask(plain, { signal });
+          await assert.rejects(more, { code: "judge_failed", message });
+          assert.equal(asked().length, 3);
+        },
+        limits,
+      );
     });
 
   it("needs a reason where one was asked for", async () => {

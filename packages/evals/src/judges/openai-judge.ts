@@ -5,10 +5,11 @@ import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
 import type { ServerFailure } from "../http/server-failure.js";
 import type { JudgeAnswer, JudgeModel, JudgeQuestion } from "./judge.js";
 import { type Attempt, judgeFailed, JudgeServer } from "./judge-server.js";
+import { JudgeSpending, type SpendingLimits } from "./judge-spending.js";
 import { Limiter } from "./limiter.js";
 import { Outage } from "./outage.js";
 
-export interface OpenAiJudgeSettings extends ServerSettings {
+export interface OpenAiJudgeSettings extends ServerSettings, SpendingLimits {
   readonly model: string;
   /** Of one attempt. Default 120,000. */
   readonly timeoutMs?: number;
@@ -40,32 +41,39 @@ export class OpenAiJudge implements JudgeModel {
   readonly baseUrl: string;
   readonly #settings: OpenAiJudgeSettings;
   readonly #limiter: Limiter;
+  readonly #spending: JudgeSpending;
   readonly #server: JudgeServer;
   readonly #answers = new Map<string, JudgeAnswer>();
   readonly #random = new Random(1);
   readonly #outage: Outage;
 
   /** @throws OctavoError `invalid_option` when the base URL is none */
-  constructor(settings: OpenAiJudgeSettings, limiter = new Limiter(settings.concurrency ?? 8)) {
+  constructor(
+    settings: OpenAiJudgeSettings,
+    limiter = new Limiter(settings.concurrency ?? 8),
+    spending = new JudgeSpending(settings),
+  ) {
     const server = new OpenAiServer({ timeoutMs: 120_000, ...settings });
     this.name = settings.model;
     this.baseUrl = server.baseUrl;
     this.#settings = settings;
     this.#limiter = limiter;
+    this.#spending = spending;
     this.#outage = new Outage({
       patienceMs: settings.patienceMs ?? 60_000,
       probeIntervalMs: settings.probeIntervalMs ?? 30_000,
     });
-    this.#server = new JudgeServer(server, {
+    const request = {
       model: settings.model,
       maxTokens: settings.maxTokens ?? 1024,
       maxTokensField: settings.maxTokensField ?? "max_tokens",
       extraBody: settings.extraBody ?? {},
-    });
+    };
+    this.#server = new JudgeServer(server, request, spending);
   }
 
   withModel = (model: string): OpenAiJudge =>
-    model === this.name ? this : new OpenAiJudge({ ...this.#settings, model }, this.#limiter);
+    model === this.name ? this : new OpenAiJudge({ ...this.#settings, model }, this.#limiter, this.#spending);
 
   async ask(question: JudgeQuestion, { signal }: { readonly signal: AbortSignal }): Promise<JudgeAnswer> {
     const key = createHash("sha256").update(JSON.stringify(question)).digest("base64");

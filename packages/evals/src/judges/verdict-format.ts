@@ -8,7 +8,8 @@ export type VerdictFormat = "json_schema" | "choice" | "text";
 interface ReadVerdict {
   readonly label: string;
   readonly reason: string | undefined;
-  readonly place: LabelPlace;
+  /** Undefined where the label is not spelled as it was asked for, so that tokens say nothing of the other labels. */
+  readonly place: LabelPlace | undefined;
 }
 
 /** Fields of the request that constrain the answer. */
@@ -41,6 +42,11 @@ export function instructionOf(format: VerdictFormat, question: JudgeQuestion): s
     : `Answer with one of ${labels} and nothing else.`;
 }
 
+/** What a judge is told whose answer was no verdict. */
+export function repairOf(format: VerdictFormat, question: JudgeQuestion): string {
+  return `That could not be read as a verdict. ${instructionOf(format, question)}`;
+}
+
 /**
  * Reads a verdict strictly: the whole answer must be the JSON object or the label that was asked for, code fences and
  * quotes apart. A label somewhere in prose is no verdict.
@@ -64,7 +70,9 @@ function readObject(content: string, question: JudgeQuestion): ReadVerdict | und
   return {
     label,
     reason,
-    place: { content, offset: last.index + last[0].length, terminator: last[1] ?? "" },
+    place: isSpelled(String(given), label)
+      ? { content, offset: last.index + last[0].length, terminator: last[1] ?? "" }
+      : undefined,
   };
 }
 
@@ -73,10 +81,19 @@ function readLabel(content: string, labels: readonly string[]): ReadVerdict | un
   const text = match?.[1] ?? "";
   const label = labelOf(text, labels);
   if (label === undefined) return undefined;
-  return { label, reason: undefined, place: { content, offset: content.indexOf(text), terminator: "" } };
+  const place = { content, offset: content.indexOf(text), terminator: "" };
+  return { label, reason: undefined, place: isSpelled(text, label) ? place : undefined };
 }
 
+/** Labels that are numbers are told by their value: 1, 1.0 and 1.00 are one verdict. */
 function labelOf(text: string, labels: readonly string[]): string | undefined {
   const wanted = text.trim().toLowerCase();
-  return labels.find((label) => label.toLowerCase() === wanted);
+  const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(wanted) ? Number(wanted) : undefined;
+  return labels.find(
+    (label) => label.toLowerCase() === wanted || (number !== undefined && Number(label) === number),
+  );
+}
+
+function isSpelled(text: string, label: string): boolean {
+  return text.trim().toLowerCase() === label.toLowerCase();
 }

@@ -145,6 +145,8 @@ async function makeJudge(
 ): Promise<JudgeModel | undefined> {
   const { judge } = file;
   if (judge === undefined) return undefined;
+  if (judge.max_cost_usd !== undefined && judge.usd_per_million_tokens === undefined)
+    throw source.problem(["judge", "max_cost_usd"], "a cost takes prices: say usd_per_million_tokens");
   const server = {
     baseUrl: judge.base_url,
     ...definedFields({ apiKey: keyOf(judge, ["judge"], source, environment), headers: judge.headers }),
@@ -157,7 +159,12 @@ async function makeJudge(
     model,
     timeoutMs: file.request_timeout,
     concurrency: file.concurrency,
-    ...definedFields({ extraBody: judge.extra_body }),
+    ...definedFields({
+      extraBody: judge.extra_body,
+      maxCalls: judge.max_calls,
+      maxCostUsd: judge.max_cost_usd,
+      usdPerMillionTokens: judge.usd_per_million_tokens,
+    }),
   });
 }
 

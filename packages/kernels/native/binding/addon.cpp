@@ -1,6 +1,9 @@
+#include <sys/file.h>
+
 #include <algorithm>
 #include <string>
 
+#include "../core/fatal_signals.h"
 #include "../core/isa.h"
 #include "../core/mapped_file.h"
 #include "../matrix/layout.h"
@@ -25,7 +28,7 @@ namespace {
 
 /// Raised with any change to what is exported here or travels through it, together with `src/cpu/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 4;
+constexpr int kInterfaceVersion = 5;
 
 /// Of names with commas between them, their list.
 Napi::Array split(Napi::Env env, const std::string& names) {
@@ -78,6 +81,17 @@ void close_backend(const Napi::CallbackInfo& info) {
     release_handle<BackendThread>(info);
 }
 
+/// (descriptor, on) -> whether it is recorded to
+Napi::Value record_faults_to(const Napi::CallbackInfo& info) {
+    const bool on = info[1].As<Napi::Boolean>().Value();
+    return Napi::Boolean::New(info.Env(), record_faults(info[0].As<Napi::Number>().Int32Value(), on));
+}
+
+/// (descriptor) -> whether the file is ours until the descriptor is closed, or the process ends however it ends
+Napi::Value lock_file(const Napi::CallbackInfo& info) {
+    return Napi::Boolean::New(info.Env(), flock(info[0].As<Napi::Number>().Int32Value(), LOCK_EX | LOCK_NB) == 0);
+}
+
 Napi::Object instruction_set(Napi::Env env) {
     Napi::Object isa = Napi::Object::New(env);
     isa.Set("name", Napi::String::New(env, isa_name(active_isa())));
@@ -93,6 +107,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     const auto add = [&](const char* name, auto function) { exports.Set(name, Napi::Function::New(env, function)); };
     add("createBackend", create_backend);
     add("closeBackend", close_backend);
+    add("recordFaults", record_faults_to);
+    add("lockFile", lock_file);
     add("mapFile", map_file);
     add("createMatrix", create_matrix);
     add("packMore", pack_more);

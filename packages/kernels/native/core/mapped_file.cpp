@@ -1,5 +1,7 @@
 #include "mapped_file.h"
 
+#include "fatal_signals.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,10 +43,13 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     if (mapping == MAP_FAILED) fail(path, "cannot map", errno);
     data_ = static_cast<const uint8_t*>(mapping);
     madvise(mapping, size_, MADV_SEQUENTIAL);
+    watch_mapping(mapping, size_, path_.c_str());
 }
 
 MappedFile::~MappedFile() {
-    if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
+    if (data_ == nullptr) return;
+    unwatch_mapping(data_);
+    munmap(const_cast<uint8_t*>(data_), size_);
 }
 
 void MappedFile::release(size_t offset, size_t bytes) const noexcept {

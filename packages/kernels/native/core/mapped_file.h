@@ -5,7 +5,8 @@
 
 namespace octavo {
 
-/// A whole file mapped read-only. The mapping lives as long as the object; the descriptor is closed at once.
+/// A whole file mapped read-only. The mapping lives as long as the object; the descriptor is closed at once. Reading what is no
+/// longer in the file ends the process (`watch_mapping`).
 class MappedFile {
 public:
     /// Throws std::runtime_error with the path and the system's reason.

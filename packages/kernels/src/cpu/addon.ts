@@ -86,6 +86,8 @@ export interface NativeAddon {
   readonly interfaceVersion: number;
   readonly enumerations: Readonly<Record<string, readonly string[]>>;
   readonly instructionSet: { readonly name: string; readonly bf16: boolean };
+  recordFaults(descriptor: number, on: boolean): boolean;
+  lockFile(descriptor: number): boolean;
   createBackend(numThreads: number): NativeObject<"backend">;
   closeBackend(backend: NativeObject<"backend">): void;
   mapFile(path: string): { readonly handle: NativeObject<"mapped-file">; readonly byteLength: number };

@@ -6,7 +6,7 @@ import type { NativeAddon } from "./addon.js";
 import { enumerations } from "./enumerations.js";
 
 /** `kInterfaceVersion` of `native/binding/addon.cpp`. */
-const interfaceVersion = 4;
+const interfaceVersion = 5;
 
 const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
 

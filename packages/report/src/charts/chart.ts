@@ -1,7 +1,4 @@
-import { heatmap } from "./heatmap.js";
-import { intervalChart, type IntervalRow } from "./interval-chart.js";
-import { seriesChart } from "./series-chart.js";
-import { stepsChart } from "./steps-chart.js";
+import type { IntervalRow } from "./interval-chart.js";
 
 /** Data of a picture, as JSON. */
 export type Chart =
@@ -52,18 +49,4 @@ export interface HeatCell {
   readonly value: number;
   readonly count: number;
   readonly interval: readonly [number, number] | undefined;
-}
-
-/** HTML of a picture. */
-export function drawChart(chart: Chart): string {
-  switch (chart.kind) {
-    case "heatmap":
-      return heatmap(chart);
-    case "intervals":
-      return intervalChart(chart);
-    case "series":
-      return seriesChart(chart);
-    case "steps":
-      return stepsChart(chart);
-  }
 }

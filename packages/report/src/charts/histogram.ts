@@ -3,7 +3,7 @@ import { significant } from "../format.js";
 import { round } from "./axis.js";
 import { chartFrame, focusRow } from "./chart-frame.js";
 
-export interface Histogram {
+export interface HistogramChart {
   readonly title: string;
   readonly xLabel: string;
   /** What is counted, in the plural. */
@@ -18,7 +18,7 @@ const top = 14;
 const left = 20;
 
 /** Counts by bin, with their shares. Every bar takes the keyboard's focus and says its count. */
-export function histogram({ title, xLabel, counted, bars }: Histogram): string {
+export function histogram({ title, xLabel, counted, bars }: HistogramChart): string {
   const most = Math.max(1, ...bars.map(({ count }) => count));
   const total = bars.reduce((sum, { count }) => sum + count, 0);
   const step = (width - 2 * left) / bars.length;

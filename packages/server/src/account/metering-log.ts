@@ -1,4 +1,4 @@
-import { appendFile, mkdir } from "node:fs/promises";
+import { appendFile, type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { OctavoError, type MachineRecord, type MeteringRecord } from "@octavo/protocol";
 
@@ -14,7 +14,7 @@ export interface MeteringLogOptions {
 
 /**
  * Appends records to a file, one JSON object per line. The file is reopened for every write, so that it can be rotated at any
- * time; a slow or full disk only loses records, which are counted.
+ * time; a slow or full disk only loses whole records, which are counted.
  */
 export class MeteringLog {
   readonly #options: Required<Omit<MeteringLogOptions, "onProblem">> & Pick<MeteringLogOptions, "onProblem">;
@@ -65,15 +65,51 @@ export class MeteringLog {
     const lines = this.#waiting;
     if (lines.length === 0) return;
     this.#waiting = [];
-    try {
-      await appendFile(this.#options.path, lines.join(""));
-      this.written += lines.length;
-    } catch (thrown) {
-      this.dropped += lines.length;
-      if (this.#hasReported) return;
-      this.#hasReported = true;
-      const reason = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#options.onProblem?.(`the metering log ${this.#options.path} cannot be written: ${reason}`);
-    }
+    const { written, failure } = await appendWhole(this.#options.path, lines);
+    this.written += written;
+    this.dropped += lines.length - written;
+    if (failure === undefined || this.#hasReported) return;
+    this.#hasReported = true;
+    const reason = failure instanceof Error ? failure.message : String(failure);
+    this.#options.onProblem?.(`the metering log ${this.#options.path} cannot be written: ${reason}`);
   }
+}
+
+/**
+ * Appends as many of the lines as the disk takes, each whole or not at all. What a full disk took of a line is cut off again, unless
+ * another process has appended meanwhile; then, and after a process that died while it wrote, the next line begins on a line of its own.
+ */
+async function appendWhole(
+  path: string,
+  lines: readonly string[],
+): Promise<{ readonly written: number; readonly failure?: unknown }> {
+  let written = 0;
+  try {
+    await using file = await open(path, "a+");
+    const { size } = await file.stat();
+    const bytes = Buffer.from(((await endsInsideLine(file, size)) ? "\n" : "") + lines.join(""));
+    let done = 0;
+    try {
+      while (done < bytes.length) done += (await file.write(bytes, done)).bytesWritten;
+      written = lines.length;
+    } catch (failure) {
+      const taken = bytes.subarray(0, done);
+      const whole = taken.lastIndexOf("\n") + 1;
+      for (const byte of taken.subarray(bytes[0] === newline ? 1 : 0, whole))
+        if (byte === newline) written += 1;
+      if (whole < done && (await file.stat()).size === size + done) await file.truncate(size + whole);
+      return { written, failure };
+    }
+    return { written };
+  } catch (failure) {
+    return { written, failure };
+  }
+}
+
+const newline = 0x0a;
+
+async function endsInsideLine(file: FileHandle, size: number): Promise<boolean> {
+  if (size === 0) return false;
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return bytesRead === 1 && buffer[0] !== newline;
 }

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +13,7 @@ import {
   type MeteringRecord,
   OctavoError,
 } from "@octavo/protocol";
+import * as fc from "fast-check";
 import { pino } from "pino";
 import type { ServerConfig } from "../config.js";
 import { createServer } from "../create-server.js";
@@ -274,5 +277,56 @@ describe("the metering log", () => {
     await log.flush();
     assert.equal(log.dropped, 5);
     assert.equal(problems.length, 1);
+  });
+
+  it("holds whole records only, as many as it counted, wherever the disk was full", () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-metering-"));
+    const path = join(folder, "log");
+    const program = `
+      const { MeteringLog } = await import(${JSON.stringify(import.meta.resolve("./metering-log.js"))});
+      const log = await MeteringLog.open({ path: ${JSON.stringify(path)}, onProblem: () => {} });
+      for (const size of JSON.parse(process.argv[1])) {
+        for (let i = 0; i < 3; i += 1) log.add({ feature: "x".repeat(size), gpu_seconds: 1 });
+        await log.flush();
+      }
+      console.log(JSON.stringify([log.written, log.dropped]));
+    `;
+    const sizes = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 8 });
+    const torn = fc.constantFrom("", '{"feature":"to', '{"feature":"whole"}\n');
+    try {
+      fc.assert(
+        fc.property(sizes, torn, (batches, left) => {
+          writeFileSync(path, left);
+          // A file may grow to 1 KiB: the disk is full within a record.
+          const { stdout, stderr } = spawnSync(
+            "bash",
+            [
+              "-c",
+              'ulimit -f 1; exec "$@"',
+              "bash",
+              process.execPath,
+              "--input-type=module",
+              "-e",
+              program,
+              JSON.stringify(batches),
+            ],
+            { encoding: "utf8" },
+          );
+          assert.notEqual(stdout, "", stderr);
+          const [written, dropped] = JSON.parse(stdout) as [number, number];
+          const text = readFileSync(path, "utf8");
+          const isTorn = left !== "" && !left.endsWith("\n");
+          const lines = text.split("\n").filter((line) => line !== "" && line !== left);
+          const whole = lines.filter((line) => line !== left.trim());
+          for (const line of whole) assert.equal((JSON.parse(line) as MeteringRecord).gpu_seconds, 1);
+          assert.equal(whole.length, written);
+          assert.equal(written + dropped, 3 * batches.length);
+          if (!isTorn || written > 0) assert.ok(text === "" || text.endsWith("\n"));
+        }),
+        { numRuns: 12 },
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
-import { resolveServerConfig } from "../config.js";
+import { resolveServerConfig } from "../resolve-config.js";
 import { startTestServer } from "../testing/test-server.js";
 import type { Finding } from "./alert.js";
 import { type Alert, AlertCenter, alertText } from "./alert-center.js";

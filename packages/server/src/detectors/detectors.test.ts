@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { SimulatedTraffic, type Trouble } from "../testing/simulated-traffic.js";
 import { alarmThreshold, EDetector } from "./e-detector.js";
 import { LatencySketch, RollingSketch } from "./latency-sketch.js";
@@ -212,7 +212,7 @@ describe("detectors in simulated time", () => {
 
 describe("the sequential test", () => {
   it("stays quiet on chance, and finds a change whenever it comes", () => {
-    const random = new Random(17);
+    const random = new TestRandom(17);
     const test = new EDetector();
     const alarmAt = alarmThreshold(10, 10_000, 1);
     const observe = (rate: number): void => test.observe((random.next() < rate ? 1 : 0) - 0.01, 0.01);
@@ -230,7 +230,7 @@ describe("the sequential test", () => {
 
 describe("sketches", () => {
   it("have quantiles within 2.5 %, whatever is added and taken away", () => {
-    const random = new Random(19);
+    const random = new TestRandom(19);
     const sketch = new LatencySketch();
     const gone = new LatencySketch();
     const values: number[] = [];

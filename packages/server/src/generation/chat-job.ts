@@ -10,6 +10,7 @@ import {
 import { nowSeconds, type Service } from "../service.js";
 import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
 import { chatPrompt } from "./chat-prompt.js";
+import { promptLimit } from "./encode-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
 import { compileConstraint, outputConstraint } from "./output-constraint.js";
 import { type Caller, type SequenceResult, startGenerations } from "./run.js";
@@ -79,7 +80,7 @@ export async function prepareChat(
   service.checkPriority(request.priority);
   const { model, config } = service;
   const format = outputConstraint(request);
-  const prompt = await chatPrompt(model, request, config, caller.signal);
+  const prompt = await chatPrompt(model, request, config, caller, promptLimit(model, request));
   const promptTokens = truncatePrompt(
     prompt.tokens,
     request.truncate_prompt_tokens,
@@ -135,7 +136,7 @@ export async function prepareChat(
     params,
     role: answerRole(request, config.responseRole),
     echoText: echoText(request),
-    createReader: () => output.createReader(promptTokens, params),
+    createReader: () => output.createReader(promptTokens, params, constraint !== undefined),
   };
   return { job, generation };
 }

@@ -10,7 +10,7 @@ import {
 import type { OutputEvent } from "@octavo/text/parsers/output-events";
 import { OutputParser } from "@octavo/text/parsers/output-parser";
 import { type PromptReasoning, promptReasoning } from "@octavo/text/parsers/reasoning/reasoning-format";
-import { harmonyTools, type OutputFormats, reasoningTags } from "@octavo/text/parsers/registry";
+import { callStarts, harmonyTools, type OutputFormats, reasoningTags } from "@octavo/text/parsers/registry";
 import { untaggedJsonCalls } from "@octavo/text/parsers/shared/json-calls";
 import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
 import { ReasoningTokens } from "./reasoning-tokens.js";
@@ -84,8 +84,15 @@ export class ChatOutput {
     return kept.size === 0 ? undefined : kept;
   }
 
-  /** Undefined if the text is the content. */
-  createReader(promptTokens: Int32Array, decoding: DecodeOptions): ChatReader | undefined {
+  /**
+   * Undefined if the text is the content. `isConstrained`: the constraint keeps calls out of reasoning, so that markup there
+   * is reasoning too.
+   */
+  createReader(
+    promptTokens: Int32Array,
+    decoding: DecodeOptions,
+    isConstrained: boolean,
+  ): ChatReader | undefined {
     const { tools, reasoning } = this.#formats;
     const isForced = this.#choice !== "none" && this.#choice !== "auto";
     const machine = isForced && tools?.layout === undefined ? untaggedJsonCalls : tools?.machine;
@@ -94,6 +101,7 @@ export class ChatOutput {
       machine,
       reasoning,
       promptReasoning: this.#promptReasoning,
+      callStarts: tools === undefined || isConstrained ? [] : callStarts(tools),
       schemas: toolSchemas(this.#fields.tools ?? []),
     });
     const countsTokens = reasoning !== undefined || tools === harmonyTools;

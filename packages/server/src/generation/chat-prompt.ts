@@ -1,7 +1,9 @@
 import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
-import { detectContentFormat } from "@octavo/engine/parts";
+import { detectContentFormat, TemplateWorkError } from "@octavo/engine/parts";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
+import { encodePrompt } from "./encode-prompt.js";
 import { invalidField, unsupportedField } from "./refusal.js";
+import type { Caller } from "./run.js";
 
 /** Fields that shape a chat prompt; `/tokenize` has them too. */
 export type ChatPromptFields = Pick<
@@ -22,6 +24,9 @@ export interface ChatPromptOptions {
   readonly chatTemplateContentFormat: "auto" | "string" | "openai";
   readonly excludeToolsWhenToolChoiceNone: boolean;
 }
+
+/** Steps of a model's template on the event loop, some tens of milliseconds; what takes more is rendered in a worker. */
+const maxLoopWork = 200_000;
 
 /** Template variables that the server sets; a request must not override them. */
 const reservedVariables = new Set([
@@ -48,24 +53,26 @@ export interface ChatPrompt {
   readonly tokens: Int32Array;
 }
 
-/** Renders the messages with the model's template, or the request's if trusted, and tokenises the text. */
+/** Renders the messages with the model's template, or the request's if trusted, and tokenises the text: up to `maxTokens`. */
 export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
-  signal: AbortSignal,
+  caller: Pick<Caller, "account" | "signal">,
+  maxTokens?: number,
 ): Promise<ChatPrompt> {
-  const text = await renderChatPrompt(model, fields, options, signal);
+  const text = await renderChatPrompt(model, fields, options, caller);
   // templates write BOS themselves, so none is added unless requested
   const addSpecialTokens = fields.add_special_tokens ?? false;
-  return { text, tokens: await model.tokenizer.encodeAsync(text, { addSpecialTokens, signal }) };
+  const encoding = { addSpecialTokens, maxTokens };
+  return { text, tokens: await encodePrompt(model, text, encoding, caller, "messages") };
 }
 
 async function renderChatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
-  signal: AbortSignal,
+  caller: Pick<Caller, "account" | "signal">,
 ): Promise<string> {
   if (fields.continue_final_message === true && fields.add_generation_prompt === true) {
     throw invalidField("continue_final_message", "it and add_generation_prompt exclude each other");
@@ -79,10 +86,19 @@ async function renderChatPrompt(
   }
   const hasTools = fields.tools !== undefined && fields.tools !== null && fields.tools.length > 0;
   const template = requested === undefined ? modelTemplate(model, hasTools) : undefined;
-  if (template !== undefined) return template.render(templateInput(fields, template, options));
+  const { account, signal } = caller;
+  if (template !== undefined) {
+    const input = templateInput(fields, template, options);
+    try {
+      return template.render(input, maxLoopWork);
+    } catch (error) {
+      if (!(error instanceof TemplateWorkError)) throw error;
+      return model.renderRequestTemplate(template.source, input, signal, account.tenant);
+    }
+  }
   const source = requested ?? "";
   const input = templateInput(fields, { source, contentFormat: detectContentFormat(source) }, options);
-  return model.renderRequestTemplate(source, input, signal);
+  return model.renderRequestTemplate(source, input, signal, account.tenant);
 }
 
 function modelTemplate(model: LanguageModel, hasTools: boolean): ChatTemplate {
@@ -100,10 +116,8 @@ function templateInput(
   const keepsParts =
     options.chatTemplateContentFormat === "openai" ||
     (options.chatTemplateContentFormat === "auto" && template.contentFormat === "parts");
-  const knowsDeveloper = template.source.includes("developer");
-  const messages = fields.messages.map((message, index) =>
-    templateMessage(message, index, keepsParts, knowsDeveloper),
-  );
+  const given = fields.messages.map((message, index) => templateMessage(message, index, keepsParts));
+  const messages = /["']developer["']/.test(template.source) ? given : withoutDeveloper(given);
   const dropsTools = options.excludeToolsWhenToolChoiceNone && fields.tool_choice === "none";
   const variables = templateVariables(fields, template.variables);
   return {
@@ -138,16 +152,25 @@ function templateVariables(
   return Object.keys(variables).length === 0 ? undefined : variables;
 }
 
-function templateMessage(
-  message: ChatMessage,
-  index: number,
-  keepsParts: boolean,
-  knowsDeveloper: boolean,
-): TemplateMessage {
+/** For templates that do not know `developer`: it becomes `system`, and several of those one in front, as in vLLM. */
+function withoutDeveloper(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
+  if (messages.every(({ role }) => role !== "developer")) return messages;
+  const renamed = messages.map((message) =>
+    message.role === "developer" ? { ...message, role: "system" } : message,
+  );
+  const systems = renamed.filter(({ role }) => role === "system");
+  if (systems.length === 1 && renamed[0] === systems[0]) return renamed;
+  const texts = systems.map(({ content }) => contentText(content ?? "")).filter((text) => text !== "");
+  return [
+    { role: "system", content: texts.join("\n\n") },
+    ...renamed.filter(({ role }) => role !== "system"),
+  ];
+}
+
+function templateMessage(message: ChatMessage, index: number, keepsParts: boolean): TemplateMessage {
   const reasoning = message.reasoning ?? message.reasoning_content ?? undefined;
-  const role = message.role === "developer" && !knowsDeveloper ? "system" : message.role;
   return {
-    role,
+    role: message.role,
     content: messageContent(message, keepsParts),
     ...(message.name ? { name: message.name } : {}),
     ...(message.tool_calls && message.tool_calls.length > 0
@@ -158,12 +181,18 @@ function templateMessage(
   };
 }
 
-function messageContent(message: ChatMessage, keepsParts: boolean): TemplateMessage["content"] {
-  const content = message.content ?? message.refusal ?? null;
-  if (content === null)
-    return message.role === "assistant" && (message.tool_calls?.length ?? 0) > 0 ? null : "";
-  if (typeof content === "string") return keepsParts ? [{ type: "text", text: content }] : content;
-  return keepsParts ? content : content.map((part) => part.text).join("\n");
+/** A text or parts, never null, as templates take no part of a missing content; what tools say is a text always. As vLLM. */
+function messageContent(
+  message: ChatMessage,
+  keepsParts: boolean,
+): Exclude<TemplateMessage["content"], null> {
+  const content = message.content ?? message.refusal ?? [];
+  if (!keepsParts || message.role === "tool") return contentText(content);
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+function contentText(content: Exclude<TemplateMessage["content"], null>): string {
+  return typeof content === "string" ? content : content.map((part) => part.text).join("\n");
 }
 
 type ToolCall = NonNullable<ChatMessage["tool_calls"]>[number];

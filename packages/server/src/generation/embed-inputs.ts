@@ -3,14 +3,16 @@ import { OctavoError, type EmbeddingsRequest, type PromptInput } from "@octavo/p
 import type { RequestContext } from "../http/request-context.js";
 import type { ServedModel, Service } from "../service.js";
 import { truncatePrompt } from "./context-length.js";
+import { promptLimit } from "./encode-prompt.js";
 import { engineRequestId } from "./serving-records.js";
 import { tokenizePrompts } from "./tokenize-prompts.js";
 import { invalidField } from "./refusal.js";
 
 type EmbeddingFields = Pick<
   EmbeddingsRequest,
-  "add_special_tokens" | "truncate_prompt_tokens" | "truncation_side" | "normalize" | "user"
->;
+  "truncate_prompt_tokens" | "truncation_side" | "user" | "cache_salt"
+> &
+  Partial<Pick<EmbeddingsRequest, "add_special_tokens" | "normalize">>;
 
 export interface EmbeddedInput {
   readonly embedding: Float32Array;
@@ -27,8 +29,11 @@ export async function embedInputs(
   fieldOf: (index: number) => string,
 ): Promise<readonly EmbeddedInput[]> {
   const { engine } = service.model;
-  const addSpecialTokens = options.add_special_tokens ?? true;
-  const given = await tokenizePrompts(service, context, inputs, addSpecialTokens, fieldOf);
+  const encoding = {
+    addSpecialTokens: options.add_special_tokens ?? true,
+    maxTokens: promptLimit(service.model, options),
+  };
+  const given = await tokenizePrompts(service, context, inputs, encoding, fieldOf);
   const prompts = given.map((tokens, index) => prepareInput(service, options, tokens, fieldOf(index)));
   const batch = {};
   const { account } = context;
@@ -46,6 +51,7 @@ export async function embedInputs(
           pooling: service.config.pooling,
           normalize: options.normalize ?? true,
           adapter,
+          ...(options.cache_salt ? { cacheSalt: options.cache_salt } : {}),
           arrivalMs: context.arrivalMs,
           ...terms,
         },

@@ -7,13 +7,14 @@ import type {
 import { chatCompletionRequest, OctavoError, parseWith } from "@octavo/protocol";
 import { invalidField } from "./refusal.js";
 
-type Prompt = Pick<MessagesRequest, "model" | "messages" | "system" | "tools" | "tool_choice" | "thinking">;
+type Prompt = Pick<MessagesRequest, "messages" | "system" | "tool_choice">;
 type Message = Prompt["messages"][number];
 type Blocks = Exclude<Message["content"], string>;
 
 /** Translates a Messages request into a chat request. Throws as a chat request would. */
 export function chatFromMessages(request: MessagesRequest | CountTokensRequest): ChatCompletionRequest {
   const { tools, tool_choice: choice, thinking } = request;
+  const format = request.output_config?.format ?? request.output_format;
   const hidesThinking = thinking?.type === "disabled" || thinking?.display === "omitted";
   return parseWith(chatCompletionRequest, {
     model: request.model,
@@ -25,21 +26,34 @@ export function chatFromMessages(request: MessagesRequest | CountTokensRequest):
     })),
     tool_choice: choice ? chatToolChoice(choice) : undefined,
     parallel_tool_calls: choice?.disable_parallel_tool_use === true ? false : undefined,
-    chat_template_kwargs: thinking ? { enable_thinking: thinking.type !== "disabled" } : undefined,
+    chat_template_kwargs: {
+      ...(thinking ? { enable_thinking: thinking.type !== "disabled" } : {}),
+      ...request.chat_template_kwargs,
+    },
     include_reasoning: !hidesThinking,
+    reasoning_effort: request.output_config?.effort,
+    response_format: format ? { type: "json_schema", json_schema: { schema: format.schema } } : undefined,
     ...("max_tokens" in request ? samplingFields(request) : {}),
   });
 }
 
 /** Translates field names in a chat request's error back to those of the Messages request. */
-export function inNamesOfMessages(thrown: unknown): unknown {
-  if (!(thrown instanceof OctavoError) || thrown.param !== chatBudget) return thrown;
-  const message = thrown.message.replace(chatBudget, budget);
-  return new OctavoError(thrown.code, message, { param: budget, cause: thrown });
+export function inNamesOfMessages(thrown: unknown, request: MessagesRequest): unknown {
+  if (!(thrown instanceof OctavoError) || thrown.param === undefined) return thrown;
+  const format = request.output_config?.format ? "output_config.format" : "output_format";
+  const names: Readonly<Record<string, string>> = {
+    [chatBudget]: budget,
+    [chatSchema]: `${format}.schema`,
+  };
+  const param = names[thrown.param];
+  if (param === undefined) return thrown;
+  const message = thrown.message.replace(thrown.param, param);
+  return new OctavoError(thrown.code, message, { param, cause: thrown });
 }
 
 const chatBudget = "thinking_token_budget";
 const budget = "thinking.budget_tokens";
+const chatSchema = "response_format.json_schema.schema";
 
 function samplingFields(request: MessagesRequest): object {
   return {

@@ -42,8 +42,28 @@ export function chatFromResponses(
     reasoning_effort: request.reasoning?.effort,
     response_format: responseFormat(request.text?.format),
     octavo: request.octavo,
+    ...samplingFieldsOf(request),
   });
   return { chat, conversation };
+}
+
+/** vLLM's additions, which have the same names in both. */
+function samplingFieldsOf(request: ResponsesRequest): Partial<ChatCompletionRequest> {
+  return {
+    top_k: request.top_k,
+    repetition_penalty: request.repetition_penalty,
+    presence_penalty: request.presence_penalty,
+    frequency_penalty: request.frequency_penalty,
+    logit_bias: request.logit_bias,
+    seed: request.seed,
+    stop: request.stop,
+    ignore_eos: request.ignore_eos,
+    skip_special_tokens: request.skip_special_tokens,
+    include_stop_str_in_output: request.include_stop_str_in_output,
+    cache_salt: request.cache_salt,
+    priority: request.priority,
+    structured_outputs: request.structured_outputs,
+  };
 }
 
 /** `json_schema` has its fields inline here, and in a nested object in chat completions. */

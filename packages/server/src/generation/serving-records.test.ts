@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Explanation, RequestEvidence } from "@octavo/engine";
 import { plainServingRecord } from "@octavo/engine/testing";
-import { resolveServerConfig } from "../config.js";
+import { resolveServerConfig } from "../resolve-config.js";
 import type { Service } from "../service.js";
 import { otherTenants } from "../tenants/tenant-labels.js";
 import { defaultTenantSettings } from "../tenants/tenant-settings.js";

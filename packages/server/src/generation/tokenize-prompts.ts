@@ -2,6 +2,7 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import type { PromptInput } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import type { Service } from "../service.js";
+import { encodePrompt, type PromptEncoding } from "./encode-prompt.js";
 
 /** Characters tokenised without yielding to the event loop. */
 const charactersPerTurn = 16_384;
@@ -14,7 +15,7 @@ export async function tokenizePrompts(
   service: Service,
   context: RequestContext,
   prompts: readonly PromptInput[],
-  addSpecialTokens: boolean,
+  encoding: PromptEncoding,
   fieldOf: (index: number) => string,
 ): Promise<readonly Int32Array[]> {
   const { signal } = context;
@@ -32,7 +33,7 @@ export async function tokenizePrompts(
       await eventLoopTurn();
       signal.throwIfAborted();
     }
-    results.push(await service.model.tokenizer.encodeAsync(prompt.text, { addSpecialTokens, signal }));
+    results.push(await encodePrompt(service.model, prompt.text, encoding, context, fieldOf(index)));
   }
   return results;
 }

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import type { SpanSink } from "@octavo/tracing";
 import { pino } from "pino";
-import { resolveServerConfig } from "../config.js";
+import { resolveServerConfig } from "../resolve-config.js";
 import { createServer } from "../create-server.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
 import { startTestServer } from "../testing/test-server.js";
@@ -61,7 +61,7 @@ describe("headers of every answer", () => {
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: { "content-type": "application/json", origin: "https://a.example" },
-      body: JSON.stringify(chat),
+      body: JSON.stringify({ ...chat, colour: "red" }),
     });
     await response.text();
     await server.close();

@@ -7,6 +7,7 @@ const exposedHeaders = [
   "x-octavo-error-code",
   "x-octavo-replica",
   "x-octavo-queue-depth",
+  "x-octavo-warnings",
   "traceresponse",
   "retry-after",
 ].join(", ");

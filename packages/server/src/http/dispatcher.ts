@@ -5,7 +5,7 @@ import type { ApiKeys } from "./api-keys.js";
 import type { CorsPolicy } from "./cors.js";
 import type { Exchange } from "./exchange.js";
 import { isOperators } from "../tenants/ownership.js";
-import { publicError } from "./public-error.js";
+import { logFailure, publicError } from "./public-error.js";
 import { sendError } from "./respond.js";
 import { requestPath, type Router } from "./router.js";
 import type { SlowAnswer } from "../account/slow-answer.js";
@@ -98,8 +98,7 @@ export class Dispatcher {
   #fail(exchange: Exchange, thrown: unknown): void {
     const error = publicError(thrown, exchange);
     exchange.errorCode = error.code;
-    if (error.status >= 500 && error.code !== "shutting_down")
-      exchange.log.error({ err: error, cause: error.cause }, error.message);
+    logFailure(exchange.log, error);
     // stops engine requests that the handler left running
     exchange.abort(error);
     sendError(exchange.request, exchange.response, error, (exchange.route?.errorBody ?? toErrorBody)(error));

@@ -5,6 +5,7 @@ import { OctavoError, type ErrorCode } from "@octavo/protocol";
 import type { LlmOperation } from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { OctavoIds } from "./octavo-ids.js";
+import type { BodyMemory, BodyShare } from "./body-memory.js";
 import { readJsonBody, type BodyLimits } from "./read-body.js";
 import type { RequestContext } from "./request-context.js";
 import type { RequestAccount } from "../account/request-account.js";
@@ -31,6 +32,7 @@ export class Exchange implements RequestContext {
   readonly #ids: OctavoIds;
   readonly #abort = new AbortController();
   readonly #limits: ExchangeLimits;
+  readonly #bodyShare: BodyShare;
   readonly #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -40,6 +42,7 @@ export class Exchange implements RequestContext {
     limits: ExchangeLimits,
     ids: OctavoIds,
     account: RequestAccount,
+    bodyMemory: BodyMemory,
   ) {
     this.request = request;
     this.response = response;
@@ -50,6 +53,7 @@ export class Exchange implements RequestContext {
     const traceId = account.trace?.context.traceId;
     this.log = log.child({ requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) });
     this.#limits = limits;
+    this.#bodyShare = bodyMemory.share();
     // one listener per prompt of the request
     setMaxListeners(0, this.#abort.signal);
     const { requestTimeoutMs } = limits;
@@ -94,11 +98,12 @@ export class Exchange implements RequestContext {
   }
 
   readBody(): Promise<unknown> {
-    return readJsonBody(this.request, this.response, this.#limits);
+    return readJsonBody(this.request, this.response, this.#limits, this.#bodyShare);
   }
 
   /** Called once, when the answer went out or its connection closed. */
   finish(): void {
     clearTimeout(this.#timer);
+    this.#bodyShare.release();
   }
 }

@@ -9,6 +9,7 @@ import { type ServerTracing, traceResponse, traceResponseHeader } from "../accou
 import type { HttpMetrics } from "../metrics/http-metrics.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
 import type { ApiKeys } from "./api-keys.js";
+import { BodyMemory } from "./body-memory.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
@@ -41,6 +42,7 @@ export class HttpListener {
   readonly #config: ServerConfig;
   readonly #metrics: HttpMetrics;
   readonly #ids = new OctavoIds();
+  readonly #bodyMemory: BodyMemory;
   readonly #server: Server;
   readonly #exchanges = new Set<Exchange>();
   readonly #exchangesBySocket = new WeakMap<Socket, Set<Exchange>>();
@@ -51,6 +53,7 @@ export class HttpListener {
     this.#options = options;
     this.#config = config;
     this.#metrics = options.metrics;
+    this.#bodyMemory = new BodyMemory(config.maxBodyMemoryBytes);
     this.#server = this.#createServer();
   }
 
@@ -150,7 +153,7 @@ export class HttpListener {
     const { log, keys, tenants, tracing, dispatcher } = this.#options;
     const trace = tracing?.begin(request.headers);
     const account = new RequestAccount(request.headers, tenants, { key: keys.find(request.headers), trace });
-    const exchange = new Exchange(request, response, log, this.#config, this.#ids, account);
+    const exchange = new Exchange(request, response, log, this.#config, this.#ids, account, this.#bodyMemory);
     this.#exchanges.add(exchange);
     this.#exchangesBySocket.get(request.socket)?.add(exchange);
     this.#metrics.started();

@@ -69,6 +69,34 @@ describe("hostile HTTP", () => {
     await assertHealthy(server);
   });
 
+  it("bounds the bodies of all requests together, and takes new ones when others are over", async () => {
+    const body = 40_000;
+    await using server = await startTestServer({ maxBodyBytes: 48 * 1024, maxBodyMemoryBytes: 100_000 });
+    const begin = async (): Promise<RawSocket> => {
+      const socket = await RawSocket.open(server.port);
+      socket.send(`${chatHead}connection: close\r\ncontent-length: ${body}\r\n\r\n{`);
+      socket.send(" ".repeat(body - 1000));
+      return socket;
+    };
+    const unfinished = [await begin(), await begin()];
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let tries = 0; tries < 3; tries += 1) {
+      using refused = await begin();
+      const answer = await refused.untilClosed();
+      assert.match(answer, /^HTTP\/1\.1 503 /);
+      assert.match(answer, /retry-after: 1/i);
+      assert.match(answer, /x-octavo-error-code: overloaded/i);
+    }
+    await assertHealthy(server);
+    for (const socket of unfinished) socket[Symbol.dispose]();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let times = 0; times < 5; times += 1) {
+      using taken = await begin();
+      taken.send(" ".repeat(1000));
+      assert.match(await taken.untilClosed(), /^HTTP\/1\.1 400 /, "not JSON, but read whole");
+    }
+  });
+
   it("says continue to a body it will take", async () => {
     await using server = await startTestServer();
     using socket = await RawSocket.open(server.port);

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { OctavoError } from "@octavo/protocol";
+import type { BodyShare } from "./body-memory.js";
 import { JsonDepthGuard } from "./json-depth.js";
 import { findJsonProblem } from "./json-position.js";
 
@@ -11,18 +12,20 @@ export interface BodyLimits {
 
 /**
  * Reads and parses a JSON body. The type is checked before a byte is read, size and nesting while bytes arrive.
- * Throws `unsupported_media_type`, `payload_too_large`, `request_timeout`, `invalid_json` or `request_cancelled`.
+ * `share` grows with what arrives, and is the caller's to release.
+ * Throws `unsupported_media_type`, `payload_too_large`, `overloaded`, `request_timeout`, `invalid_json` or `request_cancelled`.
  */
 export async function readJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
   limits: BodyLimits,
+  share: BodyShare,
 ): Promise<unknown> {
   checkContentType(request);
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > limits.maxBodyBytes) throw tooLarge(limits.maxBodyBytes, `${declared} bytes`);
   if (/^100-continue$/i.test(request.headers.expect ?? "")) response.writeContinue();
-  const bytes = await readBytes(request, limits);
+  const bytes = await readBytes(request, limits, share);
   if (bytes.length === 0)
     throw new OctavoError("invalid_json", "the request body is empty; send a JSON object");
   if (!isUtf8(bytes)) throw new OctavoError("invalid_json", "the request body is not valid UTF-8");
@@ -61,7 +64,7 @@ function checkContentType(request: IncomingMessage): void {
   }
 }
 
-function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+function readBytes(request: IncomingMessage, limits: BodyLimits, share: BodyShare): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const guard = new JsonDepthGuard();
@@ -83,6 +86,7 @@ function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer
       length += chunk.length;
       if (length > limits.maxBodyBytes) return fail(tooLarge(limits.maxBodyBytes, "more"));
       try {
+        share.grow(chunk.length);
         guard.push(chunk);
       } catch (error) {
         return fail(OctavoError.from(error));

@@ -12,7 +12,10 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
 }
 
 export function sendText(response: ServerResponse, status: number, contentType: string, text: string): void {
-  const body = Buffer.from(text, "utf8");
+  sendBytes(response, status, contentType, Buffer.from(text, "utf8"));
+}
+
+export function sendBytes(response: ServerResponse, status: number, contentType: string, body: Buffer): void {
   response.writeHead(status, { "content-type": contentType, "content-length": body.length });
   response.end(body);
 }

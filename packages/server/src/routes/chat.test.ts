@@ -235,7 +235,7 @@ describe("chat completions through the openai package", () => {
       { role: "system", content: "be\nkind" },
       {
         role: "assistant",
-        content: null,
+        content: "",
         tool_calls: [{ id: "c1", type: "function", function: { name: "add", arguments: { a: 1 } } }],
       },
       { role: "tool", content: "2", tool_call_id: "c1" },
@@ -280,6 +280,15 @@ describe("chat completions through the openai package", () => {
     );
     const looping = await server.post("/v1/chat/completions", { messages, chat_template: "loop" });
     assert.equal(looping.headers.get("x-octavo-error-code"), "template_error");
+  });
+
+  it("renders a model's template in a worker when it has much to do", async () => {
+    for (const templateWork of [0, 10_000_000]) {
+      await using server = await startTestServer({}, { templateSource: "worker:", templateWork });
+      assert.equal((await server.post("/v1/chat/completions", { messages })).status, 200);
+      const prompt = server.model.tokenizer.decode(server.model.engine.requests[0]?.promptTokens ?? []);
+      assert.equal(prompt.startsWith("worker:"), templateWork > 0);
+    }
   });
 
   it("cuts the prompt only when asked to", async () => {

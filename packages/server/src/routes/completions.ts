@@ -8,6 +8,7 @@ import {
   type CompletionRequest,
 } from "@octavo/protocol";
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
+import { promptLimit } from "../generation/encode-prompt.js";
 import { joinLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { checkStreamFields, inIntervals } from "../generation/stream-interval.js";
@@ -39,8 +40,11 @@ export async function handleCompletions(
   checkCombinations(request);
   const constraint = outputConstraint(request);
   const fieldOf = (index: number): string => promptField(request, index);
-  const addSpecialTokens = request.add_special_tokens ?? true;
-  const given = await tokenizePrompts(service, context, request.prompt, addSpecialTokens, fieldOf);
+  const encoding = {
+    addSpecialTokens: request.add_special_tokens ?? true,
+    maxTokens: promptLimit(service.model, request),
+  };
+  const given = await tokenizePrompts(service, context, request.prompt, encoding, fieldOf);
   const ready = given.map((tokens, index) => preparePrompt(service, request, tokens, fieldOf(index)));
   const { engine } = service.model;
   const terms = { ...service.faultsOf(request.octavo), ...service.termsOf(context.account, request) };

@@ -1,42 +1,126 @@
 import { randomUUID } from "node:crypto";
-import { type EmbeddingList, type EmbeddingsRequest } from "@octavo/protocol";
+import type {
+  EmbeddingList,
+  EmbeddingsRequest,
+  PoolingList,
+  PoolingRequest,
+  PromptInput,
+} from "@octavo/protocol";
+import { chatPrompt } from "../generation/chat-prompt.js";
 import { embedInputs } from "../generation/embed-inputs.js";
+import { encodeVector } from "../generation/encode-vector.js";
+import { invalidField, unsupportedField } from "../generation/refusal.js";
 import type { RequestContext } from "../http/request-context.js";
-import { sendJson } from "../http/respond.js";
+import { sendBytes, sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";
-import { unsupportedField } from "../generation/refusal.js";
 
 export async function handleEmbeddings(
   service: Service,
   context: RequestContext,
   request: EmbeddingsRequest,
 ): Promise<void> {
+  await sendVectors(service, context, request, "embd", ({ vectors, ...head }): EmbeddingList => ({
+    ...head,
+    data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
+  }));
+}
+
+export async function handlePooling(
+  service: Service,
+  context: RequestContext,
+  request: PoolingRequest,
+): Promise<void> {
+  await sendVectors(service, context, request, "pool", ({ vectors, ...head }): PoolingList => ({
+    ...head,
+    data: vectors.map((data, index) => ({ object: "pooling", index, data })),
+  }));
+}
+
+type Vectors = Omit<EmbeddingList, "data"> & { readonly vectors: readonly (readonly number[] | string)[] };
+
+async function sendVectors(
+  service: Service,
+  context: RequestContext,
+  request: EmbeddingsRequest,
+  idPrefix: string,
+  answerOf: (answer: Vectors) => object,
+): Promise<void> {
   const served = service.servedModel(request.model);
   checkDimensions(request, service.model.config.hiddenSize);
-  const fieldOf = (index: number): string => (request.input.length === 1 ? "input" : `input[${index}]`);
-  const results = await embedInputs(service, context, served, request.input, request, fieldOf);
-  const format = request.encoding_format ?? "float";
+  const normalize = normalizes(request);
+  const { inputs, fieldOf } = await promptsOf(service, context, request);
+  const results = await embedInputs(service, context, served, inputs, { ...request, normalize }, fieldOf);
   const numTokens = results.reduce((total, result) => total + result.usage.promptTokens, 0);
-  const answer: EmbeddingList = {
-    id: `embd-${request.request_id ?? randomUUID()}`,
-    object: "list",
+  const head = {
+    id: `${idPrefix}-${request.request_id ?? randomUUID()}`,
+    object: "list" as const,
     created: nowSeconds(),
     model: served.name,
-    data: results.map(({ embedding }, index) => ({
-      object: "embedding",
-      index,
-      embedding: format === "base64" ? toBase64(embedding) : Array.from(embedding),
-    })),
     usage: {
       prompt_tokens: numTokens,
       total_tokens: numTokens,
-      completion_tokens: 0,
+      completion_tokens: 0 as const,
       prompt_tokens_details: {
         cached_tokens: results.reduce((total, result) => total + result.usage.cachedTokens, 0),
       },
     },
   };
-  sendJson(context.response, 200, answer);
+  const dtype = request.embed_dtype ?? "float32";
+  const endianness = request.endianness ?? "native";
+  const bytesOf = ({ embedding }: { embedding: Float32Array }): Buffer =>
+    encodeVector(embedding, dtype, endianness);
+  const format = request.encoding_format ?? "float";
+  if (format === "float") {
+    sendJson(
+      context.response,
+      200,
+      answerOf({ ...head, vectors: results.map(({ embedding }) => [...embedding]) }),
+    );
+  } else if (format === "base64") {
+    const vectors = results.map((result) => bytesOf(result).toString("base64"));
+    sendJson(context.response, 200, answerOf({ ...head, vectors }));
+  } else {
+    const parts = results.map(bytesOf);
+    // vLLM's header, which says where each vector lies in the body
+    const data = parts.map((part, index) => ({
+      index,
+      embed_dtype: dtype,
+      endianness,
+      start: index * part.length,
+      end: (index + 1) * part.length,
+      shape: [service.model.config.hiddenSize],
+    }));
+    if (format === "bytes") context.response.setHeader("metadata", asciiJson({ ...head, data }));
+    sendBytes(context.response, 200, "application/octet-stream", Buffer.concat(parts));
+  }
+}
+
+interface Prompts {
+  readonly inputs: readonly PromptInput[];
+  readonly fieldOf: (index: number) => string;
+}
+
+/** The inputs as they are, or the conversation as the model's template lays it out. */
+async function promptsOf(
+  service: Service,
+  context: RequestContext,
+  request: EmbeddingsRequest,
+): Promise<Prompts> {
+  const { input, messages } = request;
+  if (!messages) {
+    const inputs = input ?? [];
+    return { inputs, fieldOf: (index) => (inputs.length === 1 ? "input" : `input[${index}]`) };
+  }
+  const fields = { ...request, messages, add_generation_prompt: request.add_generation_prompt ?? false };
+  const { tokens } = await chatPrompt(service.model, fields, service.config, context);
+  return { inputs: [{ kind: "tokens", tokens }], fieldOf: () => "messages" };
+}
+
+function normalizes({ normalize, use_activation: activates }: EmbeddingsRequest): boolean {
+  const given = [normalize, activates].filter((value) => typeof value === "boolean");
+  if (given[0] !== given.at(-1))
+    throw invalidField("use_activation", "differs from normalize; send one of them");
+  return given[0] ?? true;
 }
 
 function checkDimensions(request: EmbeddingsRequest, hiddenSize: number): void {
@@ -48,9 +132,10 @@ function checkDimensions(request: EmbeddingsRequest, hiddenSize: number): void {
   );
 }
 
-/** Little-endian float32, as OpenAI's clients decode it. */
-function toBase64(embedding: Float32Array): string {
-  const bytes = Buffer.alloc(embedding.length * 4);
-  for (const [index, value] of embedding.entries()) bytes.writeFloatLE(value, index * 4);
-  return bytes.toString("base64");
+/** JSON as a header may carry it. */
+function asciiJson(value: object): string {
+  return JSON.stringify(value).replaceAll(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

@@ -1,4 +1,5 @@
 import {
+  fieldsWithEffect,
   chatBatchRequest,
   chatCompletionRequest,
   completionRequest,
@@ -355,4 +356,18 @@ export function endpointTable(): string {
     ({ method, path, access, summary }) => `| ${method} | \`${path}\` | ${keys[access]} | ${summary} |`,
   );
   return ["| Method | Path | Key | What it does |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+/** The table of docs/reference/http.md that lists fields which are refused, and fields without effect, by endpoint. */
+export function fieldEffectTable(): string {
+  const rows = endpoints.flatMap(({ path, request }) => {
+    if (request === undefined) return [];
+    const [refused, none] = (["refused", "none"] as const).map((effect) =>
+      fieldsWithEffect(request, effect)
+        .map((name) => `\`${name}\``)
+        .join(", "),
+    );
+    return refused || none ? [`| \`${path}\` | ${refused} | ${none} |`] : [];
+  });
+  return ["| Path | Refused | Without effect |", "| --- | --- | --- |", ...rows].join("\n");
 }

@@ -39,7 +39,7 @@ async function startMessages(
   try {
     return await startChat(service, chatFromMessages(request), context);
   } catch (thrown) {
-    throw inNamesOfMessages(thrown);
+    throw inNamesOfMessages(thrown, request);
   }
 }
 
@@ -49,12 +49,7 @@ export async function handleCountTokens(
   request: CountTokensRequest,
 ): Promise<void> {
   service.servedModel(request.model);
-  const { tokens } = await chatPrompt(
-    service.model,
-    chatFromMessages(request),
-    service.config,
-    context.signal,
-  );
+  const { tokens } = await chatPrompt(service.model, chatFromMessages(request), service.config, context);
   sendJson(context.response, 200, { input_tokens: tokens.length });
 }
 

@@ -56,7 +56,7 @@ const bodies: Readonly<
   },
   "/v1/embeddings": {
     good: [{ input: "hi" }, { input: [[1, 2]] }],
-    bad: [{}, { input: "hi", dimensions: 0 }],
+    bad: [{ input: [] }, { input: "hi", dimensions: 0 }],
   },
   "/rerank": {
     good: [{ query: "a", documents: ["b", { text: "c" }] }],

@@ -7,6 +7,7 @@ import {
   detokenizeRequest,
   embeddingRequest,
   faultInjectionRequest,
+  fieldsWithEffect,
   loadLoraRequest,
   messagesRequest,
   rerankRequest,
@@ -15,8 +16,9 @@ import {
   tokenizeRequest,
   unloadLoraRequest,
 } from "@octavo/protocol";
+import type { z } from "zod";
 import { startTestServer } from "../testing/test-server.js";
-import { endpointTable } from "./endpoints.js";
+import { endpointTable, fieldEffectTable } from "./endpoints.js";
 
 const page = readFileSync(new URL("../../../../docs/reference/http.md", import.meta.url), "utf8");
 
@@ -29,12 +31,26 @@ function documentedFields(section: string): readonly string[] {
   return [...rows].flatMap(([, cell = ""]) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name));
 }
 
+/** Fields that the table of fields with an effect of their own does not list. */
+function honouredFields(schema: z.ZodObject): readonly string[] {
+  const listed = new Set([...fieldsWithEffect(schema, "refused"), ...fieldsWithEffect(schema, "none")]);
+  return Object.keys(schema.shape)
+    .filter((name) => !listed.has(name))
+    .toSorted();
+}
+
 describe("the reference page of HTTP", () => {
   it("has the table of endpoints", () => {
     assert.ok(page.includes(`\n${endpointTable()}\n`), "run node tools/http-reference.mjs");
   });
 
+  it("has the table of fields that are refused or have no effect", () => {
+    assert.ok(page.includes(`\n${fieldEffectTable()}\n`), "run node tools/http-reference.mjs");
+  });
+
   it("lists every field of every request", () => {
+    const chatPromptNames = ["tools", "documents", "chat_template", "chat_template_kwargs"];
+    chatPromptNames.push("add_generation_prompt", "continue_final_message");
     const shared = [
       ...documentedFields("Sampling"),
       ...documentedFields("Delivery"),
@@ -45,24 +61,25 @@ describe("the reference page of HTTP", () => {
       [completionRequest, [...shared, ...documentedFields("Completions")]],
       [responsesRequest, documentedFields("Responses")],
       [messagesRequest, documentedFields("Messages")],
-      [embeddingRequest, documentedFields("Embeddings")],
+      [embeddingRequest, [...documentedFields("Embeddings"), ...chatPromptNames]],
       [scoreRequest, documentedFields("Score")],
       [rerankRequest, documentedFields("Rerank")],
       [detokenizeRequest, documentedFields("Detokenize")],
     ] as const;
-    for (const [schema, fields] of cases)
-      assert.deepEqual(fields.toSorted(), Object.keys(schema.shape).toSorted());
+    for (const [schema, fields] of cases) {
+      const documented = new Set(fields);
+      const missing = honouredFields(schema).filter((name) => !documented.has(name));
+      const foreign = fields.filter((name) => !Object.hasOwn(schema.shape, name));
+      assert.deepEqual([missing, foreign], [[], []]);
+    }
     assert.deepEqual(
       documentedFields("Fault injection").toSorted(),
       Object.keys(faultInjectionRequest.shape).toSorted(),
     );
-    const loraFields = new Set([
-      ...Object.keys(loadLoraRequest.shape),
-      ...Object.keys(unloadLoraRequest.shape),
-    ]);
+    const loraFields = new Set([...honouredFields(loadLoraRequest), ...honouredFields(unloadLoraRequest)]);
     assert.deepEqual(documentedFields("LoRA").toSorted(), [...loraFields].toSorted());
     const tokenizeSection = page.slice(page.indexOf("\n## Tokenize\n"), page.indexOf("\n## Detokenize\n"));
-    for (const field of Object.keys(tokenizeRequest.shape))
+    for (const field of honouredFields(tokenizeRequest))
       assert.ok(tokenizeSection.includes(`\`${field}\``), field);
   });
 });

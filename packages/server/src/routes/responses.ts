@@ -4,7 +4,7 @@ import { readChat } from "../generation/chat-turn.js";
 import { chatFromResponses, type DraftMessage } from "../generation/from-responses.js";
 import type { Caller } from "../generation/run.js";
 import { newId, ResponseBuilder, type ResponseEvent } from "../generation/response-builder.js";
-import { publicError } from "../http/public-error.js";
+import { logFailure, publicError } from "../http/public-error.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
@@ -149,7 +149,7 @@ async function startInBackground(
   void runTurn(service, turn, signal).catch((thrown: unknown) => {
     if (signal.aborted) return;
     const error = publicError(thrown, { signal, requestId: context.requestId });
-    context.log.error({ err: error, cause: error.cause }, error.message);
+    logFailure(context.log, error);
     builder.fail(error);
     store();
   });

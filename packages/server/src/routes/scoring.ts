@@ -4,6 +4,8 @@ import {
   type PromptInput,
   type RerankList,
   type RerankRequest,
+  scoredPair,
+  type ScoredField,
   type ScoreList,
   type ScoreRequest,
   type ScoringUsage,
@@ -21,18 +23,15 @@ export async function handleScore(
   request: ScoreRequest,
 ): Promise<void> {
   const served = service.servedModel(request.model);
-  const left = listOf(request.text_1);
-  const right = listOf(request.text_2);
+  const pair = scoredPair(request);
+  if (pair === undefined) throw new OctavoError("internal_error", "the pair was not checked");
+  const [left, right] = [listOf(pair[0].texts), listOf(pair[1].texts)];
   if (left.length !== 1 && left.length !== right.length) {
-    throw invalidField(
-      "text_1",
-      `has ${left.length} texts and text_2 ${right.length}; give one, or as many as in text_2`,
-    );
+    const problem = `has ${left.length} texts and ${pair[1].name} ${right.length}; give one, or as many as in ${pair[1].name}`;
+    throw invalidField(pair[0].name, problem);
   }
   const fieldOf = (index: number): string =>
-    index < left.length
-      ? nameOf("text_1", request.text_1, index)
-      : nameOf("text_2", request.text_2, index - left.length);
+    index < left.length ? nameOf(pair[0], index) : nameOf(pair[1], index - left.length);
   const vectors = await embedInputs(
     service,
     context,
@@ -63,7 +62,8 @@ export async function handleRerank(
   request: RerankRequest,
 ): Promise<void> {
   const served = service.servedModel(request.model);
-  const { query, documents } = request;
+  const { query } = request;
+  const documents = request.documents.map((item) => (typeof item === "string" ? item : item.text));
   const fieldOf = (index: number): string => (index === 0 ? "query" : `documents[${index - 1}]`);
   const vectors = await embedInputs(
     service,
@@ -94,8 +94,8 @@ function listOf(texts: string | readonly string[]): readonly string[] {
   return typeof texts === "string" ? [texts] : texts;
 }
 
-function nameOf(field: string, texts: string | readonly string[], index: number): string {
-  return typeof texts === "string" ? field : `${field}[${index}]`;
+function nameOf({ name, texts }: ScoredField, index: number): string {
+  return typeof texts === "string" ? name : `${name}[${index}]`;
 }
 
 function asInput(text: string): PromptInput {

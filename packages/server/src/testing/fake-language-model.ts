@@ -5,7 +5,7 @@ import type {
   TemplateInput,
   TemplateMessage,
 } from "@octavo/engine";
-import { detectContentFormat } from "@octavo/engine/parts";
+import { detectContentFormat, TemplateWorkError } from "@octavo/engine/parts";
 import { OctavoError } from "@octavo/protocol";
 import { FakeEngine, type FakeBehaviour } from "./fake-engine.js";
 import { FakeFaults } from "./fake-faults.js";
@@ -17,6 +17,8 @@ export interface FakeModelOptions extends Partial<FakeBehaviour> {
   readonly chatTemplate?: boolean;
   readonly templateSource?: string;
   readonly toolTemplate?: boolean;
+  /** Steps that the template takes; default 0. */
+  readonly templateWork?: number;
   /** As an engine made with `enableFaultInjection`. */
   readonly takesFaults?: boolean;
 }
@@ -27,6 +29,7 @@ export class FakeLanguageModel implements LanguageModel {
   readonly tokenizer = new ByteTokenizer();
   readonly engine: FakeEngine;
   readonly config: ModelConfig = fakeConfig;
+  readonly numerics = "fake";
   readonly generation: LanguageModel["generation"] = {};
   readonly chatTemplate: ChatTemplate | undefined;
   readonly namedChatTemplates = new Map<string, ChatTemplate>();
@@ -39,6 +42,7 @@ export class FakeLanguageModel implements LanguageModel {
       chatTemplate = true,
       templateSource = "",
       toolTemplate = false,
+      templateWork = 0,
       takesFaults = false,
       ...behaviour
     } = options;
@@ -53,8 +57,8 @@ export class FakeLanguageModel implements LanguageModel {
       ...behaviour,
     });
     if (takesFaults) this.engine.faults = new FakeFaults();
-    this.chatTemplate = chatTemplate ? this.#template(templateSource, "") : undefined;
-    if (toolTemplate) this.namedChatTemplates.set("tool_use", this.#template("", "tools:"));
+    this.chatTemplate = chatTemplate ? this.#template(templateSource, "", templateWork) : undefined;
+    if (toolTemplate) this.namedChatTemplates.set("tool_use", this.#template("", "tools:", templateWork));
   }
 
   renderRequestTemplate(source: string, input: TemplateInput): Promise<string> {
@@ -67,11 +71,12 @@ export class FakeLanguageModel implements LanguageModel {
     await this.engine[Symbol.asyncDispose]();
   }
 
-  #template(source: string, lead: string): ChatTemplate {
+  #template(source: string, lead: string, work: number): ChatTemplate {
     return {
       source,
       contentFormat: detectContentFormat(source),
-      render: (input) => {
+      render: (input, maxWork = Infinity) => {
+        if (work > maxWork) throw new TemplateWorkError(maxWork);
         this.rendered.push(input);
         return lead + render(input);
       },

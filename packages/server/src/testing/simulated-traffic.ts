@@ -1,6 +1,6 @@
 import type { Cause, EngineStats, RequestEvidence, StepRecord } from "@octavo/engine";
 import { plainServingRecord } from "@octavo/engine/testing";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { type Alert, AlertCenter } from "../detectors/alert-center.js";
 import { DetectorSuite } from "../detectors/detector-suite.js";
 import { defaultDetectorThresholds, type DetectorThresholds } from "../detectors/thresholds.js";
@@ -54,7 +54,7 @@ export class SimulatedTraffic {
     cachedBlocks: 200,
   };
   nowMs = 0;
-  readonly #random: Random;
+  readonly #random: TestRandom;
   readonly #center: AlertCenter;
   readonly #observer;
   readonly #causes = new Map<string, Cause>();
@@ -62,7 +62,7 @@ export class SimulatedTraffic {
   #numSteps = 0;
 
   constructor(seed: number, thresholds: Partial<DetectorThresholds> = {}, hasRules = false) {
-    this.#random = new Random(seed);
+    this.#random = new TestRandom(seed);
     const evidence = { request: (id: string): RequestEvidence | undefined => this.#evidenceOf(id) };
     this.suite = new DetectorSuite({
       thresholds: { ...defaultDetectorThresholds, ...thresholds },

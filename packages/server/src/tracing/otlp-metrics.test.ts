@@ -5,7 +5,8 @@ import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import { pino } from "pino";
 import { createServer as createOctavoServer } from "../create-server.js";
-import { resolveServerConfig, type ServerConfig } from "../config.js";
+import type { ServerConfig } from "../config.js";
+import { resolveServerConfig } from "../resolve-config.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
 
 interface Point {

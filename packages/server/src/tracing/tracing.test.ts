@@ -9,7 +9,8 @@ import { createServer as createOctavoServer, type OctavoServer } from "../create
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
 import { type ReceivedSpan, startSpanCollector } from "../testing/span-collector.js";
 import { octavoMiniPath } from "../testing/octavo-mini.js";
-import { resolveServerConfig, type ServerConfig } from "../config.js";
+import type { ServerConfig } from "../config.js";
+import { resolveServerConfig } from "../resolve-config.js";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parentId = "b7ad6b7169203331";

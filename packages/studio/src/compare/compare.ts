@@ -19,8 +19,8 @@ import { divergence } from "./forcing/divergence.js";
 import { LogitPairs } from "./forcing/logit-pairs.js";
 import { describeWorst, WorstTokens, type WorstToken } from "./report/worst-tokens.js";
 import { type Summary, summarise } from "./report/summary.js";
-import { TokenTable } from "./report/token-table.js";
-import { judge, type Verdict } from "./report/verdict.js";
+import { ScoredTokenTable } from "./report/token-table.js";
+import { judge, type ComparisonVerdict } from "./report/verdict.js";
 import { ClusterBootstrap } from "@octavo/statistics";
 
 export interface CompareOptions {
@@ -76,7 +76,7 @@ export interface ModelComparison {
     readonly seed: number;
     readonly kernels: string;
   };
-  readonly verdict: Verdict;
+  readonly verdict: ComparisonVerdict;
   readonly summary: Summary;
   /** Tokens of the largest divergence, worst first. */
   readonly worst: readonly WorstToken[];
@@ -210,7 +210,7 @@ function checkLength(length: number, models: readonly OpenedModel[], where: stri
 interface BothRun {
   readonly baseline: ComparedModel;
   readonly variant: ComparedModel;
-  readonly table: TokenTable;
+  readonly table: ScoredTokenTable;
   /** Of each answer. */
   readonly isPlain: readonly boolean[];
   readonly worst: readonly WorstToken[];
@@ -250,7 +250,7 @@ async function runBoth(
     kvCacheDtype: variantKvCacheDtype,
     hooks: pairs.variant,
   });
-  const table = new TokenTable();
+  const table = new ScoredTokenTable();
   const worst = new WorstTokens();
   const isPlain: boolean[] = [];
   const totalTokens = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);

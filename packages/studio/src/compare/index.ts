@@ -7,5 +7,5 @@ export {
 } from "./compare.js";
 export { renderHtml } from "./report/html/page.js";
 export { renderTable } from "./report/table.js";
-export type { Cell, Estimate, Summary } from "./report/summary.js";
-export type { Verdict, VerdictName } from "./report/verdict.js";
+export type { Cell, ScoreEstimate, Summary } from "./report/summary.js";
+export type { ComparisonVerdict, VerdictName } from "./report/verdict.js";

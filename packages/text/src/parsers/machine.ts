@@ -30,7 +30,7 @@ export interface CallLayout {
   readonly bareTrigger?: string;
   /** How arguments are written, where they are not one JSON object. */
   readonly notation?: ArgumentNotation;
-  /** Where calls make up the whole answer: a regular expression for how such answers begin. */
+  /** Where calls make up the whole answer: a regular expression for how answers begin that are or contain calls. */
   readonly beginsAnswer?: string;
   /** The whole answer around the calls, where free text has a form too. Without `mustCall`, any answer without other calls. */
   readonly answer?: (calls: GrammarSpec, mustCall: boolean) => GrammarSpec;
@@ -42,6 +42,8 @@ export interface ToolFormat {
   /** Markup that may be special tokens of the vocabulary, whose text must not be skipped. */
   readonly markers: readonly string[];
   readonly machine: OutputMachine;
+  /** Markup that begins calls and ends unclosed reasoning; left out where it is `layout.trigger` or there is none. */
+  readonly callStarts?: readonly string[];
   /** Absent where calls of the format cannot be constrained. */
   readonly layout?: CallLayout;
   /** Wraps constrained content in the markup that the format requires around content. */

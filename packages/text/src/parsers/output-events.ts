@@ -31,8 +31,17 @@ export class EventSink {
   #hasReasoning = false;
   /** Whether a call has begun and not ended. */
   #isCalling = false;
+  /** Markup around the answer, which is not part of it. */
+  readonly #answerTags: readonly string[];
+  /** What may be the beginning of an answer tag. */
+  #heldTag = "";
   readonly #reasoningSpans: TextSpan[] = [];
   #reasoningStart: number | undefined;
+
+  /** No tag may be a prefix of another. */
+  constructor(answerTags: readonly string[] = []) {
+    this.#answerTags = answerTags;
+  }
 
   get numCalls(): number {
     return this.#numCalls;
@@ -47,6 +56,31 @@ export class EventSink {
   }
 
   content(text: string): void {
+    if (this.#answerTags.length === 0) this.#content(text);
+    else this.#content(this.#withoutAnswerTags(text));
+  }
+
+  #withoutAnswerTags(text: string): string {
+    let kept = "";
+    let rest = this.#heldTag + text;
+    while (rest !== "") {
+      const tag = this.#answerTags.find((candidate) => rest.startsWith(candidate));
+      if (tag === undefined && this.#answerTags.some((candidate) => candidate.startsWith(rest))) break;
+      if (tag === undefined) kept += rest.charAt(0);
+      rest = rest.slice(tag?.length ?? 1);
+    }
+    this.#heldTag = rest;
+    return kept;
+  }
+
+  /** What was held as a possible tag is text after all. */
+  #releaseTag(): void {
+    this.#content(this.#heldTag);
+    this.#heldTag = "";
+  }
+
+  #content(text: string): void {
+    if (text === "") return;
     this.#heldReasoning = "";
     const dropsLead = !this.#hasContent && this.#hasReasoning;
     this.#heldContent += dropsLead && this.#heldContent === "" ? text.trimStart() : text;
@@ -83,6 +117,7 @@ export class EventSink {
   }
 
   beginCall(name: string, id?: string): void {
+    this.#releaseTag();
     this.#heldContent = "";
     this.#heldReasoning = "";
     this.#isCalling = true;
@@ -107,6 +142,7 @@ export class EventSink {
 
   /** The output is complete: trailing white space is kept only if there were no calls. */
   finish(): void {
+    this.#releaseTag();
     if (this.#numCalls === 0 && this.#heldContent !== "") this.#text("content", this.#heldContent);
     this.#heldContent = "";
   }

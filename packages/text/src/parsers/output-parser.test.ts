@@ -7,10 +7,11 @@ import {
   type TranscriptResult,
   type Transcript,
 } from "./testing/transcripts.js";
+import { callWriters } from "./testing/agreement-writers.js";
 import type { OutputEvent } from "./output-events.js";
 import { OutputParser } from "./output-parser.js";
 import { type ReasoningFormat, reasoningFormats } from "./reasoning/reasoning-format.js";
-import { toolFormats } from "./registry.js";
+import { callStarts, toolFormats } from "./registry.js";
 import { toolSchemas } from "./shared/tool-schemas.js";
 
 const schemas = toolSchemas(transcriptTools);
@@ -64,9 +65,18 @@ function cutAt(text: string, cuts: readonly number[]): readonly string[] {
   return [...ends, text.length].map((end, index) => text.slice(index === 0 ? 0 : ends[index - 1], end));
 }
 
-/** Mutations of a transcript: a piece cut out, doubled, or another transcript's put in. */
+/** Transcripts and, for every parser, what its models write. */
+const outputs = [
+  ...transcripts,
+  ...Object.entries(callWriters).map(([format, write]) => {
+    const calls = ["Oslo", "Bergen"].map((city) => ["get_weather", { city }] as const);
+    return { format, output: `Looking.\n${write(calls)}\nOne moment.` };
+  }),
+];
+
+/** Mutations of an output: a piece cut out, doubled, or another output's put in. */
 const mutated = fc
-  .tuple(fc.constantFrom(...transcripts), fc.constantFrom(...transcripts), fc.nat(600), fc.nat(40), fc.nat(3))
+  .tuple(fc.constantFrom(...outputs), fc.constantFrom(...outputs), fc.nat(600), fc.nat(40), fc.nat(3))
   .map(([transcript, other, at, length, way]) => {
     const { output } = transcript;
     const from = at % (output.length + 1);
@@ -114,7 +124,7 @@ describe("transcripts", () => {
 
   it("cover every format", () => {
     const covered = new Set(
-      transcripts.map(({ format }) => toolFormats.find(({ name }) => name === format)?.machine),
+      outputs.map(({ format }) => toolFormats.find(({ name }) => name === format)?.machine),
     );
     for (const { name, machine } of toolFormats) assert.ok(covered.has(machine), name);
   });
@@ -232,6 +242,15 @@ describe("reasoning", () => {
     ["deepseek_r1", "unknown", `<think>\ncut off`, "cut off", ""],
     ["mistral", "unknown", `[THINK]Hm[/THINK]Hello`, "Hm", "Hello"],
     ["granite", "unknown", `Here is my thought process: Hm.\nHere is my response: Hello`, "Hm.", "Hello"],
+    ["gemma4", "unknown", `<|channel>thought\nHm<channel|>Hello`, "Hm", "Hello"],
+    [
+      "hunyuan_a13b",
+      "unknown",
+      `<think>\nHm\n</think>\n<answer>\nHi <b>, </answer\n</answer>`,
+      "Hm",
+      "Hi <b>, </answer",
+    ],
+    ["minimax_m2", "open", `Hm</think>\n\nHello</think>`, "Hm", "Hello"],
   ] as const;
   for (const [name, prompt, output, reasoning, content] of cases) {
     it(`${name}, prompt ${prompt}: ${JSON.stringify(output)}`, () => {
@@ -246,4 +265,27 @@ describe("reasoning", () => {
       assert.equal(called.calls.length, content === "" ? 0 : 1);
     });
   }
+
+  it("ends where a call begins, in every format with markup of its own", () => {
+    for (const { name, machine } of toolFormats) {
+      const write = callWriters[name];
+      const tool = toolFormats.find((candidate) => candidate.name === name);
+      const starts = tool === undefined ? [] : callStarts(tool);
+      if (write === undefined || starts.length === 0) continue;
+      const lead = name === "llama3_json" || name === "xlam" ? starts[0] : "";
+      const output = `<think>It asks for Oslo.\n${lead}${write([["get_weather", { city: "Oslo" }]])}`;
+      const results = [[output], output.split("")].map((pieces) => {
+        const options = { machine, promptReasoning: "unknown", callStarts: starts, schemas } as const;
+        const parser = new OutputParser({ ...options, reasoning: format("qwen3") });
+        return outcome(joined([...pieces.flatMap((piece) => parser.push(piece)), ...parser.finish()]));
+      });
+      assert.deepEqual(results[1], results[0], name);
+      assert.equal(results[0]?.reasoning, "It asks for Oslo.", name);
+      assert.equal(results[0]?.content, "", name);
+      assert.deepEqual(
+        results[0]?.calls.map((made) => [made.name, JSON.parse(made.arguments) as unknown]),
+        [["get_weather", { city: "Oslo" }]],
+      );
+    }
+  });
 });

@@ -10,6 +10,8 @@ interface OutputParserOptions {
   readonly machine: OutputMachine | undefined;
   readonly reasoning: ReasoningFormat | undefined;
   readonly promptReasoning: PromptReasoning;
+  /** Markup that ends unclosed reasoning, since a call begins with it. */
+  readonly callStarts?: readonly string[];
   readonly schemas: ToolSchemas;
 }
 
@@ -20,10 +22,11 @@ interface OutputParserOptions {
  */
 export class OutputParser {
   readonly #input = new Input();
-  readonly #sink = new EventSink();
+  readonly #sink: EventSink;
   readonly #steps: Waiting;
 
   constructor(options: OutputParserOptions) {
+    this.#sink = new EventSink(options.reasoning?.answerTags);
     this.#steps = run(options, this.#input, this.#sink);
   }
 
@@ -54,7 +57,7 @@ export class OutputParser {
 function* run(options: OutputParserOptions, input: Input, sink: EventSink): Waiting {
   const context = { input, sink, schemas: options.schemas };
   if (options.reasoning !== undefined)
-    yield* readReasoning(context, options.reasoning, options.promptReasoning);
+    yield* readReasoning(context, options.reasoning, options.promptReasoning, options.callStarts ?? []);
   yield* (options.machine ?? plain)(context);
 }
 

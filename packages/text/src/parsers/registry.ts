@@ -1,16 +1,33 @@
 import { OctavoError } from "@octavo/protocol";
 import { deepseekV31Format, deepseekV3Format } from "./formats/deepseek-v3.js";
-import { functionGemmaFormat } from "./formats/function-gemma.js";
-import { glm45Format } from "./formats/glm45.js";
-import { graniteFormat } from "./formats/granite.js";
+import { functionGemmaFormat, gemma4Format } from "./formats/gemma.js";
+import { glm45Format, hyV3Format } from "./formats/glm45.js";
 import { harmonyFormat, harmonyReasoningTags } from "./formats/harmony.js";
-import { hermesFormat } from "./formats/hermes.js";
+import {
+  apertusFormat,
+  cohereFormat,
+  gigachat3Format,
+  granite20bFormat,
+  graniteFormat,
+  hermesFormat,
+  internlmFormat,
+  longcatFormat,
+  phi4MiniJsonFormat,
+  toolCallsFormat,
+} from "./formats/json-objects.js";
 import { kimiK2Format } from "./formats/kimi-k2.js";
 import { llama3JsonFormat } from "./formats/llama3-json.js";
 import { mistralFormat } from "./formats/mistral.js";
-import { phi4MiniJsonFormat } from "./formats/phi4-mini.js";
-import { llama4PythonicFormat, pythonicFormat } from "./formats/pythonic.js";
-import { qwen3CoderFormat } from "./formats/qwen3-coder.js";
+import { lfm2Format, llama4PythonicFormat, olmo3Format, pythonicFormat } from "./formats/pythonic.js";
+import {
+  deepseekV32Format,
+  deepseekV4Format,
+  minimaxM2Format,
+  qwen3CoderFormat,
+  seedOssFormat,
+  step3Format,
+} from "./formats/tagged-parameters.js";
+import { xlamFormat } from "./formats/xlam.js";
 import type { ToolFormat } from "./machine.js";
 import { type ReasoningFormat, reasoningFormats } from "./reasoning/reasoning-format.js";
 
@@ -25,15 +42,31 @@ interface FormatRow {
 const rows: readonly FormatRow[] = [
   { format: harmonyFormat, shownBy: [["<|channel|>", "<|message|>"]] },
   { format: functionGemmaFormat, shownBy: ["<start_function_call>"] },
+  { format: gemma4Format, shownBy: ["<|tool_call>call:"] },
+  { format: deepseekV4Format, shownBy: [["\uff5cDSML\uff5c", "tool_calls"]] },
+  { format: deepseekV32Format, shownBy: ["\uff5cDSML\uff5c"] },
+  { format: step3Format, shownBy: ["<steptml:invoke"] },
   { format: deepseekV3Format, shownBy: ["<\uff5ctool\u2581call\u2581begin\uff5c>"] },
   { format: deepseekV31Format },
   { format: kimiK2Format, shownBy: ["<|tool_call_argument_begin|>"] },
-  { format: glm45Format, aliases: ["glm47"], shownBy: ["<arg_key>"] },
-  { format: qwen3CoderFormat, aliases: ["qwen3_xml"], shownBy: ["<function="] },
+  { format: hyV3Format, shownBy: [["<tool_sep>", "<arg_key>"]] },
+  { format: glm45Format, aliases: ["glm47", "poolside_v1"], shownBy: ["<arg_key>"] },
+  { format: seedOssFormat, shownBy: ["<seed:tool_call>"] },
+  { format: qwen3CoderFormat, aliases: ["qwen3_xml", "mimo", "step3p5"], shownBy: ["<function="] },
+  { format: minimaxM2Format, shownBy: ["<minimax:tool_call>"] },
+  { format: cohereFormat, aliases: ["cohere_command4"], shownBy: ["<|START_ACTION|>"] },
+  { format: apertusFormat, shownBy: ["<|tools_prefix|>"] },
+  { format: internlmFormat, aliases: ["internlm2"], shownBy: [["<|action_start|>", "<|plugin|>"]] },
+  { format: longcatFormat, shownBy: ["<longcat_tool_call>"] },
+  { format: gigachat3Format, shownBy: ["<|function_call|>", "function call<|role_sep|>"] },
+  { format: lfm2Format, shownBy: ["<|tool_call_start|>"] },
+  { format: olmo3Format, shownBy: ["<function_calls>"] },
   { format: mistralFormat, shownBy: ["[TOOL_CALLS]"] },
   { format: graniteFormat, aliases: ["granite4"], shownBy: [["<|start_of_role|>", "tool_call"]] },
+  { format: granite20bFormat, shownBy: ["<function_call>"] },
   { format: phi4MiniJsonFormat, shownBy: ["<|/tool_call|>", "functools["] },
-  { format: hermesFormat, shownBy: ["<tool_call>"] },
+  { format: toolCallsFormat, aliases: ["jamba", "minimax"], shownBy: ["<tool_calls>"] },
+  { format: hermesFormat, aliases: ["ernie45"], shownBy: ["<tool_call>"] },
   { format: llama4PythonicFormat, shownBy: ["<|python_start|>"] },
   {
     format: llama3JsonFormat,
@@ -41,6 +74,19 @@ const rows: readonly FormatRow[] = [
     shownBy: ["<|python_tag|>", '{"name": function name, "parameters":'],
   },
   { format: pythonicFormat, shownBy: ["[func_name1(params_name1="] },
+  { format: xlamFormat },
+];
+
+/** How chat templates of reasoning formats are recognised; the first that applies. */
+const reasoningRows: readonly (readonly [name: string, ...texts: string[]])[] = [
+  ["mistral", "[THINK]"],
+  ["granite", "Here is my thought process:"],
+  ["seed_oss", "<seed:think>"],
+  ["gemma4", "<|channel>thought"],
+  ["cohere_command3", "<|START_THINKING|>"],
+  ["minimax_m2", "</think>", "<minimax:tool_call>"],
+  ["ernie45", "</think>", "<response>"],
+  ["hunyuan_a13b", "</think>", "<answer>"],
 ];
 
 export const toolFormats: readonly ToolFormat[] = rows.flatMap(({ format, aliases = [] }) => [
@@ -65,6 +111,11 @@ export interface OutputFormats {
 /** The tags around reasoning; undefined where they are not known. */
 export function reasoningTags({ tools, reasoning }: OutputFormats): ReasoningFormat | undefined {
   return reasoning ?? (tools === harmonyFormat ? harmonyReasoningFormat : undefined);
+}
+
+/** Markup that begins a call, wherever it stands. */
+export function callStarts({ callStarts: starts, layout }: ToolFormat): readonly string[] {
+  return starts ?? (layout?.trigger === undefined ? [] : [layout.trigger]);
 }
 
 /** `auto` detects the format from the chat template; `none` leaves the output unparsed. */
@@ -132,8 +183,8 @@ function detectToolFormat(template: string): ToolFormat | undefined {
 function detectReasoningFormat(template: string): ReasoningFormat | undefined {
   const byName = (name: string): ReasoningFormat | undefined =>
     reasoningFormats.find((format) => format.name === name);
-  if (template.includes("[THINK]")) return byName("mistral");
-  if (template.includes("Here is my thought process:")) return byName("granite");
+  const row = reasoningRows.find(([, ...texts]) => texts.every((text) => template.includes(text)));
+  if (row !== undefined) return byName(row[0]);
   if (!template.includes("</think>")) return undefined;
   // R1's first template leaves the start tag to the model, which leaves it out at times
   const isR1 = template.includes("<\uff5cAssistant\uff5c>") && !template.includes("thinking");

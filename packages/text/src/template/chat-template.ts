@@ -30,5 +30,6 @@ export interface ChatTemplate {
   readonly contentFormat: ContentFormat;
   /** Names that it reads; a variable of any other name has no effect. Absent where they are not known. */
   readonly variables?: ReadonlySet<string>;
-  render(input: TemplateInput): string;
+  /** `maxWork`: steps that it may take, else `TemplateWorkError`; default `maxTemplateWork`. */
+  render(input: TemplateInput, maxWork?: number): string;
 }

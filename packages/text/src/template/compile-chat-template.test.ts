@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TemplateInput, TemplateMessage } from "./chat-template.js";
 import { compileChatTemplate } from "./compile-chat-template.js";
-import { detectContentFormat } from "./detect-content-format.js";
 
 interface Outcome {
   readonly text?: string;
@@ -185,27 +184,5 @@ describe("compileChatTemplate", () => {
   it("prints the time as Python's strftime", () => {
     const text = compileChatTemplate("{{ strftime_now('%Y-%m-%d|%-d %B %Y|%%') }}").render({ messages: [] });
     assert.match(text, /^\d{4}-\d\d-\d\d\|[1-9]\d? [A-Z][a-z]+ \d{4}\|%$/);
-  });
-});
-
-describe("detectContentFormat", () => {
-  it("finds templates that go through content part by part", () => {
-    assert.equal(detectContentFormat(chats.templates["gemma"]!), "parts");
-    for (const name of ["chatml-tools", "thinking", "llama31", "mistral"]) {
-      assert.equal(detectContentFormat(chats.templates[name]!), "string", name);
-    }
-    assert.equal(
-      detectContentFormat(
-        "{% for m in messages %}{% set c = m['content'] %}{% for p in c %}{% endfor %}{% endfor %}",
-      ),
-      "parts",
-    );
-    assert.equal(
-      detectContentFormat(
-        "{% set all = messages[1:] %}{% for m in all %}{% for p in m.content | list %}{% endfor %}{% endfor %}",
-      ),
-      "parts",
-    );
-    assert.equal(detectContentFormat("{% for m in messages %}{{ m.content }}{% endfor %}"), "string");
   });
 });

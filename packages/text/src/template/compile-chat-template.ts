@@ -6,6 +6,7 @@ import { createGlobals } from "./jinja/globals.js";
 import { parseTemplate } from "./jinja/parser.js";
 import { templateError } from "./jinja/template-error.js";
 import { toValue } from "./jinja/values.js";
+import { maxTemplateWork, withWork } from "./jinja/work.js";
 import { variableNames } from "./variable-names.js";
 
 /** Special tokens a template may write: `bosToken` is `bos_token` there, and so on. */
@@ -38,16 +39,17 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
     source,
     contentFormat: contentFormatOf(template),
     variables: variableNames(template),
-    render(input: TemplateInput): string {
+    render(input: TemplateInput, maxWork = maxTemplateWork): string {
       const continues = input.continueFinalMessage === true;
       if (continues && input.addGenerationPrompt === true) {
         throw templateError(
           "continue_final_message and add_generation_prompt exclude each other: the final message is either continued or followed by a new one.",
         );
       }
+      const marked = continues ? markFinalMessage(input.messages) : undefined;
       const given = {
         ...specials,
-        messages: (continues ? markFinalMessage(input.messages) : input.messages).map(withReasoningAliases),
+        messages: (marked?.messages ?? input.messages).map(withReasoningAliases),
         tools: input.tools ?? null,
         documents: input.documents ?? null,
         add_generation_prompt: !continues && (input.addGenerationPrompt ?? true),
@@ -55,8 +57,8 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
       };
       const variables = createGlobals(() => new Date());
       for (const [name, value] of Object.entries(given)) variables.set(name, toValue(value));
-      const rendered = new TemplateEvaluator(variables).render(template);
-      return continues ? cutAtMark(rendered) : rendered;
+      const rendered = withWork(maxWork, () => new TemplateEvaluator(variables).render(template));
+      return marked === undefined ? rendered : cutAtMark(rendered, marked.text);
     },
   };
 }

@@ -1,92 +1,83 @@
 import type { ContentFormat } from "./chat-template.js";
 import { parseTemplate } from "./jinja/parser.js";
-import type { Expression, Statement, AssignmentTarget } from "./jinja/syntax-tree.js";
+import type { Expression, Statement } from "./jinja/syntax-tree.js";
+import { nodesOf, type SyntaxNode } from "./jinja/walk.js";
 
 /**
- * Whether a template iterates over a message's content part by part, which is how vLLM's
- * `--chat-template-content-format auto` decides. Throws `template_error` for a template that does not parse.
+ * Whether a template iterates over a message's content part by part, by the rules of vLLM's
+ * `--chat-template-content-format auto`. Throws `template_error` for a template that does not parse.
  */
 export function detectContentFormat(source: string): ContentFormat {
   return contentFormatOf(parseTemplate(source));
 }
 
+type Loop = Extract<Statement, { kind: "for" }>;
+type Macro = Extract<Statement, { kind: "macro" }>;
+
 /** As `detectContentFormat`, of a template that is parsed already. */
 export function contentFormatOf(template: readonly Statement[]): ContentFormat {
-  const finder = new ContentLoopFinder();
-  // variables may be set from ones that are recognised later in the text, as in macros: a second look settles them
-  finder.visit(template);
-  finder.visit(template);
-  return finder.found ? "parts" : "string";
+  const nodes = [...nodesOf(template)];
+  const lists = messageLists(nodes);
+  const loops = nodes.filter((node): node is Loop => node.kind === "for");
+  const messages = new Set<string>();
+  for (const { iterable, target } of loops) {
+    if (target.kind === "name" && lists.has(pathOf(unwrapped(iterable)))) messages.add(target.name);
+  }
+  const isContent = (expression: Expression): boolean => {
+    const base = unwrapped(expression);
+    if (base.kind === "attribute") return base.name === "content" && messages.has(pathOf(base.object));
+    if (base.kind !== "item" || base.key.kind !== "constant") return false;
+    return base.key.value === "content" && messages.has(pathOf(base.object));
+  };
+
+  // a macro's parameters mean what its calls hand it; elsewhere the name `content` means a message's
+  const contentNames = new Map<Loop, ReadonlySet<string>>();
+  for (const macro of nodes) {
+    if (macro.kind !== "macro") continue;
+    const names = contentParameters(macro, nodes, isContent);
+    for (const node of nodesOf(macro.body)) if (node.kind === "for") contentNames.set(node, names);
+  }
+  const namesContent = (loop: Loop): boolean => {
+    if (loop.iterable.kind !== "name") return false;
+    return (contentNames.get(loop) ?? new Set(["content"])).has(loop.iterable.name);
+  };
+  return loops.some((loop) => isContent(loop.iterable) || namesContent(loop)) ? "parts" : "string";
 }
 
-class ContentLoopFinder {
-  found = false;
-  readonly #lists = new Set(["messages"]);
-  readonly #messages = new Set<string>();
-  readonly #contents = new Set<string>();
-
-  visit(statements: readonly Statement[]): void {
-    for (const statement of statements) this.#statement(statement);
-  }
-
-  #statement(statement: Statement): void {
-    switch (statement.kind) {
-      case "for":
-        if (this.#isContent(statement.iterable)) this.found = true;
-        if (this.#isList(statement.iterable)) this.#learn(this.#messages, statement.target);
-        this.visit(statement.body);
-        this.visit(statement.otherwise);
-        return;
-      case "set":
-        if (this.#isList(statement.value)) this.#learn(this.#lists, statement.target);
-        if (this.#isMessage(statement.value)) this.#learn(this.#messages, statement.target);
-        if (this.#isContent(statement.value)) this.#learn(this.#contents, statement.target);
-        return;
-      case "macro":
-        // a macro that renders content is handed it as its first parameter, by whatever name
-        for (const { name } of statement.parameters) if (name === "content") this.#contents.add(name);
-        this.visit(statement.body);
-        return;
-      case "if":
-        for (const { body } of statement.branches) this.visit(body);
-        this.visit(statement.otherwise);
-        return;
-      case "set-block":
-      case "call-block":
-      case "filter-block":
-      case "with":
-      case "generation":
-        this.visit(statement.body);
-        return;
-      case "text":
-      case "output":
-      case "break":
-      case "continue":
+/** `messages` and what is set from it, also as attributes of namespaces (`ns.rest`). */
+function messageLists(nodes: readonly SyntaxNode[]): ReadonlySet<string> {
+  const lists = new Set(["messages"]);
+  const isList = (expression: Expression): boolean => lists.has(pathOf(unwrapped(expression)));
+  for (let size = 0; size !== lists.size;) {
+    size = lists.size;
+    for (const node of nodes) {
+      if (node.kind !== "set") continue;
+      const { target, value } = node;
+      if (target.kind === "namespace" && isList(value)) lists.add(`${target.object}.${target.attribute}`);
+      if (target.kind !== "name") continue;
+      if (isList(value)) lists.add(target.name);
+      if (value.kind !== "call" || pathOf(value.callee) !== "namespace") continue;
+      for (const [name, given] of value.args.named) if (isList(given)) lists.add(`${target.name}.${name}`);
     }
   }
+  return lists;
+}
 
-  #learn(names: Set<string>, target: AssignmentTarget): void {
-    if (target.kind === "name") names.add(target.name);
-    else if (target.kind === "namespace") names.add(`${target.object}.${target.attribute}`);
+function contentParameters(
+  { name, parameters }: Macro,
+  nodes: readonly SyntaxNode[],
+  isContent: (expression: Expression) => boolean,
+): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const node of nodes) {
+    if (node.kind !== "call" || pathOf(node.callee) !== name) continue;
+    for (const [index, parameter] of parameters.entries()) {
+      const given = node.args.positional[index];
+      if (given !== undefined && isContent(given)) names.add(parameter.name);
+    }
+    for (const [parameter, given] of node.args.named) if (isContent(given)) names.add(parameter);
   }
-
-  #isList(expression: Expression): boolean {
-    const base = unwrapped(expression);
-    return this.#lists.has(pathOf(base));
-  }
-
-  #isMessage(expression: Expression): boolean {
-    if (this.#messages.has(pathOf(expression))) return true;
-    return expression.kind === "item" && this.#lists.has(pathOf(expression.object));
-  }
-
-  #isContent(expression: Expression): boolean {
-    const base = unwrapped(expression);
-    if (this.#contents.has(pathOf(base))) return true;
-    if (base.kind === "attribute") return base.name === "content" && this.#isMessage(base.object);
-    if (base.kind !== "item") return false;
-    return base.key.kind === "constant" && base.key.value === "content" && this.#isMessage(base.object);
-  }
+  return names;
 }
 
 /** Without slices and filters, which iterate over the same items. */

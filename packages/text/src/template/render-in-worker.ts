@@ -2,29 +2,33 @@ import { Worker } from "node:worker_threads";
 import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { TemplateInput } from "./chat-template.js";
 import type { TemplateTokens } from "./compile-chat-template.js";
+import { maxTemplateWork } from "./jinja/work.js";
 import { Turns } from "./turns.js";
 
 export interface RenderLimits {
-  /** Of rendering, once the worker is up; default 2000. */
+  /** Steps of the template; default `maxTemplateWork`. */
+  readonly maxWork?: number;
+  /** The worker is ended when it has not answered for so long, which is not the template's fault; default 60 s. */
   readonly timeoutMs?: number;
   /** Heap of the worker; default 128. */
   readonly memoryMb?: number;
   /** Longest rendered text in UTF-16 units; default 4 Mi. */
   readonly maxOutputLength?: number;
   readonly tokens?: TemplateTokens;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
+  /** For whom: a tenant never takes all workers. */
+  readonly tenant?: string | undefined;
 }
 
 export interface RenderTask {
   readonly source: string;
   readonly input: TemplateInput;
   readonly tokens: TemplateTokens;
+  readonly maxWork: number;
   readonly maxOutputLength: number;
 }
 
-/** `ready` comes first, when the worker is about to begin; then one of the others. */
 export type RenderReply =
-  | { readonly ready: true }
   | { readonly text: string }
   | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
@@ -34,8 +38,9 @@ const maxWorkers = 4;
 const turns = new Turns(maxWorkers);
 
 /**
- * Renders a template that came with a request: in a worker thread of its own, ended when it exceeds its time or memory.
- * Throws `template_error` for a template that fails or exceeds a limit, `request_cancelled` on abort.
+ * Renders a template that came with a request, or a model's that has much to do: in a worker thread of its own, ended when it
+ * exceeds its memory. Throws `template_error` for a template that fails or exceeds a limit, `request_cancelled` on abort,
+ * `overloaded` when the worker does not answer.
  */
 export async function renderInWorker(
   source: string,
@@ -43,13 +48,14 @@ export async function renderInWorker(
   limits: RenderLimits = {},
 ): Promise<string> {
   if (source.length > maxSourceLength) throw limitError(`is longer than ${maxSourceLength} characters`);
-  return turns.take(() => renderNow(source, input, limits));
+  return turns.take(limits.tenant ?? "", () => renderNow(source, input, limits));
 }
 
 function renderNow(source: string, input: TemplateInput, limits: RenderLimits): Promise<string> {
-  const { timeoutMs = 2000, memoryMb = 128, maxOutputLength = 4 * 1024 * 1024, tokens = {}, signal } = limits;
+  const { maxWork = maxTemplateWork, timeoutMs = 60_000, memoryMb = 128 } = limits;
+  const { maxOutputLength = 4 * 1024 * 1024, tokens = {}, signal } = limits;
   if (signal?.aborted === true) return Promise.reject(cancelled());
-  const task: RenderTask = { source, input, tokens, maxOutputLength };
+  const task: RenderTask = { source, input, tokens, maxWork, maxOutputLength };
   return new Promise((resolve, reject) => {
     let worker: Worker;
     try {
@@ -82,16 +88,9 @@ function renderNow(source: string, input: TemplateInput, limits: RenderLimits): 
       settle();
     };
     const onAbort = (): void => finish(() => reject(cancelled()));
-    let timer: NodeJS.Timeout | undefined;
+    const timer = setTimeout(() => finish(() => reject(noAnswer(timeoutMs))), timeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     worker.on("message", (reply: RenderReply) => {
-      if ("ready" in reply) {
-        timer = setTimeout(
-          () => finish(() => reject(limitError(`did not finish within ${timeoutMs} ms`))),
-          timeoutMs,
-        );
-        return;
-      }
       finish(() =>
         "text" in reply
           ? resolve(reply.text)
@@ -119,9 +118,14 @@ function renderNow(source: string, input: TemplateInput, limits: RenderLimits): 
 }
 
 function limitError(what: string): OctavoError {
-  return new OctavoError("template_error", `The request's chat template ${what}; send a simpler one.`, {
+  return new OctavoError("template_error", `The chat template ${what}; send a simpler one.`, {
     param: "chat_template",
   });
+}
+
+function noAnswer(timeoutMs: number): OctavoError {
+  const message = `The chat template was not rendered within ${timeoutMs} ms of the worker's start; try again later.`;
+  return new OctavoError("overloaded", message);
 }
 
 function cancelled(): OctavoError {

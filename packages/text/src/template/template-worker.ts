@@ -3,14 +3,13 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { compileChatTemplate } from "./compile-chat-template.js";
 import type { RenderReply, RenderTask } from "./render-in-worker.js";
 
-const { source, input, tokens, maxOutputLength } = workerData as RenderTask;
+const { source, input, tokens, maxWork, maxOutputLength } = workerData as RenderTask;
 
 const send = (reply: RenderReply): void => parentPort?.postMessage(reply, []);
 
-send({ ready: true });
 let reply: RenderReply;
 try {
-  const text = compileChatTemplate(source, tokens).render(input);
+  const text = compileChatTemplate(source, tokens).render(input, maxWork);
   if (text.length > maxOutputLength) {
     throw new OctavoError(
       "template_error",

@@ -16,7 +16,9 @@ test("runs no more at once than allowed, in order, whatever fails", async () => 
     if (index % 4 === 0) throw new RangeError(String(index));
     return index;
   };
-  const results = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => turns.take(work(index))));
+  const results = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, index) => turns.take(index % 2 === 0 ? "even" : "odd", work(index))),
+  );
   assert.equal(most, 3);
   assert.deepEqual(
     order,
@@ -26,5 +28,24 @@ test("runs no more at once than allowed, in order, whatever fails", async () => 
     results.map(({ status }) => status),
     order.map((index) => (index % 4 === 0 ? "rejected" : "fulfilled")),
   );
-  assert.equal(await turns.take(() => Promise.resolve("free")), "free");
+  assert.equal(await turns.take("", () => Promise.resolve("free")), "free");
+});
+
+test("keeps a place for other tenants", async () => {
+  const turns = new Turns(2);
+  const finish: (() => void)[] = [];
+  const begun: string[] = [];
+  const hold = (tenant: string): Promise<void> =>
+    turns.take(tenant, () => {
+      begun.push(tenant);
+      return new Promise((resolve) => finish.push(resolve));
+    });
+  const all = [hold("loud"), hold("loud"), hold("loud"), hold("quiet")];
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(begun, ["loud", "quiet"]);
+  while (begun.length < all.length || finish.length > 0) {
+    finish.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.all(all);
 });

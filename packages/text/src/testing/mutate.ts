@@ -1,10 +1,10 @@
-import type { Random } from "./random.js";
+import type { TestRandom } from "./random.js";
 
 /**
  * A damaged copy of a file: bits flipped, numbers replaced by extremes, stretches cut out, doubled or swapped, the end cut
  * off. Three changes in four fall into the first `headerBytes`, where lies do most harm.
  */
-export function mutateFile(file: Uint8Array, headerBytes: number, random: Random): Uint8Array {
+export function mutateFile(file: Uint8Array, headerBytes: number, random: TestRandom): Uint8Array {
   let bytes = Buffer.from(file);
   const changes = 1 + random.below(3);
   for (let change = 0; change < changes; change++) {
@@ -53,14 +53,14 @@ const extremes = [
   (1n << 64n) - 1n,
 ];
 
-function writeExtreme(bytes: Buffer, at: number, random: Random): void {
+function writeExtreme(bytes: Buffer, at: number, random: TestRandom): void {
   const value = extremes[random.below(extremes.length)] ?? 0n;
   if (at + 8 <= bytes.length && random.below(2) === 0) bytes.writeBigUInt64LE(value, at);
   else if (at + 4 <= bytes.length) bytes.writeUInt32LE(Number(value & 0xffffffffn), at);
 }
 
 /** Text headers are hurt most by other numbers that still parse. */
-function mutateDigits(bytes: Buffer, from: number, random: Random): void {
+function mutateDigits(bytes: Buffer, from: number, random: TestRandom): void {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0;
     if (byte < 0x30 || byte > 0x39) continue;

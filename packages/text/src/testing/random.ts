@@ -1,5 +1,5 @@
 /** Reproducible random numbers for tests (mulberry32): the same seed gives the same sequence on every platform. */
-export class Random {
+export class TestRandom {
   #state: number;
 
   constructor(seed: number) {

@@ -7,6 +7,7 @@ export interface EncodeTextTask {
   readonly taskId: number;
   readonly text: string;
   readonly addSpecialTokens: boolean;
+  readonly maxTokens: number;
 }
 
 export type EncodeReply =
@@ -15,6 +16,7 @@ export type EncodeReply =
 
 interface Pending {
   readonly task: EncodeTextTask;
+  readonly tenant: string;
   readonly resolve: (ids: Int32Array) => void;
   readonly reject: (error: OctavoError) => void;
 }
@@ -22,10 +24,14 @@ interface Pending {
 /** A worker that had nothing to do for this long is ended. */
 const idleMs = 60_000;
 
+/** A longer text (UTF-16 units) is not encoded to its end when nobody waits for it: the worker is replaced, which costs less. */
+const abandonedLength = 512 * 1024;
+
 /**
- * One worker thread that encodes long texts, started for the first one. It encodes one text at a time and takes the
- * shortest waiting text next, so a text of megabytes delays only those that arrive while it is encoded. It keeps the
- * process alive only while it has texts; when it dies they fail with `internal_error`, and the next text starts another.
+ * One worker thread that encodes long texts, started for the first one. It encodes one text at a time. Tenants take turns,
+ * and the shortest waiting text of a tenant comes first, so a text of megabytes delays only those that arrive while it is
+ * encoded. It keeps the process alive only while it has texts; when it dies the text that it was encoding fails with
+ * `internal_error`, and the next text starts another.
  */
 export class EncodeWorker {
   readonly #specification: TokenizerSpecification;
@@ -34,6 +40,9 @@ export class EncodeWorker {
   #current: Pending | undefined;
   #worker: Worker | undefined;
   #nextTaskId = 0;
+  /** The last turn of each tenant that has texts here. */
+  readonly #turns = new Map<string, number>();
+  #numTurns = 0;
   #idleTimer: NodeJS.Timeout | undefined;
 
   constructor(specification: TokenizerSpecification) {
@@ -41,18 +50,24 @@ export class EncodeWorker {
   }
 
   encode(text: string, options: EncodeOptions): Promise<Int32Array> {
-    const { signal, addSpecialTokens = true } = options;
+    const { signal, addSpecialTokens = true, maxTokens = Infinity, tenant = "" } = options;
     if (signal?.aborted === true) return Promise.reject(cancelled());
     return new Promise((resolve, reject) => {
       const forget = (): void => signal?.removeEventListener("abort", onAbort);
       const pending: Pending = {
-        task: { taskId: this.#nextTaskId++, text, addSpecialTokens },
+        task: { taskId: this.#nextTaskId++, text, addSpecialTokens, maxTokens },
+        tenant,
         resolve: (ids) => (forget(), resolve(ids)),
         reject: (error) => (forget(), reject(error)),
       };
       const onAbort = (): void => {
         this.#waiting.delete(pending);
         pending.reject(cancelled());
+        if (this.#current !== pending || text.length <= abandonedLength) return;
+        const worker = this.#worker;
+        this.#forgetWorker();
+        void worker?.terminate();
+        this.#next();
       };
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#waiting.add(pending);
@@ -64,27 +79,40 @@ export class EncodeWorker {
   [Symbol.dispose](): void {
     const worker = this.#worker;
     if (worker === undefined) return;
-    this.#lose(worker, new OctavoError("shutting_down", "The tokenizer was closed before it finished."));
+    const lost = [...(this.#current === undefined ? [] : [this.#current]), ...this.#waiting];
+    this.#waiting.clear();
+    this.#forgetWorker();
+    const error = new OctavoError("shutting_down", "The tokenizer was closed before it finished.");
+    for (const pending of lost) pending.reject(error);
     void worker.terminate();
   }
 
-  /** Gives an idle worker the shortest waiting text; without one the worker may end. */
+  /** Gives an idle worker the waiting text whose turn it is; without one the worker may end. */
   #next(): void {
     if (this.#current !== undefined) return;
-    let shortest: Pending | undefined;
-    for (const pending of this.#waiting) {
-      if (shortest === undefined || pending.task.text.length < shortest.task.text.length) shortest = pending;
-    }
-    if (shortest === undefined) {
+    const chosen = this.#choose();
+    if (chosen === undefined) {
+      this.#turns.clear();
       this.#rest();
       return;
     }
     const worker = (this.#worker ??= this.#start());
     clearTimeout(this.#idleTimer);
-    this.#waiting.delete(shortest);
-    this.#current = shortest;
+    this.#waiting.delete(chosen);
+    this.#turns.set(chosen.tenant, (this.#numTurns += 1));
+    this.#current = chosen;
     worker.ref();
-    worker.postMessage(shortest.task, []);
+    worker.postMessage(chosen.task, []);
+  }
+
+  #choose(): Pending | undefined {
+    let best: Pending | undefined;
+    const turnOf = ({ tenant }: Pending): number => this.#turns.get(tenant) ?? 0;
+    for (const pending of this.#waiting) {
+      const order = best === undefined ? -1 : turnOf(pending) - turnOf(best);
+      if (order < 0 || (order === 0 && pending.task.text.length < best!.task.text.length)) best = pending;
+    }
+    return best;
   }
 
   #start(): Worker {
@@ -117,14 +145,19 @@ export class EncodeWorker {
     this.#idleTimer.unref();
   }
 
+  /** What it was encoding fails; texts that wait go to another. */
   #lose(worker: Worker, error: OctavoError): void {
     if (this.#worker !== worker) return;
-    this.#worker = undefined;
+    const current = this.#current;
+    this.#forgetWorker();
+    current?.reject(error);
+    if (current !== undefined) this.#next();
+  }
+
+  #forgetWorker(): void {
     clearTimeout(this.#idleTimer);
-    const lost = [...(this.#current === undefined ? [] : [this.#current]), ...this.#waiting];
+    this.#worker = undefined;
     this.#current = undefined;
-    this.#waiting.clear();
-    for (const pending of lost) pending.reject(error);
   }
 }
 

@@ -99,6 +99,45 @@ describe("encodeAsync", () => {
     assert.deepEqual(done, ["first", "short", "long"]);
   });
 
+  it("takes texts of tenants in turn", async () => {
+    const tokenizer = load("gpt2");
+    const done: string[] = [];
+    const encode = async (tenant: string, length: number): Promise<void> => {
+      await tokenizer.encodeAsync(longText.slice(0, length), { tenant });
+      done.push(`${tenant} ${length}`);
+    };
+    const loud = [30_000, 10_000, 10_001, 10_002, 10_003].map((length) => encode("loud", length));
+    await Promise.all([...loud, encode("quiet", 50_000), encode("other", 40_000)]);
+    const [first, ...rest] = ["loud 30000", "other 40000", "quiet 50000", "loud 10000"];
+    assert.deepEqual(done.slice(0, 4), [first, ...rest]);
+  });
+
+  it("does not finish a very long text that nobody waits for", async () => {
+    const tokenizer = load("gpt2");
+    const controller = new AbortController();
+    const done: string[] = [];
+    const abandoned = tokenizer.encodeAsync("word ".repeat(4_000_000), { signal: controller.signal });
+    const next = tokenizer.encodeAsync(longText).then(() => done.push("next"));
+    const ended = assert.rejects(abandoned, { code: "request_cancelled" }).then(() => done.push("abandoned"));
+    controller.abort();
+    await Promise.all([next, ended]);
+    assert.deepEqual(done, ["abandoned", "next"]);
+  });
+
+  it("stops a long text that has more tokens than are accepted", async () => {
+    for (const name of fixtureNames) {
+      const tokenizer = load(name);
+      const { length } = tokenizer.encode(longText);
+      assert.equal((await tokenizer.encodeAsync(longText, { maxTokens: length })).length, length, name);
+      await assert.rejects(tokenizer.encodeAsync(longText, { maxTokens: length - 1 }), {
+        code: "context_length_exceeded",
+        message: new RegExp(`has at least ${length} tokens; at most ${length - 1} `),
+      });
+      const hopeless = tokenizer.encodeAsync("x ".repeat(5_000_000), { maxTokens: 10 });
+      await assert.rejects(hopeless, { code: "context_length_exceeded" });
+    }
+  });
+
   it("disposed, fails what it has and starts again for the next text", async () => {
     const tokenizer = load("gpt2");
     tokenizer[Symbol.dispose]?.();

@@ -15,7 +15,7 @@ port.on("message", (task: EncodeTextTask) => {
   try {
     reply = {
       taskId: task.taskId,
-      ids: tokenizer.encode(task.text, { addSpecialTokens: task.addSpecialTokens }),
+      ids: tokenizer.encodeUpTo(task.maxTokens, task.text, { addSpecialTokens: task.addSpecialTokens }),
     };
   } catch (thrown) {
     const { code, message } = OctavoError.from(thrown);

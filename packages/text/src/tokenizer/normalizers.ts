@@ -3,6 +3,7 @@ import { createReplacer } from "./replacer.js";
 import { toByteAlphabet } from "./byte-alphabet.js";
 import { PrecompiledCharsMap } from "./precompiled-chars-map.js";
 import type { NormalizerSpecification } from "./specification.js";
+import { normalizeUnicode } from "./unicode-normalization.js";
 
 export type Normalize = (text: string) => string;
 
@@ -15,7 +16,7 @@ export function createNormalizer(specification: NormalizerSpecification): Normal
     }
     case "unicode": {
       const { form } = specification;
-      return (text) => text.normalize(form);
+      return (text) => normalizeUnicode(text, form);
     }
     case "lowercase":
       // by character, as Rust's `char::to_lowercase`: no special final sigma

@@ -1,5 +1,6 @@
-import { type PackedStrings, packStrings } from "../files/gguf-strings.js";
-import type { TokenTable } from "./token-table.js";
+import { packStrings } from "../files/gguf-strings.js";
+import type { TokenTable, Vocabulary } from "./token-table.js";
+import type { NormalizationForm } from "./unicode-normalization.js";
 
 /**
  * A tokenizer as read and checked from a file, in a form that is built from quickly and crosses to a worker thread
@@ -15,11 +16,6 @@ export interface TokenizerSpecification {
   readonly postProcessor: PostProcessorSpecification;
   readonly bosTokenId: number | undefined;
   readonly eosTokenId: number | undefined;
-}
-
-/** The model's tokens by id; `used[id]` is 0 for ids without a token. */
-export interface Vocabulary extends PackedStrings {
-  readonly used: Uint8Array;
 }
 
 /** What reading a file gives: building from the table that reading made anyway spares making it a second time. */
@@ -71,7 +67,7 @@ export type PatternSpecification = { readonly literal: string } | { readonly reg
 
 export type NormalizerSpecification =
   | { readonly kind: "sequence"; readonly items: readonly NormalizerSpecification[] }
-  | { readonly kind: "unicode"; readonly form: "NFC" | "NFD" | "NFKC" | "NFKD" }
+  | { readonly kind: "unicode"; readonly form: NormalizationForm }
   | { readonly kind: "lowercase" }
   | { readonly kind: "strip-accents" }
   | { readonly kind: "strip"; readonly left: boolean; readonly right: boolean }

@@ -13,7 +13,8 @@ import type {
   DecoderSpecification,
   TokenizerSpecification,
 } from "./specification.js";
-import { TokenSink } from "./token-sink.js";
+import { maxTextPerToken } from "./text-per-token.js";
+import { tooManyTokens, TokenSink } from "./token-sink.js";
 import { TokenTable } from "./token-table.js";
 import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "./tokenizer.js";
 
@@ -47,6 +48,7 @@ export class TextTokenizer implements Tokenizer {
   readonly #plan: PreTokenizerPlan;
   readonly #model: SubwordModel;
   readonly #worker: EncodeWorker;
+  #maxTextPerToken: number | undefined;
 
   constructor(specification: TokenizerSpecification, table = new TokenTable(specification.vocabulary)) {
     this.#specification = specification;
@@ -80,7 +82,12 @@ export class TextTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): Int32Array {
-    const sink = new TokenSink();
+    return this.encodeUpTo(Infinity, text, options);
+  }
+
+  /** As `encode`; throws `context_length_exceeded` as soon as there are more than `maxTokens` ids. */
+  encodeUpTo(maxTokens: number, text: string, options: EncodeOptions = {}): Int32Array {
+    const sink = new TokenSink(maxTokens);
     const { before, after } = this.#specification.postProcessor;
     const addSpecialTokens = options.addSpecialTokens ?? true;
     if (addSpecialTokens) sink.pushAll(before);
@@ -90,7 +97,14 @@ export class TextTokenizer implements Tokenizer {
   }
 
   async encodeAsync(text: string, options: EncodeOptions = {}): Promise<Int32Array> {
-    return text.length < longText ? this.encode(text, options) : this.#worker.encode(text, options);
+    if (text.length < longText) return this.encode(text, options);
+    const { maxTokens = Infinity } = options;
+    if (maxTokens < Infinity) {
+      this.#maxTextPerToken ??= maxTextPerToken(this.#specification, this.#table);
+      const least = Math.ceil(text.length / this.#maxTextPerToken);
+      if (least > maxTokens) throw tooManyTokens(least, maxTokens);
+    }
+    return this.#worker.encode(text, options);
   }
 
   [Symbol.dispose](): void {

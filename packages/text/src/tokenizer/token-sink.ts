@@ -1,7 +1,15 @@
-/** A growing list of token ids. */
+import { OctavoError } from "@octavo/protocol/errors";
+
+/** A growing list of token ids. Throws `context_length_exceeded` when it gets more than `maxLength`. */
 export class TokenSink {
-  #ids = new Int32Array(64);
+  readonly #maxLength: number;
+  #ids: Int32Array;
   #length = 0;
+
+  constructor(maxLength = Infinity) {
+    this.#maxLength = maxLength;
+    this.#ids = new Int32Array(Math.min(64, maxLength));
+  }
 
   push(id: number): void {
     if (this.#length === this.#ids.length) this.#grow(this.#length + 1);
@@ -25,8 +33,16 @@ export class TokenSink {
   }
 
   #grow(least: number): void {
-    const larger = new Int32Array(Math.max(least, this.#ids.length * 2));
+    if (least > this.#maxLength) throw tooManyTokens(least, this.#maxLength);
+    const larger = new Int32Array(Math.min(Math.max(least, this.#ids.length * 2), this.#maxLength));
     larger.set(this.#ids.subarray(0, this.#length));
     this.#ids = larger;
   }
+}
+
+export function tooManyTokens(least: number, most: number): OctavoError {
+  return new OctavoError(
+    "context_length_exceeded",
+    `The text has at least ${least} tokens; at most ${most} are accepted.`,
+  );
 }

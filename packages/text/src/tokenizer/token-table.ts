@@ -1,4 +1,9 @@
-import type { Vocabulary } from "./specification.js";
+import type { PackedStrings } from "../files/gguf-strings.js";
+
+/** The model's tokens by id; `used[id]` is 0 for ids without a token. */
+export interface Vocabulary extends PackedStrings {
+  readonly used: Uint8Array;
+}
 
 const encoder = new TextEncoder();
 

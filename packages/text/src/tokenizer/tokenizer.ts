@@ -25,8 +25,15 @@ export interface Tokenizer {
 export interface EncodeOptions {
   /** Add what the post-processor adds (BOS, for example); default true. */
   readonly addSpecialTokens?: boolean;
-  /** Gives up waiting for `encodeAsync` with `request_cancelled`. */
-  readonly signal?: AbortSignal;
+  /**
+   * Texts that `encodeAsync` hands to its worker thread are not encoded further than this many ids; one that has more fails
+   * with `context_length_exceeded`.
+   */
+  readonly maxTokens?: number | undefined;
+  /** For whom: tenants' long texts take turns. */
+  readonly tenant?: string | undefined;
+  /** Ends `encodeAsync` with `request_cancelled`. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface DecodeOptions {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import type { PackedForm } from "@octavo/kernels";
+import { type PackedForm, type WeightType, weightTypes } from "@octavo/kernels";
 
 /**
  * A file of packed matrices:
@@ -31,30 +31,6 @@ const page = 4096;
  */
 const writeBytes = 8 * 2 ** 20;
 
-/** Types whose packed bytes are self-contained. */
-const packableTypes = [
-  "f32",
-  "f16",
-  "bf16",
-  "q4_0",
-  "q4_1",
-  "q5_0",
-  "q5_1",
-  "q8_0",
-  "q2_k",
-  "q3_k",
-  "q4_k",
-  "q5_k",
-  "q6_k",
-  "iq4_nl",
-  "iq4_xs",
-  "mxfp4",
-  "int2",
-  "int3",
-  "int4",
-  "int8",
-  "uint8",
-] as const;
 export interface CacheIndex {
   /** Offsets from the file's start. */
   readonly matrices: readonly CachedMatrix[];
@@ -107,12 +83,15 @@ function parseMatrix(entry: unknown): CachedMatrix | undefined {
 
 function parseForm(form: unknown): PackedForm | undefined {
   if (!isRecord(form)) return undefined;
-  const { rows, cols, groupSize, hasZeros } = form;
-  const type = packableTypes.find((packable) => packable === form["type"]);
-  if (type === undefined || !isSize(rows, 1) || !isSize(cols, 1)) return undefined;
+  const { type, rows, cols, groupSize, hasZeros } = form;
+  if (!isWeightType(type) || !isSize(rows, 1) || !isSize(cols, 1)) return undefined;
   if (groupSize !== undefined && !isSize(groupSize, 1)) return undefined;
   if (hasZeros !== undefined && typeof hasZeros !== "boolean") return undefined;
   return { type, rows, cols, groupSize, hasZeros };
+}
+
+function isWeightType(type: unknown): type is WeightType {
+  return typeof type === "string" && Object.hasOwn(weightTypes, type);
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { StepCostModel, stepMs } from "./step-cost-model.js";
 
 test("finds the parts of a cost from steps of different sizes", () => {
   const model = new StepCostModel();
-  const random = new Random(1);
+  const random = new TestRandom(1);
   for (let step = 0; step < 60; step += 1) {
     const prefillTokens = random.below(400);
     const decodeTokens = random.below(32);
@@ -22,7 +22,7 @@ test("finds the parts of a cost from steps of different sizes", () => {
 
 test("knows what small steps cost after a thousand large ones that are nearly all alike", () => {
   const model = new StepCostModel();
-  const random = new Random(2);
+  const random = new TestRandom(2);
   const observe = (prefillTokens: number, decodeTokens: number): void => {
     // a tenth more or less, as machines are
     const ms = 0.2 + 0.03 * prefillTokens + 0.05 * decodeTokens;

@@ -1,6 +1,6 @@
 import type { Sequence } from "../../scheduler/sequence.js";
 import type { Drafter, DraftRequest } from "../../speculation/drafter.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 
 /** The output tokens that a sequence of a request is known to get. */
 export type Futures = (requestId: string, index: number) => readonly number[] | undefined;
@@ -13,7 +13,7 @@ export class OracleDrafter implements Drafter {
   readonly isCostly: boolean;
   readonly #futures: Futures;
   readonly #vocabSize: number;
-  readonly #random: Random;
+  readonly #random: TestRandom;
   readonly #share: number;
   readonly #sequences = new Set<Sequence>();
 
@@ -24,7 +24,7 @@ export class OracleDrafter implements Drafter {
     this.isCostly = options.isCostly ?? false;
     this.#futures = futures;
     this.#vocabSize = options.vocabSize;
-    this.#random = new Random(options.seed);
+    this.#random = new TestRandom(options.seed);
     this.#share = options.shareRight ?? 0.85;
   }
 

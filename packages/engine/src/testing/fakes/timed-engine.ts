@@ -1,4 +1,4 @@
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import type { FakeBackendOptions } from "./fake-backend.js";
 import type { FixtureOptions } from "./engine-fixture.js";
 import type { VirtualClock } from "./virtual-clock.js";
@@ -17,6 +17,6 @@ export const longContext: FixtureOptions = {
 };
 
 export function randomPrompt(count: number, seed: number): number[] {
-  const random = new Random(seed);
+  const random = new TestRandom(seed);
   return Array.from({ length: count }, () => random.below(60));
 }

@@ -1,5 +1,5 @@
 import type { Account } from "../../scheduler/account.js";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 
 /** A request of a simulated load. */
 export interface SimulatedRequest {
@@ -22,7 +22,7 @@ export interface TenantLoad {
 
 /** A tenant's requests over a duration, in order of arrival; reproducible by seed. */
 export function requestsOf(load: TenantLoad, durationMs: number, seed: number): readonly SimulatedRequest[] {
-  const random = new Random(seed);
+  const random = new TestRandom(seed);
   const { account, requestsPerMinute, burstiness, promptTokens, outputTokens } = load;
   const meanGapMs = 60_000 / requestsPerMinute;
   const requests: SimulatedRequest[] = [];
@@ -46,18 +46,18 @@ export function together(...loads: readonly (readonly SimulatedRequest[])[]): re
 }
 
 /** Log-normal with the given mean, clipped to a quarter and three times it. */
-function lengthAround(mean: number, random: Random): number {
+function lengthAround(mean: number, random: TestRandom): number {
   const sigma = 0.5;
   const length = mean * Math.exp(sigma * normal(random) - (sigma * sigma) / 2);
   return Math.max(1, Math.round(Math.min(3 * mean, Math.max(mean / 4, length))));
 }
 
-function normal(random: Random): number {
+function normal(random: TestRandom): number {
   return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 }
 
 /** With scale 1, after Marsaglia and Tsang (2000); shapes below 1 by their boost. */
-function gamma(shape: number, random: Random): number {
+function gamma(shape: number, random: TestRandom): number {
   if (shape < 1) return gamma(shape + 1, random) * (1 - random.next()) ** (1 / shape);
   const d = shape - 1 / 3;
   const c = 1 / Math.sqrt(9 * d);

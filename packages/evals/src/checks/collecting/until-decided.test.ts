@@ -73,7 +73,7 @@ describe("looking as cases are answered", () => {
   test("a variant without loss passes before the end, and with all cases sent where they do not suffice", async () => {
     const passed = await checkNamed("quantization").run(bedOf({}), { sequential: true });
     assert.equal(passed.result.verdict, "pass");
-    assert.equal(passed.result.sampleSize.have, 250);
+    assert.equal(passed.result.sampleSize.have, 300);
     const few = await checkNamed("quantization").run(bedOf({ cases: casesOf(70) }), { sequential: true });
     assert.equal(few.result.verdict, "inconclusive");
     assert(few.result.notes.includes("Looked at 2 times as cases were answered, all 70 cases were sent."));

@@ -1,4 +1,4 @@
-import { pairsForNonInferiority } from "@octavo/statistics";
+import { normalQuantile, pairsForNonInferiority } from "@octavo/statistics";
 import type { SampleSize } from "../check.js";
 import type { PairedComparison } from "./paired-comparison.js";
 import { casesForSequence } from "./sequence-bounds.js";
@@ -36,6 +36,37 @@ function equalCasesFor(margin: number, alpha: number): number {
   return Math.ceil(Math.log(alpha / 2) / Math.log(1 - margin));
 }
 
+/** Of two looks each has half. */
+function levelOf({ hasPlannedLook }: PairedComparison, alpha: number): number {
+  return hasPlannedLook ? alpha / 2 : alpha;
+}
+
+/**
+ * Pairs after which an interval excludes the margin with the stated power where the true loss is the observed one, on either
+ * side of it. Undefined where the loss is so near the margin that over a million would not do.
+ */
+function pairsAtObserved(
+  loss: number,
+  limits: { discordance: number; margin: number; alpha: number; power: number },
+): number | undefined {
+  const { discordance, margin, alpha, power } = limits;
+  const difference = loss - margin;
+  if (difference ** 2 * mostPairs < 1) return undefined;
+  const changing = Math.max(discordance, Math.abs(loss));
+  if (difference < 0) {
+    const whole = { discordance: changing, margin, difference: -loss, alpha: alpha / 2, power };
+    const pairs = pairsForNonInferiority(whole);
+    return pairs > mostPairs ? undefined : pairs;
+  }
+  // of one pair's loss (Miettinen 1968)
+  const variance = changing - loss ** 2;
+  const z = normalQuantile(1 - alpha / 2) + normalQuantile(power);
+  const pairs = Math.ceil((z ** 2 * variance) / difference ** 2);
+  return pairs > mostPairs ? undefined : Math.max(1, pairs);
+}
+
+const mostPairs = 1_000_000;
+
 function scaled(cases: number | undefined, designEffect: number): number | undefined {
   return cases === undefined ? undefined : Math.ceil(cases * designEffect);
 }
@@ -54,21 +85,37 @@ export function planPairs(
     const needed =
       isEquality === true
         ? equalCasesFor(margin, alpha)
-        : compared.isSequential
+        : compared.isSequential && !compared.hasPlannedLook
           ? scaled(casesForSequence(discordance, { margin, alpha }), designEffect)
-          : scaled(pairsForNonInferiority({ discordance, margin, alpha: alpha / 2, power }), designEffect);
+          : scaled(
+              pairsForNonInferiority({ discordance, margin, alpha: levelOf(compared, alpha) / 2, power }),
+              designEffect,
+            );
+    const neededAtObserved =
+      isEquality === true
+        ? undefined
+        : scaled(
+            pairsAtObserved(compared.loss, { discordance, margin, alpha: levelOf(compared, alpha), power }),
+            designEffect,
+          );
     const missing = (needed ?? Number.POSITIVE_INFINITY) - compared.count;
     if (worst !== undefined && worst.missing >= missing) continue;
     const shown =
       isEquality === true
         ? `to exclude that more than ${points(margin)} % differ, if none does`
-        : `to show a loss within ${points(margin)} points with ${(100 * discordance).toFixed(1)} % of cases changing${compared.isSequential ? ", looked at as they come, in half of all runs" : ""}`;
+        : `to show a loss within ${points(margin)} points with ${(100 * discordance).toFixed(1)} % of cases changing${compared.isSequential && !compared.hasPlannedLook ? ", looked at as they come, in half of all runs" : ""}`;
+    const observed =
+      neededAtObserved === undefined
+        ? ""
+        : `; if the loss is the ${points(compared.loss)} points seen, ${neededAtObserved} cases decide`;
+
     worst = {
       have: compared.count,
       needed,
       alpha,
       power,
-      basis: `${name}: ${shown}`,
+      basis: `${name}: ${shown}${observed}`,
+      ...(neededAtObserved === undefined ? {} : { neededAtObserved }),
       missing,
     };
   }

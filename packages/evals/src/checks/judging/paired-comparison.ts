@@ -6,7 +6,7 @@ import {
   studentTCdf,
   studentTQuantile,
 } from "@octavo/statistics";
-import { sequenceBounds } from "./sequence-bounds.js";
+import { type Look, sequenceBounds } from "./sequence-bounds.js";
 
 /** A score of one case before and after, 0 to 1. */
 export interface PairedScore {
@@ -30,11 +30,8 @@ export interface PairedComparison extends LossBounds {
   /** Exact and two-sided, of "as many were lost as gained"; undefined where clusters hold several cases, or `isSequential`. */
   readonly mcnemarPValue: number | undefined;
   readonly isSequential: boolean;
-}
-
-interface PairedOptions {
-  /** The scores are looked at more than once, as they come: their bounds hold at every look. Default false. */
-  readonly isSequential?: boolean;
+  /** A fixed test of all planned cases is, or will be, looked at as well. */
+  readonly hasPlannedLook: boolean;
 }
 
 interface LossBounds {
@@ -60,11 +57,15 @@ const smallestMargin = 1e-9;
  */
 export function comparePaired(
   scores: readonly PairedScore[],
-  { isSequential = false }: PairedOptions = {},
+  look: Look = "once",
 ): PairedComparison | undefined {
   if (scores.length === 0) return undefined;
   const sums = sumClusters(scores);
-  if (isSequential) return compareInSequence(scores, sums);
+  if (look !== "once") return compareInSequence(scores, sums, look);
+  return compareOnce(scores, sums);
+}
+
+function compareOnce(scores: readonly PairedScore[], sums: readonly ClusterSum[]): PairedComparison {
   const count = scores.length;
   const { lost, gained } = countsOf(scores);
   const isBinary = scores.every(({ before, after }) => isZeroOrOne(before) && isZeroOrOne(after));
@@ -81,19 +82,52 @@ export function comparePaired(
       graded: "Student's interval over clusters",
     }[kind],
     mcnemarPValue: isClustered ? undefined : mcnemarExact({ lost, gained }).pValue,
-    isSequential,
+    isSequential: false,
+    hasPlannedLook: false,
   };
 }
 
-function compareInSequence(scores: readonly PairedScore[], sums: readonly ClusterSum[]): PairedComparison {
+function compareInSequence(
+  scores: readonly PairedScore[],
+  sums: readonly ClusterSum[],
+  look: Look,
+): PairedComparison {
   const losses = sums.map(({ sum, size }) => sum / size);
-  return {
-    ...sequenceBounds(losses),
+  const sequence = sequenceBounds(losses);
+  const hasPlannedLook = look !== "any";
+  const shared = {
     ...whatChanged(scores, sums),
     loss: mean(losses),
-    method: "confidence sequence by betting",
     mcnemarPValue: undefined,
     isSequential: true,
+    hasPlannedLook,
+  };
+  const method = "confidence sequence by betting";
+  if (!hasPlannedLook) return { ...sequence, ...shared, method };
+  if (look === "early") return { ...eitherOf(sequence, noBounds), ...shared, method };
+  const fixed = compareOnce(scores, sums);
+  return {
+    ...eitherOf(sequence, fixed),
+    ...shared,
+    method: `${method}, and at the planned look ${fixed.method}, at half of alpha each`,
+  };
+}
+
+/** Bounds of two looks that each have half of what may go wrong: what either excludes is excluded. */
+function eitherOf(one: LossBounds, other: LossBounds): LossBounds {
+  return {
+    intervalAt(confidence) {
+      const each = (1 + confidence) / 2;
+      const [left, right] = [one.intervalAt(each), other.intervalAt(each)];
+      if (left === undefined || right === undefined) return left ?? right;
+      const both = [Math.max(left[0], right[0]), Math.min(left[1], right[1])] as const;
+      // where they exclude each other, neither is believed more
+      return both[0] <= both[1] ? both : left;
+    },
+    pValueBeyond(margin) {
+      const values = [one, other].flatMap((bounds) => bounds.pValueBeyond(margin) ?? []);
+      return values.length === 0 ? undefined : Math.min(1, 2 * Math.min(...values));
+    },
   };
 }
 

@@ -1,4 +1,21 @@
 import { BoundedMeanSequence, type Interval } from "@octavo/statistics";
+import type { Observation } from "../observation.js";
+
+/**
+ * When scores are looked at: `once`; after `any` case; or after any case and once more when all planned cases are there, of
+ * which this look comes before (`early`) or is it (`planned`).
+ */
+export type Look = "once" | "any" | "early" | "planned";
+
+/** Whether a case was answered counts for the plan, not how it scored: the planned look depends on no result. */
+export function lookAt(
+  observations: readonly Observation[],
+  { sequential, plannedCases }: { readonly sequential: boolean; readonly plannedCases?: number | undefined },
+): Look {
+  if (!sequential) return "once";
+  if (plannedCases === undefined) return "any";
+  return new Set(observations.map(({ caseId }) => caseId)).size < plannedCases ? "early" : "planned";
+}
 
 /** p values are valid at every level, whichever the bets were made for. */
 const usualConfidence = 0.95;

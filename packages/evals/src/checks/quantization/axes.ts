@@ -1,3 +1,4 @@
+import type { Look } from "../judging/sequence-bounds.js";
 import { comparePaired, type PairedComparison } from "../judging/paired-comparison.js";
 import { evaluatorsOf, type Pair, type ScorePair, scorePairs } from "../judging/pairs.js";
 import { marginOf, type QuantizationCheckSettings } from "./settings.js";
@@ -20,7 +21,11 @@ export interface Axis {
 const structured = /tool|function|json|schema|extraction/i;
 
 /** Every evaluator that scored something, for every slice that it scored something of. */
-export function axesOf(pairs: readonly Pair[], settings: QuantizationCheckSettings): readonly Axis[] {
+export function axesOf(
+  pairs: readonly Pair[],
+  settings: QuantizationCheckSettings,
+  look: Look = "once",
+): readonly Axis[] {
   const evaluators = evaluatorsOf(pairs.flatMap(({ before, after }) => [before, after])).filter(
     (name) => name !== settings.preservationEvaluator,
   );
@@ -46,7 +51,7 @@ export function axesOf(pairs: readonly Pair[], settings: QuantizationCheckSettin
         oneSided,
         compared: comparePaired(
           scored.map(({ pair, before, after }) => ({ cluster: pair.cluster, before, after })),
-          { isSequential: settings.sequential },
+          look,
         ),
         isStructured: structured.test(name),
       });

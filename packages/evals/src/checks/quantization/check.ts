@@ -10,6 +10,7 @@ import { movedCases } from "./moved-cases.js";
 import { pairConditions } from "../judging/pairs.js";
 import { rounded, roundedMean } from "../judging/rounded.js";
 import { decide, overallVerdict, unseenEffect } from "../judging/verdicts.js";
+import { lookAt } from "../judging/sequence-bounds.js";
 import { type Axis, axesOf } from "./axes.js";
 import { quantizationSettings, type QuantizationCheckSettings } from "./settings.js";
 
@@ -30,7 +31,7 @@ export const quantizationCheck = defineCheck({
   judge(observations, settings) {
     const { alpha } = settings;
     const pairing = pairConditions(observations, settings.baseline, settings.candidate);
-    const axes = axesOf(pairing.pairs, settings);
+    const axes = axesOf(pairing.pairs, settings, lookAt(observations, settings));
     const hypotheses = decide(
       axes.map((axis) => {
         const { name, compared, margin } = axis;

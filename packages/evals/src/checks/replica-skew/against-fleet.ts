@@ -1,3 +1,4 @@
+import type { Look } from "../judging/sequence-bounds.js";
 import { comparePaired, type PairedComparison, type PairedScore } from "../judging/paired-comparison.js";
 import type { Fleet } from "./fleet.js";
 
@@ -22,11 +23,7 @@ interface LostCase {
  * A replica is held against the mean of the others, case by case. The majority of the others would be a better model than
  * any one of them where answers are unstable, and a healthy replica would lose to it.
  */
-export function compareAgainstFleet(
-  fleet: Fleet,
-  evaluator: string,
-  isSequential: boolean,
-): readonly AgainstFleet[] {
+export function compareAgainstFleet(fleet: Fleet, evaluator: string, look: Look): readonly AgainstFleet[] {
   return fleet.replicas.flatMap((replica) => {
     const scores: PairedScore[] = [];
     const strata: { own: number; right: number; of: number }[] = [];
@@ -46,7 +43,7 @@ export function compareAgainstFleet(
       isBinary &&= [own, ...others].every((value) => value === 0 || value === 1);
       strata.push({ own, right: sum + own, of: others.length + 1 });
     }
-    const compared = comparePaired(scores, { isSequential });
+    const compared = comparePaired(scores, look);
     if (compared === undefined) return [];
     const isIndependent = compared.numClusters === compared.count;
     return [
@@ -54,7 +51,7 @@ export function compareAgainstFleet(
         replica,
         evaluator,
         compared,
-        exactPValue: isBinary && isIndependent && !isSequential ? exactTest(strata) : undefined,
+        exactPValue: isBinary && isIndependent && look === "once" ? exactTest(strata) : undefined,
         lostCases: lostCases.toSorted((a, b) => b.others - b.own - (a.others - a.own)),
       },
     ];

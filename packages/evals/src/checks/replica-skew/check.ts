@@ -7,6 +7,7 @@ import { intervalsFigure } from "../judging/figures.js";
 import { lossEffect, planPairs, points } from "../judging/loss-effect.js";
 import { evaluatorsOf } from "../judging/pairs.js";
 import { decide, overallVerdict } from "../judging/verdicts.js";
+import { lookAt } from "../judging/sequence-bounds.js";
 import { type AgainstFleet, compareAgainstFleet } from "./against-fleet.js";
 import { compareFingerprints, type Fingerprints, noMajority } from "./fingerprints.js";
 import { type Fleet, fleetOf } from "./fleet.js";
@@ -33,7 +34,7 @@ export const replicaSkewCheck = defineCheck({
     const evaluators = evaluatorsOf(answers);
     const prints = compareFingerprints(fleet, settings);
     const compared = evaluators.flatMap((evaluator) =>
-      compareAgainstFleet(fleet, evaluator, settings.sequential),
+      compareAgainstFleet(fleet, evaluator, lookAt(observations, settings)),
     );
     const hypotheses = decide(
       [

@@ -50,9 +50,15 @@ test("a schema's violation is named with its path", async () => {
     return score.reason;
   };
   assert.equal(await reasonOf('{"age": 3}'), undefined);
-  assert.equal(await reasonOf('{"age": 3.5}'), "/age must be integer");
-  assert.equal(await reasonOf("{}"), "the value must have required property 'age'");
-  assert.match((await reasonOf('{"age": 3, "x": 1}')) ?? "", /must NOT have additional properties \("x"\)/);
+  assert.equal(
+    await reasonOf('{"age": 3.5}'),
+    '/age: Instance type "number" is invalid. Expected "integer".',
+  );
+  assert.equal(await reasonOf("{}"), 'the value: Instance does not have required property "age".');
+  assert.match(
+    (await reasonOf('{"age": 3, "x": 1}')) ?? "",
+    /Property "x" does not match additional properties/,
+  );
   assert.match((await reasonOf("age: 3")) ?? "", /not JSON/);
 });
 
@@ -66,7 +72,7 @@ test("draft-07 and 2020-12 differ where they should", () => {
   });
   for (const check of [modern, older]) {
     assert.equal(check(tuple), undefined);
-    assert.equal(check(wrong), "/0 must be number");
+    assert.match(check(wrong) ?? "", /^\/0: Instance type "string" is invalid/);
   }
 });
 

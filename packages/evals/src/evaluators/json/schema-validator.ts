@@ -1,5 +1,6 @@
 import { describeValue, OctavoError } from "@octavo/protocol";
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
+import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonSchema } from "../../cases/eval-case.js";
 import { withinTime } from "../within-time.js";
@@ -22,7 +23,8 @@ const kept = new Map<string, SchemaCheck>();
 
 /**
  * Compiles a JSON Schema of draft 2020-12 (the default) or draft-07 (by its `$schema`). Formats are annotations, as 2020-12
- * says; nothing is fetched for a `$ref`.
+ * says; nothing is fetched for a `$ref`. Ajv refuses schemas that cannot be used; values are judged by an interpreter, since
+ * what ajv 8 generates accepts empty arrays after `prefixItems` whatever follows.
  *
  * @throws OctavoError `dataset_invalid` for a schema that is none, or too large, or takes too long to compile
  */
@@ -47,23 +49,37 @@ function compile(schema: JsonSchema, size: number): SchemaCheck {
   const draft = draftOf(schema["$schema"]);
   const { $schema: _, ...rest } = schema;
   let compiler: Compiler | undefined;
-  let validate: ValidateFunction;
   try {
-    validate = withinTime(compileTimeoutMs, "compiling the schema", () => {
+    withinTime(compileTimeoutMs, "compiling the schema", () => {
       // begun again: what was interrupted may be half done
       if (compiler !== undefined) compilers.delete(draft);
       compiler = compilerOf(draft);
-      return compiler.compile(rest);
+      compiler.compile(rest);
     });
   } catch (thrown) {
     compilers.delete(draft);
     throw invalid(OctavoError.from(thrown).message, thrown);
   }
   compiler?.removeSchema(rest);
+  const validator = new Validator(withoutFormats(rest) as Schema, draft === "draft-07" ? "7" : draft);
   return (value) =>
-    withinTime(validateTimeoutMs, "validating against the schema", () =>
-      validate(value) ? undefined : describe(validate.errors ?? []),
-    );
+    withinTime(validateTimeoutMs, "validating against the schema", () => {
+      const { valid, errors } = validator.validate(value);
+      return valid ? undefined : describe(errors);
+    });
+}
+
+/** Names whose values are data, in which nothing is a keyword. */
+const dataKeywords = new Set(["const", "enum", "default", "examples"]);
+
+function withoutFormats(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutFormats);
+  if (typeof schema !== "object" || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([name, value]) => name !== "format" || typeof value !== "string")
+      .map(([name, value]) => [name, dataKeywords.has(name) ? value : withoutFormats(value)]),
+  );
 }
 
 function compilerOf(draft: Draft): Compiler {
@@ -83,12 +99,15 @@ function draftOf(uri: unknown): Draft {
   throw invalid(`its $schema is ${text.slice(0, 80)}; draft 2020-12, draft-07 and draft-06 are understood`);
 }
 
-function describe(errors: readonly ErrorObject[]): string {
-  const [error] = errors;
+/** The innermost cause of the first error: units come from the outside in. */
+function describe(errors: readonly OutputUnit[]): string {
+  let [error] = errors;
   if (error === undefined) return "it does not validate";
-  const extra: unknown = error.params["additionalProperty"];
-  const named = typeof extra === "string" ? ` (${JSON.stringify(extra.slice(0, 60))})` : "";
-  return `${error.instancePath || "the value"} ${error.message ?? error.keyword}${named}`.slice(0, 300);
+  for (const unit of errors) {
+    const isInside = unit.keywordLocation.startsWith(`${error.keywordLocation}/`);
+    if (isInside && unit.keyword !== "false") error = unit;
+  }
+  return `${error.instanceLocation.slice(1) || "the value"}: ${error.error}`.slice(0, 300);
 }
 
 function invalid(problem: string, cause?: unknown): OctavoError {

@@ -11,14 +11,15 @@ export function countNgrams(tokens: readonly string[], order: number): Map<strin
   return counts;
 }
 
-/** As `countNgrams` of the text's code points. */
+/** As `countNgrams` of the text's code points; a key is the code points one after the other. */
 export function countCharacterNgrams(text: string, order: number): Map<string, number> {
-  const characters = Array.from(text);
-  if (characters.length < text.length) return countNgrams(characters, order);
-  // every character is one unit of the string: slices are the n-grams
+  // where each code point starts, and where the last one ends
+  const starts: number[] = [];
+  for (let at = 0; at < text.length; at += text.codePointAt(at)! > 0xffff ? 2 : 1) starts.push(at);
+  starts.push(text.length);
   const counts = new Map<string, number>();
-  for (let start = 0; start + order <= text.length; start++) {
-    const key = text.slice(start, start + order);
+  for (let first = 0; first + order < starts.length; first++) {
+    const key = text.slice(starts[first], starts[first + order]);
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   return counts;

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { measured, verdict } from "../outcomes.js";
+import { splitAtSpace } from "../overlap/ngrams.js";
 import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
 import { comparable, comparisonOptions, quote, wantedOptions, wantedTexts } from "./comparable.js";
-import { similarity } from "./edit-distance.js";
+import { editsBetween, similarity, similarityRules } from "./edit-distance.js";
 import { sentencesOf } from "./sentences.js";
 
 const counts = {
@@ -19,19 +20,51 @@ const emailPattern =
 export const shapeEvaluators: readonly EvaluatorEntry[] = [
   defineEvaluator({
     name: "fuzzy_match",
-    description: "How near the output is to the nearest expected text: one minus the share of edits.",
+    description:
+      "How near the output is to the nearest expected text: one minus the share of edits. `rule: indel` is rapidfuzz's fuzz.ratio; both sides are normalised (NFC) and trimmed first.",
     inputs: ["output", "expectedOutput"],
     output: "score",
     passThreshold: 0.8,
-    options: z.strictObject({ ...comparisonOptions, ...wantedOptions }),
+    options: z.strictObject({
+      ...comparisonOptions,
+      ...wantedOptions,
+      rule: z.enum(similarityRules).default("levenshtein"),
+    }),
     create(options) {
       const wanted = wantedTexts(options);
       return {
         inputs: wanted.inputs,
         score(sample) {
           const output = comparable(sample.answer.text, options);
-          const values = wanted.of(sample).map((text) => similarity(output, comparable(text, options)));
+          const values = wanted
+            .of(sample)
+            .map((text) => similarity(output, comparable(text, options), options.rule));
           return measured(Math.max(...values));
+        },
+      };
+    },
+  }),
+  defineEvaluator({
+    name: "word_accuracy",
+    description:
+      "One minus the word error rate against the nearest expected text, 0 where it is above 1; details hold the rate itself.",
+    inputs: ["output", "expectedOutput"],
+    output: "score",
+    passThreshold: 0.9,
+    options: z.strictObject({ ...comparisonOptions, ...wantedOptions }),
+    create(options) {
+      const wanted = wantedTexts(options);
+      return {
+        inputs: wanted.inputs,
+        score(sample) {
+          const spoken = splitAtSpace(comparable(sample.answer.text, options));
+          const rates = wanted.of(sample).map((text) => {
+            const words = splitAtSpace(comparable(text, options));
+            // a reference without words: one error per word, as if it had one
+            return editsBetween(words, spoken) / Math.max(1, words.length);
+          });
+          const wordErrorRate = Math.min(...rates);
+          return measured(Math.max(0, 1 - wordErrorRate), { details: { wordErrorRate } });
         },
       };
     },

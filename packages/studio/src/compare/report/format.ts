@@ -1,4 +1,4 @@
-import type { Estimate } from "./summary.js";
+import type { ScoreEstimate } from "./summary.js";
 
 /** Figures as table and page show them. */
 export function figure(value: number): string {
@@ -18,7 +18,7 @@ export function percent(value: number): string {
   return `${(100 * value).toFixed(2)} %`;
 }
 
-export function intervalText({ interval }: Estimate, show: (value: number) => string): string {
+export function intervalText({ interval }: ScoreEstimate, show: (value: number) => string): string {
   return interval === undefined ? "" : `[${show(interval[0])}, ${show(interval[1])}]`;
 }
 

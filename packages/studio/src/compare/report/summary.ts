@@ -1,9 +1,9 @@
 import { roleNames, roles } from "../roles/role.js";
 import { type Bootstrapped, ClusterBootstrap, type Interval, type Statistic } from "@octavo/statistics";
-import type { TokenTable } from "./token-table.js";
+import type { ScoredTokenTable } from "./token-table.js";
 
 /** A figure and where 95 % of its resamples lie; no interval with fewer than 8 conversations. */
-export interface Estimate {
+export interface ScoreEstimate {
   readonly value: number;
   readonly interval: Interval | undefined;
 }
@@ -14,7 +14,7 @@ export interface Cell {
   readonly tokens: number;
   readonly conversations: number;
   /** Mean of KL(baseline || variant). */
-  readonly kl: Estimate;
+  readonly kl: ScoreEstimate;
   readonly klQuantiles: {
     readonly p50: number;
     readonly p95: number;
@@ -22,11 +22,11 @@ export interface Cell {
     readonly max: number;
   };
   /** Share of tokens whose most likely token is another; where none was seen, resampling cannot say how many might be. */
-  readonly flips: Estimate;
+  readonly flips: ScoreEstimate;
   readonly numFlips: number;
-  readonly baselinePerplexity: Estimate;
-  readonly variantPerplexity: Estimate;
-  readonly perplexityRatio: Estimate;
+  readonly baselinePerplexity: ScoreEstimate;
+  readonly variantPerplexity: ScoreEstimate;
+  readonly perplexityRatio: ScoreEstimate;
 }
 
 export interface Summary {
@@ -51,7 +51,11 @@ export const positionBuckets: readonly (readonly [number, number])[] = [
   [1024, Infinity],
 ];
 
-export function summarise(table: TokenTable, numClusters: number, bootstrap: ClusterBootstrap): Summary {
+export function summarise(
+  table: ScoredTokenTable,
+  numClusters: number,
+  bootstrap: ClusterBootstrap,
+): Summary {
   const all = Array.from({ length: table.length }, (_, index) => index);
   const cell = (name: string, tokens: readonly number[]): Cell =>
     cellOf(name, tokens, table, numClusters, bootstrap);
@@ -91,7 +95,7 @@ const statistics: readonly Statistic[] = [
 function cellOf(
   name: string,
   tokens: readonly number[],
-  table: TokenTable,
+  table: ScoredTokenTable,
   numClusters: number,
   bootstrap: ClusterBootstrap,
 ): Cell {
@@ -125,7 +129,7 @@ function cellOf(
   };
 }
 
-export function estimateOf(bootstrapped: Bootstrapped): Estimate {
+export function estimateOf(bootstrapped: Bootstrapped): ScoreEstimate {
   return { value: bootstrapped.value, interval: bootstrapped.interval() };
 }
 

@@ -1,7 +1,7 @@
 import type { ModelComparison } from "../compare.js";
 import { figure, fixed, gibibytes, intervalText, percent } from "./format.js";
 import type { Cell } from "./summary.js";
-import type { Verdict } from "./verdict.js";
+import type { ComparisonVerdict } from "./verdict.js";
 
 /** A comparison as text: the verdict and its reasons, then the figures with their 95 % intervals below them. */
 export function renderTable(comparison: ModelComparison): string {
@@ -60,7 +60,7 @@ function cells(title: string, rows: readonly Cell[]): string[] {
   ]);
 }
 
-function evidence(verdict: Verdict): string[] {
+function evidence(verdict: ComparisonVerdict): string[] {
   const limit = figure(verdict.noticeableNats);
   return [
     `Nats per answer (${verdict.tokensPerAnswer.toFixed(1)} tokens); up to ${limit} no observer of one answer knows its model 3 times in 4`,

@@ -1,7 +1,7 @@
 import type { TokenDivergence } from "../forcing/divergence.js";
 
 /** Every scored token of a comparison, as columns. */
-export class TokenTable {
+export class ScoredTokenTable {
   /** Index of the data line's conversation. */
   readonly cluster: number[] = [];
   /** Number of the answer, over all conversations. */

@@ -3,8 +3,8 @@ import test from "node:test";
 import type { TokenDivergence } from "../forcing/divergence.js";
 import { ClusterBootstrap, Random } from "@octavo/statistics";
 import { summarise } from "./summary.js";
-import { TokenTable } from "./token-table.js";
-import { accuracyBound, judge, noticeableNats, type Verdict } from "./verdict.js";
+import { ScoredTokenTable } from "./token-table.js";
+import { accuracyBound, judge, noticeableNats, type ComparisonVerdict } from "./verdict.js";
 
 const plain: TokenDivergence = {
   kl: 0,
@@ -26,10 +26,10 @@ interface Simulation {
 }
 
 function simulate({ numClusters = 60, tokensPerAnswer = 20, isPlain = false, token }: Simulation): {
-  table: TokenTable;
-  verdict: Verdict;
+  table: ScoredTokenTable;
+  verdict: ComparisonVerdict;
 } {
-  const table = new TokenTable();
+  const table = new ScoredTokenTable();
   for (let cluster = 0; cluster < numClusters; cluster++) {
     for (let index = 0; index < tokensPerAnswer; index++) {
       const place = { cluster, answer: cluster, role: index % 2, position: index };

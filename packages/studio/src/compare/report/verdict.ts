@@ -1,8 +1,8 @@
 import { roleNames, roles } from "../roles/role.js";
 import type { Bootstrapped, ClusterBootstrap } from "@octavo/statistics";
 import { holm, signTest } from "@octavo/statistics";
-import { type Estimate, estimateOf } from "./summary.js";
-import type { TokenTable } from "./token-table.js";
+import { type ScoreEstimate, estimateOf } from "./summary.js";
+import type { ScoredTokenTable } from "./token-table.js";
 
 /**
  * - `identical`: every logit of every scored token is the same number.
@@ -41,7 +41,7 @@ export const plainAnswerTokens = 256;
 /** A mean over answers, held against `noticeableNats`. */
 export interface DistanceCriterion {
   readonly name: string;
-  readonly natsPerAnswer: Estimate;
+  readonly natsPerAnswer: ScoreEstimate;
   /** One-sided bounds that the verdict reads. */
   readonly atMost: number | undefined;
   readonly atLeast: number | undefined;
@@ -61,7 +61,7 @@ export interface ExactnessCriterion {
   readonly adjustedP: number;
 }
 
-export interface Verdict {
+export interface ComparisonVerdict {
   readonly verdict: VerdictName;
   readonly reasons: readonly string[];
   readonly noticeableNats: number;
@@ -76,10 +76,10 @@ export interface Verdict {
  * shared, half among the distances, half among the exactness tests.
  */
 export function judge(
-  table: TokenTable,
+  table: ScoredTokenTable,
   answers: { readonly count: number; readonly isPlain: readonly boolean[]; readonly numClusters: number },
   bootstrap: ClusterBootstrap,
-): Verdict {
+): ComparisonVerdict {
   const perAnswer = perAnswerSums(table, answers);
   const [kl, loss] = bootstrap.sample(perAnswer, [
     (sums) => sums[1]! / sums[0]!,
@@ -151,7 +151,7 @@ function distance(name: string, bootstrapped: Bootstrapped): DistanceCriterion {
 
 /** Per conversation: answers, KL, variant's loss beyond the baseline's. */
 function perAnswerSums(
-  table: TokenTable,
+  table: ScoredTokenTable,
   { isPlain, numClusters }: { readonly isPlain: readonly boolean[]; readonly numClusters: number },
 ): number[][] {
   const clusters = Array.from({ length: numClusters }, () => [0, 0, 0]);
@@ -170,7 +170,7 @@ function perAnswerSums(
 
 /** Greedy decoding reproduces an answer exactly if and only if, forced along it, every token is the most likely one. */
 function exactnessOf(
-  table: TokenTable,
+  table: ScoredTokenTable,
   {
     count,
     isPlain,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import type { OctavoError } from "@octavo/protocol";
 import { EncodePool } from "./encode-pool.js";
 import { encodeStretch } from "./encoded-stretch.js";
@@ -8,7 +8,7 @@ import { type GgmlTypeName, ggmlTypes } from "./ggml-types.js";
 
 test("threads give the bytes that this one gives, in the order asked for", async () => {
   using pool = new EncodePool(3);
-  const random = new Random(3);
+  const random = new TestRandom(3);
   const names = Object.keys(ggmlTypes) as GgmlTypeName[];
   const stretches = names.map((name) => ({ name, values: random.floats(1024, 1) }));
   const expected = stretches.map(({ name, values }) => encodeStretch(ggmlTypes[name], values.slice()));

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { writeTinyFolder } from "@octavo/artifacts/testing/tiny-checkpoint";
 import { openCheckpoint } from "@octavo/engine";
 import { ggufMixes } from "@octavo/artifacts/gguf/mixes";
@@ -33,7 +33,7 @@ const bounds: Readonly<Partial<Record<GgmlTypeName, number>>> = {
 describe("blocks", () => {
   for (const [name, bound] of Object.entries(bounds)) {
     test(`${name} of normal values is as near as its bits allow, and keeps zeros`, () => {
-      const random = new Random(7);
+      const random = new TestRandom(7);
       // A sum of uniform values is normal enough.
       const values = Float32Array.from({ length: 4096 }, () => {
         let sum = 0;

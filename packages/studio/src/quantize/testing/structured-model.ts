@@ -1,6 +1,6 @@
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Random } from "@octavo/text/testing/random";
+import { TestRandom } from "@octavo/text/testing/random";
 import { type TensorToWrite, writeSafetensors } from "@octavo/artifacts/testing/write-safetensors";
 import { octavoMini } from "./quality.js";
 
@@ -88,10 +88,10 @@ export function writeStructuredModel(folder: string, seed: number): void {
 }
 
 class Draw {
-  readonly #random: Random;
+  readonly #random: TestRandom;
 
   constructor(seed: number) {
-    this.#random = new Random(seed);
+    this.#random = new TestRandom(seed);
   }
 
   /** Nearly: a sum of four uniform numbers, of deviation 1. */

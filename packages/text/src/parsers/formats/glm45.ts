@@ -1,6 +1,7 @@
 import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../shared/grammar-specs.js";
 import type { OutputMachine, MachineContext, ToolFormat } from "../machine.js";
 import type { Waiting } from "../shared/input.js";
+import { sectionedCalls } from "../shared/sectioned-calls.js";
 import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
 import { valueKind } from "../shared/tool-schemas.js";
 import { ArgumentsWriter, readTypedValue } from "../shared/typed-parameters.js";
@@ -11,6 +12,8 @@ const keyStart = "<arg_key>";
 const keyEnd = "</arg_key>";
 const valueStart = "<arg_value>";
 const valueEnd = "</arg_value>";
+/** Written behind names by Hunyuan 3. */
+const nameEnd = "<tool_sep>";
 const maxNameLength = 512;
 
 /**
@@ -19,21 +22,24 @@ const maxNameLength = 512;
  */
 const machine: OutputMachine = function* (context) {
   const { input, sink } = context;
-  const toContent = (text: string): void => sink.content(text);
-  while ((yield* untilTag(input, [callStart], toContent)) !== undefined) {
-    const { text, tag } = yield* readUntilTag(input, [keyStart, callEnd], maxNameLength);
-    const name = text.trim();
-    if (tag === undefined || name === "" || /\s/.test(name)) {
-      toContent(callStart + text + (tag ?? ""));
-      continue;
-    }
-    sink.beginCall(name);
-    const writer = new ArgumentsWriter(sink);
-    const problem = yield* readPairs(context, name, writer, tag);
-    writer.end();
-    sink.endCall(problem);
-  }
+  while ((yield* untilTag(input, [callStart], (text) => sink.content(text))) !== undefined)
+    yield* readCall(context);
 };
+
+function* readCall(context: MachineContext): Waiting {
+  const { input, sink } = context;
+  const { text, tag } = yield* readUntilTag(input, [keyStart, callEnd], maxNameLength);
+  const name = text.replace(nameEnd, "").trim();
+  if (tag === undefined || name === "" || /\s/.test(name)) {
+    sink.content(callStart + text + (tag ?? ""));
+    return;
+  }
+  sink.beginCall(name);
+  const writer = new ArgumentsWriter(sink);
+  const problem = yield* readPairs(context, name, writer, tag);
+  writer.end();
+  sink.endCall(problem);
+}
 
 function* readPairs(
   { input, sink, schemas }: MachineContext,
@@ -64,7 +70,7 @@ function* readPairs(
   return tag === undefined ? "the call is not closed" : undefined;
 }
 
-export const glm45Format: ToolFormat = {
+export const glm45Format = {
   name: "glm45",
   markers: [callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd],
   machine,
@@ -88,5 +94,25 @@ export const glm45Format: ToolFormat = {
         ),
       ),
     },
+  },
+} satisfies ToolFormat;
+
+const callsStart = "<tool_calls>";
+const callsEnd = "</tool_calls>";
+
+/** As GLM's, all calls of an answer between `<tool_calls>` and `</tool_calls>`. Format: the chat template of tencent/Hy3-preview. */
+export const hyV3Format: ToolFormat = {
+  name: "hy_v3",
+  markers: [...glm45Format.markers, callsStart, callsEnd, nameEnd],
+  machine: sectionedCalls(
+    { sectionStart: callsStart, sectionEnd: callsEnd, callStart, needsSection: true },
+    readCall,
+  ),
+  layout: {
+    ...glm45Format.layout,
+    open: `${callsStart}\n`,
+    close: `\n${callsEnd}`,
+    begin: (name) => [literalSpec(`${callStart}${name}${nameEnd}\n`)],
+    trigger: callsStart,
   },
 };

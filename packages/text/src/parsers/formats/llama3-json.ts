@@ -1,40 +1,54 @@
 import { literalSpec } from "../shared/grammar-specs.js";
-import type { OutputMachine, ToolFormat } from "../machine.js";
-import { takeSpace, type Waiting } from "../shared/input.js";
-import { readJsonCall } from "../shared/json-call.js";
-import { takeText, untilTag } from "../shared/tags.js";
+import type { MachineContext, OutputMachine, ToolFormat } from "../machine.js";
+import { type Input, takeSpace, type Waiting } from "../shared/input.js";
+import { callBeginning, readJsonCall } from "../shared/json-call.js";
+import { JsonScanner } from "../shared/json-scanner.js";
+import { nextPiece, takeText, untilTag } from "../shared/tags.js";
 
 const pythonTag = "<|python_tag|>";
 
 /**
- * `{"name": ..., "parameters": {...}}` as the whole answer, or behind `<|python_tag|>`; several are separated by `;`. Format:
- * Meta's Llama 3.1 prompt format ("JSON based tool calling"). Any other JSON is content, as is an object in the middle of text.
+ * `{"name": ..., "parameters": {...}}` as the answer, behind `<|python_tag|>` or in the middle of text; several are separated
+ * by `;`. Format: Meta's Llama 3.1 prompt format ("JSON based tool calling"). Any other JSON is content.
  */
-const machine: OutputMachine = function* ({ input, sink }) {
-  const toContent = (text: string): void => sink.content(text);
+const machine: OutputMachine = function* (context) {
+  const { input, sink } = context;
   let lead = yield* takeSpace(input);
   for (;;) {
-    const tag = (yield* takeText(input, pythonTag)) ? pythonTag : "";
-    const space = tag === "" ? "" : yield* takeSpace(input);
-    let isCall = (yield* input.peek()) === "{";
-    if (isCall) {
-      const result = yield* readJsonCall(input, sink, { endTags: [pythonTag], isBare: true });
-      isCall = result.isCall;
-      if (!result.isCall) toContent(lead + tag + space + result.raw);
-      if (result.tag !== undefined) input.unread(result.tag);
-    } else toContent(lead + tag + space);
-    if (isCall) {
+    if (yield* takeText(input, pythonTag)) lead += pythonTag + (yield* takeSpace(input));
+    if ((yield* input.peek()) !== "{") sink.content(lead);
+    else if (yield* readObject(context, lead)) {
       lead = yield* takeSeparators(input);
       continue;
     }
-    const next = yield* untilTag(input, [pythonTag], toContent);
+    lead = "";
+    const next = yield* untilTag(input, [pythonTag], (text) => sink.content(text), "{");
     if (next === undefined) return;
     input.unread(next);
-    lead = "";
   }
 };
 
-function* takeSeparators(input: Parameters<OutputMachine>[0]["input"]): Waiting<string> {
+/** Reads a call. Any other object is content, calls inside it too; the result is then false. */
+function* readObject({ input, sink }: MachineContext, lead: string): Waiting<boolean> {
+  const result = yield* readJsonCall(input, sink, { endTags: [pythonTag], isBare: true });
+  if (result.tag !== undefined) input.unread(result.tag);
+  if (result.isCall) return true;
+  sink.content(lead + result.raw);
+  const scanner = new JsonScanner();
+  let isInside = result.raw.split("").every((unit) => scanner.push(unit) === "inside");
+  while (isInside && scanner.problem === undefined) {
+    const piece = scanner.isInString ? yield* input.next() : yield* nextPiece(input, [pythonTag]);
+    if (piece.length !== 1) {
+      input.unread(piece);
+      return false;
+    }
+    isInside = scanner.push(piece) === "inside";
+    sink.content(piece);
+  }
+  return false;
+}
+
+function* takeSeparators(input: Input): Waiting<string> {
   const before = yield* takeSpace(input);
   if (!(yield* takeText(input, ";"))) return before;
   return yield* takeSpace(input);
@@ -43,11 +57,12 @@ function* takeSeparators(input: Parameters<OutputMachine>[0]["input"]): Waiting<
 export const llama3JsonFormat: ToolFormat = {
   name: "llama3_json",
   markers: [pythonTag],
+  callStarts: [pythonTag],
   machine,
   layout: {
     begin: (name) => [literalSpec(`{"name": ${JSON.stringify(name)}, "parameters": `)],
     end: "}",
     separator: "; ",
-    beginsAnswer: "(?:\\{|<\\|python_tag\\|>)",
+    beginsAnswer: `(?:\\{|<\\|python_tag\\|>|[\\s\\S]*${callBeginning})`,
   },
 };

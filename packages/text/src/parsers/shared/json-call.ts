@@ -3,11 +3,13 @@ import { readArguments, scanValue } from "./call-arguments.js";
 import { type Input, isSpace, takeSpace, type Waiting } from "./input.js";
 import { nextPiece } from "./tags.js";
 
-interface JsonCallOptions {
+export interface JsonCallOptions {
   /** Tags that end the call's markup, wherever they stand outside strings. */
   readonly endTags: readonly string[];
   /** No tags surround it: an object is a call only if it has a name and arguments; other objects are content. */
   readonly isBare: boolean;
+  /** The first key is the name, and its value the arguments. */
+  readonly keyIsName?: boolean;
 }
 
 /** `raw`: the text, if it is not a call. `tag`: the end tag that was read, if any. */
@@ -17,7 +19,18 @@ type JsonCallResult =
 
 /** If no name was found within so many characters, it is text. */
 const maxHeldLength = 2 ** 20;
-const knownKeys = new Set(["name", "arguments", "parameters", "id", "type"]);
+/** What the keys of a call mean; some families write longer ones. */
+const callKeys: ReadonlyMap<string, "name" | "arguments" | "id" | "type"> = new Map([
+  ["name", "name"],
+  ["tool_name", "name"],
+  ["arguments", "arguments"],
+  ["parameters", "arguments"],
+  ["id", "id"],
+  ["tool_call_id", "id"],
+  ["type", "type"],
+]);
+/** A regular expression for the beginning of an object that may be a call; JSON may escape its keys. */
+export const callBeginning = `\\{\\s*"(?:(?:${[...callKeys.keys()].join("|")})"|[^"]*\\\\)`;
 
 /**
  * Reads `{"name": ..., "arguments": {...}}`, with `parameters` for `arguments`, keys in any order and others ignored. The
@@ -62,11 +75,12 @@ class JsonCallReader {
       if (piece === "," && !isFirst) continue;
       if (piece !== '"') return this.#giveUp();
       const key = yield* this.#string();
-      if (key === undefined || (this.#options.isBare && isFirst && !knownKeys.has(key)))
-        return this.#giveUp();
+      if (key === undefined || (this.#options.isBare && isFirst && !callKeys.has(key))) return this.#giveUp();
       const colon = yield* this.#nextSolid();
       if (colon !== ":") return colon.length === 1 ? this.#giveUp() : this.#result(colon);
-      const tag = yield* this.#value(key);
+      const isName = isFirst && this.#options.keyIsName === true;
+      if (isName) this.#name = key;
+      const tag = yield* isName ? this.#arguments() : this.#value(key);
       this.#tail = "";
       if (tag !== undefined) return this.#result(tag);
       if (this.#raw.length > maxHeldLength) return { isCall: false, raw: this.#raw, tag: undefined };
@@ -74,14 +88,15 @@ class JsonCallReader {
   }
 
   *#value(key: string): Waiting<string | undefined> {
-    if ((key === "arguments" || key === "parameters") && !this.#hasArguments) return yield* this.#arguments();
+    const meaning = callKeys.get(key);
+    if (meaning === "arguments" && !this.#hasArguments) return yield* this.#arguments();
     yield* this.#space();
     const { text, tag } = yield* this.#plainValue();
     const value = parseString(text);
-    if (key === "name" && value !== undefined && value !== "") this.#name ??= value;
-    if (key === "id" && value !== undefined && value !== "") this.#id ??= value;
-    if (key !== "name" && key !== "type" && (key !== "id" || this.#hasBegun))
-      this.#ignored.push(`${JSON.stringify(key)}: ${text}`);
+    if (value !== undefined && value !== "" && meaning === "name" && this.#name === undefined)
+      this.#name = value;
+    else if (value !== undefined && value !== "" && meaning === "id" && !this.#hasBegun) this.#id ??= value;
+    else if (meaning !== "type") this.#ignored.push(`${JSON.stringify(key)}: ${text}`);
     this.#beginIfKnown();
     return tag;
   }

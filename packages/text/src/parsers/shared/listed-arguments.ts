@@ -5,8 +5,8 @@ import { toolSchemas, valueKind } from "./tool-schemas.js";
 
 /** How a format writes arguments that it lists one by one. */
 export interface ArgumentNotation {
-  /** Before and behind a value. */
-  readonly before: (key: string) => string;
+  /** Before and behind a value; `kind` as in `valueKind`. */
+  readonly before: (key: string, kind: "text" | "json" | "either") => string;
   readonly after: string;
   readonly separator: string;
   /** Markup that ends a value that is plain text. Left out where values are JSON, strings in quotes. */
@@ -52,14 +52,15 @@ export function listedArguments(tool: ChatTool, schema: JsonObject, notation: Ar
       `${at} require ${JSON.stringify(undeclared).slice(0, 64)}, which is not among their properties`,
     );
   const schemas = toolSchemas([tool]);
-  const items = keys.map((key) => ({
-    isRequired: required.includes(key),
-    spec: inSequence(
-      literalSpec(notation.before(key)),
-      valueSpec(schema, key, valueKind(schemas, name, key), notation),
-      literalSpec(notation.after),
-    ),
-  }));
+  const items = keys.map((key) => {
+    const kind = valueKind(schemas, name, key);
+    const before = literalSpec(notation.before(key, kind));
+    const value = valueSpec(schema, key, kind, notation);
+    return {
+      isRequired: required.includes(key),
+      spec: inSequence(before, value, literalSpec(notation.after)),
+    };
+  });
   return joined(items, notation.separator, at);
 }
 

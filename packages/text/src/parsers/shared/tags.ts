@@ -18,24 +18,28 @@ export function* nextPiece(input: Input, tags: readonly string[]): Waiting<strin
   return held;
 }
 
-/** Passes on text up to the first of the tags, which is read and returned; undefined at the end of the output. */
+/**
+ * Passes on text up to the first of the tags, which is read and returned; undefined at the end of the output. `closer`: a tag
+ * of one unit.
+ */
 export function* untilTag(
   input: Input,
   tags: readonly string[],
   onText: (text: string) => void,
+  closer?: string,
 ): Waiting<string | undefined> {
-  const stops = new Set(tags.map((tag) => tag.charAt(0)));
+  const stops = new Set([...tags.map((tag) => tag.charAt(0)), closer ?? ""]);
   for (;;) {
     const run = input.takeRun(stops);
     if (run !== "") onText(run);
     const piece = yield* nextPiece(input, tags);
     if (piece === "") return undefined;
-    if (piece.length > 1) return piece;
+    if (piece.length > 1 || piece === closer) return piece;
     onText(piece);
   }
 }
 
-/** As `untilTag`, but returns the text; stops at `limit` units, longer than any name. `closer`: a tag of one unit. */
+/** As `untilTag`, but returns the text; stops at `limit` units, longer than any name. */
 export function* readUntilTag(
   input: Input,
   tags: readonly string[],

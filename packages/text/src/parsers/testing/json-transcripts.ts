@@ -123,6 +123,19 @@ export const jsonTranscripts: readonly Transcript[] = [
     expected: { calls: [weather("Oslo"), weather("Bergen")] },
   },
   {
+    title: "calls in the middle of text",
+    format: "llama3_json",
+    output:
+      'Let me see: {"name": "get_weather", "parameters": {"city": "Oslo"}}; {"name": "get_weather", "parameters": {"city": "Bergen"}} Looking {there}.',
+    expected: { content: "Let me see: Looking {there}.", calls: [weather("Oslo"), weather("Bergen")] },
+  },
+  {
+    title: "what looks like a call inside other JSON is content",
+    format: "llama3_json",
+    output: 'As in {"steps": [{"name": "get_weather", "parameters": {"city": "Oslo"}}]}.',
+    expected: { content: 'As in {"steps": [{"name": "get_weather", "parameters": {"city": "Oslo"}}]}.' },
+  },
+  {
     title: "other JSON is content",
     format: "llama3_json",
     output: ' {"name": "Ada", "age": 36}\n',

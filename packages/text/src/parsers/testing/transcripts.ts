@@ -59,6 +59,29 @@ export const transcripts: readonly Transcript[] = [
     output: '<|python_start|>[get_weather(city="Oslo")]<|python_end|>',
     expected: { calls: [weather("Oslo")] },
   },
+  {
+    title: "between tags, in a list",
+    format: "lfm2",
+    output:
+      'Looking. <|tool_call_start|> [get_weather(city="Oslo"), get_weather(city=Bergen)]<|tool_call_end|>\nDone.',
+    expected: {
+      content: "Looking.\nDone.",
+      calls: [
+        weather("Oslo"),
+        {
+          name: "get_weather",
+          arguments: '{"city": Bergen)]',
+          problem: 'the arguments are not valid: "Bergen" is not a value',
+        },
+      ],
+    },
+  },
+  {
+    title: "a call per line",
+    format: "olmo3",
+    output: '<function_calls>get_weather(city="Oslo")\nget_weather(city="Bergen")</function_calls>',
+    expected: { calls: [weather("Oslo"), weather("Bergen")] },
+  },
   // mistral
   {
     title: "an array of calls",

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createTokenizer } from "../../tokenizer/create-tokenizer.js";
 import { readTokenizerFolder } from "../../tokenizer/read/tokenizer-folder.js";
-import { Random } from "../../testing/random.js";
+import { TestRandom } from "../../testing/random.js";
 import { compileRules } from "../compile-rules.js";
 import type { Grammar, GrammarSpec } from "../grammar.js";
 import { byteGrammar } from "../testing/byte-grammar.js";
@@ -69,7 +69,7 @@ for (const [name, open, numSteps] of vocabularies) {
     for (const [specName, spec] of specs) {
       it(`hold the tokens that are accepted one by one: ${specName}`, async () => {
         const vocabulary = await open();
-        const random = new Random(7);
+        const random = new TestRandom(7);
         const grammar: Grammar = new TermGrammar(
           compileRules(spec, new Set(["<|end|>"])),
           vocabulary,
@@ -159,7 +159,7 @@ describe("a matcher", () => {
         beside.rollback(1);
       }
       const matcher = warmed.start();
-      const random = new Random(3);
+      const random = new TestRandom(3);
       for (let step = 0; step < 8; step += 1) {
         const allowed = allowedTokens(matcher, vocabulary);
         assert.deepEqual(allowed, allowedTokens(plain, vocabulary));
@@ -172,7 +172,7 @@ describe("a matcher", () => {
   });
 
   it("knows each of many choices, and nothing between them", () => {
-    const random = new Random(5);
+    const random = new TestRandom(5);
     const letters = (): string =>
       Array.from({ length: random.below(6) }, () => "ab\u00e9{"[random.below(4)]).join("");
     const choices = Array.from({ length: 300 }, letters);

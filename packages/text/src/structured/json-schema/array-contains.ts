@@ -1,10 +1,18 @@
 import type { JsonValue } from "../grammar.js";
 import { choice, type Node, nothing, sequence, text } from "../node.js";
-import type { ArrayShape } from "./array-node.js";
-import type { Conjunction } from "./combine.js";
+import type { Conjunction } from "./conjunction.js";
 import { countKeyword } from "./keywords.js";
-import type { SchemaCompiler } from "./schema-compiler.js";
+import type { SchemaContext } from "./schema-context.js";
 import { pathOf, schemaError } from "./schema-error.js";
+
+/** What each position of an array allows, and how many positions it has. */
+export interface ArrayShape {
+  readonly least: number;
+  readonly most: number;
+  /** Positions with schemas of their own. */
+  readonly numPrefix: number;
+  readonly schemasAt: (index: number) => Conjunction | undefined;
+}
 
 /** Most `contains` of one array, and most states for counting (positions times counts). */
 const maxContains = 3;
@@ -41,7 +49,7 @@ export function containsCounts(conjunction: Conjunction): ContainsCount[] {
 export function countedItems(
   counts: readonly ContainsCount[],
   { least, most, numPrefix, schemasAt }: ArrayShape,
-  compiler: SchemaCompiler,
+  compiler: SchemaContext,
 ): Node {
   const { spaces, rules } = compiler;
   const lastPlace = most === Infinity ? Math.max(numPrefix, least, 1) : most;

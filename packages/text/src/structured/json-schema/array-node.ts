@@ -1,28 +1,19 @@
 import type { JsonValue } from "../grammar.js";
 import { choice, type Node, nothing, optional, repeat, sequence, text } from "../node.js";
-import { containsCounts, countedItems } from "./array-contains.js";
-import { type Conjunction, isVisible, kindsIn } from "./combine.js";
+import { type ArrayShape, containsCounts, countedItems } from "./array-contains.js";
+import { type Conjunction, isVisible, kindsIn } from "./conjunction.js";
 import { allowedValues, canonical } from "./enumerated.js";
 import { valueNode } from "./json-text.js";
 import { booleanKeyword, countKeyword, kinds, type Located, schemaList } from "./keywords.js";
-import type { SchemaCompiler } from "./schema-compiler.js";
+import type { SchemaContext } from "./schema-context.js";
 import { pathOf, schemaError } from "./schema-error.js";
 
 const maxPrefix = 1024;
 /** Most values for items of a list with `uniqueItems`: there is a rule for each subset of unused values. */
 const maxUniqueValues = 10;
 
-/** What each position of an array allows, and how many positions it has. */
-export interface ArrayShape {
-  readonly least: number;
-  readonly most: number;
-  /** Positions with schemas of their own. */
-  readonly numPrefix: number;
-  readonly schemasAt: (index: number) => Conjunction | undefined;
-}
-
 /** An array under all of the schemas. */
-export function arrayNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
+export function arrayNode(conjunction: Conjunction, compiler: SchemaContext): Node {
   let least = 0;
   let most = Infinity;
   let unique: Located | undefined;
@@ -57,7 +48,7 @@ export function arrayNode(conjunction: Conjunction, compiler: SchemaCompiler): N
   return counts.length > 0 ? countedItems(counts, shape, compiler) : plainArray(shape, compiler);
 }
 
-function plainArray({ least, most, numPrefix, schemasAt }: ArrayShape, compiler: SchemaCompiler): Node {
+function plainArray({ least, most, numPrefix, schemasAt }: ArrayShape, compiler: SchemaContext): Node {
   const { spaces } = compiler;
   const after = schemasAt(numPrefix);
   const close = text("]");
@@ -127,7 +118,7 @@ function unevaluated(holder: Located, conjunction: Conjunction): ItemSchemas[] {
 }
 
 /** The values that an item may have where they are few: listed ones, booleans and null. */
-function fewValues(items: Conjunction, compiler: SchemaCompiler): readonly JsonValue[] | undefined {
+function fewValues(items: Conjunction, compiler: SchemaContext): readonly JsonValue[] | undefined {
   const branches = compiler.combinations.branches(items);
   const values: JsonValue[] = [];
   for (const branch of branches) {
@@ -144,7 +135,7 @@ function fewValues(items: Conjunction, compiler: SchemaCompiler): readonly JsonV
   return [...new Map(values.map((value) => [canonical(value), value])).values()];
 }
 
-function uniqueArray(located: Located, shape: ArrayShape, compiler: SchemaCompiler): Node {
+function uniqueArray(located: Located, shape: ArrayShape, compiler: SchemaContext): Node {
   const { least, most, numPrefix, schemasAt } = shape;
   const path = pathOf(located.path, "uniqueItems");
   const items = schemasAt(numPrefix);

@@ -1,7 +1,8 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { JsonObject, JsonValue } from "../grammar.js";
+import { allKindsIn, type Conjunction, hasChoice, type SchemaCombiner } from "./conjunction.js";
 import { areDisjoint } from "./disjoint.js";
-import { anyKind, checkKeywords, isObject, kindsOf, type Located, schemaList } from "./keywords.js";
+import { checkKeywords, isObject, type Located, schemaList } from "./keywords.js";
 import { dependencies, Negation, withoutMember } from "./negation.js";
 import { References } from "./references.js";
 import { restrictionOf } from "./restriction.js";
@@ -11,12 +12,6 @@ import { pathOf, schemaError } from "./schema-error.js";
 const maxBranches = 1024;
 const maxSteps = 8 * maxBranches;
 const maxConjuncts = 256;
-
-/**
- * The schemas of a value, all of which it must satisfy; `undefined` where no value can. Conjunctions instead of merged
- * schemas, so that a recursive schema gives finitely many of them.
- */
-export type Conjunction = readonly Located[];
 
 /** Keywords that apply other schemas to the same value without a choice; resolved first. */
 const inPlace = [
@@ -32,10 +27,9 @@ const inPlace = [
   "dependentSchemas",
   "dependencies",
 ] as const;
-const choices = ["anyOf", "oneOf"] as const;
 
 /** Resolves the keywords that combine schemas. */
-export class Combinations {
+export class Combinations implements SchemaCombiner {
   readonly references: References;
   readonly #negation: Negation;
   /** Always the same object, as rules are shared by the identity of schemas. */
@@ -206,28 +200,4 @@ export class Combinations {
     }
     return rest;
   }
-}
-
-export function hasChoice({ schema }: Located): boolean {
-  return choices.some((keyword) => schema[keyword] !== undefined);
-}
-
-export function kindsIn(conjunction: Conjunction): number {
-  return conjunction.reduce((bits, located) => bits & kindsOf(located), anyKind);
-}
-
-/** Kinds by `type` alone: a value whose kind no keyword mentions satisfies the schema. */
-export function allKindsIn(conjunction: Conjunction): number {
-  return kindsIn(
-    conjunction.filter(({ schema }) => schema["type"] !== undefined || restrictionOf(schema) !== undefined),
-  );
-}
-
-/** Whether members or items that a schema speaks of count as evaluated for `unevaluatedProperties` and its like in `holder`. */
-export function isVisible(located: Located, holder: Located): boolean {
-  if (located === holder) return true;
-  return (
-    restrictionOf(located.schema) === undefined &&
-    (located.within ?? []).includes(holder.origin ?? holder.schema)
-  );
 }

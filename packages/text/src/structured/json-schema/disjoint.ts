@@ -1,10 +1,10 @@
 import type { JsonValue } from "../grammar.js";
 import { allowedValues, canonical } from "./enumerated.js";
 import { kinds, schemaMap } from "./keywords.js";
-import { allKindsIn, type Combinations, type Conjunction, hasChoice, kindsIn } from "./combine.js";
+import { allKindsIn, type SchemaCombiner, type Conjunction, hasChoice, kindsIn } from "./conjunction.js";
 
 /** Whether no value can satisfy both. Conservative: false means unknown. */
-export function areDisjoint(first: Conjunction, second: Conjunction, compiler: Combinations): boolean {
+export function areDisjoint(first: Conjunction, second: Conjunction, compiler: SchemaCombiner): boolean {
   // A generated value has a kind that the keywords of its own schema imply; the other schema accepts any kind it does not restrict.
   const common = (kindsIn(first) & allKindsIn(second)) | (allKindsIn(first) & kindsIn(second));
   if (common === 0) return true;
@@ -48,7 +48,7 @@ function requiredIn(conjunction: Conjunction): Set<string> {
 function valuesOf(
   conjunction: Conjunction,
   name: string,
-  compiler: Combinations,
+  compiler: SchemaCombiner,
 ): readonly JsonValue[] | undefined {
   const schemas = conjunction.flatMap((located) =>
     schemaMap(located, "properties")

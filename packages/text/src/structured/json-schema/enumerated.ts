@@ -3,7 +3,7 @@ import { nodeMatcher } from "../automaton/node-matcher.js";
 import { formatPatterns } from "./formats.js";
 import { containerWords, isObject, kindOf, type Located, numberKeyword } from "./keywords.js";
 import { stringContent } from "./string-node.js";
-import { allKindsIn, type Conjunction } from "./combine.js";
+import { allKindsIn, type Conjunction } from "./conjunction.js";
 import { restrictionOf } from "./restriction.js";
 import { pathOf, schemaError } from "./schema-error.js";
 

@@ -1,15 +1,15 @@
 import { all, choice, type Node, nothing } from "../node.js";
-import type { Conjunction } from "./combine.js";
+import type { Conjunction } from "./conjunction.js";
 import { numberFormats } from "./formats.js";
 import { kinds, numberKeyword, stringKeyword } from "./keywords.js";
 import { type Divisor, fractional, multipleNode } from "./multiple-of.js";
 import { anyInteger, anyNumber, boundedNumber, hasBounds, type NumberBounds } from "./number-node.js";
 import { restrictionOf } from "./restriction.js";
 import { pathOf } from "./schema-error.js";
-import type { SchemaCompiler } from "./schema-compiler.js";
+import type { SchemaContext } from "./schema-context.js";
 
 /** A number of the given kinds (integers, fractions or both) under all of the schemas. */
-export function numberNode(conjunction: Conjunction, bits: number, compiler: SchemaCompiler): Node {
+export function numberNode(conjunction: Conjunction, bits: number, compiler: SchemaContext): Node {
   const bounds: { -readonly [Key in keyof NumberBounds]: NumberBounds[Key] } = {};
   const raise = (key: "minimum" | "exclusiveMinimum", value: number | undefined): void => {
     if (value !== undefined) bounds[key] = Math.max(bounds[key] ?? value, value);

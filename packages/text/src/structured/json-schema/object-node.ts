@@ -2,11 +2,11 @@ import { nodeMatcher } from "../automaton/node-matcher.js";
 import type { JsonValue } from "../grammar.js";
 import { all, choice, type Node, not, nothing, repeat, sequence, text } from "../node.js";
 import { anyOf } from "../text-choice.js";
-import { type Conjunction, isVisible, kindsIn } from "./combine.js";
+import { type Conjunction, isVisible, kindsIn } from "./conjunction.js";
 import { allowedValues } from "./enumerated.js";
 import { countKeyword, kinds, type Located, schemaMap } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
-import type { SchemaCompiler } from "./schema-compiler.js";
+import type { SchemaContext } from "./schema-context.js";
 import { pathOf, schemaError } from "./schema-error.js";
 import { patternNode, stringContent } from "./string-node.js";
 
@@ -27,7 +27,7 @@ interface OtherMembers {
 }
 
 /** An object under all of the schemas, its properties in the order in which they are declared. */
-export function objectNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
+export function objectNode(conjunction: Conjunction, compiler: SchemaContext): Node {
   const own = conjunction.filter(({ schema }) => restrictionOf(schema) === undefined);
   const namesIn = (part: Conjunction): Set<string> =>
     new Set(part.flatMap((located) => schemaMap(located, "properties").map(([name]) => name)));
@@ -137,7 +137,7 @@ interface KeyPattern {
   readonly matches: (name: string) => boolean;
 }
 
-function patternsOf(conjunction: Conjunction, { writing }: SchemaCompiler): readonly KeyPattern[] {
+function patternsOf(conjunction: Conjunction, { writing }: SchemaContext): readonly KeyPattern[] {
   const found = new Map<string, KeyPattern>();
   for (const located of conjunction) {
     for (const [pattern, , path] of schemaMap(located, "patternProperties")) {
@@ -153,7 +153,7 @@ function patternsOf(conjunction: Conjunction, { writing }: SchemaCompiler): read
 }
 
 /** The condition of `propertyNames` on every key. */
-function namesCondition({ schema, path: at }: Located, compiler: SchemaCompiler): Node[] {
+function namesCondition({ schema, path: at }: Located, compiler: SchemaContext): Node[] {
   const { propertyNames } = schema;
   if (propertyNames === undefined || propertyNames === true) return [];
   const path = pathOf(at, "propertyNames");
@@ -176,7 +176,7 @@ function otherMembers(
   patterns: readonly KeyPattern[],
   isClosed: boolean,
   keyConditions: readonly Node[],
-  compiler: SchemaCompiler,
+  compiler: SchemaContext,
 ): OtherMembers[] {
   const taken = anyOf(names.map((name) => text(compiler.writing.write(name))));
   const result: OtherMembers[] = [];
@@ -232,7 +232,7 @@ function members(
   properties: readonly Property[],
   others: readonly OtherMembers[],
   { least, most }: CountBounds,
-  compiler: SchemaCompiler,
+  compiler: SchemaContext,
 ): Node {
   const { spaces, rules } = compiler;
   const hasBounds = least > 0 || most !== Infinity;

@@ -5,7 +5,8 @@ import { parseRegex } from "../../regex/parse-regex.js";
 import type { RuleBuilder } from "../rule-builder.js";
 import { anyOf } from "../text-choice.js";
 import { arrayNode } from "./array-node.js";
-import { Combinations, type Conjunction, kindsIn } from "./combine.js";
+import { Combinations } from "./combine.js";
+import { type Conjunction, kindsIn } from "./conjunction.js";
 import { allowedValues } from "./enumerated.js";
 import {
   type JsonSpaces,
@@ -19,6 +20,7 @@ import { anyKind, kinds } from "./keywords.js";
 import { numberNode } from "./numeric.js";
 import { objectNode } from "./object-node.js";
 import { restricted } from "./restriction.js";
+import type { SchemaContext } from "./schema-context.js";
 import { schemaError } from "./schema-error.js";
 import { stringContent, stringNode } from "./string-node.js";
 
@@ -41,7 +43,7 @@ const notJson = lowerRegex(
  * JSON schema (2020-12, and the different spellings of drafts 4 to 7) as rules. Objects without `additionalProperties` get
  * only declared properties, in declaration order: fewer texts than the schema allows, but all of them valid. Throws `invalid_request` naming the keyword at fault.
  */
-export class SchemaCompiler {
+export class SchemaCompiler implements SchemaContext {
   readonly rules: RuleBuilder;
   readonly spaces: JsonSpaces;
   readonly combinations: Combinations;

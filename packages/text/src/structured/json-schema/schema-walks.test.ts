@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { Random } from "../../testing/random.js";
+import { TestRandom } from "../../testing/random.js";
 import { MaskCache } from "../automaton/mask-cache.js";
 import { TermGrammar } from "../automaton/matcher.js";
 import { compileRules } from "../compile-rules.js";
@@ -19,7 +19,7 @@ const numRealWorldSchemas = 224;
 describe("random walks through the masks of generated schemas", () => {
   it("give only JSON that ajv finds valid, and come to an end", () => {
     const vocabulary = syntheticVocabulary(1500, 5);
-    const random = new Random(20_261_121);
+    const random = new TestRandom(20_261_121);
     const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
     let numFinished = 0;
     for (let index = 0; index < numSchemas; index += 1) {
@@ -46,7 +46,7 @@ describe("random walks through the masks of generated schemas", () => {
 
   it("give only JSON that ajv finds valid under schemas as people write them, formats included", () => {
     const vocabulary = syntheticVocabulary(1500, 5);
-    const random = new Random(7);
+    const random = new TestRandom(7);
     let numFinished = 0;
     for (let index = 0; index < numRealWorldSchemas; index += 1) {
       const schema = realWorldSchema(random, index);

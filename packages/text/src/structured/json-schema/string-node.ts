@@ -4,10 +4,10 @@ import { parseRegex } from "../../regex/parse-regex.js";
 import { anyOf } from "../text-choice.js";
 import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
 import { jsonWriting, type StringWriting } from "./json-text.js";
-import type { Conjunction } from "./combine.js";
+import type { Conjunction } from "./conjunction.js";
 import { countKeyword, type Located, stringKeyword } from "./keywords.js";
 import { restrictionOf } from "./restriction.js";
-import type { SchemaCompiler } from "./schema-compiler.js";
+import type { SchemaContext } from "./schema-context.js";
 import { pathOf, schemaError } from "./schema-error.js";
 import { OctavoError } from "@octavo/protocol/errors";
 
@@ -15,7 +15,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 const maxStringLength = 1_000_000;
 
 /** A string, quotes included, under all of the schemas. */
-export function stringNode(conjunction: Conjunction, compiler: SchemaCompiler): Node {
+export function stringNode(conjunction: Conjunction, compiler: SchemaContext): Node {
   const key = JSON.stringify(
     conjunction.map(({ schema }) => [
       schema["minLength"],

@@ -1,4 +1,4 @@
-import type { Random } from "../../testing/random.js";
+import type { TestRandom } from "../../testing/random.js";
 import type { JsonObject, JsonValue } from "../grammar.js";
 
 const names = [
@@ -21,7 +21,7 @@ const names = [
 ];
 
 /** A schema in the shapes that people send: records, lists, enums, unions, references, bounds. */
-export function randomSchema(random: Random): JsonObject {
+export function randomSchema(random: TestRandom): JsonObject {
   const definitions: Record<string, JsonObject> = {
     Node: {
       type: "object",
@@ -38,7 +38,7 @@ export function randomSchema(random: Random): JsonObject {
 }
 
 /** Closed records, so that what is generated is judged by the same rule that generated it. */
-function record(random: Random, depth: number): JsonObject {
+function record(random: TestRandom, depth: number): JsonObject {
   const chosen = names.filter(() => random.next() < 0.3).slice(0, 5);
   const properties = Object.fromEntries(chosen.map((name) => [name, value(random, depth + 1)]));
   const required = chosen.filter(() => random.next() < 0.6);
@@ -51,11 +51,11 @@ function record(random: Random, depth: number): JsonObject {
   };
 }
 
-function pick<T>(random: Random, items: readonly T[]): T {
+function pick<T>(random: TestRandom, items: readonly T[]): T {
   return items[random.below(items.length)]!;
 }
 
-function value(random: Random, depth: number): JsonValue {
+function value(random: TestRandom, depth: number): JsonValue {
   const kinds: readonly (() => JsonValue)[] = [
     () => ({ type: "string" }),
     () => ({ type: "string", minLength: random.below(3), maxLength: 3 + random.below(20) }),
@@ -185,7 +185,7 @@ function value(random: Random, depth: number): JsonValue {
 }
 
 /** A record whose members depend on one of them. */
-function conditional(random: Random): JsonObject {
+function conditional(random: TestRandom): JsonObject {
   const consequence: JsonObject = { required: ["size"], properties: { size: { minimum: random.below(5) } } };
   return {
     type: "object",

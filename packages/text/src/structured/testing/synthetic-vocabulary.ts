@@ -1,4 +1,4 @@
-import { Random } from "../../testing/random.js";
+import { TestRandom } from "../../testing/random.js";
 import { buildVocabulary, specialMark, type GrammarVocabulary } from "../automaton/vocabulary.js";
 
 const consonants = "bcdfghjklmnprstvwz";
@@ -50,7 +50,7 @@ const marks = [
  * joined to words. The last token is special.
  */
 export function syntheticVocabulary(size: number, seed = 1): GrammarVocabulary {
-  const random = new Random(seed);
+  const random = new TestRandom(seed);
   const seen = new Set<string>();
   const tokens: Buffer[] = [];
   const add = (bytes: Buffer): void => {
@@ -81,7 +81,7 @@ export function syntheticVocabulary(size: number, seed = 1): GrammarVocabulary {
   return buildVocabulary(new Uint8Array(Buffer.concat(all)), starts);
 }
 
-function word(random: Random): string {
+function word(random: TestRandom): string {
   let text = "";
   for (let syllables = 1 + random.below(4); syllables > 0; syllables -= 1) {
     text += consonants[random.below(consonants.length)]! + vowels[random.below(vowels.length)]!;
@@ -94,7 +94,7 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function foreign(random: Random): Buffer {
+function foreign(random: TestRandom): Buffer {
   const [first, last] = scripts[random.below(scripts.length)]!;
   const characters = Array.from({ length: 1 + random.below(4) }, () =>
     String.fromCodePoint(first + random.below(last - first)),

@@ -1,4 +1,4 @@
-import type { Random } from "../../testing/random.js";
+import type { TestRandom } from "../../testing/random.js";
 import type { Matcher } from "../grammar.js";
 import type { GrammarVocabulary } from "../automaton/vocabulary.js";
 
@@ -37,7 +37,7 @@ const closing = ['"', "}", "]", "0", "\\"].map((text) => text.charCodeAt(0));
 export function randomWalk(
   matcher: Matcher,
   vocabulary: GrammarVocabulary,
-  random: Random,
+  random: TestRandom,
   { patience = 60, maxTokens = 400 } = {},
 ): string | undefined {
   const text: Uint8Array[] = [];

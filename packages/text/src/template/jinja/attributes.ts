@@ -6,6 +6,7 @@ import {
   needDefined,
   dictGet,
   equals,
+  isHashable,
   itemsOf,
   Loop,
   Namespace,
@@ -32,16 +33,19 @@ export function getAttribute(object: Value, name: string): Value {
   return valueOr(object instanceof Map ? object.get(name) : undefined, missing(object, name));
 }
 
-/** `object[key]`: an item, else an attribute of that name. */
+/** `object[key]`: an item, else an attribute of that name, else undefined, whatever the key is. */
 export function getItem(object: Value, key: Value): Value {
   needDefined(object);
   const items = itemsOf(object);
   if (object instanceof Map) {
-    const found = dictGet(object, key);
+    const found = isHashable(key) ? dictGet(object, key) : undefined;
     if (found !== undefined) return found;
-  } else if (typeof key === "number" && (items !== undefined || typeof object === "string")) {
+  } else if (
+    (typeof key === "number" || typeof key === "boolean") &&
+    (items !== undefined || typeof object === "string")
+  ) {
     const sequence = items ?? Array.from(object as string);
-    return valueOr(sequence.at(key), new Undefined(`${describe(object)} has no element ${key}`));
+    return valueOr(sequence.at(Number(key)), new Undefined(`${describe(object)} has no element ${key}`));
   }
   if (typeof key !== "string") return new Undefined(`${describe(object)} has no element ${represent(key)}`);
   if (key.startsWith("_")) return unsafe(object, key);

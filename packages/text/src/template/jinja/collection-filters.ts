@@ -1,6 +1,6 @@
 import type { Arguments } from "./arguments.js";
-import { getAttribute, getItem } from "./attributes.js";
-import type { Filter, FilterContext } from "./filters.js";
+import { getItem } from "./attributes.js";
+import type { Filter, FilterContext } from "./filter.js";
 import { applyBinary } from "./operators.js";
 import { boundedText, printed } from "./printing.js";
 import { templateError } from "./template-error.js";
@@ -9,8 +9,9 @@ import {
   needDefined,
   equals,
   isTrue,
+  ItemStream,
   iterate,
-  Namespace,
+  itemsOf,
   Tuple,
   typeName,
   Undefined,
@@ -24,19 +25,25 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
   count: lengthOf,
   list: (value) => [...iterate(value)],
   first: (value) => valueOr(iterate(value)[0], new Undefined("No first item, sequence was empty.")),
-  last: (value) => valueOr(iterate(value).at(-1), new Undefined("No last item, sequence was empty.")),
-  reverse: (value) =>
-    typeof value === "string" ? Array.from(value).toReversed().join("") : iterate(value).toReversed(),
+  last: (value) => {
+    if (value instanceof ItemStream) throw templateError("'generator' object is not reversible");
+    return valueOr(iterate(value).at(-1), new Undefined("No last item, sequence was empty."));
+  },
+  reverse: (value) => {
+    if (typeof value === "string") return Array.from(value).toReversed().join("");
+    const reversed = iterate(value).toReversed();
+    return value instanceof ItemStream ? reversed : new ItemStream(() => reversed);
+  },
   join: (value, args) => {
     const partOf = picker(args.allow("d", "attribute").get(1, "attribute"));
     const parts = iterate(value).map((item) => printed(partOf(item)));
     return boundedText(parts.join(printed(valueOr(args.get(0, "d"), ""))));
   },
-  items: (value) => {
+  items: lazily((value) => {
     if (value instanceof Undefined) return [];
     if (!(value instanceof Map)) throw templateError("Can only get item pairs from a mapping.");
     return [...value].map(([key, item]) => new Tuple([key, item]));
-  },
+  }),
   dictsort: (value, args) => dictSort(value, args.allow("case_sensitive", "by", "reverse")),
   sort: (value, args) => {
     const [attribute, caseSensitive] = [args.get(2, "attribute"), args.boolean(1, "case_sensitive", false)];
@@ -46,7 +53,7 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
       ? sortBy(items.toReversed(), attribute, caseSensitive).toReversed()
       : sortBy(items, attribute, caseSensitive);
   },
-  unique: (value, args) => {
+  unique: lazily((value, args) => {
     const keyOf = sortKeyOf(args.get(1, "attribute"), args.boolean(0, "case_sensitive", false));
     const seen: Value[] = [];
     return iterate(value).filter((item) => {
@@ -55,7 +62,7 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
       seen.push(key);
       return true;
     });
-  },
+  }),
   min: (value, args) => extreme(value, args, -1),
   max: (value, args) => extreme(value, args, 1),
   sum: (value, args) => {
@@ -63,14 +70,21 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
     const start = valueOr(args.get(1, "start"), 0);
     return iterate(value).reduce<Value>((total, item) => applyBinary("+", total, partOf(item)), start);
   },
-  map: mapItems,
-  select: (value, args, context) => iterate(value).filter((item) => passes(item, args.positional, context)),
-  reject: (value, args, context) => iterate(value).filter((item) => !passes(item, args.positional, context)),
-  selectattr: (value, args, context) => iterate(value).filter((item) => attributePasses(item, args, context)),
-  rejectattr: (value, args, context) =>
-    iterate(value).filter((item) => !attributePasses(item, args, context)),
+  map: lazily((value, args, context) => (isTrue(value) ? iterate(value).map(mapper(args, context)) : [])),
+  select: lazily((value, args, context) =>
+    itemsIfAny(value).filter((item) => passes(item, args.positional, context)),
+  ),
+  reject: lazily((value, args, context) =>
+    itemsIfAny(value).filter((item) => !passes(item, args.positional, context)),
+  ),
+  selectattr: lazily((value, args, context) =>
+    itemsIfAny(value).filter((item) => attributePasses(item, args, context)),
+  ),
+  rejectattr: lazily((value, args, context) =>
+    itemsIfAny(value).filter((item) => !attributePasses(item, args, context)),
+  ),
   groupby: (value, args) => groupBy(value, args.need(0, "attribute"), args.get(1, "default")),
-  batch: (value, args) => {
+  batch: lazily((value, args) => {
     const size = atLeastOne(args.integer(0, "linecount"));
     const items = iterate(value);
     const fill = args.get(1, "fill_with");
@@ -80,8 +94,8 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
         ? row
         : [...row, ...Array.from({ length: size - row.length }, () => fill)];
     });
-  },
-  slice: (value, args) => {
+  }),
+  slice: lazily((value, args) => {
     const slices = atLeastOne(args.integer(0, "slices"));
     const items = iterate(value);
     const size = Math.floor(items.length / slices);
@@ -90,8 +104,18 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
       const start = index * size + Math.min(index, larger);
       return items.slice(start, start + size + (index < larger ? 1 : 0));
     });
-  },
+  }),
 };
+
+/** A filter that is a generator in Jinja. */
+function lazily(items: (value: Value, args: Arguments, context: FilterContext) => readonly Value[]): Filter {
+  return (value, args, context) => new ItemStream(() => items(value, args, context));
+}
+
+/** What the filters that map and select go through: nothing for any false value, as for None. */
+function itemsIfAny(value: Value): readonly Value[] {
+  return isTrue(value) ? iterate(value) : [];
+}
 
 function atLeastOne(count: number): number {
   if (count < 1 || count > 100_000) throw templateError("A number of columns must be between 1 and 100000.");
@@ -100,26 +124,19 @@ function atLeastOne(count: number): number {
 
 function lengthOf(value: Value): number {
   if (value instanceof Map) return value.size;
-  if (value === null || typeof value === "number" || typeof value === "boolean") {
+  if (itemsOf(value) === undefined && typeof value !== "string" && !(value instanceof Undefined)) {
     throw templateError(`object of type '${typeName(value)}' has no len()`);
   }
   return iterate(value).length;
 }
 
-/** `a.b.0` as the attribute arguments of filters have it; integers index. */
+/** `a.b.0` as the attribute arguments of filters have it; the item itself for None. */
 function attributePath(item: Value, path: Value): Value {
-  if (typeof path === "number") return getItem(item, path);
-  if (typeof path !== "string") throw templateError("An attribute must be given as a string or a number.");
+  if (path === null) return item;
+  if (typeof path !== "string") return getItem(item, path);
   return path
     .split(".")
-    .reduce<Value>(
-      (value, part) => (/^\d+$/.test(part) ? getItem(value, Number(part)) : itemOrAttribute(value, part)),
-      item,
-    );
-}
-
-function itemOrAttribute(value: Value, name: string): Value {
-  return value instanceof Namespace ? getAttribute(value, name) : getItem(value, name);
+    .reduce<Value>((value, part) => getItem(value, /^\d+$/.test(part) ? Number(part) : part), item);
 }
 
 function sortKey(value: Value, caseSensitive: boolean): Value {
@@ -128,10 +145,10 @@ function sortKey(value: Value, caseSensitive: boolean): Value {
 
 /** What a filter looks at in an item: the item, or what lies at the path; `fallback` where nothing does. */
 function picker(attribute: Value | undefined, fallback?: Value): (item: Value) => Value {
-  if (attribute === undefined || attribute === null) return (item) => item;
+  if (attribute === undefined) return (item) => item;
   return (item) => {
     const found = attributePath(item, attribute);
-    return found instanceof Undefined && fallback !== undefined ? fallback : found;
+    return found instanceof Undefined && fallback !== undefined && fallback !== null ? fallback : found;
   };
 }
 
@@ -170,11 +187,12 @@ function extreme(value: Value, args: Arguments, sign: number): Value {
   return items.reduce((best, item) => (compare(keyOf(item), keyOf(best)) * sign > 0 ? item : best));
 }
 
-function mapItems(value: Value, args: Arguments, context: FilterContext): Value {
+function mapper(args: Arguments, context: FilterContext): (item: Value) => Value {
   const attribute = args.named.get("attribute");
-  if (attribute !== undefined) return iterate(value).map(picker(attribute, args.named.get("default")));
+  if (args.positional.length === 0 && attribute !== undefined)
+    return picker(attribute, args.named.get("default"));
   const name = args.string(0, "filter");
-  return iterate(value).map((item) => context.filter(name, item, args.positional.slice(1)));
+  return (item) => context.filter(name, item, args.positional.slice(1));
 }
 
 function passes(item: Value, args: readonly Value[], context: FilterContext): boolean {

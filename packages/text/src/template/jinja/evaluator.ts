@@ -1,7 +1,8 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { Arguments } from "./arguments.js";
 import { getAttribute, getItem } from "./attributes.js";
-import { filterNamed, type FilterContext } from "./filters.js";
+import type { FilterContext } from "./filter.js";
+import { filterNamed } from "./filters.js";
 import { applyBinary, applyComparison, applyUnary, slice } from "./operators.js";
 import { boundedText, maxTextLength, printed } from "./printing.js";
 import type {
@@ -14,6 +15,7 @@ import type {
 } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { loopAttribute } from "./loop.js";
+import { listWork, spend, TemplateWorkError, textWork } from "./work.js";
 import { bindMacroArguments, macroSignature } from "./macro.js";
 import { Scope } from "./scope.js";
 import { testNamed } from "./tests.js";
@@ -36,8 +38,6 @@ import {
   type Value,
 } from "./values.js";
 
-/** Statements and expressions one rendering may evaluate. */
-const maxSteps = 20_000_000;
 const maxCallDepth = 200;
 
 type Signal = "break" | "continue" | undefined;
@@ -47,7 +47,6 @@ export class TemplateEvaluator implements FilterContext {
   readonly #global: Scope;
   #output: string[] = [];
   #outputLength = 0;
-  #steps = 0;
   #callDepth = 0;
   #line = 1;
 
@@ -61,7 +60,7 @@ export class TemplateEvaluator implements FilterContext {
       return this.#output.join("");
     } catch (error) {
       if (error instanceof OctavoError && error.code === "template_error") {
-        throw / \(template line \d+\)$/.test(error.message)
+        throw error instanceof TemplateWorkError || / \(template line \d+\)$/.test(error.message)
           ? error
           : templateError(error.message, this.#line, error);
       }
@@ -77,11 +76,11 @@ export class TemplateEvaluator implements FilterContext {
 
   #step(line: number): void {
     this.#line = line;
-    if (++this.#steps > maxSteps)
-      throw templateError(`The template does not end within ${maxSteps} steps.`, line);
+    spend(1);
   }
 
   #write(text: string): void {
+    spend(textWork(text));
     this.#output.push(text);
     this.#outputLength += text.length;
     if (this.#outputLength > maxTextLength)
@@ -272,11 +271,12 @@ export class TemplateEvaluator implements FilterContext {
       }
       case "concatenation":
         return boundedText(expression.items.map((item) => printed(this.#evaluate(item, scope))).join(""));
-      case "attribute":
-        return this.#at(
-          expression.line,
-          getAttribute(this.#evaluate(expression.object, scope), expression.name),
-        );
+      case "attribute": {
+        const object = this.#evaluate(expression.object, scope);
+        // what is called then is a method, which goes through the text
+        if (typeof object === "string") spend(listWork(object.length));
+        return this.#at(expression.line, getAttribute(object, expression.name));
+      }
       case "item": {
         const object = this.#evaluate(expression.object, scope);
         return this.#at(expression.line, getItem(object, this.#evaluate(expression.key, scope)));
@@ -364,7 +364,14 @@ export class TemplateEvaluator implements FilterContext {
 
   #filter(expression: FilterExpression, operand: Value, scope: Scope): Value {
     const [positional, named] = this.#arguments(expression.args, scope);
-    return filterNamed(expression.name)(operand, new Arguments(expression.name, positional, named), this);
+    if (typeof operand === "string") spend(listWork(operand.length));
+    const result = filterNamed(expression.name)(
+      operand,
+      new Arguments(expression.name, positional, named),
+      this,
+    );
+    if (typeof result === "string") spend(textWork(result));
+    return result;
   }
 
   #applyFilters(filters: readonly FilterExpression[], text: string, scope: Scope): Value {

@@ -2,6 +2,7 @@ import type { Arguments } from "./arguments.js";
 import { getItem } from "./attributes.js";
 import { formatPercent } from "./formatting.js";
 import { collectionFilters } from "./collection-filters.js";
+import type { Filter } from "./filter.js";
 import { boundedText, printed, toJson } from "./printing.js";
 import { capitalize, replace, repeatText, strip, titleCase } from "./string-methods.js";
 import { templateError } from "./template-error.js";
@@ -17,14 +18,6 @@ import {
   valueOr,
   type Value,
 } from "./values.js";
-
-/** What filters may call back into. */
-export interface FilterContext {
-  filter(name: string, operand: Value, args: readonly Value[]): Value;
-  test(name: string, operand: Value, args: readonly Value[]): boolean;
-}
-
-export type Filter = (operand: Value, args: Arguments, context: FilterContext) => Value;
 
 /** Jinja's filters that chat templates use, with `tojson` as transformers defines it. */
 const textAndNumberFilters: Readonly<Record<string, Filter>> = {

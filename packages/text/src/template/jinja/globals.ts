@@ -2,6 +2,7 @@ import { type Arguments, callable } from "./arguments.js";
 import { printed } from "./printing.js";
 import { strftime } from "./strftime.js";
 import { templateError } from "./template-error.js";
+import { listWork, spend } from "./work.js";
 import {
   Callable,
   needDefined,
@@ -49,6 +50,7 @@ function range(args: Arguments): Value {
   const length = Math.max(0, Math.ceil((stop - start) / step));
   if (length > maxRange)
     throw templateError(`Range too big. The sandbox blocks ranges larger than MAX_RANGE (${maxRange}).`);
+  spend(listWork(length));
   return Array.from({ length }, (_, index) => start + index * step);
 }
 

@@ -101,14 +101,15 @@ class Lexer {
   }
 
   #block(): void {
-    const raw = /^\s*raw\s*([-+]?)%\}/.exec(this.#source.slice(this.#index, this.#index + 200));
+    const raw = /^\s*raw\s*(-?)%\}/.exec(this.#source.slice(this.#index, this.#index + 200));
     if (raw === null) {
       const marker = this.#expression("block-begin", "block-end", "%}");
       this.#afterBlock(marker);
       return;
     }
     this.#index += raw[0].length;
-    this.#afterBlock(raw[1] ?? "");
+    // a newline stays here, other than after any other block
+    this.#afterBlock(raw[1] === "-" ? "-" : "+");
     rawEnd.lastIndex = this.#index;
     const end = rawEnd.exec(this.#source);
     if (end === null) throw templateError("A raw block is not closed with endraw.", this.#line);

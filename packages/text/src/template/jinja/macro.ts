@@ -2,6 +2,7 @@ import type { Scope } from "./scope.js";
 import type { Expression, Parameter, Statement } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { Tuple, Undefined, valueOr, type NamedValues, type Value } from "./values.js";
+import { nodesOf } from "./walk.js";
 
 /** What a macro takes; it takes `varargs`, `kwargs` and `caller` when its body mentions them. */
 interface MacroSignature {
@@ -17,13 +18,14 @@ export function macroSignature(
   parameters: readonly Parameter[],
   body: readonly Statement[],
 ): MacroSignature {
-  const uses = (special: string): boolean => mentions([parameters, body], special);
+  const names = new Set<string>();
+  for (const node of nodesOf([parameters, body])) if (node.kind === "name") names.add(node.name);
   return {
     name,
     parameters,
-    takesExtra: uses("varargs"),
-    takesExtraNamed: uses("kwargs"),
-    takesCaller: uses("caller"),
+    takesExtra: names.has("varargs"),
+    takesExtraNamed: names.has("kwargs"),
+    takesCaller: names.has("caller"),
   };
 }
 
@@ -56,12 +58,4 @@ export function bindMacroArguments(
   if (takesExtra) scope.set("varargs", new Tuple(extra));
   else if (extra.length > 0)
     throw templateError(`macro '${name}' takes not more than ${parameters.length} argument(s)`);
-}
-
-/** Whether a name occurs anywhere in a piece of the syntax tree. */
-function mentions(node: unknown, name: string): boolean {
-  if (typeof node !== "object" || node === null) return false;
-  if (Array.isArray(node)) return node.some((item) => mentions(item, name));
-  if ("kind" in node && node.kind === "name" && "name" in node) return node.name === name;
-  return Object.values(node).some((child) => mentions(child, name));
 }

@@ -3,6 +3,7 @@ import { boundedText } from "./printing.js";
 import { repeatText } from "./string-methods.js";
 import type { BinaryOperator, ComparisonOperator } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
+import { listWork, spend } from "./work.js";
 import {
   compare,
   contains,
@@ -69,6 +70,7 @@ function divide(left: number, right: number): number {
 }
 
 function concatenate(left: Value, right: Value): Value {
+  spend(listWork((itemsOf(left)?.length ?? 0) + (itemsOf(right)?.length ?? 0)));
   if (typeof left === "string" && typeof right === "string") return boundedText(left + right);
   if (Array.isArray(left) && Array.isArray(right)) return boundedItems([...left, ...right]);
   if (left instanceof Tuple && right instanceof Tuple)
@@ -83,6 +85,7 @@ function repeat(value: Value, count: number): Value {
   const items = itemsOf(value);
   if (items === undefined) throw unsupported("*", value, count);
   if (items.length * count > maxItems) throw templateError("The template builds too long a list.");
+  spend(listWork(items.length * Math.max(count, 0)));
   const repeated = Array.from({ length: Math.max(count, 0) }, () => items).flat();
   return value instanceof Tuple ? new Tuple(repeated) : repeated;
 }
@@ -115,6 +118,7 @@ export function applyComparison(operator: ComparisonOperator, left: Value, right
 
 /** `value[start:stop:step]` of a string, list or tuple. */
 export function slice(value: Value, start: Value, stop: Value, step: Value): Value {
+  spend(listWork(typeof value === "string" ? value.length : (itemsOf(value)?.length ?? 0)));
   const length = typeof value === "string" ? Array.from(value).length : itemsOf(needDefined(value))?.length;
   if (length === undefined)
     throw templateError(`'${typeName(value)}' object is not subscriptable by a slice`);

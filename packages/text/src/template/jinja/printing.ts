@@ -1,7 +1,9 @@
 import { templateError } from "./template-error.js";
+import { spend, textWork } from "./work.js";
 import {
   Callable,
   Float,
+  ItemStream,
   itemsOf,
   Loop,
   Namespace,
@@ -31,6 +33,7 @@ const maxDepth = 256;
 
 /** Python's `repr(value)`. */
 export function represent(value: Value, depth = 0): string {
+  spend(typeof value === "string" ? 1 + textWork(value) : 1);
   if (depth > maxDepth) throw templateError("The template prints a value that is nested too deeply.");
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -49,6 +52,7 @@ export function represent(value: Value, depth = 0): string {
     return items.length === 1 ? `(${inner},)` : `(${inner})`;
   }
   if (value instanceof Namespace) return `<Namespace ${represent(new Map(value.attributes))}>`;
+  if (value instanceof ItemStream) return "<generator object>";
   if (value instanceof Callable) return `<function ${value.name}>`;
   return value instanceof Loop ? "<LoopContext>" : "";
 }
@@ -115,6 +119,7 @@ interface JsonOptions {
 
 /** Python's `json.dumps`, as transformers' `tojson` filter calls it. */
 export function toJson(value: Value, options: JsonOptions, depth = 0): string {
+  spend(typeof value === "string" ? 1 + textWork(value) : 1);
   if (depth > maxDepth) throw templateError("tojson: the value is nested too deeply.");
   if (value === null) return "null";
   if (typeof value === "boolean") return String(value);

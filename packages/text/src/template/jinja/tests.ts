@@ -8,6 +8,7 @@ import {
   Callable,
   needDefined,
   Float,
+  ItemStream,
   itemsOf,
   numericValue,
   typeName,
@@ -46,6 +47,7 @@ const tests: ReadonlyMap<string, Test> = new Map(
       itemsOf(value) !== undefined ||
       value instanceof Map ||
       typeof value === "string" ||
+      value instanceof ItemStream ||
       value instanceof Undefined,
     sequence: (value) =>
       itemsOf(value) !== undefined ||

@@ -1,4 +1,5 @@
 import { templateError } from "./template-error.js";
+import { listWork, spend, textWork } from "./work.js";
 
 /**
  * Template values as Python has them: None, bool, int (a JavaScript number), float (a wrapper, so that 1.0 stays one),
@@ -13,6 +14,7 @@ export type Value =
   | Undefined
   | Value[]
   | Tuple
+  | ItemStream
   | Dict
   | Namespace
   | Callable
@@ -31,6 +33,21 @@ export class Undefined {
 
 export class Tuple {
   constructor(readonly items: readonly Value[]) {}
+}
+
+/** A Python generator: gives its items to whoever iterates first, is true and has no length. */
+export class ItemStream {
+  #produce: (() => readonly Value[]) | undefined;
+
+  constructor(produce: () => readonly Value[]) {
+    this.#produce = produce;
+  }
+
+  take(): readonly Value[] {
+    const produce = this.#produce;
+    this.#produce = undefined;
+    return produce?.() ?? [];
+  }
 }
 
 /** `namespace(...)`: the one object whose attributes a template may set. */
@@ -100,6 +117,7 @@ export function typeName(value: Value): string {
   if (value instanceof Map) return "dict";
   if (value instanceof Undefined) return "Undefined";
   if (value instanceof Namespace) return "Namespace";
+  if (value instanceof ItemStream) return "generator";
   return value instanceof Loop ? "LoopContext" : "function";
 }
 
@@ -136,14 +154,29 @@ export function itemsOf(value: Value): readonly Value[] | undefined {
 /** What a for loop sees: items, a dict's keys, a string's characters, nothing for undefined. */
 export function iterate(value: Value): readonly Value[] {
   const items = itemsOf(value);
-  if (items !== undefined) return items;
-  if (value instanceof Map) return [...value.keys()];
-  if (typeof value === "string") return Array.from(value);
+  if (items !== undefined) {
+    spend(listWork(items.length));
+    return items;
+  }
+  if (value instanceof Map) {
+    spend(listWork(value.size));
+    return [...value.keys()];
+  }
+  if (typeof value === "string") {
+    spend(listWork(value.length));
+    return Array.from(value);
+  }
+  if (value instanceof ItemStream) {
+    const taken = value.take();
+    spend(listWork(taken.length));
+    return taken;
+  }
   if (value instanceof Undefined) return [];
   throw templateError(`'${typeName(value)}' object is not iterable`);
 }
 
 export function equals(left: Value, right: Value): boolean {
+  spend(1);
   const leftNumber = numericValue(left);
   const rightNumber = numericValue(right);
   if (leftNumber !== undefined || rightNumber !== undefined) return leftNumber === rightNumber;
@@ -156,6 +189,8 @@ export function equals(left: Value, right: Value): boolean {
       [...left].every(([key, value]) => right.has(key) && equals(value, right.get(key)!))
     );
   }
+  if (typeof left === "string" && typeof right === "string" && left.length === right.length)
+    spend(textWork(left));
   return left === right;
 }
 
@@ -165,6 +200,7 @@ function sameItems(left: readonly Value[], right: readonly Value[]): boolean {
 
 /** Negative, zero or positive, for values that Python orders. */
 export function compare(left: Value, right: Value): number {
+  spend(1);
   const leftNumber = numericValue(left);
   const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) return leftNumber - rightNumber;
@@ -182,6 +218,7 @@ export function compare(left: Value, right: Value): number {
 }
 
 function compareCodePoints(left: string, right: string): number {
+  spend(listWork(left.length + right.length));
   const [first, second] = [Array.from(left), Array.from(right)];
   for (let index = 0; index < Math.min(first.length, second.length); index++) {
     const difference = first[index]!.codePointAt(0)! - second[index]!.codePointAt(0)!;
@@ -192,11 +229,17 @@ function compareCodePoints(left: string, right: string): number {
 
 export function contains(container: Value, item: Value): boolean {
   if (typeof container === "string") {
+    spend(textWork(container));
     if (typeof item === "string") return container.includes(item);
     throw templateError(`'in <string>' requires string as left operand, not ${typeName(item)}`);
   }
   if (container instanceof Map) return dictGet(container, item) !== undefined;
   return iterate(container).some((candidate) => equals(candidate, item));
+}
+
+/** Whether Python takes a value for a dict's key. */
+export function isHashable(value: Value): boolean {
+  return !Array.isArray(value) && !(value instanceof Map);
 }
 
 /** A value as a key of this dict. Python's 1, 1.0 and True are one key, written as it was first set. */
@@ -208,7 +251,9 @@ function keyIn(dict: Dict, value: Value): DictKey {
   return (value === 0 || value === 1) && dict.has(value === 1) ? value === 1 : value;
 }
 
+/** undefined for a key that the dict lacks, as it lacks undefined ones and tuples. */
 export function dictGet(dict: Dict, key: Value): Value | undefined {
+  if (key instanceof Undefined || key instanceof Tuple) return undefined;
   return dict.get(keyIn(dict, key));
 }
 

@@ -10,9 +10,8 @@ import type {
   PreTokenizerSpecification,
   ReadTokenizer,
   TokenizerSpecification,
-  Vocabulary,
 } from "../specification.js";
-import { TokenTable } from "../token-table.js";
+import { TokenTable, type Vocabulary } from "../token-table.js";
 import { ggufPreTokenizer } from "./gguf-pre-tokenizers.js";
 import { vocabularyLimit, writeMerge } from "./model-json.js";
 

@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { maxMergeRules } from "../models/merge.js";
-import { type ModelSpecification, packVocabulary, type Vocabulary } from "../specification.js";
+import { type ModelSpecification, packVocabulary } from "../specification.js";
+import type { Vocabulary } from "../token-table.js";
 import { TokenTable } from "../token-table.js";
 import { JsonReader } from "./json-reader.js";
 

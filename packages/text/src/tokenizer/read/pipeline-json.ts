@@ -5,6 +5,7 @@ import type {
   PreTokenizerSpecification,
   SplitBehavior,
 } from "../specification.js";
+import type { NormalizationForm } from "../unicode-normalization.js";
 import type { JsonReader } from "./json-reader.js";
 
 const maxSteps = 64;
@@ -54,7 +55,7 @@ function readCharacter(reader: JsonReader, fallback?: string): string {
   return text;
 }
 
-const unicode = (form: "NFC" | "NFD" | "NFKC" | "NFKD") => (): NormalizerSpecification => ({
+const unicode = (form: NormalizationForm) => (): NormalizerSpecification => ({
   kind: "unicode",
   form,
 });

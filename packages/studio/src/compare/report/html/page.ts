@@ -1,6 +1,6 @@
 import type { ModelComparison } from "../../compare.js";
 import { figure, fixed, gibibytes, intervalText, percent } from "../format.js";
-import type { Cell, Estimate, Summary } from "../summary.js";
+import type { Cell, ScoreEstimate, Summary } from "../summary.js";
 import {
   escapeHtml,
   histogram,
@@ -70,7 +70,7 @@ export function renderHtml(comparison: ModelComparison): string {
   });
 }
 
-function intervalRow(label: string, { value, interval }: Estimate) {
+function intervalRow(label: string, { value, interval }: ScoreEstimate) {
   return { label, estimate: value, interval };
 }
 

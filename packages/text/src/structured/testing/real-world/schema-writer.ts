@@ -1,4 +1,4 @@
-import type { Random } from "../../../testing/random.js";
+import type { TestRandom } from "../../../testing/random.js";
 import type { JsonObject, JsonValue } from "../../grammar.js";
 
 /** What tells the schemas of one source from those of another: generators of schemas and people have habits. */
@@ -81,11 +81,11 @@ const dialects: readonly Dialect[] = [
 
 /** Writes the parts of one schema document in one dialect, drawn by chance. */
 export class SchemaWriter {
-  readonly #random: Random;
+  readonly #random: TestRandom;
   readonly #dialect: Dialect;
   readonly #definitions = new Map<string, JsonObject>();
 
-  constructor(random: Random) {
+  constructor(random: TestRandom) {
     this.#random = random;
     this.#dialect = this.pick(dialects);
   }
