@@ -56,7 +56,7 @@ export class OpenAiTarget implements Target {
     const facts = await this.#learn(options.signal);
     const model = this.#settings.model ?? facts?.model;
     const tenant = options.tenant ?? evalCase.tenant;
-    const tenantKey = tenant === undefined ? undefined : this.#settings.tenantKeys?.[tenant];
+    const identity = this.#identity(tenant);
     const body = this.#bodyOf(evalCase, options, model, facts?.isOctavo ?? false);
     const sentEpochMs = Date.now();
     const startMs = performance.now();
@@ -66,13 +66,8 @@ export class OpenAiTarget implements Target {
         path: "/chat/completions",
         body,
         signal: options.signal,
-        headers: {
-          ...(tenant === undefined || tenantKey !== undefined
-            ? {}
-            : { [this.#settings.tenantHeader ?? "x-tenant-id"]: tenant }),
-          ...options.extraHeaders,
-        },
-        ...(tenantKey === undefined ? {} : { apiKey: tenantKey }),
+        ...identity,
+        headers: { ...identity.headers, ...options.extraHeaders },
       },
       (headers) => (builder = new AnswerBuilder(startMs, headers["content-type"])),
     );
@@ -107,10 +102,25 @@ export class OpenAiTarget implements Target {
     return this.server.text({ path: "/metrics", atRoot: true, signal, timeoutMs: 10_000 });
   }
 
-  async neighbours(requestId: string, signal: AbortSignal): Promise<readonly Neighbour[] | undefined> {
+  async neighbours(
+    requestId: string,
+    tenant: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Neighbour[] | undefined> {
     const path = `/requests/${encodeURIComponent(requestId)}/neighbours`;
-    const reply = await this.server.json({ path, signal, timeoutMs: 10_000 });
+    const reply = await this.server.json({ path, signal, timeoutMs: 10_000, ...this.#identity(tenant) });
     return reply.ok ? neighboursIn(reply.value) : undefined;
+  }
+
+  /** How the server knows the tenant: by a key of its own, or by the header. */
+  #identity(tenant: string | undefined): {
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly apiKey?: string;
+  } {
+    if (tenant === undefined) return {};
+    const { tenantKeys, tenantHeader = "x-tenant-id" } = this.#settings;
+    const apiKey = tenantKeys?.[tenant];
+    return apiKey === undefined ? { headers: { [tenantHeader]: tenant } } : { apiKey };
   }
 
   /** The model that answers, as far as it is known or the server tells. Asked before, no answer has to wait for what the server is. */

@@ -70,13 +70,16 @@ describe("the server of a target", () => {
       output_tokens: [2, 3],
       kernel_ms_meanwhile: 7.5,
     };
+    const asked: unknown[] = [];
     await using server = await startFakeOpenAi({
-      "/v1/requests/a%2F0/neighbours": (_, response) =>
-        replyJson(response, 200, { request: {}, neighbours: [neighbour, { request_id: 3 }], num_omitted: 0 }),
+      "/v1/requests/a%2F0/neighbours": ({ headers }, response) => {
+        asked.push([headers["x-tenant-id"], headers.authorization]);
+        replyJson(response, 200, { request: {}, neighbours: [neighbour, { request_id: 3 }], num_omitted: 0 });
+      },
       "/v1/requests/odd/neighbours": (_, response) => replyJson(response, 200, { neighbours: "none" }),
     });
     const target = openAiTarget({ name: "candidate", baseUrl: server.baseUrl });
-    assert.deepEqual(await target.neighbours("a/0", signal), [
+    assert.deepEqual(await target.neighbours("a/0", undefined, signal), [
       {
         requestId: "b",
         arrivalOffsetMs: -3,
@@ -86,8 +89,16 @@ describe("the server of a target", () => {
         kernelMs: 7.5,
       },
     ]);
-    assert.equal(await target.neighbours("odd", signal), undefined);
-    assert.equal(await target.neighbours("unknown", signal), undefined);
+    assert.equal(await target.neighbours("odd", undefined, signal), undefined);
+    assert.equal(await target.neighbours("unknown", undefined, signal), undefined);
+    const keyed = openAiTarget({ name: "keyed", baseUrl: server.baseUrl, tenantKeys: { b: "of b" } });
+    for (const tenant of ["a", "b"]) await keyed.neighbours("a/0", tenant, signal);
+    const expected = [
+      [undefined, undefined],
+      ["a", undefined],
+      [undefined, "Bearer of b"],
+    ];
+    assert.deepEqual(asked, expected, "a record is its tenant's");
   });
 
   it("refuses a base URL that is none", () => {

@@ -9,10 +9,14 @@ export interface Target {
   /** What the server counts, as Prometheus reads it; undefined where it does not tell. Rejects only when `signal` is aborted. */
   metrics?(signal: AbortSignal): Promise<string | undefined>;
   /**
-   * Requests that ran beside one, by the id in its serving record; undefined where the server does not report them.
+   * Requests that ran beside one of a tenant, by the id in its serving record; undefined where the server does not report them.
    * Rejects only when `signal` is aborted.
    */
-  neighbours?(requestId: string, signal: AbortSignal): Promise<readonly Neighbour[] | undefined>;
+  neighbours?(
+    requestId: string,
+    tenant: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Neighbour[] | undefined>;
 }
 
 /** A request that was there at some time between another's arrival and its end: what it takes to send its like again. */

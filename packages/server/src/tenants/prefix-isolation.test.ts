@@ -40,7 +40,12 @@ async function withServer(
   ) => Promise<void>,
 ): Promise<void> {
   await using octavoMini: OctavoMini = await startOctavoMini(
-    { maxModelLen: 512, numThreads: 2, kvCacheMemoryBytes: 64 * 2 ** 20 },
+    {
+      maxModelLen: 512,
+      numThreads: 2,
+      kvCacheMemoryBytes: 64 * 2 ** 20,
+      enableFaultInjection: config.enableFaultInjection ?? false,
+    },
     config,
   );
   let hits = 0;
@@ -100,6 +105,17 @@ describe("a prompt that one tenant sent", () => {
       for (const salt of [undefined, "s", "tenant a"]) assert.equal(await ask("a-1", salt), 0);
       for (const salt of [undefined, "s", "tenant a"]) assert((await ask("a-2", salt)) > 0);
       for (const salt of [undefined, "s", "tenant a", "8:tenant a"]) assert.equal(await ask("b-1", salt), 0);
+    }));
+
+  it("is evicted by a fault only for the key that injects it", () =>
+    withServer({ tenants, apiKeys: ["op"], enableFaultInjection: true }, async (send) => {
+      const ids = Array.from({ length: 64 }, (_, index) => 300 + index);
+      const ask = (key: string): Promise<Hits> => send("/v1/completions", "", bearer(key), { prompt: ids });
+      for (const key of ["op", "a-1"]) assert.equal(await ask(key), 0);
+      const fault = { kind: "evict", prompt_tokens: ids };
+      await send("/fault_injection", "", bearer("op"), fault);
+      assert.equal(await ask("op"), 0);
+      assert((await ask("a-1")) > 0);
     }));
 
   it("is shared with all where the operator says so, and where there are neither keys nor tenants", async () => {

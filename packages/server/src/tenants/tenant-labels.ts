@@ -30,9 +30,14 @@ const nobody = [otherTenants, noLabel, otherLabel, defaultTenant];
 
 /** Metrics in Prometheus' text format with pseudonyms for what callers are called and call their features. */
 export function hideTenants(exposition: string, pseudonym: (name: string) => string): string {
+  const shown = new Map<string, string>();
   return exposition.replaceAll(
     /(?<=[{,])(tenant|feature)="((?:[^"\\]|\\.)*)"/g,
-    (whole, label: string, value: string) =>
-      nobody.includes(value) ? whole : `${label}="${pseudonym(`${label} ${value}`)}"`,
+    (whole, label: string, value: string) => {
+      if (nobody.includes(value)) return whole;
+      const hidden = shown.get(whole) ?? `${label}="${pseudonym(`${label} ${value}`)}"`;
+      shown.set(whole, hidden);
+      return hidden;
+    },
   );
 }

@@ -32,7 +32,8 @@ export async function planReplay(
   signal: AbortSignal,
 ): Promise<ReplayPlan> {
   const id = slow.answer.serving?.request_id;
-  const known = id === undefined ? undefined : await target.neighbours?.(id, signal);
+  const { tenant } = slow.scheduled.evalCase;
+  const known = id === undefined ? undefined : await target.neighbours?.(id, tenant, signal);
   if (known === undefined) return { beside: scheduled, withoutOne: undefined };
   const own = new Map(
     sent.flatMap((one) => {
