@@ -315,7 +315,9 @@ describe("a config.json that cannot be served", () => {
     [{ head_dim: 15 }, /odd head size/],
     [{ rms_norm_eps: 0 }, /epsilon 0/],
     [{ rms_norm_eps: 2 }, /epsilon 2/],
-    [{ rope_theta: -1 }, /rope base -1/],
+    ...[-1, 0, 1e-320, 0.5, 1].map(
+      (theta) => [{ rope_theta: theta }, /rope base \S+; a number above 1/] as const,
+    ),
     [{ max_position_embeddings: 0 }, /maxPositionEmbeddings 0/],
     [{ eos_token_id: "</s>" }, /eos_token_id/],
     [{ tie_word_embeddings: "yes" }, /tie_word_embeddings/],

@@ -49,8 +49,11 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
   if (!(config.rmsNormEps > 0 && config.rmsNormEps < 1)) {
     throw artifactInvalid(path, `has the norm epsilon ${config.rmsNormEps}; it must lie between 0 and 1`);
   }
-  if (!(rope.theta > 0 && Number.isFinite(rope.theta)))
-    throw artifactInvalid(path, `has the rope base ${rope.theta}`);
+  for (const { theta } of [rope, config.localRope ?? rope]) {
+    // From 1 down, frequencies do not fall, and soon exceed what f32 holds.
+    if (!(theta > 1 && Number.isFinite(theta)))
+      throw artifactInvalid(path, `has the rope base ${theta}; a number above 1 is needed`);
+  }
   checkScaling(path, rope.scaling, rope.rotaryDim);
   if (config.localRope !== undefined)
     checkScaling(path, config.localRope.scaling, config.localRope.rotaryDim);

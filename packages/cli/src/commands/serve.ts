@@ -9,6 +9,7 @@ import { resolveServerConfig } from "@octavo/server/settings";
 import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { checkAddress } from "../options/check-address.js";
+import { openFilesWarning } from "../options/check-open-files.js";
 import { loadOptionsOf, serverConfigOf, type ServeOptions, serveRows } from "../options/serve-options.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
@@ -29,6 +30,8 @@ export default defineCommand({
     const config = resolveServerConfig(serverConfigOf(options, named === undefined ? ["octavo-mini"] : []));
     const load = loadOptionsOf(options);
     await checkAddress(config);
+    const tooFewFiles = openFilesWarning(options.maxNumSeqs + options.maxQueuedRequests);
+    if (tooFewFiles !== undefined) tell(tooFewFiles);
     const model = await loadModel(named ?? embeddedModel, load, options.faultStartDelay);
     const disposeModel = async (error: unknown): Promise<never> => {
       await model[Symbol.asyncDispose]();

@@ -43,3 +43,15 @@ test("says what to set when one sequence does not fit", () => {
     assert.throws(() => planKvCache({ ...request, kvCacheMemoryBytes }), { code: "invalid_option" });
   }
 });
+
+test("refuses more memory than the machine has, free or not", () => {
+  const machineBytes = 100 * bytesPerBlock;
+  const take = (kvCacheMemoryBytes: number) => planKvCache({ ...request, machineBytes, kvCacheMemoryBytes });
+  assert.equal(take(machineBytes).numBlocks, 100);
+  const message = /may not take .* this process has .* of memory/;
+  assert.throws(() => take(machineBytes + 1), { code: "invalid_option", message });
+  assert.throws(() => planKvCache({ ...request, kvCacheMemoryBytes: 2 ** 50 }), {
+    code: "invalid_option",
+    message,
+  });
+});

@@ -1,3 +1,4 @@
+import { totalmem } from "node:os";
 import { availableMemoryBytes, type KvDtype, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
@@ -18,6 +19,8 @@ export interface KvCacheRequest extends KvShape {
   readonly kvCacheMemoryBytes?: number | undefined;
   /** Free memory in bytes; default as reported by the system. */
   readonly availableBytes?: number | undefined;
+  /** All memory that this process may ever use, in bytes; default as reported by the system. */
+  readonly machineBytes?: number | undefined;
 }
 
 export interface KvCachePlan {
@@ -46,6 +49,14 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
       },
     );
   }
+  const machineBytes = request.machineBytes ?? totalMemoryBytes();
+  if (kvCacheMemoryBytes !== undefined && kvCacheMemoryBytes > machineBytes) {
+    throw new OctavoError(
+      "invalid_option",
+      `the KV cache may not take ${formatBinaryBytes(kvCacheMemoryBytes)}: this process has ${formatBinaryBytes(machineBytes)} of memory for everything`,
+      { param: "kv_cache_memory" },
+    );
+  }
   const available = request.availableBytes ?? availableMemoryBytes();
   const bytes = kvCacheMemoryBytes ?? Math.min(4 * gibibyte, available * 0.4);
   let numBlocks = Math.floor(bytes / bytesPerBlock);
@@ -65,4 +76,10 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
   }
   if (kvCacheMemoryBytes === undefined) numBlocks = Math.min(numBlocks, blocksPerSequence * maxNumSeqs);
   return { numBlocks, bytesPerBlock, byteLength: numBlocks * bytesPerBlock };
+}
+
+/** The machine's memory, or less where a control group limits this process. */
+function totalMemoryBytes(): number {
+  // 0 where it is unknown, and a number beyond any machine where there is no limit.
+  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 }

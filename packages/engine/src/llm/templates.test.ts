@@ -36,7 +36,8 @@ describe("compileTemplates", () => {
     const warnings: string[] = [];
     const broken = { ...config, chatTemplate: "{% if %}", namedChatTemplates: new Map([["rag", "{{"]]) };
     const templates = compileTemplates(broken, undefined, (message) => warnings.push(message));
-    assert.equal(templates.chatTemplate, undefined);
+    const refused = /checkpoint's default chat template cannot be used: .*template line 1/;
+    assert.throws(() => templates.chatTemplate?.render(input), { code: "template_error", message: refused });
     assert.equal(templates.namedChatTemplates.size, 0);
     assert.deepEqual(
       warnings.map((message) => /checkpoint's (\w+) chat template/.exec(message)?.[1]),

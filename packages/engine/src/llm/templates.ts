@@ -11,8 +11,8 @@ export interface ModelTemplates {
 }
 
 /**
- * Compiles a checkpoint's templates, or the one given instead. A broken one of the checkpoint is left out with a warning:
- * completions work without it; a broken one that was asked for throws `template_error`.
+ * Compiles a checkpoint's templates, or the one given instead. A broken one of the checkpoint is a warning, since completions work
+ * without it: the default one throws its `template_error` when it is rendered, a named one is left out. A broken one that was asked for throws here.
  */
 export function compileTemplates(
   config: TokenizerFileConfig,
@@ -31,11 +31,14 @@ export function compileTemplates(
   const compile = (name: string, source: string): ChatTemplate | undefined => {
     try {
       return compileChatTemplate(source, tokens);
-    } catch (error) {
-      onWarning?.(
-        `The checkpoint's ${name} chat template cannot be used: ${OctavoError.from(error).message}`,
-      );
-      return undefined;
+    } catch (cause) {
+      const why = `The checkpoint's ${name} chat template cannot be used: ${OctavoError.from(cause).message}`;
+      onWarning?.(why);
+      if (name !== "default") return undefined;
+      const render = (): never => {
+        throw new OctavoError("template_error", why, { cause });
+      };
+      return { source, contentFormat: "string", render };
     }
   };
   const named = new Map<string, ChatTemplate>();

@@ -70,8 +70,8 @@ export class MeteringLog {
     this.dropped += lines.length - written;
     if (failure === undefined || this.#hasReported) return;
     this.#hasReported = true;
-    const reason = failure instanceof Error ? failure.message : String(failure);
-    this.#options.onProblem?.(`the metering log ${this.#options.path} cannot be written: ${reason}`);
+    const { message } = OctavoError.from(failure);
+    this.#options.onProblem?.(`the metering log ${this.#options.path} cannot be written: ${message}`);
   }
 }
 
