@@ -1,5 +1,5 @@
 import { templateError } from "./template-error.js";
-import { Callable, Float, Undefined, typeName, type NamedValues, type Value } from "./values.js";
+import { Callable, Float, Undefined, plain, typeName, type NamedValues, type Value } from "./values.js";
 
 /** A function that templates call by this name. */
 export function callable(name: string, call: (args: Arguments) => Value): Callable {
@@ -44,8 +44,9 @@ export class Arguments {
   }
 
   string(index: number, name: string, fallback?: string): string {
-    const value = this.get(index, name);
-    if (value === undefined && fallback !== undefined) return fallback;
+    const given = this.get(index, name);
+    if (given === undefined && fallback !== undefined) return fallback;
+    const value = given === undefined ? given : plain(given);
     if (typeof value === "string") return value;
     throw this.#wrong(name, "a string", value);
   }

@@ -100,9 +100,11 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
     const items = iterate(value);
     const size = Math.floor(items.length / slices);
     const larger = items.length % slices;
+    const fill = valueOr(args.get(1, "fill_with"), null);
     return Array.from({ length: slices }, (_, index) => {
       const start = index * size + Math.min(index, larger);
-      return items.slice(start, start + size + (index < larger ? 1 : 0));
+      const column = items.slice(start, start + size + (index < larger ? 1 : 0));
+      return fill === null || index < larger ? column : [...column, fill];
     });
   }),
 };

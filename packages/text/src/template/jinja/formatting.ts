@@ -63,6 +63,18 @@ function formatOne(value: Value, kind: string, precision: number | undefined, si
   return sign + formatNumber(Math.abs(number), kind, precision);
 }
 
+/** `toFixed`, with exact halves rounded to even, as Python has it. */
+export function fixedDecimals(number: number, digits: number): string {
+  if (!Number.isFinite(number)) return Number.isNaN(number) ? "nan" : number > 0 ? "inf" : "-inf";
+  if (Math.abs(number) >= 1e21) return BigInt(number) + (digits > 0 ? `.${"0".repeat(digits)}` : "");
+  const rounded = number.toFixed(digits);
+  const exact = number.toFixed(100);
+  const rest = exact.slice(exact.indexOf(".") + 1 + digits);
+  if (!/^50*$/.test(rest) || /[02468]$/.test(rounded)) return rounded;
+  const cut = exact.slice(0, exact.indexOf(".") + 1 + digits);
+  return digits === 0 ? cut.slice(0, -1) : cut;
+}
+
 function formatNumber(number: number, kind: string, precision: number | undefined): string {
   const whole = Math.trunc(number);
   switch (kind) {
@@ -80,7 +92,7 @@ function formatNumber(number: number, kind: string, precision: number | undefine
       return whole.toString(2);
     case "f":
     case "F":
-      return number.toFixed(Math.min(precision ?? 6, 100));
+      return fixedDecimals(number, Math.min(precision ?? 6, 100));
     case "e":
     case "E": {
       const text = number.toExponential(Math.min(precision ?? 6, 100)).replace(/e([+-])(\d)$/, "e$10$2");

@@ -1,5 +1,6 @@
 import { formatPercent } from "./formatting.js";
-import { boundedText } from "./printing.js";
+import { escapeHtml, formatMarkup } from "./markup.js";
+import { boundedText, printed } from "./printing.js";
 import { repeatText } from "./string-methods.js";
 import type { BinaryOperator, ComparisonOperator } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
@@ -11,7 +12,9 @@ import {
   Float,
   isTrue,
   itemsOf,
+  Markup,
   numericValue,
+  plain,
   Tuple,
   typeName,
   type Value,
@@ -28,6 +31,7 @@ export function applyBinary(operator: BinaryOperator, left: Value, right: Value)
   if (leftNumber !== undefined && rightNumber !== undefined) {
     return arithmetic(operator, leftNumber, rightNumber, left instanceof Float || right instanceof Float);
   }
+  if (left instanceof Markup || right instanceof Markup) return applyToMarkup(operator, left, right);
   if (operator === "+") return concatenate(left, right);
   if (operator === "*") {
     if (typeof right === "number") return repeat(left, right);
@@ -35,6 +39,15 @@ export function applyBinary(operator: BinaryOperator, left: Value, right: Value)
   }
   if (operator === "%" && typeof left === "string") return formatPercent(left, right);
   throw unsupported(operator, left, right);
+}
+
+function applyToMarkup(operator: BinaryOperator, left: Value, right: Value): Value {
+  if (operator === "%" && left instanceof Markup) return formatMarkup(left, right);
+  const isText = typeof plain(left) === "string" && typeof plain(right) === "string";
+  if (operator === "+" && isText)
+    return new Markup(boundedText(escapeHtml(left).text + escapeHtml(right).text));
+  const result = applyBinary(operator, plain(left), plain(right));
+  return operator === "*" && typeof result === "string" ? new Markup(result) : result;
 }
 
 function arithmetic(operator: BinaryOperator, left: number, right: number, isFloat: boolean): Value {
@@ -115,6 +128,7 @@ export function applyComparison(operator: ComparisonOperator, left: Value, right
 
 /** `value[start:stop:step]` of a string, list or tuple. */
 export function slice(value: Value, start: Value, stop: Value, step: Value): Value {
+  if (value instanceof Markup) return new Markup(printed(slice(value.text, start, stop, step)));
   const length = typeof value === "string" ? Array.from(value).length : itemsOf(needDefined(value))?.length;
   if (length === undefined)
     throw templateError(`'${typeName(value)}' object is not subscriptable by a slice`);

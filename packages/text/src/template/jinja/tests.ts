@@ -10,7 +10,9 @@ import {
   Float,
   ItemStream,
   itemsOf,
+  Markup,
   numericValue,
+  plain,
   typeName,
   Undefined,
   type Value,
@@ -42,6 +44,7 @@ const tests: ReadonlyMap<string, Test> = new Map(
     integer: (value) => typeof value === "number",
     float: (value) => value instanceof Float,
     number: (value) => numericValue(value) !== undefined,
+    escaped: (value) => value instanceof Markup,
     mapping: (value) => value instanceof Map,
     iterable: (value) =>
       itemsOf(value) !== undefined ||
@@ -79,5 +82,5 @@ const tests: ReadonlyMap<string, Test> = new Map(
 export function testNamed(name: string): Test {
   const test = tests.get(name);
   if (test === undefined) throw templateError(`No test named '${name}'.`);
-  return test;
+  return name === "escaped" ? test : (value, args) => test(plain(value), args);
 }
