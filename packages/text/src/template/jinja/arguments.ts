@@ -1,5 +1,14 @@
 import { templateError } from "./template-error.js";
-import { Callable, Float, Undefined, plain, typeName, type NamedValues, type Value } from "./values.js";
+import {
+  Callable,
+  Float,
+  isTrue,
+  Undefined,
+  plain,
+  typeName,
+  type NamedValues,
+  type Value,
+} from "./values.js";
 
 /** A function that templates call by this name. */
 export function callable(name: string, call: (args: Arguments) => Value): Callable {
@@ -66,12 +75,10 @@ export class Arguments {
     throw this.#wrong(name, "an integer", value);
   }
 
+  /** Whether a value is true, as Python's functions take flags. */
   boolean(index: number, name: string, fallback: boolean): boolean {
     const value = this.get(index, name);
-    if (value === undefined || value === null) return fallback;
-    if (typeof value === "boolean") return value;
-    if (typeof value === "number") return value !== 0;
-    throw this.#wrong(name, "true or false", value);
+    return value === undefined ? fallback : isTrue(value);
   }
 
   #wrong(name: string, wanted: string, value: Value | undefined): ReturnType<typeof templateError> {

@@ -60,6 +60,14 @@ export function getItem(object: Value, key: Value): Value {
   return valueOr(attributeOf(object, name), missing(object, name));
 }
 
+/** An attribute or method alone, as the filter `attr` looks it up. */
+export function ownAttribute(object: Value, name: string): Value {
+  needDefined(object);
+  return name.startsWith("_")
+    ? unsafe(object, name)
+    : valueOr(attributeOf(object, name), missing(object, name));
+}
+
 function missing(object: Value, name: string): Undefined {
   return new Undefined(`'${describe(object)}' has no attribute '${name}'`);
 }

@@ -8,6 +8,7 @@ import {
   compare,
   needDefined,
   equals,
+  isHashable,
   isTrue,
   ItemStream,
   iterate,
@@ -58,6 +59,7 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
     const seen: Value[] = [];
     return iterate(value).filter((item) => {
       const key = keyOf(item);
+      if (!isHashable(key)) throw templateError(`unhashable type: '${typeName(key)}'`);
       if (seen.some((other) => equals(other, key))) return false;
       seen.push(key);
       return true;
@@ -165,8 +167,9 @@ function sortBy(items: readonly Value[], attribute: Value | undefined, caseSensi
   const keyed = items.map((item) => ({ item, keys: keysOf.map((keyOf) => keyOf(item)) }));
   keyed.sort((left, right) => {
     for (const [index, key] of left.keys.entries()) {
-      const order = compare(key, right.keys[index]!);
-      if (order !== 0) return order;
+      const other = right.keys[index]!;
+      // undefined keys are equal, though they have no order
+      if (!equals(key, other)) return compare(key, other);
     }
     return 0;
   });

@@ -1,5 +1,5 @@
 import type { Arguments } from "./arguments.js";
-import { getItem } from "./attributes.js";
+import { ownAttribute } from "./attributes.js";
 import { formatPercent } from "./formatting.js";
 import { collectionFilters } from "./collection-filters.js";
 import { escapeHtml, formatMarkup } from "./markup.js";
@@ -66,13 +66,14 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
       typeof count === "number" ? count : -1,
     );
   },
-  indent: (value, args) => indent(printed(value), args.allow("width", "first", "blank")),
+  indent: (value, args) => indent(needText(value, "indent"), args.allow("width", "first", "blank")),
   center: (value, args) => callMethod(printed(value), "center", [args.integer(0, "width", 80)]),
-  truncate: (value, args) => truncate(printed(value), args),
+  truncate: (value, args) =>
+    value instanceof Undefined ? value : truncate(needText(value, "truncate"), args),
   wordcount: (value) => printed(value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0,
   urlencode: urlEncode,
   striptags: stripTags,
-  wordwrap: (value, args) => wordWrap(printed(value), args),
+  wordwrap: (value, args) => wordWrap(needText(value, "wordwrap"), args),
   xmlattr: attributesOf,
   filesizeformat: (value, args) => {
     const size = parsedNumber(value);
@@ -84,11 +85,12 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
     return value instanceof Markup ? formatMarkup(value, values) : formatPercent(printed(value), values);
   },
   int: (value, args) => {
+    needDefined(value);
     const number = parsedNumber(typeof value === "string" ? value.replaceAll("_", "") : value);
     return number === undefined ? valueOr(args.get(0, "default"), 0) : Math.trunc(number);
   },
   float: (value, args) => {
-    const number = parsedNumber(value);
+    const number = parsedNumber(needDefined(value));
     return number === undefined ? valueOr(args.get(0, "default"), new Float(0)) : new Float(number);
   },
   abs: (value) => {
@@ -96,17 +98,24 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
     return value instanceof Float ? new Float(Math.abs(number)) : Math.abs(number);
   },
   round: (value, args) => round(needNumber(value, "round"), value instanceof Float, args),
-  attr: (value, args) => getItem(value, args.string(0, "name")),
+  attr: (value, args) => ownAttribute(value, args.string(0, "name")),
 };
 
 /** Filters that look at markup themselves, and those whose text is markup again when they are given markup. */
 const takingMarkup = new Set("safe string escape e default d format attr".split(" "));
 const keepingMarkup = new Set("upper lower capitalize trim center indent reverse truncate".split(" "));
 
+const withoutArguments = new Set(
+  (
+    "safe string escape e forceescape upper lower title capitalize wordcount urlencode abs length count list first last " +
+    "reverse items striptags"
+  ).split(" "),
+);
+
 function overMarkup(name: string, filter: Filter): Filter {
-  if (takingMarkup.has(name)) return filter;
   return (value, args, context) => {
-    if (!(value instanceof Markup)) return filter(value, args, context);
+    if (withoutArguments.has(name)) args.allow();
+    if (takingMarkup.has(name) || !(value instanceof Markup)) return filter(value, args, context);
     const result = filter(value.text, args, context);
     return keepingMarkup.has(name) && typeof result === "string" ? new Markup(result) : result;
   };
@@ -140,8 +149,8 @@ function jsonOptions(args: Arguments): Parameters<typeof toJson>[1] {
     throw templateError("tojson(): 'separators' must be two strings");
   }
   const indented =
-    typeof indentation === "number"
-      ? repeatText(" ", indentation)
+    typeof indentation === "number" || typeof indentation === "boolean"
+      ? repeatText(" ", Number(indentation))
       : typeof indentation === "string"
         ? indentation
         : undefined;
@@ -164,6 +173,11 @@ function withDefault(value: Value, args: Arguments): Value {
 function parsedNumber(value: Value): number | undefined {
   if (typeof value !== "string") return numericValue(value);
   return /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(value) ? Number(value) : undefined;
+}
+
+function needText(value: Value, filter: string): string {
+  if (typeof value === "string") return value;
+  throw templateError(`${filter}: a text is required, not ${typeName(needDefined(value))}`);
 }
 
 function needNumber(value: Value, filter: string): number {

@@ -25,7 +25,7 @@ const maxItems = 1_000_000;
 /** Python's arithmetic on template values. */
 export function applyBinary(operator: BinaryOperator, left: Value, right: Value): Value {
   needDefined(left);
-  needDefined(right);
+  if (!(operator === "%" && typeof plain(left) === "string")) needDefined(right);
   const leftNumber = numericValue(left);
   const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) {
@@ -34,8 +34,8 @@ export function applyBinary(operator: BinaryOperator, left: Value, right: Value)
   if (left instanceof Markup || right instanceof Markup) return applyToMarkup(operator, left, right);
   if (operator === "+") return concatenate(left, right);
   if (operator === "*") {
-    if (typeof right === "number") return repeat(left, right);
-    if (typeof left === "number") return repeat(right, left);
+    if (rightNumber !== undefined && !(right instanceof Float)) return repeat(left, rightNumber);
+    if (leftNumber !== undefined && !(left instanceof Float)) return repeat(right, leftNumber);
   }
   if (operator === "%" && typeof left === "string") return formatPercent(left, right);
   throw unsupported(operator, left, right);

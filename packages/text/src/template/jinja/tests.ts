@@ -57,7 +57,7 @@ const tests: ReadonlyMap<string, Test> = new Map(
       value instanceof Map ||
       typeof value === "string" ||
       value instanceof Undefined,
-    callable: (value) => value instanceof Callable,
+    callable: (value) => value instanceof Callable || value instanceof Undefined,
     odd: (value) => Math.abs(integer(value) % 2) === 1,
     even: (value) => integer(value) % 2 === 0,
     divisibleby: (value, args) => integer(value) % integer(args.need(0, "num")) === 0,

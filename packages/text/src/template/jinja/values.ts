@@ -249,9 +249,10 @@ function keyIn(dict: Dict, value: Value): DictKey {
   return (value === 0 || value === 1) && dict.has(value === 1) ? value === 1 : value;
 }
 
-/** undefined for a key that the dict lacks, as it lacks undefined ones and tuples. */
+/** undefined for a key that the dict lacks, as it lacks undefined ones, tuples and functions. */
 export function dictGet(dict: Dict, key: Value): Value | undefined {
-  if (key instanceof Undefined || key instanceof Tuple) return undefined;
+  const isObject = typeof plain(key) === "object" && key !== null && !(key instanceof Float);
+  if (isObject && isHashable(key)) return undefined;
   return dict.get(keyIn(dict, key));
 }
 
