@@ -26,12 +26,16 @@ async function asRequest(template, messages, { tools, ...options }) {
     tokenizer: { encodeAsync: async () => new Int32Array(0) },
   };
   const { add_generation_prompt, continue_final_message, ...variables } = options;
+  // the server refuses variables that the template does not read
+  const known = Object.fromEntries(
+    Object.entries(variables).filter(([name]) => template.variables.has(name)),
+  );
   const fields = {
     messages,
     tools,
     add_generation_prompt,
     continue_final_message,
-    chat_template_kwargs: variables,
+    chat_template_kwargs: known,
   };
   const settings = {
     trustRequestChatTemplate: false,

@@ -25,6 +25,17 @@ TOOLS = {
             required=["queries"],
         ),
     ],
+    "lists": [
+        tool(
+            "search",
+            {
+                "queries": {"type": "array", "items": {"type": "string"}, "description": "What to look for"},
+                "limit": {"type": "integer", "description": "How many"},
+                "either": {"anyOf": [{"type": "string"}, {"type": "null"}], "description": "One of two"},
+            },
+            required=["queries"],
+        ),
+    ],
     "unions": [
         tool(
             "search",
@@ -108,8 +119,9 @@ VARIANTS = [
     {"add_generation_prompt": False},
     {"add_generation_prompt": True, "tools": "plain"},
     {"add_generation_prompt": True, "tools": "arrays"},
+    {"add_generation_prompt": True, "tools": "lists"},
     {"add_generation_prompt": True, "tools": "unions"},
     {"add_generation_prompt": True, "tools": "bare"},
-    {"add_generation_prompt": True, "enable_thinking": False, "thinking": True},
+    {"add_generation_prompt": True, "enable_thinking": False, "thinking": True, "functions": "none", "datetime": "2025-07-04"},
     {"continue_final_message": True},
 ]

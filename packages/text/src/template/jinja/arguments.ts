@@ -1,5 +1,14 @@
 import { templateError } from "./template-error.js";
-import { Callable, Float, Undefined, typeName, type NamedValues, type Value } from "./values.js";
+import {
+  Callable,
+  Float,
+  isTrue,
+  Undefined,
+  plain,
+  typeName,
+  type NamedValues,
+  type Value,
+} from "./values.js";
 
 /** A function that templates call by this name. */
 export function callable(name: string, call: (args: Arguments) => Value): Callable {
@@ -44,8 +53,9 @@ export class Arguments {
   }
 
   string(index: number, name: string, fallback?: string): string {
-    const value = this.get(index, name);
-    if (value === undefined && fallback !== undefined) return fallback;
+    const given = this.get(index, name);
+    if (given === undefined && fallback !== undefined) return fallback;
+    const value = given === undefined ? given : plain(given);
     if (typeof value === "string") return value;
     throw this.#wrong(name, "a string", value);
   }
@@ -65,12 +75,10 @@ export class Arguments {
     throw this.#wrong(name, "an integer", value);
   }
 
+  /** Whether a value is true, as Python's functions take flags. */
   boolean(index: number, name: string, fallback: boolean): boolean {
     const value = this.get(index, name);
-    if (value === undefined || value === null) return fallback;
-    if (typeof value === "boolean") return value;
-    if (typeof value === "number") return value !== 0;
-    throw this.#wrong(name, "true or false", value);
+    return value === undefined ? fallback : isTrue(value);
   }
 
   #wrong(name: string, wanted: string, value: Value | undefined): ReturnType<typeof templateError> {

@@ -1,4 +1,5 @@
 import { type Arguments, callable } from "./arguments.js";
+import { markupMethod } from "./markup.js";
 import { represent } from "./printing.js";
 import { stringMethod } from "./string-methods.js";
 import { templateError } from "./template-error.js";
@@ -9,7 +10,9 @@ import {
   isHashable,
   itemsOf,
   Loop,
+  Markup,
   Namespace,
+  plain,
   Tuple,
   typeName,
   Undefined,
@@ -36,6 +39,10 @@ export function getAttribute(object: Value, name: string): Value {
 /** `object[key]`: an item, else an attribute of that name, else undefined, whatever the key is. */
 export function getItem(object: Value, key: Value): Value {
   needDefined(object);
+  if (object instanceof Markup && typeof plain(key) !== "string") {
+    const found = getItem(object.text, key);
+    return typeof found === "string" ? new Markup(found) : found;
+  }
   const items = itemsOf(object);
   if (object instanceof Map) {
     const found = isHashable(key) ? dictGet(object, key) : undefined;
@@ -47,9 +54,18 @@ export function getItem(object: Value, key: Value): Value {
     const sequence = items ?? Array.from(object as string);
     return valueOr(sequence.at(Number(key)), new Undefined(`${describe(object)} has no element ${key}`));
   }
-  if (typeof key !== "string") return new Undefined(`${describe(object)} has no element ${represent(key)}`);
-  if (key.startsWith("_")) return unsafe(object, key);
-  return valueOr(attributeOf(object, key), missing(object, key));
+  const name = plain(key);
+  if (typeof name !== "string") return new Undefined(`${describe(object)} has no element ${represent(key)}`);
+  if (name.startsWith("_")) return unsafe(object, name);
+  return valueOr(attributeOf(object, name), missing(object, name));
+}
+
+/** An attribute or method alone, as the filter `attr` looks it up. */
+export function ownAttribute(object: Value, name: string): Value {
+  needDefined(object);
+  return name.startsWith("_")
+    ? unsafe(object, name)
+    : valueOr(attributeOf(object, name), missing(object, name));
 }
 
 function missing(object: Value, name: string): Undefined {
@@ -67,6 +83,7 @@ function unsafe(object: Value, name: string): Undefined {
 
 function attributeOf(object: Value, name: string): Value | undefined {
   if (typeof object === "string") return stringMethod(object, name);
+  if (object instanceof Markup) return markupMethod(object, name);
   if (object instanceof Namespace) return object.attributes.get(name);
   if (object instanceof Loop) return object.attributes(name);
   const items = itemsOf(object);

@@ -8,6 +8,7 @@ import {
   compare,
   needDefined,
   equals,
+  isHashable,
   isTrue,
   ItemStream,
   iterate,
@@ -58,6 +59,7 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
     const seen: Value[] = [];
     return iterate(value).filter((item) => {
       const key = keyOf(item);
+      if (!isHashable(key)) throw templateError(`unhashable type: '${typeName(key)}'`);
       if (seen.some((other) => equals(other, key))) return false;
       seen.push(key);
       return true;
@@ -100,9 +102,11 @@ export const collectionFilters: Readonly<Record<string, Filter>> = {
     const items = iterate(value);
     const size = Math.floor(items.length / slices);
     const larger = items.length % slices;
+    const fill = valueOr(args.get(1, "fill_with"), null);
     return Array.from({ length: slices }, (_, index) => {
       const start = index * size + Math.min(index, larger);
-      return items.slice(start, start + size + (index < larger ? 1 : 0));
+      const column = items.slice(start, start + size + (index < larger ? 1 : 0));
+      return fill === null || index < larger ? column : [...column, fill];
     });
   }),
 };
@@ -163,8 +167,9 @@ function sortBy(items: readonly Value[], attribute: Value | undefined, caseSensi
   const keyed = items.map((item) => ({ item, keys: keysOf.map((keyOf) => keyOf(item)) }));
   keyed.sort((left, right) => {
     for (const [index, key] of left.keys.entries()) {
-      const order = compare(key, right.keys[index]!);
-      if (order !== 0) return order;
+      const other = right.keys[index]!;
+      // undefined keys are equal, though they have no order
+      if (!equals(key, other)) return compare(key, other);
     }
     return 0;
   });

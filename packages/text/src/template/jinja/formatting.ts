@@ -1,6 +1,15 @@
 import { boundedText, represent, printed } from "./printing.js";
 import { templateError } from "./template-error.js";
-import { Float, Namespace, numericValue, Tuple, typeName, type NamedValues, type Value } from "./values.js";
+import {
+  Float,
+  Namespace,
+  numericValue,
+  Tuple,
+  typeName,
+  Undefined,
+  type NamedValues,
+  type Value,
+} from "./values.js";
 
 const maxWidth = 10_000;
 
@@ -39,7 +48,9 @@ export function formatPercent(format: string, value: Value): string {
       );
     },
   );
-  if (used < items.length && !(value instanceof Map))
+  // Python lets anything that can be looked into be left over
+  const isLookup = value instanceof Map || Array.isArray(value) || value instanceof Undefined;
+  if (used < items.length && !isLookup)
     throw templateError("not all arguments converted during string formatting");
   return boundedText(result);
 }
@@ -63,6 +74,21 @@ function formatOne(value: Value, kind: string, precision: number | undefined, si
   return sign + formatNumber(Math.abs(number), kind, precision);
 }
 
+/** What `toFixed` gives at most; a half has fewer, so that it shows. */
+const maxDigits = 100;
+
+/** `toFixed`, with exact halves rounded to even, as Python has it. */
+export function fixedDecimals(number: number, digits: number): string {
+  if (!Number.isFinite(number)) return Number.isNaN(number) ? "nan" : number > 0 ? "inf" : "-inf";
+  if (Math.abs(number) >= 1e21) return BigInt(number) + (digits > 0 ? `.${"0".repeat(digits)}` : "");
+  const rounded = number.toFixed(digits);
+  const exact = number.toFixed(maxDigits);
+  const rest = exact.slice(exact.indexOf(".") + 1 + digits);
+  if (!/^50*$/.test(rest) || /[02468]$/.test(rounded)) return rounded;
+  const cut = exact.slice(0, exact.indexOf(".") + 1 + digits);
+  return digits === 0 ? cut.slice(0, -1) : cut;
+}
+
 function formatNumber(number: number, kind: string, precision: number | undefined): string {
   const whole = Math.trunc(number);
   switch (kind) {
@@ -80,10 +106,12 @@ function formatNumber(number: number, kind: string, precision: number | undefine
       return whole.toString(2);
     case "f":
     case "F":
-      return number.toFixed(Math.min(precision ?? 6, 100));
+      return fixedDecimals(number, Math.min(precision ?? 6, maxDigits));
     case "e":
     case "E": {
-      const text = number.toExponential(Math.min(precision ?? 6, 100)).replace(/e([+-])(\d)$/, "e$10$2");
+      const text = number
+        .toExponential(Math.min(precision ?? 6, maxDigits))
+        .replace(/e([+-])(\d)$/, "e$10$2");
       return kind === "E" ? text.toUpperCase() : text;
     }
     case "g":

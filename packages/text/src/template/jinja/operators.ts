@@ -1,5 +1,6 @@
 import { formatPercent } from "./formatting.js";
-import { boundedText } from "./printing.js";
+import { escapeHtml, formatMarkup } from "./markup.js";
+import { boundedText, printed } from "./printing.js";
 import { repeatText } from "./string-methods.js";
 import type { BinaryOperator, ComparisonOperator } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
@@ -12,7 +13,9 @@ import {
   Float,
   isTrue,
   itemsOf,
+  Markup,
   numericValue,
+  plain,
   Tuple,
   typeName,
   type Value,
@@ -23,19 +26,29 @@ const maxItems = 1_000_000;
 /** Python's arithmetic on template values. */
 export function applyBinary(operator: BinaryOperator, left: Value, right: Value): Value {
   needDefined(left);
-  needDefined(right);
+  if (!(operator === "%" && typeof plain(left) === "string")) needDefined(right);
   const leftNumber = numericValue(left);
   const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) {
     return arithmetic(operator, leftNumber, rightNumber, left instanceof Float || right instanceof Float);
   }
+  if (left instanceof Markup || right instanceof Markup) return applyToMarkup(operator, left, right);
   if (operator === "+") return concatenate(left, right);
   if (operator === "*") {
-    if (typeof right === "number") return repeat(left, right);
-    if (typeof left === "number") return repeat(right, left);
+    if (rightNumber !== undefined && !(right instanceof Float)) return repeat(left, rightNumber);
+    if (leftNumber !== undefined && !(left instanceof Float)) return repeat(right, leftNumber);
   }
   if (operator === "%" && typeof left === "string") return formatPercent(left, right);
   throw unsupported(operator, left, right);
+}
+
+function applyToMarkup(operator: BinaryOperator, left: Value, right: Value): Value {
+  if (operator === "%" && left instanceof Markup) return formatMarkup(left, right);
+  const isText = typeof plain(left) === "string" && typeof plain(right) === "string";
+  if (operator === "+" && isText)
+    return new Markup(boundedText(escapeHtml(left).text + escapeHtml(right).text));
+  const result = applyBinary(operator, plain(left), plain(right));
+  return operator === "*" && typeof result === "string" ? new Markup(result) : result;
 }
 
 function arithmetic(operator: BinaryOperator, left: number, right: number, isFloat: boolean): Value {
@@ -118,6 +131,7 @@ export function applyComparison(operator: ComparisonOperator, left: Value, right
 
 /** `value[start:stop:step]` of a string, list or tuple. */
 export function slice(value: Value, start: Value, stop: Value, step: Value): Value {
+  if (value instanceof Markup) return new Markup(printed(slice(value.text, start, stop, step)));
   spend(listWork(typeof value === "string" ? value.length : (itemsOf(value)?.length ?? 0)));
   const length = typeof value === "string" ? Array.from(value).length : itemsOf(needDefined(value))?.length;
   if (length === undefined)

@@ -6,6 +6,7 @@ import {
   ItemStream,
   itemsOf,
   Loop,
+  Markup,
   Namespace,
   Tuple,
   typeName,
@@ -26,6 +27,7 @@ export function boundedText(text: string): string {
 /** Python's `str(value)`; undefined is nothing. */
 export function printed(value: Value): string {
   if (typeof value === "string") return value;
+  if (value instanceof Markup) return value.text;
   return value instanceof Undefined ? "" : represent(value);
 }
 
@@ -39,6 +41,7 @@ export function represent(value: Value, depth = 0): string {
   if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value === "number") return integerText(value);
   if (typeof value === "string") return quoted(value);
+  if (value instanceof Markup) return `Markup(${quoted(value.text)})`;
   if (value instanceof Float) return floatText(value.value);
   if (value instanceof Undefined) return "Undefined";
   if (value instanceof Map) {
@@ -125,6 +128,7 @@ export function toJson(value: Value, options: JsonOptions, depth = 0): string {
   if (typeof value === "boolean") return String(value);
   if (typeof value === "number") return integerText(value);
   if (typeof value === "string") return jsonString(value, options.ensureAscii);
+  if (value instanceof Markup) return jsonString(value.text, options.ensureAscii);
   if (value instanceof Float) {
     if (Number.isFinite(value.value)) return floatText(value.value);
     return Number.isNaN(value.value) ? "NaN" : value.value > 0 ? "Infinity" : "-Infinity";

@@ -10,7 +10,9 @@ import {
   Float,
   ItemStream,
   itemsOf,
+  Markup,
   numericValue,
+  plain,
   typeName,
   Undefined,
   type Value,
@@ -42,6 +44,7 @@ const tests: ReadonlyMap<string, Test> = new Map(
     integer: (value) => typeof value === "number",
     float: (value) => value instanceof Float,
     number: (value) => numericValue(value) !== undefined,
+    escaped: (value) => value instanceof Markup,
     mapping: (value) => value instanceof Map,
     iterable: (value) =>
       itemsOf(value) !== undefined ||
@@ -54,7 +57,7 @@ const tests: ReadonlyMap<string, Test> = new Map(
       value instanceof Map ||
       typeof value === "string" ||
       value instanceof Undefined,
-    callable: (value) => value instanceof Callable,
+    callable: (value) => value instanceof Callable || value instanceof Undefined,
     odd: (value) => Math.abs(integer(value) % 2) === 1,
     even: (value) => integer(value) % 2 === 0,
     divisibleby: (value, args) => integer(value) % integer(args.need(0, "num")) === 0,
@@ -79,5 +82,5 @@ const tests: ReadonlyMap<string, Test> = new Map(
 export function testNamed(name: string): Test {
   const test = tests.get(name);
   if (test === undefined) throw templateError(`No test named '${name}'.`);
-  return test;
+  return name === "escaped" ? test : (value, args) => test(plain(value), args);
 }

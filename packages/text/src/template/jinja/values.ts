@@ -10,6 +10,7 @@ export type Value =
   | boolean
   | number
   | string
+  | Markup
   | Float
   | Undefined
   | Value[]
@@ -24,6 +25,16 @@ export type Dict = Map<DictKey, Value>;
 
 export class Float {
   constructor(readonly value: number) {}
+}
+
+/** A text that is HTML already, as `safe` and `escape` make: texts joined to it are escaped. Else as its text. */
+export class Markup {
+  constructor(readonly text: string) {}
+}
+
+/** Markup as the text that it is. */
+export function plain<Kind extends Value>(value: Kind | Markup): Exclude<Kind, Markup> | string {
+  return value instanceof Markup ? value.text : (value as Exclude<Kind, Markup>);
 }
 
 /** A missing name or attribute: prints as nothing, is false, and fails when used otherwise. */
@@ -111,6 +122,7 @@ export function typeName(value: Value): string {
   if (typeof value === "boolean") return "bool";
   if (typeof value === "number") return "int";
   if (typeof value === "string") return "str";
+  if (value instanceof Markup) return "Markup";
   if (value instanceof Float) return "float";
   if (Array.isArray(value)) return "list";
   if (value instanceof Tuple) return "tuple";
@@ -132,6 +144,7 @@ export function isTrue(value: Value): boolean {
   if (typeof value === "boolean") return value;
   if (typeof value === "number") return value !== 0;
   if (typeof value === "string") return value !== "";
+  if (value instanceof Markup) return value.text !== "";
   if (value instanceof Float) return value.value !== 0;
   if (Array.isArray(value)) return value.length > 0;
   if (value instanceof Tuple) return value.items.length > 0;
@@ -166,6 +179,7 @@ export function iterate(value: Value): readonly Value[] {
     spend(listWork(value.length));
     return Array.from(value);
   }
+  if (value instanceof Markup) return iterate(value.text);
   if (value instanceof ItemStream) {
     const taken = value.take();
     spend(listWork(taken.length));
@@ -189,9 +203,10 @@ export function equals(left: Value, right: Value): boolean {
       [...left].every(([key, value]) => right.has(key) && equals(value, right.get(key)!))
     );
   }
-  if (typeof left === "string" && typeof right === "string" && left.length === right.length)
-    spend(textWork(left));
-  return left === right;
+  const [first, second] = [plain(left), plain(right)];
+  if (typeof first === "string" && typeof second === "string" && first.length === second.length)
+    spend(textWork(first));
+  return first === second;
 }
 
 function sameItems(left: readonly Value[], right: readonly Value[]): boolean {
@@ -204,7 +219,9 @@ export function compare(left: Value, right: Value): number {
   const leftNumber = numericValue(left);
   const rightNumber = numericValue(right);
   if (leftNumber !== undefined && rightNumber !== undefined) return leftNumber - rightNumber;
-  if (typeof left === "string" && typeof right === "string") return compareCodePoints(left, right);
+  const [leftText, rightText] = [plain(left), plain(right)];
+  if (typeof leftText === "string" && typeof rightText === "string")
+    return compareCodePoints(leftText, rightText);
   if ((Array.isArray(left) && Array.isArray(right)) || (left instanceof Tuple && right instanceof Tuple)) {
     const [first, second] = [itemsOf(left)!, itemsOf(right)!];
     for (let index = 0; index < Math.min(first.length, second.length); index++) {
@@ -228,9 +245,10 @@ function compareCodePoints(left: string, right: string): number {
 }
 
 export function contains(container: Value, item: Value): boolean {
-  if (typeof container === "string") {
-    spend(textWork(container));
-    if (typeof item === "string") return container.includes(item);
+  const [text, part] = [plain(container), plain(item)];
+  if (typeof text === "string") {
+    spend(textWork(text));
+    if (typeof part === "string") return text.includes(part);
     throw templateError(`'in <string>' requires string as left operand, not ${typeName(item)}`);
   }
   if (container instanceof Map) return dictGet(container, item) !== undefined;
@@ -245,15 +263,17 @@ export function isHashable(value: Value): boolean {
 /** A value as a key of this dict. Python's 1, 1.0 and True are one key, written as it was first set. */
 function keyIn(dict: Dict, value: Value): DictKey {
   if (value instanceof Float) return keyIn(dict, value.value);
+  if (value instanceof Markup) return value.text;
   if (value === null || typeof value === "string") return value;
   if (typeof value === "boolean") return dict.has(Number(value)) ? Number(value) : value;
   if (typeof value !== "number") throw templateError(`unhashable type: '${typeName(needDefined(value))}'`);
   return (value === 0 || value === 1) && dict.has(value === 1) ? value === 1 : value;
 }
 
-/** undefined for a key that the dict lacks, as it lacks undefined ones and tuples. */
+/** undefined for a key that the dict lacks, as it lacks undefined ones, tuples and functions. */
 export function dictGet(dict: Dict, key: Value): Value | undefined {
-  if (key instanceof Undefined || key instanceof Tuple) return undefined;
+  const isObject = typeof plain(key) === "object" && key !== null && !(key instanceof Float);
+  if (isObject && isHashable(key)) return undefined;
   return dict.get(keyIn(dict, key));
 }
 
