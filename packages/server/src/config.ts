@@ -172,6 +172,10 @@ export const serverOptions = {
       default: "auto",
       defaultText: "auto, by the chat template; none leaves it in the text",
     }),
+    enableReasoningContent: option.toggle(
+      "--enable-reasoning-content",
+      "send reasoning as reasoning_content too, its older name",
+    ),
     enableTokenizerInfoEndpoint: option.toggle(
       "--enable-tokenizer-info-endpoint",
       "answer /tokenizer_info, chat template included",
