@@ -92,8 +92,8 @@ export interface ChatAnswerMessage {
   readonly role: string;
   /** null where the answer consists of tool calls or reasoning alone. */
   readonly content: string | null;
-  readonly reasoning?: string;
-  /** The same text under the name that vLLM gave it before. */
+  readonly reasoning: string | null;
+  /** The same text under the name that vLLM gave it before; with `--enable-reasoning-content`. */
   readonly reasoning_content?: string;
   readonly tool_calls?: readonly ChatToolCall[];
 }
@@ -121,7 +121,8 @@ export interface ChatChoice {
   readonly logprobs: ChatLogprobs | null;
   readonly finish_reason: ChatFinishReason;
   readonly stop_reason: string | number | null;
-  readonly token_ids?: readonly number[];
+  /** null unless asked for, as the prompt's parts. */
+  readonly token_ids: readonly number[] | null;
 }
 
 export interface ChatCompletion {
@@ -132,9 +133,9 @@ export interface ChatCompletion {
   readonly system_fingerprint: string;
   readonly choices: readonly ChatChoice[];
   readonly usage: UsageInfo;
-  readonly prompt_logprobs?: PromptLogprobs;
-  readonly prompt_token_ids?: readonly number[];
-  readonly prompt_text?: string;
+  readonly prompt_logprobs: PromptLogprobs | null;
+  readonly prompt_token_ids: readonly number[] | null;
+  readonly prompt_text: string | null;
   /** With `octavo.include_serving_record`. */
   readonly octavo?: OctavoNotes;
 }

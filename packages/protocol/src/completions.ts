@@ -34,10 +34,11 @@ export interface CompletionChoice {
   /** null in stream chunks before the last one of the choice. */
   readonly finish_reason: CompletionFinishReason | null;
   readonly stop_reason: string | number | null;
-  readonly prompt_logprobs?: PromptLogprobs;
-  readonly token_ids?: readonly number[];
-  readonly prompt_token_ids?: readonly number[];
-  readonly prompt_text?: string;
+  /** These four are null in whole answers, and left out of chunks, unless asked for. */
+  readonly prompt_logprobs?: PromptLogprobs | null;
+  readonly token_ids?: readonly number[] | null;
+  readonly prompt_token_ids?: readonly number[] | null;
+  readonly prompt_text?: string | null;
 }
 
 /** A full answer, or one chunk of a stream; both have this shape in OpenAI's API. */

@@ -177,6 +177,14 @@ export const serverOptions = {
       default: "auto",
       defaultText: "auto, by the chat template; none leaves it in the text",
     }),
+    enableReasoningContent: option.toggle(
+      "--enable-reasoning-content",
+      "send reasoning as reasoning_content too, its older name",
+    ),
+    enableTokenizerInfoEndpoint: option.toggle(
+      "--enable-tokenizer-info-endpoint",
+      "answer /tokenizer_info, chat template included",
+    ),
     enableForceIncludeUsage: option.toggle("--enable-force-include-usage", "send usage in every stream"),
     /** Largest `logprobs`/`top_logprobs`; -1 is the vocabulary. */
     maxLogprobs: option.integer("--max-logprobs <n>", "most alternatives a request may ask for; -1 for all", {

@@ -209,6 +209,11 @@ export class Service {
   wantsUsage(request: Pick<ChatCompletionRequest, "stream_options">): boolean {
     return request.stream_options?.include_usage === true || this.config.enableForceIncludeUsage;
   }
+
+  /** Whether each chunk of such a stream counts what came so far: asked for, or forced, as in vLLM. */
+  countsUsage(request: Pick<ChatCompletionRequest, "stream_options">): boolean {
+    return request.stream_options?.continuous_usage_stats === true || this.config.enableForceIncludeUsage;
+  }
 }
 
 /** The shorter of the operator's limit, 0 for none, and the request's. */

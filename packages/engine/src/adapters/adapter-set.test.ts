@@ -155,9 +155,6 @@ describe("adapters of a loaded model", () => {
     assert.deepEqual(tokensOf(await before), first.greedy);
     assert.deepEqual(tokensOf(await run("x")), second.greedy);
     await adapters.load({ name: "y", path: first.path });
-    await assert.rejects(adapters.load({ name: "z", path: first.path }), {
-      message: /2 adapters are loaded/,
-    });
     adapters.unload("x");
     await Promise.all([
       adapters.load({ name: "y", path: first.path }, { inPlace: true }),
@@ -180,6 +177,36 @@ describe("adapters of a loaded model", () => {
       },
     );
     assert.deepEqual(tokensOf(await run("y")), first.greedy);
+  });
+
+  test("one more than fit takes the place of the unused one that was used least recently", async () => {
+    const [first, second] = [fixtures[0]!, fixtures[1]!];
+    await using llm = await LLM.load(fixtureCheckpoint("llama3"), {
+      ...sizes,
+      enableLora: true,
+      maxCpuLoras: 3,
+      loraModules: [{ name: "kept", path: first.path }],
+    });
+    const adapters = llm.adapters!;
+    const names = (): readonly string[] => adapters.list().map(({ name }) => name);
+    const run = (adapter: string) =>
+      llm.generate(Int32Array.from(first.prompt), { ...greedy, adapter }).result();
+    await adapters.load({ name: "a", path: first.path });
+    await adapters.load({ name: "b", path: second.path });
+    await run("a");
+    await assert.rejects(adapters.load({ name: "c", path: "./nowhere" }), { code: "artifact_not_found" });
+    assert.deepEqual(names(), ["kept", "a", "b"]);
+    await adapters.load({ name: "c", path: first.path });
+    assert.deepEqual(names(), ["kept", "a", "c"]);
+    const running = [run("a"), run("c")];
+    while (adapters.list().some(({ name, numRequests }) => name !== "kept" && numRequests === 0))
+      await new Promise((resolve) => setImmediate(resolve));
+    await assert.rejects(adapters.load({ name: "d", path: first.path }), {
+      code: "invalid_request",
+      message: /3 adapters are loaded/,
+    });
+    await Promise.all(running);
+    assert.deepEqual(names(), ["kept", "a", "c"]);
   });
 
   test("an adapter of another model is refused before it can do harm", async () => {

@@ -20,6 +20,8 @@ export interface AdapterSetOptions {
 export class AdapterSet implements Adapters, Disposable {
   readonly #options: AdapterSetOptions;
   readonly #byName = new Map<string, ServedAdapter>();
+  /** Names of adapters that make no room for others. */
+  readonly #kept = new Set<string>();
   /** Names of adapters being loaded. */
   readonly #arriving = new Set<string>();
   #isDisposed = false;
@@ -42,7 +44,7 @@ export class AdapterSet implements Adapters, Disposable {
 
   async load(
     spec: AdapterSpec,
-    { inPlace = false, signal }: LoadAdapterOptions = {},
+    { inPlace = false, isKept = false, signal }: LoadAdapterOptions = {},
   ): Promise<ServedAdapter> {
     const { name } = spec;
     this.#checkRoom(name, inPlace);
@@ -53,6 +55,11 @@ export class AdapterSet implements Adapters, Disposable {
         adapter.retire();
         throw new OctavoError("shutting_down", "The model is shutting down and loads no more adapters.");
       }
+      if (!this.#makeRoom(name)) {
+        adapter.retire();
+        throw this.#isFull();
+      }
+      if (isKept) this.#kept.add(name);
       this.#byName.get(name)?.retire(adapter);
       this.#byName.delete(name);
       this.#byName.set(name, adapter);
@@ -66,6 +73,7 @@ export class AdapterSet implements Adapters, Disposable {
     const adapter = this.#byName.get(name);
     if (adapter === undefined) throw notServed(name);
     this.#byName.delete(name);
+    this.#kept.delete(name);
     adapter.retire();
     return adapter;
   }
@@ -89,14 +97,36 @@ export class AdapterSet implements Adapters, Disposable {
         "lora_name",
       );
     }
+    if (isKnown || this.#numTaken < this.#options.maxLoaded) return;
+    // the room that others make is taken when the adapter has been read, so that one that cannot be read costs none
+    if (this.#arriving.size >= this.#options.maxLoaded || this.#leastRecentlyUsed() === undefined)
+      throw this.#isFull();
+  }
+
+  get #numTaken(): number {
+    return new Set([...this.#byName.keys(), ...this.#arriving]).size;
+  }
+
+  /** Unloads an unused adapter if there is no room for `name`; false if all are in use. */
+  #makeRoom(name: string): boolean {
+    if (this.#byName.has(name) || this.#byName.size < this.#options.maxLoaded) return true;
+    const unused = this.#leastRecentlyUsed();
+    if (unused !== undefined) this.unload(unused.name);
+    return unused !== undefined;
+  }
+
+  #leastRecentlyUsed(): ServedAdapter | undefined {
+    return this.list()
+      .filter(
+        ({ name, numRequests }) => numRequests === 0 && !this.#kept.has(name) && !this.#arriving.has(name),
+      )
+      .toSorted((a, b) => a.lastUse - b.lastUse)[0];
+  }
+
+  #isFull(): OctavoError {
     const { maxLoaded } = this.#options;
-    const numTaken = new Set([...this.#byName.keys(), ...this.#arriving]).size;
-    if (!isKnown && numTaken >= maxLoaded) {
-      refuse(
-        `${maxLoaded} adapters are loaded, and no more are allowed (--max-cpu-loras); unload one`,
-        "lora_name",
-      );
-    }
+    const message = `lora_name: ${maxLoaded} adapters are loaded (--max-cpu-loras), and each is in use or named by --lora-modules; unload one`;
+    return new OctavoError("invalid_request", message, { param: "lora_name" });
   }
 
   async #read(spec: AdapterSpec, signal: AbortSignal | undefined): Promise<ServedAdapter> {

@@ -28,7 +28,8 @@ export interface Adapters {
   list(): readonly LoadedAdapter[];
   find(name: string): LoadedAdapter | undefined;
   /**
-   * Throws `invalid_request` if the name is taken (unless `inPlace`) or no more adapters fit, and the errors of reading its files:
+   * Where no more fit, the unused adapter that was used least recently is unloaded, once the new one has been read. Throws
+   * `invalid_request` if the name is taken (unless `inPlace`) or all that are loaded are in use, and the errors of reading its files:
    * `artifact_not_found`, `artifact_invalid`, `artifact_unsupported`, the hub's codes.
    */
   load(spec: AdapterSpec, options?: LoadAdapterOptions): Promise<LoadedAdapter>;
@@ -39,5 +40,7 @@ export interface Adapters {
 export interface LoadAdapterOptions {
   /** Replaces a loaded adapter of the same name; its requests still complete with the old one. */
   readonly inPlace?: boolean;
+  /** It is never unloaded to make room for another. */
+  readonly isKept?: boolean;
   readonly signal?: AbortSignal;
 }

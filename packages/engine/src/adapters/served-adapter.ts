@@ -3,6 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { AdapterSpec, LoadedAdapter } from "./adapter.js";
 
 let numServed = 0;
+let numUses = 0;
 
 /** A loaded adapter, reference-counted by requests; freed once it is retired and no request uses it. */
 export class ServedAdapter implements LoadedAdapter {
@@ -15,6 +16,7 @@ export class ServedAdapter implements LoadedAdapter {
   readonly handle: Adapter;
   readonly #program: Program | undefined;
   #numRequests = 0;
+  #lastUse = ++numUses;
   #isRetired = false;
   #successor: ServedAdapter | undefined;
 
@@ -41,6 +43,11 @@ export class ServedAdapter implements LoadedAdapter {
     return this.#numRequests;
   }
 
+  /** Higher the later it was loaded or a request began to use it. */
+  get lastUse(): number {
+    return this.#lastUse;
+  }
+
   /** The adapter that has replaced it by now, or itself: a request may arrive before a replacement and be queued after it. */
   get current(): ServedAdapter {
     return this.#successor?.current ?? this;
@@ -56,6 +63,7 @@ export class ServedAdapter implements LoadedAdapter {
 
   retain(): void {
     this.#numRequests += 1;
+    this.#lastUse = ++numUses;
   }
 
   release(): void {

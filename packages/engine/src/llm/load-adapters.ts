@@ -73,7 +73,7 @@ export async function loadAdapters(
     resolve: async (path, loading) => paths.get(path) ?? resolveAdapter(path, options, loading),
   });
   try {
-    for (const spec of loraModules) await adapters.load(spec, given({ signal }));
+    for (const spec of loraModules) await adapters.load(spec, { isKept: true, ...given({ signal }) });
     // Adapters loaded later are looked up anew.
     paths.clear();
     return adapters;

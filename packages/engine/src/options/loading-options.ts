@@ -105,11 +105,15 @@ export const loadingOptions = {
     /** Adapters in one step. */
     maxLoras: option.integer("--max-loras <n>", "adapters in one batch", { min: 1, max: 1024, default: 8 }),
     /** Adapters in memory. */
-    maxCpuLoras: option.integer("--max-cpu-loras <n>", "adapters in memory", {
-      min: 1,
-      max: 65_536,
-      defaultText: "64, or as many as --lora-modules names",
-    }),
+    maxCpuLoras: option.integer(
+      "--max-cpu-loras <n>",
+      "adapters in memory; one more takes the place of an unused one",
+      {
+        min: 1,
+        max: 65_536,
+        defaultText: "64, or as many as --lora-modules names",
+      },
+    ),
     /** Largest rank of an adapter. */
     maxLoraRank: option.integer("--max-lora-rank <r>", "largest rank of an adapter", {
       min: 1,

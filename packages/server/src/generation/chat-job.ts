@@ -90,7 +90,13 @@ export async function prepareChat(
   const requested = request.max_completion_tokens ?? request.max_tokens ?? undefined;
   const field = typeof request.max_completion_tokens === "number" ? "max_completion_tokens" : "max_tokens";
   const budget = { requested, fallback: model.generation.maxNewTokens, field };
-  const output = new ChatOutput(service.formats, model.tokenizer, request, prompt.text);
+  const output = new ChatOutput(
+    service.formats,
+    model.tokenizer,
+    request,
+    prompt.text,
+    config.enableReasoningContent,
+  );
   const { keptSpecialTokens } = output;
   const thinking = output.thinkingBudget(request.thinking_token_budget);
   const constraint = output.constraint(format);

@@ -36,8 +36,16 @@ export class ChatOutput {
   readonly #tokenizer: Tokenizer;
   readonly #promptReasoning: PromptReasoning;
   readonly #choice: ToolChoice;
+  readonly #namesReasoningTwice: boolean;
 
-  constructor(formats: OutputFormats, tokenizer: Tokenizer, fields: ChatOutputFields, prompt: string) {
+  constructor(
+    formats: OutputFormats,
+    tokenizer: Tokenizer,
+    fields: ChatOutputFields,
+    prompt: string,
+    namesReasoningTwice = false,
+  ) {
+    this.#namesReasoningTwice = namesReasoningTwice;
     this.#choice = toolChoice(fields);
     const readsTools = this.#choice !== "none" || formats.tools === harmonyTools;
     this.#formats = { tools: readsTools ? formats.tools : undefined, reasoning: formats.reasoning };
@@ -108,6 +116,7 @@ export class ChatOutput {
     return new ChatReader(parser, {
       tokens: countsTokens ? new ReasoningTokens(this.#tokenizer, promptTokens, decoding) : undefined,
       showsReasoning: this.#fields.include_reasoning !== false,
+      namesReasoningTwice: this.#namesReasoningTwice,
       maxCalls: this.#fields.parallel_tool_calls === false ? 1 : Number.POSITIVE_INFINITY,
       isNamed: typeof this.#choice === "object",
       newCallId: tools?.callIds === "nine-characters" ? nineCharacters : callId,
@@ -128,6 +137,8 @@ export class ChatOutput {
 interface ReaderOptions {
   readonly tokens: ReasoningTokens | undefined;
   readonly showsReasoning: boolean;
+  /** Reasoning is sent as `reasoning_content` too. */
+  readonly namesReasoningTwice: boolean;
   readonly maxCalls: number;
   /** The request named the tool to call. */
   readonly isNamed: boolean;
@@ -169,11 +180,13 @@ export class ChatReader {
   }
 
   #delta(event: OutputEvent): ChatDelta | undefined {
-    const { showsReasoning, maxCalls, newCallId } = this.#options;
+    const { showsReasoning, namesReasoningTwice, maxCalls, newCallId } = this.#options;
     if (event.kind === "ignored") return undefined;
     if (event.kind === "content") return { content: event.text };
-    if (event.kind === "reasoning")
-      return showsReasoning ? { reasoning: event.text, reasoning_content: event.text } : undefined;
+    if (event.kind === "reasoning") {
+      if (!showsReasoning) return undefined;
+      return { reasoning: event.text, ...(namesReasoningTwice && { reasoning_content: event.text }) };
+    }
     const { index } = event;
     if (index >= maxCalls) return undefined;
     if (event.kind === "call-start") {
@@ -207,11 +220,13 @@ export function messageOf(role: string, lead: string, deltas: readonly ChatDelta
       if (octavo !== undefined) call.octavo = octavo;
     }
   }
+  const namesReasoningTwice = deltas.some((delta) => delta.reasoning_content !== undefined);
   const isEmpty = content === "" && (calls.length > 0 || reasoning !== "");
   return {
     role,
     content: isEmpty ? null : content,
-    ...(reasoning === "" ? {} : { reasoning, reasoning_content: reasoning }),
+    reasoning: reasoning === "" ? null : reasoning,
+    ...(namesReasoningTwice && { reasoning_content: reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   };
 }

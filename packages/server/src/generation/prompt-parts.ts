@@ -14,3 +14,6 @@ export function promptParts(
     }),
   };
 }
+
+/** What whole answers have where they were not asked for, as vLLM's do; chunks leave them out. */
+export const noPromptParts = { prompt_token_ids: null, prompt_text: null } as const;

@@ -12,6 +12,7 @@ import {
   reasoningTokens,
   startChats,
 } from "../generation/chat-job.js";
+import { noPromptParts } from "../generation/prompt-parts.js";
 import { collectGeneration } from "../generation/run.js";
 import { totalUsage, wireUsage } from "../account/usage.js";
 import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
@@ -51,7 +52,9 @@ export async function handleChatBatch(
       () =>
         chatChoice(service, job, index, sequence, answer),
   );
-  const tail: Pick<ChatCompletion, "usage"> = {
+  const tail: Pick<ChatCompletion, "usage" | "prompt_logprobs" | "prompt_token_ids" | "prompt_text"> = {
+    prompt_logprobs: null,
+    ...noPromptParts,
     usage: wireUsage(
       totalUsage(results.map(({ usage }) => usage)),
       reasoningTokens(results.map(({ answer }) => answer.reader)),

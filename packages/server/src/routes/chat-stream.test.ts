@@ -105,6 +105,7 @@ describe("streamed chat completions", () => {
     await using server = await startTestServer({ enableForceIncludeUsage: true });
     const chunks = parseChunks(await streamEvents(server, { messages }));
     assert.equal(chunks.at(-1)?.usage?.completion_tokens, 16);
+    assert.ok(chunks.every(({ usage }) => typeof usage?.completion_tokens === "number"));
   });
 
   it("streams the logprobs of every token, also of those without text of their own", async () => {

@@ -53,7 +53,7 @@ class ChatChunks {
   constructor(service: Service, job: ChatJob) {
     this.#service = service;
     this.#job = job;
-    const isContinuous = job.request.stream_options?.continuous_usage_stats === true;
+    const isContinuous = service.countsUsage(job.request);
     this.#usageInChunks = !service.wantsUsage(job.request) ? "none" : isContinuous ? "counts" : "null";
     this.#withTokenIds = job.request.return_token_ids === true;
     this.#readers = Array.from({ length: job.params.n }, () => job.createReader());

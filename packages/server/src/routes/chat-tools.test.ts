@@ -235,31 +235,33 @@ describe("reasoning", () => {
   const templateSource = "<think></think>";
   const reply = (): string => "<think>\nLet me séé.\n</think>\n\nIt rains.";
 
-  it("is separated from content under both names, and its tokens are counted", async () => {
-    await using server = await startTestServer({}, { templateSource, reply });
-    const { choices, usage } = await answer(server, { tools: undefined });
-    assert.deepEqual(choices[0]?.message, {
-      role: "assistant",
-      content: "It rains.",
-      reasoning: "Let me séé.",
-      reasoning_content: "Let me séé.",
-    });
-    // the fake's tokens are bytes: the text between the tags, line breaks included
-    assert.equal(usage.completion_tokens_details?.reasoning_tokens, Buffer.byteLength("\nLet me séé.\n"));
-    const streamed = await chunks(server, { tools: undefined, stream_options: { include_usage: true } });
-    const summed = messageOf(
-      "assistant",
-      "",
-      streamed.flatMap(({ choices: parts }) => parts.map(({ delta }) => delta)),
-    );
-    assert.deepEqual(summed, choices[0]?.message);
-    assert.deepEqual(streamed.at(-1)?.usage, usage);
+  it("is separated from content, under both names if the operator says so, and its tokens are counted", async () => {
+    for (const enableReasoningContent of [false, true]) {
+      await using server = await startTestServer({ enableReasoningContent }, { templateSource, reply });
+      const { choices, usage } = await answer(server, { tools: undefined });
+      assert.deepEqual(choices[0]?.message, {
+        role: "assistant",
+        content: "It rains.",
+        reasoning: "Let me séé.",
+        ...(enableReasoningContent && { reasoning_content: "Let me séé." }),
+      });
+      // the fake's tokens are bytes: the text between the tags, line breaks included
+      assert.equal(usage.completion_tokens_details?.reasoning_tokens, Buffer.byteLength("\nLet me séé.\n"));
+      const streamed = await chunks(server, { tools: undefined, stream_options: { include_usage: true } });
+      const summed = messageOf(
+        "assistant",
+        "",
+        streamed.flatMap(({ choices: parts }) => parts.map(({ delta }) => delta)),
+      );
+      assert.deepEqual(summed, choices[0]?.message);
+      assert.deepEqual(streamed.at(-1)?.usage, usage);
+    }
   });
 
   it("is left out with include_reasoning: false, and left in the text by the parser none", async () => {
     await using server = await startTestServer({}, { templateSource, reply });
     const { message } = (await answer(server, { include_reasoning: false })).choices[0]!;
-    assert.deepEqual(message, { role: "assistant", content: "It rains." });
+    assert.deepEqual(message, { role: "assistant", content: "It rains.", reasoning: null });
     await using off = await startTestServer({ reasoningParser: "none" }, { templateSource, reply });
     assert.equal((await answer(off, { tools: undefined })).choices[0]?.message.content, reply());
   });

@@ -16,7 +16,7 @@ describe("chat completions through the openai package", () => {
     assert.match(answer.system_fingerprint ?? "", /^fp_[0-9a-f]{16}$/);
     assert.ok(Math.abs(answer.created - Date.now() / 1000) < 60);
     const [choice] = answer.choices;
-    assert.deepEqual(choice?.message, { role: "assistant", content: "Hello, wörld 0!" });
+    assert.deepEqual(choice?.message, { role: "assistant", content: "Hello, wörld 0!", reasoning: null });
     assert.equal(choice?.finish_reason, "stop");
     const prompt = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n";
     const promptTokens = server.model.tokenizer.encode(prompt, { addSpecialTokens: false });

@@ -10,7 +10,7 @@ import {
 import { messageOf } from "../generation/chat-output.js";
 import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { chatNotes } from "../generation/serving-records.js";
-import { promptParts } from "../generation/prompt-parts.js";
+import { noPromptParts, promptParts } from "../generation/prompt-parts.js";
 import { collectGeneration, type SequenceResult } from "../generation/run.js";
 import { wireUsage } from "../account/usage.js";
 import type { RequestContext } from "../http/request-context.js";
@@ -41,9 +41,9 @@ export async function handleChat(
   );
   const tail: Omit<ChatCompletion, keyof ChatHead | "choices"> = {
     usage: wireUsage(result.usage, reasoningTokens(answers.map(({ reader }) => reader))),
-    ...(result.promptLogprobs === undefined
-      ? {}
-      : { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }),
+    prompt_logprobs:
+      result.promptLogprobs === undefined ? null : promptLogprobs(result.promptLogprobs, service.tokenTexts),
+    ...noPromptParts,
     ...promptParts(request, service.model.tokenizer, promptTokens),
     ...(notes === undefined ? {} : { octavo: notes }),
   };
@@ -85,7 +85,7 @@ export function chatChoice(
       params.logprobs === undefined ? null : chatLogprobs(sequence.logprobs, service.tokenTexts, asIds),
     finish_reason: finishReason(sequence.finishReason ?? "stop", answer?.reader),
     stop_reason: sequence.stopReason ?? null,
-    ...(request.return_token_ids === true ? { token_ids: sequence.tokens } : {}),
+    token_ids: request.return_token_ids === true ? sequence.tokens : null,
   };
 }
 

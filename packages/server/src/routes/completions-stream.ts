@@ -74,8 +74,7 @@ class CompletionStream {
 
   #chunk(choice: CompletionChoice): Completion {
     if (!this.wantsUsage) return this.#envelope([choice]);
-    if (this.#job.request.stream_options?.continuous_usage_stats !== true)
-      return { ...this.#envelope([choice]), usage: null };
+    if (!this.#service.countsUsage(this.#job.request)) return { ...this.#envelope([choice]), usage: null };
     const promptTokens = this.#job.prompts.reduce((total, prompt) => total + prompt.promptTokens.length, 0);
     return { ...this.#envelope([choice]), usage: usageInfo(promptTokens, this.#completionTokens) };
   }

@@ -10,7 +10,7 @@ import {
 import { resolveMaxTokens, truncatePrompt } from "../generation/context-length.js";
 import { promptLimit } from "../generation/encode-prompt.js";
 import { joinLogprobs, promptLogprobs } from "../generation/logprobs.js";
-import { promptParts } from "../generation/prompt-parts.js";
+import { noPromptParts, promptParts } from "../generation/prompt-parts.js";
 import { checkStreamFields, inIntervals } from "../generation/stream-interval.js";
 import { tokenizePrompts } from "../generation/tokenize-prompts.js";
 import { compileConstraint, outputConstraint } from "../generation/output-constraint.js";
@@ -185,10 +185,12 @@ function choiceMakers(
     logprobs: choiceLogprobs(service, job, prompt, result, index),
     finish_reason: job.promptOnly ? "length" : (sequence.finishReason ?? "stop"),
     stop_reason: job.promptOnly ? null : (sequence.stopReason ?? null),
-    ...(typeof request.prompt_logprobs === "number" && result.promptLogprobs !== undefined
-      ? { prompt_logprobs: promptLogprobs(result.promptLogprobs, service.tokenTexts) }
-      : {}),
-    ...(showsIds ? { token_ids: job.promptOnly ? [] : sequence.tokens } : {}),
+    prompt_logprobs:
+      typeof request.prompt_logprobs === "number" && result.promptLogprobs !== undefined
+        ? promptLogprobs(result.promptLogprobs, service.tokenTexts)
+        : null,
+    token_ids: showsIds ? (job.promptOnly ? [] : sequence.tokens) : null,
+    ...noPromptParts,
     ...promptParts(request, service.model.tokenizer, prompt.promptTokens),
   }));
 }

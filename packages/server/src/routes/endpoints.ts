@@ -35,6 +35,7 @@ import { handleCancelResponse, handleResponse, handleResponses } from "./respons
 import { handleRerank, handleScore } from "./scoring.js";
 import { handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.js";
 import { handleDetokenize, handleTokenize } from "./tokenize.js";
+import { vllmEndpoints } from "./vllm-endpoints.js";
 
 /**
  * Every endpoint, one row each. Routing, authentication, spans, metrics labels, the OpenAPI document and the table of
@@ -133,6 +134,7 @@ export const endpoints: readonly Endpoint[] = [
     request: embeddingRequest,
     handle: handleEmbeddings,
   }),
+  ...vllmEndpoints,
   endpointWithBody({
     method: "POST",
     path: "/score",

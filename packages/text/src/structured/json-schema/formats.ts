@@ -60,10 +60,12 @@ export const formatPatterns: ReadonlyMap<string, string> = new Map([
   ["byte", "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"],
 ]);
 
-/** Formats that describe the purpose of a string and do not restrict it. */
-export const freeFormats: ReadonlySet<string> = new Set(
-  "binary password path file-path directory-path json-string textarea text".split(" "),
-);
+/** JSON Schema's own formats that no pattern enforces: a schema with one is refused. Any other name is an annotation. */
+export const unenforcedFormats: ReadonlySet<string> = new Set([
+  "uri-template",
+  "relative-json-pointer",
+  "regex",
+]);
 
 /** Formats of numbers: bounds for those that have them. */
 export const numberFormats: ReadonlyMap<string, { readonly minimum?: number; readonly maximum?: number }> =

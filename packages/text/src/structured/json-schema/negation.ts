@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../grammar.js";
-import { freeFormats } from "./formats.js";
+import { formatPatterns, numberFormats, unenforcedFormats } from "./formats.js";
 import {
   anyKind,
   countKeyword,
@@ -301,7 +301,7 @@ function notNumbers(located: Located, bits: number): JsonObject[] {
   if (divisor !== undefined)
     result.push(restricted({ ...kind, divisor: { value: divisor, path: pathOf(path, "multipleOf") } }));
   const format = stringKeyword(located, "format");
-  if (format !== undefined && !freeFormats.has(format)) throw withoutOppositeError(path, "format");
+  if (format !== undefined && numberFormats.has(format)) throw withoutOppositeError(path, "format");
   return result;
 }
 
@@ -317,7 +317,8 @@ function notStrings(located: Located): JsonObject[] {
   if (pattern !== undefined)
     result.push(restricted({ ...kind, pattern: { pattern, path: pathOf(path, "pattern") } }));
   const format = stringKeyword(located, "format");
-  if (format !== undefined && !freeFormats.has(format)) throw withoutOppositeError(path, "format");
+  if (format !== undefined && (formatPatterns.has(format) || unenforcedFormats.has(format)))
+    throw withoutOppositeError(path, "format");
   return result;
 }
 

@@ -2,7 +2,7 @@ import { all, type Node, not, repeat, sequence, text } from "../node.js";
 import { lowerRegex } from "../lower-regex.js";
 import { parseRegex } from "../../regex/parse-regex.js";
 import { anyOf } from "../text-choice.js";
-import { formatPatterns, freeFormats, numberFormats } from "./formats.js";
+import { formatPatterns, unenforcedFormats } from "./formats.js";
 import { jsonWriting, type StringWriting } from "./json-text.js";
 import type { Conjunction } from "./conjunction.js";
 import { countKeyword, type Located, stringKeyword } from "./keywords.js";
@@ -70,9 +70,9 @@ export function patternNode(pattern: string, path: string, search: boolean, writ
 function formatNode(format: string, { path }: Located, writing: StringWriting): Node[] {
   const pattern = formatPatterns.get(format);
   if (pattern !== undefined) return [patternNode(pattern, path, false, writing)];
-  if (freeFormats.has(format) || numberFormats.has(format)) return [];
+  if (!unenforcedFormats.has(format)) return [];
   throw schemaError(
     pathOf(path, "format"),
-    `names ${JSON.stringify(format.slice(0, 40))}, which is not known; known are ${[...formatPatterns.keys()].join(", ")}`,
+    `names ${JSON.stringify(format)}, which cannot be enforced; known are ${[...formatPatterns.keys()].join(", ")}`,
   );
 }

@@ -122,6 +122,7 @@ testSchemas("the grammar of a schema of values", [
     ['"123e4567-e89b-12d3-a456-426614174000"'],
     ['"123e4567e89b12d3a456426614174000"'],
   ],
+  ["a format that nobody knows", { type: "string", format: "postcode" }, ['"any text"', '""'], ["5"]],
   ["email", { type: "string", format: "email" }, ['"a.b+c@example.co.uk"'], ['"a@"', '"@b.c"', '"a b@c.d"']],
   [
     "ipv4",

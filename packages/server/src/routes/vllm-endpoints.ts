@@ -1,0 +1,104 @@
+import { OctavoError, poolingRequest } from "@octavo/protocol";
+import { invalidField } from "../generation/refusal.js";
+import type { RequestContext } from "../http/request-context.js";
+import { sendJson } from "../http/respond.js";
+import type { Service } from "../service.js";
+import { handlePooling } from "./embeddings.js";
+import { type Endpoint, endpoint, endpointWithBody } from "./endpoint.js";
+
+/** vLLM's endpoints beside those of OpenAI's API. */
+export const vllmEndpoints: readonly Endpoint[] = [
+  endpointWithBody({
+    method: "POST",
+    path: "/pooling",
+    access: "tenant",
+    span: "embeddings",
+    answer: "json",
+    summary: "Embeddings in the form of vLLM's pooling answers.",
+    request: poolingRequest,
+    handle: handlePooling,
+  }),
+  endpoint({
+    method: "POST",
+    path: "/classify",
+    aliases: ["/v1/classify"],
+    access: "tenant",
+    span: "none",
+    answer: "json",
+    summary: "Refused: these models have no head that classifies.",
+    handle: ({ modelNames: [name] }) => {
+      throw invalidField("model", `${JSON.stringify(name)} has no head that classifies; use /v1/embeddings`);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/tokenizer_info",
+    access: "tenant",
+    span: "none",
+    answer: "json",
+    summary:
+      "The tokenizer in the names of `tokenizer_config.json`; only with `--enable-tokenizer-info-endpoint`.",
+    handle: handleTokenizerInfo,
+  }),
+  endpoint({
+    method: "POST",
+    path: "/reset_prefix_cache",
+    access: "admin",
+    span: "none",
+    answer: "nothing",
+    summary: "Forgets all cached prefixes; 503 while requests run.",
+    handle: handleResetPrefixCache,
+  }),
+  endpoint({
+    method: "GET",
+    path: "/is_sleeping",
+    access: "admin",
+    span: "none",
+    answer: "json",
+    summary: '`{"is_sleeping": false}`: always.',
+    handle: (_, { response }) => sendJson(response, 200, { is_sleeping: false }),
+  }),
+  ...(["/sleep", "/wake_up"] as const).map((path) =>
+    endpoint({
+      method: "POST",
+      path,
+      access: "admin",
+      span: "none",
+      answer: "nothing",
+      summary: "Refused: weights lie in the machine's memory, and there is no other to move them to.",
+      handle: () => {
+        throw new OctavoError(
+          "not_implemented",
+          "this server does not sleep: weights lie in the machine's memory; stop the server instead",
+        );
+      },
+    }),
+  ),
+];
+
+function handleTokenizerInfo({ model, config }: Service, { response }: RequestContext): void {
+  if (!config.enableTokenizerInfoEndpoint) {
+    throw new OctavoError(
+      "not_found",
+      "this is off here; the server's operator can allow it with --enable-tokenizer-info-endpoint",
+    );
+  }
+  const { tokenizer, engine, chatTemplate } = model;
+  const tokenOf = (id: number | undefined): string | null =>
+    (id === undefined ? undefined : tokenizer.idToToken(id)) ?? null;
+  sendJson(response, 200, {
+    tokenizer_class: "PreTrainedTokenizerFast",
+    model_max_length: engine.maxModelLen,
+    vocab_size: tokenizer.vocabSize,
+    bos_token: tokenOf(tokenizer.bosTokenId),
+    eos_token: tokenOf(tokenizer.eosTokenId),
+    additional_special_tokens: [...tokenizer.specialTokenIds].flatMap((id) => tokenOf(id) ?? []),
+    chat_template: chatTemplate?.source ?? null,
+  });
+}
+
+function handleResetPrefixCache({ model }: Service, { response }: RequestContext): void {
+  if (!model.engine.resetPrefixCache())
+    throw new OctavoError("overloaded", "running requests hold cached prefixes; try again when none runs");
+  response.writeHead(200, { "content-length": 0 }).end();
+}
