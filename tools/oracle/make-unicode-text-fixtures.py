@@ -15,6 +15,7 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 from rouge_score import rouge_scorer
 from sacrebleu.metrics import BLEU, CHRF
+from sklearn.metrics import average_precision_score, label_ranking_average_precision_score, ndcg_score
 
 ROUGE_TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
 ALPHABETS = [
@@ -145,10 +146,29 @@ def schema_rows(rng):
         yield {"schema": schema, "values": [[value, validator.is_valid(value)] for value in values]}
 
 
+def ranking_rows(rng):
+    for _ in range(100):
+        items = [f"document {index}" for index in range(rng.randint(2, 12))]
+        ranked = rng.sample(items, len(items))
+        relevant = rng.sample(items, rng.randint(1, len(items) - 1))
+        k = rng.randint(1, len(items))
+        truth = [int(item in relevant) for item in ranked]
+        scores = [-index for index in range(len(ranked))]
+        yield {
+            "ranked": ranked,
+            "relevant": relevant,
+            "k": k,
+            "ndcg": ndcg_score([truth], [scores], k=k),
+            "averagePrecision": average_precision_score(truth, scores),
+            "reciprocalRank": label_ranking_average_precision_score([[int(index == truth.index(1)) for index in range(len(truth))]], [scores]),
+        }
+
+
 def write(path, rows):
     with open(path, "w", encoding="utf-8") as file:
         file.write("[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]\n")
 
 
 write(os.path.join(sys.argv[1], "unicode-text.json"), list(text_rows(random.Random(19))))
+write(os.path.join(sys.argv[1], "rankings.json"), list(ranking_rows(random.Random(19))))
 write(os.path.join(sys.argv[1], "json-schemas.json"), list(schema_rows(random.Random(19))))

@@ -70,10 +70,34 @@ test("files of no known format, empty ones and missing ones are refused", async 
   await assert.rejects(openDataset(await file("c.yaml", "prompts: []")), /import it with importPromptfoo/);
 });
 
-test("a dataset may be limited; nothing behind the limit is read", async () => {
-  const path = await file("three.jsonl", '{"input":"a"}\n{"input":"b"}\nnot a case');
-  assert.equal((await collected(await openDataset(path, { limit: 2 }))).length, 2);
-  await assert.rejects(collected(await openDataset(path)), /line 3 is not JSON/);
+test("a limited dataset is a sample in which every kind has its share, the same for the same seed", async () => {
+  const kinds = [
+    ...Array.from({ length: 150 }, (_, index) => ({ input: `chat ${index}`, tags: ["chat"] })),
+    ...Array.from({ length: 60 }, (_, index) => ({ input: `sum ${index}`, tags: ["math"], gold: "1" })),
+    ...Array.from({ length: 3 }, (_, index) => ({ input: `call ${index}`, tags: ["tools"] })),
+  ];
+  const path = await file("mixed.jsonl", kinds.map((one) => JSON.stringify(one)).join("\n"));
+  const everything = await collected(await openDataset(path));
+  for (let seed = 0; seed < 20; seed++) {
+    const limited = await openDataset(path, { limit: 20, seed });
+    const sample = await collected(limited);
+    const count = (tag: string) => sample.filter(({ tags }) => tags.includes(tag)).length;
+    assert.deepEqual([count("chat"), count("math"), count("tools")], [14, 5, 1], `seed ${seed}`);
+    assert.deepEqual(await collected(limited), sample, "the same each time it is read");
+    assert.deepEqual(await collected(await openDataset(path, { limit: 20, seed })), sample);
+    const places = sample.map(({ id }) => everything.findIndex((one) => one.id === id));
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+      "in the file's order",
+    );
+  }
+  const drawn = new Set<string>();
+  for (let seed = 0; seed < 200; seed++)
+    for (const { id } of await collected(await openDataset(path, { limit: 20, seed }))) drawn.add(id);
+  assert.equal(drawn.size, kinds.length, "every case may be drawn");
+  for (const limit of [1, 2, 212, 213, 500])
+    assert.equal((await collected(await openDataset(path, { limit }))).length, Math.min(limit, 213));
   await assert.rejects(openDataset(path, { limit: 0 }), /limit: expected a whole number above 0/);
 });
 

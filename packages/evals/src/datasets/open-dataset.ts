@@ -8,6 +8,7 @@ import { hleDataset } from "./formats/hle.js";
 import { longBenchDataset } from "./formats/longbench-v2.js";
 import { mmluProDataset } from "./formats/mmlu-pro.js";
 import { jsonDataset } from "./json.js";
+import { limitDataset } from "./limit-dataset.js";
 import { jsonlDataset } from "./jsonl.js";
 import { parquetDataset } from "./parquet.js";
 
@@ -20,8 +21,10 @@ export interface OpenDatasetOptions {
   readonly delimiter?: string;
   /** The file of golds, for BFCL. */
   readonly answers?: string;
-  /** The first so many cases. */
+  /** A sample of so many cases, each kind with its share. */
   readonly limit?: number;
+  /** Of the sample. Default 1. */
+  readonly seed?: number;
 }
 
 /** Which formats take what beside the file. */
@@ -39,7 +42,7 @@ export async function openDataset(path: string, options: OpenDatasetOptions = {}
   const format = options.format ?? (await detectFormat(path));
   checkOptions(path, format, options);
   const dataset = await openFormat(path, format, options);
-  return options.limit === undefined ? dataset : limitDataset(dataset, options.limit);
+  return options.limit === undefined ? dataset : limitDataset(dataset, options.limit, options.seed);
 }
 
 /** Options that the format does not have are refused, never ignored. */
@@ -99,26 +102,4 @@ function openFormat(
         `${path} is a promptfoo configuration, which has assertions too: import it with importPromptfoo`,
       );
   }
-}
-
-/** The first `limit` cases; nothing behind them is read. */
-export function limitDataset(dataset: Dataset, limit: number): Dataset {
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new OctavoError("invalid_option", `limit: expected a whole number above 0, got ${limit}`, {
-      param: "limit",
-    });
-  }
-  const { name, size, skipped } = dataset;
-  return {
-    name,
-    size: size === undefined ? undefined : Math.min(size, limit),
-    async *cases() {
-      let left = limit;
-      for await (const evalCase of dataset.cases()) {
-        yield evalCase;
-        if (--left === 0) return;
-      }
-    },
-    ...(skipped !== undefined && { skipped }),
-  };
 }

@@ -4,6 +4,7 @@ import test from "node:test";
 import { z } from "zod";
 import { schemaCheck } from "./json/schema-validator.js";
 import { overlapEvaluators } from "./overlap/overlap-evaluators.js";
+import { rankingEvaluator } from "./ranking/ranking-evaluator.js";
 import { sampleOf, valueOf } from "./testing/sample.js";
 import { textEvaluators } from "./text/text-evaluators.js";
 
@@ -60,6 +61,33 @@ test("text metrics of random Unicode are those of sacrebleu, rouge-score, rapidf
     }
   }
   assert.deepEqual(wrong, []);
+});
+
+test("rankings score as scikit-learn scores them, as JSON and as a list", async () => {
+  const rows = z.array(
+    z.object({
+      ranked: z.array(z.string()),
+      relevant: z.array(z.string()),
+      k: z.number(),
+      ndcg: z.number(),
+      averagePrecision: z.number(),
+      reciprocalRank: z.number(),
+    }),
+  );
+  for (const { ranked, relevant, k, ...figures } of fixture("rankings.json", rows))
+    for (const output of [
+      JSON.stringify(ranked),
+      ranked.map((item, index) => `${index + 1}. ${item}`).join("\n"),
+    ])
+      for (const [options, value] of [
+        [{ k }, figures.ndcg],
+        [{ measure: "average_precision" }, figures.averagePrecision],
+        [{ measure: "reciprocal_rank" }, figures.reciprocalRank],
+      ] as const) {
+        const sample = sampleOf({ output, case: { expected: { outputs: relevant } } });
+        const own = await valueOf([rankingEvaluator], { name: "ranking", options }, sample);
+        assert.ok(typeof own === "number" && Math.abs(own - value) < 1e-9, `${output}: ${own}, not ${value}`);
+      }
 });
 
 test("random schemas accept and refuse what python-jsonschema does", () => {

@@ -8,6 +8,7 @@ import { jsonEvaluators } from "./json/json-evaluators.js";
 import { markupEvaluators } from "./markup/markup-evaluators.js";
 import { numericEvaluators } from "./numeric/numeric-evaluators.js";
 import { overlapEvaluators } from "./overlap/overlap-evaluators.js";
+import { rankingEvaluator } from "./ranking/ranking-evaluator.js";
 import { EvaluatorTable } from "./registry.js";
 import { safetyEvaluators } from "./safety/safety-evaluators.js";
 import { servingEvaluators } from "./serving/serving-evaluators.js";
@@ -22,6 +23,7 @@ export const evaluatorTable: EvaluatorTable = new EvaluatorTable([
   ...overlapEvaluators,
   ...markupEvaluators,
   multipleChoiceEvaluator,
+  rankingEvaluator,
   ...groundingEvaluators,
   ...safetyEvaluators,
   ...servingEvaluators,

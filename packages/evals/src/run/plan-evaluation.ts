@@ -189,14 +189,14 @@ function withPaths(settings: Readonly<Record<string, unknown>>, folder: string):
 
 /** A dataset under the name that the configuration gives it. */
 async function openNamed(
-  { source }: GateConfig,
+  { source, file: { seed } }: GateConfig,
   name: string,
   { path, answers, ...options }: GateConfigFile["datasets"][string],
   place: readonly PropertyKey[],
   folder: string,
 ): Promise<Dataset> {
   const dataset = await openDataset(resolve(folder, path), {
-    ...definedFields({ ...options, answers: answers && resolve(folder, answers) }),
+    ...definedFields({ seed, ...options, answers: answers && resolve(folder, answers) }),
   }).catch((thrown: unknown) => {
     const error = OctavoError.from(thrown);
     throw error.code === "invalid_option" ? source.problem(place, error.message, error) : error;

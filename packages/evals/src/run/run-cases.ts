@@ -74,6 +74,7 @@ export async function* runCases(run: CaseRun): AsyncGenerator<CaseRow, void, und
         return row === undefined ? [] : [{ row, evalCase }];
       }),
     );
+    await run.runner.acknowledge?.();
     block += 1;
     waiting = [];
     return rows;
@@ -173,7 +174,10 @@ async function score(
       }
       return [];
     });
-    for await (const { caseId, evaluator, score: one } of runner.run(samples, evaluators, { signal })) {
+    for await (const { caseId, evaluator, score: one } of runner.run(samples, evaluators, {
+      signal,
+      untilAcknowledged: true,
+    })) {
       const own = scores[Number(caseId)];
       if (own !== undefined) own[evaluator] = one;
     }

@@ -4,6 +4,7 @@ import type { CheckResult } from "../checks/check.js";
 import type { TestBed } from "../checks/test-bed.js";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Dataset } from "../datasets/dataset.js";
+import { limitDataset } from "../datasets/limit-dataset.js";
 import type { Evaluator } from "../evaluators/evaluator.js";
 import type { GateConfig } from "../gate/config.js";
 import { exitCodes, outcomeOf } from "../gate/exit-codes.js";
@@ -188,7 +189,7 @@ async function measure(
       onRow(row);
   if (plan.checks.length === 0) return undefined;
   let notMade: OctavoError | undefined;
-  const cases = await firstCases(plan.datasets, plan.maxCheckCases);
+  const cases = await sampledCases(plan);
   for (const [index, { name, settings }] of plan.checks.entries()) {
     signal.throwIfAborted();
     const place = { phase: "check", check: name, index, count: plan.checks.length } as const;
@@ -239,13 +240,17 @@ function unmadeCheck(check: CheckName, message: string): CheckResult {
   };
 }
 
-async function firstCases(datasets: readonly Dataset[], most: number): Promise<readonly EvalCase[]> {
+/** A sample of all datasets together, in their order. */
+async function sampledCases({ datasets, maxCheckCases, seed }: EvaluationPlan): Promise<readonly EvalCase[]> {
+  const all = {
+    name: "datasets",
+    size: undefined,
+    async *cases() {
+      for (const dataset of datasets) yield* dataset.cases();
+    },
+  };
   const cases: EvalCase[] = [];
-  for (const dataset of datasets)
-    for await (const evalCase of dataset.cases()) {
-      if (cases.length >= most) return cases;
-      cases.push(evalCase);
-    }
+  for await (const evalCase of limitDataset(all, maxCheckCases, seed).cases()) cases.push(evalCase);
   return cases;
 }
 

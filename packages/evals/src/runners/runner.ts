@@ -16,6 +16,8 @@ export interface RunnerProgress {
 export interface RunOptions {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: RunnerProgress) => void;
+  /** The caller says with `acknowledge` when the rows that it read are on disk; until then a runner that keeps results keeps them. */
+  readonly untilAcknowledged?: boolean;
 }
 
 /**
@@ -30,5 +32,7 @@ export interface Runner {
     evaluators: readonly Evaluator[],
     options: RunOptions,
   ): AsyncIterable<ScoredCase>;
+  /** Of runners that keep results elsewhere, such as in Redis: the rows that were read need not be kept any longer. */
+  acknowledge?(): Promise<void>;
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Answers to the case so far, by condition. */
 type EarlierAnswers = ReadonlyMap<string, Answer>;
 
-export interface ScheduledCase {
+export interface CollectedRequest {
   readonly condition: string;
   readonly target: Target;
   readonly tags?: readonly string[];
@@ -27,7 +27,7 @@ export interface ScheduledCase {
 /** One case with its requests in the order in which they are sent, one after another: conditions lie close in time. */
 export interface CasePlan {
   readonly evalCase: EvalCase;
-  readonly requests: readonly ScheduledCase[];
+  readonly requests: readonly CollectedRequest[];
 }
 
 interface CollectOptions {
@@ -50,7 +50,7 @@ interface CollectOptions {
 
 export interface SentRequest {
   readonly evalCase: EvalCase;
-  readonly planned: ScheduledCase;
+  readonly planned: CollectedRequest;
   readonly answer: Answer;
 }
 

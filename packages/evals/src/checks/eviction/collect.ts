@@ -2,7 +2,12 @@ import { Random } from "@octavo/statistics";
 import type { TestBed } from "../test-bed.js";
 import type { EvictionSettings } from "./settings.js";
 import type { Observation } from "../observation.js";
-import { collectCases, type CasePlan, type ScheduledCase, samplingOf } from "../collecting/collect-cases.js";
+import {
+  collectCases,
+  type CasePlan,
+  type CollectedRequest,
+  samplingOf,
+} from "../collecting/collect-cases.js";
 
 /** What is done to a request so that it loses its blocks. */
 type Disturbance = "faults" | "cache_salt";
@@ -39,7 +44,7 @@ export async function collectEviction(
   });
 }
 
-type Requests = readonly [ScheduledCase, ScheduledCase, ScheduledCase, ...ScheduledCase[]];
+type Requests = readonly [CollectedRequest, CollectedRequest, CollectedRequest, ...CollectedRequest[]];
 
 /** A server that takes faults says so by answering a request that carries one. */
 async function findOut({ candidate, cases, seed, signal }: TestBed): Promise<Disturbance> {

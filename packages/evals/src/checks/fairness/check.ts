@@ -15,6 +15,7 @@ import {
   overallVerdict,
   type TestedEffect,
 } from "../judging/verdicts.js";
+import { betweenTenants } from "./between-tenants.js";
 import { fairnessAdvice } from "./advice.js";
 import { aggregateRule } from "./aggregate-rule.js";
 import { latencySeries, serviceSeries } from "./figures.js";
@@ -42,7 +43,11 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
   };
   const gap = tenant === undefined ? undefined : serviceGap(shared, tenant);
   const hypotheses = decide(
-    [...latencyEffects(own, settings), ...serviceEffect(gap?.tokens, settings)],
+    [
+      ...latencyEffects(own, settings),
+      ...serviceEffect(gap?.tokens, settings),
+      ...betweenTenants({ one: own.solo, other: peersOf(observations, settings) }, settings),
+    ],
     settings.alpha,
   );
   const verdict = own.solo.length === 0 ? "inconclusive" : overallVerdict(hypotheses);
@@ -74,6 +79,14 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
         `While ${tenant} had a request waiting, ${gap.other} was served ${Math.round(gap.tokens)} tokens more (a prompt token counts 1, one of output 2).`,
     ],
   };
+}
+
+/** The other tenant's answers to the small one's requests, alone. */
+export function peersOf(
+  observations: readonly Observation[],
+  { peer }: { readonly peer: string },
+): readonly Observation[] {
+  return observations.filter(({ condition }) => condition === peer);
 }
 
 function isOf(seen: Observation, tenant: string | undefined): boolean {

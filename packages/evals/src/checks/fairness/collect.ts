@@ -21,12 +21,14 @@ interface TwoTenants {
   readonly largeTenant: string;
   readonly solo: string;
   readonly shared: string;
+  readonly peer: string;
+  readonly compareTenants: boolean;
   readonly cacheSalt: boolean;
 }
 
 /**
- * The small tenant's arrivals, once alone and once beside the large tenant's: the same requests at the same times. The two
- * take turns in rounds, the order reversed each time, so that what else changes in the meantime changes for both.
+ * The small tenant's arrivals, once alone, once beside the large tenant's, and once alone in the large tenant's name: the same
+ * requests at the same times. They take turns in rounds, the order reversed each time, so that what else changes in the meantime changes for both.
  */
 export async function collectTwoTenants(
   bed: TestBed,
@@ -36,11 +38,17 @@ export async function collectTwoTenants(
   const random = new Random(bed.seed);
   const sent: SentUnder[] = [];
   const rounds = roundsOf(bed.cases, load, random);
-  const total = rounds.reduce((sum, { small, large }) => sum + 2 * small.length + large.length, 0);
+  const total = rounds.reduce(
+    (sum, { small, large }) => sum + (load.compareTenants ? 3 : 2) * small.length + large.length,
+    0,
+  );
   for (const [round, { small, large }] of rounds.entries()) {
     const turns = [
       { condition: load.solo, schedule: small },
       { condition: load.shared, schedule: [...small, ...large] },
+      ...(load.compareTenants
+        ? [{ condition: load.peer, schedule: small.map((one) => ({ ...one, tenant: load.largeTenant })) }]
+        : []),
     ];
     for (const { condition, schedule } of round % 2 === 0 ? turns : turns.toReversed()) {
       // no turn finds the other turn's prompts in the cache

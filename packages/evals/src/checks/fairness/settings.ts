@@ -17,6 +17,16 @@ export const latencyMarginFields = {
   /** Stretches of neighbouring requests that the bootstrap draws. */
   num_blocks: z.number().int().min(8).max(1000).default(20),
   resamples: z.number().int().min(200).max(100_000).default(1000),
+  /**
+   * Between tenants for the same requests: ms more on average to the first token and for whole answers (of those at least a tenth
+   * of their mean), and loss of a score.
+   */
+  tenant_margin_ms: positive.default(200),
+  tenant_score_margin: share.default(0.05),
+  /** With more cases scored on one side only than this share, no score passes: the missing ones may be those that went wrong. */
+  max_missing_share: share.default(0.05),
+  /** Condition of the other tenant that sends the same requests alone. */
+  peer: z.string().default("peer"),
   alpha: z.number().gt(0).max(0.5).default(0.05),
   power: z.number().min(0.5).lt(1).default(0.8),
   seed: z.number().int().default(1),
@@ -37,6 +47,8 @@ export const twoTenantFields = {
   large_output_tokens: count.default(32),
   /** Sends `cache_salt`, which Octavo and vLLM know: no turn finds prompts that another left in the prefix cache. */
   cache_salt: z.boolean().default(true),
+  /** The large tenant sends the small one's requests alone, too: what it gets otherwise for them is no matter of load. */
+  compare_tenants: z.boolean().default(true),
   small_tenant: z.string().default("small"),
   large_tenant: z.string().default("large"),
 };

@@ -5,7 +5,8 @@ import { collectTwoTenants } from "../fairness/collect.js";
 import { swapSmallTenant } from "../judging/placebos.js";
 import { LeastQueueRouter } from "../collecting/least-queue-router.js";
 import { fairnessAdvice } from "../fairness/advice.js";
-import { sampleSizeOf, slowedCases } from "../fairness/check.js";
+import { betweenTenants, laterThanOthers, ofSameCases } from "../fairness/between-tenants.js";
+import { peersOf, sampleSizeOf, slowedCases } from "../fairness/check.js";
 import { latencySeries } from "../fairness/figures.js";
 import { latencyEffects, soloFailures } from "../fairness/latency-effects.js";
 import type { Observation } from "../observation.js";
@@ -53,7 +54,7 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
   const judgeable = all.filter(({ solo }) => !hasSolo || solo.length > 0);
   const judged = judgeable.slice(0, mostTenants);
   const hypotheses = decide(
-    judged.flatMap((tenant) => effectsOf(tenant, settings)),
+    judged.flatMap((tenant) => effectsOf(tenant, peersOf(observations, settings), settings)),
     settings.alpha,
   );
   // where waiting was not judged, or not of every tenant, nothing can pass
@@ -105,15 +106,38 @@ function tenantsOf(
     );
 }
 
-function effectsOf(traffic: TenantTraffic, settings: TenantFairnessSettings): readonly TestedEffect[] {
+function effectsOf(
+  traffic: TenantTraffic,
+  peers: readonly Observation[],
+  settings: TenantFairnessSettings,
+): readonly TestedEffect[] {
   const label = labelOf(traffic);
   if (traffic.solo.length === 0)
-    return evaluatorsOf(traffic.shared).flatMap((evaluator) =>
-      lossFromOthers(label, evaluator, traffic.shared, traffic.others, settings),
-    );
+    return [
+      ...evaluatorsOf(traffic.shared).flatMap((evaluator) =>
+        lossFromOthers(label, evaluator, traffic.shared, traffic.others, settings),
+      ),
+      ...laterThanOthers(label, traffic.shared, traffic.others, settings),
+    ];
   return [
     ...latencyEffects(traffic, settings, label),
     ...soloScores(traffic, settings).flatMap((scored) => lossFromSolo(label, scored, settings)),
+    ...(peers.length > 0
+      ? betweenTenants({ one: traffic.solo, other: peers }, settings)
+      : besideOthers(label, traffic, settings)),
+  ];
+}
+
+/** Against the other tenants for the same cases, where no other sent them alone. */
+function besideOthers(
+  label: string,
+  traffic: TenantTraffic,
+  settings: TenantFairnessSettings,
+): readonly TestedEffect[] {
+  const { own, others } = ofSameCases(traffic.shared, traffic.others);
+  return [
+    ...laterThanOthers(label, own, others, settings),
+    ...evaluatorsOf(own).flatMap((evaluator) => lossFromOthers(label, evaluator, own, others, settings)),
   ];
 }
 

@@ -13,8 +13,6 @@ export const tenantFairnessSettings = z
     shared: z.string().default("shared"),
     /** Loss of a tenant's score, from when it is alone (or, without that, from the other tenants'), that is accepted. */
     score_margin: share.default(0.05),
-    /** With more cases scored on one side only than this share, no score passes: the missing ones may be those that went wrong. */
-    max_missing_share: share.default(0.05),
     /** The worst share of scores, whose mean is held against the same margin. */
     worst_share: z.number().gt(0).lt(1).default(0.1),
     /** The published rule: p99 latency over this multiple of the aggregate's, p99 score below the aggregate's less this. */

@@ -32,6 +32,8 @@ export class BullMqRunner implements Runner {
   readonly #options: BullMqRunnerOptions;
   readonly #pairsInFlight: number;
   readonly #keys = new ContentKeys();
+  /** Jobs whose rows were read by a caller that has not acknowledged them. */
+  readonly #read: string[] = [];
   #board: Promise<JobBoard> | undefined;
 
   constructor(options: BullMqRunnerOptions) {
@@ -61,9 +63,18 @@ export class BullMqRunner implements Runner {
     for await (const { jobId, row } of scored) {
       progress.count(row);
       yield row;
-      // only now: a result that its reader never got is still there for the next run
-      board.forget(jobId);
+      // only now: a result that its reader never got, or never wrote down, is still there for the next run
+      if (options.untilAcknowledged === true) this.#read.push(jobId);
+      else board.forget(jobId);
     }
+    await board.settle();
+  }
+
+  async acknowledge(): Promise<void> {
+    const jobIds = this.#read.splice(0);
+    const board = await this.#board;
+    if (board === undefined) return;
+    for (const jobId of jobIds) board.forget(jobId);
     await board.settle();
   }
 

@@ -172,6 +172,30 @@ describe("evaluation on a queue", { skip }, () => {
     assert.equal(await jobsLeft("resumed"), 0);
   });
 
+  test("rows that were read and not written down are there for the next run, until they are acknowledged", async () => {
+    const counting = new CountingRow();
+    const table = new EvaluatorTable([counting.entry]);
+    const evaluators = table.create(["test_counted"]);
+    const samples = samplesUpTo(60);
+    await startHere("acknowledged", { table, runner: new InProcessRunner() });
+    const { signal } = new AbortController();
+
+    // it reads them all, and dies before it has written one down
+    let read = 0;
+    const options = { signal, untilAcknowledged: true };
+    for await (const row of open("acknowledged").run(samples, evaluators, options)) if (row) read++;
+    assert.equal(read, samples.length);
+    assert.equal(await jobsLeft("acknowledged"), samples.length);
+
+    const second = open("acknowledged");
+    const again = new Set<string>();
+    for await (const { caseId } of second.run(samples, evaluators, options)) again.add(caseId);
+    assert.equal(again.size, samples.length);
+    assert.equal(counting.asked, samples.length, "nothing is judged twice");
+    await second.acknowledge();
+    assert.equal(await jobsLeft("acknowledged"), 0);
+  });
+
   test("a Redis that loses everything is filled again, and a queue without workers is told", async () => {
     const table = await loadEvaluatorTable([conformanceModule]);
     const evaluators = table.create(["test_length"]);
