@@ -3,7 +3,8 @@ import { boundedText } from "./printing.js";
 import { repeatText } from "./string-methods.js";
 import type { BinaryOperator, ComparisonOperator } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
-import { listWork, spend } from "./work.js";
+import { spend } from "../../work.js";
+import { listWork } from "./work.js";
 import {
   compare,
   contains,
