@@ -127,7 +127,12 @@ export class GrammarCompiler {
     const { queue, vocabulary, toGrammar } = await this.#opened;
     const rules = await queue.compile(key, tenant, abandoned);
     const grammar = toGrammar(rules, await vocabulary);
-    await warmUp(grammar, abandoned);
+    try {
+      await warmUp(grammar, abandoned);
+    } catch (error) {
+      // the compiling thread has a larger stack than this one
+      throw error instanceof RangeError ? tooDeep(error) : error;
+    }
     return grammar;
   }
 
@@ -190,7 +195,7 @@ function contentOf(spec: GrammarSpec): string {
   try {
     key = JSON.stringify(spec);
   } catch (cause) {
-    throw new OctavoError("invalid_request", "The constraint is nested too deeply.", { cause });
+    throw tooDeep(cause);
   }
   if (key.length > maxSpecLength) {
     throw new OctavoError(
@@ -199,6 +204,10 @@ function contentOf(spec: GrammarSpec): string {
     );
   }
   return key;
+}
+
+function tooDeep(cause: unknown): OctavoError {
+  return new OctavoError("invalid_request", "The constraint is nested too deeply.", { cause });
 }
 
 async function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
