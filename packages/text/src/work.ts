@@ -21,8 +21,3 @@ export function spend(units: number): void {
   left -= units;
   if (left < 0 && exceeded !== undefined) throw exceeded();
 }
-
-/** What is left of the budget. */
-export function workLeft(): number {
-  return left;
-}
